@@ -1,0 +1,1 @@
+//! The venue: order server, sequencer, matcher, publisher and retransmission server.

@@ -1,0 +1,1 @@
+//! The feed handler: two multicast lines in, books and market updates out.

@@ -1,0 +1,1 @@
+//! The latency laboratory: benchmarks against the limits of the host.

@@ -1,0 +1,1 @@
+//! The trader: strategy engine and order gateway, run with any Strategy.

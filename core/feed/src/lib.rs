@@ -1,0 +1,1 @@
+//! Line arbitration, gap recovery and book health for multicast market data.

@@ -1,0 +1,1 @@
+//! Deterministic price-time matching: commands in, responses and market events out.

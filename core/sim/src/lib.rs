@@ -1,0 +1,1 @@
+//! Seeded generators of order flow, and packet-loss models.

@@ -1,0 +1,1 @@
+//! Hops, stamps, the trace ring, joining by id, and histograms that keep the whole tail.

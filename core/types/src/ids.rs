@@ -1,0 +1,126 @@
+//! Identifiers, each in a type of its own so that one cannot be passed for another.
+
+use std::fmt;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+id! {
+    /// An instrument of one venue, dense from 1: ITCH's stock locate. 0 means the whole system.
+    InstrumentId(u16)
+}
+id! {
+    /// The venue's reference of an order: ITCH's order reference number, dense from 1 within a session.
+    OrderId(u64)
+}
+id! {
+    /// The venue's number of one execution: ITCH's and OUCH's match number, dense from 1.
+    MatchId(u64)
+}
+id! {
+    /// A position in a numbered stream, counted from 1: the command log or a market data session.
+    Sequence(u64)
+}
+id! {
+    /// An order entry session: one login of one user.
+    SessionId(u16)
+}
+id! {
+    /// Whom positions and risk are kept for.
+    AccountId(u16)
+}
+id! {
+    /// The client's number of an order, strictly increasing within a session: OUCH's UserRefNum.
+    UserRefNum(u32)
+}
+
+impl Sequence {
+    /// The sequence that follows.
+    #[must_use]
+    pub const fn next(self) -> Sequence {
+        Sequence(self.0 + 1)
+    }
+}
+
+/// The client's own text for an order, echoed and never interpreted: OUCH's ClOrdID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientOrderId(pub [u8; 14]);
+
+impl Default for ClientOrderId {
+    fn default() -> Self {
+        ClientOrderId([b' '; 14])
+    }
+}
+
+/// A ticker of at most 8 printable ASCII characters, padded with spaces as ITCH and OUCH carry it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Symbol(pub [u8; 8]);
+
+impl Symbol {
+    /// Makes a symbol of text.
+    ///
+    /// # Errors
+    /// [`SymbolError`] when the text is empty, longer than 8, or has a character outside `!`..`~`.
+    pub fn new(text: &str) -> Result<Symbol, SymbolError> {
+        let bytes = text.as_bytes();
+        if bytes.is_empty() || bytes.len() > 8 || !bytes.iter().all(u8::is_ascii_graphic) {
+            return Err(SymbolError { text: text.to_owned() });
+        }
+        let mut padded = [b' '; 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        Ok(Symbol(padded))
+    }
+
+    /// The text without its padding; what is not ASCII shows as nothing.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("").trim_end()
+    }
+}
+
+impl fmt::Debug for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl fmt::Display for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The text was not a symbol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a symbol: use 1 to 8 printable ASCII characters without spaces")]
+pub struct SymbolError {
+    text: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_padded_and_checked() {
+        assert_eq!(Symbol::new("ALPHA").unwrap().0, *b"ALPHA   ");
+        assert_eq!(Symbol::new("ALPHA").unwrap().to_string(), "ALPHA");
+        for bad in ["", "NINECHARS", "A B", "É"] {
+            assert!(Symbol::new(bad).is_err(), "{bad}");
+        }
+        assert_eq!(Sequence(1).next(), Sequence(2));
+    }
+}

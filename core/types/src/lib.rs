@@ -1,0 +1,45 @@
+//! The vocabulary that every other crate speaks: prices, quantities, sides, ids, time,
+//! instruments, orders, and the normalised market and order events.
+//!
+//! Everything here is plain data. Prices and quantities are exact integers; the scale of a price
+//! is stated once, by its [`Instrument`].
+//!
+//! ```
+//! use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
+//!
+//! let instrument = Instrument {
+//!     id: InstrumentId(1),
+//!     symbol: Symbol::new("ALPHA").unwrap(),
+//!     tick_size: Price(100),
+//!     lot_size: Qty(1),
+//!     max_qty: Qty(100_000),
+//!     reference_price: Price(1_000_000),
+//!     collar_low: Price(900_000),
+//!     collar_high: Price(1_100_000),
+//! };
+//! assert_eq!(Price::parse("100.25"), Ok(Price(1_002_500)));
+//! assert_eq!(Price(1_002_500).to_string(), "100.2500");
+//! assert!(instrument.is_on_tick(Price(1_002_500)));
+//! ```
+
+mod ids;
+mod instrument;
+mod market;
+mod order;
+mod price;
+mod time;
+
+pub use ids::{
+    AccountId, ClientOrderId, InstrumentId, MatchId, OrderId, Sequence, SessionId, Symbol, SymbolError,
+    UserRefNum,
+};
+pub use instrument::Instrument;
+pub use market::{
+    BookHealth, MarketEvent, MarketEventKind, MarketUpdate, SystemEventCode, TradingState, UpdateKind,
+};
+pub use order::{
+    CancelOrder, CancelReason, EnterOrder, Liquidity, ModifyOrder, OrderAttributes, OrderEvent,
+    OrderEventKind, OrderRequest, OrderState, RejectReason, ReplaceOrder, TimeInForce,
+};
+pub use price::{ParsePriceError, Price, Qty, Side};
+pub use time::Nanos;

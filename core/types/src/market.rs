@@ -1,0 +1,249 @@
+//! Market data: what the venue publishes and what a strategy sees.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::{InstrumentId, MatchId, Nanos, OrderId, Price, Qty, Sequence, Side};
+
+/// One public event of the venue, in the order in which it is published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarketEvent {
+    /// Its number in the market data session, dense from 1.
+    pub sequence: Sequence,
+    /// The command that caused it.
+    pub command: Sequence,
+    /// Since midnight.
+    pub ts: Nanos,
+    /// What it is about; 0 for the whole system.
+    pub instrument: InstrumentId,
+    /// What happened.
+    pub kind: MarketEventKind,
+}
+
+/// What happened in public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarketEventKind {
+    /// The session reached a stage.
+    System(SystemEventCode),
+    /// The instrument exists; its definition is in the instrument file.
+    Directory,
+    /// The instrument's trading state.
+    TradingAction(TradingState),
+    /// An order now rests at the tail of its level.
+    Add {
+        /// The venue's reference.
+        order_id: OrderId,
+        /// Its side.
+        side: Side,
+        /// Its level.
+        price: Price,
+        /// Its quantity.
+        qty: Qty,
+    },
+    /// A resting order traded at its own price.
+    Executed {
+        /// The resting order.
+        order_id: OrderId,
+        /// How much.
+        qty: Qty,
+        /// Number of the execution.
+        match_id: MatchId,
+    },
+    /// A resting order was reduced and keeps its place.
+    Reduced {
+        /// The order.
+        order_id: OrderId,
+        /// By how much.
+        qty: Qty,
+    },
+    /// A resting order went away.
+    Deleted {
+        /// The order.
+        order_id: OrderId,
+    },
+    /// A resting order went away and another of its side rests at the tail of its level.
+    Replaced {
+        /// The order that went away.
+        old_order_id: OrderId,
+        /// The order that rests.
+        order_id: OrderId,
+        /// Its level.
+        price: Price,
+        /// Its quantity.
+        qty: Qty,
+    },
+}
+
+/// Stages of a session, with their ITCH codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SystemEventCode {
+    /// First message of the session.
+    StartOfMessages = b'O',
+    /// Orders may be entered.
+    StartOfSystemHours = b'S',
+    /// Orders trade.
+    StartOfMarketHours = b'Q',
+    /// Orders no longer trade.
+    EndOfMarketHours = b'M',
+    /// Orders may no longer be entered.
+    EndOfSystemHours = b'E',
+    /// Last message of the session.
+    EndOfMessages = b'C',
+}
+
+/// Whether an instrument trades, with its ITCH code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TradingState {
+    /// No orders trade.
+    Halted = b'H',
+    /// Orders may be entered and do not trade.
+    QuotationOnly = b'Q',
+    /// Orders trade.
+    Trading = b'T',
+}
+
+/// Whether a book built from a feed can be believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum BookHealth {
+    /// Every message so far was applied.
+    #[default]
+    Live = 0,
+    /// A gap is open and its messages have been asked for.
+    Recovering = 1,
+    /// Messages were lost for good; the book may be wrong until it is rebuilt.
+    Stale = 2,
+    /// A message contradicted the book: an unknown order, too large an execution, a crossed market.
+    Suspect = 3,
+}
+
+/// What a [`MarketUpdate`] reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum UpdateKind {
+    /// An order was added.
+    Add = 1,
+    /// A resting order traded.
+    Trade = 2,
+    /// A resting order was reduced.
+    Reduce = 3,
+    /// A resting order went away.
+    Delete = 4,
+    /// A resting order was replaced.
+    Replace = 5,
+    /// The state of the instrument or of its book's health changed.
+    Status = 6,
+}
+
+/// One market data message after the feed handler applied it, with the best prices that it left.
+///
+/// Plain fixed data without padding, so that it can cross a ring or shared memory as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoBytes, FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct MarketUpdate {
+    /// Number of the message in the market data session.
+    pub sequence: u64,
+    /// Time of the event at the venue, in nanoseconds since midnight.
+    pub ts_event: u64,
+    /// The order that it is about; 0 when none.
+    pub order_id: u64,
+    /// Price of the order or trade, see [`Price`].
+    pub price: i64,
+    /// Quantity added, traded or taken away.
+    pub qty: u64,
+    /// Best bid after the message; meaningless while `bid_qty` is 0.
+    pub bid_price: i64,
+    /// Quantity at the best bid; 0 when there is no bid.
+    pub bid_qty: u64,
+    /// Best ask after the message; meaningless while `ask_qty` is 0.
+    pub ask_price: i64,
+    /// Quantity at the best ask; 0 when there is no ask.
+    pub ask_qty: u64,
+    /// The instrument.
+    pub instrument: u16,
+    /// An [`UpdateKind`].
+    pub kind: u8,
+    /// Side of the resting order, 0 buy, 1 sell.
+    pub side: u8,
+    /// A [`BookHealth`].
+    pub health: u8,
+    /// Zero.
+    pub reserved: [u8; 3],
+}
+
+impl MarketUpdate {
+    /// The instrument.
+    #[must_use]
+    pub const fn instrument(&self) -> InstrumentId {
+        InstrumentId(self.instrument)
+    }
+
+    /// What it reports; `None` for a code that this version does not know.
+    #[must_use]
+    pub const fn kind(&self) -> Option<UpdateKind> {
+        Some(match self.kind {
+            1 => UpdateKind::Add,
+            2 => UpdateKind::Trade,
+            3 => UpdateKind::Reduce,
+            4 => UpdateKind::Delete,
+            5 => UpdateKind::Replace,
+            6 => UpdateKind::Status,
+            _ => return None,
+        })
+    }
+
+    /// Side of the resting order.
+    #[must_use]
+    pub const fn side(&self) -> Side {
+        if self.side == 0 { Side::Buy } else { Side::Sell }
+    }
+
+    /// Side of the order that came in, for a trade.
+    #[must_use]
+    pub const fn aggressor(&self) -> Side {
+        self.side().opposite()
+    }
+
+    /// Best bid and its quantity.
+    #[must_use]
+    pub const fn bid(&self) -> Option<(Price, Qty)> {
+        if self.bid_qty == 0 { None } else { Some((Price(self.bid_price), Qty(self.bid_qty))) }
+    }
+
+    /// Best ask and its quantity.
+    #[must_use]
+    pub const fn ask(&self) -> Option<(Price, Qty)> {
+        if self.ask_qty == 0 { None } else { Some((Price(self.ask_price), Qty(self.ask_qty))) }
+    }
+
+    /// Whether the book can be believed; an unknown code counts as suspect.
+    #[must_use]
+    pub const fn health(&self) -> BookHealth {
+        match self.health {
+            0 => BookHealth::Live,
+            1 => BookHealth::Recovering,
+            2 => BookHealth::Stale,
+            _ => BookHealth::Suspect,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_fits_two_cache_lines_with_the_ring_sequence() {
+        assert!(size_of::<MarketUpdate>() <= 120);
+        assert!(size_of::<MarketEvent>() <= 120, "{}", size_of::<MarketEvent>());
+    }
+
+    #[test]
+    fn unknown_codes_are_told_apart() {
+        let update = MarketUpdate { kind: 99, health: 77, ..zerocopy::FromZeros::new_zeroed() };
+        assert_eq!(update.kind(), None);
+        assert_eq!(update.health(), BookHealth::Suspect);
+        assert_eq!(update.bid(), None);
+    }
+}

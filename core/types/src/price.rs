@@ -1,0 +1,192 @@
+//! Prices, quantities and sides.
+
+use std::fmt;
+
+/// A price in units of 10^-4 of the instrument's currency.
+///
+/// The scale is that of ITCH and OUCH prices: `Price(1_002_500)` is 100.2500. Ordinary arithmetic is
+/// done on the inner integer; there is no floating point anywhere that a price is matched or booked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Price(pub i64);
+
+impl Price {
+    /// Units in one unit of currency.
+    pub const SCALE: i64 = 10_000;
+    /// Digits after the decimal point.
+    pub const DECIMALS: usize = 4;
+    /// The price of an order that takes whatever the collar allows.
+    pub const MARKET: Price = Price(i64::MAX);
+
+    /// Reads a decimal such as `100`, `100.25` or `-0.5`.
+    ///
+    /// # Errors
+    /// [`ParsePriceError`] when the text is not a decimal of at most 4 places, or is out of range.
+    pub fn parse(text: &str) -> Result<Price, ParsePriceError> {
+        let error = || ParsePriceError { text: text.to_owned() };
+        let (negative, digits) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty()
+            || digits.ends_with('.')
+            || fraction.len() > Self::DECIMALS
+            || !is_number(whole)
+            || !is_number(fraction)
+        {
+            return Err(error());
+        }
+        let whole: i64 = whole.parse().map_err(|_| error())?;
+        let mut units = 0_i64;
+        for place in 0..Self::DECIMALS {
+            units = units * 10 + fraction.as_bytes().get(place).map_or(0, |digit| i64::from(digit - b'0'));
+        }
+        let value = whole
+            .checked_mul(Self::SCALE)
+            .and_then(|scaled| scaled.checked_add(units))
+            .filter(|value| *value < i64::MAX)
+            .ok_or_else(error)?;
+        Ok(Price(if negative { -value } else { value }))
+    }
+}
+
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Price::MARKET {
+            return f.pad("market");
+        }
+        let magnitude = self.0.unsigned_abs();
+        let scale = Self::SCALE.unsigned_abs();
+        let sign = if self.0 < 0 { "-" } else { "" };
+        f.pad(&format!("{sign}{}.{:04}", magnitude / scale, magnitude % scale))
+    }
+}
+
+/// The text was not a price.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a price: write a decimal of at most 4 places, e.g. 100.25")]
+pub struct ParsePriceError {
+    text: String,
+}
+
+/// A quantity in the instrument's smallest unit (a share, a contract).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Qty(pub u64);
+
+impl Qty {
+    /// Nothing.
+    pub const ZERO: Qty = Qty(0);
+
+    /// True for [`Qty::ZERO`].
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl fmt::Display for Qty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// The side of an order or of a book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Side {
+    /// Bids.
+    Buy = 0,
+    /// Asks.
+    Sell = 1,
+}
+
+impl Side {
+    /// Both sides, bids first.
+    pub const BOTH: [Side; 2] = [Side::Buy, Side::Sell];
+
+    /// The other side.
+    #[must_use]
+    pub const fn opposite(self) -> Side {
+        match self {
+            Side::Buy => Side::Sell,
+            Side::Sell => Side::Buy,
+        }
+    }
+
+    /// 0 for `Buy`, 1 for `Sell`: the index of this side in a pair.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// +1 for `Buy`, -1 for `Sell`: the sign that a fill on this side gives a position.
+    #[must_use]
+    pub const fn sign(self) -> i64 {
+        match self {
+            Side::Buy => 1,
+            Side::Sell => -1,
+        }
+    }
+
+    /// True when an order on this side at `limit` trades with a resting order at `resting`.
+    #[must_use]
+    pub const fn crosses(self, limit: Price, resting: Price) -> bool {
+        match self {
+            Side::Buy => limit.0 >= resting.0,
+            Side::Sell => limit.0 <= resting.0,
+        }
+    }
+
+    /// True when `a` has priority over `b` on this side of a book.
+    #[must_use]
+    pub const fn is_better(self, a: Price, b: Price) -> bool {
+        match self {
+            Side::Buy => a.0 > b.0,
+            Side::Sell => a.0 < b.0,
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Side::Buy => "buy",
+            Side::Sell => "sell",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_are_read_and_written_exactly() {
+        for (text, value) in
+            [("0", 0), ("100", 1_000_000), ("0.0001", 1), ("-0.5", -5_000), ("12.3456", 123_456)]
+        {
+            assert_eq!(Price::parse(text), Ok(Price(value)), "{text}");
+        }
+        for text in ["", ".", "1.", ".5", "1.00001", "1e3", "x", "--1", "+1", " 1", "922337203685478"] {
+            let error = Price::parse(text).expect_err(text);
+            assert!(error.to_string().contains("is not a price"));
+        }
+        assert_eq!(Price(-5_000).to_string(), "-0.5000");
+        assert_eq!(format!("{:>10}", Price(10_000)), "    1.0000");
+    }
+
+    #[test]
+    fn sides_know_what_is_better_and_what_crosses() {
+        let (low, high) = (Price(1), Price(2));
+        assert!(Side::Buy.is_better(high, low) && Side::Sell.is_better(low, high));
+        assert!(Side::Buy.crosses(high, low) && Side::Buy.crosses(low, low) && !Side::Buy.crosses(low, high));
+        assert!(
+            Side::Sell.crosses(low, high) && Side::Sell.crosses(low, low) && !Side::Sell.crosses(high, low)
+        );
+        assert_eq!(Side::Buy.opposite(), Side::Sell);
+        assert_eq!(Side::Buy.sign() + Side::Sell.sign(), 0);
+    }
+}

@@ -1,0 +1,91 @@
+//! Time as a number.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+
+/// A time or a duration in nanoseconds.
+///
+/// What it counts from is said where it is used: agents' `now` counts from the Unix epoch, a time in a
+/// command or an event counts from the midnight that starts the session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// The start of whatever is counted from.
+    pub const ZERO: Nanos = Nanos(0);
+    /// Later than everything.
+    pub const MAX: Nanos = Nanos(u64::MAX);
+
+    /// So many microseconds.
+    #[must_use]
+    pub const fn from_micros(micros: u64) -> Nanos {
+        Nanos(micros * 1_000)
+    }
+
+    /// So many milliseconds.
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Nanos {
+        Nanos(millis * 1_000_000)
+    }
+
+    /// So many seconds.
+    #[must_use]
+    pub const fn from_secs(secs: u64) -> Nanos {
+        Nanos(secs * 1_000_000_000)
+    }
+
+    /// The time between `earlier` and this, or zero when `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// In seconds, for rates and for people.
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+
+    fn add(self, rhs: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+
+    fn sub(self, rhs: Nanos) -> Nanos {
+        self.since(rhs)
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.0 {
+            0..10_000 => format!("{}ns", self.0),
+            10_000..10_000_000 => format!("{:.1}us", self.0 as f64 / 1e3),
+            10_000_000..10_000_000_000 => format!("{:.1}ms", self.0 as f64 / 1e6),
+            _ => format!("{:.1}s", self.0 as f64 / 1e9),
+        };
+        f.pad(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_saturates_and_display_picks_a_unit() {
+        assert_eq!(Nanos(5) - Nanos(7), Nanos::ZERO);
+        assert_eq!(Nanos::MAX + Nanos(1), Nanos::MAX);
+        assert_eq!(Nanos(250).to_string(), "250ns");
+        assert_eq!(Nanos::from_micros(25).to_string(), "25.0us");
+        assert_eq!(Nanos::from_secs(20).to_string(), "20.0s");
+    }
+}

@@ -1,0 +1,1 @@
+//! Recorded order-by-order market data: ITCH files, DBN and LOBSTER.

@@ -1,0 +1,1 @@
+//! UDP multicast and TCP transports with kernel receive time stamps.
