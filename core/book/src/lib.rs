@@ -1,1 +1,49 @@
 //! Limit order books, order by order, in price-time priority: a fast version and its plain twin.
+//!
+//! [`OrderBooks`] is what every implementation does; [`FastBooks`] is for the hot path and
+//! [`PlainBooks`] is the obviously right version that tests hold it against. [`OrderIndex`] finds an
+//! order by the number its venue or client gave it.
+//!
+//! ```
+//! use tickpath_book::{BookLimits, FastBooks, IndexLimits, Order, OrderBooks, OrderIndex};
+//! use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
+//!
+//! let mut books: FastBooks = FastBooks::new(BookLimits::new(InstrumentId(8), 1_000));
+//! let mut index = OrderIndex::new(IndexLimits::dense(1_000));
+//! let bid = |id, price, qty| Order {
+//!     id: OrderId(id),
+//!     instrument: InstrumentId(1),
+//!     side: Side::Buy,
+//!     price: Price(price),
+//!     qty: Qty(qty),
+//!     data: (),
+//! };
+//! for order in [bid(1, 99, 10), bid(2, 100, 20), bid(3, 100, 30)] {
+//!     let handle = books.add(order).unwrap();
+//!     index.insert(order.id.0, handle).unwrap();
+//! }
+//!
+//! let best = books.best(InstrumentId(1), Side::Buy).unwrap();
+//! assert_eq!((best.price, best.qty, best.order_count), (Price(100), Qty(50), 2));
+//!
+//! let third = index.find(3).unwrap();
+//! assert_eq!(books.queue_position(third).qty_ahead, Qty(20));
+//! assert_eq!(books.reduce(third, Qty(5)), Qty(25));
+//!
+//! books.remove(index.remove(2).unwrap());
+//! assert_eq!(books.front(InstrumentId(1), Side::Buy), Some(third));
+//! ```
+
+mod books;
+mod digest;
+mod fast;
+mod index;
+mod order;
+mod plain;
+
+pub use books::OrderBooks;
+pub use digest::state_hash;
+pub use fast::FastBooks;
+pub use index::{IndexLimits, InsertError, OrderIndex};
+pub use order::{AddError, BookLimits, Level, Order, OrderHandle, QueuePosition};
+pub use plain::PlainBooks;

@@ -1,1 +1,42 @@
 //! Line arbitration, gap recovery and book health for multicast market data.
+//!
+//! [`Arbiter`] joins lines A and B and the retransmission server's answers into one gap-free sequence of
+//! messages; [`BookBuilder`] turns that sequence into order-by-order books and market updates, and says
+//! of every book whether it can be believed. Neither performs IO nor reads a clock.
+//!
+//! ```
+//! use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};
+//! use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
+//! use tickpath_types::{Nanos, Sequence};
+//!
+//! #[derive(Default)]
+//! struct Seen(Vec<u64>);
+//! impl MessageListener for Seen {
+//!     fn on_message(&mut self, sequence: Sequence, _message: &[u8]) {
+//!         self.0.push(sequence.0);
+//!     }
+//!     fn on_lost(&mut self, _first: Sequence, _count: u64) {}
+//! }
+//!
+//! let packet = |sequence| {
+//!     let mut builder = PacketBuilder::new([0; 64], Session::new("DAY1").unwrap(), Sequence(sequence));
+//!     builder.push(b"message").unwrap();
+//!     builder.finish().to_vec()
+//! };
+//! let (mut arbiter, mut seen) = (Arbiter::new(ArbiterConfig::default()), Seen::default());
+//! arbiter.handle_packet(Nanos(1), Line::A, &packet(1), &mut seen);
+//! arbiter.handle_packet(Nanos(2), Line::A, &packet(3), &mut seen);
+//! arbiter.handle_packet(Nanos(3), Line::B, &packet(2), &mut seen);
+//! assert_eq!(seen.0, [1, 2, 3]);
+//! assert_eq!(arbiter.counters().gaps_healed_by_line, 1);
+//! ```
+
+mod arbiter;
+mod builder;
+mod counters;
+mod hold;
+
+pub use arbiter::{Arbiter, ArbiterConfig, Line, MessageListener};
+pub use builder::{BookBuilder, BuilderCounters, InstrumentState, UpdateListener};
+pub use counters::{ArbiterCounters, LineCounters};
+pub use hold::MAX_HELD_MESSAGE;

@@ -1,1 +1,38 @@
 //! Bounded lock-free rings, an index pool and the CPU's prefetch, pause and time-stamp instructions.
+//!
+//! | module | what it is | at its bound |
+//! |---|---|---|
+//! | [`spsc`] | one producer, one consumer, lowest latency | push gives the item back |
+//! | [`records`] | one producer, one consumer, cheapest push, published in batches | push drops and counts |
+//! | [`broadcast`] | one producer, many consumers | the oldest message is overwritten, a consumer learns how many it lost |
+//! | [`pool`] | objects addressed by a 32-bit slot | allocate gives the value back |
+//!
+//! [`cpu`] wraps the instructions, [`CachePadded`] keeps a value on cache lines of its own.
+//!
+//! All memory is allocated and touched when a ring or pool is created; nothing allocates, blocks or
+//! makes a system call afterwards. Capacities of rings are rounded up to a power of two.
+//!
+//! ```
+//! use tickpath_lockfree::{Full, spsc};
+//!
+//! let (mut producer, mut consumer) = spsc::channel(2);
+//! assert_eq!(producer.try_push("enter"), Ok(()));
+//! assert_eq!(producer.try_push("cancel"), Ok(()));
+//! assert_eq!(producer.try_push("replace"), Err(Full("replace")));
+//! assert_eq!(consumer.try_pop(), Some("enter"));
+//! assert_eq!(producer.try_push("replace"), Ok(()));
+//! ```
+#![allow(unsafe_code)]
+
+pub mod broadcast;
+mod cache_padded;
+mod capacity;
+pub mod cpu;
+mod full;
+pub mod pool;
+pub mod records;
+pub mod spsc;
+mod sync;
+
+pub use cache_padded::CachePadded;
+pub use full::Full;

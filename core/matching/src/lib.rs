@@ -1,1 +1,83 @@
 //! Deterministic price-time matching: commands in, responses and market events out.
+//!
+//! [`Engine::apply`] takes one [`Command`] of the sequenced log and hands every event that it causes to
+//! an [`EventListener`] before it returns. It performs no IO and reads no clock; time is in the command.
+//!
+//! ```
+//! use tickpath_book::FastBooks;
+//! use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener};
+//! use tickpath_types::*;
+//!
+//! #[derive(Default)]
+//! struct Log(Vec<OrderEventKind>, Vec<MarketEventKind>);
+//! impl EventListener for Log {
+//!     fn on_order_event(&mut self, event: &OrderEvent) { self.0.push(event.kind) }
+//!     fn on_market_event(&mut self, event: &MarketEvent) { self.1.push(event.kind) }
+//! }
+//!
+//! let instrument = Instrument {
+//!     id: InstrumentId(1),
+//!     symbol: Symbol::new("ALPHA").unwrap(),
+//!     tick_size: Price(100),
+//!     lot_size: Qty(1),
+//!     max_qty: Qty(100_000),
+//!     reference_price: Price(1_000_000),
+//!     collar_low: Price(900_000),
+//!     collar_high: Price(1_100_000),
+//! };
+//! let mut engine: Engine<FastBooks<_>> = Engine::new(&[instrument], EngineLimits::default()).unwrap();
+//! let mut log = Log::default();
+//! let order = |user_ref, side, qty| OrderRequest::Enter(EnterOrder {
+//!     user_ref: UserRefNum(user_ref),
+//!     instrument: InstrumentId(1),
+//!     side,
+//!     qty: Qty(qty),
+//!     price: Price(1_000_000),
+//!     time_in_force: TimeInForce::Day,
+//!     post_only: false,
+//!     min_qty: Qty::ZERO,
+//!     attributes: OrderAttributes::default(),
+//!     client_order_id: ClientOrderId::default(),
+//! });
+//! let kinds = [
+//!     CommandKind::OpenInstrument { instrument: InstrumentId(1), state: TradingState::Trading },
+//!     CommandKind::Order(order(1, Side::Sell, 100)),
+//!     CommandKind::Order(order(2, Side::Buy, 30)),
+//! ];
+//! for (kind, sequence) in kinds.into_iter().zip(1..) {
+//!     let command = Command { sequence: Sequence(sequence), session: SessionId(0), ts: Nanos(0), kind };
+//!     engine.apply(&command, &mut log);
+//! }
+//! assert_eq!(
+//!     log.1.last(),
+//!     Some(&MarketEventKind::Executed { order_id: OrderId(1), qty: Qty(30), match_id: MatchId(1) })
+//! );
+//! assert_eq!(engine.books().best(InstrumentId(1), Side::Sell).unwrap().qty, Qty(70));
+//! # use tickpath_book::OrderBooks;
+//! ```
+//!
+//! # What is answered
+//!
+//! - A new order is `Accepted` as live, then come its executions, then, if it may not rest, `Canceled` for what
+//!   is left; so an order's quantity is always the sum of what was executed, cancelled and rests. Post-only
+//!   orders and minimum quantities that cannot be traded end the same way: `Accepted`, then `Canceled` whole.
+//! - Of each execution the incoming order's owner hears first, then the resting order's, then the public.
+//! - A number (`UserRefNum`) that is not above the session's last is a request sent again and is ignored. A
+//!   rejected request uses its number.
+//! - `Cancel` is never rejected; without effect it is ignored. `Modify` and `Replace` of an order that is not
+//!   open are rejected as `UnknownOrder`. A new intended size that has been executed already cancels what is left.
+//! - While an instrument is halted or in quotation only, orders and replacements are rejected as `Halted`;
+//!   cancels and modifications are done.
+//! - Orders of one owner trade with each other.
+//! - A cancel of a whole session is one command, however many orders it takes away.
+
+mod command;
+mod engine;
+mod limits;
+mod listener;
+pub mod workload;
+
+pub use command::{Command, CommandKind};
+pub use engine::{Engine, Owner};
+pub use limits::{EngineCounters, EngineError, EngineLimits};
+pub use listener::EventListener;

@@ -33,7 +33,7 @@ pub use ids::{
     AccountId, ClientOrderId, InstrumentId, MatchId, OrderId, Sequence, SessionId, Symbol, SymbolError,
     UserRefNum,
 };
-pub use instrument::Instrument;
+pub use instrument::{Instrument, InstrumentTable};
 pub use market::{
     BookHealth, MarketEvent, MarketEventKind, MarketUpdate, SystemEventCode, TradingState, UpdateKind,
 };

@@ -1,1 +1,56 @@
 //! Agents, runners, idle strategies, core pinning, the stop signal and the calibrated TSC clock.
+//!
+//! An [`Agent`] is one role that runs in short duty cycles on a thread it does not own. Which agents share
+//! a thread, on which core, in which order and how the thread idles is chosen at wiring by [`ThreadPlan`]s
+//! given to a [`Runner`]. A test drives the same agents in one thread under simulated time by an
+//! [`Invoker`].
+//!
+//! ```
+//! use tickpath_agent::{Agent, AgentError, Invoker};
+//! use tickpath_types::Nanos;
+//!
+//! struct Countdown(usize);
+//!
+//! impl Agent for Countdown {
+//!     fn do_work(&mut self, _now: Nanos) -> Result<usize, AgentError> {
+//!         let work = self.0.min(1);
+//!         self.0 -= work;
+//!         Ok(work)
+//!     }
+//!     fn role_name(&self) -> &'static str {
+//!         "countdown"
+//!     }
+//! }
+//!
+//! let mut invoker = Invoker::new("test", vec![Box::new(Countdown(3))], &[0, 0])?;
+//! invoker.start()?;
+//! assert_eq!(invoker.run_once(Nanos(1_000))?, 2);
+//! assert_eq!(invoker.run_once(Nanos(2_000))?, 1);
+//! assert_eq!(invoker.run_once(Nanos(3_000))?, 0);
+//! assert_eq!(invoker.counters().agents[0].work.read(), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Nothing in a run loop allocates, locks, formats or logs until an agent fails.
+
+mod agent;
+mod clock;
+mod counters;
+mod host;
+mod idle;
+mod invoker;
+mod jitter;
+mod kernel_time;
+mod runner;
+mod stop;
+
+pub use agent::{Agent, AgentError, AgentFailure};
+pub use clock::{ClockSource, Drift, TscClock};
+pub use counters::{AgentCounters, Counter, ThreadCounters};
+pub use host::{Host, TscFacts};
+pub use idle::{IdleStrategy, Idler, ParseIdleError};
+pub use invoker::{Invoker, PlanError};
+pub use jitter::{Jitter, measure_jitter};
+pub use kernel_time::KernelTime;
+pub use runner::{Runner, RunnerError, ThreadPlan, ThreadReport, pin_current_thread};
+pub use stop::StopSignal;

@@ -1,1 +1,56 @@
-//! Recorded order-by-order market data: ITCH files, DBN and LOBSTER.
+//! Recorded order-by-order market data as one normalised stream, and the requests that drive a live
+//! venue with it.
+//!
+//! A [`Recording`] opens a file of any [`Format`] and yields [`RecordedEvent`]s in constant memory:
+//! Databento DBN of schema MBO, LOBSTER message files, and ITCH 5.0 BinaryFILEs, each plain or
+//! compressed. The readers take any [`std::io::Read`]. Every input gives events or an error that
+//! says where and what to do, never a panic. [`flow`] turns the stream into order requests.
+//!
+//! ```
+//! use tickpath_capture::flow::{FlowLimits, Mapper, SurveyBuilder};
+//! use tickpath_capture::{Depth, EventReader, LobsterReader};
+//!
+//! let text = "\
+//! 34200.5,1,11,100,2238100,1
+//! 34201.0,4,11,40,2238100,1
+//! ";
+//! let open = || LobsterReader::new(text.as_bytes(), "AMZN", Depth::Partial { levels: Some(1) });
+//!
+//! let mut reader = open();
+//! let mut survey = SurveyBuilder::new(reader.info());
+//! while let Some(event) = reader.next_event()? {
+//!     survey.handle_event(&event);
+//! }
+//! let survey = survey.finish(reader.symbols());
+//! assert_eq!(survey.instruments()[0].symbol.as_str(), "AMZN");
+//!
+//! let mut mapper = Mapper::new(survey, FlowLimits::default());
+//! let mut reader = open();
+//! while let Some(event) = reader.next_event()? {
+//!     mapper.handle_event(&event);
+//!     while let Some(step) = mapper.poll_step() {
+//!         println!("{:?} {:?}, expecting {:?}", step.role, step.request, step.expected);
+//!     }
+//! }
+//! mapper.finish();
+//! assert_eq!(mapper.counts().executions.eligible, 1);
+//! # Ok::<(), tickpath_capture::ReadError>(())
+//! ```
+
+mod binaryfile;
+mod error;
+mod event;
+pub mod flow;
+mod format;
+mod lobster;
+mod mbo;
+mod recording;
+mod window;
+
+pub use binaryfile::ItchReader;
+pub use error::{CaptureError, Position, ReadError};
+pub use event::{Depth, EventKind, IgnoredReason, Level, RecordedEvent, RecordingInfo, Status, TimeBase};
+pub use format::{Format, decompress};
+pub use lobster::{LOBSTER_LINE_LEN_MAX, LobsterReader};
+pub use mbo::{DBN_METADATA_LEN_MAX, DbnReader};
+pub use recording::{EventReader, Recording};

@@ -1,0 +1,37 @@
+//! What can be wrong with a configuration.
+
+use std::path::PathBuf;
+
+/// A configuration that cannot be used, said in one line with what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read: check its path and permissions.
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The text is not what is expected there: mend the named line.
+    #[error("{file}:{line}: {message}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong and what is expected.
+        message: String,
+    },
+    /// A value is well formed and cannot be used: change it as the message says.
+    #[error("{0}")]
+    Value(String),
+}
+
+impl ConfigError {
+    /// A [`ConfigError::Value`].
+    pub fn value(message: impl Into<String>) -> ConfigError {
+        ConfigError::Value(message.into())
+    }
+}

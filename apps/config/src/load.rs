@@ -1,0 +1,57 @@
+//! Reading a file into its type.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use crate::ConfigError;
+
+/// Reads the file at `path`.
+///
+/// # Errors
+/// [`ConfigError`] when it cannot be read or is not a `T`.
+pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+    parse(&path.display().to_string(), &text)
+}
+
+/// Reads `text`, naming it `file` in errors.
+///
+/// # Errors
+/// [`ConfigError::Syntax`] with the line when it is not a `T`.
+pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigError> {
+    toml::from_str(text).map_err(|error| {
+        let offset = error.span().map_or(0, |span| span.start).min(text.len());
+        ConfigError::Syntax {
+            file: file.to_owned(),
+            line: 1 + text.as_bytes()[..offset].iter().filter(|&&byte| byte == b'\n').count(),
+            message: error.message().lines().collect::<Vec<_>>().join("; "),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Sample {
+        #[allow(dead_code, reason = "only its presence matters")]
+        rate: u32,
+    }
+
+    #[test]
+    fn a_wrong_key_is_one_line_with_its_place() {
+        let error = parse::<Sample>("demo.toml", "rate = 1\nrats = 2\n").unwrap_err().to_string();
+        assert!(error.starts_with("demo.toml:2: unknown field `rats`"), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = load::<Sample>(Path::new("/nowhere/x.toml")).unwrap_err().to_string();
+        assert!(error.contains("/nowhere/x.toml"), "{error}");
+    }
+}

@@ -1,0 +1,171 @@
+//! Which agents run on which threads, chosen in the configuration and not in the code.
+
+use serde::Deserialize;
+use tickpath_agent::{Agent, IdleStrategy, ThreadPlan};
+
+use crate::ConfigError;
+
+/// How the threads idle, as a configuration writes it: `spin`, `yield` or `park`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdleConfig {
+    /// Takes a whole core: where every thread has a core of its own.
+    Spin,
+    /// Reacts at once and gives the core up to whoever wants it.
+    #[default]
+    Yield,
+    /// Lets the core rest; reacts up to 1 ms late.
+    Park,
+}
+
+impl From<IdleConfig> for IdleStrategy {
+    fn from(idle: IdleConfig) -> IdleStrategy {
+        match idle {
+            IdleConfig::Spin => IdleStrategy::Spin,
+            IdleConfig::Yield => IdleStrategy::Yield,
+            IdleConfig::Park => IdleStrategy::Park,
+        }
+    }
+}
+
+/// One thread and the agents that run on it in turn.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadConfig {
+    /// Name of the thread.
+    pub name: String,
+    /// Core to pin it to; not pinned when absent.
+    #[serde(default)]
+    pub core: Option<usize>,
+    /// Roles in the order of their duty cycles; one may stand more than once.
+    pub agents: Vec<String>,
+}
+
+/// The placement of all agents of a program on threads.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Placement {
+    /// What the threads do between duty cycles that found no work.
+    #[serde(default)]
+    pub idle: IdleConfig,
+    /// The threads.
+    #[serde(rename = "thread")]
+    pub threads: Vec<ThreadConfig>,
+}
+
+impl Placement {
+    /// A placement from `(thread, agents)`; thread `n` is pinned to core `n` when `cores` has that many
+    /// to spare, and nothing is pinned otherwise.
+    #[must_use]
+    pub fn new(idle: IdleConfig, cores: usize, threads: &[(&str, &[&str])]) -> Placement {
+        let pin = cores >= threads.len();
+        let threads = threads
+            .iter()
+            .enumerate()
+            .map(|(index, (name, agents))| ThreadConfig {
+                name: (*name).to_owned(),
+                core: pin.then_some(index),
+                agents: agents.iter().map(|role| (*role).to_owned()).collect(),
+            })
+            .collect();
+        Placement { idle, threads }
+    }
+
+    /// Puts each agent on its thread.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] when an agent has no thread, has two, or a thread names an agent that there
+    /// is not.
+    pub fn plan(&self, agents: Vec<Box<dyn Agent>>) -> Result<Vec<ThreadPlan>, ConfigError> {
+        let mut unplaced: Vec<Option<Box<dyn Agent>>> = agents.into_iter().map(Some).collect();
+        let mut plans = Vec::with_capacity(self.threads.len());
+        for thread in &self.threads {
+            plans.push(thread.plan(self.idle.into(), &mut unplaced)?);
+        }
+        match unplaced.iter().flatten().next() {
+            Some(agent) => Err(ConfigError::value(format!(
+                "no thread runs the agent '{}': name it in one",
+                agent.role_name()
+            ))),
+            None => Ok(plans),
+        }
+    }
+}
+
+impl ThreadConfig {
+    fn plan(
+        &self,
+        idle: IdleStrategy,
+        unplaced: &mut [Option<Box<dyn Agent>>],
+    ) -> Result<ThreadPlan, ConfigError> {
+        let mut agents: Vec<Box<dyn Agent>> = Vec::new();
+        let mut cycle = Vec::with_capacity(self.agents.len());
+        for role in &self.agents {
+            let placed = agents.iter().position(|agent| agent.role_name() == role);
+            let index = match placed {
+                Some(index) => index,
+                None => {
+                    let found = unplaced
+                        .iter_mut()
+                        .find(|agent| agent.as_ref().is_some_and(|agent| agent.role_name() == role))
+                        .and_then(Option::take);
+                    agents.push(found.ok_or_else(|| {
+                        ConfigError::value(format!(
+                            "thread '{}': there is no agent '{role}' left to run: check its spelling and the other threads",
+                            self.name
+                        ))
+                    })?);
+                    agents.len() - 1
+                }
+            };
+            cycle.push(index);
+        }
+        Ok(ThreadPlan { name: self.name.clone(), core: self.core, idle, agents, cycle })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_agent::AgentError;
+    use tickpath_types::Nanos;
+
+    use super::*;
+
+    struct Role(&'static str);
+
+    impl Agent for Role {
+        fn do_work(&mut self, _now: Nanos) -> Result<usize, AgentError> {
+            Ok(0)
+        }
+        fn role_name(&self) -> &'static str {
+            self.0
+        }
+    }
+
+    fn agents(roles: &[&'static str]) -> Vec<Box<dyn Agent>> {
+        roles.iter().map(|role| Box::new(Role(role)) as Box<dyn Agent>).collect()
+    }
+
+    #[test]
+    fn a_role_may_stand_twice_in_a_cycle() {
+        let placement =
+            Placement::new(IdleConfig::Yield, 2, &[("venue", &["a", "b", "a"]), ("trader", &["c"])]);
+        let plans = placement.plan(agents(&["c", "b", "a"])).unwrap();
+        assert_eq!(plans[0].cycle, [0, 1, 0]);
+        assert_eq!((plans[0].agents.len(), plans[1].agents.len()), (2, 1));
+        assert_eq!((plans[0].core, plans[1].core), (Some(0), Some(1)));
+        let crowded = Placement::new(IdleConfig::Park, 1, &[("x", &["a"]), ("y", &["b"])]);
+        assert_eq!(crowded.threads[1].core, None, "more threads than cores");
+    }
+
+    #[test]
+    fn every_agent_has_one_thread() {
+        let placement = Placement::new(IdleConfig::Yield, 2, &[("venue", &["a"]), ("trader", &["b"])]);
+        for (roles, says) in [(&["a", "b", "c"][..], "'c'"), (&["a"][..], "'b'")] {
+            let error = placement.plan(agents(roles)).err().unwrap().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        let twice = Placement::new(IdleConfig::Yield, 2, &[("venue", &["a"]), ("trader", &["a"])]);
+        assert!(twice.plan(agents(&["a"])).is_err());
+    }
+}

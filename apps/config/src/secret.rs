@@ -1,0 +1,99 @@
+//! Passwords that never show.
+
+use std::fmt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::ConfigError;
+
+/// The password of a venue's test users: public, and good only for a venue on the loopback interface.
+pub const TEST_PASSWORD: &str = "test";
+
+/// A secret named in a configuration: `env:NAME`, `file:PATH`, or itself.
+///
+/// A secret written out in a configuration is accepted only when nobody else can read that file; the
+/// public [`TEST_PASSWORD`] is accepted anywhere. Never printed.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// A secret as a configuration names it.
+    pub fn new(text: impl Into<String>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// The secret itself; `config` is the file that names it.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] when the named variable or file is missing or readable by others, or the
+    /// secret stands in a configuration that others can read.
+    pub fn resolve(&self, config: Option<&Path>) -> Result<String, ConfigError> {
+        if let Some(name) = self.0.strip_prefix("env:") {
+            return std::env::var(name).map_err(|_| {
+                ConfigError::value(format!("set the environment variable {name}: a password is kept there"))
+            });
+        }
+        if let Some(path) = self.0.strip_prefix("file:") {
+            let path = Path::new(path);
+            require_private(path)?;
+            let text = std::fs::read_to_string(path)
+                .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+            return Ok(text.trim_end().to_owned());
+        }
+        if let Some(config) = config.filter(|_| self.0 != TEST_PASSWORD) {
+            require_private(config)?;
+        }
+        Ok(self.0.clone())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+fn require_private(path: &Path) -> Result<(), ConfigError> {
+    let metadata =
+        std::fs::metadata(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+    if metadata.permissions().mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(ConfigError::value(format!("{path} holds a password and others may read it: run chmod 600 {path}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_written_password_needs_a_private_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("trader.toml");
+        std::fs::write(&config, "x").unwrap();
+        let set_mode =
+            |mode| std::fs::set_permissions(&config, std::fs::Permissions::from_mode(mode)).unwrap();
+
+        set_mode(0o644);
+        let error = Secret::new("hunter2").resolve(Some(&config)).unwrap_err().to_string();
+        assert!(error.contains("chmod 600") && !error.contains("hunter2"), "{error}");
+        assert_eq!(Secret::new(TEST_PASSWORD).resolve(Some(&config)).unwrap(), TEST_PASSWORD);
+        let file = Secret::new(format!("file:{}", config.display()));
+        assert!(file.resolve(None).is_err());
+
+        set_mode(0o600);
+        assert_eq!(Secret::new("hunter2").resolve(Some(&config)).unwrap(), "hunter2");
+        assert_eq!(file.resolve(None).unwrap(), "x");
+        assert_eq!(format!("{:?}", Secret::new("hunter2")), "Secret(..)");
+    }
+
+    #[test]
+    fn a_missing_variable_is_named() {
+        let error = Secret::new("env:TICKPATH_NO_SUCH").resolve(None).unwrap_err().to_string();
+        assert!(error.contains("TICKPATH_NO_SUCH"), "{error}");
+    }
+}

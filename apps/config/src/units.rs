@@ -1,0 +1,212 @@
+//! Values as people write them: `250ns`, `64MiB`, `0.1%`, `"100.25"`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer};
+use tickpath_types::{Nanos, Price};
+
+use crate::ConfigError;
+
+/// Splits `64MiB` into its number and its unit.
+fn split_unit(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
+    (&text[..end], text[end..].trim())
+}
+
+/// A decimal times `scale`, exactly; `None` when it is not a decimal, has more places than `scale`, or overflows.
+fn scaled(number: &str, scale: u64) -> Option<u64> {
+    let number = number.replace('_', "");
+    let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+    if whole.is_empty() {
+        return None;
+    }
+    let mut value = whole.parse::<u64>().ok()?.checked_mul(scale)?;
+    let mut place = scale;
+    for digit in fraction.bytes() {
+        let digit = u64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
+        if !place.is_multiple_of(10) && digit != 0 {
+            return None;
+        }
+        place /= 10;
+        value = value.checked_add(digit * place)?;
+    }
+    Some(value)
+}
+
+macro_rules! from_text {
+    ($name:ident) => {
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+/// A duration: a number and one of `ns`, `us`, `ms`, `s`, `m`, `h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Duration(pub Nanos);
+
+from_text!(Duration);
+
+impl FromStr for Duration {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (number, unit) = split_unit(text);
+        let scale = match unit {
+            "ns" => Some(1),
+            "us" | "µs" => Some(1_000),
+            "ms" => Some(1_000_000),
+            "s" => Some(1_000_000_000),
+            "m" => Some(60_000_000_000),
+            "h" => Some(3_600_000_000_000),
+            _ => None,
+        };
+        scale.and_then(|scale| scaled(number, scale)).map(|value| Duration(Nanos(value))).ok_or_else(|| {
+            ConfigError::value(format!("'{text}' is not a duration: write e.g. 250ns, 10us, 5ms, 20s, 1m"))
+        })
+    }
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [
+            (3_600_000_000_000, "h"),
+            (60_000_000_000, "m"),
+            (1_000_000_000, "s"),
+            (1_000_000, "ms"),
+            (1_000, "us"),
+        ];
+        let nanos = self.0.0;
+        match units.iter().find(|(scale, _)| nanos != 0 && nanos.is_multiple_of(*scale)) {
+            Some((scale, unit)) => write!(f, "{}{unit}", nanos / scale),
+            None => write!(f, "{nanos}ns"),
+        }
+    }
+}
+
+/// A number of bytes: a whole number and one of `B`, `KiB`, `MiB`, `GiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ByteSize(pub u64);
+
+from_text!(ByteSize);
+
+impl FromStr for ByteSize {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (number, unit) = split_unit(text);
+        let shift = match unit {
+            "B" => Some(0),
+            "KiB" => Some(10),
+            "MiB" => Some(20),
+            "GiB" => Some(30),
+            _ => None,
+        };
+        shift.and_then(|shift| number.parse::<u64>().ok()?.checked_mul(1 << shift)).map(ByteSize).ok_or_else(
+            || ConfigError::value(format!("'{text}' is not a size: write e.g. 512B, 64KiB, 64MiB, 1GiB")),
+        )
+    }
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        match units.iter().find(|(scale, _)| self.0 != 0 && self.0.is_multiple_of(*scale)) {
+            Some((scale, unit)) => write!(f, "{}{unit}", self.0 / scale),
+            None => write!(f, "{}B", self.0),
+        }
+    }
+}
+
+/// A share between 0% and 100%, kept in parts per million.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fraction {
+    /// Parts per million.
+    pub ppm: u32,
+}
+
+from_text!(Fraction);
+
+impl FromStr for Fraction {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (number, unit) = split_unit(text);
+        let scale = match unit {
+            "%" => Some(10_000),
+            "ppm" => Some(1),
+            "" if number == "0" => Some(0),
+            _ => None,
+        };
+        scale
+            .and_then(|scale| scaled(number, scale))
+            .filter(|ppm| *ppm <= 1_000_000)
+            .and_then(|ppm| u32::try_from(ppm).ok())
+            .map(|ppm| Fraction { ppm })
+            .ok_or_else(|| {
+                ConfigError::value(format!(
+                    "'{text}' is not a share of 0% to 100%: write e.g. 0.1%, 5%, 250ppm"
+                ))
+            })
+    }
+}
+
+impl fmt::Display for Fraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = self.ppm / 10_000;
+        let rest = format!("{:04}", self.ppm % 10_000);
+        match rest.trim_end_matches('0') {
+            "" => write!(f, "{whole}%"),
+            places => write!(f, "{whole}.{places}%"),
+        }
+    }
+}
+
+/// A price as text, so that no floating point touches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PriceText(pub Price);
+
+impl<'de> Deserialize<'de> for PriceText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Price::parse(&text).map(PriceText).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        for (text, nanos) in
+            [("250ns", 250), ("1.5us", 1_500), ("5 ms", 5_000_000), ("20s", 20_000_000_000), ("0s", 0)]
+        {
+            assert_eq!(text.parse::<Duration>().unwrap().0, Nanos(nanos), "{text}");
+        }
+        for text in ["", "5", "5 parsecs", "-1s", "1.5ns", "s", "1.x s", "99999999999999999999s"] {
+            assert!(text.parse::<Duration>().is_err(), "{text}");
+        }
+        assert_eq!(Duration(Nanos(1_500)).to_string(), "1500ns");
+        assert_eq!(Duration(Nanos::from_secs(60)).to_string(), "1m");
+    }
+
+    #[test]
+    fn sizes_and_fractions() {
+        assert_eq!("64MiB".parse::<ByteSize>().unwrap(), ByteSize(64 << 20));
+        assert!("64MB".parse::<ByteSize>().is_err());
+        assert_eq!(ByteSize(3 << 10).to_string(), "3KiB");
+        for (text, ppm) in [("0.1%", 1_000), ("0", 0), ("100%", 1_000_000), ("250ppm", 250), ("0.0001%", 1)] {
+            assert_eq!(text.parse::<Fraction>().unwrap().ppm, ppm, "{text}");
+        }
+        for text in ["101%", "0.1", "0.00001%", "-1%", "%"] {
+            assert!(text.parse::<Fraction>().is_err(), "{text}");
+        }
+        assert_eq!(Fraction { ppm: 1_000 }.to_string(), "0.1%");
+        assert_eq!(Fraction { ppm: 50_000 }.to_string(), "5%");
+    }
+}

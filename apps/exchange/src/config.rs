@@ -1,0 +1,325 @@
+//! The configuration file of a venue.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use tickpath_config::{ConfigError, Duration, IdleConfig, Instruments, Placement, Secret, TEST_PASSWORD};
+use tickpath_matching::EngineLimits;
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, HEADER_LEN, Session};
+use tickpath_nasdaq::soupbintcp::{Password, Username};
+use tickpath_types::InstrumentTable;
+
+use crate::users::Credentials;
+use crate::venue::VenueSettings;
+
+/// A venue as its file describes it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExchangeConfig {
+    /// Name of the session of order entry and market data, at most 10 characters.
+    #[serde(default = "default_session")]
+    pub session: String,
+    /// The instrument file; relative to this file.
+    pub instruments: PathBuf,
+    /// The door for orders.
+    #[serde(default)]
+    pub order_entry: OrderEntryConfig,
+    /// Market data out.
+    #[serde(default)]
+    pub market_data: MarketDataConfig,
+    /// Bounds of the matching engine.
+    #[serde(default)]
+    pub matching: MatchingConfig,
+    /// Which agents run on which threads; by the number of cores when absent.
+    pub placement: Option<Placement>,
+}
+
+/// The door for orders: OUCH 5.0 over SoupBinTCP.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OrderEntryConfig {
+    /// Where to listen.
+    pub address: SocketAddrV4,
+    /// Connections at a time; further ones are closed at once.
+    pub max_connections: usize,
+    /// Messages to one user that are kept for a client that comes back.
+    pub retained_messages: usize,
+    /// Users whose password is public: good for a venue on the loopback interface alone.
+    pub test_users: Vec<String>,
+    /// Users with a password of their own.
+    #[serde(rename = "user")]
+    pub users: Vec<UserConfig>,
+}
+
+/// One `[[order_entry.user]]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserConfig {
+    /// At most 6 characters.
+    pub name: String,
+    /// At most 10 characters.
+    pub password: Secret,
+}
+
+/// Market data out: ITCH 5.0 over MoldUDP64 on two multicast lines.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MarketDataConfig {
+    /// Group and port of line A.
+    pub line_a: SocketAddrV4,
+    /// Group and port of line B.
+    pub line_b: SocketAddrV4,
+    /// Address of the interface that the lines leave by.
+    pub interface: Ipv4Addr,
+    /// Where requests for retransmission are taken.
+    pub retransmission: SocketAddrV4,
+    /// Longest datagram, in bytes.
+    pub packet_bytes: usize,
+    /// After so long without a packet a heartbeat is sent.
+    pub heartbeat: Duration,
+    /// Messages kept for retransmission, at 64 bytes each.
+    pub retained_messages: usize,
+}
+
+/// Bounds of the matching engine.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MatchingConfig {
+    /// Open orders of all users; further ones are rejected.
+    pub max_open_orders: u32,
+    /// Open orders of one user; further ones are rejected.
+    pub max_open_orders_per_user: u32,
+}
+
+fn default_session() -> String {
+    "TICKPATH".to_owned()
+}
+
+impl Default for OrderEntryConfig {
+    fn default() -> Self {
+        OrderEntryConfig {
+            address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 26_400),
+            max_connections: 64,
+            retained_messages: 1 << 16,
+            test_users: Vec::new(),
+            users: Vec::new(),
+        }
+    }
+}
+
+impl Default for MarketDataConfig {
+    fn default() -> Self {
+        MarketDataConfig {
+            line_a: SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 1), 26_401),
+            line_b: SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 2), 26_402),
+            interface: Ipv4Addr::LOCALHOST,
+            retransmission: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 26_403),
+            packet_bytes: DATAGRAM_LEN_MAX,
+            heartbeat: Duration(tickpath_types::Nanos::from_secs(1)),
+            retained_messages: 1 << 20,
+        }
+    }
+}
+
+impl Default for MatchingConfig {
+    fn default() -> Self {
+        let limits = EngineLimits::default();
+        MatchingConfig {
+            max_open_orders: limits.max_open_orders,
+            max_open_orders_per_user: limits.max_open_orders_per_session,
+        }
+    }
+}
+
+impl ExchangeConfig {
+    /// Reads the file at `path` and what it names.
+    ///
+    /// # Errors
+    /// [`ConfigError`] in one line that says what to change.
+    pub fn load(path: &Path) -> Result<(ExchangeConfig, VenueSettings), ConfigError> {
+        let config: ExchangeConfig = tickpath_config::load(path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let instruments = Instruments::load(&folder.join(&config.instruments))?;
+        let settings = config.settings(InstrumentTable::new(&instruments), Some(path))?;
+        Ok((config, settings))
+    }
+
+    /// The checked settings; `file` is where secrets may be written out.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] naming what to change.
+    pub fn settings(
+        &self,
+        instruments: InstrumentTable,
+        file: Option<&Path>,
+    ) -> Result<VenueSettings, ConfigError> {
+        let session = Session::new(&self.session).ok_or_else(|| {
+            ConfigError::value(format!("session '{}' must be at most 10 ASCII characters", self.session))
+        })?;
+        let users = self.order_entry.credentials(file)?;
+        let data = &self.market_data;
+        for (name, line) in [("line_a", data.line_a), ("line_b", data.line_b)] {
+            if !line.ip().is_multicast() {
+                return Err(ConfigError::value(format!(
+                    "market_data.{name}: {line} is no multicast group, e.g. 239.255.26.1:26401"
+                )));
+            }
+        }
+        if !(HEADER_LEN + 64..=65_507).contains(&data.packet_bytes) {
+            return Err(ConfigError::value(
+                "market_data.packet_bytes must be 84 to 65507; 1400 passes any network",
+            ));
+        }
+        let limits = EngineLimits {
+            max_open_orders: self.matching.max_open_orders,
+            max_open_orders_per_session: self.matching.max_open_orders_per_user,
+            max_sessions: users.len() as u16 + 1,
+            ..EngineLimits::default()
+        };
+        Ok(VenueSettings {
+            session,
+            instruments,
+            order_entry: self.order_entry.address,
+            max_connections: self.order_entry.max_connections.max(1),
+            retained_responses: self.order_entry.retained_messages.max(1),
+            users,
+            line_a: data.line_a,
+            line_b: data.line_b,
+            interface: data.interface,
+            retransmission: data.retransmission,
+            packet_bytes: data.packet_bytes,
+            heartbeat: data.heartbeat.0,
+            retained_messages: data.retained_messages.max(1),
+            limits,
+        })
+    }
+
+    /// The threads that the file names, or those that suit a host of so many cores.
+    #[must_use]
+    pub fn placement(&self, cores: usize) -> Placement {
+        self.placement.clone().unwrap_or_else(|| default_placement(cores))
+    }
+}
+
+/// One thread on a small host, so that whoever trades has the other core; one for each agent on a large one.
+fn default_placement(cores: usize) -> Placement {
+    let cycle = ["order-server", "matcher", "order-server", "publisher"];
+    match cores {
+        0..4 => Placement::new(IdleConfig::Yield, cores, &[("venue", &cycle)]),
+        4..8 => Placement::new(
+            IdleConfig::Yield,
+            cores,
+            &[("venue", &["order-server", "matcher"]), ("publisher", &["publisher"])],
+        ),
+        _ => Placement::new(
+            IdleConfig::Spin,
+            cores,
+            &[("order-server", &["order-server"]), ("matcher", &["matcher"]), ("publisher", &["publisher"])],
+        ),
+    }
+}
+
+impl OrderEntryConfig {
+    fn credentials(&self, file: Option<&Path>) -> Result<Vec<Credentials>, ConfigError> {
+        let mut users = Vec::new();
+        if !self.test_users.is_empty() && !self.address.ip().is_loopback() {
+            return Err(ConfigError::value(format!(
+                "order_entry.test_users have a public password and {} is not the loopback interface: \
+                 name users with passwords of their own",
+                self.address
+            )));
+        }
+        for name in &self.test_users {
+            users.push(Credentials { name: name.clone(), password: TEST_PASSWORD.to_owned() });
+        }
+        for user in &self.users {
+            let password = user.password.resolve(file)?;
+            if Password::new(&password).is_none() || password.is_empty() {
+                return Err(ConfigError::value(format!(
+                    "the password of user '{}' must have 1 to 10 ASCII characters",
+                    user.name
+                )));
+            }
+            users.push(Credentials { name: user.name.clone(), password });
+        }
+        if users.is_empty() {
+            return Err(ConfigError::value(
+                "order_entry names no user: add test_users = [\"TEST01\"] or [[order_entry.user]]",
+            ));
+        }
+        for (place, user) in users.iter().enumerate() {
+            if Username::new(&user.name).is_none() || user.name.is_empty() {
+                return Err(ConfigError::value(format!(
+                    "user '{}' must have 1 to 6 ASCII characters",
+                    user.name
+                )));
+            }
+            if users[..place].iter().any(|other| other.name.eq_ignore_ascii_case(&user.name)) {
+                return Err(ConfigError::value(format!("user '{}' is named twice", user.name)));
+            }
+        }
+        Ok(users)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
+
+    use super::*;
+
+    fn settings(text: &str) -> Result<VenueSettings, ConfigError> {
+        let instrument = Instrument {
+            id: InstrumentId(1),
+            symbol: Symbol::new("A").unwrap(),
+            tick_size: Price(100),
+            lot_size: Qty(1),
+            max_qty: Qty(1),
+            reference_price: Price(100),
+            collar_low: Price(100),
+            collar_high: Price(100),
+        };
+        let config: ExchangeConfig = tickpath_config::parse("venue.toml", text)?;
+        config.settings(InstrumentTable::new(&[instrument]), None)
+    }
+
+    #[test]
+    fn the_least_configuration_has_sensible_defaults() {
+        let settings =
+            settings("instruments = 'i.toml'\norder_entry.test_users = ['TEST01', 'TEST02']").unwrap();
+        assert_eq!(settings.order_entry.to_string(), "127.0.0.1:26400");
+        assert_eq!(settings.limits.max_sessions, 3);
+        assert!(settings.interface.is_loopback() && settings.line_a != settings.line_b);
+    }
+
+    #[test]
+    fn what_cannot_run_is_refused_in_one_line() {
+        for (text, says) in [
+            ("instruments = 'i'", "names no user"),
+            ("instruments = 'i'\nsesion = 'X'", "venue.toml:2: unknown field `sesion`"),
+            ("instruments = 'i'\nsession = 'ELEVENCHARS'", "at most 10"),
+            ("instruments = 'i'\norder_entry.test_users = ['SEVENCH']", "1 to 6"),
+            ("instruments = 'i'\norder_entry.test_users = ['A', 'a']", "twice"),
+            (
+                "instruments = 'i'\n[order_entry]\ntest_users = ['A']\naddress = '0.0.0.0:1'",
+                "public password",
+            ),
+            (
+                "instruments = 'i'\norder_entry.test_users = ['A']\nmarket_data.line_a = '10.0.0.1:1'",
+                "no multicast group",
+            ),
+            (
+                "instruments = 'i'\norder_entry.test_users = ['A']\nmarket_data.packet_bytes = 10",
+                "packet_bytes",
+            ),
+            (
+                "instruments = 'i'\norder_entry.test_users = ['A']\nmarket_data.heartbeat = '1'",
+                "not a duration",
+            ),
+        ] {
+            let error = settings(text).err().unwrap_or_else(|| panic!("{text} was accepted")).to_string();
+            assert!(error.contains(says) && error.lines().count() == 1, "{text}: {error}");
+        }
+    }
+}

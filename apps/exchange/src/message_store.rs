@@ -1,0 +1,78 @@
+//! Published messages, kept for retransmission.
+
+/// Longest message that is kept; ITCH's longest has 50 bytes.
+pub const MAX_STORED_MESSAGE: usize = 62;
+
+#[derive(Clone, Copy)]
+struct Slot {
+    len: u16,
+    bytes: [u8; MAX_STORED_MESSAGE],
+}
+
+/// The newest messages of the market data session by sequence, in a ring of fixed size.
+pub struct MessageStore {
+    slots: Box<[Slot]>,
+    next: u64,
+}
+
+impl MessageStore {
+    /// Keeps the newest `capacity` messages, rounded up to a power of two, at 64 bytes each.
+    #[must_use]
+    pub fn new(capacity: usize) -> MessageStore {
+        // A pattern other than zero, so that every page is touched here and not while publishing.
+        let empty = Slot { len: 0, bytes: [0xff; MAX_STORED_MESSAGE] };
+        MessageStore { slots: vec![empty; capacity.next_power_of_two()].into_boxed_slice(), next: 1 }
+    }
+
+    /// Appends the message of the next sequence.
+    ///
+    /// # Panics
+    /// If `message` is longer than [`MAX_STORED_MESSAGE`], which no ITCH message is.
+    #[inline]
+    pub fn append(&mut self, message: &[u8]) {
+        let index = self.index(self.next);
+        let slot = &mut self.slots[index];
+        slot.bytes[..message.len()].copy_from_slice(message);
+        slot.len = message.len() as u16;
+        self.next += 1;
+    }
+
+    /// The message of `sequence`, unless it is overwritten or not published yet.
+    #[must_use]
+    pub fn message(&self, sequence: u64) -> Option<&[u8]> {
+        let oldest = self.next.saturating_sub(self.slots.len() as u64).max(1);
+        if sequence < oldest || sequence >= self.next {
+            return None;
+        }
+        let slot = &self.slots[self.index(sequence)];
+        Some(&slot.bytes[..usize::from(slot.len)])
+    }
+
+    /// Sequence of the next message to be appended.
+    #[must_use]
+    pub const fn next_sequence(&self) -> u64 {
+        self.next
+    }
+
+    fn index(&self, sequence: u64) -> usize {
+        sequence as usize & (self.slots.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_messages_are_kept() {
+        let mut store = MessageStore::new(2);
+        for byte in 1..=3_u8 {
+            store.append(&[byte; 50]);
+        }
+        assert_eq!(store.message(1), None);
+        assert_eq!(store.message(2), Some(&[2; 50][..]));
+        assert_eq!(store.message(3), Some(&[3; 50][..]));
+        assert_eq!(store.message(4), None);
+        assert_eq!(store.next_sequence(), 4);
+    }
+}

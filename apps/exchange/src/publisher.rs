@@ -1,0 +1,282 @@
+//! Market data out: ITCH in MoldUDP64 packets on two multicast lines, and again on request.
+
+use std::collections::VecDeque;
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+
+use tickpath_agent::{Agent, AgentError, Counter};
+use tickpath_lockfree::spsc;
+use tickpath_nasdaq::itch50::{self, encode_market_event, market_event_len};
+use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, PushError, Request, Session};
+use tickpath_net::{MulticastSender, SendStatus, UdpEndpoint};
+use tickpath_timing::{Function, Hop, MarketId, Tracer};
+use tickpath_types::{InstrumentTable, MarketEvent, Nanos, Sequence};
+use zerocopy::IntoBytes;
+
+use crate::message_store::MessageStore;
+
+/// Requests for retransmission that wait for their answer; further ones are dropped and counted.
+const PENDING_REQUESTS: usize = 64;
+/// Packets sent in answer to requests in one duty cycle.
+const ANSWERS_PER_CYCLE: usize = 4;
+/// How often the socket of requests is looked at: a look is a system call.
+const REQUEST_POLL_INTERVAL: Nanos = Nanos::from_micros(20);
+/// One packet in so many has its encoding timed.
+const TIMED_EVERY: u64 = 16;
+/// How often the end of the session is said.
+const END_OF_SESSION_PACKETS: usize = 3;
+
+/// What a [`Publisher`] has done, readable from outside while it runs.
+#[derive(Default)]
+pub struct PublisherCounters {
+    /// Messages published; also the sequence of the last one.
+    pub messages: Counter,
+    /// Packets sent on each line.
+    pub packets: Counter,
+    /// Packets that the kernel did not take, over both lines.
+    pub unsent: Counter,
+    /// Requests for retransmission.
+    pub requests: Counter,
+    /// Requests that were not well formed, for another session, or too many at once.
+    pub requests_dropped: Counter,
+    /// Messages sent again.
+    pub retransmitted: Counter,
+}
+
+/// What a [`Publisher`] needs to know.
+pub struct PublisherConfig {
+    /// Name of the market data session.
+    pub session: Session,
+    /// The instruments whose events are published.
+    pub instruments: InstrumentTable,
+    /// Longest datagram.
+    pub packet_bytes: usize,
+    /// After so long without a packet a heartbeat is sent.
+    pub heartbeat: Nanos,
+    /// Messages kept for retransmission.
+    pub retained_messages: usize,
+}
+
+/// Messages that were asked for and are still to be sent.
+struct Pending {
+    to: SocketAddrV4,
+    next: u64,
+    end: u64,
+}
+
+/// Publishes the matcher's events: packs what is waiting into one packet and sends it on both lines.
+///
+/// Nothing waits for a packet to fill: under little load every event leaves by itself, under much
+/// load packets are full.
+pub struct Publisher<T> {
+    config: PublisherConfig,
+    events: spsc::Consumer<MarketEvent>,
+    lines: [MulticastSender; 2],
+    packet: PacketBuilder<Box<[u8]>>,
+    store: MessageStore,
+    requests: UdpEndpoint,
+    pending: VecDeque<Pending>,
+    answer: Box<[u8]>,
+    next_request_poll: Nanos,
+    last_sent: Nanos,
+    counters: Arc<PublisherCounters>,
+    tracer: T,
+}
+
+impl<T: Tracer> Publisher<T> {
+    /// A publisher of `events` on both lines, which answers requests that come to `requests`.
+    pub fn new(
+        config: PublisherConfig,
+        events: spsc::Consumer<MarketEvent>,
+        lines: [MulticastSender; 2],
+        requests: UdpEndpoint,
+        counters: Arc<PublisherCounters>,
+        tracer: T,
+    ) -> Publisher<T> {
+        let buffer = || vec![1; config.packet_bytes].into_boxed_slice();
+        Publisher {
+            packet: PacketBuilder::new(buffer(), config.session, Sequence(1)),
+            answer: buffer(),
+            store: MessageStore::new(config.retained_messages),
+            events,
+            lines,
+            requests,
+            pending: VecDeque::with_capacity(PENDING_REQUESTS),
+            next_request_poll: Nanos::ZERO,
+            last_sent: Nanos::ZERO,
+            counters,
+            tracer,
+            config,
+        }
+    }
+
+    /// Packs as many waiting events as fit into one packet and sends it; returns how many.
+    fn publish(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        while let Some(event) = self.events.peek() {
+            if !self.packet.has_room_for(market_event_len(&event.kind)) {
+                break;
+            }
+            let event = *event;
+            let _ = self.events.try_pop();
+            self.pack(&event)?;
+        }
+        let count = usize::from(self.packet.message_count());
+        if count > 0 {
+            self.send_packet();
+            self.last_sent = now;
+        }
+        Ok(count)
+    }
+
+    fn pack(&mut self, event: &MarketEvent) -> Result<(), AgentError> {
+        let taken = self.tracer.stamp(Hop::T5, MarketId::new(event.sequence));
+        if event.sequence != self.packet.next_sequence() {
+            let next = self.packet.next_sequence();
+            return Err(AgentError::fatal(format!(
+                "market event {} came in place of {next}",
+                event.sequence
+            )));
+        }
+        let (store, instrument) = (&mut self.store, self.config.instruments.get(event.instrument));
+        self.packet
+            .push_with(|room| {
+                let len = encode_market_event(event, instrument, room).map_err(PackError::Encode)?;
+                store.append(&room[..len]);
+                Ok::<_, PackError>(len)
+            })
+            .map_err(|error| {
+                AgentError::fatal(format!("cannot publish market event {}: {error:?}", event.sequence))
+            })?;
+        if T::ENABLED && event.sequence.0.is_multiple_of(TIMED_EVERY) {
+            let ticks = self.tracer.now().wrapping_sub(taken);
+            self.tracer.time(Function::MarketEncode, ticks);
+        }
+        Ok(())
+    }
+
+    fn send_packet(&mut self) {
+        let (first, end) = (self.packet.sequence().0, self.packet.next_sequence().0);
+        let datagram = self.packet.finish();
+        let writing = self.tracer.now();
+        let mut unsent = u64::from(!is_sent(&mut self.lines[0], datagram));
+        let written = self.tracer.now();
+        unsent += u64::from(!is_sent(&mut self.lines[1], datagram));
+        for sequence in first..end {
+            let id = MarketId::new(Sequence(sequence));
+            self.tracer.stamp_at(Hop::T6w, id, writing);
+            self.tracer.stamp_at(Hop::T6, id, written);
+        }
+        self.packet.start_next();
+        self.counters.messages.set(end - 1);
+        self.counters.packets.add(1);
+        if unsent > 0 {
+            self.counters.unsent.add(unsent);
+        }
+    }
+
+    fn send_on_both_lines(&mut self, datagram: &[u8]) {
+        for line in &mut self.lines {
+            if !is_sent(line, datagram) {
+                self.counters.unsent.add(1);
+            }
+        }
+    }
+
+    /// Takes the requests that have come.
+    fn take_requests(&mut self, now: Nanos) {
+        if now < self.next_request_poll {
+            return;
+        }
+        self.next_request_poll = now + REQUEST_POLL_INTERVAL;
+        let mut bytes = [0; 64];
+        while let Ok(Some(received)) = self.requests.recv_from(&mut bytes) {
+            self.counters.requests.add(1);
+            match Request::parse(&bytes[..received.len]) {
+                Ok(request)
+                    if request.session == self.config.session && self.pending.len() < PENDING_REQUESTS =>
+                {
+                    let next = request.sequence.0;
+                    let end = (next + u64::from(request.message_count)).min(self.store.next_sequence());
+                    self.pending.push_back(Pending { to: received.from, next, end });
+                }
+                _ => self.counters.requests_dropped.add(1),
+            }
+        }
+    }
+
+    /// Sends some of what was asked for; returns the number of packets.
+    fn answer_requests(&mut self) -> usize {
+        let mut sent = 0;
+        while sent < ANSWERS_PER_CYCLE {
+            let Some(request) = self.pending.front_mut() else { break };
+            let mut packet =
+                PacketBuilder::new(&mut self.answer[..], self.config.session, Sequence(request.next));
+            while request.next < request.end {
+                let Some(message) = self.store.message(request.next) else { break };
+                if packet.push(message).is_err() {
+                    break;
+                }
+                request.next += 1;
+            }
+            let count = u64::from(packet.message_count());
+            if count > 0 {
+                self.counters.retransmitted.add(count);
+                let _ = self.requests.send_to(packet.finish(), request.to);
+            }
+            if count == 0 || request.next >= request.end {
+                self.pending.pop_front();
+            }
+            sent += 1;
+        }
+        sent
+    }
+}
+
+/// A datagram that is not sent is one that both lines' receivers miss: they ask for it.
+fn is_sent(line: &mut MulticastSender, datagram: &[u8]) -> bool {
+    matches!(line.send(datagram), Ok(SendStatus::Sent))
+}
+
+/// Why an event was not packed.
+#[derive(Debug)]
+enum PackError {
+    Packet(#[expect(dead_code, reason = "shown by Debug")] PushError),
+    Encode(#[expect(dead_code, reason = "shown by Debug")] itch50::EncodeError),
+}
+
+impl From<PushError> for PackError {
+    fn from(error: PushError) -> PackError {
+        PackError::Packet(error)
+    }
+}
+
+impl<T: Tracer + Send> Agent for Publisher<T> {
+    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        let mut work = self.publish(now)?;
+        self.take_requests(now);
+        work += self.answer_requests();
+        if work == 0 && now.since(self.last_sent) >= self.config.heartbeat {
+            let heartbeat = Header::heartbeat(self.config.session, self.packet.sequence());
+            self.send_on_both_lines(heartbeat.as_bytes());
+            self.last_sent = now;
+        }
+        if work > 0 {
+            self.tracer.flush();
+        }
+        Ok(work)
+    }
+
+    fn role_name(&self) -> &'static str {
+        "publisher"
+    }
+
+    /// Publishes what is left and says that the session is over.
+    fn on_close(&mut self) {
+        while self.publish(self.last_sent).is_ok_and(|count| count > 0) {}
+        let end = Header::end_of_session(self.config.session, self.packet.sequence());
+        for _ in 0..END_OF_SESSION_PACKETS {
+            self.send_on_both_lines(end.as_bytes());
+        }
+        self.tracer.flush();
+    }
+}

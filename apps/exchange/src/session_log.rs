@@ -1,0 +1,98 @@
+//! What was sent to one user, kept so that it can be sent again.
+
+/// Longest message that is kept: OUCH's longest answer without options, with room for its appendage.
+pub const MAX_LOGGED_MESSAGE: usize = 86;
+
+#[derive(Clone, Copy)]
+struct Slot {
+    len: u16,
+    bytes: [u8; MAX_LOGGED_MESSAGE],
+}
+
+/// The newest messages of one session by their sequence number, counted from 1.
+///
+/// The log is the only way to a client: an answer is appended here, and each connection sends on from
+/// the sequence it has reached. A fixed number of messages is kept; older ones are overwritten.
+pub struct SessionLog {
+    slots: Box<[Slot]>,
+    next: u64,
+}
+
+impl SessionLog {
+    /// Keeps the newest `capacity` messages, rounded up to a power of two.
+    #[must_use]
+    pub fn new(capacity: usize) -> SessionLog {
+        let empty = Slot { len: 0, bytes: [0; MAX_LOGGED_MESSAGE] };
+        SessionLog { slots: vec![empty; capacity.next_power_of_two()].into_boxed_slice(), next: 1 }
+    }
+
+    /// Appends the message that `encode` writes; nothing when it writes no bytes.
+    #[inline]
+    pub fn append(&mut self, encode: impl FnOnce(&mut [u8]) -> usize) {
+        let index = self.index(self.next);
+        let slot = &mut self.slots[index];
+        let len = encode(&mut slot.bytes);
+        slot.len = len as u16;
+        self.next += u64::from(len != 0);
+    }
+
+    /// The message of `sequence`, unless it is overwritten or not there yet.
+    #[must_use]
+    pub fn message(&self, sequence: u64) -> Option<&[u8]> {
+        if !self.holds(sequence) {
+            return None;
+        }
+        let slot = &self.slots[self.index(sequence)];
+        Some(&slot.bytes[..usize::from(slot.len)])
+    }
+
+    /// True when `sequence` is kept.
+    #[must_use]
+    pub fn holds(&self, sequence: u64) -> bool {
+        sequence < self.next && sequence >= self.oldest()
+    }
+
+    /// Sequence of the next message to be appended.
+    #[must_use]
+    pub const fn next_sequence(&self) -> u64 {
+        self.next
+    }
+
+    /// Lowest sequence that is kept, or the next one when none is.
+    #[must_use]
+    pub fn oldest(&self) -> u64 {
+        self.next.saturating_sub(self.slots.len() as u64).max(1)
+    }
+
+    fn index(&self, sequence: u64) -> usize {
+        sequence as usize & (self.slots.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn append(log: &mut SessionLog, byte: u8) {
+        log.append(|out| {
+            out[0] = byte;
+            1
+        });
+    }
+
+    #[test]
+    fn the_newest_messages_are_kept() {
+        let mut log = SessionLog::new(4);
+        assert_eq!((log.next_sequence(), log.oldest(), log.message(1)), (1, 1, None));
+        for byte in 1..=5 {
+            append(&mut log, byte);
+        }
+        assert_eq!((log.next_sequence(), log.oldest()), (6, 2));
+        assert_eq!(log.message(1), None, "overwritten");
+        assert_eq!(log.message(2), Some(&[2][..]));
+        assert_eq!(log.message(5), Some(&[5][..]));
+        assert_eq!(log.message(6), None, "not there yet");
+        log.append(|_| 0);
+        assert_eq!(log.next_sequence(), 6, "an empty message takes no number");
+    }
+}

@@ -1,0 +1,312 @@
+//! The feed handler as an agent.
+
+use std::net::SocketAddrV4;
+use std::sync::{Arc, Mutex};
+
+use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
+use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex};
+use tickpath_feed::{
+    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, MessageListener, UpdateListener,
+};
+use tickpath_lockfree::broadcast;
+use tickpath_net::{MulticastReceiver, UdpEndpoint};
+use tickpath_sim::LossModel;
+use tickpath_timing::{Function, Hop, MarketId, Tracer};
+use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, UpdateKind};
+
+/// Longest datagram that is taken; longer ones are damaged and dropped.
+const DATAGRAM_MAX: usize = 2_048;
+/// One message in so many has its decoding and its book's change timed.
+const TIMED_EVERY: u64 = 16;
+/// How often the recovery socket is looked at while no gap is open.
+const RECOVERY_POLL_INTERVAL: Nanos = Nanos::from_millis(1);
+
+/// Books that a feed handler builds.
+pub type FeedBooks = BookBuilder<FastBooks<()>>;
+
+/// What a [`FeedHandler`] has done, readable from outside while it runs.
+#[derive(Default)]
+pub struct FeedCounters {
+    /// Packets taken from lines A, B and the retransmission server.
+    pub packets: [Counter; 3],
+    /// Packets dropped on purpose by the loss model, on lines A and B.
+    pub injected_losses: [Counter; 2],
+    /// Messages that the lines' own numbering skipped, on lines A and B.
+    pub missed_messages: [Counter; 2],
+    /// Messages of which each line brought the first copy.
+    pub first_messages: [Counter; 3],
+    /// Messages delivered in sequence; also the sequence of the last one.
+    pub messages: Counter,
+    /// Gaps seen.
+    pub gaps_opened: Counter,
+    /// Gaps that the other line closed.
+    pub gaps_healed_by_line: Counter,
+    /// Gaps that retransmission closed.
+    pub gaps_healed_by_retransmission: Counter,
+    /// Messages given up.
+    pub messages_lost: Counter,
+    /// Packets that the kernel dropped because the socket's buffer was full.
+    pub kernel_drops: Counter,
+    /// 1 while a gap is open.
+    pub open_gap: Counter,
+}
+
+/// What a feed handler leaves behind when it closes.
+pub struct FinalFeed {
+    /// The books and what is known of them.
+    pub books: FeedBooks,
+    /// What happened on the lines.
+    pub arbiter: ArbiterCounters,
+    /// What happened to the messages.
+    pub builder: BuilderCounters,
+    /// Sequence of the next message.
+    pub next_sequence: Sequence,
+}
+
+/// Where a feed handler puts its [`FinalFeed`].
+pub type FeedResult = Arc<Mutex<Option<FinalFeed>>>;
+
+/// What a [`FeedHandler`] needs to know.
+#[derive(Clone, Debug)]
+pub struct FeedHandlerConfig {
+    /// Number of the feed handler in stamps, from 0.
+    pub feed: u8,
+    /// Instruments with ids from 1 to this.
+    pub max_instrument: InstrumentId,
+    /// Open orders in all books at most.
+    pub max_orders: u32,
+    /// Bounds and waiting times of the line arbitration.
+    pub arbiter: ArbiterConfig,
+    /// Where lost messages are asked for; never when `None`.
+    pub retransmission: Option<SocketAddrV4>,
+    /// Packets to drop on purpose.
+    pub loss: Option<LossModel>,
+}
+
+/// Reads two multicast lines and the retransmission server's answers, builds the books, and sends every
+/// change to the engines.
+///
+/// A duty cycle takes one packet, so that what it causes leaves before the next packet - or its copy on the
+/// other line - is read.
+pub struct FeedHandler<T> {
+    lines: [MulticastReceiver; 2],
+    recovery: UdpEndpoint,
+    retransmission: Option<SocketAddrV4>,
+    loss: Option<LossModel>,
+    arbiter: Arbiter,
+    sink: Sink<T>,
+    kernel_time: KernelTime,
+    next_line: usize,
+    next_recovery_poll: Nanos,
+    buffer: Box<[u8; DATAGRAM_MAX]>,
+    counters: Arc<FeedCounters>,
+    result: FeedResult,
+}
+
+/// Takes the arbiter's messages to the books and the books' updates to the ring.
+struct Sink<T> {
+    builder: Option<FeedBooks>,
+    updates: Updates<T>,
+    /// When the packet at hand was read, and received by the kernel.
+    read_at: u64,
+    received_at: u64,
+}
+
+struct Updates<T> {
+    sender: broadcast::Sender<MarketUpdate>,
+    tracer: T,
+    feed: u8,
+}
+
+impl<T: Tracer> FeedHandler<T> {
+    /// A feed handler of two lines; `result` receives its books when it closes.
+    #[expect(clippy::too_many_arguments, reason = "each is one end of the wiring")]
+    pub fn new(
+        config: &FeedHandlerConfig,
+        lines: [MulticastReceiver; 2],
+        recovery: UdpEndpoint,
+        sender: broadcast::Sender<MarketUpdate>,
+        clock: TscClock,
+        counters: Arc<FeedCounters>,
+        result: FeedResult,
+        tracer: T,
+    ) -> FeedHandler<T> {
+        let books = FastBooks::new(BookLimits::new(config.max_instrument, config.max_orders));
+        let index = OrderIndex::new(IndexLimits::dense(config.max_orders));
+        FeedHandler {
+            lines,
+            recovery,
+            retransmission: config.retransmission,
+            loss: config.loss.clone(),
+            arbiter: Arbiter::new(config.arbiter),
+            sink: Sink {
+                builder: Some(BookBuilder::new(books, index)),
+                updates: Updates { sender, tracer, feed: config.feed },
+                read_at: 0,
+                received_at: 0,
+            },
+            kernel_time: KernelTime::new(clock),
+            next_line: 0,
+            next_recovery_poll: Nanos::ZERO,
+            buffer: Box::new([0; DATAGRAM_MAX]),
+            counters,
+            result,
+        }
+    }
+
+    /// Takes one packet from one of the lines, in turn; true when there was one.
+    fn read_line(&mut self, now: Nanos) -> Result<bool, AgentError> {
+        for _ in 0..2 {
+            let index = self.next_line;
+            self.next_line = 1 - index;
+            let received = self.lines[index]
+                .recv(&mut self.buffer[..])
+                .map_err(|error| AgentError::fatal(format!("cannot read market data: {error}")))?;
+            let Some(received) = received else { continue };
+            let read_at = self.sink.updates.tracer.now();
+            self.counters.packets[index].add(1);
+            let packet = &self.buffer[..received.len];
+            if self.loss.as_ref().is_some_and(|loss| drops(loss, index, packet)) {
+                self.counters.injected_losses[index].add(1);
+                return Ok(true);
+            }
+            self.sink.read_at = read_at;
+            self.sink.received_at = match received.kernel_ns {
+                Some(kernel_ns) if T::ENABLED => self.kernel_time.ticks(kernel_ns, read_at),
+                _ => 0,
+            };
+            let line = if index == 0 { Line::A } else { Line::B };
+            self.arbiter.handle_packet(now, line, packet, &mut self.sink);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Lets time pass for the arbiter, sends its request, and reads the answers.
+    fn recover(&mut self, now: Nanos) -> usize {
+        let mut work = 0;
+        if self.arbiter.poll_timeout().is_some_and(|deadline| now >= deadline) {
+            self.arbiter.handle_timeout(now, &mut self.sink);
+            if let (Some(request), Some(server)) = (self.arbiter.poll_request(), self.retransmission) {
+                let _ = self.recovery.send_to(&request.to_bytes(), server);
+            }
+            work += 1;
+        }
+        if !self.arbiter.has_gap() && now < self.next_recovery_poll {
+            return work;
+        }
+        self.next_recovery_poll = now + RECOVERY_POLL_INTERVAL;
+        if let Ok(Some(received)) = self.recovery.recv_from(&mut self.buffer[..]) {
+            self.counters.packets[2].add(1);
+            self.sink.read_at = self.sink.updates.tracer.now();
+            self.sink.received_at = 0;
+            self.arbiter.handle_packet(now, Line::Recovery, &self.buffer[..received.len], &mut self.sink);
+            work += 1;
+        }
+        work
+    }
+
+    fn publish_counters(&mut self) {
+        let from = self.arbiter.counters();
+        let to = &self.counters;
+        for (line, missed) in from.lines.iter().zip(&to.missed_messages) {
+            missed.set(line.missed_messages);
+        }
+        for (line, first) in from.lines.iter().zip(&to.first_messages) {
+            first.set(line.first_messages);
+        }
+        to.messages.set(self.arbiter.next_sequence().0 - 1);
+        to.gaps_opened.set(from.gaps_opened);
+        to.gaps_healed_by_line.set(from.gaps_healed_by_line);
+        to.gaps_healed_by_retransmission.set(from.gaps_healed_by_retransmission);
+        to.messages_lost.set(from.messages_lost);
+        to.open_gap.set(u64::from(self.arbiter.has_gap()));
+        to.kernel_drops.set(self.lines.iter().map(MulticastReceiver::kernel_drops).sum());
+    }
+}
+
+/// The loss model sees the packet's first sequence, so that every receiver of a seed loses the same packets.
+fn drops(loss: &LossModel, line: usize, packet: &[u8]) -> bool {
+    let sequence = packet.get(10..18).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);
+    loss.drops(line, sequence)
+}
+
+impl<T: Tracer> MessageListener for Sink<T> {
+    #[inline]
+    fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
+        let updates = &mut self.updates;
+        let id = MarketId::new(sequence).via_feed(updates.feed);
+        updates.tracer.stamp_at(Hop::T7k, id, self.received_at);
+        updates.tracer.stamp_at(Hop::T7, id, self.read_at);
+        let builder = self.builder.as_mut().expect("a closed agent takes no messages");
+        if T::ENABLED && sequence.0.is_multiple_of(TIMED_EVERY) {
+            let started = updates.tracer.now();
+            builder.handle_message(sequence, message, updates);
+            let ticks = updates.tracer.now().wrapping_sub(started);
+            updates.tracer.time(Function::BookApply, ticks);
+        } else {
+            builder.handle_message(sequence, message, updates);
+        }
+    }
+
+    fn on_lost(&mut self, _first: Sequence, _count: u64) {
+        let builder = self.builder.as_mut().expect("a closed agent takes no messages");
+        builder.handle_lost(&mut self.updates);
+    }
+}
+
+impl<T: Tracer> UpdateListener for Updates<T> {
+    #[inline]
+    fn on_update(&mut self, update: &MarketUpdate) {
+        self.sender.send(*update);
+        if update.kind() != Some(UpdateKind::Status) {
+            let id = MarketId::new(Sequence(update.sequence)).via_feed(self.feed);
+            self.tracer.stamp(Hop::T8, id);
+        }
+    }
+}
+
+impl<T: Tracer + Send> Agent for FeedHandler<T> {
+    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        let mut work = usize::from(self.read_line(now)?);
+        work += self.recover(now);
+        if work > 0 {
+            let recovering = self.arbiter.is_recovering();
+            let builder = self.sink.builder.as_mut().expect("a closed agent does no work");
+            builder.handle_recovering(recovering, &mut self.sink.updates);
+            self.publish_counters();
+            self.sink.updates.tracer.flush();
+        }
+        Ok(work)
+    }
+
+    fn role_name(&self) -> &'static str {
+        "feed-handler"
+    }
+
+    fn on_close(&mut self) {
+        self.publish_counters();
+        let Some(books) = self.sink.builder.take() else { return };
+        if let Ok(mut result) = self.result.lock() {
+            *result = Some(FinalFeed {
+                arbiter: *self.arbiter.counters(),
+                builder: *books.counters(),
+                next_sequence: self.arbiter.next_sequence(),
+                books,
+            });
+        }
+    }
+}
+
+impl FinalFeed {
+    /// The worst health of any book.
+    #[must_use]
+    pub fn worst_health(&self) -> BookHealth {
+        let count = self.books.books().limits().max_instrument.0;
+        (1..=count)
+            .filter_map(|id| self.books.instrument(InstrumentId(id)))
+            .map(|state| state.health)
+            .max()
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,213 @@
+//! What is shown: plain data, filled by the caller.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tickpath_types::{BookHealth, Price, Qty, Symbol};
+
+/// One picture of a running market.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MarketView {
+    /// How long the market has been running.
+    pub elapsed: Duration,
+    /// How long it will run; `None` when it runs until stopped.
+    pub planned: Option<Duration>,
+    /// Every instrument, in the order to show.
+    pub instruments: Vec<InstrumentView>,
+    /// Every participant, in the order to show.
+    pub participants: Vec<ParticipantView>,
+    /// What happens per second.
+    pub rates: Rates,
+    /// The market data feed as its reader sees it.
+    pub feed: FeedView,
+    /// Spans, the most important first: the history is drawn for the first one's p50.
+    pub latency: Vec<LatencyView>,
+    /// The threads that run the agents.
+    pub threads: Vec<ThreadView>,
+    /// The machine in one line, e.g. `"AMD EPYC, 2 CPUs, TSC 2.600 GHz"`.
+    pub host: String,
+    /// What the user should know, oldest first, e.g. a limit that could not be had.
+    pub notes: Vec<String>,
+    /// The recent past, for the sparklines.
+    pub history: History,
+}
+
+/// One instrument's market.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstrumentView {
+    /// Its ticker.
+    pub symbol: Symbol,
+    /// Best bid and the quantity there.
+    pub bid: Option<(Price, Qty)>,
+    /// Best ask and the quantity there.
+    pub ask: Option<(Price, Qty)>,
+    /// Price and quantity of the last trade.
+    pub last: Option<(Price, Qty)>,
+    /// Number of trades since the start.
+    pub trades: u64,
+    /// Quantity traded since the start.
+    pub volume: u64,
+    /// Whether the book built from the feed can be believed.
+    pub health: BookHealth,
+    /// Orders that rest in the book.
+    pub open_orders: u64,
+}
+
+/// One participant: a strategy or a background trader.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ParticipantView {
+    /// Its name.
+    pub name: String,
+    /// Orders, replaces and cancels sent since the start.
+    pub orders: u64,
+    /// Executions received.
+    pub fills: u64,
+    /// Quantity bought and sold.
+    pub volume: u64,
+    /// Orders that rest at the venue.
+    pub open_orders: u64,
+    /// Net position, summed over the instruments; negative when short.
+    pub position: i64,
+    /// Realised and unrealised profit and loss together, in price units of 10^-4.
+    pub pnl: i128,
+    /// Requests that its own pre-trade risk check refused.
+    pub refused: u64,
+}
+
+/// What happens per second, over the last interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// Requests that participants sent.
+    pub orders: f64,
+    /// Commands that the venue sequenced.
+    pub commands: f64,
+    /// Messages that the venue published.
+    pub messages: f64,
+    /// Packets that carried them, on all lines.
+    pub packets: f64,
+    /// Executions.
+    pub fills: f64,
+}
+
+/// The market data feed as its reader sees it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FeedView {
+    /// The lines, A first.
+    pub lines: Vec<FeedLine>,
+    /// Gaps seen in the joined stream.
+    pub gaps: u64,
+    /// Gaps closed by packets of another line.
+    pub healed_by_line: u64,
+    /// Gaps closed by the retransmission server.
+    pub healed_by_retransmit: u64,
+    /// True while messages are missing.
+    pub gap_open: bool,
+    /// Messages that could not be had from anywhere.
+    pub lost_messages: u64,
+}
+
+/// One line of the feed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FeedLine {
+    /// `"A"`, `"B"`.
+    pub name: String,
+    /// Packets received.
+    pub packets: u64,
+    /// Messages that this line did not bring.
+    pub lost_messages: u64,
+    /// Packets that this line brought before the other.
+    pub first_copies: u64,
+}
+
+/// How long one span takes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LatencyView {
+    /// The span's name, e.g. `"tick_to_trade"`.
+    pub name: String,
+    /// Half of all took at most so many nanoseconds.
+    pub p50_ns: u64,
+    /// 99 of 100 took at most so many nanoseconds.
+    pub p99_ns: u64,
+    /// The longest, in nanoseconds.
+    pub max_ns: u64,
+    /// How many were measured.
+    pub count: u64,
+}
+
+/// One thread and the agents it runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadView {
+    /// Its name.
+    pub name: String,
+    /// The core it is pinned to; `None` when it is not.
+    pub core: Option<usize>,
+    /// Part of the last interval in which it did work, 0 to 1.
+    pub utilisation: f64,
+    /// The agents, in the order in which they are invoked.
+    pub agents: Vec<AgentView>,
+}
+
+/// One agent of a thread.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentView {
+    /// Its role, e.g. `"matcher"`.
+    pub role: String,
+    /// Part of the last interval in which it did work, 0 to 1.
+    pub utilisation: f64,
+}
+
+/// One point of the [`History`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// p50 of the first latency span over the interval; `None` when nothing was measured.
+    pub p50_ns: Option<u64>,
+    /// Market data messages per second over the interval.
+    pub messages_per_s: f64,
+}
+
+/// The recent past: the newest [`History::CAPACITY`] samples, older ones fall out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    samples: VecDeque<Sample>,
+}
+
+impl History {
+    /// How many samples are kept: two minutes at four a second.
+    pub const CAPACITY: usize = 480;
+
+    /// Adds the newest sample.
+    pub fn push(&mut self, sample: Sample) {
+        if self.samples.len() == Self::CAPACITY {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(sample);
+    }
+
+    /// The samples, newest first.
+    pub fn newest_first(&self) -> impl Iterator<Item = Sample> {
+        self.samples.iter().rev().copied()
+    }
+
+    /// True before the first sample.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn history_keeps_the_newest() {
+        let mut history = History::default();
+        assert!(history.is_empty());
+        for p50 in 0..=History::CAPACITY as u64 {
+            history.push(Sample { p50_ns: Some(p50), messages_per_s: 0.0 });
+        }
+        let kept: Vec<_> = history.newest_first().filter_map(|sample| sample.p50_ns).collect();
+        assert_eq!(kept.len(), History::CAPACITY);
+        assert_eq!((kept[0], kept[History::CAPACITY - 1]), (History::CAPACITY as u64, 1));
+    }
+}

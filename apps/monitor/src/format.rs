@@ -1,0 +1,192 @@
+//! Numbers as people read them: thousand separators, exact prices, units that stay short.
+
+use std::time::Duration;
+
+use tickpath_types::Price;
+
+/// Decimals that prices are shown with when they need no more.
+const PRICE_DECIMALS_MIN: usize = 2;
+
+/// `1234567` as `1,234,567`.
+pub fn count(value: u64) -> String {
+    group(&value.to_string())
+}
+
+/// A count with its sign; zero has none.
+pub fn signed(value: i64) -> String {
+    with_sign(value.is_negative(), value != 0, count(value.unsigned_abs()))
+}
+
+/// A rate, whole per second.
+pub fn rate(value: f64) -> String {
+    // The cast saturates: a negative or undefined rate shows as 0.
+    count(value.round() as u64)
+}
+
+/// A rate in at most six characters: `987`, `12.3k`, `1.23M`.
+pub fn short_rate(value: f64) -> String {
+    match value {
+        v if v < 1e3 => rate(v),
+        v if v < 1e6 => three_digits(v / 1e3, "k"),
+        v if v < 1e9 => three_digits(v / 1e6, "M"),
+        v => three_digits(v / 1e9, "G"),
+    }
+}
+
+/// The fewest decimals, from two on, that show every one of `prices` exactly.
+pub fn price_decimals(prices: impl IntoIterator<Item = i128>) -> usize {
+    prices.into_iter().map(decimals_needed).max().unwrap_or(0).max(PRICE_DECIMALS_MIN)
+}
+
+/// A price of the book with its thousands separated.
+pub fn price(price: Price, decimals: usize) -> String {
+    decimal(i128::from(price.0), decimals)
+}
+
+/// An amount in price units with its sign; zero has none.
+pub fn money(value: i128, decimals: usize) -> String {
+    with_sign(value.is_negative(), value != 0, decimal_magnitude(value.unsigned_abs(), decimals))
+}
+
+/// A latency with three significant digits: `850ns`, `12.3us`, `1.20ms`.
+pub fn latency(ns: u64) -> String {
+    match ns as f64 {
+        _ if ns < 1_000 => format!("{ns}ns"),
+        v if v < 999_500.0 => three_digits(v / 1e3, "us"),
+        v if v < 999_500_000.0 => three_digits(v / 1e6, "ms"),
+        v => three_digits(v / 1e9, "s"),
+    }
+}
+
+/// `01:23`, or `1:02:03` from an hour on.
+pub fn clock(time: Duration) -> String {
+    let secs = time.as_secs();
+    let (hours, minutes, seconds) = (secs / 3600, secs / 60 % 60, secs % 60);
+    if hours == 0 {
+        format!("{minutes:02}:{seconds:02}")
+    } else {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    }
+}
+
+/// A part of a whole, e.g. `" 82%"`; what is not a number shows as 0.
+pub fn percent(part: f64) -> String {
+    format!("{:.0}%", clamp_part(part) * 100.0)
+}
+
+/// A part between 0 and 1.
+pub fn clamp_part(part: f64) -> f64 {
+    if part.is_nan() { 0.0 } else { part.clamp(0.0, 1.0) }
+}
+
+/// Text without control characters, so that a name cannot move the cursor or break a line.
+pub fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+fn decimal(value: i128, decimals: usize) -> String {
+    let sign = if value.is_negative() { "-" } else { "" };
+    format!("{sign}{}", decimal_magnitude(value.unsigned_abs(), decimals))
+}
+
+fn decimal_magnitude(magnitude: u128, decimals: usize) -> String {
+    let scale = u128::from(Price::SCALE.unsigned_abs());
+    let fraction = format!("{:04}", magnitude % scale);
+    format!("{}.{}", group(&(magnitude / scale).to_string()), &fraction[..decimals])
+}
+
+fn decimals_needed(value: i128) -> usize {
+    let mut fraction = value.unsigned_abs() % u128::from(Price::SCALE.unsigned_abs());
+    let mut decimals = Price::DECIMALS;
+    while decimals > 0 && fraction.is_multiple_of(10) {
+        fraction /= 10;
+        decimals -= 1;
+    }
+    decimals
+}
+
+fn group(digits: &str) -> String {
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn with_sign(is_negative: bool, is_nonzero: bool, magnitude: String) -> String {
+    match (is_negative, is_nonzero) {
+        (true, _) => format!("-{magnitude}"),
+        (false, true) => format!("+{magnitude}"),
+        (false, false) => magnitude,
+    }
+}
+
+fn three_digits(value: f64, unit: &str) -> String {
+    match value {
+        v if v < 9.995 => format!("{v:.2}{unit}"),
+        v if v < 99.95 => format!("{v:.1}{unit}"),
+        v => format!("{v:.0}{unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_rates_are_grouped() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_000), "1,000");
+        assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(signed(i64::MIN), "-9,223,372,036,854,775,808");
+        assert_eq!((signed(1_234), signed(0)), ("+1,234".into(), "0".into()));
+        assert_eq!((rate(12_345.6), rate(-1.0), rate(f64::NAN)), ("12,346".into(), "0".into(), "0".into()));
+        assert_eq!((short_rate(987.0), short_rate(12_345.0)), ("987".into(), "12.3k".into()));
+        assert_eq!(short_rate(1_234_567.0), "1.23M");
+    }
+
+    #[test]
+    fn prices_and_money_are_exact() {
+        assert_eq!(price_decimals([1_000_000, 1_002_500]), 2);
+        assert_eq!(price_decimals([1_002_510, 0]), 3);
+        assert_eq!(price_decimals([1, 0]), 4);
+        assert_eq!(price(Price(12_345_002_500), 2), "1,234,500.25");
+        assert_eq!(price(Price(-5_000), 4), "-0.5000");
+        assert_eq!(money(-123_456_789, 4), "-12,345.6789");
+        assert_eq!((money(0, 2), money(2_500, 2)), ("0.00".into(), "+0.25".into()));
+        assert_eq!(money(i128::MIN, 4).len(), "-17014118346046923173168730371588410.5728".len() + 11);
+    }
+
+    #[test]
+    fn times_pick_their_unit() {
+        for (ns, text) in [
+            (0, "0ns"),
+            (999, "999ns"),
+            (1_000, "1.00us"),
+            (12_345, "12.3us"),
+            (99_960, "100us"),
+            (999_499, "999us"),
+            (999_500, "1.00ms"),
+            (1_204_000, "1.20ms"),
+            (999_499_999, "999ms"),
+            (2_500_000_000, "2.50s"),
+        ] {
+            assert_eq!(latency(ns), text);
+        }
+        assert_eq!(clock(Duration::from_secs(83)), "01:23");
+        assert_eq!(clock(Duration::from_secs(3_723)), "1:02:03");
+        assert_eq!(
+            (percent(0.824), percent(f64::NAN), percent(7.0)),
+            ("82%".into(), "0%".into(), "100%".into())
+        );
+    }
+
+    #[test]
+    fn control_characters_are_dropped() {
+        assert_eq!(printable("a\x1b[31mb\nc"), "a[31mbc");
+    }
+}

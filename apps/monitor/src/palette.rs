@@ -1,0 +1,55 @@
+//! Colours: few, calm, and never the only carrier of a fact.
+//!
+//! Indexed colours, so that 256-colour terminals show the same as true-colour ones; with `NO_COLOR`
+//! set the terminal backend leaves them out.
+
+use ratatui::style::{Color, Modifier, Style};
+use tickpath_types::BookHealth;
+
+const TEAL: Color = Color::Indexed(79);
+const ROSE: Color = Color::Indexed(174);
+const BLUE: Color = Color::Indexed(110);
+const AMBER: Color = Color::Indexed(179);
+const RED: Color = Color::Indexed(203);
+const GREY: Color = Color::Indexed(245);
+const DARK: Color = Color::Indexed(239);
+
+/// What is read.
+pub const VALUE: Style = Style::new();
+/// What explains it.
+pub const LABEL: Style = Style::new().fg(GREY);
+/// Rules, borders, the empty part of a bar.
+pub const FAINT: Style = Style::new().fg(DARK);
+/// Names of sections.
+pub const TITLE: Style = Style::new().fg(BLUE).add_modifier(Modifier::BOLD);
+/// Names of rows and the full part of a bar.
+pub const ACCENT: Style = Style::new().fg(BLUE);
+/// Bids, and what went up.
+pub const BID: Style = Style::new().fg(TEAL);
+/// Asks, and what went down.
+pub const ASK: Style = Style::new().fg(ROSE);
+/// All is well.
+pub const GOOD: Style = Style::new().fg(TEAL);
+/// Look here.
+pub const WARN: Style = Style::new().fg(AMBER);
+/// Something was lost.
+pub const BAD: Style = Style::new().fg(RED).add_modifier(Modifier::BOLD);
+
+/// By sign: profit, loss, neither.
+pub fn signed(is_negative: bool, is_zero: bool) -> Style {
+    match (is_negative, is_zero) {
+        (_, true) => LABEL,
+        (true, _) => ASK,
+        (false, _) => BID,
+    }
+}
+
+/// A book's health as a word and its colour.
+pub fn health(health: BookHealth) -> (&'static str, Style) {
+    match health {
+        BookHealth::Live => ("live", GOOD),
+        BookHealth::Recovering => ("recovering", WARN),
+        BookHealth::Stale => ("STALE", BAD),
+        BookHealth::Suspect => ("SUSPECT", BAD),
+    }
+}

@@ -1,0 +1,70 @@
+//! Last row: keys, and the newest note or the host; above it, in a roomy view, the notes.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::data::MarketView;
+use crate::{format, palette};
+
+/// Keys and what they do.
+const KEYS: [(&str, &str); 3] = [("q", "quit"), ("space", "freeze"), ("↑↓", "scroll")];
+
+/// `with_note` says whether the newest note has no other place.
+pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, with_note: bool) {
+    if area.is_empty() {
+        return;
+    }
+    let mut keys = Line::raw(" ");
+    for (key, effect) in KEYS {
+        keys.push_span(Span::styled(key, palette::TITLE));
+        keys.push_span(Span::styled(format!(" {effect}  "), palette::LABEL));
+    }
+    let (x, _) = buf.set_line(area.x, area.y, &keys, area.width);
+    let room = usize::from(area.right().saturating_sub(x + 1));
+    let (text, style) = match view.notes.last().filter(|_| with_note) {
+        Some(note) => (format!("! {}", format::printable(note)), palette::WARN),
+        None => (format::printable(&view.host), palette::LABEL),
+    };
+    let text = shorten(&text, room);
+    let width = Line::raw(text.as_str()).width() as u16;
+    buf.set_string((area.right() - 1).saturating_sub(width).max(x), area.y, text, style);
+}
+
+/// The newest notes, oldest on top.
+pub fn render_notes(area: Rect, buf: &mut Buffer, notes: &[String]) {
+    if area.is_empty() {
+        return;
+    }
+    let inner = super::section(area, buf, "Notes", true);
+    let first = notes.len().saturating_sub(inner.height.into());
+    for (y, note) in (inner.y..inner.bottom()).zip(&notes[first..]) {
+        let text = shorten(&format::printable(note), inner.width.into());
+        buf.set_stringn(inner.x, y, text, inner.width.into(), palette::WARN);
+    }
+}
+
+/// At most `room` characters; what was cut shows as an ellipsis.
+fn shorten(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let mut out: String = text.chars().take(room.saturating_sub(1)).collect();
+    if room > 0 {
+        out.push('…');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shorten;
+
+    #[test]
+    fn long_text_ends_in_an_ellipsis() {
+        assert_eq!(
+            (shorten("abc", 3), shorten("abcd", 3), shorten("abcd", 0)),
+            ("abc".into(), "ab…".into(), "".into())
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! Each participant in one row, and their totals: positions and P&L of a closed market sum to zero.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::data::ParticipantView;
+use crate::table::{self, Cell, Column};
+use crate::{format, palette};
+
+const COLUMNS: [Column; 8] = [
+    Column::text("Participant", 12, 0),
+    Column::number("orders", 9, 1),
+    Column::number("fills", 9, 2),
+    Column::number("volume", 10, 8),
+    Column::number("open", 5, 6),
+    Column::number("position", 8, 3),
+    Column::number("P&L", 11, 0),
+    Column::number("refused", 7, 5),
+];
+
+pub fn render(area: Rect, buf: &mut Buffer, participants: &[ParticipantView], is_roomy: bool) {
+    if area.is_empty() {
+        return;
+    }
+    let inner = super::section(area, buf, "Participants", is_roomy);
+    let total = total(participants);
+    let amounts = participants.iter().chain([&total]).map(|participant| participant.pnl);
+    let decimals = format::price_decimals(amounts);
+    let room = usize::from(inner.height.saturating_sub(1));
+    let mut rows: Vec<_> = participants.iter().map(|it| row(it, decimals)).collect();
+    if is_roomy && !participants.is_empty() {
+        rows.push(row(&total, decimals).into_iter().map(|(text, _)| (text, palette::LABEL)).collect());
+    }
+    if rows.len() > room && room > 0 {
+        let left_out = rows.len() - (room - 1);
+        rows.truncate(room - 1);
+        rows.push(more(left_out));
+    }
+    table::render(inner, buf, &COLUMNS, &rows);
+}
+
+fn row(participant: &ParticipantView, decimals: usize) -> Vec<Cell> {
+    let refused = if participant.refused == 0 { palette::LABEL } else { palette::WARN };
+    vec![
+        (format::printable(&participant.name), palette::ACCENT),
+        (format::count(participant.orders), palette::VALUE),
+        (format::count(participant.fills), palette::VALUE),
+        (format::count(participant.volume), palette::VALUE),
+        (format::count(participant.open_orders), palette::VALUE),
+        (
+            format::signed(participant.position),
+            palette::signed(participant.position < 0, participant.position == 0),
+        ),
+        (
+            format::money(participant.pnl, decimals),
+            palette::signed(participant.pnl < 0, participant.pnl == 0),
+        ),
+        (format::count(participant.refused), refused),
+    ]
+}
+
+/// The row that stands for those without room.
+fn more(left_out: usize) -> Vec<Cell> {
+    let mut cells = vec![(format!("+ {left_out} more"), palette::LABEL)];
+    cells.resize(COLUMNS.len(), (String::new(), palette::LABEL));
+    cells
+}
+
+fn total(participants: &[ParticipantView]) -> ParticipantView {
+    let mut total = ParticipantView { name: "total".into(), ..ParticipantView::default() };
+    for participant in participants {
+        total.orders = total.orders.saturating_add(participant.orders);
+        total.fills = total.fills.saturating_add(participant.fills);
+        total.volume = total.volume.saturating_add(participant.volume);
+        total.open_orders = total.open_orders.saturating_add(participant.open_orders);
+        total.position = total.position.saturating_add(participant.position);
+        total.pnl = total.pnl.saturating_add(participant.pnl);
+        total.refused = total.refused.saturating_add(participant.refused);
+    }
+    total
+}

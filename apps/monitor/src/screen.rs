@@ -1,0 +1,33 @@
+//! One full-screen picture: the sections, each in its place.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::data::MarketView;
+use crate::{layout, panels};
+
+/// What the user chose to look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Screen {
+    /// Instruments scrolled past at the top; more than there are shows the last ones.
+    pub scroll: usize,
+    /// True while the picture stands still at the user's wish.
+    pub is_frozen: bool,
+}
+
+/// Draws `view` into `area`, whatever its size.
+///
+/// [`View`](crate::View) calls it for a terminal; a test calls it with a buffer of its own.
+pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, screen: Screen) {
+    let area = area.intersection(buf.area);
+    let plan = layout::plan(area, view);
+    panels::header::render(plan.header, buf, view, screen);
+    panels::rates::render(plan.rates, buf, &view.rates);
+    panels::instruments::render(plan.instruments, buf, &view.instruments, screen.scroll, plan.is_roomy);
+    panels::participants::render(plan.participants, buf, &view.participants, plan.is_roomy);
+    panels::latency::render(plan.latency, buf, view, plan.is_roomy);
+    panels::history::render_row(plan.history, buf, view);
+    panels::system::render(plan.system, buf, view, plan.is_roomy);
+    panels::footer::render_notes(plan.notes, buf, &view.notes);
+    panels::footer::render(plan.footer, buf, view, plan.notes.is_empty());
+}

@@ -1,0 +1,110 @@
+//! The trait that every implementation of the books fulfils.
+
+use tickpath_types::{InstrumentId, Price, Qty, Side};
+
+use crate::{AddError, BookLimits, Level, Order, OrderHandle, QueuePosition, digest};
+
+/// Order-by-order books in price-time priority, one for each instrument, over one pool of orders.
+///
+/// Books are dense by [`InstrumentId`]: reading one outside [`BookLimits::max_instrument`] finds it
+/// empty. The books only keep orders; whether two orders trade is the caller's business, so a book may
+/// be crossed if the caller makes it so.
+///
+/// # Panics
+/// `reduce`, `remove`, `data_mut` and `queue_position` panic when the handle names no open order: that
+/// is a mistake of the caller, never of a peer.
+pub trait OrderBooks<T: Copy> {
+    /// Empty books.
+    fn new(limits: BookLimits) -> Self
+    where
+        Self: Sized;
+
+    /// The bounds.
+    fn limits(&self) -> BookLimits;
+
+    /// Open orders in all books.
+    fn order_count(&self) -> u32;
+
+    /// Price levels in all books.
+    fn level_count(&self) -> u32;
+
+    /// Enters an order at the tail of its level.
+    ///
+    /// # Errors
+    /// [`AddError`] when a bound is reached or the order cannot rest; nothing changed.
+    fn add(&mut self, order: Order<T>) -> Result<OrderHandle, AddError>;
+
+    /// Takes `qty` off an order, which keeps its priority; an order of which nothing is left is removed.
+    /// Returns what is left.
+    ///
+    /// # Panics
+    /// When `qty` is more than there is.
+    fn reduce(&mut self, handle: OrderHandle, qty: Qty) -> Qty;
+
+    /// Removes an order and returns it as it was.
+    fn remove(&mut self, handle: OrderHandle) -> Order<T>;
+
+    /// The order, `None` when the handle names no open one.
+    fn order(&self, handle: OrderHandle) -> Option<Order<T>>;
+
+    /// The user's own data of an order.
+    fn data_mut(&mut self, handle: OrderHandle) -> &mut T;
+
+    /// The best level of a side.
+    fn best(&self, instrument: InstrumentId, side: Side) -> Option<Level>;
+
+    /// Best price of a side.
+    #[inline]
+    fn best_price(&self, instrument: InstrumentId, side: Side) -> Option<Price> {
+        self.best(instrument, side).map(|level| level.price)
+    }
+
+    /// The order of a side that trades next.
+    fn front(&self, instrument: InstrumentId, side: Side) -> Option<OrderHandle>;
+
+    /// The levels of a side from the best.
+    fn levels(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Level>;
+
+    /// The orders of a side in price-time priority.
+    fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = (OrderHandle, Order<T>)>;
+
+    /// What trades before an order at its own price. Walks the level from the front.
+    fn queue_position(&self, handle: OrderHandle) -> QueuePosition;
+
+    /// Writes the best levels of a side to `out` and returns how many there were.
+    fn depth(&self, instrument: InstrumentId, side: Side, out: &mut [Level]) -> usize {
+        out.iter_mut().zip(self.levels(instrument, side)).map(|(slot, level)| *slot = level).count()
+    }
+
+    /// Quantity on `side` that an order of the other side at `limit` could trade with, counted only as
+    /// far as `enough`.
+    fn available(&self, instrument: InstrumentId, side: Side, limit: Price, enough: Qty) -> Qty {
+        let mut total = Qty::ZERO;
+        for level in self.levels(instrument, side) {
+            if total >= enough || !side.opposite().crosses(limit, level.price) {
+                break;
+            }
+            total = Qty(total.0.saturating_add(level.qty.0));
+        }
+        total.min(enough)
+    }
+
+    /// Starts to fetch what changing this order will need; a hint without effect on the books.
+    #[inline]
+    fn prefetch(&self, _handle: OrderHandle) {}
+
+    /// Starts to fetch what lies one step further, once what [`OrderBooks::prefetch`] asked for has
+    /// arrived: the order's level and its neighbours in the queue.
+    #[inline]
+    fn prefetch_neighbours(&self, _handle: OrderHandle) {}
+
+    /// Digest of all levels and queues, without the users' data: equal for equal books, whatever their
+    /// implementation, history and handles. Walks everything.
+    #[must_use]
+    fn state_hash(&self) -> u64
+    where
+        Self: Sized,
+    {
+        digest::state_hash(self, |_, _| {})
+    }
+}

@@ -1,0 +1,332 @@
+//! From the number that a venue or a client gave an order to its handle.
+
+use rustc_hash::FxHashMap;
+use tickpath_lockfree::cpu::prefetch_read;
+
+use crate::OrderHandle;
+
+/// Bits of an id that choose among the entries of one page.
+const PAGE_BITS: u32 = 10;
+/// Entries of a page.
+const PAGE_LEN: usize = 1 << PAGE_BITS;
+/// Bits of an id below its directory page: what one entry of the root covers.
+const ROOT_SHIFT: u32 = 2 * PAGE_BITS;
+/// Ids that share their upper 32 bits are a block.
+const BLOCK_SHIFT: u32 = 32;
+/// Nobody's page. It stays empty, so that looking up an id of which nothing is known needs no branch.
+const NIL: u32 = 0;
+
+type Page = [u32; PAGE_LEN];
+
+/// How large an [`OrderIndex`] may become; all memory is taken and touched at creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexLimits {
+    /// Ids from the base that pages cover, in blocks of 2^32.
+    pub blocks: u32,
+    /// Pages of 1024 ids (4 KiB) in use at once. 1024 consecutive ids take one page, up to 2^20 of them
+    /// one directory page more.
+    pub max_pages: u32,
+    /// Pages of one block: what a single client can take if a block is a client's.
+    pub max_pages_per_block: u32,
+    /// Orders whose ids lie outside the blocks, or found no page left, kept in a hash map.
+    /// Leave it at zero where a peer chooses the ids: it could choose ids that collide.
+    pub max_hashed: u32,
+}
+
+impl IndexLimits {
+    /// For one client or venue whose ids are nearly dense, with `max_orders` open at a time; ids that
+    /// are not dense, or too scattered for the pages, are hashed.
+    #[must_use]
+    pub const fn dense(max_orders: u32) -> IndexLimits {
+        // Orders leave in another order than they came, so pages empty slowly: eight times what a full
+        // page for every 1024 orders would need.
+        let max_pages = 64 + max_orders / (PAGE_LEN as u32 / 8);
+        IndexLimits { blocks: 1, max_pages, max_pages_per_block: max_pages, max_hashed: max_orders }
+    }
+}
+
+/// The id was not entered and nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InsertError {
+    /// Refuse the order, or raise the limits.
+    #[error("the index has no room for order {id}: its ids are too scattered, or raise its limits")]
+    IndexFull {
+        /// The id.
+        id: u64,
+    },
+    /// Refuse the order: the id is that of an open one.
+    #[error("order {id} is already in the index")]
+    Duplicate {
+        /// The id.
+        id: u64,
+    },
+}
+
+/// Open orders by id, for ids that come nearly dense.
+///
+/// A tree of three levels with pages of 1024 entries: a look-up is three loads, of which the upper two
+/// stay in the nearest cache. A page goes back to the pool when its last order leaves, so memory follows
+/// the open orders and not the ids, and nothing is allocated after creation (the hash map for what lies
+/// outside is taken at creation too).
+#[derive(Clone, Debug)]
+pub struct OrderIndex {
+    limits: IndexLimits,
+    base: Option<u64>,
+    /// Directory page of each 2^20 ids.
+    root: Vec<u32>,
+    /// Entries are pages in a directory page, slots in a leaf.
+    pages: Vec<Page>,
+    /// Entries in use of each page.
+    used: Vec<u16>,
+    free: Vec<u32>,
+    block_pages: Vec<u32>,
+    hashed: FxHashMap<u64, OrderHandle>,
+}
+
+/// An id's way through the tree.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    block: usize,
+    root: usize,
+    directory: usize,
+    leaf: usize,
+}
+
+impl OrderIndex {
+    /// An empty index whose blocks begin with the first id entered, rounded down to a multiple of 2^20.
+    #[must_use]
+    pub fn new(limits: IndexLimits) -> OrderIndex {
+        let roots = (limits.blocks as usize) << (BLOCK_SHIFT - ROOT_SHIFT);
+        let mut pages = vec![[NIL; PAGE_LEN]; limits.max_pages as usize + 1];
+        // The allocator hands out zeroes it has not touched; a page fault would come with the first order.
+        pages.iter_mut().flatten().for_each(|entry| *entry = std::hint::black_box(NIL));
+        let mut hashed = FxHashMap::default();
+        hashed.reserve(limits.max_hashed as usize);
+        OrderIndex {
+            limits,
+            base: None,
+            root: vec![NIL; roots],
+            used: vec![0; pages.len()],
+            pages,
+            free: (1..=limits.max_pages).rev().collect(),
+            block_pages: vec![0; limits.blocks as usize],
+            hashed,
+        }
+    }
+
+    /// An empty index whose blocks begin with `base`.
+    #[must_use]
+    pub fn with_base(limits: IndexLimits, base: u64) -> OrderIndex {
+        OrderIndex { base: Some(base), ..OrderIndex::new(limits) }
+    }
+
+    /// The open order of this id.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, id: u64) -> Option<OrderHandle> {
+        if let Some(path) = self.path(id) {
+            let slot = self.pages[self.leaf(path) as usize][path.leaf];
+            if slot != NIL {
+                return OrderHandle::new(slot);
+            }
+        }
+        if self.hashed.is_empty() { None } else { self.hashed.get(&id).copied() }
+    }
+
+    /// Starts to fetch what [`OrderIndex::find`] of this id will read; a hint without effect.
+    #[inline]
+    pub fn prefetch(&self, id: u64) {
+        if let Some(path) = self.path(id) {
+            prefetch_read(&self.pages[self.leaf(path) as usize][path.leaf]);
+        }
+    }
+
+    /// Enters an order.
+    ///
+    /// # Errors
+    /// [`InsertError`] when a bound is reached or the id is already there; nothing changed.
+    #[inline]
+    pub fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
+        if self.base.is_none() {
+            self.base = Some(id >> ROOT_SHIFT << ROOT_SHIFT);
+        }
+        if !self.hashed.is_empty() && self.hashed.contains_key(&id) {
+            return Err(InsertError::Duplicate { id });
+        }
+        let Some((path, leaf)) = self.path(id).and_then(|path| Some((path, self.open_leaf(path)?))) else {
+            return self.insert_hashed(id, handle);
+        };
+        let slot = &mut self.pages[leaf as usize][path.leaf];
+        if *slot != NIL {
+            return Err(InsertError::Duplicate { id });
+        }
+        *slot = handle.slot();
+        self.used[leaf as usize] += 1;
+        Ok(())
+    }
+
+    /// Takes an order out.
+    #[inline]
+    pub fn remove(&mut self, id: u64) -> Option<OrderHandle> {
+        if let Some(path) = self.path(id) {
+            let leaf = self.leaf(path);
+            let slot = std::mem::replace(&mut self.pages[leaf as usize][path.leaf], NIL);
+            if slot != NIL {
+                self.release(path, leaf);
+                return OrderHandle::new(slot);
+            }
+        }
+        if self.hashed.is_empty() { None } else { self.hashed.remove(&id) }
+    }
+
+    /// True when an id that is not there now could be entered.
+    #[inline]
+    #[must_use]
+    pub fn has_room(&self, id: u64) -> bool {
+        let Some(path) = self.path(id) else {
+            return self.base.is_none() || self.hashed.len() < self.limits.max_hashed as usize;
+        };
+        self.room(path.block) >= 2
+            || self.leaf(path) != NIL
+            || self.room(path.block) >= self.missing_pages(path)
+            || self.hashed.len() < self.limits.max_hashed as usize
+    }
+
+    /// The first open order with an id of at least `from`, among those kept in pages.
+    #[must_use]
+    pub fn first_from(&self, from: u64) -> Option<(u64, OrderHandle)> {
+        let base = self.base?;
+        let start = from.max(base) - base;
+        let (root_from, directory_from, leaf_from) = (
+            (start >> ROOT_SHIFT) as usize,
+            (start >> PAGE_BITS) as usize % PAGE_LEN,
+            start as usize % PAGE_LEN,
+        );
+        for root in root_from..self.root.len() {
+            let first = if root == root_from { directory_from } else { 0 };
+            let directory_page = self.root[root];
+            if directory_page == NIL {
+                continue;
+            }
+            for directory in first..PAGE_LEN {
+                let leaf_page = self.pages[directory_page as usize][directory];
+                if leaf_page == NIL {
+                    continue;
+                }
+                let is_first = root == root_from && directory == directory_from;
+                let skipped = if is_first { leaf_from } else { 0 };
+                let entries = &self.pages[leaf_page as usize];
+                if let Some(leaf) = (skipped..PAGE_LEN).find(|leaf| entries[*leaf] != NIL) {
+                    let offset = (root << ROOT_SHIFT | directory << PAGE_BITS | leaf) as u64;
+                    return Some((base + offset, OrderHandle::new(entries[leaf])?));
+                }
+            }
+        }
+        None
+    }
+
+    /// Pages in use.
+    #[must_use]
+    pub fn page_count(&self) -> u32 {
+        self.limits.max_pages - self.free.len() as u32
+    }
+
+    /// Orders kept in the hash map: more than a few mean that the ids are not dense.
+    #[must_use]
+    pub fn hashed_count(&self) -> u32 {
+        self.hashed.len() as u32
+    }
+
+    #[inline]
+    fn path(&self, id: u64) -> Option<Path> {
+        let offset = id.checked_sub(self.base?)?;
+        let root = (offset >> ROOT_SHIFT) as usize;
+        (root < self.root.len()).then_some(Path {
+            block: (offset >> BLOCK_SHIFT) as usize,
+            root,
+            directory: (offset >> PAGE_BITS) as usize % PAGE_LEN,
+            leaf: offset as usize % PAGE_LEN,
+        })
+    }
+
+    #[inline]
+    fn leaf(&self, path: Path) -> u32 {
+        self.pages[self.root[path.root] as usize][path.directory]
+    }
+
+    /// Pages that a block may still take.
+    fn room(&self, block: usize) -> u32 {
+        (self.limits.max_pages_per_block - self.block_pages[block]).min(self.free.len() as u32)
+    }
+
+    fn missing_pages(&self, path: Path) -> u32 {
+        match self.root[path.root] {
+            NIL => 2,
+            directory if self.pages[directory as usize][path.directory] == NIL => 1,
+            _ => 0,
+        }
+    }
+
+    /// The leaf of a path, taken from the pool if it is not there; `None` at a bound.
+    #[inline]
+    fn open_leaf(&mut self, path: Path) -> Option<u32> {
+        match self.leaf(path) {
+            NIL => self.take_leaf(path),
+            leaf => Some(leaf),
+        }
+    }
+
+    #[cold]
+    fn take_leaf(&mut self, path: Path) -> Option<u32> {
+        if self.room(path.block) < self.missing_pages(path) {
+            return None;
+        }
+        if self.root[path.root] == NIL {
+            self.root[path.root] = self.take_page(path.block)?;
+        }
+        let leaf = self.take_page(path.block)?;
+        let directory = self.root[path.root] as usize;
+        self.pages[directory][path.directory] = leaf;
+        self.used[directory] += 1;
+        Some(leaf)
+    }
+
+    fn take_page(&mut self, block: usize) -> Option<u32> {
+        let page = self.free.pop()?;
+        self.block_pages[block] += 1;
+        Some(page)
+    }
+
+    #[inline]
+    fn release(&mut self, path: Path, leaf: u32) {
+        self.used[leaf as usize] -= 1;
+        if self.used[leaf as usize] == 0 {
+            self.give_back(path, leaf);
+        }
+    }
+
+    /// Returns a leaf that became empty, and its directory if that did too. Both are all `NIL` again.
+    #[cold]
+    fn give_back(&mut self, path: Path, leaf: u32) {
+        let directory = self.root[path.root];
+        self.pages[directory as usize][path.directory] = NIL;
+        self.used[directory as usize] -= 1;
+        self.free.push(leaf);
+        self.block_pages[path.block] -= 1;
+        if self.used[directory as usize] == 0 {
+            self.root[path.root] = NIL;
+            self.free.push(directory);
+            self.block_pages[path.block] -= 1;
+        }
+    }
+
+    #[cold]
+    fn insert_hashed(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
+        if self.hashed.len() >= self.limits.max_hashed as usize {
+            return Err(InsertError::IndexFull { id });
+        }
+        self.hashed.insert(id, handle);
+        Ok(())
+    }
+}

@@ -1,0 +1,279 @@
+//! Two lines in, one gap-free sequence out.
+
+use tickpath_nasdaq::moldudp64::{Kind, Packet, Request, Session};
+use tickpath_types::{Nanos, Sequence};
+
+use crate::counters::{ArbiterCounters, LineCounters};
+use crate::hold::HoldBuffer;
+
+/// Where a packet came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Line {
+    /// First multicast line.
+    A = 0,
+    /// Second multicast line.
+    B = 1,
+    /// Answers of the retransmission server.
+    Recovery = 2,
+}
+
+/// What leaves an [`Arbiter`], strictly in sequence.
+pub trait MessageListener {
+    /// The next message of the session.
+    fn on_message(&mut self, sequence: Sequence, message: &[u8]);
+    /// Messages `first..first + count` are lost for good; the next message is the one after them.
+    fn on_lost(&mut self, first: Sequence, count: u64);
+    /// The publisher ended the session; every message of it was delivered or reported lost.
+    fn on_end_of_session(&mut self) {}
+}
+
+/// Bounds and waiting times of an [`Arbiter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArbiterConfig {
+    /// Messages held while a gap before them is open; later ones are dropped, counted, and asked for again.
+    pub hold_messages: usize,
+    /// How long the other line may take to close a gap before retransmission is requested.
+    pub reorder_wait: Nanos,
+    /// How long an answer to a request may take before it is repeated.
+    pub request_timeout: Nanos,
+    /// Requests without any answer after which the missing messages count as lost.
+    pub max_requests: u32,
+    /// Messages asked for in one request.
+    pub max_request_messages: u16,
+}
+
+impl Default for ArbiterConfig {
+    fn default() -> Self {
+        ArbiterConfig {
+            hold_messages: 65_536,
+            reorder_wait: Nanos::from_micros(100),
+            request_timeout: Nanos::from_millis(5),
+            max_requests: 20,
+            max_request_messages: 1_000,
+        }
+    }
+}
+
+/// An open gap: `next..end` is missing and something after it was seen.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    opened: Nanos,
+    act_at: Nanos,
+    /// Requests made since the last message that an answer brought.
+    requests: u32,
+    /// One past the last message asked for; 0 before the first request.
+    requested_end: u64,
+}
+
+/// Joins lines A and B of one multicast channel, and the answers of its retransmission server, into one
+/// gap-free sequence.
+///
+/// The first copy of a message wins. Performs no IO and reads no clock: packets and time come in through
+/// `handle_*`; messages leave through the listener in sequence order; requests to send and the next
+/// deadline leave through `poll_*`, to be polled after each `handle_*`.
+pub struct Arbiter {
+    config: ArbiterConfig,
+    session: Option<Session>,
+    next: u64,
+    /// One past the highest sequence that is known to exist.
+    end: u64,
+    held: HoldBuffer,
+    gap: Option<Gap>,
+    request_due: bool,
+    end_of_session: Option<u64>,
+    ended: bool,
+    counters: ArbiterCounters,
+}
+
+impl Arbiter {
+    /// Starts before the first message of whatever session the first packet names.
+    #[must_use]
+    pub fn new(config: ArbiterConfig) -> Arbiter {
+        Arbiter {
+            config,
+            session: None,
+            next: 1,
+            end: 1,
+            held: HoldBuffer::new(config.hold_messages),
+            gap: None,
+            request_due: false,
+            end_of_session: None,
+            ended: false,
+            counters: ArbiterCounters::default(),
+        }
+    }
+
+    /// Takes one datagram from `line`.
+    pub fn handle_packet(&mut self, now: Nanos, line: Line, packet: &[u8], out: &mut impl MessageListener) {
+        let Ok(packet) = Packet::parse(packet) else {
+            self.line(line).malformed += 1;
+            return;
+        };
+        if *self.session.get_or_insert(packet.session()) != packet.session() {
+            self.line(line).wrong_session += 1;
+            return;
+        }
+        let first = packet.sequence().0;
+        self.count_line(line, first, u64::from(packet.message_count()));
+        let before_packet = self.next;
+        match packet.kind() {
+            Kind::Messages => self.take_messages(line, &packet, out),
+            Kind::Heartbeat => self.end = self.end.max(first),
+            Kind::EndOfSession => {
+                self.end = self.end.max(first);
+                self.end_of_session = Some(first);
+            }
+        }
+        self.settle(now, line, before_packet, out);
+    }
+
+    /// Lets time pass: decides that a request is due, or that messages are lost.
+    pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl MessageListener) {
+        let Some(gap) = self.gap.as_mut().filter(|gap| now >= gap.act_at) else { return };
+        if gap.requests < self.config.max_requests {
+            gap.requests += 1;
+            gap.act_at = now + self.config.request_timeout;
+            self.request_due = true;
+            return;
+        }
+        let missing_end = self.missing_end();
+        let count = missing_end - self.next;
+        out.on_lost(Sequence(self.next), count);
+        self.counters.gaps_lost += 1;
+        self.counters.messages_lost += count;
+        self.next = missing_end;
+        self.gap = None;
+        self.settle(now, Line::Recovery, missing_end, out);
+    }
+
+    /// The request to send now, if one is due.
+    pub fn poll_request(&mut self) -> Option<Request> {
+        if !std::mem::take(&mut self.request_due) {
+            return None;
+        }
+        let (session, gap) = (self.session?, self.gap?);
+        let missing = self.missing_end() - self.next;
+        let count = u16::try_from(missing).unwrap_or(u16::MAX).min(self.config.max_request_messages);
+        self.gap = Some(Gap { requested_end: self.next + u64::from(count), ..gap });
+        self.counters.requests += 1;
+        Some(Request { session, sequence: Sequence(self.next), message_count: count })
+    }
+
+    /// When [`handle_timeout`](Arbiter::handle_timeout) has something to do next.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        self.gap.map(|gap| gap.act_at)
+    }
+
+    /// The next sequence that will be delivered.
+    #[must_use]
+    pub fn next_sequence(&self) -> Sequence {
+        Sequence(self.next)
+    }
+
+    /// True while messages are missing and a request for them has been made.
+    #[must_use]
+    pub fn is_recovering(&self) -> bool {
+        self.gap.is_some_and(|gap| gap.requests > 0)
+    }
+
+    /// True while messages are missing.
+    #[must_use]
+    pub fn has_gap(&self) -> bool {
+        self.gap.is_some()
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counters(&self) -> &ArbiterCounters {
+        &self.counters
+    }
+
+    /// One past the last message of the run that is missing from `next` on.
+    fn missing_end(&self) -> u64 {
+        self.held.first_held(self.next, self.end).unwrap_or(self.end)
+    }
+
+    fn take_messages(&mut self, line: Line, packet: &Packet<'_>, out: &mut impl MessageListener) {
+        let (first, end) = (packet.sequence().0, packet.next_sequence().0);
+        self.end = self.end.max(end);
+        if end <= self.next {
+            self.line(line).duplicate_messages += end - first;
+            return;
+        }
+        for (Sequence(sequence), message) in packet.messages() {
+            if sequence == self.next {
+                out.on_message(Sequence(sequence), message);
+                self.next += 1;
+                self.line(line).first_messages += 1;
+            } else if sequence < self.next {
+                self.line(line).duplicate_messages += 1;
+            } else if self.held.hold(self.next, sequence, message) {
+                self.line(line).first_messages += 1;
+            } else {
+                self.counters.not_held += 1;
+            }
+        }
+    }
+
+    /// Delivers what is held and has become next, then opens, keeps or closes the gap.
+    fn settle(&mut self, now: Nanos, line: Line, before_packet: u64, out: &mut impl MessageListener) {
+        while let Some(message) = self.held.take(self.next) {
+            out.on_message(Sequence(self.next), message);
+            self.next += 1;
+        }
+        if self.next >= self.end {
+            self.close_gap(now, line);
+            if self.end_of_session.is_some_and(|end| self.next >= end)
+                && !std::mem::replace(&mut self.ended, true)
+            {
+                out.on_end_of_session();
+            }
+            return;
+        }
+        match &mut self.gap {
+            None => {
+                self.counters.gaps_opened += 1;
+                self.gap = Some(Gap {
+                    opened: now,
+                    act_at: now + self.config.reorder_wait,
+                    requests: 0,
+                    requested_end: 0,
+                });
+            }
+            // An answer brought something: wait for the rest of it, or ask for what follows it.
+            Some(gap) if line == Line::Recovery && self.next > before_packet => {
+                let answered = self.next >= gap.requested_end;
+                gap.act_at = if answered { now } else { now + self.config.request_timeout };
+                gap.requests = 0;
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn close_gap(&mut self, now: Nanos, line: Line) {
+        let Some(gap) = self.gap.take() else { return };
+        self.request_due = false;
+        let duration = now.since(gap.opened);
+        self.counters.longest_gap = self.counters.longest_gap.max(duration);
+        if line == Line::Recovery {
+            self.counters.gaps_healed_by_retransmission += 1;
+        } else {
+            self.counters.gaps_healed_by_line += 1;
+        }
+    }
+
+    fn line(&mut self, line: Line) -> &mut LineCounters {
+        &mut self.counters.lines[line as usize]
+    }
+
+    fn count_line(&mut self, line: Line, first: u64, count: u64) {
+        let line = self.line(line);
+        line.packets += 1;
+        if line.next_sequence != 0 && first > line.next_sequence {
+            line.missed_messages += first - line.next_sequence;
+        }
+        line.next_sequence = line.next_sequence.max(first.saturating_add(count));
+    }
+}

@@ -1,0 +1,400 @@
+//! Books from messages, and whether they can be believed.
+
+use tickpath_book::{Order, OrderBooks, OrderHandle, OrderIndex};
+use tickpath_nasdaq::itch50::{
+    self, AddOrder, AddOrderMpid, Listener, OrderCancel, OrderDelete, OrderExecuted, OrderExecutedWithPrice,
+    OrderReplace, StockDirectory, StockTradingAction,
+};
+use tickpath_types::{
+    BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Sequence, Side, Symbol, TradingState,
+    UpdateKind,
+};
+
+/// Receives each message's effect after it was applied.
+pub trait UpdateListener {
+    /// A message was applied, or the health of a book changed.
+    fn on_update(&mut self, update: &MarketUpdate);
+}
+
+/// What a feed knows of one instrument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstrumentState {
+    /// Its symbol, once the directory named it.
+    pub symbol: Option<Symbol>,
+    /// Its trading state, once one was published.
+    pub trading: Option<TradingState>,
+    /// Whether its book can be believed.
+    pub health: BookHealth,
+}
+
+/// Counts of one [`BookBuilder`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BuilderCounters {
+    /// Messages taken.
+    pub messages: u64,
+    /// Messages that are not ITCH 5.0, or not as long as their type says.
+    pub malformed: u64,
+    /// Messages of a type that ITCH 5.0 does not list.
+    pub unknown_type: u64,
+    /// Messages about an order that does not rest.
+    pub unknown_order: u64,
+    /// Adds of an order that rests already.
+    pub duplicate_order: u64,
+    /// Executions or reductions beyond what is left of the order.
+    pub beyond_qty: u64,
+    /// Adds that the books' bounds refused, and values that no order can have.
+    pub refused: u64,
+    /// Times that a book in trading was crossed after a message.
+    pub crossed: u64,
+}
+
+/// What one message did, before the prices that it left are added.
+#[derive(Clone, Copy)]
+struct Change {
+    instrument: InstrumentId,
+    ts: Nanos,
+    kind: UpdateKind,
+    order_id: OrderId,
+    side: Side,
+    price: Price,
+    qty: Qty,
+}
+
+impl Change {
+    const fn status(instrument: InstrumentId, ts: Nanos) -> Change {
+        let (order_id, price, qty) = (OrderId(0), Price(0), Qty::ZERO);
+        Change { instrument, ts, kind: UpdateKind::Status, order_id, side: Side::Buy, price, qty }
+    }
+}
+
+/// Builds order-by-order books from ITCH messages in sequence, and says of each whether it can be believed.
+///
+/// A message that contradicts its book is counted, applied as far as it makes sense, and makes the book
+/// [`Suspect`](BookHealth::Suspect); lost messages make every book [`Stale`](BookHealth::Stale). Nothing
+/// is silently wrong.
+pub struct BookBuilder<B> {
+    books: B,
+    index: OrderIndex,
+    states: Box<[InstrumentState]>,
+    counters: BuilderCounters,
+    recovering: bool,
+    sequence: Sequence,
+}
+
+impl<B: OrderBooks<()>> BookBuilder<B> {
+    /// Starts with empty books.
+    #[must_use]
+    pub fn new(books: B, index: OrderIndex) -> BookBuilder<B> {
+        let state = InstrumentState { symbol: None, trading: None, health: BookHealth::Live };
+        let count = usize::from(books.limits().max_instrument.0) + 1;
+        BookBuilder {
+            books,
+            index,
+            states: vec![state; count].into_boxed_slice(),
+            counters: BuilderCounters::default(),
+            recovering: false,
+            sequence: Sequence(0),
+        }
+    }
+
+    /// Applies the message of `sequence` and reports its effect.
+    #[inline]
+    pub fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
+        self.sequence = sequence;
+        self.counters.messages += 1;
+        if itch50::decode(message, &mut Apply { builder: self, out }).is_err() {
+            self.counters.malformed += 1;
+        }
+    }
+
+    /// Messages were lost for good before the next one.
+    pub fn handle_lost(&mut self, out: &mut impl UpdateListener) {
+        for id in 1..self.states.len() as u16 {
+            self.worsen(InstrumentId(id), BookHealth::Stale);
+            self.report_status(InstrumentId(id), out);
+        }
+    }
+
+    /// A gap opened that the lines do not close (`true`), or the last one closed (`false`).
+    pub fn handle_recovering(&mut self, recovering: bool, out: &mut impl UpdateListener) {
+        if std::mem::replace(&mut self.recovering, recovering) != recovering {
+            for id in 1..self.states.len() as u16 {
+                self.report_status(InstrumentId(id), out);
+            }
+        }
+    }
+
+    /// The books.
+    #[must_use]
+    pub const fn books(&self) -> &B {
+        &self.books
+    }
+
+    /// What is known of an instrument; `None` beyond the books' bound.
+    #[must_use]
+    pub fn instrument(&self, id: InstrumentId) -> Option<InstrumentState> {
+        self.states.get(usize::from(id.0)).map(|state| InstrumentState { health: self.health(id), ..*state })
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub const fn counters(&self) -> &BuilderCounters {
+        &self.counters
+    }
+
+    fn health(&self, id: InstrumentId) -> BookHealth {
+        let own = self.states.get(usize::from(id.0)).map_or(BookHealth::Suspect, |state| state.health);
+        if self.recovering { own.max(BookHealth::Recovering) } else { own }
+    }
+
+    fn worsen(&mut self, id: InstrumentId, health: BookHealth) {
+        if let Some(state) = self.states.get_mut(usize::from(id.0)) {
+            state.health = state.health.max(health);
+        }
+    }
+
+    fn report_status(&self, id: InstrumentId, out: &mut impl UpdateListener) {
+        if self.states[usize::from(id.0)].symbol.is_some() {
+            out.on_update(&self.update(&Change::status(id, Nanos::ZERO)));
+        }
+    }
+
+    #[inline]
+    fn update(&self, change: &Change) -> MarketUpdate {
+        let best = |side| {
+            self.books.best(change.instrument, side).map_or((0, 0), |level| (level.price.0, level.qty.0))
+        };
+        let ((bid_price, bid_qty), (ask_price, ask_qty)) = (best(Side::Buy), best(Side::Sell));
+        MarketUpdate {
+            sequence: self.sequence.0,
+            ts_event: change.ts.0,
+            order_id: change.order_id.0,
+            price: change.price.0,
+            qty: change.qty.0,
+            bid_price,
+            bid_qty,
+            ask_price,
+            ask_qty,
+            instrument: change.instrument.0,
+            kind: change.kind as u8,
+            side: change.side as u8,
+            health: self.health(change.instrument) as u8,
+            reserved: [0; 3],
+        }
+    }
+
+    /// Enters the order of an add; a book that refuses it is suspect.
+    fn add(&mut self, change: &Change) {
+        let &Change { instrument, order_id, side, price, qty, .. } = change;
+        if self.index.find(order_id.0).is_some() {
+            self.counters.duplicate_order += 1;
+            return self.worsen(instrument, BookHealth::Suspect);
+        }
+        match self.books.add(Order { id: order_id, instrument, side, price, qty, data: () }) {
+            Ok(handle) => {
+                if self.index.insert(order_id.0, handle).is_err() {
+                    self.books.remove(handle);
+                    self.refuse(instrument);
+                }
+            }
+            Err(_) => self.refuse(instrument),
+        }
+        self.check_crossed(instrument);
+    }
+
+    #[cold]
+    fn refuse(&mut self, instrument: InstrumentId) {
+        self.counters.refused += 1;
+        self.worsen(instrument, BookHealth::Suspect);
+    }
+
+    /// The resting order of a reference, which must be in the book of `instrument`.
+    fn resting(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<(OrderHandle, Order<()>)> {
+        let found = self.index.find(order_id.0).and_then(|handle| Some((handle, self.books.order(handle)?)));
+        match found {
+            Some((_, order)) if order.instrument == instrument => found,
+            _ => {
+                self.counters.unknown_order += 1;
+                self.worsen(instrument, BookHealth::Suspect);
+                None
+            }
+        }
+    }
+
+    /// Takes `qty` off an order, all of it when it has less.
+    fn reduce(&mut self, handle: OrderHandle, order: &Order<()>, qty: Qty) {
+        if qty > order.qty {
+            self.counters.beyond_qty += 1;
+            self.worsen(order.instrument, BookHealth::Suspect);
+        }
+        if qty >= order.qty {
+            self.remove(handle, order.id);
+        } else {
+            self.books.reduce(handle, qty);
+        }
+    }
+
+    fn remove(&mut self, handle: OrderHandle, order_id: OrderId) {
+        self.books.remove(handle);
+        self.index.remove(order_id.0);
+    }
+
+    /// A book that is crossed while the instrument trades contradicts itself.
+    fn check_crossed(&mut self, instrument: InstrumentId) {
+        let (Some(bid), Some(ask)) =
+            (self.books.best_price(instrument, Side::Buy), self.books.best_price(instrument, Side::Sell))
+        else {
+            return;
+        };
+        let trading = self.states.get(usize::from(instrument.0)).and_then(|state| state.trading);
+        if bid >= ask && trading == Some(TradingState::Trading) {
+            self.counters.crossed += 1;
+            self.worsen(instrument, BookHealth::Suspect);
+        }
+    }
+}
+
+/// One message being applied.
+struct Apply<'a, B, L> {
+    builder: &'a mut BookBuilder<B>,
+    out: &'a mut L,
+}
+
+impl<B: OrderBooks<()>, L: UpdateListener> Apply<'_, B, L> {
+    fn added(&mut self, change: Change, side: Option<Side>) {
+        match side {
+            Some(side) => {
+                let change = Change { side, ..change };
+                self.builder.add(&change);
+                self.report(&change);
+            }
+            None => self.builder.refuse(change.instrument),
+        }
+    }
+
+    /// `price` is that of the trade when it is not the resting order's own.
+    fn executed(
+        &mut self,
+        instrument: InstrumentId,
+        ts: Nanos,
+        order_id: OrderId,
+        qty: Qty,
+        price: Option<Price>,
+    ) {
+        if let Some((handle, order)) = self.builder.resting(instrument, order_id) {
+            self.builder.reduce(handle, &order, qty);
+            let price = price.unwrap_or(order.price);
+            self.report(&Change {
+                instrument,
+                ts,
+                kind: UpdateKind::Trade,
+                order_id,
+                side: order.side,
+                price,
+                qty,
+            });
+        }
+    }
+
+    #[inline]
+    fn report(&mut self, change: &Change) {
+        self.out.on_update(&self.builder.update(change));
+    }
+}
+
+impl<B: OrderBooks<()>, L: UpdateListener> Listener for Apply<'_, B, L> {
+    fn on_add_order(&mut self, message: &AddOrder) {
+        let change = Change {
+            instrument: message.stock_locate.get(),
+            ts: message.timestamp.get(),
+            kind: UpdateKind::Add,
+            order_id: message.order_ref.get(),
+            side: Side::Buy,
+            price: message.price.get(),
+            qty: message.shares.get(),
+        };
+        self.added(change, message.side.side());
+    }
+
+    fn on_add_order_mpid(&mut self, message: &AddOrderMpid) {
+        let change = Change {
+            instrument: message.stock_locate.get(),
+            ts: message.timestamp.get(),
+            kind: UpdateKind::Add,
+            order_id: message.order_ref.get(),
+            side: Side::Buy,
+            price: message.price.get(),
+            qty: message.shares.get(),
+        };
+        self.added(change, message.side.side());
+    }
+
+    fn on_order_executed(&mut self, message: &OrderExecuted) {
+        let (instrument, ts) = (message.stock_locate.get(), message.timestamp.get());
+        self.executed(instrument, ts, message.order_ref.get(), message.executed_shares.get(), None);
+    }
+
+    fn on_order_executed_with_price(&mut self, message: &OrderExecutedWithPrice) {
+        let (instrument, ts) = (message.stock_locate.get(), message.timestamp.get());
+        let price = Some(message.execution_price.get());
+        self.executed(instrument, ts, message.order_ref.get(), message.executed_shares.get(), price);
+    }
+
+    fn on_order_cancel(&mut self, message: &OrderCancel) {
+        let (instrument, order_id) = (message.stock_locate.get(), message.order_ref.get());
+        if let Some((handle, order)) = self.builder.resting(instrument, order_id) {
+            let (ts, qty) = (message.timestamp.get(), message.canceled_shares.get());
+            self.builder.reduce(handle, &order, qty);
+            let (side, price) = (order.side, order.price);
+            self.report(&Change { instrument, ts, kind: UpdateKind::Reduce, order_id, side, price, qty });
+        }
+    }
+
+    fn on_order_delete(&mut self, message: &OrderDelete) {
+        let (instrument, order_id) = (message.stock_locate.get(), message.order_ref.get());
+        if let Some((handle, order)) = self.builder.resting(instrument, order_id) {
+            self.builder.remove(handle, order_id);
+            let (ts, side, price, qty) = (message.timestamp.get(), order.side, order.price, order.qty);
+            self.report(&Change { instrument, ts, kind: UpdateKind::Delete, order_id, side, price, qty });
+        }
+    }
+
+    fn on_order_replace(&mut self, message: &OrderReplace) {
+        let (instrument, old) = (message.stock_locate.get(), message.original_order_ref.get());
+        if let Some((handle, order)) = self.builder.resting(instrument, old) {
+            self.builder.remove(handle, old);
+            let change = Change {
+                instrument,
+                ts: message.timestamp.get(),
+                kind: UpdateKind::Replace,
+                order_id: message.new_order_ref.get(),
+                side: order.side,
+                price: message.price.get(),
+                qty: message.shares.get(),
+            };
+            self.builder.add(&change);
+            self.report(&change);
+        }
+    }
+
+    fn on_stock_directory(&mut self, message: &StockDirectory) {
+        let instrument = message.stock_locate.get();
+        match self.builder.states.get_mut(usize::from(instrument.0)) {
+            Some(state) => state.symbol = Some(message.stock.get()),
+            None => self.builder.counters.refused += 1,
+        }
+    }
+
+    fn on_stock_trading_action(&mut self, message: &StockTradingAction) {
+        let instrument = message.stock_locate.get();
+        if let Some(state) = self.builder.states.get_mut(usize::from(instrument.0)) {
+            state.trading = message.trading_state.state();
+            self.builder.check_crossed(instrument);
+            self.report(&Change::status(instrument, message.timestamp.get()));
+        }
+    }
+
+    fn on_unknown(&mut self, _message_type: u8, _message: &[u8]) {
+        self.builder.counters.unknown_type += 1;
+    }
+}

@@ -1,0 +1,101 @@
+//! Messages that came before their turn.
+
+/// Longest message that can be held; ITCH's longest has 50 bytes.
+pub const MAX_HELD_MESSAGE: usize = 54;
+
+#[derive(Clone, Copy)]
+struct Slot {
+    /// Sequence of the message, 0 when the slot is free.
+    sequence: u64,
+    len: u16,
+    bytes: [u8; MAX_HELD_MESSAGE],
+}
+
+/// A window of messages by sequence, of fixed size.
+///
+/// Slot `sequence mod capacity` holds a message, so holding, finding and dropping duplicates are one
+/// access each. A message beyond the window is refused: it is asked for again when its turn nears.
+pub(crate) struct HoldBuffer {
+    slots: Box<[Slot]>,
+    count: usize,
+}
+
+impl HoldBuffer {
+    /// Room for `capacity` messages, at least one.
+    pub(crate) fn new(capacity: usize) -> HoldBuffer {
+        let free = Slot { sequence: 0, len: 0, bytes: [0; MAX_HELD_MESSAGE] };
+        HoldBuffer { slots: vec![free; capacity.max(1)].into_boxed_slice(), count: 0 }
+    }
+
+    /// Holds `message` unless it lies beyond the window that starts at `next`, or is too long.
+    /// True when it was not held before and now is.
+    pub(crate) fn hold(&mut self, next: u64, sequence: u64, message: &[u8]) -> bool {
+        if sequence - next >= self.slots.len() as u64 || message.len() > MAX_HELD_MESSAGE {
+            return false;
+        }
+        let slot = self.slot_mut(sequence);
+        if slot.sequence == sequence {
+            return false;
+        }
+        let was_free = slot.sequence == 0;
+        slot.sequence = sequence;
+        slot.len = message.len() as u16;
+        slot.bytes[..message.len()].copy_from_slice(message);
+        self.count += usize::from(was_free);
+        true
+    }
+
+    /// Takes the message of `sequence` if it is held.
+    pub(crate) fn take(&mut self, sequence: u64) -> Option<&[u8]> {
+        if self.count == 0 {
+            return None;
+        }
+        let index = self.index(sequence);
+        let slot = &mut self.slots[index];
+        if slot.sequence != sequence {
+            return None;
+        }
+        slot.sequence = 0;
+        self.count -= 1;
+        Some(&slot.bytes[..usize::from(slot.len)])
+    }
+
+    /// The lowest held sequence in `next..end`.
+    pub(crate) fn first_held(&self, next: u64, end: u64) -> Option<u64> {
+        if self.count == 0 {
+            return None;
+        }
+        let window_end = end.min(next.saturating_add(self.slots.len() as u64));
+        (next..window_end).find(|&sequence| self.slots[self.index(sequence)].sequence == sequence)
+    }
+
+    fn index(&self, sequence: u64) -> usize {
+        (sequence % self.slots.len() as u64) as usize
+    }
+
+    fn slot_mut(&mut self, sequence: u64) -> &mut Slot {
+        let index = self.index(sequence);
+        &mut self.slots[index]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_bounded() {
+        let mut held = HoldBuffer::new(4);
+        assert!(held.hold(10, 13, b"d"));
+        assert!(!held.hold(10, 14, b"e"), "one beyond the window");
+        assert!(!held.hold(10, 13, b"d"), "already held");
+        assert!(!held.hold(10, 12, &[0; MAX_HELD_MESSAGE + 1]), "too long");
+        assert!(held.hold(10, 12, &[7; MAX_HELD_MESSAGE]));
+        assert_eq!(held.first_held(10, 14), Some(12));
+        assert_eq!(held.first_held(10, 12), None);
+        assert_eq!(held.take(12).map(<[u8]>::len), Some(MAX_HELD_MESSAGE));
+        assert_eq!(held.take(12), None);
+        assert_eq!(held.take(13), Some(&b"d"[..]));
+        assert_eq!(held.first_held(10, 14), None);
+    }
+}

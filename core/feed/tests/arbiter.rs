@@ -1,0 +1,226 @@
+//! Stories of an arbiter: what comes on which line, and what leaves it.
+
+use proptest::prelude::*;
+use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};
+use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Request, Session};
+use tickpath_types::{Nanos, Sequence};
+use zerocopy::IntoBytes;
+
+#[derive(Debug, PartialEq, Eq)]
+enum Out {
+    Message(u64),
+    Lost(u64, u64),
+    End,
+}
+
+#[derive(Default)]
+struct Seen(Vec<Out>);
+
+impl MessageListener for Seen {
+    fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
+        assert_eq!(message, body(sequence.0), "the right bytes under the right number");
+        self.0.push(Out::Message(sequence.0));
+    }
+    fn on_lost(&mut self, first: Sequence, count: u64) {
+        self.0.push(Out::Lost(first.0, count));
+    }
+    fn on_end_of_session(&mut self) {
+        self.0.push(Out::End);
+    }
+}
+
+fn session() -> Session {
+    Session::new("DAY1").unwrap()
+}
+
+fn body(sequence: u64) -> Vec<u8> {
+    format!("message {sequence}").into_bytes()
+}
+
+fn packet(range: std::ops::Range<u64>) -> Vec<u8> {
+    let mut builder = PacketBuilder::new([0; 1400], session(), Sequence(range.start));
+    range.for_each(|sequence| builder.push(&body(sequence)).unwrap());
+    builder.finish().to_vec()
+}
+
+fn messages(range: std::ops::Range<u64>) -> Vec<Out> {
+    range.map(Out::Message).collect()
+}
+
+fn request(sequence: u64, message_count: u16) -> Option<Request> {
+    Some(Request { session: session(), sequence: Sequence(sequence), message_count })
+}
+
+struct Channel {
+    arbiter: Arbiter,
+    seen: Seen,
+}
+
+impl Channel {
+    fn new(config: ArbiterConfig) -> Channel {
+        Channel { arbiter: Arbiter::new(config), seen: Seen::default() }
+    }
+    fn takes(&mut self, micros: u64, line: Line, packet: &[u8]) -> Vec<Out> {
+        self.arbiter.handle_packet(Nanos::from_micros(micros), line, packet, &mut self.seen);
+        std::mem::take(&mut self.seen.0)
+    }
+    fn waits(&mut self, micros: u64) -> Vec<Out> {
+        self.arbiter.handle_timeout(Nanos::from_micros(micros), &mut self.seen);
+        std::mem::take(&mut self.seen.0)
+    }
+}
+
+const CONFIG: ArbiterConfig = ArbiterConfig {
+    hold_messages: 8,
+    reorder_wait: Nanos::from_micros(100),
+    request_timeout: Nanos::from_micros(1_000),
+    max_requests: 2,
+    max_request_messages: 3,
+};
+
+#[test]
+fn the_first_copy_wins_and_the_other_is_dropped() {
+    let mut channel = Channel::new(CONFIG);
+    assert_eq!(channel.takes(1, Line::A, &packet(1..3)), messages(1..3));
+    assert_eq!(channel.takes(2, Line::B, &packet(1..4)), messages(3..4), "only what is new in it");
+    assert_eq!(channel.takes(3, Line::A, &packet(3..4)), []);
+    let lines = channel.arbiter.counters().lines;
+    assert_eq!((lines[0].first_messages, lines[0].duplicate_messages), (2, 1));
+    assert_eq!((lines[1].first_messages, lines[1].duplicate_messages), (1, 2));
+    assert_eq!(channel.arbiter.poll_timeout(), None);
+}
+
+#[test]
+fn the_other_line_closes_a_gap_before_anything_is_requested() {
+    let mut channel = Channel::new(CONFIG);
+    channel.takes(1, Line::A, &packet(1..2));
+    assert_eq!(channel.takes(2, Line::A, &packet(3..5)), []);
+    assert!(channel.arbiter.has_gap() && !channel.arbiter.is_recovering());
+    assert_eq!(channel.takes(50, Line::B, &packet(2..4)), messages(2..5));
+    let counters = channel.arbiter.counters();
+    assert_eq!((counters.gaps_opened, counters.gaps_healed_by_line, counters.requests), (1, 1, 0));
+    assert_eq!(counters.line_losses(), 1, "line A missed message 2");
+    assert_eq!(counters.longest_gap, Nanos::from_micros(48));
+}
+
+#[test]
+fn what_both_lines_lost_is_requested_in_bounded_pieces() {
+    let mut channel = Channel::new(CONFIG);
+    channel.takes(0, Line::A, &packet(1..2));
+    channel.takes(10, Line::A, &packet(6..7));
+    channel.takes(11, Line::B, &packet(6..7));
+    assert_eq!(channel.waits(109), []);
+    assert_eq!(channel.arbiter.poll_request(), None, "the other line still has time");
+    channel.waits(110);
+    assert_eq!(channel.arbiter.poll_request(), request(2, 3));
+    assert_eq!(channel.arbiter.poll_request(), None, "asked once");
+    assert_eq!(channel.takes(150, Line::Recovery, &packet(2..4)), messages(2..4));
+    channel.waits(151);
+    assert_eq!(channel.arbiter.poll_request(), None, "the rest of the answer is on its way");
+    assert_eq!(channel.takes(160, Line::Recovery, &packet(4..5)), messages(4..5));
+    channel.waits(160);
+    assert_eq!(channel.arbiter.poll_request(), request(5, 1), "what follows is asked for at once");
+    assert_eq!(channel.takes(200, Line::Recovery, &packet(5..6)), messages(5..7));
+    let counters = channel.arbiter.counters();
+    assert_eq!((counters.gaps_opened, counters.gaps_healed_by_retransmission, counters.requests), (1, 1, 2));
+}
+
+#[test]
+fn an_unanswered_request_is_repeated_and_then_the_messages_are_lost() {
+    let mut channel = Channel::new(CONFIG);
+    channel.takes(0, Line::A, &packet(1..2));
+    channel.takes(0, Line::A, &packet(4..5));
+    channel.waits(100);
+    assert!(channel.arbiter.poll_request().is_some());
+    channel.waits(1_100);
+    assert!(channel.arbiter.poll_request().is_some(), "repeated");
+    assert_eq!(channel.waits(2_099), []);
+    assert_eq!(channel.waits(2_100), [Out::Lost(2, 2), Out::Message(4)]);
+    let counters = channel.arbiter.counters();
+    assert_eq!((counters.gaps_lost, counters.messages_lost, counters.gaps_healed()), (1, 2, 0));
+    assert!(!channel.arbiter.has_gap());
+}
+
+#[test]
+fn a_heartbeat_shows_that_the_last_packets_were_lost() {
+    let mut channel = Channel::new(CONFIG);
+    channel.takes(0, Line::A, &packet(1..2));
+    let heartbeat = Header::heartbeat(session(), Sequence(4));
+    assert_eq!(channel.takes(10, Line::A, heartbeat.as_bytes()), []);
+    channel.waits(110);
+    assert_eq!(channel.arbiter.poll_request(), request(2, 2));
+    assert_eq!(channel.takes(150, Line::Recovery, &packet(2..4)), messages(2..4));
+}
+
+#[test]
+fn the_session_ends_once_and_only_after_its_last_message() {
+    let mut channel = Channel::new(CONFIG);
+    let end = Header::end_of_session(session(), Sequence(3));
+    channel.takes(0, Line::A, &packet(1..2));
+    assert_eq!(channel.takes(1, Line::A, end.as_bytes()), []);
+    assert_eq!(channel.takes(2, Line::B, &packet(2..3)), [Out::Message(2), Out::End]);
+    assert_eq!(channel.takes(3, Line::B, end.as_bytes()), []);
+}
+
+#[test]
+fn what_the_hold_buffer_cannot_keep_is_asked_for_again() {
+    let mut channel = Channel::new(CONFIG);
+    channel.takes(0, Line::A, &packet(2..14));
+    assert_eq!(channel.arbiter.counters().not_held, 5, "9 to 13 lie beyond the window of 8 that starts at 1");
+    channel.waits(100);
+    assert_eq!(channel.arbiter.poll_request(), request(1, 1));
+    assert_eq!(channel.takes(120, Line::Recovery, &packet(1..2)), messages(1..9));
+    channel.waits(120);
+    assert_eq!(channel.arbiter.poll_request(), request(9, 3));
+}
+
+#[test]
+fn foreign_and_damaged_datagrams_are_counted_and_change_nothing() {
+    let mut channel = Channel::new(CONFIG);
+    channel.takes(0, Line::A, &packet(1..2));
+    let other = Header::heartbeat(Session::new("DAY2").unwrap(), Sequence(99));
+    assert_eq!(channel.takes(1, Line::A, other.as_bytes()), []);
+    assert_eq!(channel.takes(2, Line::B, &packet(2..4)[..30]), []);
+    assert_eq!(channel.takes(3, Line::B, b""), []);
+    let lines = channel.arbiter.counters().lines;
+    assert_eq!((lines[0].wrong_session, lines[1].malformed), (1, 2));
+    assert_eq!(channel.arbiter.next_sequence(), Sequence(2));
+}
+
+proptest! {
+    /// Whatever is lost, doubled or reordered on the lines: once the retransmission server answers, every
+    /// message comes once and in order.
+    #[test]
+    fn every_message_comes_once_and_in_order(
+        arrivals in prop::collection::vec((0_usize..60, prop::bool::ANY), 0..200),
+        sizes in prop::collection::vec(1_u64..5, 60),
+    ) {
+        let mut starts = vec![1];
+        sizes.iter().for_each(|size| starts.push(starts[starts.len() - 1] + size));
+        let end = starts[60];
+        let mut channel = Channel::new(ArbiterConfig { hold_messages: 32, ..CONFIG });
+        let mut out = Vec::new();
+        let mut micros = 0;
+        for (index, on_b) in arrivals {
+            micros += 7;
+            let line = if on_b { Line::B } else { Line::A };
+            out.extend(channel.takes(micros, line, &packet(starts[index]..starts[index + 1])));
+        }
+        let heartbeat = Header::heartbeat(session(), Sequence(end));
+        out.extend(channel.takes(micros, Line::A, heartbeat.as_bytes()));
+        for _ in 0..10_000 {
+            let Some(deadline) = channel.arbiter.poll_timeout() else { break };
+            micros = micros.max(deadline.0 / 1_000);
+            out.extend(channel.waits(micros));
+            if let Some(request) = channel.arbiter.poll_request() {
+                let first = request.sequence.0;
+                let answer = packet(first..first + u64::from(request.message_count));
+                out.extend(channel.takes(micros, Line::Recovery, &answer));
+            }
+        }
+        prop_assert_eq!(out, messages(1..end));
+        let counters = channel.arbiter.counters();
+        prop_assert_eq!(counters.gaps_opened, counters.gaps_healed());
+        prop_assert_eq!(counters.messages_lost, 0);
+    }
+}

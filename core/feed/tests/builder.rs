@@ -1,0 +1,183 @@
+//! Stories of books built from ITCH messages, and of what makes them suspect.
+
+use tickpath_book::{BookLimits, IndexLimits, OrderBooks, OrderIndex, PlainBooks};
+use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
+use tickpath_nasdaq::itch50::{OrderDelete, encode_market_event};
+use tickpath_types::{
+    BookHealth, Instrument, InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, MatchId, Nanos,
+    OrderId, Price, Qty, Sequence, Side, Symbol, TradingState, UpdateKind,
+};
+use zerocopy::IntoBytes;
+
+const ALPHA: InstrumentId = InstrumentId(1);
+
+#[derive(Default)]
+struct Updates(Vec<MarketUpdate>);
+
+impl UpdateListener for Updates {
+    fn on_update(&mut self, update: &MarketUpdate) {
+        self.0.push(*update);
+    }
+}
+
+struct Feed {
+    builder: BookBuilder<PlainBooks<()>>,
+    updates: Updates,
+    next: u64,
+}
+
+impl Feed {
+    /// A feed of one instrument that trades.
+    fn open() -> Feed {
+        let books = PlainBooks::new(BookLimits::new(InstrumentId(2), 8));
+        let index = OrderIndex::new(IndexLimits::dense(8));
+        let mut feed = Feed { builder: BookBuilder::new(books, index), updates: Updates::default(), next: 1 };
+        feed.event(MarketEventKind::Directory);
+        feed.event(MarketEventKind::TradingAction(TradingState::Trading));
+        feed.updates.0.clear();
+        feed
+    }
+
+    fn event(&mut self, kind: MarketEventKind) -> Option<MarketUpdate> {
+        let instrument = Instrument {
+            id: ALPHA,
+            symbol: Symbol::new("ALPHA").unwrap(),
+            tick_size: Price(100),
+            lot_size: Qty(1),
+            max_qty: Qty(1_000),
+            reference_price: Price(1_000_000),
+            collar_low: Price(900_000),
+            collar_high: Price(1_100_000),
+        };
+        let (sequence, command, ts) = (Sequence(self.next), Sequence(self.next), Nanos(77));
+        let event = MarketEvent { sequence, command, ts, instrument: ALPHA, kind };
+        let mut bytes = [0; 64];
+        let len = encode_market_event(&event, Some(&instrument), &mut bytes).unwrap();
+        self.message(&bytes[..len])
+    }
+
+    fn message(&mut self, bytes: &[u8]) -> Option<MarketUpdate> {
+        self.updates.0.clear();
+        self.builder.handle_message(Sequence(self.next), bytes, &mut self.updates);
+        self.next += 1;
+        assert!(self.updates.0.len() <= 1);
+        self.updates.0.first().copied()
+    }
+
+    fn add(&mut self, id: u64, side: Side, price: i64, qty: u64) -> Option<MarketUpdate> {
+        self.event(MarketEventKind::Add { order_id: OrderId(id), side, price: Price(price), qty: Qty(qty) })
+    }
+
+    fn health(&self) -> BookHealth {
+        self.builder.instrument(ALPHA).unwrap().health
+    }
+}
+
+#[test]
+fn each_message_reports_its_effect_and_the_best_prices_that_it_leaves() {
+    let mut feed = Feed::open();
+    let update = feed.add(1, Side::Buy, 999_900, 10).unwrap();
+    assert_eq!(
+        (update.kind(), update.bid(), update.ask()),
+        (Some(UpdateKind::Add), Some((Price(999_900), Qty(10))), None)
+    );
+    assert_eq!((update.sequence, update.ts_event, update.order_id), (3, 77, 1));
+    feed.add(2, Side::Sell, 1_000_100, 20).unwrap();
+    let trade = feed
+        .event(MarketEventKind::Executed { order_id: OrderId(2), qty: Qty(5), match_id: MatchId(1) })
+        .unwrap();
+    assert_eq!(
+        (trade.kind(), trade.price, trade.qty, trade.aggressor()),
+        (Some(UpdateKind::Trade), 1_000_100, 5, Side::Buy)
+    );
+    assert_eq!(trade.ask(), Some((Price(1_000_100), Qty(15))));
+    let reduce = feed.event(MarketEventKind::Reduced { order_id: OrderId(2), qty: Qty(5) }).unwrap();
+    assert_eq!((reduce.kind(), reduce.ask()), (Some(UpdateKind::Reduce), Some((Price(1_000_100), Qty(10)))));
+    let replaced = MarketEventKind::Replaced {
+        old_order_id: OrderId(2),
+        order_id: OrderId(3),
+        price: Price(1_000_200),
+        qty: Qty(7),
+    };
+    assert_eq!(feed.event(replaced).unwrap().ask(), Some((Price(1_000_200), Qty(7))));
+    assert_eq!(feed.event(MarketEventKind::Deleted { order_id: OrderId(1) }).unwrap().bid(), None);
+    assert_eq!(feed.health(), BookHealth::Live);
+    assert_eq!(feed.builder.books().order_count(), 1);
+}
+
+/// Each contradiction is counted under its own name and makes the book suspect.
+#[test]
+fn contradictions_are_never_silent() {
+    type Contradiction = (&'static str, fn(&mut Feed), fn(&BuilderCounters) -> u64);
+    let cases: &[Contradiction] = &[
+        (
+            "unknown order",
+            |feed| _ = feed.event(MarketEventKind::Deleted { order_id: OrderId(9) }),
+            |c| c.unknown_order,
+        ),
+        (
+            "execution beyond what is left",
+            |feed| {
+                let executed =
+                    MarketEventKind::Executed { order_id: OrderId(1), qty: Qty(11), match_id: MatchId(1) };
+                assert_eq!(feed.event(executed).unwrap().bid(), None, "as far as it makes sense");
+            },
+            |c| c.beyond_qty,
+        ),
+        ("an order added twice", |feed| _ = feed.add(1, Side::Buy, 999_800, 5), |c| c.duplicate_order),
+        ("crossed while trading", |feed| _ = feed.add(2, Side::Sell, 999_900, 5), |c| c.crossed),
+        (
+            "more orders than the books hold",
+            |feed| (2..=9).for_each(|id| _ = feed.add(id, Side::Buy, 1, 1)),
+            |c| c.refused,
+        ),
+        (
+            "an order of another instrument",
+            |feed| {
+                let delete = OrderDelete::new(InstrumentId(2), 0_u16, Nanos(1), OrderId(1));
+                assert_eq!(feed.message(delete.as_bytes()), None);
+                assert_eq!(feed.builder.instrument(InstrumentId(2)).unwrap().health, BookHealth::Suspect);
+                feed.event(MarketEventKind::Deleted { order_id: OrderId(9) });
+            },
+            |c| c.unknown_order - 1,
+        ),
+    ];
+    for (name, act, count) in cases {
+        let mut feed = Feed::open();
+        feed.add(1, Side::Buy, 999_900, 10).unwrap();
+        assert_eq!(feed.health(), BookHealth::Live);
+        act(&mut feed);
+        assert_eq!(feed.health(), BookHealth::Suspect, "{name}");
+        assert_eq!(count(feed.builder.counters()), 1, "{name}");
+    }
+}
+
+#[test]
+fn loss_and_recovery_show_in_every_update() {
+    let mut feed = Feed::open();
+    feed.builder.handle_recovering(true, &mut feed.updates);
+    assert_eq!(feed.updates.0.pop().unwrap().health(), BookHealth::Recovering);
+    feed.builder.handle_recovering(true, &mut feed.updates);
+    assert!(feed.updates.0.is_empty(), "said once");
+    feed.builder.handle_recovering(false, &mut feed.updates);
+    assert_eq!(feed.updates.0.pop().unwrap().health(), BookHealth::Live);
+    feed.builder.handle_lost(&mut feed.updates);
+    assert_eq!(feed.add(1, Side::Buy, 999_900, 1).unwrap().health(), BookHealth::Stale);
+}
+
+#[test]
+fn damaged_messages_of_any_length_are_counted_and_change_nothing() {
+    let mut feed = Feed::open();
+    feed.add(1, Side::Buy, 999_900, 10).unwrap();
+    let (locate, ts) = (ALPHA, Nanos(1));
+    let delete = OrderDelete::new(locate, 0_u16, ts, OrderId(1));
+    for len in (0..delete.as_bytes().len()).chain([OrderDelete::LEN + 1]) {
+        let mut bytes = delete.as_bytes().to_vec();
+        bytes.resize(len, 0);
+        assert_eq!(feed.message(&bytes), None);
+    }
+    assert_eq!(feed.builder.counters().malformed, OrderDelete::LEN as u64 + 1);
+    feed.message(b"zzz");
+    assert_eq!(feed.builder.counters().unknown_type, 1);
+    assert_eq!((feed.health(), feed.builder.books().order_count()), (BookHealth::Live, 1));
+}

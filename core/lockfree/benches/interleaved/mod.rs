@@ -1,0 +1,33 @@
+//! Compares contenders in interleaved rounds, so that all of them meet the same noise and the same
+//! distance between the two cores.
+
+/// A contender: takes a number of operations and returns the nanoseconds that one took.
+pub type Contender<'a> = (&'static str, Box<dyn FnMut(u64) -> f64 + 'a>);
+
+/// Runs all contenders in turn, round by round, and prints each one's median beside its ratio to the
+/// first, which is the median of the ratios within a round.
+///
+/// Without `--bench` among the arguments (`cargo test --benches`) it only shows that they work.
+pub fn compare(title: &str, count: u64, mut contenders: Vec<Contender>) {
+    let timed = std::env::args().any(|argument| argument == "--bench");
+    let (rounds, count) = if timed { (31, count) } else { (1, count.min(2_000)) };
+    let mut nanos = vec![Vec::new(); contenders.len()];
+    for _ in 0..rounds {
+        for (contender, nanos) in contenders.iter_mut().zip(&mut nanos) {
+            nanos.push((contender.1)(count));
+        }
+    }
+    if timed {
+        println!("{title}: median of {rounds} interleaved rounds of {count}");
+        for (contender, own) in contenders.iter().zip(&nanos) {
+            let ratios = own.iter().zip(&nanos[0]).map(|(own, first)| own / first).collect();
+            let (ratio, own) = (median(ratios), median(own.clone()));
+            println!("  {:28}{own:9.2} ns   {ratio:5.2} x", contender.0);
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,136 @@
+//! A 56-byte message to another core and back, beside the physical limit: a bare cache line that
+//! goes there and another that comes back.
+//!
+//! `cargo bench -p tickpath-lockfree --bench round_trip`
+// A bench of two cores needs threads and a clock.
+#![allow(clippy::disallowed_methods, missing_docs)]
+
+mod interleaved;
+
+use std::{
+    hint::black_box,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::Instant,
+};
+
+use tickpath_lockfree::{CachePadded, broadcast, records, spsc};
+
+type Message = [u64; 7];
+
+const CAPACITY: usize = 1024;
+
+fn message(number: u64) -> Message {
+    core::array::from_fn(|word| number + word as u64)
+}
+
+/// Times `count` trips: `trip` sends a number and waits for its echo, `echo` waits for it and sends it back.
+fn time(count: u64, mut trip: impl FnMut(u64), mut echo: impl FnMut(u64) + Send) -> f64 {
+    let warm_up = count / 4;
+    thread::scope(|scope| {
+        scope.spawn(move || (0..warm_up + count).for_each(&mut echo));
+        (0..warm_up).for_each(&mut trip);
+        let start = Instant::now();
+        (warm_up..warm_up + count).for_each(&mut trip);
+        start.elapsed().as_nanos() as f64 / count as f64
+    })
+}
+
+fn ping_pong(count: u64) -> f64 {
+    let [ping, pong] = [0, 0].map(|zero| CachePadded::new(AtomicU64::new(zero)));
+    let wait = |line: &AtomicU64, number| while line.load(Ordering::Acquire) != number + 1 {};
+    time(
+        count,
+        |number| {
+            ping.store(number + 1, Ordering::Release);
+            wait(&pong, number);
+        },
+        |number| {
+            wait(&ping, number);
+            pong.store(number + 1, Ordering::Release);
+        },
+    )
+}
+
+/// A trip over two channels, there and back; the answer is checked on every trip.
+fn channels<P, C>(
+    count: u64,
+    [there, back]: [(P, C); 2],
+    push: impl Fn(&mut P, Message) + Send + Copy,
+    pop: impl Fn(&mut C) -> Option<Message> + Send + Copy,
+) -> f64
+where
+    P: Send,
+    C: Send,
+{
+    let ((mut there_in, mut there_out), (mut back_in, mut back_out)) = (there, back);
+    let wait = move |from: &mut C| {
+        loop {
+            if let Some(item) = pop(from) {
+                break item;
+            }
+        }
+    };
+    time(
+        count,
+        move |number| {
+            push(&mut there_in, black_box(message(number)));
+            assert_eq!(wait(&mut back_out), message(number));
+        },
+        move |_| push(&mut back_in, wait(&mut there_out)),
+    )
+}
+
+fn spsc(count: u64) -> f64 {
+    channels(
+        count,
+        [0, 1].map(|_| spsc::channel(CAPACITY)),
+        |to, item| to.try_push(item).expect("one message is on its way"),
+        spsc::Consumer::try_pop,
+    )
+}
+
+fn rtrb(count: u64) -> f64 {
+    channels(
+        count,
+        [0, 1].map(|_| rtrb::RingBuffer::new(CAPACITY)),
+        |to, item| to.push(item).expect("one message is on its way"),
+        |from| from.pop().ok(),
+    )
+}
+
+fn broadcast(count: u64) -> f64 {
+    channels(count, [0, 1].map(|_| broadcast::channel(CAPACITY)), broadcast::Sender::send, |from| {
+        from.try_recv().expect("one message is on its way")
+    })
+}
+
+fn records(count: u64) -> f64 {
+    channels(
+        count,
+        [0, 1].map(|_| records::channel(CAPACITY)),
+        |to, item| {
+            assert!(to.push(item), "one message is on its way");
+            to.flush();
+        },
+        |from| {
+            let mut item = None;
+            from.drain(1, |&record| item = Some(record));
+            item
+        },
+    )
+}
+
+fn main() {
+    interleaved::compare(
+        "round trip between two cores",
+        20_000,
+        vec![
+            ("cache-line ping-pong", Box::new(ping_pong)),
+            ("spsc", Box::new(spsc)),
+            ("rtrb", Box::new(rtrb)),
+            ("broadcast", Box::new(broadcast)),
+            ("records, flushed each", Box::new(records)),
+        ],
+    );
+}

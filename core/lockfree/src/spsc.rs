@@ -1,0 +1,452 @@
+//! Single-producer, single-consumer ring with the sequence number inside the slot.
+//!
+//! The ring for messages between agents, where the time from push to pop matters most. A slot is
+//! its position number and the item, aligned to a cache line: for items of up to 56 bytes a message
+//! is one line, which crosses from core to core once.
+//!
+//! # Protocol
+//!
+//! - Position `p` lives in slot `p mod capacity`. The producer writes the item, then the slot's
+//!   sequence := `p` (release). The consumer polls the sequence of the slot of its next position
+//!   `p`; once it reads `p` (acquire), the item is visible to it, because the release store and the
+//!   acquire load of the same value order the two accesses of the item.
+//! - After it has read items the consumer stores `head` := its next position (release). The producer
+//!   may write position `p` only while `p < head + capacity`. It keeps the last `head` it loaded and
+//!   loads it again (acquire) only when that one says the ring is full, so in normal flow the line of
+//!   `head` crosses once in a lap. The acquire orders the consumer's reads before the overwrite.
+//! - A slot still holds `p - capacity` until it is written again; positions are 64-bit and do not
+//!   repeat, so no sequence is ever mistaken for another lap's.
+//!
+//! The consumer never writes a slot. Freeing each slot through its own sequence takes as long for a
+//! single message (a round trip is a tie, `benches/round_trip.rs`); with one counter, [`Consumer::drain`]
+//! frees a whole batch by one store, which halves the time per message of a saturated stream
+//! (`benches/stream.rs`), and a backlog can be looked through without touching it ([`Consumer::peek_at`]).
+//!
+//! ```
+//! use tickpath_lockfree::spsc;
+//!
+//! let (mut producer, mut consumer) = spsc::channel::<u64>(1024);
+//! producer.try_push(7).expect("the ring is empty");
+//! assert_eq!(consumer.peek(), Some(&7));
+//! assert_eq!(consumer.try_pop(), Some(7));
+//! assert_eq!(consumer.try_pop(), None);
+//! drop(producer);
+//! assert!(consumer.is_disconnected());
+//! ```
+
+use core::{fmt, mem::MaybeUninit, ptr::NonNull};
+
+use crate::{
+    CachePadded, Full,
+    capacity::ring_capacity,
+    sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell},
+};
+
+/// Sequence of a slot that was never written. Not zero, so that creation writes to every page.
+const NEVER_WRITTEN: u64 = u64::MAX;
+
+#[repr(C, align(64))]
+struct Slot<T> {
+    sequence: AtomicU64,
+    item: UnsafeCell<MaybeUninit<T>>,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Slot<[u64; 7]>>() == 64 && size_of::<Slot<[u64; 8]>>() == 128);
+
+struct Shared<T> {
+    /// The consumer's next position.
+    head: CachePadded<AtomicU64>,
+    producer_dropped: AtomicBool,
+    consumer_dropped: AtomicBool,
+    slots: Box<[Slot<T>]>,
+}
+
+// SAFETY: an item is written by the one producer and read by the one consumer, never at once: see
+// the protocol in the module's documentation. Items move between threads, hence `T: Send`.
+unsafe impl<T: Send> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+/// Creates a ring of at least `capacity` slots, rounded up to a power of two.
+///
+/// # Panics
+/// If `capacity` exceeds 2^30.
+#[must_use]
+pub fn channel<T: Copy + Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
+    let capacity = ring_capacity(capacity);
+    let slots: Box<[Slot<T>]> = (0..capacity)
+        .map(|_| Slot {
+            sequence: AtomicU64::new(NEVER_WRITTEN),
+            item: UnsafeCell::new(MaybeUninit::uninit()),
+        })
+        .collect();
+    let shared = Arc::new(Shared {
+        head: CachePadded::new(AtomicU64::new(0)),
+        producer_dropped: AtomicBool::new(false),
+        consumer_dropped: AtomicBool::new(false),
+        slots,
+    });
+    let first = NonNull::new(shared.slots.as_ptr().cast_mut()).expect("a slice's pointer is not null");
+    let slots = Slots { first, mask: capacity as u64 - 1 };
+    let producer = Producer { slots, position: 0, limit: capacity as u64, shared: Arc::clone(&shared) };
+    (producer, Consumer { slots, position: 0, shared })
+}
+
+/// The slots without the way through `Shared`, which would be one more dependent load per access.
+struct Slots<T> {
+    first: NonNull<Slot<T>>,
+    mask: u64,
+}
+
+impl<T> Clone for Slots<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Slots<T> {}
+
+// SAFETY: it is a view of `Shared::slots`, which may be used from any thread.
+unsafe impl<T: Send> Send for Slots<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Slots<T> {}
+
+impl<T> Slots<T> {
+    const fn capacity(self) -> u64 {
+        self.mask + 1
+    }
+
+    /// The slot of a position.
+    ///
+    /// # Safety
+    /// The `Shared` that owns the slots must outlive `'a`.
+    #[inline(always)]
+    unsafe fn at<'a>(self, position: u64) -> &'a Slot<T> {
+        // SAFETY: the mask keeps the index below the number of slots; they live by the caller's promise.
+        unsafe { self.first.add((position & self.mask) as usize).as_ref() }
+    }
+}
+
+/// The half that pushes. Aligned to a cache line, so that halves that lie side by side do not share one.
+#[repr(align(64))]
+pub struct Producer<T> {
+    slots: Slots<T>,
+    /// Next position to write.
+    position: u64,
+    /// First position that may not be written yet, as of the last look at `head`.
+    limit: u64,
+    shared: Arc<Shared<T>>,
+}
+
+impl<T: Copy + Send> Producer<T> {
+    /// Appends an item; visible to the consumer at once.
+    ///
+    /// # Errors
+    /// [`Full`] gives the item back when the consumer is `capacity` items behind.
+    #[inline(always)]
+    pub fn try_push(&mut self, item: T) -> Result<(), Full<T>> {
+        if self.position == self.limit && !self.find_room() {
+            return Err(Full(item));
+        }
+        // SAFETY: `self.shared` owns the slots and lives as long as `self`.
+        let slot = unsafe { self.slots.at(self.position) };
+        slot.item.with_mut(|cell| {
+            // SAFETY: `position < limit <= head + capacity`: the consumer has read the item that lay
+            // here and will not look at the slot's item before its sequence is stored below.
+            unsafe { (*cell).write(item) };
+        });
+        slot.sequence.store(self.position, Ordering::Release);
+        self.position += 1;
+        Ok(())
+    }
+
+    /// Looks at how far the consumer has come; false when the ring is still full.
+    #[cold]
+    #[inline(never)]
+    fn find_room(&mut self) -> bool {
+        self.limit = self.shared.head.load(Ordering::Acquire) + self.slots.capacity();
+        self.position != self.limit
+    }
+
+    /// Number of pushes that will succeed without asking the consumer; more may.
+    #[inline]
+    #[must_use]
+    pub const fn free_slots_hint(&self) -> usize {
+        (self.limit - self.position) as usize
+    }
+
+    /// Number of free slots, by a look at the consumer's position: at least so many pushes will succeed.
+    #[must_use]
+    pub fn free_slots(&mut self) -> usize {
+        self.find_room();
+        self.free_slots_hint()
+    }
+
+    /// Number of items in the ring; at most, since the consumer may be taking some meanwhile.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        (self.position - self.shared.head.load(Ordering::Acquire)) as usize
+    }
+
+    /// Whether the consumer has taken everything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of slots.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.slots.capacity() as usize
+    }
+
+    /// Whether the consumer was dropped: what is pushed now is never read.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.shared.consumer_dropped.load(Ordering::Acquire)
+    }
+}
+
+impl<T> Drop for Producer<T> {
+    fn drop(&mut self) {
+        self.shared.producer_dropped.store(true, Ordering::Release);
+    }
+}
+
+/// The half that pops. Aligned to a cache line, so that halves that lie side by side do not share one.
+#[repr(align(64))]
+pub struct Consumer<T> {
+    slots: Slots<T>,
+    /// Next position to read.
+    position: u64,
+    shared: Arc<Shared<T>>,
+}
+
+impl<T: Copy + Send> Consumer<T> {
+    /// Takes the oldest item; `None` when the ring is empty.
+    #[inline(always)]
+    pub fn try_pop(&mut self) -> Option<T> {
+        let item = *self.peek()?;
+        self.position += 1;
+        self.publish_head();
+        Some(item)
+    }
+
+    /// Looks at the oldest item without taking it.
+    #[inline(always)]
+    pub fn peek(&mut self) -> Option<&T> {
+        self.peek_at(0)
+    }
+
+    /// Looks at the item `offset` places behind the oldest without taking it, for instance to
+    /// prefetch what it refers to; `None` when there are not so many.
+    #[inline(always)]
+    pub fn peek_at(&mut self, offset: usize) -> Option<&T> {
+        let position = self.position.wrapping_add(offset as u64);
+        if offset as u64 > self.slots.mask || !self.is_written(position) {
+            return None;
+        }
+        // SAFETY: `self.shared` owns the slots and lives as long as `self`.
+        let slot = unsafe { self.slots.at(position) };
+        // SAFETY: the sequence said that the item was written, and the producer does not write the
+        // slot again before `head` passes `position`, which takes `&mut self`.
+        Some(slot.item.with(|cell| unsafe { (*cell).assume_init_ref() }))
+    }
+
+    /// Hands up to `max` items to `on_item` in order, without copying them, and returns how many.
+    ///
+    /// The slots are freed together at the end.
+    #[inline]
+    pub fn drain(&mut self, max: usize, mut on_item: impl FnMut(&T)) -> usize {
+        let mut count = 0;
+        while count < max {
+            let Some(item) = self.peek_at(count) else { break };
+            on_item(item);
+            count += 1;
+        }
+        if count > 0 {
+            self.position += count as u64;
+            self.publish_head();
+        }
+        count
+    }
+
+    #[inline(always)]
+    fn publish_head(&self) {
+        self.shared.head.store(self.position, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn is_written(&self, position: u64) -> bool {
+        // SAFETY: `self.shared` owns the slots and lives as long as `self`.
+        unsafe { self.slots.at(position) }.sequence.load(Ordering::Acquire) == position
+    }
+
+    /// Number of items in the ring; at least, since the producer may be adding some meanwhile.
+    ///
+    /// The producer shares no count: this is a binary search for the first slot not yet written, so
+    /// it is meant for counters, not for the hot path.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let (mut written, mut unwritten) = (0, self.slots.capacity());
+        while written < unwritten {
+            let middle = written + (unwritten - written) / 2;
+            if self.is_written(self.position + middle) {
+                written = middle + 1;
+            } else {
+                unwritten = middle;
+            }
+        }
+        written as usize
+    }
+
+    /// Whether there is nothing to pop.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.is_written(self.position)
+    }
+
+    /// Number of slots.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.slots.capacity() as usize
+    }
+
+    /// Whether the producer was dropped; what it pushed before can still be popped.
+    ///
+    /// True and then `try_pop() == None`, in this order, means that the ring is finished.
+    #[must_use]
+    pub fn is_disconnected(&self) -> bool {
+        self.shared.producer_dropped.load(Ordering::Acquire)
+    }
+}
+
+impl<T> Drop for Consumer<T> {
+    fn drop(&mut self) {
+        self.shared.consumer_dropped.store(true, Ordering::Release);
+    }
+}
+
+impl<T> fmt::Debug for Producer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Producer").field("position", &self.position).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Consumer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Consumer").field("position", &self.position).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_gives_the_item_back_and_one_pop_makes_room() {
+        for (asked, capacity) in [(0, 1), (1, 1), (2, 2), (3, 4), (1000, 1024)] {
+            let (mut producer, mut consumer) = channel::<u64>(asked);
+            assert_eq!((producer.capacity(), consumer.capacity()), (capacity, capacity));
+            for item in 0..capacity as u64 {
+                assert_eq!(producer.try_push(item), Ok(()));
+            }
+            assert_eq!(producer.try_push(77), Err(Full(77)));
+            assert_eq!(producer.try_push(78), Err(Full(78)));
+            assert_eq!(consumer.try_pop(), Some(0));
+            assert_eq!(producer.try_push(capacity as u64), Ok(()));
+            assert_eq!(producer.try_push(79), Err(Full(79)));
+            for item in 1..=capacity as u64 {
+                assert_eq!(consumer.try_pop(), Some(item));
+            }
+            assert_eq!(consumer.try_pop(), None);
+        }
+    }
+
+    #[test]
+    fn order_holds_over_many_laps_at_every_fill() {
+        let (mut producer, mut consumer) = channel::<[u64; 9]>(8);
+        let (mut pushed, mut popped) = (0, 0);
+        for round in 0..200 {
+            for _ in 0..=round % 8 {
+                producer.try_push([pushed; 9]).unwrap();
+                pushed += 1;
+            }
+            assert_eq!(consumer.len() as u64, pushed - popped);
+            while let Some(item) = consumer.try_pop() {
+                assert_eq!(item, [popped; 9]);
+                popped += 1;
+            }
+        }
+        assert_eq!(popped, pushed);
+    }
+
+    #[test]
+    fn peeking_takes_nothing_and_sees_no_further_than_the_items() {
+        let (mut producer, mut consumer) = channel::<u32>(4);
+        assert_eq!(consumer.peek(), None);
+        for lap in 0..3 {
+            for item in 0..3 {
+                producer.try_push(10 * lap + item).unwrap();
+            }
+            assert_eq!(consumer.peek(), Some(&(10 * lap)));
+            assert_eq!(consumer.peek_at(2), Some(&(10 * lap + 2)));
+            for offset in [3, 4, 5, 7, usize::MAX - 3, usize::MAX] {
+                assert_eq!(consumer.peek_at(offset), None, "{offset}");
+            }
+            assert_eq!(consumer.drain(usize::MAX, |_| {}), 3);
+        }
+    }
+
+    #[test]
+    fn drain_stops_at_its_bound_and_frees_the_slots() {
+        let (mut producer, mut consumer) = channel::<u32>(4);
+        (0..4).for_each(|item| producer.try_push(item).unwrap());
+        let mut seen = Vec::new();
+        assert_eq!(consumer.drain(0, |_| unreachable!()), 0);
+        assert_eq!(consumer.drain(3, |&item| seen.push(item)), 3);
+        assert_eq!(producer.free_slots(), 3);
+        assert_eq!(consumer.drain(3, |&item| seen.push(item)), 1);
+        assert_eq!(consumer.drain(3, |_| unreachable!()), 0);
+        assert_eq!(seen, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn counts_follow_pushes_and_pops() {
+        let (mut producer, mut consumer) = channel::<u32>(4);
+        assert!(producer.is_empty() && consumer.is_empty());
+        for count in 1..=4 {
+            producer.try_push(0).unwrap();
+            assert_eq!((producer.len(), consumer.len()), (count, count));
+            assert_eq!(producer.free_slots_hint(), 4 - count);
+        }
+        consumer.try_pop().unwrap();
+        assert_eq!(producer.free_slots_hint(), 0);
+        assert_eq!(producer.free_slots(), 1);
+        assert_eq!((producer.len(), consumer.len()), (3, 3));
+    }
+
+    #[test]
+    fn either_half_notices_that_the_other_went() {
+        let (mut producer, mut consumer) = channel::<u32>(4);
+        producer.try_push(5).unwrap();
+        assert!(!consumer.is_disconnected() && !producer.is_abandoned());
+        drop(producer);
+        assert!(consumer.is_disconnected());
+        assert_eq!((consumer.try_pop(), consumer.try_pop()), (Some(5), None));
+
+        let (mut producer, consumer) = channel::<u32>(1);
+        drop(consumer);
+        assert!(producer.is_abandoned());
+        assert_eq!(producer.try_push(1), Ok(()));
+        assert_eq!(producer.try_push(2), Err(Full(2)));
+    }
+
+    #[test]
+    #[should_panic(expected = "exceeds the maximum")]
+    fn an_absurd_capacity_is_refused() {
+        let _ = channel::<u8>((1 << 30) + 1);
+    }
+}

@@ -1,0 +1,217 @@
+//! The rings under loom: every interleaving, and every value that the memory model lets a load see,
+//! of small scenarios.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p tickpath-lockfree --release --test loom`
+#![cfg(loom)]
+
+use loom::thread::{spawn, yield_now};
+use tickpath_lockfree::{broadcast, records, spsc};
+
+/// Preemptions explored per execution; yields in wait loops are free.
+const PREEMPTIONS: usize = 3;
+
+fn check(scenario: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(PREEMPTIONS);
+    model.check(scenario);
+}
+
+fn spsc_passes(capacity: usize, count: u64) {
+    check(move || {
+        let (mut producer, mut consumer) = spsc::channel::<[u64; 2]>(capacity);
+        let pushing = spawn(move || {
+            for value in 1..=count {
+                while producer.try_push([value, !value]).is_err() {
+                    yield_now();
+                }
+            }
+        });
+        for value in 1..=count {
+            let item = loop {
+                match consumer.try_pop() {
+                    Some(item) => break item,
+                    None => yield_now(),
+                }
+            };
+            assert_eq!(item, [value, !value]);
+        }
+        pushing.join().unwrap();
+        assert_eq!(consumer.try_pop(), None);
+    });
+}
+
+#[test]
+fn spsc_keeps_order_in_one_slot() {
+    spsc_passes(1, 3);
+}
+
+#[test]
+fn spsc_keeps_order_over_laps() {
+    spsc_passes(2, 5);
+}
+
+#[test]
+fn spsc_drain_frees_what_it_handed_out() {
+    check(|| {
+        let (mut producer, mut consumer) = spsc::channel::<u64>(2);
+        let pushing = spawn(move || {
+            for value in 1..=4 {
+                while producer.try_push(value).is_err() {
+                    yield_now();
+                }
+            }
+        });
+        let mut next = 1;
+        while next <= 4 {
+            let count = consumer.drain(2, |&value| {
+                assert_eq!(value, next);
+                next += 1;
+            });
+            if count == 0 {
+                yield_now();
+            }
+        }
+        pushing.join().unwrap();
+    });
+}
+
+#[test]
+fn spsc_disconnected_then_empty_is_the_end() {
+    check(|| {
+        let (mut producer, mut consumer) = spsc::channel::<u64>(2);
+        let pushing = spawn(move || {
+            producer.try_push(1).unwrap();
+            producer.try_push(2).unwrap();
+        });
+        while !consumer.is_disconnected() {
+            yield_now();
+        }
+        assert_eq!((consumer.len(), consumer.try_pop(), consumer.try_pop()), (2, Some(1), Some(2)));
+        assert_eq!(consumer.try_pop(), None);
+        pushing.join().unwrap();
+    });
+}
+
+#[test]
+fn spsc_lengths_bound_the_truth() {
+    check(|| {
+        let (mut producer, mut consumer) = spsc::channel::<u64>(2);
+        producer.try_push(1).unwrap();
+        let pushing = spawn(move || {
+            let _ = producer.try_push(2);
+            assert!((1..=2).contains(&producer.len()) || producer.len() == 0);
+            let free = producer.free_slots();
+            for value in 0..free {
+                producer.try_push(value as u64).expect("promised");
+            }
+        });
+        let len = consumer.len();
+        assert!((1..=2).contains(&len));
+        for _ in 0..len {
+            consumer.try_pop().expect("counted");
+        }
+        pushing.join().unwrap();
+    });
+}
+
+#[test]
+fn records_pass_in_order_over_laps() {
+    check(|| {
+        let (mut producer, mut consumer) = records::channel::<u64>(2);
+        let pushing = spawn(move || {
+            for value in 1..=4 {
+                producer.push(value);
+                producer.flush();
+            }
+            producer.dropped()
+        });
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            consumer.drain(2, |&value| seen.push(value));
+            yield_now();
+        }
+        let dropped = pushing.join().unwrap();
+        consumer.drain(2, |&value| seen.push(value));
+        assert!(seen.is_sorted_by(|a, b| a < b), "{seen:?}");
+        assert_eq!(seen.len() as u64 + dropped, 4);
+        assert_eq!(consumer.dropped(), dropped);
+    });
+}
+
+#[test]
+fn records_are_published_when_the_producer_goes() {
+    check(|| {
+        let (mut producer, mut consumer) = records::channel::<u64>(8);
+        let pushing = spawn(move || {
+            producer.push(1);
+            producer.push(2);
+            producer.push(3);
+        });
+        while !consumer.is_disconnected() {
+            yield_now();
+        }
+        assert_eq!(consumer.drain(8, |_| {}), 3);
+        pushing.join().unwrap();
+    });
+}
+
+/// A receiver that looks a few times while the sender sends, and once more after it.
+fn broadcast_tells_every_loss(capacity: usize, count: u64, looks: usize) {
+    check(move || {
+        let (mut sender, mut receiver) = broadcast::channel::<[u64; 2]>(capacity);
+        let sending = spawn(move || {
+            for value in 1..=count {
+                sender.send([value, !value]);
+            }
+        });
+        let mut next = 1;
+        let mut look = |receiver: &mut broadcast::Receiver<[u64; 2]>| match receiver.try_recv() {
+            Ok(Some(item)) => {
+                assert_eq!(item, [next, !next]);
+                next += 1;
+                true
+            }
+            Ok(None) => false,
+            Err(broadcast::Lagged(lost)) => {
+                assert!(lost > 0);
+                next += lost;
+                true
+            }
+        };
+        for _ in 0..looks {
+            look(&mut receiver);
+        }
+        sending.join().unwrap();
+        while look(&mut receiver) {}
+        assert_eq!(next, count + 1);
+    });
+}
+
+#[test]
+fn broadcast_is_never_torn_in_one_slot() {
+    broadcast_tells_every_loss(1, 2, 2);
+}
+
+#[test]
+fn broadcast_is_never_torn_over_laps() {
+    broadcast_tells_every_loss(2, 3, 2);
+}
+
+#[test]
+fn broadcast_reaches_each_receiver() {
+    check(|| {
+        let (mut sender, mut first) = broadcast::channel::<u64>(2);
+        let mut second = sender.subscribe();
+        let receiving = spawn(move || {
+            while !first.is_disconnected() {
+                yield_now();
+            }
+            assert_eq!((first.try_recv(), first.try_recv()), (Ok(Some(1)), Ok(Some(2))));
+        });
+        sender.send(1);
+        sender.send(2);
+        drop(sender);
+        assert_eq!((second.try_recv(), second.try_recv()), (Ok(Some(1)), Ok(Some(2))));
+        receiving.join().unwrap();
+    });
+}

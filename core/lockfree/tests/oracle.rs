@@ -1,0 +1,67 @@
+//! The SPSC ring and rtrb's do the same on the same random pushes, pops, peeks and drains.
+
+use proptest::{
+    prelude::*,
+    test_runner::{Config, RngSeed},
+};
+use tickpath_lockfree::{Full, spsc};
+
+/// Steps of a case; Miri takes a minute for the longer ones.
+const STEPS: core::ops::Range<usize> = if cfg!(miri) { 40..80 } else { 0..200 };
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Push(u32),
+    Pop,
+    Peek,
+    Drain(usize),
+    Count,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => any::<u32>().prop_map(Step::Push),
+        3 => Just(Step::Pop),
+        1 => Just(Step::Peek),
+        1 => (0_usize..6).prop_map(Step::Drain),
+        1 => Just(Step::Count),
+    ]
+}
+
+proptest! {
+    #![proptest_config(Config {
+        cases: if cfg!(miri) { 2 } else { 500 },
+        rng_seed: RngSeed::Fixed(7),
+        failure_persistence: None,
+        ..Config::default()
+    })]
+
+    #[test]
+    fn spsc_does_what_rtrb_does(power in 0_u32..5, steps in prop::collection::vec(step(), STEPS)) {
+        let capacity = 1_usize << power;
+        let (mut producer, mut consumer) = spsc::channel(capacity);
+        let (mut oracle_in, mut oracle_out) = rtrb::RingBuffer::new(capacity);
+        for step in steps {
+            match step {
+                Step::Push(item) => {
+                    let expected = oracle_in.push(item).map_err(|rtrb::PushError::Full(item)| Full(item));
+                    prop_assert_eq!(producer.try_push(item), expected);
+                }
+                Step::Pop => prop_assert_eq!(consumer.try_pop(), oracle_out.pop().ok()),
+                Step::Peek => prop_assert_eq!(consumer.peek(), oracle_out.peek().ok()),
+                Step::Drain(max) => {
+                    let mut items = Vec::new();
+                    let count = consumer.drain(max, |&item| items.push(item));
+                    let expected: Vec<u32> = (0..max).map_while(|_| oracle_out.pop().ok()).collect();
+                    prop_assert_eq!(count, expected.len());
+                    prop_assert_eq!(items, expected);
+                }
+                Step::Count => {
+                    prop_assert_eq!(consumer.len(), oracle_out.slots());
+                    prop_assert_eq!(producer.free_slots(), oracle_in.slots());
+                    prop_assert_eq!(producer.len(), capacity - oracle_in.slots());
+                }
+            }
+        }
+    }
+}

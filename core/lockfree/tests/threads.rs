@@ -1,0 +1,108 @@
+//! The rings between real threads: everything arrives once, in order and whole.
+// Threads are what is tested here.
+#![allow(clippy::disallowed_methods)]
+
+use std::thread;
+
+use tickpath_lockfree::{broadcast, records, spsc};
+
+const COUNT: u64 = if cfg!(miri) { 60 } else { 50_000 };
+
+/// Wider than a line, and self-checking.
+fn message(number: u64) -> [u64; 10] {
+    core::array::from_fn(|word| number.wrapping_mul(2 * word as u64 + 1))
+}
+
+#[test]
+fn spsc_passes_everything_in_order() {
+    for capacity in [1, 2, 64] {
+        let (mut producer, mut consumer) = spsc::channel(capacity);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for number in 0..COUNT {
+                    while producer.try_push(message(number)).is_err() {
+                        thread::yield_now();
+                    }
+                }
+            });
+            for number in 0..COUNT {
+                let item = loop {
+                    match consumer.try_pop() {
+                        Some(item) => break item,
+                        None => thread::yield_now(),
+                    }
+                };
+                assert_eq!(item, message(number));
+            }
+            while !consumer.is_disconnected() {
+                thread::yield_now();
+            }
+            assert_eq!(consumer.try_pop(), None);
+        });
+    }
+}
+
+#[test]
+fn records_pass_in_order_and_each_loss_is_counted() {
+    let (mut producer, mut consumer) = records::channel(16);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for number in 0..COUNT {
+                producer.push([number, !number]);
+                if number % 7 == 0 {
+                    producer.flush();
+                }
+            }
+        });
+        let (mut seen, mut next) = (0, 0);
+        loop {
+            let finished = consumer.is_disconnected();
+            let count = consumer.drain(5, |&[number, inverse]| {
+                assert!(number >= next);
+                assert_eq!(inverse, !number);
+                next = number + 1;
+            });
+            seen += count as u64;
+            match (count, finished) {
+                (0, true) => break,
+                (0, false) => thread::yield_now(),
+                _ => {}
+            }
+        }
+        assert_eq!(seen + consumer.dropped(), COUNT);
+        assert!(seen > 0);
+    });
+}
+
+#[test]
+fn broadcast_is_whole_and_each_loss_is_told() {
+    let (mut sender, first) = broadcast::channel(8);
+    let receivers = [first.clone(), first];
+    thread::scope(|scope| {
+        for mut receiver in receivers {
+            scope.spawn(move || {
+                let mut next = 0;
+                loop {
+                    let finished = receiver.is_disconnected();
+                    match receiver.try_recv() {
+                        Ok(Some(item)) => {
+                            assert_eq!(item, message(next));
+                            next += 1;
+                        }
+                        Ok(None) if finished => break,
+                        Ok(None) => thread::yield_now(),
+                        Err(broadcast::Lagged(lost)) => next += lost,
+                    }
+                }
+                assert_eq!(next, COUNT);
+            });
+        }
+        for number in 0..COUNT {
+            sender.send(message(number));
+            if number % 8 == 0 {
+                thread::yield_now();
+            }
+        }
+        drop(sender);
+    });
+}

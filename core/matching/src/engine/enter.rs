@@ -1,0 +1,259 @@
+//! New orders: checks, matching, and resting what is left.
+
+use tickpath_book::{Order, OrderBooks};
+use tickpath_types::{
+    CancelReason, EnterOrder, Liquidity, MarketEventKind, MatchId, OrderEventKind, OrderId, OrderState,
+    Price, Qty, RejectReason, SessionId, Side, TimeInForce, TradingState,
+};
+
+use super::{Context, Engine, Owner, order_key};
+use crate::EventListener;
+
+/// An accepted order on its way into the book.
+///
+/// Passed as separate arguments where the order is going to rest at once, which is most of them: so it
+/// never leaves the registers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Incoming<'a> {
+    pub(super) order: &'a EnterOrder,
+    pub(super) id: OrderId,
+    /// What to match at: never [`Price::MARKET`], for which the collar's limit stands.
+    pub(super) limit: Price,
+    /// What of the order's quantity has been executed.
+    pub(super) executed: u64,
+    /// The resting order that it replaced, until the public knows that it went.
+    pub(super) replaced: Option<OrderId>,
+}
+
+impl Incoming<'_> {
+    #[inline]
+    fn leaves(&self) -> Qty {
+        Qty(self.order.qty.0 - self.executed)
+    }
+}
+
+impl<B: OrderBooks<Owner>> Engine<B> {
+    #[inline]
+    pub(super) fn enter(&mut self, order: &EnterOrder, context: &mut Context<'_, impl EventListener>) {
+        let session = context.command.session;
+        let checked = match self.use_number(session, order.user_ref) {
+            Ok(false) => return,
+            Ok(true) => self.check_entry(session, order),
+            Err(reason) => Err(reason),
+        };
+        match checked {
+            Ok(limit) => {
+                let id = self.next_order_id();
+                let state = OrderState::Live;
+                context.reply(OrderEventKind::Accepted { order: *order, order_id: id, state });
+                self.work(Incoming { order, id, limit, executed: 0, replaced: None }, context);
+            }
+            Err(reason) => self.reject(order.user_ref, reason, order.client_order_id, context),
+        }
+    }
+
+    #[inline]
+    pub(super) fn next_order_id(&mut self) -> OrderId {
+        self.last_order_id.0 += 1;
+        self.last_order_id
+    }
+
+    /// The limit to match at, or why the order is refused.
+    #[inline]
+    fn check_entry(&self, session: SessionId, order: &EnterOrder) -> Result<Price, RejectReason> {
+        let limit = self.check_terms(order, order.qty)?;
+        let may_rest = order.time_in_force == TimeInForce::Day;
+        let key = order_key(session, order.user_ref);
+        let open_orders = self.sessions[usize::from(session.0)].open_orders;
+        if may_rest
+            && (self.books.order_count() >= self.limits.max_open_orders
+                || open_orders >= self.limits.max_open_orders_per_session
+                || !self.index.has_room(key))
+        {
+            return Err(RejectReason::BookFull);
+        }
+        Ok(limit)
+    }
+
+    /// Checks what is said of an order against its instrument; `leaves` is what of its quantity has not
+    /// been executed. Returns the limit to match at.
+    #[inline]
+    pub(super) fn check_terms(&self, order: &EnterOrder, leaves: Qty) -> Result<Price, RejectReason> {
+        let listing = self.listing(order.instrument).ok_or(RejectReason::UnknownInstrument)?;
+        let instrument = &listing.instrument;
+        let is_ioc = order.time_in_force == TimeInForce::Ioc;
+        if listing.state != TradingState::Trading {
+            return Err(RejectReason::Halted);
+        }
+        if !instrument.is_tradable_qty(order.qty) {
+            return Err(RejectReason::InvalidQty);
+        }
+        if !order.min_qty.is_zero() && (!is_ioc || order.min_qty > leaves) {
+            return Err(RejectReason::InvalidMinQty);
+        }
+        if order.price == Price::MARKET && is_ioc {
+            return Ok(match order.side {
+                Side::Buy => instrument.collar_high,
+                Side::Sell => instrument.collar_low,
+            });
+        }
+        if order.price <= Price(0) {
+            return Err(RejectReason::PriceNotOnTick);
+        }
+        if !instrument.is_within_collar(order.price) {
+            return Err(RejectReason::PriceOutsideCollar);
+        }
+        if !instrument.is_on_tick(order.price) {
+            return Err(RejectReason::PriceNotOnTick);
+        }
+        Ok(order.price)
+    }
+
+    /// Matches an order that has been answered, and rests or cancels what is left.
+    #[inline]
+    pub(super) fn work(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
+        let Incoming { order, id, limit, executed, replaced } = incoming;
+        let best = self.books.best_price(order.instrument, order.side.opposite());
+        if best.is_some_and(|best| order.side.crosses(limit, best)) {
+            self.take(order, id, limit, executed, replaced, context);
+        } else if order.time_in_force == TimeInForce::Day {
+            self.rest(incoming, context);
+        } else {
+            self.cancel_rest(incoming, CancelReason::ImmediateOrCancel, context);
+        }
+    }
+
+    /// Matches an order that crosses the other side.
+    #[inline(never)]
+    fn take(
+        &mut self,
+        order: &EnterOrder,
+        id: OrderId,
+        limit: Price,
+        executed: u64,
+        replaced: Option<OrderId>,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        let mut incoming = Incoming { order, id, limit, executed, replaced };
+        self.delete_replaced(&mut incoming, context);
+        if order.post_only {
+            return self.cancel_rest(incoming, CancelReason::PostOnly, context);
+        }
+        if self.can_trade_minimum(&incoming) {
+            self.trade(&mut incoming, context);
+        }
+        if incoming.leaves().is_zero() {
+            return;
+        }
+        match order.time_in_force {
+            TimeInForce::Day => self.rest(incoming, context),
+            TimeInForce::Ioc => self.cancel_rest(incoming, CancelReason::ImmediateOrCancel, context),
+        }
+    }
+
+    fn can_trade_minimum(&self, incoming: &Incoming<'_>) -> bool {
+        let EnterOrder { instrument, side, min_qty, .. } = *incoming.order;
+        min_qty.is_zero()
+            || self.books.available(instrument, side.opposite(), incoming.limit, min_qty) >= min_qty
+    }
+
+    /// Trades with the other side, best level first and earliest order first, until the order is filled
+    /// or no price is left that it accepts. Bounded by the orders that rest.
+    fn trade(&mut self, incoming: &mut Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
+        let EnterOrder { instrument, side, .. } = *incoming.order;
+        while !incoming.leaves().is_zero() {
+            let Some(front) = self.books.front(instrument, side.opposite()) else { break };
+            let Some(resting) = self.books.order(front) else { break };
+            if !side.crosses(incoming.limit, resting.price) {
+                break;
+            }
+            let qty = incoming.leaves().min(resting.qty);
+            let match_id = self.tell_execution(incoming.order, &resting, qty, context);
+            self.publish(
+                instrument,
+                MarketEventKind::Executed { order_id: resting.id, qty, match_id },
+                context,
+            );
+            incoming.executed += qty.0;
+            if qty == resting.qty {
+                self.books.remove(front);
+                self.forget(&resting.data);
+            } else {
+                self.books.data_mut(front).executed += qty.0;
+                self.books.reduce(front, qty);
+            }
+        }
+    }
+
+    /// Tells both owners; the order that came in hears first.
+    #[inline]
+    fn tell_execution(
+        &mut self,
+        incoming: &EnterOrder,
+        resting: &Order<Owner>,
+        qty: Qty,
+        context: &mut Context<'_, impl EventListener>,
+    ) -> MatchId {
+        self.counters.executions += 1;
+        self.last_match_id.0 += 1;
+        let (price, match_id) = (resting.price, self.last_match_id);
+        let executed =
+            |user_ref, liquidity| OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id };
+        context.tell(context.command.session, false, executed(incoming.user_ref, Liquidity::Removed));
+        let Owner { session, user_ref, .. } = resting.data;
+        context.tell(session, false, executed(user_ref, Liquidity::Added));
+        match_id
+    }
+
+    #[inline]
+    fn rest(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
+        let Incoming { order, id, limit: price, executed, replaced } = incoming;
+        let EnterOrder { user_ref, instrument, side, .. } = *order;
+        let session = context.command.session;
+        let qty = incoming.leaves();
+        let data = Owner { executed, user_ref, session };
+        let handle = self
+            .books
+            .add(Order { id, instrument, side, price, qty, data })
+            .expect("room in the books was checked on entry");
+        self.index
+            .insert(order_key(session, user_ref), handle)
+            .expect("room in the index was checked on entry, and matching only makes more");
+        self.sessions[usize::from(session.0)].open_orders += 1;
+        let kind = match replaced {
+            None => MarketEventKind::Add { order_id: id, side, price, qty },
+            Some(old_order_id) => MarketEventKind::Replaced { old_order_id, order_id: id, price, qty },
+        };
+        self.publish(instrument, kind, context);
+    }
+
+    fn cancel_rest(
+        &mut self,
+        mut incoming: Incoming<'_>,
+        reason: CancelReason,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        self.delete_replaced(&mut incoming, context);
+        let user_ref = incoming.order.user_ref;
+        let kind = OrderEventKind::Canceled { user_ref, decrement: incoming.leaves(), reason };
+        context.tell(context.command.session, false, kind);
+    }
+
+    /// Tells the public that the order that this one replaced is gone, unless it knows.
+    fn delete_replaced(
+        &mut self,
+        incoming: &mut Incoming<'_>,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        if let Some(order_id) = incoming.replaced.take() {
+            self.publish(incoming.order.instrument, MarketEventKind::Deleted { order_id }, context);
+        }
+    }
+
+    /// Drops what is kept of an order beside the books.
+    #[inline]
+    pub(super) fn forget(&mut self, owner: &Owner) {
+        self.index.remove(order_key(owner.session, owner.user_ref));
+        self.sessions[usize::from(owner.session.0)].open_orders -= 1;
+    }
+}

@@ -1,0 +1,333 @@
+//! A seeded stream of commands as a venue sees it: the load for benches and the lab.
+//!
+//! Some thousands of orders rest in each book within 50 ticks of a slowly moving mid. Of the commands that
+//! follow, 10 in 100 are orders that cross the spread and trade with a few resting ones; the others are
+//! passive orders and cancels of open orders chosen uniformly, in such a proportion that the number of
+//! open orders stays what it was (with the default sizes about 50 to 40).
+
+use std::collections::HashMap;
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use tickpath_book::{FastBooks, OrderBooks};
+use tickpath_types::{
+    CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, MarketEvent, Nanos, OrderAttributes,
+    OrderEvent, OrderEventKind, OrderRequest, Price, Qty, Sequence, SessionId, Side, Symbol, TimeInForce,
+    TradingState, UserRefNum,
+};
+
+use crate::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
+
+/// Tick size of every instrument: one hundredth.
+const TICK: i64 = 100;
+/// Passive orders are at most this many ticks from the mid.
+const PASSIVE_TICKS: u64 = 50;
+/// Crossing orders reach at most this many ticks beyond the best price.
+const CROSSING_TICKS: u64 = 4;
+/// Quantities are from 1 to this.
+const MAX_QTY: u64 = 10;
+/// The mid of an instrument moves a tick once in so many of its commands.
+const COMMANDS_PER_MOVE: u64 = 2_000;
+/// Of 100 commands, those that cross.
+const CROSSING_PERCENT: u64 = 10;
+
+/// What to generate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkloadConfig {
+    /// Equal seeds give equal commands.
+    pub seed: u64,
+    /// Books, at least 1.
+    pub instrument_count: u16,
+    /// Sessions that enter orders, at least 1.
+    pub session_count: u16,
+    /// Open orders, from the opening on.
+    pub open_order_count: u32,
+    /// Commands after the opening.
+    pub command_count: usize,
+}
+
+impl Default for WorkloadConfig {
+    fn default() -> Self {
+        WorkloadConfig {
+            seed: 1,
+            instrument_count: 8,
+            session_count: 16,
+            open_order_count: 100_000,
+            command_count: 1_000_000,
+        }
+    }
+}
+
+/// A generated stream of commands and what it must lead to.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// What is traded.
+    pub instruments: Vec<Instrument>,
+    /// Bounds that suffice.
+    pub limits: EngineLimits,
+    /// Opens the instruments and fills the books.
+    pub opening: Vec<Command>,
+    /// The load itself.
+    pub commands: Vec<Command>,
+    /// Events of either kind that `commands` cause.
+    pub event_count: u64,
+    /// [`Engine::state_hash`] after the last command.
+    pub state_hash: u64,
+}
+
+impl Workload {
+    /// Generates the commands by running them, since a cancel names an order that is open then.
+    #[must_use]
+    pub fn generate(config: &WorkloadConfig) -> Workload {
+        Generator::new(config).run(config)
+    }
+
+    /// An engine with filled books, ready for the load.
+    ///
+    /// # Panics
+    /// Never: the instruments are this module's own.
+    #[must_use]
+    pub fn opened<B: OrderBooks<Owner>>(&self) -> Engine<B> {
+        let mut engine = new_engine(&self.instruments, self.limits);
+        for command in &self.opening {
+            engine.apply(command, &mut OpenOrders::default());
+        }
+        engine
+    }
+}
+
+/// The instruments of a workload: 100.00 with a collar of 20.00 on either side.
+fn instruments(count: u16) -> Vec<Instrument> {
+    let instrument = |id| Instrument {
+        id: InstrumentId(id),
+        symbol: Symbol::new(&format!("SYM{id}")).expect("at most 8 characters"),
+        tick_size: Price(TICK),
+        lot_size: Qty(1),
+        max_qty: Qty(1_000_000),
+        reference_price: Price(1_000_000),
+        collar_low: Price(800_000),
+        collar_high: Price(1_200_000),
+    };
+    (1..=count).map(instrument).collect()
+}
+
+fn new_engine<B: OrderBooks<Owner>>(instruments: &[Instrument], limits: EngineLimits) -> Engine<B> {
+    Engine::new(instruments, limits).expect("this module's instruments are sound")
+}
+
+struct Generator {
+    random: Xoshiro256PlusPlus,
+    engine: Engine<FastBooks<Owner>>,
+    instruments: Vec<Instrument>,
+    open: OpenOrders,
+    mids: Vec<i64>,
+    last_user_ref: Vec<u32>,
+    sequence: Sequence,
+}
+
+impl Generator {
+    fn new(config: &WorkloadConfig) -> Generator {
+        let instruments = instruments(config.instrument_count);
+        let limits = EngineLimits {
+            max_open_orders: config.open_order_count + 1_000,
+            max_open_orders_per_session: config.open_order_count + 1_000,
+            max_sessions: config.session_count,
+            max_index_pages: 1_000 + config.open_order_count / 16,
+            max_index_pages_per_session: 1_000 + config.open_order_count / 16,
+        };
+        Generator {
+            random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
+            engine: new_engine(&instruments, limits),
+            open: OpenOrders::default(),
+            mids: instruments.iter().map(|instrument| instrument.reference_price.0).collect(),
+            last_user_ref: vec![0; usize::from(config.session_count)],
+            sequence: Sequence(0),
+            instruments,
+        }
+    }
+
+    fn run(mut self, config: &WorkloadConfig) -> Workload {
+        let mut opening = Vec::new();
+        for instrument in self.instruments.clone() {
+            let state = TradingState::Trading;
+            let kind = CommandKind::OpenInstrument { instrument: instrument.id, state };
+            opening.push(self.apply(SessionId(0), kind));
+        }
+        let target = config.open_order_count as usize;
+        while self.open.list.len() < target {
+            opening.push(self.passive());
+        }
+        self.open.event_count = 0;
+        let mut commands = Vec::with_capacity(config.command_count);
+        while commands.len() < config.command_count {
+            let crosses = self.below(100) < CROSSING_PERCENT;
+            commands.push(match crosses {
+                true => self.crossing(),
+                false if self.open.list.len() < target => self.passive(),
+                false => self.cancel(),
+            });
+        }
+        Workload {
+            limits: *self.engine.limits(),
+            state_hash: self.engine.state_hash(),
+            event_count: self.open.event_count,
+            instruments: self.instruments,
+            opening,
+            commands,
+        }
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        // The bias of the multiplication is below 2^-50 for bounds this small.
+        ((u128::from(self.random.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    fn choose_book(&mut self) -> (usize, Side) {
+        let book = self.below(self.instruments.len() as u64) as usize;
+        if self.below(COMMANDS_PER_MOVE) == 0 {
+            let Instrument { collar_low, collar_high, .. } = self.instruments[book];
+            let room = 2 * PASSIVE_TICKS as i64 * TICK;
+            let step = if self.below(2) == 0 { TICK } else { -TICK };
+            self.mids[book] = (self.mids[book] + step).clamp(collar_low.0 + room, collar_high.0 - room);
+        }
+        (book, Side::BOTH[self.below(2) as usize])
+    }
+
+    /// An order on its own side of the mid that does not trade.
+    fn passive(&mut self) -> Command {
+        let (book, side) = self.choose_book();
+        let away = (1 + self.below(PASSIVE_TICKS)) as i64 * TICK;
+        let wanted = Price(self.mids[book] - side.sign() * away);
+        let other = self.engine.books().best_price(self.instruments[book].id, side.opposite());
+        let price = match other {
+            Some(other) if side.crosses(wanted, other) => Price(other.0 - side.sign() * TICK),
+            _ => wanted,
+        };
+        self.enter(book, side, price)
+    }
+
+    /// An order that takes what it can up to a few ticks beyond the best price, and rests with the rest.
+    fn crossing(&mut self) -> Command {
+        let (book, side) = self.choose_book();
+        let best = self.engine.books().best_price(self.instruments[book].id, side.opposite());
+        let best = best.unwrap_or(Price(self.mids[book]));
+        let reach = self.below(CROSSING_TICKS) as i64 * TICK;
+        self.enter(book, side, Price(best.0 + side.sign() * reach))
+    }
+
+    fn cancel(&mut self) -> Command {
+        let chosen = self.below(self.open.list.len() as u64) as usize;
+        let (session, user_ref) = self.open.list[chosen];
+        let request = OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty::ZERO });
+        self.apply(session, CommandKind::Order(request))
+    }
+
+    fn enter(&mut self, book: usize, side: Side, price: Price) -> Command {
+        let session = self.below(self.last_user_ref.len() as u64) as usize;
+        self.last_user_ref[session] += 1;
+        let order = EnterOrder {
+            user_ref: UserRefNum(self.last_user_ref[session]),
+            instrument: self.instruments[book].id,
+            side,
+            qty: Qty(1 + self.below(MAX_QTY)),
+            price,
+            time_in_force: TimeInForce::Day,
+            post_only: false,
+            min_qty: Qty::ZERO,
+            attributes: OrderAttributes::default(),
+            client_order_id: ClientOrderId::default(),
+        };
+        self.apply(SessionId(session as u16), CommandKind::Order(OrderRequest::Enter(order)))
+    }
+
+    fn apply(&mut self, session: SessionId, kind: CommandKind) -> Command {
+        self.sequence = self.sequence.next();
+        let ts = Nanos(self.sequence.0 * 40);
+        let command = Command { sequence: self.sequence, session, ts, kind };
+        self.engine.apply(&command, &mut self.open);
+        command
+    }
+}
+
+/// The open orders as the sessions know them, in an order that allows a uniform choice.
+#[derive(Debug, Default)]
+struct OpenOrders {
+    list: Vec<(SessionId, UserRefNum)>,
+    /// Place in the list and what is left of it.
+    places: HashMap<(SessionId, UserRefNum), (usize, u64)>,
+    event_count: u64,
+}
+
+impl OpenOrders {
+    fn take(&mut self, key: (SessionId, UserRefNum), qty: Qty) {
+        let (place, left) = self.places.get_mut(&key).expect("events are about open orders");
+        *left -= qty.0;
+        if *left == 0 {
+            let place = *place;
+            self.places.remove(&key);
+            self.list.swap_remove(place);
+            if let Some(moved) = self.list.get(place) {
+                self.places.entry(*moved).and_modify(|entry| entry.0 = place);
+            }
+        }
+    }
+}
+
+impl EventListener for OpenOrders {
+    fn on_order_event(&mut self, event: &OrderEvent) {
+        self.event_count += 1;
+        let key = (event.session, event.kind.user_ref());
+        match event.kind {
+            OrderEventKind::Accepted { order, .. } => {
+                self.places.insert(key, (self.list.len(), order.qty.0));
+                self.list.push(key);
+            }
+            OrderEventKind::Executed { qty, .. } => self.take(key, qty),
+            OrderEventKind::Canceled { decrement, .. } => self.take(key, decrement),
+            _ => {}
+        }
+    }
+
+    fn on_market_event(&mut self, _event: &MarketEvent) {
+        self.event_count += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_book::PlainBooks;
+
+    use super::*;
+
+    #[test]
+    fn a_workload_is_reproducible_and_keeps_its_shape() {
+        let config =
+            WorkloadConfig { open_order_count: 400, command_count: 5_000, ..WorkloadConfig::default() };
+        let workload = Workload::generate(&config);
+        assert_eq!(workload.commands, Workload::generate(&config).commands);
+        let other = Workload::generate(&WorkloadConfig { seed: 2, ..config });
+        assert_ne!(workload.state_hash, other.state_hash);
+
+        let mut engine: Engine<PlainBooks<Owner>> = workload.opened();
+        assert_eq!(engine.books().order_count(), 400);
+        let mut open = OpenOrders::default();
+        for (session, user_ref) in (0..16).flat_map(|id| {
+            let session = SessionId(id);
+            (1..=engine.last_user_ref(session).0).map(move |user_ref| (session, UserRefNum(user_ref)))
+        }) {
+            if let Some(order) = engine.find_order(session, user_ref).and_then(|at| engine.books().order(at))
+            {
+                open.places.insert((session, user_ref), (open.list.len(), order.qty.0));
+                open.list.push((session, user_ref));
+            }
+        }
+        for command in &workload.commands {
+            engine.apply(command, &mut open);
+            assert!((350..=450).contains(&engine.books().order_count()));
+        }
+        assert_eq!((engine.state_hash(), open.event_count), (workload.state_hash, workload.event_count));
+        assert_eq!((engine.counters().rejected, engine.counters().ignored), (0, 0));
+        let crossing = engine.counters().executions;
+        assert!((500..1_500).contains(&crossing), "{crossing}");
+    }
+}

@@ -1,0 +1,114 @@
+//! What a stamp costs beside the read of the time-stamp counter that it contains, and what joining
+//! it costs off the hot path.
+//!
+//! Run by `cargo bench -p tickpath-timing`; without `--bench`, as `cargo test --benches` runs it, a few
+//! rounds check the answers only. Kinds are interleaved round by round and the median is printed. Rounds
+//! are timed in ticks of the counter itself.
+
+use std::hint::black_box;
+
+use tickpath_lockfree::{cpu, records};
+use tickpath_timing::{
+    Calibration, Hop, Joiner, JoinerConfig, MarketId, NoTrace, Stamp, Token, Trace, TraceId, Tracer,
+};
+use tickpath_types::{Sequence, SessionId, UserRefNum};
+
+/// Stamps of a round: a quarter of the ring, as much as a busy agent writes between two drains.
+const STAMPS: u64 = 4_096;
+const RING: usize = 16_384;
+
+/// A kind of work, and the ticks of each of its rounds.
+struct Case<'a> {
+    name: &'static str,
+    round: Box<dyn FnMut() -> u64 + 'a>,
+    ticks: Vec<u64>,
+}
+
+fn main() {
+    let is_bench = std::env::args().any(|argument| argument == "--bench");
+    let rounds = if is_bench { 2_001 } else { 3 };
+    let (mut trace, mut ring) = Trace::new(RING);
+    let (mut linked, mut linked_ring) = Trace::new(RING);
+    let mut joined = joined_trades();
+    let mut cases = [
+        case("rdtsc", || ticks_of(|_| black_box(cpu::rdtsc()))),
+        case("stamp", || traced(&mut trace, &mut ring, |trace, id| trace.stamp(Hop::T9, id))),
+        case("stamp_at", || {
+            traced(&mut linked, &mut linked_ring, |trace, id| {
+                trace.stamp_at(Hop::T8, id, 7);
+                7
+            })
+        }),
+        case("stamp, off", || ticks_of(|number| NoTrace.stamp(Hop::T9, MarketId::new(Sequence(number))))),
+        case("join", move || joined()),
+    ];
+    for _ in 0..rounds {
+        for case in &mut cases {
+            let ticks = (case.round)();
+            case.ticks.push(ticks);
+        }
+    }
+    let medians = cases.map(|mut case| {
+        case.ticks.sort_unstable();
+        (case.name, case.ticks[case.ticks.len() / 2] as f64 / STAMPS as f64)
+    });
+    for (name, ticks) in medians {
+        println!("{name:<12}{ticks:>8.1} ticks{:>8.2} x rdtsc", ticks / medians[0].1);
+    }
+}
+
+fn case<'a>(name: &'static str, round: impl FnMut() -> u64 + 'a) -> Case<'a> {
+    Case { name, round: Box::new(round), ticks: Vec::new() }
+}
+
+fn ticks_of(mut work: impl FnMut(u64) -> u64) -> u64 {
+    let start = cpu::rdtsc_ordered();
+    for number in 0..STAMPS {
+        black_box(work(black_box(number)));
+    }
+    cpu::rdtsc_ordered() - start
+}
+
+/// Times the stamps of a round, with their flush; the drain checks that each arrived.
+fn traced(
+    trace: &mut Trace,
+    ring: &mut records::Consumer<Stamp>,
+    mut stamp: impl FnMut(&mut Trace, MarketId) -> u64,
+) -> u64 {
+    let ticks = ticks_of(|number| stamp(trace, MarketId::new(Sequence(number)).to_engine(1)));
+    trace.flush();
+    let mut expected = 0;
+    ring.drain(RING, |stamp| {
+        let [head, tsc] = stamp.to_words();
+        let id = MarketId::new(Sequence(expected)).to_engine(1);
+        assert_eq!(head & ((1 << 56) - 1), id.bits());
+        assert!(tsc > 0);
+        expected += 1;
+    });
+    assert_eq!(expected, STAMPS);
+    ticks
+}
+
+/// Joins whole trades, 22 stamps and 3 links each, and settles those of the round before.
+fn joined_trades() -> impl FnMut() -> u64 {
+    let mut joiner = Joiner::new(JoinerConfig::default(), Calibration::identity());
+    let trades = STAMPS / RECORDS_PER_TRADE;
+    let (mut next, mut tsc) = (0, 0);
+    let mut records = Vec::with_capacity(STAMPS as usize);
+    move || {
+        records.clear();
+        for _ in 0..trades {
+            next += 1;
+            push_trade(&mut records, next, &mut tsc);
+        }
+        assert_eq!(records.len() as u64, trades * RECORDS_PER_TRADE);
+        let start = cpu::rdtsc_ordered();
+        records.iter().for_each(|record| joiner.handle_stamp(*record));
+        joiner.finish();
+        let ticks = cpu::rdtsc_ordered() - start;
+        assert!(joiner.proofs().iter().all(|proof| proof.messages == next && proof.holds()));
+        ticks * STAMPS / (trades * RECORDS_PER_TRADE)
+    }
+}
+
+const RECORDS_PER_TRADE: u64 = 25;

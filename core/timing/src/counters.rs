@@ -1,0 +1,108 @@
+//! What the joiner has seen, and what it could not join.
+
+use crate::Hop;
+
+/// How the entries of one id space ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EntryCounts {
+    /// Settled with every stamp that was expected.
+    pub complete: u64,
+    /// Settled with at least one stamp missing.
+    pub incomplete: u64,
+    /// Settled before their time because the table was full; they count above as well. Remedy: a larger table.
+    pub displaced: u64,
+}
+
+impl EntryCounts {
+    /// All that settled.
+    #[must_use]
+    pub const fn settled(&self) -> u64 {
+        self.complete + self.incomplete
+    }
+}
+
+/// Counts since the joiner was created. Nothing is dropped without being counted here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// Records read from the rings.
+    pub records: u64,
+    /// Records that the rings dropped because they were full. Remedy: larger rings, or drain more often.
+    pub dropped: u64,
+    /// Records that are none of ours.
+    pub unrecognised: u64,
+    /// Records of a feed handler or an engine beyond the number that is followed.
+    pub unknown_observer: u64,
+    /// Stamps and links that were there already; the first counts.
+    pub duplicates: u64,
+    /// Stamps and links that came after their message had settled. Remedy: a greater age.
+    pub late: u64,
+    /// Settled messages whose parent, by link, was no longer in its table. Remedy: a larger table.
+    pub orphans: u64,
+    /// Market data messages.
+    pub markets: EntryCounts,
+    /// Commands.
+    pub commands: EntryCounts,
+    /// Order tokens.
+    pub tokens: EntryCounts,
+    /// Stamps missing of incomplete messages, by [`Hop::index`].
+    pub missing: [u64; Hop::COUNT],
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Counters {
+            records: 0,
+            dropped: 0,
+            unrecognised: 0,
+            unknown_observer: 0,
+            duplicates: 0,
+            late: 0,
+            orphans: 0,
+            markets: EntryCounts::default(),
+            commands: EntryCounts::default(),
+            tokens: EntryCounts::default(),
+            missing: [0; Hop::COUNT],
+        }
+    }
+}
+
+impl Counters {
+    /// The hops of which stamps are missing, and how many.
+    pub fn missing(&self) -> impl Iterator<Item = (Hop, u64)> + '_ {
+        Hop::ALL.into_iter().map(|hop| (hop, self.missing[hop.index()])).filter(|(_, count)| *count > 0)
+    }
+}
+
+/// The hops and observers that were stamped at all, by bit: what a message can be expected to carry.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Seen {
+    hops: u32,
+    feeds: u8,
+    engines: u8,
+}
+
+impl Seen {
+    pub(crate) fn add(&mut self, hop: Hop) {
+        self.hops |= 1 << hop.index();
+    }
+
+    pub(crate) fn add_feed(&mut self, feed: u8) {
+        self.feeds |= 1 << feed;
+    }
+
+    pub(crate) fn add_engine(&mut self, engine: u8) {
+        self.engines |= 1 << engine;
+    }
+
+    pub(crate) const fn has(self, hop: Hop) -> bool {
+        self.hops >> hop.index() & 1 == 1
+    }
+
+    pub(crate) const fn has_feed(self, feed: u8) -> bool {
+        self.feeds >> feed & 1 == 1
+    }
+
+    pub(crate) const fn has_engine(self, engine: u8) -> bool {
+        self.engines >> engine & 1 == 1
+    }
+}

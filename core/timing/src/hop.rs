@@ -1,0 +1,218 @@
+//! The places where a message is stamped, and the functions that are timed.
+
+use std::fmt;
+
+/// Which kind of number identifies a message at a hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdSpace {
+    /// The message's number in the market data session: [`MarketId`](crate::MarketId).
+    Market,
+    /// The command's number in the venue's log: [`CommandId`](crate::CommandId).
+    Command,
+    /// The client's session and number of the request: [`Token`](crate::Token).
+    Token,
+}
+
+macro_rules! hops {
+    ($($(#[$doc:meta])* $hop:ident $code:literal $space:ident,)*) => {
+        /// A place on a message's way where its time is taken.
+        ///
+        /// `w` is the moment before a write to a socket, `k` the kernel's time of receipt, `t` the way
+        /// of the answer back to the client (a *trade* response).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Hop {
+            $($(#[$doc])* $hop,)*
+        }
+
+        impl Hop {
+            /// Every hop, in the order of the enumeration.
+            pub const ALL: [Hop; Hop::COUNT] = [$(Hop::$hop),*];
+            /// How many hops there are.
+            pub const COUNT: usize = [$($code),*].len();
+
+            /// The short name, as in `"T6tw"`.
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                match self { $(Hop::$hop => $code,)* }
+            }
+
+            /// What identifies a message here.
+            #[must_use]
+            pub const fn space(self) -> IdSpace {
+                match self { $(Hop::$hop => IdSpace::$space,)* }
+            }
+        }
+    };
+}
+
+hops! {
+    /// The kernel of the venue's host received the order.
+    T1k "T1k" Token,
+    /// The order server read the order from TCP.
+    T1 "T1" Token,
+    /// The order is in the command log: sequenced and journalled. Links the command to its token.
+    T2 "T2" Command,
+    /// The matcher took the command.
+    T3 "T3" Command,
+    /// The matcher emitted a market event. Links the event to its command.
+    T4 "T4" Market,
+    /// The publisher took the market event.
+    T5 "T5" Market,
+    /// The publisher is about to write the packet.
+    T6w "T6w" Market,
+    /// The publisher's write returned.
+    T6 "T6" Market,
+    /// The kernel of the trader's host received the packet.
+    T7k "T7k" Market,
+    /// The feed handler's read returned.
+    T7 "T7" Market,
+    /// The feed handler hands the update to the engines.
+    T8 "T8" Market,
+    /// An engine took the update.
+    T9 "T9" Market,
+    /// An engine emitted an order, after its risk checks. Links the token to the update that triggered it.
+    T10 "T10" Token,
+    /// The order gateway took the order.
+    T11 "T11" Token,
+    /// The order gateway is about to write the order to TCP.
+    T12w "T12w" Token,
+    /// The order gateway's write returned.
+    T12 "T12" Token,
+    /// The matcher emitted the first response.
+    T4t "T4t" Command,
+    /// The order server took the response.
+    T5t "T5t" Command,
+    /// The order server is about to write the response to TCP.
+    T6tw "T6tw" Command,
+    /// The order server's write returned.
+    T6t "T6t" Command,
+    /// The order gateway read the response from TCP.
+    T7t "T7t" Token,
+    /// The order gateway hands the response to the engine.
+    T8t "T8t" Token,
+    /// The engine took the response.
+    T9t "T9t" Token,
+}
+
+impl Hop {
+    /// What happens here, for somebody who does not know the codes.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Hop::T1k => "the venue's kernel received the order",
+            Hop::T1 => "order server read the order from TCP",
+            Hop::T2 => "order is sequenced in the command log",
+            Hop::T3 => "matcher took the command",
+            Hop::T4 => "matcher emitted the market event",
+            Hop::T5 => "publisher took the market event",
+            Hop::T6w => "publisher is about to send the packet",
+            Hop::T6 => "publisher's UDP send returned",
+            Hop::T7k => "the trader's kernel received the packet",
+            Hop::T7 => "feed handler read the packet from UDP",
+            Hop::T8 => "feed handler handed the update to the engines",
+            Hop::T9 => "engine took the market update",
+            Hop::T10 => "engine emitted the order, after risk checks",
+            Hop::T11 => "order gateway took the order",
+            Hop::T12w => "order gateway is about to write the order to TCP",
+            Hop::T12 => "order gateway's TCP write returned",
+            Hop::T4t => "matcher emitted the response",
+            Hop::T5t => "order server took the response",
+            Hop::T6tw => "order server is about to write the response to TCP",
+            Hop::T6t => "order server's TCP write returned",
+            Hop::T7t => "order gateway read the response from TCP",
+            Hop::T8t => "order gateway handed the response to the engine",
+            Hop::T9t => "engine took the response",
+        }
+    }
+
+    /// The hop's position in [`Hop::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for Hop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.code())
+    }
+}
+
+macro_rules! functions {
+    ($($(#[$doc:meta])* $function:ident $name:literal $words:literal,)*) => {
+        /// A piece of code whose own time is taken, apart from any message; the caller samples.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Function {
+            $($(#[$doc])* $function,)*
+        }
+
+        impl Function {
+            /// Every function, in the order of the enumeration.
+            pub const ALL: [Function; Function::COUNT] = [$(Function::$function),*];
+            /// How many functions there are.
+            pub const COUNT: usize = [$($name),*].len();
+
+            /// Its name in reports, as in `"feed_decode"`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Function::$function => $name,)* }
+            }
+
+            /// What it does.
+            #[must_use]
+            pub const fn describe(self) -> &'static str {
+                match self { $(Function::$function => $words,)* }
+            }
+
+            /// The function's position in [`Function::ALL`].
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+
+functions! {
+    /// Market data message to typed event.
+    FeedDecode "feed_decode" "decode one market data message",
+    /// Event into the book.
+    BookApply "book_apply" "apply one event to the book",
+    /// Command through the matching engine.
+    Match "match" "match one command",
+    /// Features of the market for the strategy.
+    Features "features" "compute the strategy's features",
+    /// The strategy's decision.
+    Strategy "strategy" "the strategy decides",
+    /// Pre-trade risk checks.
+    Risk "risk" "pre-trade risk checks of one order",
+    /// Order to bytes.
+    OrderEncode "order_encode" "encode one order",
+    /// Market event to bytes.
+    MarketEncode "market_encode" "encode one market data message",
+    /// Response to bytes.
+    ResponseEncode "response_encode" "encode one response",
+    /// Bytes to order.
+    OrderDecode "order_decode" "decode one order",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_the_names_and_indices_are_positions() {
+        for (index, hop) in Hop::ALL.into_iter().enumerate() {
+            assert_eq!(hop.index(), index);
+            assert_eq!(hop.code(), format!("{hop:?}"));
+            assert!(hop.describe().len() > 10);
+        }
+        for (index, function) in Function::ALL.into_iter().enumerate() {
+            assert_eq!(function.index(), index);
+        }
+        assert_eq!(Hop::COUNT, 23);
+        assert_eq!(format!("{:<5}|", Hop::T6tw), "T6tw |");
+    }
+}

@@ -1,0 +1,211 @@
+//! What identifies a message in a stamp: 56 bits in one of three spaces.
+//!
+//! Ids are what joins the stamps of one message; nothing is ever joined by neighbouring time. Where one
+//! space becomes the next a link is written: order token <- the market data message that triggered it,
+//! command <- order token, market data message <- command.
+
+use tickpath_types::{OrderRequest, Sequence, SessionId, UserRefNum};
+
+use crate::IdSpace;
+
+/// Feed handlers that may stamp the messages of one market data session.
+pub const FEEDS_MAX: usize = 2;
+/// Engines that may stamp the messages of one market data session, over all its feed handlers.
+pub const ENGINES_MAX: usize = 4;
+
+/// Something that stamps can be joined by.
+pub trait TraceId: Copy {
+    /// The id of what leads to a message of this space.
+    type Parent: TraceId;
+    /// The space.
+    const SPACE: IdSpace;
+    /// The id, below 2^56.
+    fn bits(self) -> u64;
+}
+
+/// A message of a market data session, and on whose way through the trader it is.
+///
+/// One message of the venue is read by several feed handlers and taken by several engines. Its number
+/// alone is the id of the venue's stamps `T4` to `T6`; [`via_feed`](Self::via_feed) makes the id of the
+/// feed handler's stamps `T7k` to `T8`, and [`to_engine`](Self::to_engine) that of the engine's stamp `T9`
+/// and of the link from an order to its trigger. So an order's way is followed through the feed
+/// handler and the engine that it came by, whoever else saw the message.
+///
+/// Bits: 48 of sequence, 4 of feed, 4 of engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct MarketId(u64);
+
+impl MarketId {
+    const FEED_SHIFT: u32 = 48;
+    const ENGINE_SHIFT: u32 = 52;
+    const SEQUENCE_MASK: u64 = (1 << Self::FEED_SHIFT) - 1;
+
+    /// The message as the venue knows it; the sequence is below 2^48.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(sequence: Sequence) -> MarketId {
+        MarketId(sequence.0 & Self::SEQUENCE_MASK)
+    }
+
+    /// The message as read by a feed handler, numbered from 0 to below [`FEEDS_MAX`].
+    #[inline(always)]
+    #[must_use]
+    pub const fn via_feed(self, feed: u8) -> MarketId {
+        debug_assert!((feed as usize) < FEEDS_MAX);
+        MarketId(self.0 & !(0xF << Self::FEED_SHIFT) | ((feed & 0xF) as u64) << Self::FEED_SHIFT)
+    }
+
+    /// The message as taken by an engine, numbered from 0 to below [`ENGINES_MAX`], from the feed handler
+    /// named by [`via_feed`](Self::via_feed).
+    #[inline(always)]
+    #[must_use]
+    pub const fn to_engine(self, engine: u8) -> MarketId {
+        debug_assert!((engine as usize) < ENGINES_MAX);
+        MarketId(self.0 & !(0xF << Self::ENGINE_SHIFT) | ((engine & 0xF) as u64) << Self::ENGINE_SHIFT)
+    }
+
+    /// The message's number.
+    #[must_use]
+    pub const fn sequence(self) -> Sequence {
+        Sequence(self.0 & Self::SEQUENCE_MASK)
+    }
+
+    /// The feed handler's number.
+    #[must_use]
+    pub const fn feed(self) -> u8 {
+        (self.0 >> Self::FEED_SHIFT) as u8 & 0xF
+    }
+
+    /// The engine's number.
+    #[must_use]
+    pub const fn engine(self) -> u8 {
+        (self.0 >> Self::ENGINE_SHIFT) as u8 & 0xF
+    }
+
+    pub(crate) const fn from_bits(bits: u64) -> MarketId {
+        MarketId(bits)
+    }
+}
+
+impl TraceId for MarketId {
+    type Parent = CommandId;
+    const SPACE: IdSpace = IdSpace::Market;
+
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+/// A command's number in the venue's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct CommandId(pub Sequence);
+
+impl TraceId for CommandId {
+    type Parent = Token;
+    const SPACE: IdSpace = IdSpace::Command;
+
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.0.0
+    }
+}
+
+/// A request of a client: its session, its number, and whether it enters an order of its own.
+///
+/// A cancel and a modification carry the number of the order that they are about; the flag keeps their
+/// stamps apart from those of the order's entry. Two cancels of one order share a token: the first counts.
+///
+/// Bits: 32 of number, 16 of session, 1 of flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct Token(u64);
+
+impl Token {
+    const SESSION_SHIFT: u32 = 32;
+    const NEW_ORDER_SHIFT: u32 = 48;
+
+    /// The token of a request: `is_new_order` for enter and replace, not for cancel and modify.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(session: SessionId, user_ref: UserRefNum, is_new_order: bool) -> Token {
+        Token(
+            user_ref.0 as u64
+                | (session.0 as u64) << Self::SESSION_SHIFT
+                | (is_new_order as u64) << Self::NEW_ORDER_SHIFT,
+        )
+    }
+
+    /// The token of a request as it is sent.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of_request(session: SessionId, request: &OrderRequest) -> Token {
+        Token::new(session, request.user_ref(), request.is_new_order())
+    }
+
+    /// The session.
+    #[must_use]
+    pub const fn session(self) -> SessionId {
+        SessionId((self.0 >> Self::SESSION_SHIFT) as u16)
+    }
+
+    /// The number within the session.
+    #[must_use]
+    pub const fn user_ref(self) -> UserRefNum {
+        UserRefNum(self.0 as u32)
+    }
+
+    /// True for enter and replace.
+    #[must_use]
+    pub const fn is_new_order(self) -> bool {
+        self.0 >> Self::NEW_ORDER_SHIFT & 1 == 1
+    }
+
+    pub(crate) const fn from_bits(bits: u64) -> Token {
+        Token(bits)
+    }
+}
+
+impl TraceId for Token {
+    type Parent = MarketId;
+    const SPACE: IdSpace = IdSpace::Token;
+
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_keep_their_parts_at_the_ends_of_their_ranges() {
+        for session in [0, 1, u16::MAX] {
+            for user_ref in [0, 1, u32::MAX] {
+                for is_new_order in [false, true] {
+                    let token = Token::new(SessionId(session), UserRefNum(user_ref), is_new_order);
+                    assert!(token.bits() < 1 << 56);
+                    assert_eq!(token.session(), SessionId(session));
+                    assert_eq!(token.user_ref(), UserRefNum(user_ref));
+                    assert_eq!(token.is_new_order(), is_new_order);
+                }
+            }
+        }
+        let enter = Token::new(SessionId(1), UserRefNum(7), true);
+        let cancel = Token::new(SessionId(1), UserRefNum(7), false);
+        assert_ne!(enter, cancel, "a cancel does not collide with the entry of its order");
+    }
+
+    #[test]
+    fn market_ids_keep_number_feed_and_engine() {
+        let sequence = Sequence((1 << 48) - 1);
+        let id = MarketId::new(sequence).via_feed(1).to_engine(3);
+        assert_eq!((id.sequence(), id.feed(), id.engine()), (sequence, 1, 3));
+        assert!(id.bits() < 1 << 56);
+        assert_eq!(id.via_feed(0).to_engine(0), MarketId::new(sequence));
+    }
+}

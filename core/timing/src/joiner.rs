@@ -1,0 +1,320 @@
+//! Joins the stamps of all agents by id, online and in fixed memory.
+
+use tickpath_lockfree::records;
+use tickpath_types::{Nanos, Sequence};
+
+use crate::counters::{Counters, Seen};
+use crate::entries::{CommandEntry, MarketEntry, TokenEntry};
+use crate::live::LiveState;
+use crate::series::Series;
+use crate::table::{Entered, Slot, Table};
+use crate::trades::Trades;
+use crate::{
+    Calibration, CommandId, ENGINES_MAX, FEEDS_MAX, Function, Hop, IdSpace, MarketId, Pair, Proof, Span,
+    Stamp, StampKind, Token, TraceId,
+};
+
+/// Bounds of a [`Joiner`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinerConfig {
+    /// Market data messages in hand, rounded up to a power of two; 300 bytes each. At the bound the oldest
+    /// settles early and is counted. Should hold the messages of a little more than `age`.
+    pub market_capacity: usize,
+    /// Commands in hand, likewise; 200 bytes each.
+    pub command_capacity: usize,
+    /// Order tokens in hand, likewise; 150 bytes each.
+    pub token_capacity: usize,
+    /// How long after its first record an order token settles; market data messages and commands settle
+    /// after half of it, so that what a token refers to has settled before. A stamp that comes later is
+    /// counted and not joined.
+    pub age: Nanos,
+}
+
+impl Default for JoinerConfig {
+    /// Enough for 250,000 market data messages, and half as many commands, a second.
+    fn default() -> Self {
+        JoinerConfig {
+            market_capacity: 1 << 16,
+            command_capacity: 1 << 15,
+            token_capacity: 1 << 15,
+            age: Nanos::from_millis(250),
+        }
+    }
+}
+
+/// Joins stamps by id into the times of hops, spans and functions.
+///
+/// Takes the records of all rings, in any interleaving of the rings and each ring in its order. What is
+/// known of a message is held in a table by its id. Once the message is old enough, or its place is
+/// needed, it *settles*: the times between its hops are recorded, missing stamps are counted, and the
+/// entry stays readable for the messages that refer to it. Nothing is joined by neighbouring time.
+///
+/// One joiner follows one market data session, one command log, up to [`FEEDS_MAX`] feed handlers and
+/// [`ENGINES_MAX`] engines. All memory, some 40 MiB by default, is taken when it is created.
+///
+/// A message is *complete* when it has a stamp of every hop, feed handler and engine that was ever seen.
+/// The kernel's times are not asked for. Of a token the client's stamps are asked for only when it has
+/// one, and the engine's only when it has a trigger: other clients may not be traced.
+pub struct Joiner {
+    pub(crate) calibration: Calibration,
+    pub(crate) markets: Table<MarketEntry>,
+    pub(crate) commands: Table<CommandEntry>,
+    pub(crate) tokens: Table<TokenEntry>,
+    pub(crate) pairs: Vec<Series>,
+    pub(crate) spans: Vec<Series>,
+    pub(crate) functions: Vec<Series>,
+    pub(crate) trades: Trades,
+    pub(crate) tick_to_trade: Proof,
+    pub(crate) venue_response: Proof,
+    pub(crate) order_round_trip: Proof,
+    pub(crate) live: LiveState,
+    pub(crate) counters: Counters,
+    pub(crate) seen: Seen,
+    /// First and last time that was stamped.
+    pub(crate) first_tsc: u64,
+    pub(crate) last_tsc: u64,
+    /// Ticks after which a token settles.
+    age: u64,
+    /// The latest time given or stamped: when an entry is entered.
+    now: u64,
+}
+
+impl Joiner {
+    /// A joiner that has seen nothing.
+    ///
+    /// # Panics
+    /// If a capacity exceeds 2^28.
+    #[must_use]
+    pub fn new(config: JoinerConfig, calibration: Calibration) -> Joiner {
+        let series = |count| (0..count).map(|_| Series::new()).collect();
+        Joiner {
+            calibration,
+            markets: Table::new(config.market_capacity),
+            commands: Table::new(config.command_capacity),
+            tokens: Table::new(config.token_capacity),
+            pairs: series(Pair::COUNT),
+            spans: series(Span::COUNT),
+            functions: series(Function::COUNT),
+            trades: Trades::new(),
+            tick_to_trade: Proof::new(Span::TickToTrade),
+            venue_response: Proof::new(Span::VenueResponse),
+            order_round_trip: Proof::new(Span::OrderRoundTrip),
+            live: LiveState::new(),
+            counters: Counters::default(),
+            seen: Seen::default(),
+            first_tsc: u64::MAX,
+            last_tsc: 0,
+            age: calibration.ticks(config.age),
+            now: 0,
+        }
+    }
+
+    /// Takes up to `max_per_ring` records of each ring, then settles what is old enough at `now`, in ticks.
+    /// Returns how many records it took.
+    ///
+    /// While a ring has more than that to give nothing settles: what is waiting there is not late.
+    pub fn drain(&mut self, rings: &mut [records::Consumer<Stamp>], max_per_ring: usize, now: u64) -> usize {
+        self.now = self.now.max(now);
+        let mut taken = 0;
+        for ring in rings.iter_mut() {
+            taken += ring.drain(max_per_ring, |stamp| self.handle_stamp(*stamp));
+        }
+        self.handle_dropped(rings.iter().map(records::Consumer::dropped).sum());
+        if rings.iter().all(records::Consumer::is_empty) {
+            self.handle_timeout(now);
+        }
+        taken
+    }
+
+    /// Takes one record.
+    pub fn handle_stamp(&mut self, stamp: Stamp) {
+        self.counters.records += 1;
+        match stamp.decode() {
+            Some(StampKind::Hop { hop, id, tsc }) => self.on_hop(hop, id, tsc),
+            Some(StampKind::TokenFromMarket { child, parent }) => self.on_trigger(child, parent),
+            Some(StampKind::CommandFromToken { child, parent }) => self.on_sequenced(child, parent),
+            Some(StampKind::MarketFromCommand { child, parent }) => self.on_published(child, parent),
+            Some(StampKind::Time { function, ticks }) => {
+                self.functions[function.index()].record(ticks.min(i64::MAX as u64) as i64, &self.calibration);
+            }
+            None => self.counters.unrecognised += 1,
+        }
+    }
+
+    /// Takes the number of records that all rings together have dropped so far.
+    pub fn handle_dropped(&mut self, dropped: u64) {
+        self.counters.dropped = dropped;
+    }
+
+    /// Settles what is old enough at `now`, in ticks; to be called when all rings have been emptied.
+    /// Age counts from the latest time that was known when an entry's first record came.
+    pub fn handle_timeout(&mut self, now: u64) {
+        self.now = self.now.max(now);
+        let half_age = now.saturating_sub(self.age / 2);
+        let age = now.saturating_sub(self.age);
+        while let Some(slot) = self.markets.oldest_before(half_age) {
+            self.settle_market(slot);
+        }
+        while let Some(slot) = self.commands.oldest_before(half_age) {
+            self.settle_command(slot);
+        }
+        while let Some(slot) = self.tokens.oldest_before(age) {
+            self.settle_token(slot);
+        }
+    }
+
+    /// Settles everything and forgets all ids: at the end, and before ids start again at 1. Figures stay.
+    pub fn finish(&mut self) {
+        while let Some(slot) = self.markets.oldest() {
+            self.settle_market(slot);
+        }
+        while let Some(slot) = self.commands.oldest() {
+            self.settle_command(slot);
+        }
+        while let Some(slot) = self.tokens.oldest() {
+            self.settle_token(slot);
+        }
+        self.markets.clear();
+        self.commands.clear();
+        self.tokens.clear();
+    }
+
+    /// What was seen so far.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The proofs that hops add up, one for each span that is proved.
+    #[must_use]
+    pub const fn proofs(&self) -> [Proof; 3] {
+        [self.tick_to_trade, self.venue_response, self.order_round_trip]
+    }
+
+    fn on_hop(&mut self, hop: Hop, id: u64, tsc: u64) {
+        if tsc == 0 {
+            return;
+        }
+        self.now = self.now.max(tsc);
+        self.first_tsc = self.first_tsc.min(tsc);
+        self.last_tsc = self.last_tsc.max(tsc);
+        let is_first = match hop.space() {
+            IdSpace::Market => self.on_market_hop(hop, MarketId::from_bits(id), tsc),
+            IdSpace::Command => self
+                .command(CommandId(Sequence(id)))
+                .map(|slot| self.commands.entry_mut(slot).times.keep(hop, tsc)),
+            IdSpace::Token => {
+                self.token(Token::from_bits(id)).map(|slot| self.tokens.entry_mut(slot).times.keep(hop, tsc))
+            }
+        };
+        if let Some(is_first) = is_first {
+            self.seen.add(hop);
+            self.count_duplicate(is_first);
+        }
+    }
+
+    fn on_market_hop(&mut self, hop: Hop, id: MarketId, tsc: u64) -> Option<bool> {
+        if !self.is_known_observer(id) {
+            return None;
+        }
+        let slot = self.market(id)?;
+        match hop {
+            Hop::T7 | Hop::T8 => self.seen.add_feed(id.feed()),
+            Hop::T9 => self.seen.add_engine(id.engine()),
+            _ => {}
+        }
+        Some(self.markets.entry_mut(slot).keep(hop, id, tsc))
+    }
+
+    fn on_trigger(&mut self, token: Token, trigger: MarketId) {
+        if self.is_known_observer(trigger)
+            && let Some(slot) = self.token(token)
+        {
+            let is_first = link(&mut self.tokens.entry_mut(slot).trigger, trigger);
+            self.count_duplicate(is_first);
+        }
+    }
+
+    /// The link is written where the command is made, and read from both sides.
+    fn on_sequenced(&mut self, command: CommandId, token: Token) {
+        if let Some(slot) = self.command(command) {
+            let is_first = link(&mut self.commands.entry_mut(slot).token, token);
+            self.count_duplicate(is_first);
+        }
+        if let Some(slot) = self.token(token) {
+            link(&mut self.tokens.entry_mut(slot).command, command);
+        }
+    }
+
+    fn on_published(&mut self, market: MarketId, command: CommandId) {
+        if let Some(slot) = self.market(market) {
+            let is_first = link(&mut self.markets.entry_mut(slot).command, command);
+            self.count_duplicate(is_first);
+        }
+    }
+
+    fn is_known_observer(&mut self, id: MarketId) -> bool {
+        let is_known = usize::from(id.feed()) < FEEDS_MAX && usize::from(id.engine()) < ENGINES_MAX;
+        self.counters.unknown_observer += u64::from(!is_known);
+        is_known
+    }
+
+    fn count_duplicate(&mut self, is_first: bool) {
+        self.counters.duplicates += u64::from(!is_first);
+    }
+
+    fn market(&mut self, id: MarketId) -> Option<Slot> {
+        self.enter(|joiner| &mut joiner.markets, Joiner::displace_market, id.sequence().0)
+    }
+
+    fn command(&mut self, id: CommandId) -> Option<Slot> {
+        self.enter(|joiner| &mut joiner.commands, Joiner::displace_command, id.bits())
+    }
+
+    fn token(&mut self, id: Token) -> Option<Slot> {
+        self.enter(|joiner| &mut joiner.tokens, Joiner::displace_token, id.bits())
+    }
+
+    /// The live entry of an id; none, and counted, when it has settled.
+    #[inline]
+    fn enter<E: Clone + Default>(
+        &mut self,
+        table: fn(&mut Joiner) -> &mut Table<E>,
+        displace: fn(&mut Joiner, Slot),
+        key: u64,
+    ) -> Option<Slot> {
+        let now = self.now;
+        loop {
+            match table(self).enter(key, now) {
+                Entered::Live(slot) => return Some(slot),
+                Entered::Settled => {
+                    self.counters.late += 1;
+                    return None;
+                }
+                Entered::Full(oldest) => displace(self, oldest),
+            }
+        }
+    }
+
+    fn displace_market(&mut self, slot: Slot) {
+        self.counters.markets.displaced += 1;
+        self.settle_market(slot);
+    }
+
+    fn displace_command(&mut self, slot: Slot) {
+        self.counters.commands.displaced += 1;
+        self.settle_command(slot);
+    }
+
+    fn displace_token(&mut self, slot: Slot) {
+        self.counters.tokens.displaced += 1;
+        self.settle_token(slot);
+    }
+}
+
+/// Keeps the first of several links; false when there was one.
+fn link<T>(place: &mut Option<T>, parent: T) -> bool {
+    let is_first = place.is_none();
+    place.get_or_insert(parent);
+    is_first
+}

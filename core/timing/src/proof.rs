@@ -1,0 +1,67 @@
+//! The proof that hops add up to their span, message by message.
+
+use crate::Span;
+
+/// The hops of each complete message, as they were recorded one by one, against the span from its end stamps.
+///
+/// The hops come from three id spaces and are recorded when their own message settles; the span is taken
+/// later, from its two ends. The two agree only if every stamp was joined to the right message and was
+/// the same each time it was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// The span.
+    pub span: Span,
+    /// Messages with every hop of the span.
+    pub messages: u64,
+    /// Those whose hops did not add up to their span.
+    pub mismatches: u64,
+    /// All hops of all these messages, in ticks.
+    pub hops_ticks: i128,
+    /// All spans of all these messages, in ticks.
+    pub span_ticks: i128,
+}
+
+impl Proof {
+    pub(crate) const fn new(span: Span) -> Proof {
+        Proof { span, messages: 0, mismatches: 0, hops_ticks: 0, span_ticks: 0 }
+    }
+
+    /// True when no message disagrees and the totals agree, in ticks and exactly. Look at `messages` too:
+    /// of none there is nothing to disagree.
+    #[must_use]
+    pub const fn holds(&self) -> bool {
+        self.mismatches == 0 && self.hops_ticks == self.span_ticks
+    }
+
+    /// Takes one message; does nothing when a hop or the span is not known.
+    pub(crate) fn check(&mut self, hops: impl IntoIterator<Item = Option<i64>>, span: Option<i64>) {
+        let Some(span) = span else { return };
+        let Some(hops) = hops.into_iter().map(|hop| hop.map(i128::from)).sum::<Option<i128>>() else {
+            return;
+        };
+        self.messages += 1;
+        self.mismatches += u64::from(hops != i128::from(span));
+        self.hops_ticks += hops;
+        self.span_ticks += i128::from(span);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_tick_off_is_a_mismatch_and_gaps_are_no_proof() {
+        let mut proof = Proof::new(Span::TickToTrade);
+        proof.check([Some(5), Some(-2)], Some(3));
+        proof.check([Some(5), None], Some(3));
+        proof.check([Some(5)], None);
+        assert!(proof.holds());
+        assert_eq!((proof.messages, proof.hops_ticks, proof.span_ticks), (1, 3, 3));
+        proof.check([Some(1), Some(1)], Some(3));
+        proof.check([Some(1), Some(1)], Some(1));
+        assert_eq!((proof.messages, proof.mismatches), (3, 2));
+        assert!(!proof.holds(), "although the totals agree");
+        assert_eq!(proof.hops_ticks, proof.span_ticks);
+    }
+}

@@ -1,0 +1,201 @@
+//! The report as text, for somebody who sees the hop codes for the first time.
+
+use std::fmt;
+
+use tickpath_types::Nanos;
+
+use crate::{EntryCounts, Group, Proof, Report, Row, Step, TradeStory};
+
+/// Width of the bars of a trade's story.
+const BAR_WIDTH: usize = 40;
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counters = &self.counters;
+        writeln!(
+            f,
+            "{} market data messages, {} commands and {} orders in {}.",
+            counters.markets.settled(),
+            counters.commands.settled(),
+            counters.tokens.settled(),
+            self.elapsed
+        )?;
+        if let Some(story) = &self.median_trade {
+            write!(f, "\nA trade like the median one\n{story}")?;
+        }
+        for group in Group::ALL {
+            self.fmt_group(f, group)?;
+        }
+        writeln!(f)?;
+        for proof in &self.proofs {
+            writeln!(f, "{proof}")?;
+        }
+        self.fmt_counters(f)
+    }
+}
+
+impl Report {
+    fn fmt_group(&self, f: &mut fmt::Formatter<'_>, group: Group) -> fmt::Result {
+        let mut rows = self.rows.iter().filter(|row| row.group == group).peekable();
+        if rows.peek().is_none() {
+            return Ok(());
+        }
+        writeln!(
+            f,
+            "\n{:<79}{:>10}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}",
+            group.title(),
+            "count",
+            "p50",
+            "p99",
+            "p99.9",
+            "max",
+            "mean",
+            "negative"
+        )?;
+        rows.try_for_each(|row| writeln!(f, "{row}"))
+    }
+
+    fn fmt_counters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counters = &self.counters;
+        writeln!(
+            f,
+            "Stamps: {} records read, {} dropped by full rings, {} late, {} duplicate, {} unrecognised, {} of an unknown observer.",
+            counters.records,
+            counters.dropped,
+            counters.late,
+            counters.duplicates,
+            counters.unrecognised,
+            counters.unknown_observer,
+        )?;
+        let spaces = [
+            ("market data messages", counters.markets),
+            ("commands", counters.commands),
+            ("orders", counters.tokens),
+        ];
+        write!(f, "Complete:")?;
+        for (index, (name, counts)) in spaces.into_iter().enumerate() {
+            let EntryCounts { complete, displaced, .. } = counts;
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma} {complete} of {} {name} ({displaced} displaced)", counts.settled())?;
+        }
+        writeln!(f, "; {} parents lost.", counters.orphans)?;
+        let mut missing = counters.missing().peekable();
+        if missing.peek().is_some() {
+            write!(f, "Stamps missing:")?;
+            for (hop, count) in missing {
+                write!(f, " {hop} {count}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let summary = &self.summary;
+        write!(
+            f,
+            "  {:<26} {:<50}{:>10}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}",
+            self.name,
+            self.words,
+            summary.count,
+            signed(summary.p50_ns),
+            signed(summary.p99_ns),
+            signed(summary.p999_ns),
+            signed(summary.max_ns),
+            signed(summary.mean_ns.round() as i64),
+            summary.negatives,
+        )
+    }
+}
+
+impl fmt::Display for TradeStory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  session {}, order {}", self.token.session(), self.token.user_ref())?;
+        if let Some(trigger) = self.trigger {
+            write!(f, ", triggered by market data message {}", trigger.sequence())?;
+        }
+        if let Some(command) = self.command {
+            write!(f, ", command {}", command.0)?;
+        }
+        writeln!(f, ": {} in all", signed(self.total_ns))?;
+        for step in &self.steps {
+            let bar = bar(step, self.total_ns);
+            writeln!(
+                f,
+                "  {:<9} {:<52}{:>9} |{bar}|",
+                step.pair.name(),
+                step.pair.describe(),
+                signed(step.duration_ns)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Proof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Proof { span, messages, mismatches, hops_ticks, span_ticks } = self;
+        let name = span.name();
+        match (messages, self.holds()) {
+            (0, _) => write!(f, "{name}: no order with every hop to check the sum of hops on."),
+            (_, true) => write!(
+                f,
+                "{name}: hops add up to the span, to the tick, for each of {messages} orders ({span_ticks} ticks in all)."
+            ),
+            (_, false) => write!(
+                f,
+                "{name}: HOPS DO NOT ADD UP for {mismatches} of {messages} orders ({hops_ticks} ticks of hops, {span_ticks} of spans)."
+            ),
+        }
+    }
+}
+
+fn signed(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    format!("{sign}{}", Nanos(ns.unsigned_abs()))
+}
+
+/// A step's place in its trade, to scale; at least one mark wide.
+fn bar(step: &Step, total_ns: i64) -> String {
+    let column = |ns: i64| {
+        let share = ns.clamp(0, total_ns) as f64 / total_ns.max(1) as f64;
+        (share * BAR_WIDTH as f64).round() as usize
+    };
+    let start = column(step.start_ns).min(BAR_WIDTH - 1);
+    let end = column(step.start_ns.saturating_add(step.duration_ns)).clamp(start + 1, BAR_WIDTH);
+    format!("{}{}{}", " ".repeat(start), "#".repeat(end - start), " ".repeat(BAR_WIDTH - end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Pair, Span};
+
+    #[test]
+    fn bars_are_to_scale_and_never_empty_or_outside() {
+        let bar_of = |start_ns, duration_ns| {
+            let bar = bar(&Step { pair: Pair::T7T8, start_ns, duration_ns }, 4_000);
+            assert_eq!(bar.len(), BAR_WIDTH);
+            (bar.find('#').expect("a mark"), bar.matches('#').count())
+        };
+        assert_eq!(bar_of(0, 1_000), (0, 10));
+        assert_eq!(bar_of(1_000, 3_000), (10, 30));
+        assert_eq!(bar_of(2_000, 1), (20, 1));
+        assert_eq!(bar_of(4_000, 0), (39, 1));
+        assert_eq!(bar_of(2_000, -1_500), (20, 1));
+        assert_eq!(bar_of(-500, 100_000), (0, 40));
+    }
+
+    #[test]
+    fn a_broken_proof_says_so() {
+        let mut proof = Proof::new(Span::TickToTrade);
+        assert!(proof.to_string().contains("no order with every hop"));
+        proof.check([Some(3)], Some(3));
+        assert!(proof.to_string().contains("for each of 1 orders (3 ticks in all)"));
+        proof.check([Some(3)], Some(4));
+        assert!(proof.to_string().contains("HOPS DO NOT ADD UP for 1 of 2 orders"));
+        assert_eq!(signed(-12_000), "-12.0us");
+    }
+}

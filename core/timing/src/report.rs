@@ -1,0 +1,181 @@
+//! The figures of a run as plain values; `Display` renders them as text.
+
+use tickpath_types::Nanos;
+
+use crate::joiner::Joiner;
+use crate::{CommandId, Counters, Function, Group, Hop, MarketId, Pair, Proof, Span, Summary, Token, Trade};
+
+/// Everything that a run's stamps say. All times in nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// From the first stamp to the last.
+    pub elapsed: Nanos,
+    /// Spans, pairs of hops and functions, grouped in the order of [`Group::ALL`]; those without a single
+    /// sample are left out.
+    pub rows: Vec<Row>,
+    /// Whether the hops add up to their spans.
+    pub proofs: [Proof; 3],
+    /// What was seen and what could not be joined.
+    pub counters: Counters,
+    /// Of the latest trades the one nearest to the median of all.
+    pub median_trade: Option<TradeStory>,
+    /// The slowest trades by `tick_to_trade`, slowest first; at most
+    /// [`SLOWEST_TRADES_MAX`](crate::SLOWEST_TRADES_MAX).
+    pub slowest_trades: Vec<TradeStory>,
+}
+
+/// One line of the report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// Its name: `T7_T8`, `tick_to_trade`, `book_apply`.
+    pub name: &'static str,
+    /// Where it stands.
+    pub group: Group,
+    /// Where it starts; none for a function.
+    pub from: Option<Hop>,
+    /// Where it ends; none for a function.
+    pub to: Option<Hop>,
+    /// What the time is spent on.
+    pub words: &'static str,
+    /// The figures.
+    pub summary: Summary,
+}
+
+/// One trade, step by step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TradeStory {
+    /// The order.
+    pub token: Token,
+    /// The market data message that triggered it.
+    pub trigger: Option<MarketId>,
+    /// The command that it became.
+    pub command: Option<CommandId>,
+    /// Its steps in order, without a gap; they add up to `total_ns` but for rounding.
+    pub steps: Vec<Step>,
+    /// From the first hop to the last.
+    pub total_ns: i64,
+}
+
+/// One step of a trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What it is.
+    pub pair: Pair,
+    /// When it starts, from the start of the trade.
+    pub start_ns: i64,
+    /// How long it takes; may be negative.
+    pub duration_ns: i64,
+}
+
+/// The way of a trade where the venue is traced too: a wire is taken from the beginning of the write.
+const WAY_BY_VENUE: [Pair; 14] = [
+    Pair::T7T8,
+    Pair::T8T9,
+    Pair::T9T10,
+    Pair::T10T11,
+    Pair::T11T12w,
+    Pair::T12wT1,
+    Pair::T1T2,
+    Pair::T2T3,
+    Pair::T3T4t,
+    Pair::T4tT5t,
+    Pair::T5tT6tw,
+    Pair::T6twT7t,
+    Pair::T7tT8t,
+    Pair::T8tT9t,
+];
+/// The way of a trade where only the trader is traced.
+const WAY_TO_WRITE: [Pair; 6] =
+    [Pair::T7T8, Pair::T8T9, Pair::T9T10, Pair::T10T11, Pair::T11T12w, Pair::T12wT12];
+
+impl Joiner {
+    /// The figures of everything that has settled. Allocates: at the end, or off the hot path.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let slowest = self.trades.slowest();
+        Report {
+            elapsed: self.calibration.nanos(self.last_tsc.saturating_sub(self.first_tsc)),
+            rows: self.rows(),
+            proofs: self.proofs(),
+            counters: self.counters,
+            median_trade: self.median_trade().map(|trade| self.story(trade)),
+            slowest_trades: slowest.iter().map(|trade| self.story(trade)).collect(),
+        }
+    }
+
+    /// The trades with the longest tick-to-trade time, slowest first.
+    #[must_use]
+    pub fn slowest_trades(&self) -> &[Trade] {
+        self.trades.slowest()
+    }
+
+    /// A trade step by step.
+    #[must_use]
+    pub fn story(&self, trade: &Trade) -> TradeStory {
+        let way: &[Pair] = if trade.at(Hop::T1).is_some() { &WAY_BY_VENUE } else { &WAY_TO_WRITE };
+        let start = trade.at(Hop::T7).unwrap_or_default();
+        let since_start = |hop| {
+            let ticks = trade.at(hop)?.wrapping_sub(start) as i64;
+            Some(self.calibration.signed_nanos(ticks))
+        };
+        let step = |pair: &Pair| {
+            let (start_ns, end_ns) = (since_start(pair.from())?, since_start(pair.to())?);
+            Some(Step { pair: *pair, start_ns, duration_ns: end_ns - start_ns })
+        };
+        let steps: Vec<Step> = way.iter().map_while(step).collect();
+        TradeStory {
+            token: trade.token,
+            trigger: trade.trigger,
+            command: trade.command,
+            total_ns: steps.last().map_or(0, |step| step.start_ns + step.duration_ns),
+            steps,
+        }
+    }
+
+    /// The median is that of the longest span there is.
+    fn median_trade(&self) -> Option<&Trade> {
+        [Span::TickToAck, Span::TickToTrade].into_iter().find_map(|span| {
+            let series = &self.spans[span.index()];
+            let ticks = self.calibration.ticks(Nanos(series.quantile_ns(0.5).max(0) as u64));
+            self.trades.nearest(span, ticks)
+        })
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let calibration = &self.calibration;
+        let spans = Span::ALL.into_iter().map(|span| Row {
+            name: span.name(),
+            group: span.group(),
+            from: Some(span.from()),
+            to: Some(span.to()),
+            words: span.describe(),
+            summary: self.spans[span.index()].summary(calibration),
+        });
+        let pairs = Pair::ALL.into_iter().map(|pair| Row {
+            name: pair.name(),
+            group: pair.group(),
+            from: Some(pair.from()),
+            to: Some(pair.to()),
+            words: pair.describe(),
+            summary: self.pairs[pair.index()].summary(calibration),
+        });
+        let functions = Function::ALL.into_iter().map(|function| Row {
+            name: function.name(),
+            group: Group::Function,
+            from: None,
+            to: None,
+            words: function.describe(),
+            summary: self.functions[function.index()].summary(calibration),
+        });
+        // Pairs are enumerated group by group, so this is the order of the groups.
+        spans.chain(pairs).chain(functions).filter(|row| row.summary.count > 0).collect()
+    }
+}
+
+impl Report {
+    /// The row of a name, as in `report.row("T7_T8")`; none when it has no sample.
+    #[must_use]
+    pub fn row(&self, name: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+}

@@ -1,0 +1,187 @@
+//! A series of signed durations: a histogram that keeps the tail, and exact sums.
+
+use hdrhistogram::Histogram;
+
+use crate::Calibration;
+
+/// Longest duration with a place of its own in the histogram, in nanoseconds: 60 s.
+pub const DURATION_NS_MAX: u64 = 60_000_000_000;
+const SIGNIFICANT_DIGITS: u8 = 3;
+/// Negative durations are few and short: two digits take an eighth of the memory.
+const SIGNIFICANT_DIGITS_NEGATIVE: u8 = 2;
+
+/// Durations of one kind. All memory is taken when it is created: about 250 KiB.
+pub(crate) struct Series {
+    /// Those from 0 up, in nanoseconds.
+    histogram: Histogram<u64>,
+    /// Magnitudes of those below 0, in nanoseconds.
+    negatives: Histogram<u64>,
+    above: u64,
+    sum_ticks: i128,
+    min_ticks: i64,
+    max_ticks: i64,
+}
+
+/// What a series comes to, in nanoseconds.
+///
+/// Nothing is left out: negative durations take part in every figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// How many durations.
+    pub count: u64,
+    /// How many of them were negative.
+    pub negatives: u64,
+    /// How many were longer than [`DURATION_NS_MAX`]: quantiles count them as that long.
+    pub above: u64,
+    /// The shortest; may be negative.
+    pub min_ns: i64,
+    /// Half were at most this long.
+    pub p50_ns: i64,
+    /// 90 % were at most this long.
+    pub p90_ns: i64,
+    /// 99 % were at most this long.
+    pub p99_ns: i64,
+    /// 99.9 % were at most this long.
+    pub p999_ns: i64,
+    /// The longest; may be negative.
+    pub max_ns: i64,
+    /// The exact mean. Means of hops add up to the mean of their span.
+    pub mean_ns: f64,
+}
+
+impl Series {
+    pub(crate) fn new() -> Series {
+        let histogram = |digits| {
+            Histogram::new_with_bounds(1, DURATION_NS_MAX, digits).expect("1 ns to 60 s are valid bounds")
+        };
+        Series {
+            histogram: histogram(SIGNIFICANT_DIGITS),
+            negatives: histogram(SIGNIFICANT_DIGITS_NEGATIVE),
+            above: 0,
+            sum_ticks: 0,
+            min_ticks: i64::MAX,
+            max_ticks: i64::MIN,
+        }
+    }
+
+    pub(crate) fn record(&mut self, ticks: i64, calibration: &Calibration) {
+        self.sum_ticks += i128::from(ticks);
+        self.min_ticks = self.min_ticks.min(ticks);
+        self.max_ticks = self.max_ticks.max(ticks);
+        let ns = calibration.nanos(ticks.unsigned_abs()).0;
+        self.above += u64::from(ns > DURATION_NS_MAX);
+        let histogram = if ticks < 0 { &mut self.negatives } else { &mut self.histogram };
+        histogram.saturating_record(ns.min(DURATION_NS_MAX));
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.histogram.len() + self.negatives.len()
+    }
+
+    /// The duration that a share of all is at most as long as, in nanoseconds.
+    pub(crate) fn quantile_ns(&self, quantile: f64) -> i64 {
+        let (negatives, others) = (self.negatives.len(), self.histogram.len());
+        let rank = (quantile * self.count() as f64).ceil().max(1.0) as u64;
+        let value = |histogram: &Histogram<u64>, rank: u64, count: u64| {
+            histogram.value_at_quantile(rank as f64 / count as f64) as i64
+        };
+        if rank <= negatives {
+            // The lowest duration is the one of the greatest magnitude.
+            -value(&self.negatives, negatives - rank + 1, negatives)
+        } else {
+            value(&self.histogram, rank - negatives, others)
+        }
+    }
+
+    pub(crate) fn summary(&self, calibration: &Calibration) -> Summary {
+        let count = self.count();
+        if count == 0 {
+            return Summary::default();
+        }
+        Summary {
+            count,
+            negatives: self.negatives.len(),
+            above: self.above,
+            min_ns: calibration.signed_nanos(self.min_ticks),
+            p50_ns: self.quantile_ns(0.5),
+            p90_ns: self.quantile_ns(0.9),
+            p99_ns: self.quantile_ns(0.99),
+            p999_ns: self.quantile_ns(0.999),
+            max_ns: calibration.signed_nanos(self.max_ticks),
+            mean_ns: calibration.fractional_nanos(self.sum_ticks as f64 / count as f64),
+        }
+    }
+
+    /// Forgets everything; keeps the memory.
+    pub(crate) fn reset(&mut self) {
+        self.histogram.reset();
+        self.negatives.reset();
+        (self.above, self.sum_ticks) = (0, 0);
+        (self.min_ticks, self.max_ticks) = (i64::MAX, i64::MIN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(durations: &[i64]) -> Series {
+        let mut series = Series::new();
+        for ticks in durations {
+            series.record(*ticks, &Calibration::identity());
+        }
+        series
+    }
+
+    #[test]
+    fn figures_of_a_small_series_are_exact() {
+        let summary = series(&[10, 20, 30, 40]).summary(&Calibration::identity());
+        assert_eq!((summary.count, summary.negatives, summary.above), (4, 0, 0));
+        assert_eq!((summary.min_ns, summary.p50_ns, summary.p90_ns, summary.max_ns), (10, 20, 40, 40));
+        assert!((summary.mean_ns - 25.0).abs() < 1e-9);
+        assert_eq!(Series::new().summary(&Calibration::identity()), Summary::default());
+    }
+
+    #[test]
+    fn negatives_take_part_in_every_figure() {
+        let summary = series(&[-100, -50, 0, 30]).summary(&Calibration::identity());
+        assert_eq!((summary.count, summary.negatives), (4, 2));
+        assert_eq!((summary.min_ns, summary.max_ns), (-100, 30));
+        assert_eq!((summary.p50_ns, summary.p99_ns), (-50, 30));
+        assert!((summary.mean_ns + 30.0).abs() < 1e-9);
+        let all = series(&[-3, -2]).summary(&Calibration::identity());
+        assert_eq!((all.p50_ns, all.p999_ns, all.max_ns), (-3, -2, -2));
+        let series = series(&[5, -1, -9, -4, 7]);
+        let quantiles = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(|quantile| series.quantile_ns(quantile));
+        assert_eq!(quantiles, [-9, -9, -4, -1, 5, 7]);
+    }
+
+    #[test]
+    fn the_bound_of_60_s_clamps_and_counts() {
+        let bound = DURATION_NS_MAX as i64;
+        let summary = series(&[bound, bound + 1]).summary(&Calibration::identity());
+        assert_eq!((summary.count, summary.above, summary.max_ns), (2, 1, bound + 1));
+        assert!(summary.p999_ns.abs_diff(bound) < DURATION_NS_MAX / 1_000);
+    }
+
+    #[test]
+    fn the_tail_is_kept_to_three_digits() {
+        let mut durations = vec![100; 999];
+        durations.push(3_000_000);
+        let summary = series(&durations).summary(&Calibration::identity());
+        assert_eq!((summary.p50_ns, summary.p999_ns, summary.max_ns), (100, 100, 3_000_000));
+        durations.push(3_000_000);
+        let p999 = series(&durations).summary(&Calibration::identity()).p999_ns;
+        assert!(p999.abs_diff(3_000_000) < 3_000, "{p999}");
+    }
+
+    #[test]
+    fn a_reset_series_is_a_new_one() {
+        let mut series = series(&[-5, 5]);
+        series.reset();
+        assert_eq!(series.summary(&Calibration::identity()), Summary::default());
+        series.record(7, &Calibration::identity());
+        let summary = series.summary(&Calibration::identity());
+        assert_eq!((summary.count, summary.min_ns, summary.max_ns, summary.p50_ns), (1, 7, 7, 7));
+    }
+}

@@ -1,0 +1,194 @@
+//! The 16-byte record that a stamp is.
+
+use crate::{CommandId, Function, Hop, IdSpace, MarketId, Token, TraceId};
+
+/// One record of a trace ring or a trace file: a stamp of a hop, a link between ids, or the time of a function.
+///
+/// The first word has what it is in its top byte and a 56-bit id below; the second is the time-stamp
+/// counter, the parent's id, or a number of ticks. A zeroed record means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Stamp {
+    head: u64,
+    value: u64,
+}
+
+const _: () = assert!(size_of::<Stamp>() == 16);
+
+/// What a [`Stamp`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StampKind {
+    /// A message was at a hop.
+    Hop {
+        /// Where.
+        hop: Hop,
+        /// Which message, in the space of the hop.
+        id: u64,
+        /// When, in ticks of the time-stamp counter.
+        tsc: u64,
+    },
+    /// An order was triggered by a market data message.
+    TokenFromMarket {
+        /// The order.
+        child: Token,
+        /// Its trigger, with the feed handler and the engine that it came by.
+        parent: MarketId,
+    },
+    /// A command carries a request.
+    CommandFromToken {
+        /// The command.
+        child: CommandId,
+        /// The request.
+        parent: Token,
+    },
+    /// A market data message was caused by a command.
+    MarketFromCommand {
+        /// The message.
+        child: MarketId,
+        /// The command.
+        parent: CommandId,
+    },
+    /// A function took so long.
+    Time {
+        /// Which.
+        function: Function,
+        /// How long, in ticks.
+        ticks: u64,
+    },
+}
+
+const ID_BITS: u32 = 56;
+const ID_MASK: u64 = (1 << ID_BITS) - 1;
+
+// Codes of the top byte: 0 is none, hops count from 1.
+const FIRST_HOP: u8 = 1;
+const TOKEN_FROM_MARKET: u8 = 0x40;
+const COMMAND_FROM_TOKEN: u8 = 0x41;
+const MARKET_FROM_COMMAND: u8 = 0x42;
+const FIRST_FUNCTION: u8 = 0x80;
+
+impl Stamp {
+    #[inline(always)]
+    const fn new(code: u8, id: u64, value: u64) -> Stamp {
+        debug_assert!(id <= ID_MASK);
+        Stamp { head: (code as u64) << ID_BITS | id, value }
+    }
+
+    /// A message was at a hop.
+    #[inline(always)]
+    #[must_use]
+    pub fn hop<I: TraceId>(hop: Hop, id: I, tsc: u64) -> Stamp {
+        debug_assert!(hop.space() == I::SPACE, "{hop} is stamped with an id of the {:?} space", hop.space());
+        Stamp::new(FIRST_HOP + hop as u8, id.bits(), tsc)
+    }
+
+    /// A message came of another.
+    #[inline(always)]
+    #[must_use]
+    pub fn link<I: TraceId>(child: I, parent: I::Parent) -> Stamp {
+        let code = match I::SPACE {
+            IdSpace::Token => TOKEN_FROM_MARKET,
+            IdSpace::Command => COMMAND_FROM_TOKEN,
+            IdSpace::Market => MARKET_FROM_COMMAND,
+        };
+        Stamp::new(code, child.bits(), parent.bits())
+    }
+
+    /// A function took so many ticks.
+    #[inline(always)]
+    #[must_use]
+    pub const fn time(function: Function, ticks: u64) -> Stamp {
+        Stamp::new(FIRST_FUNCTION + function as u8, 0, ticks)
+    }
+
+    /// What it says, or nothing when the record is not one of ours.
+    #[must_use]
+    pub fn decode(self) -> Option<StampKind> {
+        let (code, id) = ((self.head >> ID_BITS) as u8, self.head & ID_MASK);
+        let command = |bits| CommandId(tickpath_types::Sequence(bits));
+        match code {
+            TOKEN_FROM_MARKET => Some(StampKind::TokenFromMarket {
+                child: Token::from_bits(id),
+                parent: MarketId::from_bits(self.value & ID_MASK),
+            }),
+            COMMAND_FROM_TOKEN => Some(StampKind::CommandFromToken {
+                child: command(id),
+                parent: Token::from_bits(self.value & ID_MASK),
+            }),
+            MARKET_FROM_COMMAND => Some(StampKind::MarketFromCommand {
+                child: MarketId::from_bits(id),
+                parent: command(self.value & ID_MASK),
+            }),
+            FIRST_FUNCTION.. => {
+                let function = *Function::ALL.get(usize::from(code - FIRST_FUNCTION))?;
+                Some(StampKind::Time { function, ticks: self.value })
+            }
+            _ => {
+                let hop = *Hop::ALL.get(usize::from(code.checked_sub(FIRST_HOP)?))?;
+                Some(StampKind::Hop { hop, id, tsc: self.value })
+            }
+        }
+    }
+
+    /// The record as two words, for a trace file; both are written little-endian.
+    #[must_use]
+    pub const fn to_words(self) -> [u64; 2] {
+        [self.head, self.value]
+    }
+
+    /// The record of two words.
+    #[must_use]
+    pub const fn from_words(words: [u64; 2]) -> Stamp {
+        Stamp { head: words[0], value: words[1] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_types::{Sequence, SessionId, UserRefNum};
+
+    use super::*;
+
+    #[test]
+    fn every_kind_is_read_back() {
+        let market = MarketId::new(Sequence(9)).via_feed(1).to_engine(2);
+        let command = CommandId(Sequence((1 << 56) - 1));
+        let token = Token::new(SessionId(u16::MAX), UserRefNum(u32::MAX), true);
+        for hop in Hop::ALL {
+            let (stamp, id) = match hop.space() {
+                IdSpace::Market => (Stamp::hop(hop, market, 5), market.bits()),
+                IdSpace::Command => (Stamp::hop(hop, command, 5), command.bits()),
+                IdSpace::Token => (Stamp::hop(hop, token, 5), token.bits()),
+            };
+            assert_eq!(stamp.decode(), Some(StampKind::Hop { hop, id, tsc: 5 }));
+            assert_eq!(Stamp::from_words(stamp.to_words()), stamp);
+        }
+        let links = [
+            (Stamp::link(token, market), StampKind::TokenFromMarket { child: token, parent: market }),
+            (Stamp::link(command, token), StampKind::CommandFromToken { child: command, parent: token }),
+            (Stamp::link(market, command), StampKind::MarketFromCommand { child: market, parent: command }),
+        ];
+        for (stamp, kind) in links {
+            assert_eq!(stamp.decode(), Some(kind));
+        }
+        for function in Function::ALL {
+            assert_eq!(Stamp::time(function, 7).decode(), Some(StampKind::Time { function, ticks: 7 }));
+        }
+    }
+
+    #[test]
+    fn codes_that_mean_nothing_are_told_apart() {
+        let known = (0..=u8::MAX)
+            .filter(|code| Stamp::from_words([u64::from(*code) << ID_BITS, 1]).decode().is_some())
+            .count();
+        assert_eq!(known, Hop::COUNT + 3 + Function::COUNT);
+        assert_eq!(Stamp::from_words([0, 0]).decode(), None);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "T2 is stamped with an id of the Command space")]
+    fn an_id_of_another_space_is_refused() {
+        let _ = Stamp::hop(Hop::T2, MarketId::new(Sequence(1)), 1);
+    }
+}

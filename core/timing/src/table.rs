@@ -1,0 +1,234 @@
+//! Entries found by id, in fixed memory, settled in the order in which they came.
+//!
+//! A set-associative table: an id has [`WAYS`] places it may be in. Dense ids fill the table to the last
+//! place, and ids of several clients that fall together rarely push one another out. An entry is *live*
+//! until it is settled; a settled one stays readable until its place is needed.
+
+/// Places that an id may be in.
+const WAYS: usize = 4;
+/// No id has more than 56 bits.
+const EMPTY: u64 = u64::MAX;
+const NIL: u32 = u32::MAX;
+
+/// Index of a place.
+pub(crate) type Slot = u32;
+
+/// What became of looking for a place for an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entered {
+    /// The live entry of the id, perhaps new.
+    Live(Slot),
+    /// The id's entry is settled.
+    Settled,
+    /// All places are taken by live entries, of which this is the oldest: settle it and enter again.
+    Full(Slot),
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    /// When it was entered, on the clock of the caller.
+    born: u64,
+    /// Number of the entry in the order of entering.
+    order: u64,
+    /// Neighbours in the list of live entries, oldest first.
+    older: u32,
+    newer: u32,
+    is_live: bool,
+}
+
+/// A table of entries `E`. All memory is taken when it is created.
+pub(crate) struct Table<E> {
+    keys: Vec<[u64; WAYS]>,
+    nodes: Vec<Node>,
+    entries: Vec<E>,
+    oldest: u32,
+    newest: u32,
+    entered: u64,
+}
+
+impl<E: Clone + Default> Table<E> {
+    /// A table of `capacity` entries, rounded up to a power of two and at least [`WAYS`].
+    pub(crate) fn new(capacity: usize) -> Table<E> {
+        let capacity = capacity.max(WAYS).next_power_of_two();
+        assert!(capacity <= 1 << 28, "a table holds at most 2^28 entries");
+        let node = Node { born: 0, order: 0, older: NIL, newer: NIL, is_live: false };
+        Table {
+            keys: vec![[EMPTY; WAYS]; capacity / WAYS],
+            nodes: vec![node; capacity],
+            entries: vec![E::default(); capacity],
+            oldest: NIL,
+            newest: NIL,
+            entered: 0,
+        }
+    }
+
+    /// The live entry of `key`, made if there is none of that key.
+    pub(crate) fn enter(&mut self, key: u64, now: u64) -> Entered {
+        let set = self.set(key);
+        if let Some(slot) = self.find_in(set, key) {
+            return if self.is_live(slot) { Entered::Live(slot) } else { Entered::Settled };
+        }
+        let slot = self.place_in(set);
+        if self.is_live(slot) {
+            return Entered::Full(slot);
+        }
+        self.occupy(slot, key, now);
+        Entered::Live(slot)
+    }
+
+    /// The entry of `key`, live or settled.
+    pub(crate) fn find(&self, key: u64) -> Option<&E> {
+        self.find_in(self.set(key), key).map(|slot| self.entry(slot))
+    }
+
+    pub(crate) fn entry(&self, slot: Slot) -> &E {
+        &self.entries[slot as usize]
+    }
+
+    pub(crate) fn entry_mut(&mut self, slot: Slot) -> &mut E {
+        &mut self.entries[slot as usize]
+    }
+
+    /// The id of the entry in a place.
+    pub(crate) fn key(&self, slot: Slot) -> u64 {
+        self.keys[slot as usize / WAYS][slot as usize % WAYS]
+    }
+
+    /// The live entry that was entered first, if that was before `deadline`.
+    pub(crate) fn oldest_before(&self, deadline: u64) -> Option<Slot> {
+        (self.oldest != NIL && self.nodes[self.oldest as usize].born < deadline).then_some(self.oldest)
+    }
+
+    /// The live entry that was entered first.
+    pub(crate) fn oldest(&self) -> Option<Slot> {
+        (self.oldest != NIL).then_some(self.oldest)
+    }
+
+    /// Makes a live entry a settled one.
+    pub(crate) fn settle(&mut self, slot: Slot) {
+        let Node { older, newer, is_live, .. } = self.nodes[slot as usize];
+        assert!(is_live, "an entry settles once");
+        match older {
+            NIL => self.oldest = newer,
+            older => self.nodes[older as usize].newer = newer,
+        }
+        match newer {
+            NIL => self.newest = older,
+            newer => self.nodes[newer as usize].older = older,
+        }
+        self.nodes[slot as usize].is_live = false;
+    }
+
+    /// Forgets all entries, which must be settled.
+    pub(crate) fn clear(&mut self) {
+        assert!(self.oldest == NIL, "live entries are settled first");
+        self.keys.fill([EMPTY; WAYS]);
+    }
+
+    fn is_live(&self, slot: Slot) -> bool {
+        self.nodes[slot as usize].is_live
+    }
+
+    /// Dense ids take the sets in turn; what a token has above its number moves its client elsewhere.
+    fn set(&self, key: u64) -> usize {
+        let spread = (key >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        key.wrapping_add(spread) as usize & (self.keys.len() - 1)
+    }
+
+    fn find_in(&self, set: usize, key: u64) -> Option<Slot> {
+        let way = self.keys[set].iter().position(|other| *other == key)?;
+        Some((set * WAYS + way) as Slot)
+    }
+
+    /// Where a new entry of the set goes: an empty place, else the oldest settled, else the oldest.
+    fn place_in(&self, set: usize) -> Slot {
+        let first = set * WAYS;
+        let way = (0..WAYS)
+            .min_by_key(|way| {
+                let node = self.nodes[first + way];
+                (self.keys[set][*way] != EMPTY, node.is_live, node.order)
+            })
+            .expect("a set has ways");
+        (first + way) as Slot
+    }
+
+    fn occupy(&mut self, slot: Slot, key: u64, now: u64) {
+        self.keys[slot as usize / WAYS][slot as usize % WAYS] = key;
+        self.entries[slot as usize] = E::default();
+        self.nodes[slot as usize] =
+            Node { born: now, order: self.entered, older: self.newest, newer: NIL, is_live: true };
+        self.entered += 1;
+        match self.newest {
+            NIL => self.oldest = slot,
+            newest => self.nodes[newest as usize].newer = slot,
+        }
+        self.newest = slot;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(table: &mut Table<u64>, key: u64, now: u64) -> Slot {
+        match table.enter(key, now) {
+            Entered::Live(slot) => slot,
+            other => panic!("{key}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn dense_ids_fill_the_table_and_one_more_asks_for_the_oldest() {
+        let mut table: Table<u64> = Table::new(16);
+        let slots: Vec<Slot> = (100..116).map(|key| live(&mut table, key, key)).collect();
+        assert_eq!(table.enter(116, 116), Entered::Full(slots[0]));
+        table.settle(slots[0]);
+        assert!(table.find(100).is_some(), "settled entries stay readable");
+        assert_eq!(table.enter(100, 116), Entered::Settled);
+        assert_eq!(live(&mut table, 116, 116), slots[0]);
+        assert!(table.find(100).is_none());
+        assert_eq!(table.find(116), Some(&0), "a new entry starts empty");
+    }
+
+    #[test]
+    fn entries_come_back_by_age_whatever_was_settled_between() {
+        let mut table: Table<u64> = Table::new(8);
+        let slots: Vec<Slot> = (0..5).map(|key| live(&mut table, key, 10 * key)).collect();
+        table.settle(slots[2]);
+        table.settle(slots[4]);
+        let mut order = Vec::new();
+        assert_eq!(table.oldest_before(0), None);
+        while let Some(slot) = table.oldest_before(30) {
+            order.push(table.key(slot));
+            table.settle(slot);
+        }
+        assert_eq!(order, [0, 1]);
+        assert_eq!(table.oldest(), Some(slots[3]));
+        table.settle(slots[3]);
+        live(&mut table, 9, 90);
+        assert_eq!(table.oldest().map(|slot| table.key(slot)), Some(9));
+    }
+
+    #[test]
+    fn settled_places_are_taken_before_live_ones() {
+        let mut table: Table<u64> = Table::new(4);
+        let slots: Vec<Slot> = (0..4).map(|key| live(&mut table, key, 0)).collect();
+        table.settle(slots[2]);
+        table.settle(slots[1]);
+        assert_eq!(live(&mut table, 7, 0), slots[1], "the settled entry that came first");
+        assert_eq!(live(&mut table, 8, 0), slots[2]);
+        assert_eq!(table.enter(9, 0), Entered::Full(slots[0]));
+    }
+
+    #[test]
+    fn a_cleared_table_is_empty() {
+        let mut table: Table<u64> = Table::new(4);
+        let slot = live(&mut table, 5, 0);
+        *table.entry_mut(slot) = 77;
+        table.settle(slot);
+        table.clear();
+        assert!(table.find(5).is_none());
+        let slot = live(&mut table, 5, 0);
+        assert_eq!(*table.entry(slot), 0);
+    }
+}

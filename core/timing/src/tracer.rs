@@ -1,0 +1,215 @@
+//! Where an agent writes its stamps.
+
+use tickpath_lockfree::{cpu, records};
+
+use crate::{Function, Hop, Stamp, TraceId};
+
+/// Takes the stamps of one agent. A type parameter of the agent: [`Trace`], or [`NoTrace`], which
+/// compiles to nothing.
+///
+/// Stamps are observation and never input: no decision may depend on what these methods return.
+pub trait Tracer {
+    /// False when nothing is taken, so that work for the trace alone can be left out.
+    const ENABLED: bool;
+
+    /// The time-stamp counter, or 0 when tracing is off.
+    fn now(&self) -> u64;
+
+    /// A message is at a hop now; returns the time taken, or 0 when tracing is off.
+    fn stamp<I: TraceId>(&mut self, hop: Hop, id: I) -> u64;
+
+    /// A message was at a hop at a time taken before: several messages of one packet, or the kernel's
+    /// time of receipt. Time 0 means unknown and is not taken.
+    fn stamp_at<I: TraceId>(&mut self, hop: Hop, id: I, tsc: u64);
+
+    /// A message came of another.
+    fn link<I: TraceId>(&mut self, child: I, parent: I::Parent);
+
+    /// A function took so many ticks.
+    fn time(&mut self, function: Function, ticks: u64);
+
+    /// Shows the drain what was taken: once at the end of a duty cycle that did work.
+    fn flush(&mut self);
+}
+
+/// Writes stamps into a ring of its own, which the drain empties off the hot path.
+///
+/// A stamp is a read of the time-stamp counter and a store of 16 bytes. When the ring is full the stamp
+/// is dropped and counted.
+#[derive(Debug)]
+pub struct Trace {
+    ring: records::Producer<Stamp>,
+}
+
+impl Trace {
+    /// A tracer and the drain's end of its ring, which holds `capacity` records (rounded up to a power
+    /// of two).
+    #[must_use]
+    pub fn new(capacity: usize) -> (Trace, records::Consumer<Stamp>) {
+        let (ring, drain) = records::channel(capacity);
+        (Trace { ring }, drain)
+    }
+
+    /// Stamps dropped so far because the ring was full.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.ring.dropped()
+    }
+}
+
+impl Tracer for Trace {
+    const ENABLED: bool = true;
+
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        cpu::rdtsc()
+    }
+
+    #[inline(always)]
+    fn stamp<I: TraceId>(&mut self, hop: Hop, id: I) -> u64 {
+        let tsc = cpu::rdtsc();
+        self.ring.push(Stamp::hop(hop, id, tsc));
+        tsc
+    }
+
+    #[inline(always)]
+    fn stamp_at<I: TraceId>(&mut self, hop: Hop, id: I, tsc: u64) {
+        self.ring.push(Stamp::hop(hop, id, tsc));
+    }
+
+    #[inline(always)]
+    fn link<I: TraceId>(&mut self, child: I, parent: I::Parent) {
+        self.ring.push(Stamp::link(child, parent));
+    }
+
+    #[inline(always)]
+    fn time(&mut self, function: Function, ticks: u64) {
+        self.ring.push(Stamp::time(function, ticks));
+    }
+
+    #[inline(always)]
+    fn flush(&mut self) {
+        self.ring.flush();
+    }
+}
+
+/// Takes nothing and takes no room.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTrace;
+
+impl Tracer for NoTrace {
+    const ENABLED: bool = false;
+
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn stamp<I: TraceId>(&mut self, _: Hop, _: I) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn stamp_at<I: TraceId>(&mut self, _: Hop, _: I, _: u64) {}
+
+    #[inline(always)]
+    fn link<I: TraceId>(&mut self, _: I, _: I::Parent) {}
+
+    #[inline(always)]
+    fn time(&mut self, _: Function, _: u64) {}
+
+    #[inline(always)]
+    fn flush(&mut self) {}
+}
+
+/// Chooses one call in `2^shift`, evenly spaced: a function timer costs two reads of the counter, more
+/// than many a function that it times.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampler {
+    count: u32,
+    mask: u32,
+}
+
+impl Sampler {
+    /// One call in `2^shift`; `shift` is at most 31.
+    #[must_use]
+    pub const fn one_in_pow2(shift: u32) -> Sampler {
+        Sampler { count: 0, mask: (1 << shift) - 1 }
+    }
+
+    /// True when this call is to be timed; the first is.
+    #[inline(always)]
+    pub fn is_due(&mut self) -> bool {
+        let is_due = self.count & self.mask == 0;
+        self.count = self.count.wrapping_add(1);
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_types::{Sequence, SessionId, UserRefNum};
+
+    use super::*;
+    use crate::{CommandId, MarketId, StampKind, Token};
+
+    fn one_cycle<T: Tracer>(tracer: &mut T) -> u64 {
+        let command = CommandId(Sequence(3));
+        let start = tracer.now();
+        let tsc = tracer.stamp(Hop::T2, command);
+        tracer.link(command, Token::new(SessionId(1), UserRefNum(2), true));
+        tracer.stamp_at(Hop::T4, MarketId::new(Sequence(8)), 44);
+        tracer.time(Function::Match, 55);
+        tracer.flush();
+        assert!(tsc >= start);
+        tsc
+    }
+
+    #[test]
+    fn a_cycle_arrives_in_order() {
+        let (mut trace, mut drain) = Trace::new(16);
+        let tsc = one_cycle(&mut trace);
+        let mut seen = Vec::new();
+        drain.drain(16, |stamp| seen.extend(stamp.decode()));
+        assert_eq!(
+            seen,
+            [
+                StampKind::Hop { hop: Hop::T2, id: 3, tsc },
+                StampKind::CommandFromToken {
+                    child: CommandId(Sequence(3)),
+                    parent: Token::new(SessionId(1), UserRefNum(2), true)
+                },
+                StampKind::Hop { hop: Hop::T4, id: 8, tsc: 44 },
+                StampKind::Time { function: Function::Match, ticks: 55 },
+            ]
+        );
+    }
+
+    #[test]
+    fn a_full_ring_drops_and_counts() {
+        let (mut trace, mut drain) = Trace::new(4);
+        for sequence in 0..5 {
+            trace.stamp(Hop::T2, CommandId(Sequence(sequence)));
+        }
+        trace.flush();
+        assert_eq!((trace.dropped(), drain.dropped()), (1, 1));
+        assert_eq!(drain.drain(16, |_| ()), 4);
+    }
+
+    #[test]
+    fn no_trace_is_nothing() {
+        assert_eq!(size_of::<NoTrace>(), 0);
+        assert_eq!(one_cycle(&mut NoTrace), 0);
+        const { assert!(!NoTrace::ENABLED && Trace::ENABLED) };
+    }
+
+    #[test]
+    fn one_call_in_sixteen_is_due() {
+        let mut sampler = Sampler::one_in_pow2(4);
+        let due: Vec<usize> = (0..40).filter(|_| sampler.is_due()).collect();
+        assert_eq!(due, [0, 16, 32]);
+        let mut always = Sampler::one_in_pow2(0);
+        assert!((0..5).all(|_| always.is_due()));
+    }
+}

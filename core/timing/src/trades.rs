@@ -1,0 +1,131 @@
+//! Whole trades that are kept to be looked at: the latest, and the slowest of all.
+
+use crate::measure::Stamps;
+use crate::{CommandId, Hop, MarketId, Span, Token};
+
+/// The latest trades that are kept.
+pub const RECENT_TRADES_MAX: usize = 256;
+/// The slowest trades that are kept.
+pub const SLOWEST_TRADES_MAX: usize = 16;
+
+/// One order with the market data that triggered it and the command that it became, stamp by stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trade {
+    /// The order.
+    pub token: Token,
+    /// Its trigger, with the feed handler and the engine that it came by.
+    pub trigger: Option<MarketId>,
+    /// The command that it became, where the venue is traced too.
+    pub command: Option<CommandId>,
+    pub(crate) stamps: Stamps,
+}
+
+impl Trade {
+    /// When it was at a hop, in ticks.
+    #[must_use]
+    pub const fn at(&self, hop: Hop) -> Option<u64> {
+        match self.stamps.at(hop) {
+            0 => None,
+            tsc => Some(tsc),
+        }
+    }
+
+    /// How long a span took, in ticks.
+    #[must_use]
+    pub fn span_ticks(&self, span: Span) -> Option<i64> {
+        self.stamps.ticks(span.from(), span.to())
+    }
+
+    /// Whether every hop from the feed handler's read to the order's write is known.
+    pub(crate) fn is_whole(&self) -> bool {
+        [Hop::T7, Hop::T8, Hop::T9, Hop::T10, Hop::T11, Hop::T12w, Hop::T12]
+            .into_iter()
+            .all(|hop| self.at(hop).is_some())
+    }
+}
+
+/// Keeps trades in fixed memory, which is taken when it is created.
+pub(crate) struct Trades {
+    recent: Vec<Trade>,
+    /// Where the next trade goes once `recent` is full.
+    next: usize,
+    /// Slowest first.
+    slowest: Vec<Trade>,
+}
+
+impl Trades {
+    pub(crate) fn new() -> Trades {
+        Trades {
+            recent: Vec::with_capacity(RECENT_TRADES_MAX),
+            next: 0,
+            slowest: Vec::with_capacity(SLOWEST_TRADES_MAX),
+        }
+    }
+
+    pub(crate) fn keep(&mut self, trade: Trade) {
+        if self.recent.len() < RECENT_TRADES_MAX {
+            self.recent.push(trade);
+        } else {
+            self.recent[self.next] = trade;
+            self.next = (self.next + 1) % RECENT_TRADES_MAX;
+        }
+        let slowness = |trade: &Trade| trade.span_ticks(Span::TickToTrade);
+        let place = self.slowest.partition_point(|other| slowness(other) >= slowness(&trade));
+        if place < SLOWEST_TRADES_MAX {
+            self.slowest.truncate(SLOWEST_TRADES_MAX - 1);
+            self.slowest.insert(place, trade);
+        }
+    }
+
+    /// Those with the longest tick-to-trade time, slowest first.
+    pub(crate) fn slowest(&self) -> &[Trade] {
+        &self.slowest
+    }
+
+    /// The recent trade whose span is nearest to so many ticks.
+    pub(crate) fn nearest(&self, span: Span, ticks: u64) -> Option<&Trade> {
+        self.recent
+            .iter()
+            .filter_map(|trade| Some((trade.span_ticks(span)?.abs_diff(ticks as i64), trade)))
+            .min_by_key(|(off, _)| *off)
+            .map(|(_, trade)| trade)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_types::{SessionId, UserRefNum};
+
+    use super::*;
+
+    fn trade(number: u32, ticks: u64) -> Trade {
+        let mut stamps = Stamps::NONE;
+        stamps.set(Hop::T7, 1_000);
+        stamps.set(Hop::T12, 1_000 + ticks);
+        Trade {
+            token: Token::new(SessionId(1), UserRefNum(number), true),
+            trigger: None,
+            command: None,
+            stamps,
+        }
+    }
+
+    #[test]
+    fn the_slowest_stay_and_the_recent_are_replaced() {
+        let mut trades = Trades::new();
+        for number in 0..=RECENT_TRADES_MAX as u32 {
+            trades.keep(trade(number, u64::from(number) * 7 % 256));
+        }
+        assert_eq!(trades.recent.len(), RECENT_TRADES_MAX);
+        let numbers = |user_ref: u32| trades.recent.iter().any(|trade| trade.token.user_ref().0 == user_ref);
+        assert!(!numbers(0) && numbers(1) && numbers(RECENT_TRADES_MAX as u32));
+        let slowest: Vec<_> =
+            trades.slowest().iter().map(|trade| trade.span_ticks(Span::TickToTrade).unwrap()).collect();
+        assert_eq!(slowest, (240..256).rev().collect::<Vec<_>>());
+        assert_eq!(trades.recent.capacity(), RECENT_TRADES_MAX);
+        assert_eq!(trades.slowest.capacity(), SLOWEST_TRADES_MAX);
+        let nearest = trades.nearest(Span::TickToTrade, 100).unwrap();
+        assert_eq!(nearest.span_ticks(Span::TickToTrade), Some(100));
+        assert_eq!(trades.nearest(Span::TickToAck, 100), None);
+    }
+}

@@ -1,0 +1,107 @@
+//! After its creation neither a tracer nor the joiner allocates.
+#![allow(unsafe_code)] // A global allocator that counts cannot be written without.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use tickpath_timing::{
+    Calibration, CommandId, Function, Hop, Joiner, JoinerConfig, MarketId, Token, Trace, Tracer,
+};
+use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: everything is handed to the system's allocator unchanged; counting does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn allocations() -> u64 {
+    ALLOCATIONS.with(Cell::get)
+}
+
+/// One order and what it causes, 1 tick a stamp; more messages than the tables hold.
+fn trade(trace: &mut Trace, number: u64, tsc: &mut u64) {
+    let read = MarketId::new(Sequence(number)).via_feed(1);
+    let order = Token::new(SessionId(number as u16 % 5), UserRefNum(number as u32), true);
+    let command = CommandId(Sequence(number));
+    let mut next = || {
+        *tsc += 1;
+        *tsc
+    };
+    for hop in [Hop::T4, Hop::T5, Hop::T6w, Hop::T6, Hop::T7, Hop::T8] {
+        trace.stamp_at(hop, read, next());
+    }
+    trace.link(read, command);
+    trace.stamp_at(Hop::T9, read.to_engine(2), next());
+    trace.link(order, read.to_engine(2));
+    for hop in [Hop::T10, Hop::T11, Hop::T12w, Hop::T12, Hop::T1k, Hop::T1] {
+        trace.stamp_at(hop, order, next());
+    }
+    trace.link(command, order);
+    for hop in [Hop::T2, Hop::T3, Hop::T4t, Hop::T5t, Hop::T6tw, Hop::T6t] {
+        trace.stamp_at(hop, command, next());
+    }
+    for hop in [Hop::T7t, Hop::T8t, Hop::T9t] {
+        trace.stamp_at(hop, order, next());
+    }
+    trace.time(Function::Match, number);
+    trace.flush();
+}
+
+/// A joiner whose tables hold `capacity` each, after 1,000 trades of 22 ticks that settle after 1,000
+/// ticks. Fails if it allocates after its creation.
+fn joined(capacity: usize) -> Joiner {
+    let config = JoinerConfig {
+        market_capacity: capacity,
+        command_capacity: capacity,
+        token_capacity: capacity,
+        age: Nanos(1_000),
+    };
+    let (mut trace, ring) = Trace::new(1 << 10);
+    let mut rings = [ring];
+    let mut joiner = Joiner::new(config, Calibration::identity());
+    let before = allocations();
+    let mut tsc = 0;
+    for number in 1..=1_000 {
+        trade(&mut trace, number, &mut tsc);
+        joiner.drain(&mut rings, 1 << 10, tsc);
+        if number % 100 == 0 {
+            assert!(joiner.live(tsc).counters.records > 0);
+        }
+    }
+    joiner.finish();
+    assert_eq!(allocations() - before, 0);
+    joiner
+}
+
+#[test]
+fn neither_tracer_nor_joiner_allocates_after_creation() {
+    let before = allocations();
+    let roomy = joined(128);
+    assert!(allocations() > before, "creating one does allocate, and is counted");
+    assert_eq!(roomy.proofs().map(|proof| proof.messages), [1_000; 3]);
+    assert!(roomy.proofs().iter().all(|proof| proof.holds()));
+    assert_eq!((roomy.counters().tokens.complete, roomy.counters().tokens.displaced), (1_000, 0));
+
+    let tight = joined(16);
+    assert!(tight.counters().tokens.displaced > 900);
+    assert_eq!(tight.counters().tokens.settled(), 1_000);
+    assert!(tight.proofs().iter().all(|proof| proof.holds()));
+}

@@ -1,0 +1,206 @@
+//! What strategies read off the market besides its best prices.
+
+use tickpath_types::{BookHealth, MarketUpdate, Nanos, Price, Qty, Side, UpdateKind};
+
+/// Parts per million in the whole.
+pub const PPM: u64 = 1_000_000;
+
+/// Best bid and ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bbo {
+    /// Best bid and the quantity there.
+    pub bid: Option<(Price, Qty)>,
+    /// Best ask and the quantity there.
+    pub ask: Option<(Price, Qty)>,
+}
+
+impl Bbo {
+    /// The best price and its quantity on a side.
+    #[must_use]
+    pub const fn best(&self, side: Side) -> Option<(Price, Qty)> {
+        match side {
+            Side::Buy => self.bid,
+            Side::Sell => self.ask,
+        }
+    }
+
+    /// The price between the best bid and ask that leans to the side with less quantity:
+    /// `(bid * ask_qty + ask * bid_qty) / (bid_qty + ask_qty)`.
+    ///
+    /// Exact in integers, then rounded to the nearest price unit, halves up. `None` without both sides,
+    /// or when spread times quantity does not fit 127 bits (no market that trades).
+    #[must_use]
+    pub fn fair_price(&self) -> Option<Price> {
+        let ((bid, bid_qty), (ask, ask_qty)) = (self.bid?, self.ask?);
+        // The same as bid + (ask - bid) * bid_qty / total, which keeps the numbers small.
+        let total = i128::from(bid_qty.0) + i128::from(ask_qty.0);
+        let spread = i128::from(ask.0) - i128::from(bid.0);
+        let twice = spread.checked_mul(2 * i128::from(bid_qty.0))?.checked_add(total)?;
+        let above_bid = match (i64::try_from(twice), i64::try_from(2 * total)) {
+            (Ok(twice), Ok(divisor)) => i128::from(twice.div_euclid(divisor)),
+            _ => twice.div_euclid(2 * total),
+        };
+        i64::try_from(i128::from(bid.0) + above_bid).ok().map(Price)
+    }
+}
+
+/// The latest trade by an incoming order, measured against what it met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AggressiveTrade {
+    /// Side of the order that came in.
+    pub aggressor: Side,
+    /// What it traded so far: every execution of one incoming order carries the same venue time, so
+    /// executions of one side and one time count together.
+    pub qty: Qty,
+    /// Quantity at the best price of the side that it hit, before its first execution.
+    pub best_qty: Qty,
+    /// The venue's time of it, since midnight.
+    pub ts_event: Nanos,
+}
+
+impl AggressiveTrade {
+    /// Traded quantity in parts per million of the quantity that stood at the best; saturates.
+    #[must_use]
+    pub fn ratio_ppm(&self) -> u64 {
+        let ratio = u128::from(self.qty.0) * u128::from(PPM) / u128::from(self.best_qty.0.max(1));
+        u64::try_from(ratio).unwrap_or(u64::MAX)
+    }
+}
+
+/// The state of one instrument's market and the features computed of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Features {
+    bbo: Bbo,
+    health: BookHealth,
+    fair_price: Option<Price>,
+    aggressive_trade: Option<AggressiveTrade>,
+    is_known: bool,
+}
+
+impl Features {
+    /// Takes the next update of the instrument.
+    pub fn apply(&mut self, update: &MarketUpdate) {
+        if update.kind() == Some(UpdateKind::Trade) {
+            self.apply_trade(update);
+        }
+        let bbo = Bbo { bid: update.bid(), ask: update.ask() };
+        if bbo != self.bbo {
+            self.bbo = bbo;
+            self.fair_price = bbo.fair_price();
+        }
+        self.health = update.health();
+        self.is_known = true;
+    }
+
+    /// Runs before the new best prices are taken, so that the trade is measured against what it met.
+    fn apply_trade(&mut self, update: &MarketUpdate) {
+        let (aggressor, ts_event) = (update.aggressor(), Nanos(update.ts_event));
+        match &mut self.aggressive_trade {
+            Some(trade) if trade.aggressor == aggressor && trade.ts_event == ts_event => {
+                trade.qty.0 = trade.qty.0.saturating_add(update.qty);
+            }
+            latest => {
+                *latest = self.bbo.best(update.side()).map(|(_, best_qty)| AggressiveTrade {
+                    aggressor,
+                    qty: Qty(update.qty),
+                    best_qty,
+                    ts_event,
+                });
+            }
+        }
+    }
+
+    /// Best bid and ask after the latest update.
+    #[must_use]
+    pub const fn bbo(&self) -> &Bbo {
+        &self.bbo
+    }
+
+    /// The size-weighted fair price, see [`Bbo::fair_price`].
+    #[must_use]
+    pub const fn fair_price(&self) -> Option<Price> {
+        self.fair_price
+    }
+
+    /// The latest aggressive trade; `None` before the first, and after one that met an unknown best.
+    #[must_use]
+    pub const fn aggressive_trade(&self) -> Option<&AggressiveTrade> {
+        self.aggressive_trade.as_ref()
+    }
+
+    /// True when at least one update came and the book behind the latest can be believed.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.is_known && self.health == BookHealth::Live
+    }
+
+    /// Health of the book as of the latest update.
+    #[must_use]
+    pub const fn health(&self) -> BookHealth {
+        self.health
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{quote, trade};
+
+    fn bbo(bid: i64, bid_qty: u64, ask: i64, ask_qty: u64) -> Bbo {
+        Bbo { bid: Some((Price(bid), Qty(bid_qty))), ask: Some((Price(ask), Qty(ask_qty))) }
+    }
+
+    #[test]
+    fn the_fair_price_leans_away_from_the_larger_side_and_rounds_halves_up() {
+        for (market, fair) in [
+            (bbo(100, 1, 200, 1), 150),
+            (bbo(100, 3, 200, 1), 175),
+            (bbo(100, 1, 200, 3), 125),
+            (bbo(100, 1, 101, 1), 101),
+            (bbo(100, 1, 101, 2), 100),
+            (bbo(-101, 1, -100, 1), -100),
+            (bbo(200, 1, 100, 1), 150),
+        ] {
+            assert_eq!(market.fair_price(), Some(Price(fair)), "{market:?}");
+        }
+        assert_eq!(Bbo { ask: None, ..bbo(1, 1, 2, 1) }.fair_price(), None);
+        assert_eq!(bbo(i64::MIN, u64::MAX, i64::MAX, u64::MAX).fair_price(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_fair_price_is_the_weighted_mean(
+            bid in -1_000_000_000_i64..1_000_000_000, spread in -1000_i64..100_000,
+            bid_qty in 1_u64..1 << 40, ask_qty in 1_u64..1 << 40,
+        ) {
+            let ask = bid + spread;
+            let (weight_bid, weight_ask) = (i128::from(ask_qty), i128::from(bid_qty));
+            let numerator = i128::from(bid) * weight_bid + i128::from(ask) * weight_ask;
+            let total = weight_bid + weight_ask;
+            let fair = i128::from(bbo(bid, bid_qty, ask, ask_qty).fair_price().unwrap().0);
+            // Nearest, halves up: -1/2 < fair - exact <= 1/2.
+            let twice_error = 2 * (fair * total - numerator);
+            prop_assert!(-total < twice_error && twice_error <= total);
+        }
+    }
+
+    #[test]
+    fn a_trade_is_measured_against_the_best_before_it() {
+        let mut features = Features::default();
+        assert!(!features.is_live());
+        features.apply(&trade(1, Side::Buy, 100, 40, 7));
+        assert_eq!(features.aggressive_trade(), None, "what it met is unknown");
+
+        features.apply(&quote(1, (100, 50), (101, 200)));
+        assert!(features.is_live());
+        features.apply(&MarketUpdate { ask_qty: 150, ..trade(1, Side::Buy, 101, 50, 8) });
+        assert_eq!(features.aggressive_trade().unwrap().ratio_ppm(), 250_000);
+        features.apply(&MarketUpdate { ask_qty: 100, ..trade(1, Side::Buy, 101, 50, 8) });
+        let same_order = features.aggressive_trade().unwrap();
+        assert_eq!((same_order.qty, same_order.ratio_ppm()), (Qty(100), 500_000));
+        features.apply(&MarketUpdate { ask_qty: 50, ..trade(1, Side::Buy, 101, 50, 9) });
+        assert_eq!(features.aggressive_trade().unwrap().ratio_ppm(), 500_000, "50 of the 100 left");
+    }
+}

@@ -1,0 +1,101 @@
+//! Amounts of money.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+
+use tickpath_types::{Price, Qty};
+
+/// An amount of money, in units of 10^-4 of the instrument's currency: a [`Price`] times a quantity.
+///
+/// 128 bits hold the notional of 2^63 price units times 2^64 lots, so that no sum of fills within a
+/// session can overflow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Money(pub i128);
+
+impl Money {
+    /// Nothing.
+    pub const ZERO: Money = Money(0);
+
+    /// What `qty` costs at `price`.
+    #[must_use]
+    pub const fn notional(price: Price, qty: Qty) -> Money {
+        Money(price.0 as i128 * qty.0 as i128)
+    }
+
+    /// For charts and people; exact up to 2^53 units.
+    #[must_use]
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / Price::SCALE as f64
+    }
+}
+
+impl Add for Money {
+    type Output = Money;
+
+    fn add(self, rhs: Money) -> Money {
+        Money(self.0 + rhs.0)
+    }
+}
+
+impl AddAssign for Money {
+    fn add_assign(&mut self, rhs: Money) {
+        self.0 += rhs.0;
+    }
+}
+
+impl Sub for Money {
+    type Output = Money;
+
+    fn sub(self, rhs: Money) -> Money {
+        Money(self.0 - rhs.0)
+    }
+}
+
+impl SubAssign for Money {
+    fn sub_assign(&mut self, rhs: Money) {
+        self.0 -= rhs.0;
+    }
+}
+
+impl Neg for Money {
+    type Output = Money;
+
+    fn neg(self) -> Money {
+        Money(-self.0)
+    }
+}
+
+impl Sum for Money {
+    fn sum<I: Iterator<Item = Money>>(amounts: I) -> Money {
+        amounts.fold(Money::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scale = Price::SCALE.unsigned_abs().into();
+        let magnitude = self.0.unsigned_abs();
+        let sign = if self.0 < 0 { "-" } else { "" };
+        f.pad(&format!("{sign}{}.{:04}", magnitude / scale, magnitude % scale))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_exact_and_read_as_decimals() {
+        let cost = Money::notional(Price(1_002_500), Qty(3));
+        assert_eq!(cost.to_string(), "300.7500");
+        assert_eq!((-cost).to_string(), "-300.7500");
+        assert_eq!(Money(-5).to_string(), "-0.0005");
+        assert_eq!([cost, -cost, Money(7)].into_iter().sum::<Money>(), Money(7));
+        assert_eq!(
+            Money::notional(Price(i64::MAX), Qty(u64::MAX)).0,
+            i128::from(i64::MAX) * i128::from(u64::MAX)
+        );
+    }
+}

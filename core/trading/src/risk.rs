@@ -1,0 +1,241 @@
+//! Checks before an order leaves.
+
+use tickpath_types::{InstrumentId, Qty, Side};
+
+use crate::Money;
+
+/// What may be risked in one instrument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Size of the orders that a strategy enters; not checked here.
+    pub clip: Qty,
+    /// The strategy's sensitivity, in its own unit: see the strategy; not checked here.
+    pub threshold: u64,
+    /// Largest quantity of one order.
+    pub max_order_qty: Qty,
+    /// Largest position, long or short, that may come about when every open order of the side trades.
+    pub max_position: Qty,
+    /// Largest loss, realised and unrealised: below it only orders that reduce the position pass.
+    pub max_loss: Money,
+    /// Most orders open at once.
+    pub max_open_orders: u32,
+}
+
+impl Default for Limits {
+    /// Limits that suit the demonstration's instruments: prices of about 100 and orders of some hundred.
+    fn default() -> Self {
+        Limits {
+            clip: Qty(100),
+            threshold: 40,
+            max_order_qty: Qty(1_000),
+            max_position: Qty(5_000),
+            max_loss: Money(50_000 * 10_000),
+            max_open_orders: 16,
+        }
+    }
+}
+
+/// What the check said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum RiskResult {
+    /// It may go.
+    Allowed,
+    /// Above [`Limits::max_order_qty`].
+    OrderTooLarge,
+    /// With every open order of the side traded, the position would be above [`Limits::max_position`].
+    PositionTooLarge,
+    /// The loss is above [`Limits::max_loss`] and the order could do more than reduce the position.
+    LossTooLarge,
+    /// As many orders as [`Limits::max_open_orders`] are open.
+    TooManyOpenOrders,
+    /// The instrument's book cannot be believed, or no market data came yet.
+    BookNotLive,
+}
+
+impl RiskResult {
+    /// Every result.
+    pub const ALL: [RiskResult; 6] = [
+        RiskResult::Allowed,
+        RiskResult::OrderTooLarge,
+        RiskResult::PositionTooLarge,
+        RiskResult::LossTooLarge,
+        RiskResult::TooManyOpenOrders,
+        RiskResult::BookNotLive,
+    ];
+
+    /// Name for counters, e.g. `"position_too_large"`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            RiskResult::Allowed => "allowed",
+            RiskResult::OrderTooLarge => "order_too_large",
+            RiskResult::PositionTooLarge => "position_too_large",
+            RiskResult::LossTooLarge => "loss_too_large",
+            RiskResult::TooManyOpenOrders => "too_many_open_orders",
+            RiskResult::BookNotLive => "book_not_live",
+        }
+    }
+}
+
+/// Where an instrument stands when an order is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exposure {
+    /// Whether the book can be believed.
+    pub is_book_live: bool,
+    /// Positive when long.
+    pub net_qty: i64,
+    /// Realised and unrealised.
+    pub pnl: Money,
+    /// What the open orders of the order's side could still trade.
+    pub open_qty: Qty,
+    /// Number of open orders, both sides.
+    pub open_orders: u32,
+}
+
+/// What an order adds when it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proposed {
+    /// Buy or sell.
+    pub side: Side,
+    /// How much it could trade.
+    pub qty: Qty,
+    /// How much it adds to what could trade on its side: `qty`, and for a replacement only what exceeds
+    /// the order that it takes away.
+    pub added_qty: Qty,
+    /// How many more orders would be open: 1, and 0 for a replacement.
+    pub added_orders: u32,
+}
+
+impl Limits {
+    /// Checks one order; the first limit that it breaks, in the order of [`RiskResult`], is the answer,
+    /// after the book's health.
+    #[must_use]
+    pub fn check(&self, order: &Proposed, now: &Exposure) -> RiskResult {
+        let worst = i128::from(now.net_qty) * i128::from(order.side.sign())
+            + i128::from(now.open_qty.0)
+            + i128::from(order.added_qty.0);
+        if !now.is_book_live {
+            RiskResult::BookNotLive
+        } else if order.qty > self.max_order_qty {
+            RiskResult::OrderTooLarge
+        } else if worst > i128::from(self.max_position.0) {
+            RiskResult::PositionTooLarge
+        } else if now.pnl < -self.max_loss && worst > 0 {
+            RiskResult::LossTooLarge
+        } else if now.open_orders.saturating_add(order.added_orders) > self.max_open_orders.max(now.open_orders) {
+            RiskResult::TooManyOpenOrders
+        } else {
+            RiskResult::Allowed
+        }
+    }
+}
+
+/// The limits of every instrument, and how often each check ended how.
+#[derive(Clone, Debug)]
+pub struct Risk {
+    limits: Box<[Limits]>,
+    counts: [u64; RiskResult::ALL.len()],
+}
+
+impl Risk {
+    /// Limits of the instruments 1 to `limits.len()`.
+    #[must_use]
+    pub fn new(limits: &[Limits]) -> Risk {
+        Risk { limits: limits.into(), counts: [0; RiskResult::ALL.len()] }
+    }
+
+    /// The limits of an instrument; `None` when there is no such instrument.
+    #[must_use]
+    pub fn limits(&self, instrument: InstrumentId) -> Option<&Limits> {
+        self.limits.get(usize::from(instrument.0).wrapping_sub(1))
+    }
+
+    /// Checks and counts; an instrument without limits is refused as `BookNotLive`.
+    pub fn check(&mut self, instrument: InstrumentId, order: &Proposed, now: &Exposure) -> RiskResult {
+        let result = match self.limits(instrument) {
+            Some(limits) => limits.check(order, now),
+            None => RiskResult::BookNotLive,
+        };
+        self.counts[result as usize] += 1;
+        result
+    }
+
+    /// How often checks ended so.
+    #[must_use]
+    pub const fn count(&self, result: RiskResult) -> u64 {
+        self.counts[result as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        clip: Qty(10),
+        threshold: 0,
+        max_order_qty: Qty(50),
+        max_position: Qty(100),
+        max_loss: Money(1_000),
+        max_open_orders: 3,
+    };
+    const IDLE: Exposure =
+        Exposure { is_book_live: true, net_qty: 0, pnl: Money::ZERO, open_qty: Qty::ZERO, open_orders: 0 };
+
+    fn enter(side: Side, qty: u64, now: Exposure) -> RiskResult {
+        LIMITS.check(&Proposed { side, qty: Qty(qty), added_qty: Qty(qty), added_orders: 1 }, &now)
+    }
+
+    #[test]
+    fn each_limit_holds_at_the_bound_and_refuses_one_beyond() {
+        for side in Side::BOTH {
+            let sign = side.sign();
+            assert_eq!(enter(side, 50, IDLE), RiskResult::Allowed);
+            assert_eq!(enter(side, 51, IDLE), RiskResult::OrderTooLarge);
+
+            let held = Exposure { net_qty: 40 * sign, open_qty: Qty(50), ..IDLE };
+            assert_eq!(enter(side, 10, held), RiskResult::Allowed);
+            assert_eq!(enter(side, 11, held), RiskResult::PositionTooLarge);
+            let opposite = Exposure { net_qty: -100 * sign, open_qty: Qty(150), ..IDLE };
+            assert_eq!(enter(side, 50, opposite), RiskResult::Allowed);
+            assert_eq!(enter(side, 50, Exposure { open_qty: Qty(151), ..opposite }), RiskResult::PositionTooLarge);
+
+            assert_eq!(enter(side, 1, Exposure { open_orders: 2, ..IDLE }), RiskResult::Allowed);
+            assert_eq!(enter(side, 1, Exposure { open_orders: 3, ..IDLE }), RiskResult::TooManyOpenOrders);
+
+            assert_eq!(enter(side, 1, Exposure { pnl: Money(-1_000), ..IDLE }), RiskResult::Allowed);
+            assert_eq!(enter(side, 1, Exposure { pnl: Money(-1_001), ..IDLE }), RiskResult::LossTooLarge);
+        }
+        assert_eq!(enter(Side::Buy, 1, Exposure { is_book_live: false, ..IDLE }), RiskResult::BookNotLive);
+    }
+
+    #[test]
+    fn after_the_largest_loss_only_reducing_passes() {
+        let losing = Exposure { net_qty: 20, pnl: Money(-2_000), ..IDLE };
+        assert_eq!(enter(Side::Sell, 20, losing), RiskResult::Allowed);
+        assert_eq!(enter(Side::Sell, 21, losing), RiskResult::LossTooLarge);
+        assert_eq!(enter(Side::Sell, 1, Exposure { open_qty: Qty(20), ..losing }), RiskResult::LossTooLarge);
+        assert_eq!(enter(Side::Buy, 1, losing), RiskResult::LossTooLarge);
+    }
+
+    #[test]
+    fn a_replacement_adds_only_what_exceeds_the_old_order() {
+        let full = Exposure { open_qty: Qty(100), open_orders: 3, ..IDLE };
+        let same = Proposed { side: Side::Buy, qty: Qty(50), added_qty: Qty::ZERO, added_orders: 0 };
+        assert_eq!(LIMITS.check(&same, &full), RiskResult::Allowed);
+        let more = Proposed { added_qty: Qty(1), ..same };
+        assert_eq!(LIMITS.check(&more, &full), RiskResult::PositionTooLarge);
+    }
+
+    #[test]
+    fn results_are_counted() {
+        let mut risk = Risk::new(&[LIMITS]);
+        let order = Proposed { side: Side::Buy, qty: Qty(51), added_qty: Qty(51), added_orders: 1 };
+        assert_eq!(risk.check(InstrumentId(1), &order, &IDLE), RiskResult::OrderTooLarge);
+        assert_eq!(risk.check(InstrumentId(2), &order, &IDLE), RiskResult::BookNotLive);
+        assert_eq!(risk.count(RiskResult::OrderTooLarge), 1);
+        assert_eq!(risk.count(RiskResult::BookNotLive), 1);
+        assert_eq!(risk.count(RiskResult::Allowed), 0);
+    }
+}

@@ -1,0 +1,103 @@
+//! The duty-cycle contract between a role and whatever runs it.
+
+use std::fmt;
+
+use tickpath_types::Nanos;
+
+/// One role that runs in short duty cycles on a thread it does not own.
+pub trait Agent: Send {
+    /// Does a bounded amount of work and returns how much; 0 lets the runner idle.
+    ///
+    /// `now` counts from the Unix epoch. It is read once, just before the call.
+    ///
+    /// # Errors
+    /// A [fatal](AgentError::fatal) error stops the whole system; a
+    /// [recoverable](AgentError::recoverable) one is counted and the agent is called again.
+    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError>;
+
+    /// Name for threads, counters and logs, e.g. `"sequencer"`.
+    fn role_name(&self) -> &'static str;
+
+    /// Called once on the agent's own thread before any agent of the system does work.
+    ///
+    /// # Errors
+    /// Any error here stops the whole system before it starts.
+    fn on_start(&mut self) -> Result<(), AgentError> {
+        Ok(())
+    }
+
+    /// Called once on the agent's own thread after its last duty cycle, in the order of the plan.
+    fn on_close(&mut self) {}
+}
+
+/// Why a duty cycle failed.
+///
+/// One pointer wide, so that the result of a good duty cycle is returned in registers.
+#[derive(Debug)]
+pub struct AgentError(Box<Cause>);
+
+#[derive(Debug)]
+struct Cause {
+    message: String,
+    fatal: bool,
+}
+
+impl AgentError {
+    /// An error after which the system cannot go on: it is stopped and the message is its outcome.
+    #[must_use]
+    pub fn fatal(message: impl fmt::Display) -> AgentError {
+        AgentError(Box::new(Cause { message: message.to_string(), fatal: true }))
+    }
+
+    /// An error that the agent has already dealt with; it is counted and kept for reports.
+    #[must_use]
+    pub fn recoverable(message: impl fmt::Display) -> AgentError {
+        AgentError(Box::new(Cause { message: message.to_string(), fatal: false }))
+    }
+
+    /// Whether the whole system has to stop.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        self.0.fatal
+    }
+
+    /// What went wrong and what to do about it, in one line.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+}
+
+impl fmt::Display for AgentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for AgentError {}
+
+/// The fatal error of one agent, with the agent's role.
+#[derive(Debug, thiserror::Error)]
+#[error("{role}: {error}")]
+pub struct AgentFailure {
+    /// [`Agent::role_name`] of the agent that failed.
+    pub role: &'static str,
+    /// What it reported.
+    #[source]
+    pub error: AgentError,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_its_message_and_fits_registers() {
+        let fatal = AgentError::fatal("journal: disk full: free some space");
+        assert!(fatal.is_fatal());
+        assert!(!AgentError::recoverable("one datagram refused").is_fatal());
+        let failure = AgentFailure { role: "sequencer", error: fatal };
+        assert_eq!(failure.to_string(), "sequencer: journal: disk full: free some space");
+        assert_eq!(size_of::<Result<usize, AgentError>>(), 2 * size_of::<usize>());
+    }
+}

@@ -1,0 +1,261 @@
+//! Time for agents: the CPU's time-stamp counter, calibrated to the system clock.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
+use tickpath_lockfree::cpu;
+use tickpath_timing::{Calibration, ClockSample};
+use tickpath_types::Nanos;
+
+use crate::host::TscFacts;
+
+/// Time between the two ends of a calibration. Ends are read to about 20 ns, so the rate is good to about
+/// 0.5 ppm.
+const CALIBRATION_TIME: Duration = Duration::from_millis(80);
+/// Brackets tried at each end of a calibration; the tightest counts.
+const CALIBRATION_BRACKETS: usize = 256;
+/// Brackets tried where a sample is taken while agents run.
+const SAMPLE_BRACKETS: usize = 8;
+
+/// What a clock reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockSource {
+    /// The time-stamp counter: one instruction, about 10 ns.
+    Tsc,
+    /// `CLOCK_MONOTONIC`, because the counter is not invariant here: about twice the cost of a counter read
+    /// where the kernel keeps its clock in the vDSO, and 20 to 100 times where each read is a system call.
+    System,
+}
+
+impl fmt::Display for ClockSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            ClockSource::Tsc => "time-stamp counter",
+            ClockSource::System => {
+                "system clock (the time-stamp counter is not invariant here: each reading costs 20 ns or more)"
+            }
+        })
+    }
+}
+
+/// A clock that costs one time-stamp read and one multiplication; a small `Copy` handle.
+///
+/// The rate comes from `CLOCK_MONOTONIC_RAW`, which no time service disturbs, and the epoch from
+/// `CLOCK_REALTIME`. Neither is followed afterwards, so `now` never jumps; how far it is from the system
+/// clock is what [`drift`](TscClock::drift) reports. For the kernel's receive time stamps use
+/// [`KernelTime`](crate::KernelTime), which follows the system clock.
+#[derive(Clone, Copy, Debug)]
+pub struct TscClock {
+    calibration: Calibration,
+    calibrated_at: Nanos,
+    source: ClockSource,
+}
+
+/// How far a [`TscClock`] is from the system clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// Time since the calibration.
+    pub elapsed: Nanos,
+    /// Nanoseconds by which the clock is ahead of the system clock; negative when behind.
+    pub ahead_ns: i64,
+    /// The same in parts per million of `elapsed`. Within a second of the calibration this is mostly noise.
+    pub ppm: f64,
+}
+
+impl TscClock {
+    /// The clock of this process, calibrated by the first caller (about 80 ms).
+    #[must_use]
+    pub fn shared() -> TscClock {
+        static SHARED: OnceLock<TscClock> = OnceLock::new();
+        *SHARED.get_or_init(TscClock::calibrate)
+    }
+
+    /// A newly calibrated clock; takes about 80 ms. The system clock where the counter is not invariant.
+    #[must_use]
+    pub fn calibrate() -> TscClock {
+        if !TscFacts::read().is_usable() {
+            return TscClock::system();
+        }
+        let start = bracket(CALIBRATION_BRACKETS, ClockId::CLOCK_MONOTONIC_RAW);
+        thread::sleep(CALIBRATION_TIME);
+        let end = bracket(CALIBRATION_BRACKETS, ClockId::CLOCK_MONOTONIC_RAW);
+        let anchor = bracket(CALIBRATION_BRACKETS, ClockId::CLOCK_REALTIME);
+        let ticks = end.tsc.saturating_sub(start.tsc);
+        match Calibration::from_rate(ticks, end.utc - start.utc, anchor) {
+            Ok(calibration) => TscClock { calibration, calibrated_at: anchor.utc, source: ClockSource::Tsc },
+            Err(_) => TscClock::system(), // a counter with no plausible rate is not invariant
+        }
+    }
+
+    /// A clock that reads the system's; its ticks are nanoseconds.
+    #[must_use]
+    pub fn system() -> TscClock {
+        let monotonic = monotonic_ns();
+        let anchor = ClockSample { tsc: monotonic, utc: system_time(ClockId::CLOCK_REALTIME) };
+        let calibration = Calibration::from_rate(1, Nanos(1), anchor).expect("a nanosecond is a nanosecond");
+        TscClock { calibration, calibrated_at: anchor.utc, source: ClockSource::System }
+    }
+
+    /// Time since the Unix epoch.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.at(self.ticks())
+    }
+
+    /// The counter itself; its rate is [`Calibration::ticks_per_second`].
+    #[inline]
+    #[must_use]
+    pub fn ticks(&self) -> u64 {
+        match self.source {
+            ClockSource::Tsc => cpu::rdtsc(),
+            ClockSource::System => monotonic_ns(),
+        }
+    }
+
+    /// The time since the Unix epoch at which [`ticks`](TscClock::ticks) had this value.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, ticks: u64) -> Nanos {
+        self.calibration.utc(ticks)
+    }
+
+    /// A duration in ticks as nanoseconds.
+    #[inline]
+    #[must_use]
+    pub fn ticks_to_nanos(&self, ticks: u64) -> Nanos {
+        self.calibration.nanos(ticks)
+    }
+
+    /// A duration as ticks.
+    #[inline]
+    #[must_use]
+    pub fn nanos_to_ticks(&self, time: Nanos) -> u64 {
+        self.calibration.ticks(time)
+    }
+
+    /// The ticks at a time since the Unix epoch, on this clock's own line.
+    #[inline]
+    #[must_use]
+    pub fn utc_to_ticks(&self, utc: Nanos) -> u64 {
+        self.calibration.tsc(utc)
+    }
+
+    /// The line between ticks and time, for reports and trace files.
+    #[must_use]
+    pub fn calibration(&self) -> &Calibration {
+        &self.calibration
+    }
+
+    /// What is read.
+    #[must_use]
+    pub fn source(&self) -> ClockSource {
+        self.source
+    }
+
+    /// Reads the counter and the system clock at the same moment, to a few tens of nanoseconds.
+    /// Costs about half a microsecond.
+    #[must_use]
+    pub fn sample(&self) -> ClockSample {
+        match self.source {
+            ClockSource::Tsc => bracket(SAMPLE_BRACKETS, ClockId::CLOCK_REALTIME),
+            ClockSource::System => {
+                ClockSample { tsc: monotonic_ns(), utc: system_time(ClockId::CLOCK_REALTIME) }
+            }
+        }
+    }
+
+    /// Compares the clock with the system clock now.
+    #[must_use]
+    pub fn drift(&self) -> Drift {
+        self.drift_at(self.sample())
+    }
+
+    fn drift_at(&self, sample: ClockSample) -> Drift {
+        Drift {
+            elapsed: sample.utc - self.calibrated_at,
+            ahead_ns: self.at(sample.tsc).0.wrapping_sub(sample.utc.0) as i64,
+            ppm: self.calibration.drift_ppm(sample).unwrap_or(0.0),
+        }
+    }
+}
+
+/// The tightest of some readings of a system clock between two readings of the counter.
+///
+/// An interrupt or a stolen core widens a bracket; only one untouched bracket is needed.
+fn bracket(tries: usize, clock: ClockId) -> ClockSample {
+    let mut best = ClockSample { tsc: 0, utc: Nanos::ZERO };
+    let mut tightest = u64::MAX;
+    for _ in 0..tries {
+        let before = cpu::rdtsc_ordered();
+        let utc = system_time(clock);
+        let after = cpu::rdtsc_ordered();
+        let width = after.wrapping_sub(before);
+        if width < tightest {
+            tightest = width;
+            best = ClockSample { tsc: before + width / 2, utc };
+        }
+    }
+    best
+}
+
+fn monotonic_ns() -> u64 {
+    system_time(ClockId::CLOCK_MONOTONIC).0
+}
+
+fn system_time(clock: ClockId) -> Nanos {
+    let time = clock_gettime(clock).expect("Linux has this clock since 2.6.28");
+    Nanos(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More than a descheduled test thread is late by, and far less than a wrong epoch or rate would show.
+    const TOLERANCE_NS: u64 = 5_000_000;
+
+    fn assert_follows_the_system_clock(clock: TscClock) {
+        let system = || system_time(ClockId::CLOCK_REALTIME).0;
+        let (before, now, after) = (system(), clock.now().0, system());
+        assert!(before - TOLERANCE_NS < now && now < after + TOLERANCE_NS, "{before} {now} {after}");
+        let later = clock.sample();
+        assert!(clock.at(later.tsc).0.abs_diff(later.utc.0) < TOLERANCE_NS);
+        assert!(
+            clock.utc_to_ticks(later.utc).abs_diff(later.tsc) < clock.nanos_to_ticks(Nanos(TOLERANCE_NS))
+        );
+    }
+
+    #[test]
+    fn both_sources_tell_the_time_of_the_system_clock() {
+        assert_follows_the_system_clock(TscClock::shared());
+        assert_follows_the_system_clock(TscClock::system());
+        assert_eq!(TscClock::system().ticks_to_nanos(1_000), Nanos(1_000));
+    }
+
+    #[test]
+    fn the_shared_clock_is_calibrated_once() {
+        assert_eq!(TscClock::shared().calibration(), TscClock::shared().calibration());
+    }
+
+    #[test]
+    fn drift_is_what_the_clock_is_ahead_of_the_system_clock() {
+        let clock = TscClock::system();
+        let ticks = clock.utc_to_ticks(clock.calibrated_at + Nanos::from_secs(10));
+        let sample = ClockSample { tsc: ticks, utc: clock.calibrated_at + Nanos(9_999_900_000) };
+        let drift = clock.drift_at(sample);
+        assert_eq!(drift.elapsed, Nanos(9_999_900_000));
+        assert_eq!(drift.ahead_ns, 100_000);
+        assert!((drift.ppm - 10.0).abs() < 0.001, "{drift:?}");
+    }
+
+    #[test]
+    fn a_bracket_lies_between_the_readings_around_it() {
+        let before = cpu::rdtsc_ordered();
+        let sample = bracket(4, ClockId::CLOCK_REALTIME);
+        assert!(before <= sample.tsc && sample.tsc <= cpu::rdtsc_ordered());
+    }
+}

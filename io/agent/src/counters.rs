@@ -1,0 +1,172 @@
+//! What a running thread and its agents count, readable from outside at any time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use tickpath_lockfree::CachePadded;
+
+/// A number that one thread writes and any other reads: a plain store and a plain load.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// The number as last written.
+    #[must_use]
+    pub fn read(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Adds to the number. Only the one writer may call this: load and store are two steps.
+    #[inline]
+    pub fn add(&self, more: u64) {
+        self.set(self.read() + more);
+    }
+
+    /// Writes the number. Only the one writer may call this.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// Writes the number if it is greater. Only the one writer may call this.
+    #[inline]
+    pub fn raise_to(&self, value: u64) {
+        if value > self.read() {
+            self.set(value);
+        }
+    }
+}
+
+/// What one agent did.
+#[derive(Debug)]
+pub struct AgentCounters {
+    /// [`role_name`](crate::Agent::role_name) of the agent.
+    pub role: &'static str,
+    /// Duty cycles that found work.
+    pub busy_calls: Counter,
+    /// Sum of the work counts that the duty cycles returned.
+    pub work: Counter,
+    /// Ticks spent in duty cycles that found work; counted by a [`Runner`](crate::Runner) only.
+    pub busy_ticks: Counter,
+    /// Longest duty cycle that found work, in ticks.
+    pub call_ticks_max: Counter,
+    /// Recoverable errors.
+    pub errors: Counter,
+    last_error: Mutex<Option<String>>,
+}
+
+impl AgentCounters {
+    pub(crate) fn new(role: &'static str) -> AgentCounters {
+        AgentCounters {
+            role,
+            busy_calls: Counter::default(),
+            work: Counter::default(),
+            busy_ticks: Counter::default(),
+            call_ticks_max: Counter::default(),
+            errors: Counter::default(),
+            last_error: Mutex::new(None),
+        }
+    }
+
+    /// The message of the latest recoverable error.
+    #[must_use]
+    pub fn last_error(&self) -> Option<String> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    #[inline]
+    pub(crate) fn count_work(&self, work: usize, ticks: u64) {
+        self.busy_calls.add(1);
+        self.work.add(work as u64);
+        self.busy_ticks.add(ticks);
+        self.call_ticks_max.raise_to(ticks);
+    }
+
+    #[cold]
+    pub(crate) fn count_error(&self, message: &str) {
+        self.errors.add(1);
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.to_owned());
+    }
+}
+
+/// What one thread did.
+///
+/// The part that changes with every cycle and the part of each agent lie on cache lines of their own. A
+/// reader that polls some times a second costs the writer one cache miss per line and poll.
+#[derive(Debug)]
+pub struct ThreadCounters {
+    /// Name of the thread.
+    pub name: String,
+    /// One entry per agent, in the order of the plan.
+    pub agents: Vec<CachePadded<AgentCounters>>,
+    cycles: CachePadded<CycleCounters>,
+}
+
+/// The part of [`ThreadCounters`] about whole cycles.
+#[derive(Debug, Default)]
+pub(crate) struct CycleCounters {
+    pub(crate) cycles: Counter,
+    pub(crate) start_ticks: Counter,
+    pub(crate) latest_ticks: Counter,
+    pub(crate) cycle_ticks_max: Counter,
+    pub(crate) stalls: Counter,
+    pub(crate) stalled_ticks: Counter,
+}
+
+impl ThreadCounters {
+    pub(crate) fn new(name: String, roles: impl Iterator<Item = &'static str>) -> ThreadCounters {
+        let agents = roles.map(|role| CachePadded::new(AgentCounters::new(role))).collect();
+        ThreadCounters { name, agents, cycles: CachePadded::default() }
+    }
+
+    pub(crate) fn of_cycles(&self) -> &CycleCounters {
+        &self.cycles
+    }
+
+    /// Cycles through the agents so far.
+    #[must_use]
+    pub fn cycles(&self) -> u64 {
+        self.cycles.cycles.read()
+    }
+
+    /// Ticks from the first cycle to the latest; 0 before there was one.
+    #[must_use]
+    pub fn elapsed_ticks(&self) -> u64 {
+        self.cycles.latest_ticks.read().saturating_sub(self.cycles.start_ticks.read())
+    }
+
+    /// Longest time from the end of one cycle to the end of the next while the thread held its core, in ticks:
+    /// an agent's work, or a core that was taken away.
+    #[must_use]
+    pub fn cycle_ticks_max(&self) -> u64 {
+        self.cycles.cycle_ticks_max.read()
+    }
+
+    /// Cycles without work that took more than 10 us while the thread held its core: nothing but the host
+    /// explains them.
+    #[must_use]
+    pub fn stalls(&self) -> u64 {
+        self.cycles.stalls.read()
+    }
+
+    /// Ticks in [`stalls`](ThreadCounters::stalls).
+    #[must_use]
+    pub fn stalled_ticks(&self) -> u64 {
+        self.cycles.stalled_ticks.read()
+    }
+
+    /// Ticks spent in duty cycles that found work, all agents together.
+    #[must_use]
+    pub fn busy_ticks(&self) -> u64 {
+        self.agents.iter().map(|agent| agent.busy_ticks.read()).sum()
+    }
+
+    /// Part of the thread's time spent in duty cycles that found work, 0 to 1, since its start.
+    #[must_use]
+    pub fn utilisation(&self) -> f64 {
+        match self.elapsed_ticks() {
+            0 => 0.0,
+            elapsed => self.busy_ticks() as f64 / elapsed as f64,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What a thread does between duty cycles that found no work.
+
+use std::fmt;
+use std::str::FromStr;
+use std::thread;
+use std::time::Duration;
+
+use tickpath_lockfree::cpu::pause;
+
+/// Empty cycles spun before [`IdleStrategy::Yield`] and [`IdleStrategy::Park`] give up the core.
+const SPINS_BEFORE_YIELD: u32 = 100;
+/// Further empty cycles that yield before [`IdleStrategy::Park`] sleeps.
+const YIELDS_BEFORE_PARK: u32 = 20;
+/// First sleep of [`IdleStrategy::Park`]; each further one doubles.
+const PARK_MIN: Duration = Duration::from_micros(50);
+/// Longest sleep of [`IdleStrategy::Park`].
+const PARK_MAX: Duration = Duration::from_millis(1);
+
+/// How a thread idles: reaction time against the use of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdleStrategy {
+    /// Spins always. Reacts at once and takes a whole core: only where the thread has the core to itself.
+    Spin,
+    /// Spins 100 empty cycles, then `sched_yield`s between cycles: reacts at once while nothing else wants
+    /// the core, and shares the core otherwise. The core is never idle.
+    #[default]
+    Yield,
+    /// Spins, then yields 20 times, then sleeps 50 us doubling to 1 ms: lets the core rest, and reacts up to
+    /// 1 ms (and the kernel's timer slack of 50 us) late.
+    Park,
+}
+
+impl fmt::Display for IdleStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            IdleStrategy::Spin => "spin",
+            IdleStrategy::Yield => "yield",
+            IdleStrategy::Park => "park",
+        })
+    }
+}
+
+/// The text names no idle strategy: write `spin`, `yield` or `park`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no idle strategy: write spin, yield or park")]
+pub struct ParseIdleError(String);
+
+impl FromStr for IdleStrategy {
+    type Err = ParseIdleError;
+
+    fn from_str(text: &str) -> Result<IdleStrategy, ParseIdleError> {
+        match text {
+            "spin" => Ok(IdleStrategy::Spin),
+            "yield" => Ok(IdleStrategy::Yield),
+            "park" => Ok(IdleStrategy::Park),
+            _ => Err(ParseIdleError(text.to_owned())),
+        }
+    }
+}
+
+/// An [`IdleStrategy`] at work: counts the empty cycles in a row.
+#[derive(Clone, Debug)]
+pub struct Idler {
+    strategy: IdleStrategy,
+    empty_cycles: u32,
+    park: Duration,
+}
+
+impl Idler {
+    /// An idler that has seen no empty cycle.
+    #[must_use]
+    pub fn new(strategy: IdleStrategy) -> Idler {
+        Idler { strategy, empty_cycles: 0, park: PARK_MIN }
+    }
+
+    /// Idles after a cycle that did `work`; not at all when there was some.
+    ///
+    /// Returns whether the core was given up, so that the time until the next cycle is not the thread's own.
+    #[inline]
+    pub fn idle(&mut self, work: usize) -> bool {
+        if work > 0 {
+            self.empty_cycles = 0;
+            return false;
+        }
+        if self.strategy == IdleStrategy::Spin || self.empty_cycles < SPINS_BEFORE_YIELD {
+            self.empty_cycles = self.empty_cycles.saturating_add(1);
+            pause();
+            return false;
+        }
+        self.give_up_core();
+        true
+    }
+
+    #[cold]
+    fn give_up_core(&mut self) {
+        let yields = self.empty_cycles - SPINS_BEFORE_YIELD;
+        if self.strategy == IdleStrategy::Yield || yields < YIELDS_BEFORE_PARK {
+            if self.strategy == IdleStrategy::Park {
+                self.empty_cycles += 1;
+                self.park = PARK_MIN;
+            }
+            thread::yield_now();
+        } else {
+            thread::sleep(self.park);
+            self.park = (self.park * 2).min(PARK_MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn idle_times(idler: &mut Idler, cycles: u32) -> u32 {
+        (0..cycles).map(|_| u32::from(idler.idle(0))).sum()
+    }
+
+    #[test]
+    fn names_round_trip_and_others_are_refused() {
+        for strategy in [IdleStrategy::Spin, IdleStrategy::Yield, IdleStrategy::Park] {
+            assert_eq!(strategy.to_string().parse(), Ok(strategy));
+        }
+        let refused = "sleep".parse::<IdleStrategy>().unwrap_err();
+        assert_eq!(refused.to_string(), "\"sleep\" is no idle strategy: write spin, yield or park");
+    }
+
+    #[test]
+    fn spin_keeps_the_core() {
+        assert_eq!(idle_times(&mut Idler::new(IdleStrategy::Spin), 10 * SPINS_BEFORE_YIELD), 0);
+    }
+
+    #[test]
+    fn yield_gives_the_core_up_after_its_spins_and_work_starts_over() {
+        let mut idler = Idler::new(IdleStrategy::Yield);
+        assert_eq!(idle_times(&mut idler, SPINS_BEFORE_YIELD), 0);
+        assert_eq!(idle_times(&mut idler, 5), 5);
+        assert!(!idler.idle(1));
+        assert_eq!(idle_times(&mut idler, SPINS_BEFORE_YIELD), 0);
+        assert!(idler.idle(0));
+    }
+
+    #[test]
+    fn park_sleeps_longer_up_to_its_bound_and_starts_over_after_work() {
+        let mut idler = Idler::new(IdleStrategy::Park);
+        idle_times(&mut idler, SPINS_BEFORE_YIELD + YIELDS_BEFORE_PARK);
+        assert_eq!(idler.park, PARK_MIN);
+        idler.idle(0);
+        assert_eq!(idler.park, 2 * PARK_MIN);
+        idle_times(&mut idler, 6);
+        assert_eq!(idler.park, PARK_MAX);
+        idler.idle(1);
+        idle_times(&mut idler, SPINS_BEFORE_YIELD + 1);
+        assert_eq!(idler.park, PARK_MIN);
+    }
+}

@@ -1,0 +1,274 @@
+//! Runs a list of agents in turn, on whatever thread calls.
+
+use std::sync::Arc;
+
+use tickpath_types::Nanos;
+
+use crate::agent::{Agent, AgentError, AgentFailure};
+use crate::clock::TscClock;
+use crate::counters::ThreadCounters;
+
+/// A plan that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The cycle names an agent that there is not: use 0 up to the number of agents.
+    #[error("thread {thread}: cycle names agent {index} but there are only {agent_count}")]
+    NoSuchAgent {
+        /// Name of the thread.
+        thread: String,
+        /// The index in the cycle.
+        index: usize,
+        /// Agents of the thread.
+        agent_count: usize,
+    },
+    /// An agent would never run: name it in the cycle, or leave the cycle empty to run each agent once.
+    #[error("thread {thread}: agent {role} is not in the cycle and would never run")]
+    AgentNotInCycle {
+        /// Name of the thread.
+        thread: String,
+        /// Role of the agent.
+        role: &'static str,
+    },
+    /// A thread without agents: leave it out.
+    #[error("thread {thread} has no agents")]
+    NoAgents {
+        /// Name of the thread.
+        thread: String,
+    },
+}
+
+/// Agents that share a thread, and the order in which their duty cycles are called.
+///
+/// An agent may appear more than once in the cycle, so that, say, a response leaves before slower work that
+/// can wait: `["order-server", "matcher", "order-server", "publisher"]`.
+pub struct Invoker {
+    agents: Vec<Box<dyn Agent>>,
+    cycle: Vec<usize>,
+    counters: Arc<ThreadCounters>,
+    started_count: usize,
+}
+
+impl Invoker {
+    /// Agents and the order of their calls as indices into `agents`; an empty `cycle` calls each once.
+    ///
+    /// # Errors
+    /// [`PlanError`] when the cycle and the agents do not fit each other.
+    pub fn new(name: &str, agents: Vec<Box<dyn Agent>>, cycle: &[usize]) -> Result<Invoker, PlanError> {
+        let thread = || name.to_owned();
+        if agents.is_empty() {
+            return Err(PlanError::NoAgents { thread: thread() });
+        }
+        let cycle = if cycle.is_empty() { (0..agents.len()).collect() } else { cycle.to_vec() };
+        if let Some(&index) = cycle.iter().find(|index| **index >= agents.len()) {
+            return Err(PlanError::NoSuchAgent { thread: thread(), index, agent_count: agents.len() });
+        }
+        if let Some(index) = (0..agents.len()).find(|index| !cycle.contains(index)) {
+            return Err(PlanError::AgentNotInCycle { thread: thread(), role: agents[index].role_name() });
+        }
+        let counters = ThreadCounters::new(thread(), agents.iter().map(|agent| agent.role_name()));
+        Ok(Invoker { agents, cycle, counters: Arc::new(counters), started_count: 0 })
+    }
+
+    /// Calls [`Agent::on_start`] of each agent.
+    ///
+    /// # Errors
+    /// The first agent that fails; [`close`](Invoker::close) then closes those before it.
+    pub fn start(&mut self) -> Result<(), AgentFailure> {
+        for agent in &mut self.agents[self.started_count..] {
+            agent.on_start().map_err(|error| AgentFailure { role: agent.role_name(), error })?;
+            self.started_count += 1;
+        }
+        Ok(())
+    }
+
+    /// One cycle through the agents, all at the same `now`; returns the sum of their work counts.
+    ///
+    /// # Errors
+    /// The first fatal error of an agent.
+    #[inline]
+    pub fn run_once(&mut self, now: Nanos) -> Result<usize, AgentFailure> {
+        let mut work_sum = 0;
+        for &index in &self.cycle {
+            let result = self.agents[index].do_work(now);
+            work_sum += settle(&self.counters, index, result, 0)?;
+        }
+        Ok(work_sum)
+    }
+
+    /// One cycle through the agents, each at its own time, starting at `ticks`.
+    ///
+    /// Reads the clock once per agent: the end of one call is the start of the next.
+    /// Returns the sum of the work counts and the ticks at the end.
+    ///
+    /// # Errors
+    /// The first fatal error of an agent.
+    #[inline]
+    pub fn run_timed(&mut self, clock: &TscClock, mut ticks: u64) -> Result<(usize, u64), AgentFailure> {
+        let mut work_sum = 0;
+        for &index in &self.cycle {
+            let result = self.agents[index].do_work(clock.at(ticks));
+            let end = clock.ticks();
+            work_sum += settle(&self.counters, index, result, end.saturating_sub(ticks))?;
+            ticks = end;
+        }
+        Ok((work_sum, ticks))
+    }
+
+    /// Calls [`Agent::on_close`] of each agent that was started.
+    pub fn close(&mut self) {
+        for agent in &mut self.agents[..self.started_count] {
+            agent.on_close();
+        }
+        self.started_count = 0;
+    }
+
+    /// What the agents count, to be kept and read from elsewhere.
+    #[must_use]
+    pub fn counters(&self) -> Arc<ThreadCounters> {
+        Arc::clone(&self.counters)
+    }
+}
+
+/// Accounts one duty cycle; an agent without work costs nothing here.
+#[inline]
+fn settle(
+    counters: &ThreadCounters,
+    index: usize,
+    result: Result<usize, AgentError>,
+    ticks: u64,
+) -> Result<usize, AgentFailure> {
+    let agent = &counters.agents[index];
+    match result {
+        Ok(0) => Ok(0),
+        Ok(work) => {
+            agent.count_work(work, ticks);
+            Ok(work)
+        }
+        Err(error) if error.is_fatal() => Err(AgentFailure { role: agent.role, error }),
+        Err(error) => {
+            agent.count_error(error.message());
+            Ok(0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// Writes its role at each call into a shared list, and returns what it is told to.
+    struct Scribe {
+        role: &'static str,
+        calls: Arc<Mutex<Vec<(&'static str, Nanos)>>>,
+        results: Vec<Result<usize, AgentError>>,
+    }
+
+    impl Agent for Scribe {
+        fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+            self.calls.lock().unwrap().push((self.role, now));
+            self.results.pop().unwrap_or(Ok(0))
+        }
+
+        fn role_name(&self) -> &'static str {
+            self.role
+        }
+
+        fn on_start(&mut self) -> Result<(), AgentError> {
+            self.calls.lock().unwrap().push((self.role, Nanos::ZERO));
+            if self.role == "broken" { Err(AgentError::recoverable("no socket")) } else { Ok(()) }
+        }
+
+        fn on_close(&mut self) {
+            self.calls.lock().unwrap().push((self.role, Nanos::MAX));
+        }
+    }
+
+    #[derive(Default)]
+    struct Stage(Arc<Mutex<Vec<(&'static str, Nanos)>>>);
+
+    impl Stage {
+        fn scribe(&self, role: &'static str, results: Vec<Result<usize, AgentError>>) -> Box<dyn Agent> {
+            Box::new(Scribe { role, calls: Arc::clone(&self.0), results })
+        }
+
+        fn take_calls(&self) -> Vec<(&'static str, Nanos)> {
+            std::mem::take(&mut self.0.lock().unwrap())
+        }
+    }
+
+    #[test]
+    fn agents_run_in_the_order_of_the_cycle() {
+        let stage = Stage::default();
+        let agents = vec![stage.scribe("server", vec![Ok(2), Ok(1)]), stage.scribe("matcher", vec![Ok(3)])];
+        let mut invoker = Invoker::new("venue", agents, &[0, 1, 0]).unwrap();
+        assert_eq!(invoker.run_once(Nanos(7)).unwrap(), 6);
+        assert_eq!(stage.take_calls(), [("server", Nanos(7)), ("matcher", Nanos(7)), ("server", Nanos(7))]);
+        let counters = invoker.counters();
+        assert_eq!(counters.agents[0].work.read(), 3);
+        assert_eq!(counters.agents[0].busy_calls.read(), 2);
+        assert_eq!(counters.agents[1].work.read(), 3);
+    }
+
+    #[test]
+    fn a_timed_cycle_accounts_only_calls_that_found_work() {
+        let stage = Stage::default();
+        let agents = vec![stage.scribe("idle", vec![]), stage.scribe("busy", vec![Ok(1)])];
+        let mut invoker = Invoker::new("venue", agents, &[]).unwrap();
+        let clock = TscClock::shared();
+        let start = clock.ticks();
+        let (work, end) = invoker.run_timed(&clock, start).unwrap();
+        assert_eq!(work, 1);
+        let counters = invoker.counters();
+        assert_eq!(counters.agents[0].busy_ticks.read(), 0);
+        let busy_ticks = counters.agents[1].busy_ticks.read();
+        assert!(0 < busy_ticks && busy_ticks <= end - start);
+        assert_eq!(counters.agents[1].call_ticks_max.read(), busy_ticks);
+        assert_eq!(counters.busy_ticks(), busy_ticks);
+    }
+
+    #[test]
+    fn a_recoverable_error_is_counted_and_a_fatal_one_ends_the_cycle() {
+        let stage = Stage::default();
+        let failing = vec![Err(AgentError::fatal("disk full")), Err(AgentError::recoverable("refused"))];
+        let agents = vec![stage.scribe("first", failing), stage.scribe("second", vec![])];
+        let mut invoker = Invoker::new("venue", agents, &[]).unwrap();
+        assert_eq!(invoker.run_once(Nanos(1)).unwrap(), 0);
+        assert_eq!(invoker.counters().agents[0].errors.read(), 1);
+        assert_eq!(invoker.counters().agents[0].last_error().as_deref(), Some("refused"));
+        stage.take_calls();
+        let failure = invoker.run_once(Nanos(2)).unwrap_err();
+        assert_eq!(failure.to_string(), "first: disk full");
+        assert_eq!(stage.take_calls(), [("first", Nanos(2))]);
+    }
+
+    #[test]
+    fn only_agents_that_started_are_closed_and_once() {
+        let stage = Stage::default();
+        let agents = ["first", "broken", "third"].map(|role| stage.scribe(role, vec![])).into();
+        let mut invoker = Invoker::new("venue", agents, &[]).unwrap();
+        assert_eq!(invoker.start().unwrap_err().to_string(), "broken: no socket");
+        invoker.close();
+        invoker.close();
+        assert_eq!(
+            stage.take_calls(),
+            [("first", Nanos::ZERO), ("broken", Nanos::ZERO), ("first", Nanos::MAX)]
+        );
+    }
+
+    #[test]
+    fn plans_that_do_not_fit_are_refused_in_words() {
+        let stage = Stage::default();
+        let agents = || vec![stage.scribe("one", vec![]), stage.scribe("two", vec![])];
+        let refusal =
+            |agents, cycle: &[usize]| Invoker::new("venue", agents, cycle).err().unwrap().to_string();
+        assert_eq!(refusal(agents(), &[0, 1, 2]), "thread venue: cycle names agent 2 but there are only 2");
+        assert_eq!(
+            refusal(agents(), &[0, 0]),
+            "thread venue: agent two is not in the cycle and would never run"
+        );
+        assert_eq!(refusal(vec![], &[]), "thread venue has no agents");
+    }
+}

@@ -1,0 +1,272 @@
+//! Runs agents on threads until they are told to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+use tickpath_types::Nanos;
+
+use crate::agent::{Agent, AgentFailure};
+use crate::clock::TscClock;
+use crate::counters::ThreadCounters;
+use crate::idle::{IdleStrategy, Idler};
+use crate::invoker::{Invoker, PlanError};
+use crate::stop::StopSignal;
+
+/// A cycle without work that took longer is a stall of the host.
+const STALL_MIN: Nanos = Nanos::from_micros(10);
+
+/// One thread: where it runs, how it idles, and which agents it calls in which order.
+pub struct ThreadPlan {
+    /// Name of the thread, also for the system; Linux shows its first 15 bytes.
+    pub name: String,
+    /// Core to pin the thread to; none leaves it to the scheduler.
+    pub core: Option<usize>,
+    /// What to do when a cycle found no work.
+    pub idle: IdleStrategy,
+    /// The agents of the thread.
+    pub agents: Vec<Box<dyn Agent>>,
+    /// Order of the calls as indices into `agents`, an agent possibly more than once; empty calls each once.
+    pub cycle: Vec<usize>,
+}
+
+/// What a thread did, when it has ended.
+#[derive(Clone, Debug)]
+pub struct ThreadReport {
+    /// The thread's final counts.
+    pub counters: Arc<ThreadCounters>,
+    /// Why the thread could not be pinned to its core, if so.
+    pub pin_warning: Option<String>,
+}
+
+/// Why a system did not start, or did not end well.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunnerError {
+    /// The plan cannot be run; the error says what to change.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The system refused a thread: there are too many.
+    #[error("cannot start thread {name}: {source}")]
+    Spawn {
+        /// Name of the thread.
+        name: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// An agent reported a fatal error; every other thread was stopped.
+    #[error(transparent)]
+    Agent(#[from] AgentFailure),
+    /// An agent panicked, which is a defect; every other thread was stopped.
+    #[error("thread {name} panicked: {message}")]
+    Panicked {
+        /// Name of the thread.
+        name: String,
+        /// What the panic said.
+        message: String,
+    },
+}
+
+/// A running system of agents.
+///
+/// Costs one clock read per duty cycle and one per cycle through a thread's agents, and a few stores when
+/// there was work.
+#[derive(Debug)]
+pub struct Runner {
+    threads: Vec<RunningThread>,
+    stop: StopSignal,
+}
+
+#[derive(Debug)]
+struct RunningThread {
+    name: String,
+    counters: Arc<ThreadCounters>,
+    pin_warning: Option<String>,
+    handle: JoinHandle<Result<(), AgentFailure>>,
+}
+
+impl Runner {
+    /// Starts the threads. Returns when every agent's `on_start` has succeeded; no agent does work before.
+    ///
+    /// `stop` ends all threads; it is also raised when an agent fails.
+    ///
+    /// # Errors
+    /// [`RunnerError`] when a plan cannot be run, a thread cannot be started, or an agent does not start; in
+    /// each case every thread has ended again.
+    pub fn start(plans: Vec<ThreadPlan>, clock: TscClock, stop: StopSignal) -> Result<Runner, RunnerError> {
+        let loops =
+            plans.into_iter().map(|plan| Loop::new(plan, clock, &stop)).collect::<Result<Vec<_>, _>>()?;
+        let go = Arc::new(AtomicBool::new(false));
+        let mut runner = Runner { threads: Vec::with_capacity(loops.len()), stop };
+        let (ready_sender, ready) = mpsc::channel();
+        for duty_loop in loops {
+            if let Err(error) = runner.spawn(duty_loop, ready_sender.clone(), Arc::clone(&go)) {
+                runner.stop.stop();
+                runner.join().ok(); // the refused thread is the reason, whatever else happened
+                return Err(error);
+            }
+        }
+        drop(ready_sender);
+        let mut ready_count = 0;
+        for (index, pin_warning) in ready {
+            runner.threads[index].pin_warning = pin_warning;
+            ready_count += 1;
+        }
+        if ready_count < runner.threads.len() {
+            return Err(runner.join().expect_err("a thread whose agents did not start ends with the reason"));
+        }
+        go.store(true, Ordering::Release);
+        Ok(runner)
+    }
+
+    fn spawn(&mut self, duty_loop: Loop, ready: Ready, go: Arc<AtomicBool>) -> Result<(), RunnerError> {
+        let index = self.threads.len();
+        let name = duty_loop.name.clone();
+        let counters = duty_loop.invoker.counters();
+        let handle = thread::Builder::new()
+            .name(name.clone())
+            .spawn(move || duty_loop.run(index, ready, &go))
+            .map_err(|source| RunnerError::Spawn { name: name.clone(), source })?;
+        self.threads.push(RunningThread { name, counters, pin_warning: None, handle });
+        Ok(())
+    }
+
+    /// Live counts, one entry per thread in the order of the plans.
+    pub fn counters(&self) -> impl Iterator<Item = &Arc<ThreadCounters>> {
+        self.threads.iter().map(|thread| &thread.counters)
+    }
+
+    /// Threads that could not be pinned to their core, in words, to be told once.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.threads.iter().filter_map(|thread| thread.pin_warning.as_deref())
+    }
+
+    /// Whether every thread has ended.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.threads.iter().all(|thread| thread.handle.is_finished())
+    }
+
+    /// The signal that ends this system.
+    #[must_use]
+    pub fn stop_signal(&self) -> &StopSignal {
+        &self.stop
+    }
+
+    /// Waits until every thread has ended; raise the stop signal to make them.
+    ///
+    /// # Errors
+    /// The first thread, in the order of the plans, whose agent failed or panicked.
+    pub fn join(self) -> Result<Vec<ThreadReport>, RunnerError> {
+        // Every thread is waited for, also when an early one has failed.
+        let ended: Vec<_> = self.threads.into_iter().map(RunningThread::join).collect();
+        ended.into_iter().collect()
+    }
+}
+
+impl RunningThread {
+    fn join(self) -> Result<ThreadReport, RunnerError> {
+        match self.handle.join() {
+            Ok(Ok(())) => Ok(ThreadReport { counters: self.counters, pin_warning: self.pin_warning }),
+            Ok(Err(failure)) => Err(RunnerError::Agent(failure)),
+            Err(panic) => Err(RunnerError::Panicked { name: self.name, message: panic_message(&*panic) }),
+        }
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
+}
+
+/// Where a thread reports its index and pin warning once its agents have started.
+type Ready = Sender<(usize, Option<String>)>;
+
+/// The work of one thread.
+struct Loop {
+    name: String,
+    core: Option<usize>,
+    idler: Idler,
+    invoker: Invoker,
+    clock: TscClock,
+    stop: StopSignal,
+}
+
+impl Loop {
+    fn new(plan: ThreadPlan, clock: TscClock, stop: &StopSignal) -> Result<Loop, PlanError> {
+        let invoker = Invoker::new(&plan.name, plan.agents, &plan.cycle)?;
+        let idler = Idler::new(plan.idle);
+        Ok(Loop { name: plan.name, core: plan.core, idler, invoker, clock, stop: stop.clone() })
+    }
+
+    fn run(mut self, index: usize, ready: Ready, go: &AtomicBool) -> Result<(), AgentFailure> {
+        // Raised on every way out, so that the end of one thread, a panic included, is the end of all.
+        let _guard = StopOnDrop(self.stop.clone());
+        // Before the agents start, so that the memory they touch first is near their core.
+        let pin_warning = self.core.and_then(|core| pin_current_thread(core).err());
+        let outcome = self.start(index, pin_warning, ready, go).and_then(|()| self.run_cycles());
+        self.invoker.close();
+        outcome
+    }
+
+    /// Starts the agents, says so, and waits until all others have started.
+    fn start(
+        &mut self,
+        index: usize,
+        pin_warning: Option<String>,
+        ready: Ready,
+        go: &AtomicBool,
+    ) -> Result<(), AgentFailure> {
+        self.invoker.start()?;
+        ready.send((index, pin_warning)).ok(); // the receiver waits until the last sender is dropped
+        drop(ready);
+        while !go.load(Ordering::Acquire) && !self.stop.is_stopped() {
+            thread::yield_now();
+        }
+        Ok(())
+    }
+
+    fn run_cycles(&mut self) -> Result<(), AgentFailure> {
+        let counters = self.invoker.counters();
+        let counts = counters.of_cycles();
+        let stall_ticks_min = self.clock.nanos_to_ticks(STALL_MIN);
+        let mut own_since = self.clock.ticks();
+        counts.start_ticks.set(own_since);
+        while !self.stop.is_stopped() {
+            let (work, end) = self.invoker.run_timed(&self.clock, self.clock.ticks())?;
+            let cycle_ticks = end.saturating_sub(own_since);
+            counts.cycles.add(1);
+            counts.latest_ticks.set(end);
+            counts.cycle_ticks_max.raise_to(cycle_ticks);
+            if work == 0 && cycle_ticks > stall_ticks_min {
+                counts.stalls.add(1);
+                counts.stalled_ticks.add(cycle_ticks);
+            }
+            own_since = if self.idler.idle(work) { self.clock.ticks() } else { end };
+        }
+        Ok(())
+    }
+}
+
+struct StopOnDrop(StopSignal);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Pins the calling thread to one core.
+///
+/// # Errors
+/// In words: the core does not exist or this process may not use it.
+pub fn pin_current_thread(core: usize) -> Result<(), String> {
+    let mut cores = CpuSet::new();
+    cores
+        .set(core)
+        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &cores))
+        .map_err(|error| format!("not pinned to core {core}: {error}: choose one of the allowed cores"))
+}

@@ -1,0 +1,82 @@
+//! A run loop allocates nothing after its start.
+#![allow(unsafe_code)] // a global allocator is an unsafe trait
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use tickpath_agent::{Agent, AgentError, IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_types::Nanos;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator unchanged; counting touches a constant-initialised
+// thread-local, which itself does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const CYCLES: usize = 2_000;
+
+/// Reads its thread's count of allocations in its second call and again in its last.
+struct Auditor {
+    calls: usize,
+    allocations_at_start: usize,
+    stop: StopSignal,
+}
+
+impl Agent for Auditor {
+    fn do_work(&mut self, _now: Nanos) -> Result<usize, AgentError> {
+        self.calls += 1;
+        let allocations = ALLOCATIONS.with(Cell::get);
+        match self.calls {
+            2 => self.allocations_at_start = allocations,
+            CYCLES => {
+                self.stop.stop();
+                if allocations != self.allocations_at_start {
+                    let more = allocations - self.allocations_at_start;
+                    return Err(AgentError::fatal(format!("{more} allocations in {CYCLES} cycles")));
+                }
+            }
+            _ => {}
+        }
+        // Long runs without work, so that the idle strategy is exercised to its end.
+        Ok(usize::from(self.calls.is_multiple_of(500)))
+    }
+
+    fn role_name(&self) -> &'static str {
+        "auditor"
+    }
+}
+
+#[test]
+fn the_run_loop_allocates_nothing() {
+    for idle in [IdleStrategy::Spin, IdleStrategy::Yield, IdleStrategy::Park] {
+        let stop = StopSignal::new();
+        let auditor = Auditor { calls: 0, allocations_at_start: 0, stop: stop.clone() };
+        let plan = ThreadPlan {
+            name: "audited".to_owned(),
+            core: None,
+            idle,
+            agents: vec![Box::new(auditor)],
+            cycle: vec![0, 0],
+        };
+        Runner::start(vec![plan], TscClock::shared(), stop).unwrap().join().unwrap();
+    }
+    assert!(ALLOCATIONS.with(Cell::get) > 0, "the allocator above counts");
+}

@@ -1,0 +1,186 @@
+//! Whole systems of agents on threads: start, failure, end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tickpath_agent::{
+    Agent, AgentError, IdleStrategy, Runner, RunnerError, StopSignal, ThreadPlan, TscClock,
+};
+use tickpath_types::Nanos;
+
+/// What the agents of one system share.
+#[derive(Default)]
+struct Shared {
+    started: AtomicUsize,
+    closed: AtomicUsize,
+    calls: AtomicUsize,
+}
+
+/// How an agent behaves once it has been called a few times.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Live,
+    FailAtStart,
+    PanicAtStart,
+    Fail,
+    Panic,
+    /// Stops the system after so many calls.
+    StopAfter(usize),
+}
+
+struct Probe {
+    role: &'static str,
+    fate: Fate,
+    agent_count: usize,
+    shared: Arc<Shared>,
+    stop: StopSignal,
+    calls: usize,
+    latest: Nanos,
+}
+
+impl Agent for Probe {
+    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        assert_eq!(self.shared.started.load(Ordering::SeqCst), self.agent_count, "an agent ran too early");
+        assert!(now >= self.latest, "time went back");
+        self.latest = now;
+        self.calls += 1;
+        self.shared.calls.fetch_add(1, Ordering::SeqCst);
+        match self.fate {
+            Fate::Fail if self.calls == 3 => return Err(AgentError::fatal("disk full: free some space")),
+            Fate::Panic if self.calls == 3 => panic!("index out of range"),
+            Fate::StopAfter(calls) if self.calls == calls => self.stop.stop(),
+            _ => {}
+        }
+        Ok(self.calls % 2)
+    }
+
+    fn role_name(&self) -> &'static str {
+        self.role
+    }
+
+    fn on_start(&mut self) -> Result<(), AgentError> {
+        match self.fate {
+            Fate::FailAtStart => return Err(AgentError::fatal("port 9000 in use: choose another")),
+            Fate::PanicAtStart => panic!("no start"),
+            _ => {}
+        }
+        self.shared.started.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn on_close(&mut self) {
+        self.shared.closed.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// A system with one thread per entry, each with one agent of that fate.
+fn start(fates: &[Fate], idle: IdleStrategy) -> (Result<Runner, RunnerError>, Arc<Shared>, StopSignal) {
+    const NAMES: [&str; 3] = ["first", "second", "third"];
+    let (shared, stop) = (Arc::new(Shared::default()), StopSignal::new());
+    let plan = |(index, fate): (usize, &Fate)| ThreadPlan {
+        name: format!("{}-thread", NAMES[index]),
+        core: None,
+        idle,
+        agents: vec![Box::new(Probe {
+            role: NAMES[index],
+            fate: *fate,
+            agent_count: fates.len(),
+            shared: Arc::clone(&shared),
+            stop: stop.clone(),
+            calls: 0,
+            latest: Nanos::ZERO,
+        })],
+        cycle: vec![],
+    };
+    let plans = fates.iter().enumerate().map(plan).collect();
+    (Runner::start(plans, TscClock::shared(), stop.clone()), shared, stop)
+}
+
+#[test]
+fn a_system_runs_until_it_is_stopped_under_each_idle_strategy() {
+    for idle in [IdleStrategy::Spin, IdleStrategy::Yield, IdleStrategy::Park] {
+        let (runner, shared, _) = start(&[Fate::Live, Fate::StopAfter(300)], idle);
+        let reports = runner.unwrap().join().unwrap();
+        assert_eq!(shared.closed.load(Ordering::SeqCst), 2);
+        assert_eq!(reports.len(), 2);
+        let stopper = &reports[1].counters;
+        assert_eq!(stopper.name, "second-thread");
+        assert_eq!(stopper.cycles(), 300);
+        assert_eq!(stopper.agents[0].role, "second");
+        assert_eq!(stopper.agents[0].work.read(), 150);
+        assert_eq!(stopper.agents[0].busy_calls.read(), 150);
+        assert!(0.0 < stopper.utilisation() && stopper.utilisation() <= 1.0);
+        assert!(stopper.cycle_ticks_max() >= stopper.agents[0].call_ticks_max.read());
+    }
+}
+
+#[test]
+fn a_fatal_error_stops_every_thread_and_names_the_role() {
+    let (runner, shared, _) = start(&[Fate::Live, Fate::Fail, Fate::Live], IdleStrategy::Yield);
+    let error = runner.unwrap().join().unwrap_err();
+    assert_eq!(error.to_string(), "second: disk full: free some space");
+    assert_eq!(shared.closed.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn a_panic_stops_every_thread_and_names_the_thread() {
+    let (runner, shared, _) = start(&[Fate::Live, Fate::Panic], IdleStrategy::Yield);
+    let error = runner.unwrap().join().unwrap_err();
+    assert_eq!(error.to_string(), "thread second-thread panicked: index out of range");
+    assert_eq!(shared.closed.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn an_agent_that_does_not_start_keeps_all_others_from_working() {
+    let outcomes = [
+        (Fate::FailAtStart, "second: port 9000 in use: choose another"),
+        (Fate::PanicAtStart, "thread second-thread panicked: no start"),
+    ];
+    for (fate, message) in outcomes {
+        let (runner, shared, stop) = start(&[Fate::Live, fate, Fate::Live], IdleStrategy::Yield);
+        assert_eq!(runner.unwrap_err().to_string(), message);
+        assert!(stop.is_stopped());
+        assert_eq!(shared.calls.load(Ordering::SeqCst), 0);
+        assert_eq!(shared.closed.load(Ordering::SeqCst), shared.started.load(Ordering::SeqCst));
+    }
+}
+
+#[test]
+fn counters_are_read_while_the_system_runs() {
+    let (runner, _, stop) = start(&[Fate::Live], IdleStrategy::Yield);
+    let runner = runner.unwrap();
+    let counters = Arc::clone(runner.counters().next().unwrap());
+    while counters.cycles() < 10 || counters.agents[0].work.read() < 5 {
+        std::thread::yield_now();
+    }
+    assert!(!runner.is_finished());
+    stop.stop();
+    assert_eq!(runner.join().unwrap()[0].counters.cycles(), counters.cycles());
+}
+
+#[test]
+fn a_core_that_does_not_exist_is_a_warning() {
+    let (shared, stop) = (Arc::new(Shared::default()), StopSignal::new());
+    let probe = Probe {
+        role: "pinned",
+        fate: Fate::StopAfter(1),
+        agent_count: 1,
+        shared,
+        stop: stop.clone(),
+        calls: 0,
+        latest: Nanos::ZERO,
+    };
+    let plan = ThreadPlan {
+        name: "pinned".to_owned(),
+        core: Some(usize::MAX),
+        idle: IdleStrategy::Yield,
+        agents: vec![Box::new(probe)],
+        cycle: vec![],
+    };
+    let runner = Runner::start(vec![plan], TscClock::shared(), stop).unwrap();
+    let warnings: Vec<_> = runner.warnings().map(str::to_owned).collect();
+    let reports = runner.join().unwrap();
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].contains("choose one of the allowed cores"), "{}", warnings[0]);
+    assert_eq!(reports[0].pin_warning.as_ref(), warnings.first());
+}

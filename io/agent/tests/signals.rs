@@ -1,0 +1,47 @@
+//! Signals end a process; so the process is another one.
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::raise;
+use tickpath_agent::StopSignal;
+
+/// Runs one of the ignored tests below in a process of its own; returns its exit status.
+fn run_alone(test: &str) -> Option<i32> {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", test]).stdout(Stdio::null()).stderr(Stdio::null());
+    let status = command.status().unwrap();
+    assert_eq!(status.signal(), None);
+    status.code()
+}
+
+#[test]
+fn the_first_signal_raises_the_flag() {
+    assert_eq!(run_alone("one_signal"), Some(0));
+}
+
+#[test]
+fn the_second_signal_ends_the_process_at_once() {
+    assert_eq!(run_alone("two_signals"), Some(130));
+}
+
+#[test]
+#[ignore = "raises a signal in its own process"]
+fn one_signal() {
+    let stop = StopSignal::on_signals().unwrap();
+    assert!(!stop.is_stopped());
+    raise(SIGTERM).unwrap();
+    assert!(stop.is_stopped());
+}
+
+#[test]
+#[ignore = "raises signals in its own process"]
+fn two_signals() {
+    let stop = StopSignal::on_signals().unwrap();
+    raise(SIGINT).unwrap();
+    assert!(stop.is_stopped());
+    raise(SIGINT).unwrap();
+    unreachable!("the second signal ended the process");
+}

@@ -1,0 +1,476 @@
+//! Recorded events in, order requests out.
+
+use tickpath_types::{InstrumentId, Qty, Side, UserRefNum};
+
+use super::book::{Books, Key, Order, Place};
+use super::desk::Desk;
+use super::fills::{Fill, Fills};
+use super::survey::is_price;
+use super::{Exclusion, Expected, FlowCounts, FlowStep, ORDER_QTY_MAX, Survey};
+use crate::{Depth, EventKind, Level, RecordedEvent};
+
+/// Bounds of a mapper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowLimits {
+    /// Orders that the shadow holds, those held back included; an add beyond it is excluded.
+    pub open_order_count_max: usize,
+    /// Orders of one instrument that are held back as crossed; an add beyond it is excluded for good.
+    pub held_back_count_max: usize,
+    /// Events of one transaction; a longer one is mapped in parts.
+    pub transaction_len_max: usize,
+    /// Whether what a partial recording leaves out is reconstructed.
+    pub reconstruct: bool,
+}
+
+impl Default for FlowLimits {
+    fn default() -> Self {
+        FlowLimits {
+            open_order_count_max: 1 << 20,
+            held_back_count_max: 4_096,
+            transaction_len_max: 4_096,
+            reconstruct: true,
+        }
+    }
+}
+
+/// An order that rests at the venue once every request so far was handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestingOrder {
+    /// The maker's number of it.
+    pub user_ref: UserRefNum,
+    /// Where.
+    pub level: Level,
+    /// What is left of it.
+    pub qty: Qty,
+}
+
+/// Maps a recording to order requests, see the [module](super).
+///
+/// Performs no IO. Events come in through [`Mapper::handle_event`], in the order of the recording and
+/// followed by [`Mapper::finish`]; requests leave through [`Mapper::poll_step`].
+pub struct Mapper {
+    survey: Survey,
+    limits: FlowLimits,
+    books: Books,
+    desk: Desk,
+    counts: FlowCounts,
+    transaction: Vec<RecordedEvent>,
+    /// Index of the next event.
+    event_index: u64,
+    /// Missing adds before it were entered.
+    next_missing: usize,
+    /// Whether an order was evicted, as better or as ahead, for the fill that is mapped.
+    evicted_for_fill: bool,
+}
+
+impl Mapper {
+    /// A mapper for the recording that was surveyed.
+    #[must_use]
+    pub fn new(survey: Survey, limits: FlowLimits) -> Self {
+        Mapper {
+            survey,
+            limits,
+            books: Books::default(),
+            desk: Desk::new(),
+            counts: FlowCounts::default(),
+            transaction: Vec::new(),
+            event_index: 0,
+            next_missing: 0,
+            evicted_for_fill: false,
+        }
+    }
+
+    /// Takes the next event.
+    pub fn handle_event(&mut self, event: &RecordedEvent) {
+        self.counts.events.count(&event.kind);
+        if self.transaction.first().is_some_and(|first| first.ts_ns != event.ts_ns) {
+            self.map_transaction();
+        }
+        self.desk.ts_ns = event.ts_ns;
+        if self.limits.reconstruct && self.survey.history.is_some() {
+            self.enter_missing(event);
+            self.evict_contradicted(event);
+        }
+        self.transaction.push(*event);
+        self.event_index += 1;
+        if event.ends_transaction || self.transaction.len() >= self.limits.transaction_len_max {
+            self.map_transaction();
+        }
+    }
+
+    /// Maps what is left of a recording that ended within a transaction.
+    pub fn finish(&mut self) {
+        self.map_transaction();
+    }
+
+    /// The next request to send, or `None` until the next event.
+    pub fn poll_step(&mut self) -> Option<FlowStep> {
+        self.desk.steps.pop_front()
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub fn counts(&self) -> FlowCounts {
+        FlowCounts { requests: self.desk.counts, ..self.counts }
+    }
+
+    /// The survey that it was made with.
+    #[must_use]
+    pub const fn survey(&self) -> &Survey {
+        &self.survey
+    }
+
+    /// Orders of one side of an instrument, by the recording's index, that rest at the venue, in
+    /// priority.
+    pub fn resting(&self, instrument: u32, side: Side) -> impl Iterator<Item = RestingOrder> {
+        self.books.resting(instrument, side).filter_map(|(_, order)| match order.place {
+            Place::Resting(user_ref) => Some(RestingOrder { user_ref, level: order.level, qty: order.qty }),
+            _ => None,
+        })
+    }
+
+    fn map_transaction(&mut self) {
+        let Some(last) = self.transaction.last() else { return };
+        self.desk.ts_ns = last.ts_ns;
+        let mut events = std::mem::take(&mut self.transaction);
+        let (mut fills, incoming_count) = Fills::of(&events);
+        self.counts.executions.seen += fills.len() as u64 + incoming_count;
+        for _ in 0..incoming_count {
+            self.counts.executions.excluded.add(Exclusion::IncomingOrder);
+        }
+        // Self-match prevention cancels before the trade, and is reported after it.
+        if !fills.is_empty() {
+            for key in events.iter().filter_map(deleted) {
+                if !fills.is_about(key) {
+                    self.reduce_to(key, Qty::ZERO);
+                }
+            }
+        }
+        self.map_fills(&mut fills);
+        for event in &events {
+            self.map_event(event, &fills);
+        }
+        for event in &events {
+            self.enter_held_back(event.instrument);
+        }
+        events.clear();
+        self.transaction = events;
+    }
+
+    fn map_fills(&mut self, fills: &mut Fills) {
+        let sums_fills = self.survey.info().sums_fills;
+        while let Some(fill) = fills.pop(&self.books) {
+            let obstacle = match fill.obstacle(&self.books, sums_fills) {
+                Ok(()) if self.desk.is_exhausted() => Err(Exclusion::TooManyOrders),
+                other => other,
+            };
+            match obstacle {
+                Ok(()) => {
+                    if let Some(rest) = self.execute(fill) {
+                        fills.put_back(rest);
+                    }
+                }
+                Err(reason) => self.exclude(fill, reason),
+            }
+        }
+    }
+
+    /// Repeats an execution; what the order did not show is left, and was entered as a new slice.
+    fn execute(&mut self, fill: Fill) -> Option<Fill> {
+        let Some((order, resting)) = self.resting_order(fill.key) else { return None };
+        let qty = fill.qty.min(order.qty);
+        let expected = Expected { resting, price: order.level.price, qty };
+        self.desk.take(instrument_id(fill.key.0), order.level.side.opposite(), expected);
+        self.books.execute(fill.key, qty);
+        let rest = Qty(fill.qty.0 - qty.0);
+        if !rest.is_zero() {
+            self.counts.replenished += 1;
+            self.add(fill.key, order.level, rest, order.is_synthesised);
+            return Some(fill.with_qty(rest));
+        }
+        let executions = &mut self.counts.executions;
+        executions.eligible_by_eviction += u64::from(self.evicted_for_fill);
+        *(if order.is_synthesised {
+            &mut executions.eligible_synthesised
+        } else {
+            &mut executions.eligible
+        }) += 1;
+        None
+    }
+
+    /// Leaves an execution out; the shadow and the venue follow by a cancel.
+    fn exclude(&mut self, fill: Fill, reason: Exclusion) {
+        self.counts.executions.excluded.add(reason);
+        if let Some(order) = self.books.order(fill.key) {
+            let left = Qty(order.qty.0.saturating_sub(fill.qty.0));
+            self.reduce_to(fill.key, left);
+        }
+    }
+
+    /// Maps what is no fill. Of orders that traded in the same transaction it may repeat the outcome.
+    fn map_event(&mut self, event: &RecordedEvent, fills: &Fills) {
+        let key = |order_id| (event.instrument, order_id);
+        match event.kind {
+            EventKind::Add { order_id, level, qty } => self.add(key(order_id), level, qty, false),
+            EventKind::Delete { order_id, .. } => {
+                let is_known = self.reduce_to(key(order_id), Qty::ZERO);
+                // Beside fills, every delete of another order was mapped before them.
+                self.counts.unknown_changes += u64::from(!is_known && fills.is_empty());
+            }
+            EventKind::Reduce { order_id, by, .. } => {
+                let left = self.books.order(key(order_id)).map(|order| order.qty.0.saturating_sub(by.0));
+                match left {
+                    Some(left) => _ = self.reduce_to(key(order_id), Qty(left)),
+                    None => self.counts.unknown_changes += 1,
+                }
+            }
+            EventKind::Modify { order_id, level, qty } => {
+                self.modify(key(order_id), level, qty, fills.is_about(key(order_id)));
+            }
+            EventKind::Replace { order_id, new_order_id, price, qty } => {
+                match self.books.order(key(order_id)).map(|order| order.level.side) {
+                    Some(side) => self.relocate(key(order_id), key(new_order_id), Level { side, price }, qty),
+                    None => self.counts.unknown_changes += 1,
+                }
+            }
+            EventKind::Clear => {
+                for key in self.books.keys(event.instrument) {
+                    self.reduce_to(key, Qty::ZERO);
+                }
+            }
+            EventKind::Trade { is_hidden: true, .. } => {
+                self.counts.executions.seen += 1;
+                self.counts.executions.excluded.add(Exclusion::HiddenExecution);
+            }
+            EventKind::Fill { .. }
+            | EventKind::Trade { .. }
+            | EventKind::Status(_)
+            | EventKind::Ignored(_) => {}
+        }
+    }
+
+    fn modify(&mut self, key: Key, level: Level, qty: Qty, has_traded: bool) {
+        match self.books.order(key) {
+            Some(order) if order.level == level && qty <= order.qty => {
+                if qty < order.qty {
+                    self.reduce_to(key, qty);
+                }
+            }
+            Some(order) if order.level.side == level.side && !qty.is_zero() => {
+                self.relocate(key, key, level, qty);
+            }
+            Some(_) => {
+                self.reduce_to(key, Qty::ZERO);
+                self.add(key, level, qty, false);
+            }
+            None if has_traded => {
+                self.counts.replenished += 1;
+                self.add(key, level, qty, false);
+            }
+            None => {
+                self.counts.unknown_changes += 1;
+                self.add(key, level, qty, false);
+            }
+        }
+    }
+
+    /// Enters an order at the tail of its level, holds it back or refuses it.
+    fn add(&mut self, key: Key, level: Level, qty: Qty, is_synthesised: bool) {
+        if self.books.order(key).is_some() {
+            self.counts.duplicate_adds += 1;
+            self.reduce_to(key, Qty::ZERO);
+        }
+        if self.books.len() >= self.limits.open_order_count_max {
+            self.counts.adds_excluded.add(Exclusion::TooManyOrders);
+            return;
+        }
+        let place = self.place(key, level, qty);
+        if let Place::Refused(reason) = place {
+            self.counts.adds_excluded.add(reason);
+        }
+        self.books.insert(key, level, qty, place, is_synthesised);
+    }
+
+    /// Where a new order goes; one that can rest is entered.
+    fn place(&mut self, key: Key, level: Level, qty: Qty) -> Place {
+        if let Some(reason) = self.refusal(key.0, level, qty) {
+            return Place::Refused(reason);
+        }
+        if !self.books.crosses(key.0, level) {
+            return Place::Resting(self.desk.enter(instrument_id(key.0), level, qty));
+        }
+        if self.books.held_back_len(key.0) >= self.limits.held_back_count_max {
+            return Place::Refused(Exclusion::CrossedAdd);
+        }
+        self.counts.adds_excluded.add(Exclusion::CrossedAdd);
+        Place::HeldBack
+    }
+
+    fn refusal(&self, instrument: u32, level: Level, qty: Qty) -> Option<Exclusion> {
+        let obstacles = [
+            (!is_price(level.price), Exclusion::PriceOutOfRange),
+            (qty.is_zero() || qty > ORDER_QTY_MAX, Exclusion::QtyOutOfRange),
+            (instrument >= u32::from(u16::MAX), Exclusion::TooManyInstruments),
+            (self.desk.is_exhausted(), Exclusion::TooManyOrders),
+        ];
+        obstacles.into_iter().find(|(stands, _)| *stands).map(|(_, reason)| reason)
+    }
+
+    /// Moves an order to the tail of a level, perhaps under another reference.
+    fn relocate(&mut self, from: Key, to: Key, level: Level, qty: Qty) {
+        let Some(order) = self.books.order(from).copied() else { return };
+        if to != from && self.books.order(to).is_some() {
+            self.counts.duplicate_adds += 1;
+            self.reduce_to(to, Qty::ZERO);
+        }
+        let total = Qty(qty.0.saturating_add(order.executed.0));
+        let can_rest = self.refusal(from.0, level, total).is_none() && !self.books.crosses(from.0, level);
+        match order.place {
+            Place::Resting(user_ref) if can_rest && !qty.is_zero() => {
+                let user_ref = self.desk.replace(user_ref, level.price, total);
+                self.books.move_to(from, to, level, qty, Place::Resting(user_ref));
+            }
+            _ => {
+                self.reduce_to(from, Qty::ZERO);
+                self.add(to, level, qty, order.is_synthesised);
+            }
+        }
+    }
+
+    /// Makes an order smaller where it stands, at the venue too; false when there is no such order.
+    fn reduce_to(&mut self, key: Key, left: Qty) -> bool {
+        let Some(order) = self.books.order(key) else { return false };
+        if let Place::Resting(user_ref) = order.place {
+            let total = if left.is_zero() { left } else { Qty(left.0 + order.executed.0) };
+            self.desk.cancel(user_ref, total);
+        }
+        self.books.set_qty(key, left);
+        true
+    }
+
+    /// Enters, oldest first, what was held back and no longer crosses.
+    fn enter_held_back(&mut self, instrument: u32) {
+        if self.books.held_back_len(instrument) == 0 {
+            return;
+        }
+        let waiting: Vec<Key> = self.books.held_back(instrument).collect();
+        for key in waiting {
+            let Some(order) = self.books.order(key).copied() else { continue };
+            if !self.books.crosses(instrument, order.level) && !self.desk.is_exhausted() {
+                let user_ref = self.desk.enter(instrument_id(instrument), order.level, order.qty);
+                self.books.move_to(key, key, order.level, order.qty, Place::Resting(user_ref));
+                self.counts.entered_later += 1;
+            }
+        }
+    }
+
+    fn resting_order(&self, key: Key) -> Option<(Order, UserRefNum)> {
+        let order = self.books.order(key)?;
+        match order.place {
+            Place::Resting(user_ref) => Some((*order, user_ref)),
+            _ => None,
+        }
+    }
+}
+
+/// Reconstruction of what a partial recording leaves out.
+impl Mapper {
+    /// Enters the orders never announced that came before the order of this event, or are it.
+    fn enter_missing(&mut self, event: &RecordedEvent) {
+        let Some(order_id) = order_id(&event.kind) else { return };
+        while let Some(missing) =
+            self.survey.history.as_ref().and_then(|h| h.missing.get(self.next_missing)).copied()
+            && missing.key.1 <= order_id
+        {
+            self.next_missing += 1;
+            self.counts.synthesised += 1;
+            self.evict_crossed(missing.key.0, missing.level);
+            self.add(missing.key, missing.level, missing.qty, true);
+        }
+    }
+
+    /// Cancels orders that this event contradicts and that the recording never speaks of again.
+    fn evict_contradicted(&mut self, event: &RecordedEvent) {
+        let Some(level) = level(&event.kind) else { return };
+        let instrument = event.instrument;
+        let is_fill = matches!(event.kind, EventKind::Fill { .. });
+        self.evicted_for_fill = false;
+        let is_best_level = self.survey.info().depth == Depth::Partial { levels: Some(1) };
+        if is_best_level || is_fill {
+            // What the recording reports here is the best level.
+            while let Some(best) = self.books.best(instrument, level.side)
+                && level.side.is_better(best, level.price)
+                && self.evict_front(instrument, level.side)
+            {
+                self.counts.evicted_better += 1;
+                self.evicted_for_fill |= is_fill;
+            }
+        }
+        if let EventKind::Fill { order_id, .. } = event.kind {
+            // What trades stands at the front.
+            while self.books.best(instrument, level.side) == Some(level.price)
+                && self.books.front(instrument, level.side) != Some((instrument, order_id))
+                && self.evict_front(instrument, level.side)
+            {
+                self.counts.evicted_ahead += 1;
+                self.evicted_for_fill = true;
+            }
+        }
+        if matches!(event.kind, EventKind::Add { .. }) {
+            self.evict_crossed(instrument, level);
+        }
+    }
+
+    /// Cancels orders that one resting at `level` proves gone.
+    fn evict_crossed(&mut self, instrument: u32, level: Level) {
+        while self.books.crosses(instrument, level) && self.evict_front(instrument, level.side.opposite()) {
+            self.counts.evicted_better += 1;
+        }
+    }
+
+    /// Cancels the front order of a side if the recording never speaks of it again.
+    fn evict_front(&mut self, instrument: u32, side: Side) -> bool {
+        let Some(front) = self.books.front(instrument, side) else { return false };
+        let is_silent =
+            self.survey.history.as_ref().is_some_and(|h| h.is_last_seen_before(front, self.event_index));
+        if is_silent {
+            self.reduce_to(front, Qty::ZERO);
+        }
+        is_silent
+    }
+}
+
+/// The id under which requests name an instrument; only what has one is entered.
+const fn instrument_id(instrument: u32) -> InstrumentId {
+    InstrumentId(instrument as u16 + 1)
+}
+
+fn deleted(event: &RecordedEvent) -> Option<Key> {
+    match event.kind {
+        EventKind::Delete { order_id, .. } => Some((event.instrument, order_id)),
+        _ => None,
+    }
+}
+
+/// The resting order that an event of a partial recording is about.
+const fn order_id(kind: &EventKind) -> Option<u64> {
+    match kind {
+        EventKind::Add { order_id, .. }
+        | EventKind::Delete { order_id, .. }
+        | EventKind::Reduce { order_id, .. }
+        | EventKind::Fill { order_id, .. } => Some(*order_id),
+        _ => None,
+    }
+}
+
+/// The level that an event of a partial recording speaks of, outside auctions.
+fn level(kind: &EventKind) -> Option<Level> {
+    match *kind {
+        EventKind::Add { level, .. } => Some(level),
+        EventKind::Delete { level, .. } | EventKind::Reduce { level, .. } => level,
+        EventKind::Fill { side, price, in_auction: false, .. } => {
+            side.zip(price).map(|(side, price)| Level { side, price })
+        }
+        _ => None,
+    }
+}

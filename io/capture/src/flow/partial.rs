@@ -1,0 +1,85 @@
+//! What a recording of the best levels leaves out, and what its later events tell about it.
+
+use rustc_hash::FxHashMap;
+use tickpath_types::Qty;
+
+use super::book::Key;
+use crate::{EventKind, Level, RecordedEvent};
+
+/// Orders that a survey follows; beyond it a partial recording is mapped without reconstruction.
+pub(crate) const HISTORY_ORDER_COUNT_MAX: usize = 1 << 24;
+
+/// An order that the recording refers to and never announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MissingAdd {
+    pub(crate) key: Key,
+    pub(crate) level: Level,
+    /// The sum of everything that the recording takes off it.
+    pub(crate) qty: Qty,
+}
+
+/// Everything that a partial recording says about its orders.
+pub(crate) struct History {
+    /// Ascending by order reference, which is the order of arrival.
+    pub(crate) missing: Vec<MissingAdd>,
+    last_event: FxHashMap<Key, u64>,
+}
+
+impl History {
+    /// True when no event from `index` on is about the order.
+    pub(crate) fn is_last_seen_before(&self, key: Key, index: u64) -> bool {
+        self.last_event.get(&key).is_none_or(|last| *last < index)
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct HistoryBuilder {
+    last_event: FxHashMap<Key, u64>,
+    /// Orders not announced so far; what they stand for in all.
+    missing: FxHashMap<Key, MissingAdd>,
+    last_add: u64,
+    /// Whether references tell the order of arrival.
+    is_unordered: bool,
+    is_full: bool,
+}
+
+impl HistoryBuilder {
+    pub(crate) fn handle_event(&mut self, index: u64, event: &RecordedEvent) {
+        let (order_id, taken, level) = match event.kind {
+            EventKind::Add { order_id, .. } => {
+                self.is_unordered |= order_id < self.last_add;
+                self.last_add = order_id;
+                (order_id, None, None)
+            }
+            EventKind::Delete { order_id, level, qty } => (order_id, qty, level),
+            EventKind::Reduce { order_id, by, level } => (order_id, Some(by), level),
+            EventKind::Fill { order_id, qty, side, price, in_auction: false } => {
+                (order_id, Some(qty), side.zip(price).map(|(side, price)| Level { side, price }))
+            }
+            _ => return,
+        };
+        let key = (event.instrument, order_id);
+        if self.is_full {
+            return;
+        }
+        let is_new = self.last_event.insert(key, index).is_none();
+        self.is_full = self.last_event.len() > HISTORY_ORDER_COUNT_MAX;
+        let (Some(taken), Some(level)) = (taken, level) else { return };
+        if let Some(missing) = self.missing.get_mut(&key) {
+            missing.qty.0 = missing.qty.0.saturating_add(taken.0);
+        } else if is_new {
+            self.missing.insert(key, MissingAdd { key, level, qty: taken });
+        }
+    }
+
+    /// `None` when there were more orders than are followed.
+    pub(crate) fn finish(self) -> Option<History> {
+        if self.is_full {
+            return None;
+        }
+        let mut missing: Vec<MissingAdd> =
+            if self.is_unordered { Vec::new() } else { self.missing.into_values().collect() };
+        missing.sort_unstable_by_key(|missing| (missing.key.1, missing.key.0));
+        Some(History { missing, last_event: self.last_event })
+    }
+}

@@ -1,0 +1,231 @@
+//! A first reading of a recording: its instruments, and what a partial recording leaves out.
+
+use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
+
+use super::partial::{History, HistoryBuilder};
+use super::{ORDER_PRICE_MAX, ORDER_QTY_MAX};
+use crate::{CaptureError, Depth, EventKind, Level, ReadError, RecordedEvent, Recording, RecordingInfo};
+
+/// Largest tick that is derived: one unit of currency.
+const TICK_SIZE_MAX: i64 = Price::SCALE;
+
+/// What one reading of a recording tells.
+pub struct Survey {
+    info: RecordingInfo,
+    symbols: Vec<String>,
+    seen: Vec<Seen>,
+    event_count: u64,
+    first_ts_ns: u64,
+    last_ts_ns: u64,
+    truncated_at: Option<u64>,
+    pub(crate) history: Option<History>,
+}
+
+/// What the orders of one instrument look like.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    price_gcd: i64,
+    qty_gcd: u64,
+    low: Option<Price>,
+    high: Option<Price>,
+    first_order: Option<Price>,
+    first_trade: Option<Price>,
+}
+
+/// Reads a recording to its end.
+///
+/// A recording that is cut short is surveyed up to the cut, see [`Survey::truncated_at`].
+///
+/// # Errors
+/// [`CaptureError`] for any other failure to read.
+pub fn survey(recording: &mut Recording) -> Result<Survey, CaptureError> {
+    let mut builder = SurveyBuilder::new(recording.info());
+    loop {
+        match recording.next_event() {
+            Ok(Some(event)) => builder.handle_event(&event),
+            Ok(None) => return Ok(builder.finish(recording.symbols())),
+            Err(CaptureError::Read { source: ReadError::Truncated { offset }, .. }) => {
+                builder.truncated_at = Some(offset);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Collects a [`Survey`] event by event.
+pub struct SurveyBuilder {
+    info: RecordingInfo,
+    seen: Vec<Seen>,
+    event_count: u64,
+    first_ts_ns: Option<u64>,
+    last_ts_ns: u64,
+    truncated_at: Option<u64>,
+    history: Option<HistoryBuilder>,
+}
+
+impl SurveyBuilder {
+    /// Starts with a recording's description of itself.
+    #[must_use]
+    pub fn new(info: RecordingInfo) -> Self {
+        let is_partial = matches!(info.depth, Depth::Partial { .. });
+        SurveyBuilder {
+            info,
+            seen: Vec::new(),
+            event_count: 0,
+            first_ts_ns: None,
+            last_ts_ns: 0,
+            truncated_at: None,
+            history: is_partial.then(HistoryBuilder::default),
+        }
+    }
+
+    /// Takes the next event.
+    pub fn handle_event(&mut self, event: &RecordedEvent) {
+        if let Some(history) = &mut self.history {
+            history.handle_event(self.event_count, event);
+        }
+        self.event_count += 1;
+        if event.ts_ns != 0 {
+            self.first_ts_ns.get_or_insert(event.ts_ns);
+            self.last_ts_ns = self.last_ts_ns.max(event.ts_ns);
+        }
+        let (price, qty, is_order) = match event.kind {
+            EventKind::Add { level, qty, .. } | EventKind::Modify { level, qty, .. } => {
+                (Some(level.price), qty, true)
+            }
+            EventKind::Replace { price, qty, .. } => (Some(price), qty, true),
+            EventKind::Fill { side, price, qty, in_auction, .. } => {
+                // Only the price of the order itself is one that an order may have.
+                let level = side.zip(price).filter(|_| !in_auction);
+                (level.map(|(_, price)| price), qty, level.is_some())
+            }
+            EventKind::Reduce { level, by, .. } => (level.map(|level: Level| level.price), by, true),
+            EventKind::Delete { level: Some(level), qty: Some(qty), .. } => (Some(level.price), qty, true),
+            EventKind::Trade { .. } => (None, Qty::ZERO, false),
+            _ => return,
+        };
+        let trade = match event.kind {
+            EventKind::Fill { price, .. } => price,
+            EventKind::Trade { price, .. } => Some(price),
+            _ => None,
+        };
+        let index = event.instrument as usize;
+        if index >= usize::from(u16::MAX) {
+            return;
+        }
+        if self.seen.len() <= index {
+            self.seen.resize(index + 1, Seen::default());
+        }
+        let seen = &mut self.seen[index];
+        if let Some(price) = trade.filter(|price| is_price(*price)) {
+            seen.first_trade.get_or_insert(price);
+        }
+        if is_order {
+            seen.order(price, qty);
+        }
+    }
+
+    /// The survey, with the symbols that the reader knows by now.
+    #[must_use]
+    pub fn finish(self, symbols: &[String]) -> Survey {
+        Survey {
+            info: self.info,
+            symbols: symbols.to_vec(),
+            seen: self.seen,
+            event_count: self.event_count,
+            first_ts_ns: self.first_ts_ns.unwrap_or(0),
+            last_ts_ns: self.last_ts_ns,
+            truncated_at: self.truncated_at,
+            history: self.history.and_then(HistoryBuilder::finish),
+        }
+    }
+}
+
+impl Seen {
+    fn order(&mut self, price: Option<Price>, qty: Qty) {
+        if (1..=ORDER_QTY_MAX.0).contains(&qty.0) {
+            self.qty_gcd = gcd(self.qty_gcd, qty.0);
+        }
+        if let Some(price) = price.filter(|price| is_price(*price)) {
+            self.price_gcd = gcd(self.price_gcd.unsigned_abs(), price.0.unsigned_abs()) as i64;
+            self.low = Some(self.low.map_or(price, |low| low.min(price)));
+            self.high = Some(self.high.map_or(price, |high| high.max(price)));
+            self.first_order.get_or_insert(price);
+        }
+    }
+
+    fn instrument(&self, index: usize, symbol: Symbol) -> Instrument {
+        let tick = gcd(self.price_gcd.unsigned_abs(), TICK_SIZE_MAX.unsigned_abs()) as i64;
+        let (low, high) = (self.low.unwrap_or(Price(tick)), self.high.unwrap_or(Price(tick)));
+        let reference = self.first_trade.or(self.first_order).unwrap_or(low).clamp(low, high);
+        Instrument {
+            id: InstrumentId(index as u16 + 1),
+            symbol,
+            tick_size: Price(tick),
+            lot_size: Qty(self.qty_gcd.max(1)),
+            max_qty: ORDER_QTY_MAX,
+            reference_price: Price(reference.0 - reference.0 % tick),
+            collar_low: low,
+            collar_high: high,
+        }
+    }
+}
+
+impl Survey {
+    /// What the recording says about itself.
+    #[must_use]
+    pub const fn info(&self) -> RecordingInfo {
+        self.info
+    }
+
+    /// Events in the recording.
+    #[must_use]
+    pub const fn event_count(&self) -> u64 {
+        self.event_count
+    }
+
+    /// Times of the first and the last event, in nanoseconds as the recording counts.
+    #[must_use]
+    pub const fn span_ns(&self) -> (u64, u64) {
+        (self.first_ts_ns, self.last_ts_ns)
+    }
+
+    /// Where the recording ends inside a record, in bytes of its uncompressed data.
+    #[must_use]
+    pub const fn truncated_at(&self) -> Option<u64> {
+        self.truncated_at
+    }
+
+    /// Definitions of the instruments, under which every request of a mapper is in order.
+    ///
+    /// The instrument at index `i` of the recording has id `i + 1`. Its tick is the greatest common
+    /// divisor of all its prices and of one unit of currency, its lot that of all its quantities, its
+    /// collar the range of its prices, its reference price that of the first trade, otherwise of the
+    /// first order. A name that is no symbol, or that another instrument has, becomes `#` and the id.
+    #[must_use]
+    pub fn instruments(&self) -> Vec<Instrument> {
+        let mut instruments: Vec<Instrument> = Vec::new();
+        let count = self.symbols.len().max(self.seen.len()).min(usize::from(u16::MAX));
+        let mut names = std::collections::BTreeSet::new();
+        for index in 0..count {
+            let name = self.symbols.get(index).map_or("", String::as_str);
+            let symbol = Symbol::new(name).ok().filter(|symbol| names.insert(*symbol)).unwrap_or_else(|| {
+                Symbol::new(&format!("#{}", index + 1)).expect("at most six printable characters")
+            });
+            instruments.push(self.seen.get(index).copied().unwrap_or_default().instrument(index, symbol));
+        }
+        instruments
+    }
+}
+
+/// True for a price that an order may have.
+pub(crate) const fn is_price(price: Price) -> bool {
+    price.0 > 0 && price.0 <= ORDER_PRICE_MAX.0
+}
+
+const fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

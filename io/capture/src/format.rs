@@ -1,0 +1,151 @@
+//! Which format a file has, by what is in it.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use tickpath_nasdaq::itch50::message_len;
+
+use crate::window::read_some;
+use crate::{CaptureError, ReadError, lobster};
+
+/// Bytes of uncompressed data that are looked at.
+const SAMPLE_LEN: usize = 1024;
+
+/// A format of recorded order-by-order data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Databento DBN, see [`DbnReader`](crate::DbnReader).
+    Dbn,
+    /// A LOBSTER message file, see [`LobsterReader`](crate::LobsterReader).
+    Lobster,
+    /// An ITCH 5.0 BinaryFILE, see [`ItchReader`](crate::ItchReader).
+    Itch,
+}
+
+impl Format {
+    /// Looks into a file, through gzip and Zstandard; the name does not matter.
+    ///
+    /// # Errors
+    /// [`CaptureError`] when the file cannot be read, is empty or a directory, or is of no such format.
+    pub fn detect(path: &Path) -> Result<Format, CaptureError> {
+        let mut input = open(path)?;
+        let mut sample = vec![0; SAMPLE_LEN];
+        let mut len = 0;
+        while len < sample.len() {
+            match read_some(&mut input, &mut sample[len..]) {
+                Ok(0) => break,
+                Ok(more) => len += more,
+                // A cut or damaged file may still have a beginning that tells.
+                Err(_) if len > 0 => break,
+                Err(error) => {
+                    let source = ReadError::of_io(error, 0);
+                    return Err(CaptureError::Read { path: path.to_owned(), source });
+                }
+            }
+        }
+        if len == 0 {
+            return Err(CaptureError::Empty { path: path.to_owned() });
+        }
+        Format::of_bytes(&sample[..len])
+            .map_err(|found| CaptureError::UnknownFormat { path: path.to_owned(), found })
+    }
+
+    /// Judges by the first bytes of uncompressed data.
+    ///
+    /// # Errors
+    /// What the data looks like instead.
+    pub fn of_bytes(data: &[u8]) -> Result<Format, &'static str> {
+        match data {
+            [b'D', b'B', b'N', ..] => Ok(Format::Dbn),
+            [0, 0, message_type, ..] if message_len(*message_type).is_some() => Ok(Format::Itch),
+            [high, low, message_type, ..]
+                if message_len(*message_type)
+                    .is_some_and(|len| len == usize::from(u16::from_be_bytes([*high, *low]))) =>
+            {
+                Ok(Format::Itch)
+            }
+            [0xd4, 0xc3, 0xb2, 0xa1, ..] | [0xa1, 0xb2, 0xc3, 0xd4, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => {
+                Err("a pcap capture of packets")
+            }
+            [0x0a, 0x0d, 0x0d, 0x0a, ..] => Err("a pcapng capture of packets"),
+            [b'P', b'A', b'R', b'1', ..] => Err("a Parquet file"),
+            [b'P', b'K', 3, 4, ..] => Err("a zip archive (unpack it first)"),
+            _ => of_text(data),
+        }
+    }
+}
+
+/// LOBSTER's message file has six columns or more, its order book file a multiple of four.
+fn of_text(data: &[u8]) -> Result<Format, &'static str> {
+    let mut lines =
+        data.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let line = if lobster::is_header(first) { lines.next().unwrap_or(first) } else { first };
+    if lobster::parse(line).is_ok() {
+        return Ok(Format::Lobster);
+    }
+    let columns = line.split(|byte| *byte == b',').count();
+    let is_numeric = line.iter().all(|byte| byte.is_ascii_digit() || b",.-".contains(byte));
+    Err(match (columns, is_numeric) {
+        (4.., true) if columns.is_multiple_of(4) => "a LOBSTER order book file (its message file is needed)",
+        (2.., _) if data.is_ascii() => "comma-separated text of other columns",
+        _ if data.is_ascii() => "some other text",
+        _ => "of no known format",
+    })
+}
+
+/// Opens a file and takes its compression off.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>, CaptureError> {
+    let failed = |source| CaptureError::Open { path: path.to_owned(), source };
+    if fs::metadata(path).map_err(failed)?.is_dir() {
+        return Err(CaptureError::Directory { path: path.to_owned() });
+    }
+    decompress(File::open(path).map_err(failed)?).map_err(failed)
+}
+
+/// Takes gzip or Zstandard compression off, told by the first bytes.
+///
+/// # Errors
+/// The first read, or the decompressor's memory, may fail.
+pub fn decompress(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let mut magic = [0; 4];
+    let mut len = 0;
+    while len < magic.len() {
+        match read_some(&mut reader, &mut magic[len..])? {
+            0 => break,
+            more => len += more,
+        }
+    }
+    let whole = io::Cursor::new(magic).take(len as u64).chain(reader);
+    Ok(match magic {
+        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::new(whole)?),
+        _ => Box::new(whole),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_tells_the_format() {
+        let itch = [&[0, 12, b'S'][..], &[0; 11]].concat();
+        for (data, expected) in [
+            (&b"DBN\x01\0\0\0\0"[..], Ok(Format::Dbn)),
+            (&itch, Ok(Format::Itch)),
+            (b"\0\0S", Ok(Format::Itch)),
+            (b"Time,Type,OrderId,Size,Price,Direction\n1.5,1,2,3,4,-1\n", Ok(Format::Lobster)),
+            (b"1.5,1,2,3,4,-1,null", Ok(Format::Lobster)),
+            (b"\x0a\x0d\x0d\x0a0000", Err("a pcapng capture of packets")),
+            (b"2239500,100,2231800,100\n", Err("a LOBSTER order book file (its message file is needed)")),
+            (b"a,b\n1,2\n", Err("comma-separated text of other columns")),
+            (b"hello", Err("some other text")),
+            (b"\xff\xfe\xfd", Err("of no known format")),
+        ] {
+            assert_eq!(Format::of_bytes(data), expected, "{data:?}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A recording opened from a file.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use tickpath_types::Symbol;
+
+use crate::format::open;
+use crate::{
+    CaptureError, DbnReader, Depth, Format, ItchReader, LobsterReader, ReadError, RecordedEvent,
+    RecordingInfo,
+};
+
+/// Reads the events of one recording, in order, in constant memory.
+pub trait EventReader {
+    /// The next event, or `None` when there are no more.
+    ///
+    /// # Errors
+    /// [`ReadError`]; its variants say whether reading goes on.
+    fn next_event(&mut self) -> Result<Option<RecordedEvent>, ReadError>;
+
+    /// The venue's names of the instruments met so far, by index.
+    fn symbols(&self) -> &[String];
+
+    /// What the recording says about itself.
+    fn info(&self) -> RecordingInfo;
+}
+
+/// A recording in a file, whatever its format.
+pub struct Recording {
+    path: PathBuf,
+    format: Format,
+    reader: Reader,
+}
+
+type Input = Box<dyn Read + Send>;
+
+enum Reader {
+    Dbn(Box<DbnReader<Input>>),
+    Lobster(LobsterReader<Input>),
+    Itch(ItchReader<Input>),
+}
+
+impl Recording {
+    /// Opens a file, finds out its format and reads up to its first event.
+    ///
+    /// # Errors
+    /// [`CaptureError`] when there is no recording to be read.
+    pub fn open(path: impl AsRef<Path>) -> Result<Recording, CaptureError> {
+        let path = path.as_ref();
+        let format = Format::detect(path)?;
+        let input = open(path)?;
+        let reader = match format {
+            Format::Dbn => Reader::Dbn(Box::new(
+                DbnReader::new(input)
+                    .map_err(|source| CaptureError::Read { path: path.to_owned(), source })?,
+            )),
+            Format::Lobster => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let symbol =
+                    lobster_symbol(&name).ok_or_else(|| CaptureError::NoSymbol { path: path.to_owned() })?;
+                let depth = Depth::Partial { levels: lobster_levels(&name) };
+                Reader::Lobster(LobsterReader::new(input, symbol, depth))
+            }
+            Format::Itch => Reader::Itch(ItchReader::new(input)),
+        };
+        Ok(Recording { path: path.to_owned(), format, reader })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its format.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The next event, or `None` when there are no more.
+    ///
+    /// # Errors
+    /// [`CaptureError::Read`]; after [`CaptureError::is_truncation`] everything before the cut was
+    /// delivered and the next call gives `None`.
+    pub fn next_event(&mut self) -> Result<Option<RecordedEvent>, CaptureError> {
+        self.reader
+            .as_dyn_mut()
+            .next_event()
+            .map_err(|source| CaptureError::Read { path: self.path.clone(), source })
+    }
+
+    /// The venue's names of the instruments met so far, by index.
+    #[must_use]
+    pub fn symbols(&self) -> &[String] {
+        self.reader.as_dyn().symbols()
+    }
+
+    /// What the recording says about itself.
+    #[must_use]
+    pub fn info(&self) -> RecordingInfo {
+        self.reader.as_dyn().info()
+    }
+}
+
+impl Reader {
+    fn as_dyn(&self) -> &dyn EventReader {
+        match self {
+            Reader::Dbn(reader) => reader.as_ref(),
+            Reader::Lobster(reader) => reader,
+            Reader::Itch(reader) => reader,
+        }
+    }
+
+    fn as_dyn_mut(&mut self) -> &mut dyn EventReader {
+        match self {
+            Reader::Dbn(reader) => reader.as_mut(),
+            Reader::Lobster(reader) => reader,
+            Reader::Itch(reader) => reader,
+        }
+    }
+}
+
+/// The ticker that LOBSTER's file names start with: `AMZN_2012-06-21_34200000_57600000_message_10.csv`.
+fn lobster_symbol(name: &str) -> Option<&str> {
+    let symbol = name.split(['_', '.']).next()?;
+    Symbol::new(symbol).is_ok().then_some(symbol)
+}
+
+/// The number of levels, which the name gives as `_message_10` or, in collections, `level10`.
+fn lobster_levels(name: &str) -> Option<u32> {
+    ["level", "message_"].iter().find_map(|marker| {
+        let (_, after) = name.rsplit_once(marker)?;
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        after[..digits].parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_lobster_files_give_ticker_and_depth() {
+        for (name, symbol, levels) in [
+            ("AMZN_2012-06-21_34200000_57600000_message_10.csv", Some("AMZN"), Some(10)),
+            ("AMZN_2012-06-21_message_level1_part1.csv.gz", Some("AMZN"), Some(1)),
+            ("SPY.csv", Some("SPY"), None),
+            ("_message_5.csv", None, Some(5)),
+            ("a-very-long-name.csv", None, None),
+        ] {
+            assert_eq!((lobster_symbol(name), lobster_levels(name)), (symbol, levels), "{name}");
+        }
+    }
+}

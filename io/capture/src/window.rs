@@ -1,0 +1,89 @@
+//! A bounded window that moves over the bytes of a reader.
+
+use std::io::{self, Read};
+
+use crate::ReadError;
+
+/// Bytes that a window holds at most; longer than any record of the formats that use it.
+const WINDOW_LEN: usize = 128 * 1024;
+
+/// Reads ahead into a fixed buffer and knows where in the data it stands.
+pub(crate) struct Window<R> {
+    reader: R,
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    /// Bytes before `start`.
+    offset: u64,
+    at_end: bool,
+}
+
+impl<R: Read> Window<R> {
+    pub(crate) fn new(reader: R) -> Self {
+        Window {
+            reader,
+            buffer: vec![0; WINDOW_LEN].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            offset: 0,
+            at_end: false,
+        }
+    }
+
+    /// What was read and not yet consumed.
+    pub(crate) fn data(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Where in the data [`Window::data`] starts.
+    pub(crate) const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Steps over the first `len` bytes of [`Window::data`].
+    pub(crate) fn consume(&mut self, len: usize) {
+        debug_assert!(len <= self.end - self.start);
+        self.start += len;
+        self.offset += len as u64;
+    }
+
+    /// Reads more behind what is there: false at the end of the data and when the window is full.
+    pub(crate) fn fill(&mut self) -> Result<bool, ReadError> {
+        if self.at_end {
+            return Ok(false);
+        }
+        if self.end == self.buffer.len() {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.end == self.buffer.len() {
+            return Ok(false);
+        }
+        match read_some(&mut self.reader, &mut self.buffer[self.end..]) {
+            Ok(0) => {
+                self.at_end = true;
+                Ok(false)
+            }
+            Ok(len) => {
+                self.end += len;
+                Ok(true)
+            }
+            Err(error) => {
+                self.at_end = true;
+                // A decompressor that ends too early leaves the record that starts here incomplete.
+                Err(ReadError::of_io(error, self.offset))
+            }
+        }
+    }
+}
+
+/// One read that is not disturbed by signals.
+pub(crate) fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match reader.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}

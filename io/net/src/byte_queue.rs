@@ -1,0 +1,175 @@
+//! A bounded queue of bytes that are always contiguous.
+
+/// Bytes in arrival order in one fixed allocation, readable as one slice.
+///
+/// Emptying it is free. Otherwise the remainder moves to the front when less than half the capacity is left
+/// behind it, which for remainders of part of a message is a copy of some bytes once per half capacity.
+#[derive(Debug)]
+pub struct ByteQueue {
+    storage: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+impl ByteQueue {
+    /// An empty queue for up to `capacity` bytes.
+    #[must_use]
+    pub fn new(capacity: usize) -> ByteQueue {
+        ByteQueue { storage: vec![0; capacity].into_boxed_slice(), start: 0, end: 0 }
+    }
+
+    /// The bytes queued, oldest first.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.storage[self.start..self.end]
+    }
+
+    /// Number of bytes queued.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Whether there are none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Bytes that fit beside those queued.
+    #[inline]
+    #[must_use]
+    pub fn free(&self) -> usize {
+        self.storage.len() - self.len()
+    }
+
+    /// Most bytes that can be queued.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.storage.len()
+    }
+
+    /// Removes the oldest `count` bytes.
+    ///
+    /// # Panics
+    /// When fewer are queued.
+    #[inline]
+    pub fn consume(&mut self, count: usize) {
+        assert!(count <= self.len(), "consumed more bytes than are queued");
+        self.start += count;
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+    }
+
+    /// Queues all of `bytes`, or none when they do not fit; returns whether it did.
+    #[inline]
+    #[must_use]
+    pub fn push(&mut self, bytes: &[u8]) -> bool {
+        if bytes.len() > self.free() {
+            return false;
+        }
+        if bytes.len() > self.storage.len() - self.end {
+            self.move_to_front();
+        }
+        self.storage[self.end..self.end + bytes.len()].copy_from_slice(bytes);
+        self.end += bytes.len();
+        true
+    }
+
+    /// Room behind the queued bytes to write into, at least half the capacity where that much is free; empty
+    /// only when the queue is full. [`commit`](ByteQueue::commit) queues what was written.
+    #[inline]
+    pub fn room(&mut self) -> &mut [u8] {
+        if self.start > 0 && self.storage.len() - self.end < self.storage.len() / 2 {
+            self.move_to_front();
+        }
+        &mut self.storage[self.end..]
+    }
+
+    /// Queues the first `count` bytes of the [`room`](ByteQueue::room).
+    ///
+    /// # Panics
+    /// When the room is smaller.
+    #[inline]
+    pub fn commit(&mut self, count: usize) {
+        assert!(count <= self.storage.len() - self.end, "committed more bytes than there was room for");
+        self.end += count;
+    }
+
+    #[cold]
+    fn move_to_front(&mut self) {
+        self.storage.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    #[test]
+    fn a_queue_fills_to_its_bound_and_takes_no_byte_more() {
+        let mut queue = ByteQueue::new(8);
+        assert!(queue.push(b"12345678"));
+        assert!(!queue.push(b"9"));
+        assert_eq!(queue.room(), b"");
+        queue.consume(3);
+        assert!(!queue.push(b"9abc"));
+        assert!(queue.push(b"9ab"));
+        assert_eq!(queue.bytes(), b"456789ab");
+    }
+
+    #[test]
+    fn room_is_half_the_capacity_where_that_is_free() {
+        let mut queue = ByteQueue::new(8);
+        assert!(queue.push(b"123456"));
+        queue.consume(2);
+        assert_eq!(queue.room().len(), 4);
+        assert_eq!(queue.bytes(), b"3456");
+        queue.room()[..2].copy_from_slice(b"78");
+        queue.commit(2);
+        assert_eq!(queue.bytes(), b"345678");
+        queue.consume(6);
+        assert_eq!(queue.room().len(), 8);
+    }
+
+    #[test]
+    fn it_does_what_a_deque_does() {
+        let mut queue = ByteQueue::new(64);
+        let mut twin = VecDeque::new();
+        let mut state = 1_u32;
+        for step in 0..10_000_u32 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let count = (state >> 16) as usize % 24;
+            match state >> 30 {
+                0 => {
+                    let bytes = vec![step as u8; count];
+                    assert_eq!(queue.push(&bytes), twin.len() + count <= 64);
+                    if twin.len() + count <= 64 {
+                        twin.extend(bytes);
+                    }
+                }
+                1 => {
+                    let room = queue.room();
+                    let count = count.min(room.len());
+                    room[..count].fill(step as u8);
+                    queue.commit(count);
+                    twin.extend(std::iter::repeat_n(step as u8, count));
+                }
+                _ => {
+                    let count = count.min(twin.len());
+                    queue.consume(count);
+                    twin.drain(..count);
+                }
+            }
+            assert!(queue.bytes().iter().eq(&twin));
+            assert_eq!(queue.free(), 64 - twin.len());
+        }
+    }
+}

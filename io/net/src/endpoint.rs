@@ -1,0 +1,64 @@
+//! UDP unicast: requests and responses.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use socket2::Socket;
+
+use crate::error::NetError;
+use crate::message::{Received, SendStatus, receive_datagram, would_block_if_full};
+use crate::sockets;
+
+/// A bound UDP socket that talks to any address.
+#[derive(Debug)]
+pub struct UdpEndpoint {
+    socket: Socket,
+    local_address: SocketAddrV4,
+}
+
+impl UdpEndpoint {
+    /// Binds to `address`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// [`NetError::AddressInUse`] when another socket has the address; [`NetError::Bind`] when it is none of
+    /// this machine.
+    pub fn bind(address: SocketAddrV4) -> Result<UdpEndpoint, NetError> {
+        let socket = sockets::udp()?;
+        sockets::stamp_receives(&socket)?;
+        sockets::bind(&socket, address)?;
+        let local_address = sockets::local_address(&socket)?;
+        Ok(UdpEndpoint { socket, local_address })
+    }
+
+    /// Sends one datagram.
+    ///
+    /// # Errors
+    /// The system's; a full queue is a result.
+    pub fn send_to(&mut self, datagram: &[u8], to: SocketAddrV4) -> io::Result<SendStatus> {
+        match self.socket.send_to(datagram, &to.into()) {
+            Ok(_) => Ok(SendStatus::Sent),
+            Err(error) => would_block_if_full(error),
+        }
+    }
+
+    /// Receives one datagram into `buffer`; nothing when none waits.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn recv_from(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        Ok(receive_datagram(self.socket.as_fd(), buffer)?.map(|(received, _)| received))
+    }
+
+    /// The address bound to, with its port.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddrV4 {
+        self.local_address
+    }
+}
+
+impl AsFd for UdpEndpoint {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

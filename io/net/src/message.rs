@@ -1,0 +1,242 @@
+//! `recvmsg` and `sendmsg` with their control messages, on fixed arrays.
+
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// What came with a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes written to the buffer.
+    pub len: usize,
+    /// When the datagram entered the kernel's network stack, by `CLOCK_REALTIME` in nanoseconds since the
+    /// Unix epoch. None only where the kernel gives no stamp.
+    pub kernel_ns: Option<u64>,
+    /// Who sent it.
+    pub from: SocketAddrV4,
+    /// The datagram was longer than the buffer; the rest is lost.
+    pub is_truncated: bool,
+}
+
+/// What became of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum SendStatus {
+    /// Handed to the network stack.
+    Sent,
+    /// Not sent: the socket's or the device's queue is full. Sending again later may succeed.
+    WouldBlock,
+}
+
+/// Control messages of one receive: the time stamp (32 bytes) and the drop count (24 bytes).
+pub(crate) const CONTROL_LEN: usize = 64;
+/// Bytes before the data of a control message.
+const CONTROL_HEADER_LEN: usize = size_of::<libc::cmsghdr>();
+
+const _: () = assert!(CONTROL_HEADER_LEN == 16 && size_of::<libc::timespec>() == 16);
+
+/// Aligned as the kernel wants control messages.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub(crate) struct ControlBuffer([u8; CONTROL_LEN]);
+
+impl ControlBuffer {
+    pub(crate) const EMPTY: ControlBuffer = ControlBuffer([0; CONTROL_LEN]);
+}
+
+/// What the kernel said beside the data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Control {
+    /// Receive time, nanoseconds since the Unix epoch.
+    pub(crate) kernel_ns: Option<u64>,
+    /// Datagrams dropped on the socket so far; absent while there were none.
+    pub(crate) drop_count: Option<u32>,
+}
+
+impl Control {
+    /// What the kernel wrote for a received `header` into its control buffer.
+    #[inline]
+    #[allow(clippy::unnecessary_cast)] // the length is a `socklen_t` with musl
+    pub(crate) fn of(header: &libc::msghdr, buffer: &ControlBuffer) -> Control {
+        Control::parse(&buffer.0[..(header.msg_controllen as usize).min(CONTROL_LEN)])
+    }
+
+    /// Reads control messages as the kernel lays them out: length, level, type, data; each aligned to a word.
+    fn parse(mut bytes: &[u8]) -> Control {
+        let mut control = Control::default();
+        while let Some((len, level, kind)) = control_header(bytes) {
+            let data = bytes.get(CONTROL_HEADER_LEN..len).unwrap_or_default();
+            match (level, kind) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => control.kernel_ns = timespec_ns(data),
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                    control.drop_count = data.first_chunk().map(|count| u32::from_ne_bytes(*count));
+                }
+                _ => {}
+            }
+            bytes = bytes.get(len.next_multiple_of(size_of::<usize>())..).unwrap_or_default();
+        }
+        control
+    }
+}
+
+/// Length (header included), level and type of the first control message.
+fn control_header(bytes: &[u8]) -> Option<(usize, i32, i32)> {
+    let len = usize::from_ne_bytes(*bytes.get(..CONTROL_HEADER_LEN)?.first_chunk()?);
+    let level = i32::from_ne_bytes(*bytes.get(size_of::<usize>()..)?.first_chunk()?);
+    let kind = i32::from_ne_bytes(*bytes.get(size_of::<usize>() + 4..)?.first_chunk()?);
+    (CONTROL_HEADER_LEN..=bytes.len()).contains(&len).then_some((len, level, kind))
+}
+
+fn timespec_ns(data: &[u8]) -> Option<u64> {
+    let seconds = i64::from_ne_bytes(*data.first_chunk()?);
+    let nanos = i64::from_ne_bytes(*data.get(8..)?.first_chunk()?);
+    let nanos_since_epoch = seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?;
+    u64::try_from(nanos_since_epoch).ok().filter(|ns| *ns > 0)
+}
+
+/// Receives one datagram with its source and control messages; nothing when there is none.
+#[inline]
+pub(crate) fn receive_datagram(
+    fd: BorrowedFd<'_>,
+    buffer: &mut [u8],
+) -> io::Result<Option<(Received, Control)>> {
+    let mut source = MaybeUninit::<libc::sockaddr_in>::zeroed();
+    let message = receive(fd, buffer, Some(&mut source))?;
+    Ok(message.map(|message| {
+        let received = Received {
+            len: message.len,
+            kernel_ns: message.control.kernel_ns,
+            // SAFETY: zeroed bytes are a valid `sockaddr_in`, whatever of it the kernel has overwritten.
+            from: socket_address(unsafe { source.assume_init_ref() }),
+            is_truncated: message.flags & libc::MSG_TRUNC != 0,
+        };
+        (received, message.control)
+    }))
+}
+
+/// Receives bytes of a stream with their control messages; nothing when there are none, 0 bytes at its end.
+#[inline]
+pub(crate) fn receive_stream(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(usize, Control)>> {
+    Ok(receive(fd, buffer, None)?.map(|message| (message.len, message.control)))
+}
+
+struct Message {
+    len: usize,
+    flags: i32,
+    control: Control,
+}
+
+#[inline]
+fn receive(
+    fd: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    source: Option<&mut MaybeUninit<libc::sockaddr_in>>,
+) -> io::Result<Option<Message>> {
+    let mut control = ControlBuffer::EMPTY;
+    let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    let mut header = empty_header();
+    if let Some(source) = source {
+        header.msg_name = source.as_mut_ptr().cast();
+        header.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    }
+    header.msg_iov = &raw mut vector;
+    header.msg_iovlen = 1;
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = CONTROL_LEN as _;
+    // SAFETY: every pointer in the header points to memory that lives until the call returns, with the length
+    // beside it: the buffer borrowed for the call, and locals.
+    let len = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut header, libc::MSG_DONTWAIT) };
+    if len < 0 {
+        return none_if_would_block();
+    }
+    let control = Control::of(&header, &control);
+    Ok(Some(Message { len: len as usize, flags: header.msg_flags, control }))
+}
+
+/// Sends one buffer as datagrams of `segment_len` bytes each (UDP generic segmentation offload).
+pub(crate) fn send_segmented(fd: BorrowedFd<'_>, buffer: &[u8], segment_len: u16) -> io::Result<SendStatus> {
+    const DATA_LEN: usize = size_of::<u16>();
+    let mut control = ControlBuffer::EMPTY;
+    control.0[..8].copy_from_slice(&(CONTROL_HEADER_LEN + DATA_LEN).to_ne_bytes());
+    control.0[8..12].copy_from_slice(&libc::SOL_UDP.to_ne_bytes());
+    control.0[12..16].copy_from_slice(&libc::UDP_SEGMENT.to_ne_bytes());
+    control.0[16..18].copy_from_slice(&segment_len.to_ne_bytes());
+
+    let mut vector = libc::iovec { iov_base: buffer.as_ptr().cast_mut().cast(), iov_len: buffer.len() };
+    let mut header = empty_header();
+    header.msg_iov = &raw mut vector;
+    header.msg_iovlen = 1;
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = (CONTROL_HEADER_LEN + DATA_LEN).next_multiple_of(8) as _;
+    // SAFETY: every pointer in the header points to memory that lives until the call returns, with the length
+    // beside it; the kernel only reads the buffer.
+    let len = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, libc::MSG_DONTWAIT) };
+    if len < 0 { would_block_if_full(io::Error::last_os_error()) } else { Ok(SendStatus::Sent) }
+}
+
+/// A full queue is a result.
+pub(crate) fn would_block_if_full(error: io::Error) -> io::Result<SendStatus> {
+    match error.raw_os_error() {
+        Some(libc::EAGAIN | libc::ENOBUFS) => Ok(SendStatus::WouldBlock),
+        _ => Err(error),
+    }
+}
+
+/// After a failed receive: nothing there, or interrupted, is nothing.
+pub(crate) fn none_if_would_block<T>() -> io::Result<Option<T>> {
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EAGAIN | libc::EINTR) => Ok(None),
+        _ => Err(error),
+    }
+}
+
+pub(crate) fn socket_address(address: &libc::sockaddr_in) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)), u16::from_be(address.sin_port))
+}
+
+pub(crate) fn empty_header() -> libc::msghdr {
+    // SAFETY: null pointers and zero lengths are valid values of each of its fields.
+    unsafe { mem::zeroed() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control_message(level: i32, kind: i32, data: &[u8]) -> Vec<u8> {
+        let mut bytes = (CONTROL_HEADER_LEN + data.len()).to_ne_bytes().to_vec();
+        bytes.extend(level.to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(data);
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+
+    fn both() -> Vec<u8> {
+        let time = [1_700_000_000_i64.to_ne_bytes(), 123_456_789_i64.to_ne_bytes()].concat();
+        let drops = control_message(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &7_u32.to_ne_bytes());
+        let other = control_message(libc::SOL_SOCKET, 9_999, &[1, 2, 3]);
+        let time = control_message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &time);
+        [drops, other, time].concat()
+    }
+
+    #[test]
+    fn control_messages_are_found_in_any_order_among_others() {
+        let control = Control::parse(&both());
+        assert_eq!(control, Control { kernel_ns: Some(1_700_000_000_123_456_789), drop_count: Some(7) });
+        assert_eq!(Control::parse(&[]), Control::default());
+    }
+
+    #[test]
+    fn a_truncation_loses_messages_and_nothing_else() {
+        let bytes = both();
+        for len in 0..bytes.len() {
+            let control = Control::parse(&bytes[..len]);
+            assert_eq!(control.kernel_ns, None, "{len}");
+        }
+        assert_eq!(Control::parse(&[0; CONTROL_LEN]), Control::default());
+        assert_eq!(Control::parse(&[0xFF; CONTROL_LEN]), Control::default());
+    }
+}

@@ -1,0 +1,346 @@
+//! TCP: a non-blocking acceptor, and connections with bounded buffers.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use socket2::Socket;
+
+use crate::byte_queue::ByteQueue;
+use crate::error::NetError;
+use crate::message::receive_stream;
+use crate::sockets::{self, BufferGrant};
+
+/// Connections that wait to be accepted; further ones are refused by the kernel.
+const BACKLOG: i32 = 128;
+
+/// Sizes of the buffers of a connection, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferSizes {
+    /// Bytes received and not yet consumed. At least the longest message of the protocol.
+    pub receive: usize,
+    /// Bytes to send that the kernel has not yet taken. At least the longest message of the protocol.
+    pub pending: usize,
+}
+
+impl Default for BufferSizes {
+    /// 64 KiB to receive, 256 KiB pending.
+    fn default() -> BufferSizes {
+        BufferSizes { receive: 64 << 10, pending: 256 << 10 }
+    }
+}
+
+/// Accepts connections.
+#[derive(Debug)]
+pub struct TcpAcceptor {
+    socket: Socket,
+    local_address: SocketAddrV4,
+    buffers: BufferSizes,
+}
+
+impl TcpAcceptor {
+    /// Listens at `address`; port 0 takes a free one. Connections get buffers of the given sizes.
+    ///
+    /// # Errors
+    /// [`NetError::AddressInUse`] when another socket listens there; [`NetError::Bind`] when it is no address
+    /// of this machine.
+    pub fn bind(address: SocketAddrV4, buffers: BufferSizes) -> Result<TcpAcceptor, NetError> {
+        let socket = sockets::tcp()?;
+        // Lets a restarted venue have its port back while old connections linger; two can never share it.
+        socket.set_reuse_address(true).map_err(NetError::socket("address reuse"))?;
+        socket.set_nonblocking(true).map_err(NetError::socket("non-blocking"))?;
+        sockets::bind(&socket, address)?;
+        // Connections inherit it, so that what arrives before `accept` is stamped too.
+        sockets::stamp_receives(&socket)?;
+        socket.listen(BACKLOG).map_err(|source| sockets::bind_error(address, source))?;
+        let local_address = sockets::local_address(&socket)?;
+        Ok(TcpAcceptor { socket, local_address, buffers })
+    }
+
+    /// The next waiting connection, if there is one. Allocates its buffers.
+    ///
+    /// # Errors
+    /// The system's, such as the limit of open files. A connection that was reset while it waited is skipped.
+    pub fn accept(&mut self) -> io::Result<Option<TcpConnection>> {
+        use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
+        match self.socket.accept() {
+            Ok((socket, peer)) => match peer.as_socket_ipv4() {
+                Some(peer_address) => TcpConnection::new(socket, peer_address, self.buffers).map(Some),
+                None => Ok(None),
+            },
+            Err(error) if matches!(error.kind(), WouldBlock | ConnectionAborted | Interrupted) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The address listened at, with its port.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddrV4 {
+        self.local_address
+    }
+}
+
+impl AsFd for TcpAcceptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// What a [`fill`](TcpConnection::fill) brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Fill {
+    /// New bytes are behind those [received](TcpConnection::received) before.
+    Bytes {
+        /// How many.
+        count: usize,
+        /// When the last segment read entered the kernel's network stack, by `CLOCK_REALTIME` in nanoseconds
+        /// since the Unix epoch. Where one read takes several segments the earlier ones came earlier.
+        kernel_ns: Option<u64>,
+    },
+    /// Nothing new.
+    Empty,
+    /// The receive buffer is full: consume first. Nothing was read.
+    Full,
+    /// The other end closed or reset the connection, and nothing more can be sent either. What was received
+    /// before is still there.
+    Closed,
+}
+
+/// What became of bytes to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum SendOutcome {
+    /// The kernel has all of them.
+    Sent,
+    /// Some wait in the pending buffer: call [`flush_pending`](TcpConnection::flush_pending) until it is empty.
+    Pending,
+    /// The pending buffer has no room for them; none were taken. Wait, or close the connection.
+    Backpressured,
+    /// The other end closed or reset the connection; they are lost.
+    Closed,
+}
+
+/// A non-blocking TCP connection with fixed buffers.
+///
+/// Half-open connections (the other machine gone without a word) are not detected here: protocols have
+/// heartbeats for that.
+#[derive(Debug)]
+pub struct TcpConnection {
+    socket: Socket,
+    peer_address: SocketAddrV4,
+    received: ByteQueue,
+    pending: ByteQueue,
+    is_closed: bool,
+}
+
+impl TcpConnection {
+    /// Connects to `address`, waiting up to `timeout`; afterwards nothing waits.
+    ///
+    /// # Errors
+    /// [`NetError::Connect`] when nobody answers in time.
+    pub fn connect(
+        address: SocketAddrV4,
+        timeout: Duration,
+        buffers: BufferSizes,
+    ) -> Result<TcpConnection, NetError> {
+        let socket = sockets::tcp()?;
+        let failed = |source| NetError::Connect { address, source };
+        sockets::stamp_receives(&socket)?;
+        socket.connect_timeout(&address.into(), timeout).map_err(failed)?;
+        TcpConnection::new(socket, address, buffers).map_err(failed)
+    }
+
+    fn new(socket: Socket, peer_address: SocketAddrV4, buffers: BufferSizes) -> io::Result<TcpConnection> {
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_nodelay(true)?;
+        Ok(TcpConnection {
+            socket,
+            peer_address,
+            received: ByteQueue::new(buffers.receive),
+            pending: ByteQueue::new(buffers.pending),
+            is_closed: false,
+        })
+    }
+
+    /// Reads once from the socket into the receive buffer.
+    ///
+    /// # Errors
+    /// The system's; a connection that the other end closed or reset is a result.
+    #[inline]
+    pub fn fill(&mut self) -> io::Result<Fill> {
+        if self.is_closed {
+            return Ok(Fill::Closed);
+        }
+        let room = self.received.room();
+        if room.is_empty() {
+            return Ok(Fill::Full);
+        }
+        match receive_stream(self.socket.as_fd(), room) {
+            Ok(None) => Ok(Fill::Empty),
+            Ok(Some((0, _))) => {
+                self.is_closed = true;
+                Ok(Fill::Closed)
+            }
+            Ok(Some((count, control))) => {
+                self.received.commit(count);
+                Ok(Fill::Bytes { count, kernel_ns: control.kernel_ns })
+            }
+            Err(error) if is_lost(&error) => {
+                self.is_closed = true;
+                Ok(Fill::Closed)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Bytes received and not yet consumed, oldest first.
+    #[inline]
+    #[must_use]
+    pub fn received(&self) -> &[u8] {
+        self.received.bytes()
+    }
+
+    /// Removes the oldest `count` bytes received.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    #[inline]
+    pub fn consume(&mut self, count: usize) {
+        self.received.consume(count);
+    }
+
+    /// Sends all of `bytes`, after those that are pending, or none of them.
+    ///
+    /// Tries the kernel at once and keeps the rest pending. Takes nothing, so that no message is torn, unless
+    /// the pending buffer has room for all of `bytes`: the longest message is the size of that buffer.
+    ///
+    /// # Errors
+    /// The system's; a lost connection and a full buffer are results.
+    #[inline]
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<SendOutcome> {
+        if !self.pending.is_empty() {
+            match self.flush_pending()? {
+                SendOutcome::Sent => {}
+                SendOutcome::Pending => return Ok(self.queue(bytes)),
+                outcome => return Ok(outcome),
+            }
+        }
+        if bytes.len() > self.pending.capacity() {
+            return Ok(SendOutcome::Backpressured);
+        }
+        if self.is_closed {
+            return Ok(SendOutcome::Closed);
+        }
+        match write(&self.socket, bytes)? {
+            None => Ok(self.lose()),
+            Some(count) if count == bytes.len() => Ok(SendOutcome::Sent),
+            Some(count) => Ok(self.queue(&bytes[count..])),
+        }
+    }
+
+    /// Keeps all of `bytes` pending without trying the kernel, so that several messages leave by one
+    /// [`flush_pending`](TcpConnection::flush_pending).
+    #[inline]
+    pub fn queue(&mut self, bytes: &[u8]) -> SendOutcome {
+        if self.is_closed {
+            SendOutcome::Closed
+        } else if self.pending.push(bytes) {
+            SendOutcome::Pending
+        } else {
+            SendOutcome::Backpressured
+        }
+    }
+
+    /// Gives pending bytes to the kernel, as many as it takes by one call. [`SendOutcome::Sent`] when none
+    /// are left.
+    ///
+    /// # Errors
+    /// The system's; a lost connection is a result.
+    #[inline]
+    pub fn flush_pending(&mut self) -> io::Result<SendOutcome> {
+        if self.is_closed {
+            return Ok(SendOutcome::Closed);
+        }
+        if self.pending.is_empty() {
+            return Ok(SendOutcome::Sent);
+        }
+        match write(&self.socket, self.pending.bytes())? {
+            None => Ok(self.lose()),
+            Some(count) => {
+                self.pending.consume(count);
+                Ok(if self.pending.is_empty() { SendOutcome::Sent } else { SendOutcome::Pending })
+            }
+        }
+    }
+
+    #[cold]
+    fn lose(&mut self) -> SendOutcome {
+        self.is_closed = true;
+        SendOutcome::Closed
+    }
+
+    /// Bytes that wait for the kernel.
+    #[inline]
+    #[must_use]
+    pub fn pending_len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Whether the other end closed or reset the connection, as far as noticed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// The other end.
+    #[must_use]
+    pub fn peer_address(&self) -> SocketAddrV4 {
+        self.peer_address
+    }
+
+    /// Acknowledges what was received now instead of with the next send. Not lasting: call after each fill
+    /// where the other end needs it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn acknowledge_now(&self) -> io::Result<()> {
+        self.socket.set_tcp_quickack(true)
+    }
+
+    /// Asks for socket buffers of the kernel, in bytes; returns what it gave to receive and to send.
+    ///
+    /// # Errors
+    /// [`NetError::Socket`].
+    pub fn size_kernel_buffers(
+        &self,
+        receive: usize,
+        send: usize,
+    ) -> Result<(BufferGrant, BufferGrant), NetError> {
+        let receive = sockets::size_receive_buffer(&self.socket, receive)?;
+        Ok((receive, sockets::size_send_buffer(&self.socket, send)?))
+    }
+}
+
+impl AsFd for TcpConnection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// How many of the bytes the kernel took; none when the connection is lost.
+fn write(socket: &Socket, bytes: &[u8]) -> io::Result<Option<usize>> {
+    match socket.send_with_flags(bytes, libc::MSG_NOSIGNAL) {
+        Ok(count) => Ok(Some(count)),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => Ok(Some(0)),
+        Err(error) if is_lost(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The other end is gone, which is nothing unusual.
+fn is_lost(error: &io::Error) -> bool {
+    let codes = [libc::EPIPE, libc::ECONNRESET, libc::ECONNABORTED, libc::ETIMEDOUT, libc::EHOSTUNREACH];
+    error.raw_os_error().is_some_and(|code| codes.contains(&code))
+}

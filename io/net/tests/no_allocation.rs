@@ -1,0 +1,102 @@
+//! Sending and receiving allocate nothing once the sockets are made.
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+#![allow(unsafe_code)] // a global allocator is an unsafe trait
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use support::until;
+use tickpath_net::{
+    BufferSizes, Fill, Interest, MulticastReceiver, MulticastSender, Poller, RecvBatch, SendOutcome,
+    SendStatus, TcpAcceptor, TcpConnection, UdpEndpoint, free_multicast_group,
+};
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator unchanged; counting touches a constant-initialised
+// thread-local, which itself does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations of this thread during `work`.
+fn allocations(work: impl FnOnce()) -> usize {
+    let before = ALLOCATIONS.with(Cell::get);
+    work();
+    ALLOCATIONS.with(Cell::get) - before
+}
+
+#[test]
+fn datagrams_cost_no_allocation() {
+    let group = free_multicast_group().unwrap();
+    let mut receiver = MulticastReceiver::join(group, Ipv4Addr::LOCALHOST).unwrap();
+    let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
+    let any = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+    let mut endpoint = UdpEndpoint::bind(any).unwrap();
+    let mut batch = RecvBatch::new(8, 64);
+    let mut buffer = [0; 64];
+    let count = allocations(|| {
+        for _ in 0..20 {
+            assert_eq!(sender.send(&[1; 32]).unwrap(), SendStatus::Sent);
+            until(|| receiver.recv(&mut buffer).unwrap());
+            assert_eq!(sender.send_segments(&[1; 256], 32).unwrap(), 8);
+            let mut received_count = 0;
+            until(|| {
+                received_count += receiver.recv_batch(&mut batch).unwrap();
+                (received_count == 8).then_some(())
+            });
+            assert_eq!(receiver.recv(&mut buffer).unwrap(), None);
+            assert_eq!(endpoint.send_to(&[1; 32], endpoint.local_address()).unwrap(), SendStatus::Sent);
+            until(|| endpoint.recv_from(&mut buffer).unwrap());
+        }
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn a_connection_and_its_poller_cost_no_allocation() {
+    let buffers = BufferSizes { receive: 64, pending: 64 };
+    let mut acceptor = TcpAcceptor::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), buffers).unwrap();
+    let mut client =
+        TcpConnection::connect(acceptor.local_address(), Duration::from_secs(5), buffers).unwrap();
+    let mut server = until(|| acceptor.accept().unwrap());
+    let mut poller = Poller::new(4).unwrap();
+    poller.add(&server, 1, Interest::Read).unwrap();
+    let count = allocations(|| {
+        for _ in 0..20 {
+            assert_eq!(client.queue(&[1; 24]), SendOutcome::Pending);
+            assert_eq!(client.send(&[1; 16]).unwrap(), SendOutcome::Sent);
+            until(|| poller.poll().unwrap().next());
+            until(|| {
+                if let Fill::Bytes { .. } = server.fill().unwrap() {
+                    (server.received().len() == 40).then_some(())
+                } else {
+                    None
+                }
+            });
+            server.consume(40);
+        }
+    });
+    assert_eq!(count, 0);
+    assert!(allocations(|| drop(vec![1])) > 0, "the allocator above counts");
+}

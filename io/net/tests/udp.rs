@@ -1,0 +1,216 @@
+//! Datagrams over loopback.
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+mod support;
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use support::{realtime_ns, until};
+use tickpath_net::{
+    MulticastReceiver, MulticastSender, NetError, Received, RecvBatch, SendStatus, UdpEndpoint,
+    free_multicast_group,
+};
+
+const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+fn pair() -> (MulticastSender, MulticastReceiver) {
+    let group = free_multicast_group().unwrap();
+    let receiver = MulticastReceiver::join(group, LOOPBACK).unwrap();
+    (MulticastSender::new(group, LOOPBACK).unwrap(), receiver)
+}
+
+fn recv(receiver: &mut MulticastReceiver, buffer: &mut [u8]) -> Received {
+    until(|| receiver.recv(buffer).unwrap())
+}
+
+#[test]
+fn every_receiver_of_a_group_gets_every_datagram_with_the_kernels_time() {
+    let (mut sender, mut first) = pair();
+    let mut second = MulticastReceiver::join(sender.group(), LOOPBACK).unwrap();
+    let mut buffer = [0; 64];
+    assert_eq!(first.recv(&mut buffer).unwrap(), None);
+    let before = realtime_ns();
+    assert_eq!(sender.send(b"quote").unwrap(), SendStatus::Sent);
+    for receiver in [&mut first, &mut second] {
+        let received = recv(receiver, &mut buffer);
+        assert_eq!(&buffer[..received.len], b"quote");
+        assert_eq!(*received.from.ip(), LOOPBACK);
+        assert!(!received.is_truncated);
+        let kernel_ns = received.kernel_ns.unwrap();
+        assert!(before <= kernel_ns && kernel_ns <= realtime_ns(), "{before} {kernel_ns}");
+        assert_eq!(receiver.recv(&mut buffer).unwrap(), None);
+    }
+}
+
+#[test]
+fn another_group_on_the_same_port_is_not_delivered() {
+    let (mut sender, mut receiver) = pair();
+    let [a, b, c, d] = sender.group().ip().octets();
+    let other = SocketAddrV4::new(Ipv4Addr::new(a, b, c, d ^ 1), sender.group().port());
+    let mut other_receiver = MulticastReceiver::join(other, LOOPBACK).unwrap();
+    let mut other_sender = MulticastSender::new(other, LOOPBACK).unwrap();
+    assert_eq!(other_sender.send(b"other").unwrap(), SendStatus::Sent);
+    assert_eq!(sender.send(b"own").unwrap(), SendStatus::Sent);
+    let mut buffer = [0; 64];
+    let received = recv(&mut receiver, &mut buffer);
+    assert_eq!(&buffer[..received.len], b"own");
+    let received = recv(&mut other_receiver, &mut buffer);
+    assert_eq!(&buffer[..received.len], b"other");
+}
+
+#[test]
+fn a_datagram_longer_than_the_buffer_is_flagged() {
+    let (mut sender, mut receiver) = pair();
+    for len in [8, 9] {
+        assert_eq!(sender.send(&[7; 9][..len]).unwrap(), SendStatus::Sent);
+        let received = recv(&mut receiver, &mut [0; 8]);
+        assert_eq!((received.len, received.is_truncated), (8, len == 9));
+    }
+    let mut batch = RecvBatch::new(2, 8);
+    for len in [8, 9] {
+        assert_eq!(sender.send(&[7; 9][..len]).unwrap(), SendStatus::Sent);
+    }
+    let mut flags = vec![];
+    until(|| {
+        receiver.recv_batch(&mut batch).unwrap();
+        flags.extend(batch.iter().map(|(received, bytes)| (bytes.len(), received.is_truncated)));
+        (flags.len() == 2).then_some(())
+    });
+    assert_eq!(flags, [(8, false), (8, true)]);
+}
+
+#[test]
+fn a_batch_takes_what_fits_in_order_and_leaves_the_rest() {
+    const CAPACITY: usize = 4;
+    let (mut sender, mut receiver) = pair();
+    let mut batch = RecvBatch::new(CAPACITY, 64);
+    assert_eq!(receiver.recv_batch(&mut batch).unwrap(), 0);
+    // A full batch, one more, and batches of other lengths, so that every header is used again.
+    for count in [CAPACITY, CAPACITY + 1, 1, 3] {
+        for index in 0..count {
+            assert_eq!(sender.send(&vec![index as u8; index + 1]).unwrap(), SendStatus::Sent);
+        }
+        let mut index = 0;
+        until(|| {
+            let received_count = receiver.recv_batch(&mut batch).unwrap();
+            assert!(received_count <= CAPACITY);
+            assert_eq!(batch.iter().len(), received_count);
+            for (received, bytes) in batch.iter() {
+                assert_eq!(bytes, vec![index as u8; index + 1]);
+                assert!(received.kernel_ns.is_some());
+                assert_eq!(*received.from.ip(), LOOPBACK);
+                index += 1;
+            }
+            (index == count).then_some(())
+        });
+    }
+    let moved = Box::new(batch);
+    assert_eq!(moved.capacity(), CAPACITY);
+    std::thread::spawn(move || {
+        let mut batch = *moved;
+        assert_eq!(sender.send(b"moved").unwrap(), SendStatus::Sent);
+        until(|| (receiver.recv_batch(&mut batch).unwrap() == 1).then_some(()));
+        assert_eq!(batch.iter().next().unwrap().1, b"moved");
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn segments_arrive_as_datagrams_of_their_own() {
+    let (mut sender, mut receiver) = pair();
+    // One, a full call, more than one call, and a short last segment.
+    for len in [100, 6_400, 6_401, 12_850] {
+        let bytes: Vec<u8> = (0..len).map(|index| (index / 100) as u8).collect();
+        let segments: Vec<_> = bytes.chunks(100).collect();
+        assert_eq!(sender.send_segments(&bytes, 100).unwrap(), segments.len());
+        for segment in segments {
+            let mut buffer = [0; 200];
+            let received = recv(&mut receiver, &mut buffer);
+            assert_eq!(&buffer[..received.len], segment);
+        }
+    }
+    assert_eq!(sender.would_block_count(), 0);
+}
+
+#[test]
+fn segments_as_long_as_a_datagram_can_be_go_one_by_one() {
+    let (mut sender, mut receiver) = pair();
+    let segment_len = 65_507;
+    let bytes = vec![9; usize::from(segment_len) + 10];
+    assert_eq!(sender.send_segments(&bytes, segment_len).unwrap(), 2);
+    let mut buffer = vec![0; 65_536];
+    assert_eq!(recv(&mut receiver, &mut buffer).len, 65_507);
+    assert_eq!(recv(&mut receiver, &mut buffer).len, 10);
+}
+
+#[test]
+fn a_datagram_too_long_for_udp_is_an_error() {
+    let (mut sender, _receiver) = pair();
+    assert_eq!(sender.send(&vec![0; 65_507]).unwrap(), SendStatus::Sent);
+    assert_eq!(sender.send(&vec![0; 65_508]).unwrap_err().raw_os_error(), Some(libc::EMSGSIZE));
+}
+
+#[test]
+fn what_the_kernel_drops_is_counted() {
+    let group = free_multicast_group().unwrap();
+    let mut receiver = MulticastReceiver::join_with_buffer(group, LOOPBACK, 4_096).unwrap();
+    let mut sender = MulticastSender::new(group, LOOPBACK).unwrap();
+    const SENT: u32 = 200;
+    for _ in 0..SENT {
+        assert_eq!(sender.send(&[1; 64]).unwrap(), SendStatus::Sent);
+    }
+    let mut buffer = [0; 64];
+    let mut received_count = 1;
+    recv(&mut receiver, &mut buffer);
+    while receiver.recv(&mut buffer).unwrap().is_some() {
+        received_count += 1;
+    }
+    assert!(received_count < SENT, "the buffer held everything");
+    // The count comes with the next datagram that is queued after a drop.
+    assert_eq!(sender.send(b"after").unwrap(), SendStatus::Sent);
+    recv(&mut receiver, &mut buffer);
+    assert_eq!(receiver.kernel_drop_count(), SENT - received_count);
+}
+
+#[test]
+fn a_receive_buffer_says_what_was_given() {
+    let group = free_multicast_group().unwrap();
+    let receiver = MulticastReceiver::join_with_buffer(group, LOOPBACK, 64 << 10).unwrap();
+    let grant = receiver.receive_buffer();
+    assert_eq!(grant.requested, 64 << 10);
+    assert_eq!(grant.granted, 64 << 10);
+    assert!(!grant.is_short());
+    let short = tickpath_net::BufferGrant { requested: 2, granted: 1 };
+    assert!(short.to_string().contains("raise net.core.rmem_max"));
+}
+
+#[test]
+fn addresses_that_are_no_groups_or_interfaces_are_refused_in_words() {
+    let unicast = SocketAddrV4::new(LOOPBACK, 9_000);
+    assert!(matches!(MulticastSender::new(unicast, LOOPBACK), Err(NetError::NotMulticast { .. })));
+    assert!(matches!(MulticastReceiver::join(unicast, LOOPBACK), Err(NetError::NotMulticast { .. })));
+    let nowhere = Ipv4Addr::new(203, 0, 113, 1);
+    let group = free_multicast_group().unwrap();
+    let error = MulticastReceiver::join(group, nowhere).unwrap_err();
+    assert!(error.to_string().contains("name a local interface"), "{error}");
+    assert!(matches!(MulticastSender::new(group, nowhere), Err(NetError::JoinGroup { .. })));
+}
+
+#[test]
+fn endpoints_answer_each_other() {
+    let any = SocketAddrV4::new(LOOPBACK, 0);
+    let (mut client, mut server) = (UdpEndpoint::bind(any).unwrap(), UdpEndpoint::bind(any).unwrap());
+    let mut buffer = [0; 64];
+    assert_eq!(server.recv_from(&mut buffer).unwrap(), None);
+    assert_eq!(client.send_to(b"request", server.local_address()).unwrap(), SendStatus::Sent);
+    let request = until(|| server.recv_from(&mut buffer).unwrap());
+    assert_eq!(&buffer[..request.len], b"request");
+    assert_eq!(request.from, client.local_address());
+    assert!(request.kernel_ns.is_some());
+    assert_eq!(server.send_to(b"response", request.from).unwrap(), SendStatus::Sent);
+    let response = until(|| client.recv_from(&mut buffer).unwrap());
+    assert_eq!(&buffer[..response.len], b"response");
+    assert_eq!(response.from, server.local_address());
+    assert!(matches!(UdpEndpoint::bind(server.local_address()), Err(NetError::AddressInUse { .. })));
+}

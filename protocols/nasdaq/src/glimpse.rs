@@ -1,0 +1,63 @@
+//! GLIMPSE 5.0's own message: a snapshot of ITCH messages ends by saying where the live feed goes on.
+//!
+//! A snapshot is a run of [`itch50`](crate::itch50) messages - directory, trading actions, then an add
+//! order for every order that rests - and this.
+//!
+//! ```
+//! use tickpath_nasdaq::glimpse::EndOfSnapshot;
+//! use tickpath_types::Sequence;
+//! use zerocopy::{FromBytes, IntoBytes};
+//!
+//! let end = EndOfSnapshot::of(Sequence(42));
+//! assert_eq!(end.as_bytes(), b"G                  42");
+//! assert_eq!(EndOfSnapshot::ref_from_bytes(end.as_bytes()).unwrap().sequence(), Some(Sequence(42)));
+//! ```
+
+use tickpath_types::Sequence;
+
+use crate::soupbintcp::{ascii_number, parse_ascii_number};
+use crate::wire::{Alpha, wire_message};
+
+wire_message! {
+    /// End of Snapshot (`G`).
+    ///
+    /// Source: Nasdaq GLIMPSE 5.0 of 13 February 2026, "End of Snapshot"; 21 bytes. It has neither
+    /// locate nor time stamp.
+    EndOfSnapshot = 'G', 21 {
+        /// Number of the first live message to apply, 20 digits padded with spaces.
+        1 sequence_text: Alpha<20>,
+    }
+}
+
+impl EndOfSnapshot {
+    /// Ends a snapshot that the live message `sequence` is the first to follow.
+    #[must_use]
+    pub fn of(sequence: Sequence) -> EndOfSnapshot {
+        EndOfSnapshot::new(Alpha(ascii_number(sequence.0)))
+    }
+
+    /// Number of the first live message to apply, or `None` when the field is no number.
+    #[must_use]
+    pub fn sequence(&self) -> Option<Sequence> {
+        parse_ascii_number(&self.sequence_text.0).map(Sequence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_is_forgiven_on_both_sides_and_nonsense_is_not() {
+        assert_eq!(EndOfSnapshot::of(Sequence(u64::MAX)).sequence(), Some(Sequence(u64::MAX)));
+        for (text, sequence) in [
+            (b"00000000000000000042", Some(Sequence(42))),
+            (b"42                  ", Some(Sequence(42))),
+            (b"                    ", None),
+            (b"18446744073709551616", None),
+            (b"                  -1", None),
+        ] {
+            assert_eq!(EndOfSnapshot::new(*text).sequence(), sequence);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Codes of ITCH 5.0's one-byte fields.
+//!
+//! Source: Nasdaq TotalView-ITCH 5.0, the tables of each message.
+
+use tickpath_types::{Side, SystemEventCode, TradingState};
+
+use crate::wire::codes;
+
+codes! {
+    /// Stage of the session, in a [`SystemEvent`](super::SystemEvent).
+    EventCode {
+        START_OF_MESSAGES = 'O' "start of messages",
+        START_OF_SYSTEM_HOURS = 'S' "start of system hours",
+        START_OF_MARKET_HOURS = 'Q' "start of market hours",
+        END_OF_MARKET_HOURS = 'M' "end of market hours",
+        END_OF_SYSTEM_HOURS = 'E' "end of system hours",
+        END_OF_MESSAGES = 'C' "end of messages",
+    }
+    /// Side of an order.
+    BuySell {
+        BUY = 'B' "buy",
+        SELL = 'S' "sell",
+    }
+    /// An answer of yes or no; a space means that the question does not apply.
+    YesNo {
+        YES = 'Y' "yes",
+        NO = 'N' "no",
+        NOT_AVAILABLE = ' ' "not available",
+    }
+    /// Where a security is listed.
+    MarketCategory {
+        GLOBAL_SELECT = 'Q' "Nasdaq Global Select Market",
+        GLOBAL = 'G' "Nasdaq Global Market",
+        CAPITAL = 'S' "Nasdaq Capital Market",
+        NYSE = 'N' "New York Stock Exchange",
+        NYSE_AMERICAN = 'A' "NYSE American",
+        NYSE_ARCA = 'P' "NYSE Arca",
+        NYSE_TEXAS = 'M' "NYSE Texas",
+        BATS_Z = 'Z' "Cboe BZX",
+        IEX = 'V' "Investors Exchange",
+        NOT_AVAILABLE = ' ' "not available",
+    }
+    /// Whether a Nasdaq-listed issuer meets its obligations.
+    FinancialStatus {
+        DEFICIENT = 'D' "deficient",
+        DELINQUENT = 'E' "delinquent",
+        BANKRUPT = 'Q' "bankrupt",
+        SUSPENDED = 'S' "suspended",
+        DEFICIENT_BANKRUPT = 'G' "deficient and bankrupt",
+        DEFICIENT_DELINQUENT = 'H' "deficient and delinquent",
+        DELINQUENT_BANKRUPT = 'J' "delinquent and bankrupt",
+        DEFICIENT_DELINQUENT_BANKRUPT = 'K' "deficient, delinquent and bankrupt",
+        CREATIONS_SUSPENDED = 'C' "creations or redemptions suspended",
+        NORMAL = 'N' "normal",
+        NOT_AVAILABLE = ' ' "not available",
+    }
+    /// Whether the symbol is a live one or one for tests.
+    Authenticity {
+        LIVE = 'P' "live",
+        TEST = 'T' "test",
+    }
+    /// Whether the security is set up for an IPO release.
+    IpoFlag {
+        NEW_ISSUE = 'Y' "set up for an IPO release",
+        NOT_NEW_ISSUE = 'N' "not set up for an IPO release",
+        NEW_LISTING = 'Z' "new listing without IPO",
+        NOT_AVAILABLE = ' ' "not available",
+    }
+    /// Limit up, limit down tier.
+    LuldTier {
+        TIER_1 = '1' "tier 1",
+        TIER_2 = '2' "tier 2",
+        NOT_AVAILABLE = ' ' "not available",
+    }
+    /// Whether a security trades, in a [`StockTradingAction`](super::StockTradingAction).
+    StockTradingState {
+        HALTED = 'H' "halted in all US markets",
+        PAUSED = 'P' "paused in all US markets",
+        QUOTATION_ONLY = 'Q' "quotation only",
+        TRADING = 'T' "trading",
+    }
+    /// Short sale price test.
+    RegShoAction {
+        NONE = '0' "no price test",
+        RESTRICTED = '1' "restriction due to an intraday price drop",
+        REMAINS = '2' "restriction remains in effect",
+    }
+    /// Quoting mode of a market maker.
+    MarketMakerMode {
+        NORMAL = 'N' "normal",
+        PASSIVE = 'P' "passive",
+        SYNDICATE = 'S' "syndicate",
+        PRE_SYNDICATE = 'R' "pre-syndicate",
+        PENALTY = 'L' "penalty",
+    }
+    /// Registration of a market participant in a security.
+    ParticipantState {
+        ACTIVE = 'A' "active",
+        EXCUSED = 'E' "excused or withdrawn",
+        WITHDRAWN = 'W' "withdrawn",
+        SUSPENDED = 'S' "suspended",
+        DELETED = 'D' "deleted",
+    }
+    /// Level of the market-wide circuit breaker that was breached.
+    BreachedLevel {
+        LEVEL_1 = '1' "level 1",
+        LEVEL_2 = '2' "level 2",
+        LEVEL_3 = '3' "level 3",
+    }
+    /// Whether the quotation release time of an IPO is expected or called off.
+    IpoQualifier {
+        ANTICIPATED = 'A' "anticipated quotation release",
+        CANCELED = 'C' "release canceled or postponed",
+    }
+    /// Market of an [`OperationalHalt`](super::OperationalHalt).
+    MarketCode {
+        NASDAQ = 'Q' "Nasdaq",
+        BX = 'B' "Nasdaq BX or Texas",
+        PSX = 'X' "Nasdaq PSX",
+    }
+    /// What happened on one market, in an [`OperationalHalt`](super::OperationalHalt).
+    OperationalHaltAction {
+        HALTED = 'H' "halted",
+        RESUMED = 'T' "resumed",
+    }
+    /// Kind of cross.
+    CrossType {
+        OPENING = 'O' "opening cross",
+        CLOSING = 'C' "closing cross",
+        IPO_OR_HALT = 'H' "cross of an IPO or a halted security",
+        EXTENDED_CLOSE = 'A' "extended trading close",
+        INTRADAY = 'I' "intraday or post-close cross",
+    }
+    /// Side on which a cross has too many shares.
+    ImbalanceDirection {
+        BUY = 'B' "buy imbalance",
+        SELL = 'S' "sell imbalance",
+        NONE = 'N' "no imbalance",
+        INSUFFICIENT = 'O' "not enough orders",
+        PAUSED = 'P' "paused",
+    }
+    /// Distance of the near price from the current reference price.
+    PriceVariation {
+        BELOW_1 = 'L' "less than 1 percent",
+        FROM_1 = '1' "1 to 1.99 percent",
+        FROM_2 = '2' "2 to 2.99 percent",
+        FROM_3 = '3' "3 to 3.99 percent",
+        FROM_4 = '4' "4 to 4.99 percent",
+        FROM_5 = '5' "5 to 5.99 percent",
+        FROM_6 = '6' "6 to 6.99 percent",
+        FROM_7 = '7' "7 to 7.99 percent",
+        FROM_8 = '8' "8 to 8.99 percent",
+        FROM_9 = '9' "9 to 9.99 percent",
+        FROM_10 = 'A' "10 to 19.99 percent",
+        FROM_20 = 'B' "20 to 29.99 percent",
+        FROM_30 = 'C' "30 percent or more",
+        NOT_AVAILABLE = ' ' "cannot be calculated",
+    }
+    /// Retail interest in a security.
+    InterestFlag {
+        BUY = 'B' "retail interest to buy",
+        SELL = 'S' "retail interest to sell",
+        BOTH = 'A' "retail interest on both sides",
+        NONE = 'N' "no retail interest",
+    }
+}
+
+impl BuySell {
+    /// The side, or `None` when the byte is neither `B` nor `S`.
+    #[inline]
+    #[must_use]
+    pub const fn side(self) -> Option<Side> {
+        match self {
+            BuySell::BUY => Some(Side::Buy),
+            BuySell::SELL => Some(Side::Sell),
+            _ => None,
+        }
+    }
+}
+
+impl From<Side> for BuySell {
+    #[inline]
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Buy => BuySell::BUY,
+            Side::Sell => BuySell::SELL,
+        }
+    }
+}
+
+impl EventCode {
+    /// The stage, or `None` when the specification does not list the code.
+    #[must_use]
+    pub const fn stage(self) -> Option<SystemEventCode> {
+        Some(match self {
+            EventCode::START_OF_MESSAGES => SystemEventCode::StartOfMessages,
+            EventCode::START_OF_SYSTEM_HOURS => SystemEventCode::StartOfSystemHours,
+            EventCode::START_OF_MARKET_HOURS => SystemEventCode::StartOfMarketHours,
+            EventCode::END_OF_MARKET_HOURS => SystemEventCode::EndOfMarketHours,
+            EventCode::END_OF_SYSTEM_HOURS => SystemEventCode::EndOfSystemHours,
+            EventCode::END_OF_MESSAGES => SystemEventCode::EndOfMessages,
+            _ => return None,
+        })
+    }
+}
+
+impl From<SystemEventCode> for EventCode {
+    #[inline]
+    fn from(stage: SystemEventCode) -> Self {
+        EventCode(stage as u8)
+    }
+}
+
+impl StockTradingState {
+    /// The state, a pause counting as a halt; `None` when the specification does not list the code.
+    #[must_use]
+    pub const fn state(self) -> Option<TradingState> {
+        Some(match self {
+            StockTradingState::HALTED | StockTradingState::PAUSED => TradingState::Halted,
+            StockTradingState::QUOTATION_ONLY => TradingState::QuotationOnly,
+            StockTradingState::TRADING => TradingState::Trading,
+            _ => return None,
+        })
+    }
+}
+
+impl From<TradingState> for StockTradingState {
+    #[inline]
+    fn from(state: TradingState) -> Self {
+        StockTradingState(state as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_of_the_vocabulary_survives_both_ways() {
+        for side in Side::BOTH {
+            assert_eq!(BuySell::from(side).side(), Some(side));
+        }
+        for stage in [
+            SystemEventCode::StartOfMessages,
+            SystemEventCode::StartOfSystemHours,
+            SystemEventCode::StartOfMarketHours,
+            SystemEventCode::EndOfMarketHours,
+            SystemEventCode::EndOfSystemHours,
+            SystemEventCode::EndOfMessages,
+        ] {
+            assert_eq!(EventCode::from(stage).stage(), Some(stage));
+        }
+        for state in [TradingState::Halted, TradingState::QuotationOnly, TradingState::Trading] {
+            assert_eq!(StockTradingState::from(state).state(), Some(state));
+        }
+        assert_eq!(StockTradingState::PAUSED.state(), Some(TradingState::Halted));
+    }
+
+    #[test]
+    fn unknown_codes_are_kept_and_shown() {
+        assert_eq!(BuySell(b'x').side(), None);
+        assert_eq!(EventCode(0).stage(), None);
+        assert_eq!(StockTradingState(b'z').state(), None);
+        assert_eq!(format!("{:?} {:?}", BuySell::BUY, CrossType(0xfe)), "'B' (buy) '\\xfe'");
+    }
+}

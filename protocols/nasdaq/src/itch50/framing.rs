@@ -1,0 +1,212 @@
+//! Messages of a BinaryFILE, Nasdaq's day files.
+//!
+//! Source: Nasdaq BinaryFILE: `u16 length | message`, big-endian, the length not counting itself; a
+//! length of zero ends the session. Some published samples have zero in every length field, and the
+//! length of a message then follows from its type.
+
+use super::message_len;
+
+/// Bytes before each message.
+const PREFIX_LEN: usize = 2;
+
+/// Where the length of a message is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lengths {
+    /// In the two bytes before it.
+    #[default]
+    Prefixed,
+    /// In its type; the two bytes before it are zero.
+    Implied,
+}
+
+impl Lengths {
+    /// Guesses from the first bytes of a file: zero before a known type means [`Lengths::Implied`].
+    #[must_use]
+    pub fn detect(data: &[u8]) -> Lengths {
+        match data {
+            [0, 0, message_type, ..] if message_len(*message_type).is_some() => Lengths::Implied,
+            _ => Lengths::Prefixed,
+        }
+    }
+}
+
+/// The next thing in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// A message.
+    Message(&'a [u8]),
+    /// The marker that ends a session.
+    EndOfSession,
+}
+
+/// A file is not framed as it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FramingError {
+    /// The data ends inside a message: the file is cut short, get it again.
+    #[error("{len} bytes are left at offset {offset}, inside a message: the file is cut short")]
+    Truncated {
+        /// Where the message starts.
+        offset: usize,
+        /// How many bytes are left there.
+        len: usize,
+    },
+    /// Lengths are implied and the type is not known, so that nothing after it can be found.
+    #[error("type {message_type:#04x} at offset {offset} has no known length and the file gives none")]
+    UnknownType {
+        /// The type byte.
+        message_type: u8,
+        /// Where the message starts.
+        offset: usize,
+    },
+    /// Lengths are implied and a length field is not zero: read the file with [`Lengths::Prefixed`].
+    #[error("the length field at offset {offset} is not zero: read with prefixed lengths")]
+    UnexpectedLength {
+        /// Where the length field is.
+        offset: usize,
+    },
+}
+
+/// Reads the frame at the start of `data`: the frame and how many bytes it took, or `None` when it is
+/// not complete, which a reader of chunks answers with more bytes.
+///
+/// # Errors
+/// [`FramingError`], with offset 0, when the frame cannot be a message.
+#[inline]
+pub fn next_frame(data: &[u8], lengths: Lengths) -> Result<Option<(Frame<'_>, usize)>, FramingError> {
+    let Some((prefix, rest)) = data.split_first_chunk::<PREFIX_LEN>() else {
+        return Ok(None);
+    };
+    let prefix = usize::from(u16::from_be_bytes(*prefix));
+    let len = match lengths {
+        Lengths::Prefixed if prefix == 0 => return Ok(Some((Frame::EndOfSession, PREFIX_LEN))),
+        Lengths::Prefixed => prefix,
+        Lengths::Implied if prefix != 0 => return Err(FramingError::UnexpectedLength { offset: 0 }),
+        Lengths::Implied => match rest.first() {
+            None => return Ok(None),
+            Some(&message_type) => {
+                message_len(message_type).ok_or(FramingError::UnknownType { message_type, offset: 0 })?
+            }
+        },
+    };
+    Ok(rest.get(..len).map(|message| (Frame::Message(message), PREFIX_LEN + len)))
+}
+
+/// The messages of a file in memory, up to its end or its end-of-session marker.
+///
+/// After an error the iterator is finished.
+#[derive(Clone, Debug)]
+pub struct Frames<'a> {
+    data: &'a [u8],
+    offset: usize,
+    lengths: Lengths,
+    is_finished: bool,
+    is_ended: bool,
+}
+
+impl<'a> Frames<'a> {
+    /// The messages of `data`.
+    #[must_use]
+    pub const fn new(data: &'a [u8], lengths: Lengths) -> Self {
+        Frames { data, offset: 0, lengths, is_finished: false, is_ended: false }
+    }
+
+    /// Where the next frame starts.
+    #[must_use]
+    pub const fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// True once the end-of-session marker was met.
+    #[must_use]
+    pub const fn is_end_of_session(&self) -> bool {
+        self.is_ended
+    }
+
+    fn fail(&mut self, error: FramingError) -> Option<Result<&'a [u8], FramingError>> {
+        self.is_finished = true;
+        Some(Err(error))
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Result<&'a [u8], FramingError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_finished {
+            return None;
+        }
+        let rest = &self.data[self.offset..];
+        let offset = self.offset;
+        match next_frame(rest, self.lengths) {
+            Ok(Some((Frame::Message(message), used))) => {
+                self.offset += used;
+                Some(Ok(message))
+            }
+            Ok(Some((Frame::EndOfSession, used))) => {
+                self.offset += used;
+                self.is_finished = true;
+                self.is_ended = true;
+                None
+            }
+            Ok(None) if rest.is_empty() => None,
+            Ok(None) => self.fail(FramingError::Truncated { offset, len: rest.len() }),
+            Err(FramingError::UnknownType { message_type, .. }) => {
+                self.fail(FramingError::UnknownType { message_type, offset })
+            }
+            Err(_) => self.fail(FramingError::UnexpectedLength { offset }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(data: &[u8], lengths: Lengths) -> Vec<Result<&[u8], FramingError>> {
+        Frames::new(data, lengths).collect()
+    }
+
+    #[test]
+    fn prefixed_messages_follow_one_another_up_to_the_marker() {
+        let data = [0, 1, b'z', 0, 2, b'y', 1, 0, 0, 9, 9];
+        assert_eq!(frames(&data, Lengths::Prefixed), [Ok(&b"z"[..]), Ok(&b"y\x01"[..])]);
+        let mut iterator = Frames::new(&data, Lengths::Prefixed);
+        assert_eq!(iterator.by_ref().count(), 2);
+        assert!(iterator.is_end_of_session());
+        assert_eq!(iterator.offset(), 9);
+        let mut plain_end = Frames::new(&data[..3], Lengths::Prefixed);
+        assert_eq!(plain_end.by_ref().count(), 1);
+        assert!(!plain_end.is_end_of_session());
+    }
+
+    #[test]
+    fn every_cut_inside_a_message_is_an_error() {
+        let data = [0, 3, b'a', b'b', b'c'];
+        for len in 1..data.len() {
+            assert_eq!(
+                frames(&data[..len], Lengths::Prefixed),
+                [Err(FramingError::Truncated { offset: 0, len })]
+            );
+        }
+    }
+
+    #[test]
+    fn implied_lengths_come_from_the_type() {
+        let mut data = vec![0, 0, b'S'];
+        data.resize(2 + 12, 7);
+        assert_eq!(Lengths::detect(&data), Lengths::Implied);
+        assert_eq!(Lengths::detect(&[0, 12, b'S']), Lengths::Prefixed);
+        assert_eq!(frames(&data, Lengths::Implied), [Ok(&data[2..])]);
+        data.extend([0, 0, b'z']);
+        assert_eq!(
+            frames(&data, Lengths::Implied)[1],
+            Err(FramingError::UnknownType { message_type: b'z', offset: 14 })
+        );
+        assert_eq!(
+            frames(&[0, 1, b'S'], Lengths::Implied),
+            [Err(FramingError::UnexpectedLength { offset: 0 })]
+        );
+    }
+}

@@ -1,0 +1,485 @@
+//! The 23 messages of ITCH 5.0, one table each.
+//!
+//! Source: Nasdaq TotalView-ITCH 5.0 (editions of 2017 and February 2026, which agree on every layout
+//! here). All integers are big-endian. A price has 4 implied decimals unless it says otherwise.
+
+use zerocopy::FromBytes;
+use zerocopy::byteorder::big_endian::{U16, U32};
+
+use super::DecodeError;
+use super::codes::{
+    Authenticity, BreachedLevel, BuySell, CrossType, EventCode, FinancialStatus, ImbalanceDirection,
+    InterestFlag, IpoFlag, IpoQualifier, LuldTier, MarketCategory, MarketCode, MarketMakerMode,
+    OperationalHaltAction, ParticipantState, PriceVariation, RegShoAction, StockTradingState, YesNo,
+};
+use crate::wire::{
+    Alpha, IndexLevel, Locate, LongShares, LongTimestamp, MatchNumber, OrderRef, Shares, ShortPrice, Stock,
+    Timestamp, wire_message,
+};
+
+/// Declares all messages with the fields that they share, and whatever must name each of them once.
+macro_rules! itch_messages {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident = $type:literal, $len:literal, $handler:ident {
+            $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
+        }
+    )*) => {
+        $( wire_message! {
+            $(#[$doc])*
+            $name = $type, $len {
+                /// Day-unique index of the symbol; 0 when the message is about the whole system.
+                1 stock_locate: Locate,
+                /// Nasdaq's internal tracking number; means nothing outside.
+                3 tracking_number: U16,
+                /// Time of the event, in nanoseconds since midnight Eastern Time.
+                5 timestamp: Timestamp,
+                $( $(#[$field_doc])* $offset $field: $wire, )*
+            }
+        } )*
+
+        /// Receives decoded messages, one method a message; each does nothing unless it is written.
+        pub trait Listener {
+            $(
+                #[doc = concat!("A [`", stringify!($name), "`] came.")]
+                #[inline]
+                fn $handler(&mut self, message: &$name) {
+                    let _ = message;
+                }
+            )*
+
+            /// A message came whose type ITCH 5.0 does not list; new types have been added before, so a
+            /// reader counts it and goes on.
+            #[inline]
+            fn on_unknown(&mut self, message_type: u8, message: &[u8]) {
+                let _ = (message_type, message);
+            }
+        }
+
+        /// Calls the listener's method for one message.
+        ///
+        /// # Errors
+        /// [`DecodeError`] when the message is empty, or is not as long as its type says; the listener
+        /// is then not called. An unknown type is not an error, see [`Listener::on_unknown`].
+        #[inline]
+        pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), DecodeError> {
+            let Some(&message_type) = message.first() else {
+                return Err(DecodeError::Empty);
+            };
+            match message_type {
+                $( $name::TYPE => match $name::ref_from_bytes(message) {
+                    Ok(message) => listener.$handler(message),
+                    Err(_) => return Err(DecodeError::wrong_length(message, $name::LEN)),
+                }, )*
+                _ => listener.on_unknown(message_type, message),
+            }
+            Ok(())
+        }
+
+        /// One message, borrowed from the bytes it came in: for tools, which look at a few messages of
+        /// every type. A hot path uses [`decode`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Message<'a> {
+            $(
+                #[doc = concat!("A [`", stringify!($name), "`].")]
+                $name(&'a $name),
+            )*
+            /// A message whose type ITCH 5.0 does not list.
+            Unknown(&'a [u8]),
+        }
+
+        impl<'a> Message<'a> {
+            /// Reads one message.
+            ///
+            /// # Errors
+            /// As [`decode`].
+            pub fn parse(message: &'a [u8]) -> Result<Self, DecodeError> {
+                let Some(&message_type) = message.first() else {
+                    return Err(DecodeError::Empty);
+                };
+                match message_type {
+                    $( $name::TYPE => match $name::ref_from_bytes(message) {
+                        Ok(message) => Ok(Message::$name(message)),
+                        Err(_) => Err(DecodeError::wrong_length(message, $name::LEN)),
+                    }, )*
+                    _ => Ok(Message::Unknown(message)),
+                }
+            }
+        }
+
+        /// Length of a message of this type, or `None` when ITCH 5.0 does not list it.
+        #[must_use]
+        pub const fn message_len(message_type: u8) -> Option<usize> {
+            match message_type {
+                $( $name::TYPE => Some($name::LEN), )*
+                _ => None,
+            }
+        }
+
+        /// The type bytes of ITCH 5.0.
+        pub const MESSAGE_TYPES: &[u8] = &[$( $name::TYPE ),*];
+    };
+}
+
+itch_messages! {
+    /// System Event (`S`): the session reaches a stage.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "System Event Message"; 12 bytes.
+    SystemEvent = 'S', 12, on_system_event {
+        /// The stage.
+        11 event_code: EventCode,
+    }
+
+    /// Stock Directory (`R`): a security that may trade today; sent before its first order.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Stock Directory"; 39 bytes.
+    StockDirectory = 'R', 39, on_stock_directory {
+        /// Symbol.
+        11 stock: Stock,
+        /// Where it is listed.
+        19 market_category: MarketCategory,
+        /// Whether its issuer meets its obligations.
+        20 financial_status: FinancialStatus,
+        /// Shares in a round lot.
+        21 round_lot_size: Shares,
+        /// Whether only round lots are accepted.
+        25 round_lots_only: YesNo,
+        /// Class of security.
+        26 issue_classification: Alpha<1>,
+        /// Sub-class of security.
+        27 issue_sub_type: Alpha<2>,
+        /// Live or test symbol.
+        29 authenticity: Authenticity,
+        /// Whether the short sale threshold applies.
+        30 short_sale_threshold: YesNo,
+        /// Whether it is set up for an IPO release.
+        31 ipo_flag: IpoFlag,
+        /// Limit up, limit down tier.
+        32 luld_tier: LuldTier,
+        /// Whether it is an exchange traded product.
+        33 etp_flag: YesNo,
+        /// Leverage of the product, a multiple; 0 when it has none.
+        34 etp_leverage: U32,
+        /// Whether the product moves against its index.
+        38 inverse: YesNo,
+    }
+
+    /// Stock Trading Action (`H`): whether the security trades.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Stock Trading Action"; 25 bytes.
+    StockTradingAction = 'H', 25, on_stock_trading_action {
+        /// Symbol.
+        11 stock: Stock,
+        /// The state.
+        19 trading_state: StockTradingState,
+        /// Reserved, a space.
+        20 reserved: Alpha<1>,
+        /// Why, e.g. `T1`, `LUDP`; spaces when none is given.
+        21 reason: Alpha<4>,
+    }
+
+    /// Reg SHO Short Sale Price Test Restricted Indicator (`Y`).
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Reg SHO Short Sale Price Test Restricted Indicator"; 20 bytes.
+    RegShoRestriction = 'Y', 20, on_reg_sho_restriction {
+        /// Symbol.
+        11 stock: Stock,
+        /// Whether the restriction is in effect.
+        19 reg_sho_action: RegShoAction,
+    }
+
+    /// Market Participant Position (`L`): a participant's registration in a security.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Market Participant Position"; 26 bytes.
+    MarketParticipantPosition = 'L', 26, on_market_participant_position {
+        /// The participant.
+        11 mpid: Alpha<4>,
+        /// Symbol.
+        15 stock: Stock,
+        /// Whether it is a primary market maker.
+        23 primary_market_maker: YesNo,
+        /// Its quoting mode.
+        24 market_maker_mode: MarketMakerMode,
+        /// Its registration.
+        25 participant_state: ParticipantState,
+    }
+
+    /// Market Wide Circuit Breaker Decline Level (`V`): today's levels of the index.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "MWCB Decline Level Message"; 35 bytes. The levels have 8
+    /// implied decimals.
+    MwcbDeclineLevel = 'V', 35, on_mwcb_decline_level {
+        /// Level 1, in units of 10^-8.
+        11 level_1: IndexLevel,
+        /// Level 2, in units of 10^-8.
+        19 level_2: IndexLevel,
+        /// Level 3, in units of 10^-8.
+        27 level_3: IndexLevel,
+    }
+
+    /// Market Wide Circuit Breaker Status (`W`): a level was breached.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "MWCB Status Message"; 12 bytes.
+    MwcbStatus = 'W', 12, on_mwcb_status {
+        /// Which.
+        11 breached_level: BreachedLevel,
+    }
+
+    /// IPO Quoting Period Update (`K`): when an IPO's quoting begins.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Quoting Period Update"; 28 bytes.
+    IpoQuotingPeriod = 'K', 28, on_ipo_quoting_period {
+        /// Symbol.
+        11 stock: Stock,
+        /// When quoting is released, in **seconds** since midnight Eastern Time.
+        19 release_time: U32,
+        /// Expected or called off.
+        23 release_qualifier: IpoQualifier,
+        /// Price of the IPO.
+        24 ipo_price: ShortPrice,
+    }
+
+    /// Limit Up, Limit Down Auction Collar (`J`).
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Limit Up - Limit Down (LULD) Auction Collar"; 35 bytes.
+    LuldAuctionCollar = 'J', 35, on_luld_auction_collar {
+        /// Symbol.
+        11 stock: Stock,
+        /// Reference price of the collar.
+        19 reference_price: ShortPrice,
+        /// Upper price.
+        23 upper_price: ShortPrice,
+        /// Lower price.
+        27 lower_price: ShortPrice,
+        /// How many extensions of the auction there have been.
+        31 extension: U32,
+    }
+
+    /// Operational Halt (`h`): trading in a security was interrupted on one market.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Operational Halt"; 21 bytes.
+    OperationalHalt = 'h', 21, on_operational_halt {
+        /// Symbol.
+        11 stock: Stock,
+        /// The market.
+        19 market_code: MarketCode,
+        /// Halted or resumed.
+        20 action: OperationalHaltAction,
+    }
+
+    /// Add Order, no MPID attribution (`A`): an order now rests at the tail of its level.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Add Order - No MPID Attribution"; 36 bytes.
+    AddOrder = 'A', 36, on_add_order {
+        /// Reference of the order, unique within the day.
+        11 order_ref: OrderRef,
+        /// Its side.
+        19 side: BuySell,
+        /// Its quantity.
+        20 shares: Shares,
+        /// Symbol.
+        24 stock: Stock,
+        /// Its level.
+        32 price: ShortPrice,
+    }
+
+    /// Add Order with MPID attribution (`F`).
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Add Order with MPID Attribution"; 40 bytes.
+    AddOrderMpid = 'F', 40, on_add_order_mpid {
+        /// Reference of the order, unique within the day.
+        11 order_ref: OrderRef,
+        /// Its side.
+        19 side: BuySell,
+        /// Its quantity.
+        20 shares: Shares,
+        /// Symbol.
+        24 stock: Stock,
+        /// Its level.
+        32 price: ShortPrice,
+        /// Whose it is.
+        36 attribution: Alpha<4>,
+    }
+
+    /// Order Executed (`E`): part or all of a resting order traded at its own price.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Order Executed Message"; 31 bytes.
+    OrderExecuted = 'E', 31, on_order_executed {
+        /// Reference of the resting order.
+        11 order_ref: OrderRef,
+        /// How much traded.
+        19 executed_shares: Shares,
+        /// Number of the execution.
+        23 match_number: MatchNumber,
+    }
+
+    /// Order Executed with Price (`C`): part or all of a resting order traded at another price.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Order Executed With Price Message"; 36 bytes.
+    OrderExecutedWithPrice = 'C', 36, on_order_executed_with_price {
+        /// Reference of the resting order.
+        11 order_ref: OrderRef,
+        /// How much traded.
+        19 executed_shares: Shares,
+        /// Number of the execution.
+        23 match_number: MatchNumber,
+        /// `N` when the execution counts in a later bulk print, not by itself.
+        31 printable: YesNo,
+        /// At what price; the order's own price does not change.
+        32 execution_price: ShortPrice,
+    }
+
+    /// Order Cancel (`X`): a resting order was reduced and keeps its place.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Order Cancel Message"; 23 bytes.
+    OrderCancel = 'X', 23, on_order_cancel {
+        /// Reference of the order.
+        11 order_ref: OrderRef,
+        /// By how much.
+        19 canceled_shares: Shares,
+    }
+
+    /// Order Delete (`D`): a resting order went away.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Order Delete Message"; 19 bytes.
+    OrderDelete = 'D', 19, on_order_delete {
+        /// Reference of the order.
+        11 order_ref: OrderRef,
+    }
+
+    /// Order Replace (`U`): a resting order went away and another of its side and symbol rests at the
+    /// tail of its level.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Order Replace Message"; 35 bytes.
+    OrderReplace = 'U', 35, on_order_replace {
+        /// Reference of the order that went away.
+        11 original_order_ref: OrderRef,
+        /// Reference of the order that rests.
+        19 new_order_ref: OrderRef,
+        /// Its quantity.
+        27 shares: Shares,
+        /// Its level.
+        31 price: ShortPrice,
+    }
+
+    /// Trade, non-cross (`P`): an execution against an order that is not displayed; no book changes.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Trade Message (Non-Cross)"; 44 bytes.
+    NonCrossTrade = 'P', 44, on_non_cross_trade {
+        /// 0 since 2010.
+        11 order_ref: OrderRef,
+        /// Always `B` since July 2014, whatever the side was.
+        19 side: BuySell,
+        /// How much traded.
+        20 shares: Shares,
+        /// Symbol.
+        24 stock: Stock,
+        /// At what price.
+        32 price: ShortPrice,
+        /// Number of the execution.
+        36 match_number: MatchNumber,
+    }
+
+    /// Cross Trade (`Q`): the bulk print of a cross; no book changes.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Cross Trade Message"; 40 bytes.
+    CrossTrade = 'Q', 40, on_cross_trade {
+        /// How much traded; 0 when there was no cross.
+        11 shares: LongShares,
+        /// Symbol.
+        19 stock: Stock,
+        /// At what price.
+        27 cross_price: ShortPrice,
+        /// Number of the execution.
+        31 match_number: MatchNumber,
+        /// Kind of cross.
+        39 cross_type: CrossType,
+    }
+
+    /// Broken Trade (`B`): an execution is void; statistics change and books do not.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Broken Trade / Order Execution Message"; 19 bytes.
+    BrokenTrade = 'B', 19, on_broken_trade {
+        /// Number of the execution.
+        11 match_number: MatchNumber,
+    }
+
+    /// Net Order Imbalance Indicator (`I`): what a coming cross would look like.
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Net Order Imbalance Indicator (NOII) Message"; 50 bytes.
+    NetOrderImbalance = 'I', 50, on_net_order_imbalance {
+        /// Shares that would match at the current reference price.
+        11 paired_shares: LongShares,
+        /// Shares that would not.
+        19 imbalance_shares: LongShares,
+        /// On which side they are.
+        27 imbalance_direction: ImbalanceDirection,
+        /// Symbol.
+        28 stock: Stock,
+        /// Clearing price of the cross orders alone; 0 when not available.
+        36 far_price: ShortPrice,
+        /// Clearing price of cross and continuous orders; 0 when not available.
+        40 near_price: ShortPrice,
+        /// Price at which the above is reckoned.
+        44 current_reference_price: ShortPrice,
+        /// Kind of cross.
+        48 cross_type: CrossType,
+        /// Distance of the near price from the reference price.
+        49 price_variation: PriceVariation,
+    }
+
+    /// Retail Price Improvement Indicator (`N`).
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Retail Price Improvement Indicator (RPII)"; 20 bytes.
+    RetailPriceImprovement = 'N', 20, on_retail_price_improvement {
+        /// Symbol.
+        11 stock: Stock,
+        /// On which sides there is interest.
+        19 interest_flag: InterestFlag,
+    }
+
+    /// Direct Listing with Capital Raise Price Discovery (`O`).
+    ///
+    /// Source: Nasdaq TotalView-ITCH 5.0, "Direct Listing with Capital Raise Price Discovery Message";
+    /// 48 bytes.
+    DirectListing = 'O', 48, on_direct_listing {
+        /// Symbol.
+        11 stock: Stock,
+        /// Whether the security may be released for trading.
+        19 open_eligibility_status: YesNo,
+        /// Lowest price at which it may open.
+        20 minimum_allowable_price: ShortPrice,
+        /// Highest price at which it may open.
+        24 maximum_allowable_price: ShortPrice,
+        /// Where it would open now.
+        28 near_execution_price: ShortPrice,
+        /// When that price was reckoned, in nanoseconds since midnight Eastern Time.
+        32 near_execution_time: LongTimestamp,
+        /// Lower price of the auction collar.
+        40 lower_price_range_collar: ShortPrice,
+        /// Upper price of the auction collar.
+        44 upper_price_range_collar: ShortPrice,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::MESSAGE_LEN_MAX;
+    use super::*;
+
+    #[test]
+    fn lengths_are_those_of_the_specification() {
+        let table =
+            "S12 R39 H25 Y20 L26 V35 W12 K28 J35 h21 A36 F40 E31 C36 X23 D19 U35 P44 Q40 B19 I50 N20 O48";
+        let mut count = 0;
+        for entry in table.split(' ') {
+            let (message_type, len) = entry.split_at(1);
+            assert_eq!(message_len(message_type.as_bytes()[0]), Some(len.parse().unwrap()), "{entry}");
+            count += 1;
+        }
+        assert_eq!(MESSAGE_TYPES.len(), count);
+        assert_eq!(MESSAGE_TYPES.iter().filter_map(|kind| message_len(*kind)).max(), Some(MESSAGE_LEN_MAX));
+        assert_eq!(message_len(b'z'), None);
+    }
+}

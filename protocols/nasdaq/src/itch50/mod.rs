@@ -1,0 +1,77 @@
+//! Nasdaq TotalView-ITCH 5.0, both directions.
+//!
+//! A message is one of 23 fixed big-endian structures without padding; [`decode`] checks its type and
+//! its length and hands the listener a reference into the bytes it came in. Every structure is also
+//! what a publisher writes: make it with `new`, send its [`as_bytes`](zerocopy::IntoBytes::as_bytes).
+//!
+//! ```
+//! use tickpath_nasdaq::itch50::{self, AddOrder, BuySell};
+//! use tickpath_nasdaq::wire::Stock;
+//! use tickpath_types::{Nanos, Price, Qty, Side};
+//! use zerocopy::IntoBytes;
+//!
+//! let stock = Stock::new("AAPL").unwrap();
+//! let add = AddOrder::new(7, 3, Nanos(34_200_000_000_123), 1001, BuySell::BUY, 300, stock, 1_891_234);
+//!
+//! #[derive(Default)]
+//! struct Bought(u64);
+//! impl itch50::Listener for Bought {
+//!     fn on_add_order(&mut self, message: &AddOrder) {
+//!         assert_eq!(message.price.get(), Price(1_891_234));
+//!         if message.side.side() == Some(Side::Buy) {
+//!             self.0 += message.shares.get().0;
+//!         }
+//!     }
+//! }
+//! let mut bought = Bought::default();
+//! itch50::decode(add.as_bytes(), &mut bought).unwrap();
+//! assert_eq!(bought.0, 300);
+//! ```
+
+mod codes;
+pub mod framing;
+mod messages;
+mod publish;
+
+pub use codes::{
+    Authenticity, BreachedLevel, BuySell, CrossType, EventCode, FinancialStatus, ImbalanceDirection,
+    InterestFlag, IpoFlag, IpoQualifier, LuldTier, MarketCategory, MarketCode, MarketMakerMode,
+    OperationalHaltAction, ParticipantState, PriceVariation, RegShoAction, StockTradingState, YesNo,
+};
+pub use messages::{
+    AddOrder, AddOrderMpid, BrokenTrade, CrossTrade, DirectListing, IpoQuotingPeriod, Listener,
+    LuldAuctionCollar, MESSAGE_TYPES, MarketParticipantPosition, Message, MwcbDeclineLevel, MwcbStatus,
+    NetOrderImbalance, NonCrossTrade, OperationalHalt, OrderCancel, OrderDelete, OrderExecuted,
+    OrderExecutedWithPrice, OrderReplace, RegShoRestriction, RetailPriceImprovement, StockDirectory,
+    StockTradingAction, SystemEvent, decode, message_len,
+};
+pub use publish::{EncodeError, encode_market_event, market_event_len};
+
+/// The longest message of ITCH 5.0, in bytes.
+pub const MESSAGE_LEN_MAX: usize = NetOrderImbalance::LEN;
+
+/// A message that is not ITCH 5.0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// No bytes: count it and go on; an empty MoldUDP64 block still takes a sequence number.
+    #[error("the message is empty: count it and go on")]
+    Empty,
+    /// The type is known and the length is another: count it and go on with the next message.
+    #[error("type '{}' has {expected} bytes and this has {len}: count it and go on", *message_type as char)]
+    WrongLength {
+        /// The type byte.
+        message_type: u8,
+        /// What the specification says.
+        expected: usize,
+        /// What came.
+        len: usize,
+    },
+}
+
+impl DecodeError {
+    #[cold]
+    fn wrong_length(message: &[u8], expected: usize) -> Self {
+        DecodeError::WrongLength { message_type: message[0], expected, len: message.len() }
+    }
+}

@@ -1,0 +1,222 @@
+//! Writing a downstream packet.
+
+use tickpath_types::Sequence;
+use zerocopy::IntoBytes;
+
+use super::{BLOCK_PREFIX_LEN, HEADER_LEN, Header, MESSAGE_COUNT_MAX, Session};
+
+/// A message was not taken; the packet is as it was. Send it, start another and push the message again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PushError {
+    /// The buffer has no room for it.
+    #[error("the message needs {needed} bytes and {remaining} are left: send the packet first")]
+    NoRoom {
+        /// Length of the message.
+        needed: usize,
+        /// Longest message that has room.
+        remaining: usize,
+    },
+    /// The packet has as many messages as a header can count.
+    #[error("the packet has {MESSAGE_COUNT_MAX} messages: send it first")]
+    TooMany,
+}
+
+/// Fills a buffer with one packet.
+///
+/// The buffer is whatever gives out bytes - an array that the builder owns, a slice of a larger batch -
+/// and its length bounds the packet's. Nothing is allocated, and a message is written where it is sent
+/// from.
+#[derive(Clone, Debug)]
+pub struct PacketBuilder<B> {
+    buffer: B,
+    session: Session,
+    sequence: Sequence,
+    message_count: u16,
+    len: usize,
+}
+
+impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
+    /// Starts a packet whose first message will be numbered `sequence`.
+    ///
+    /// # Panics
+    /// When the buffer is shorter than a header, [`HEADER_LEN`].
+    #[must_use]
+    pub fn new(buffer: B, session: Session, sequence: Sequence) -> Self {
+        assert!(buffer.as_ref().len() >= HEADER_LEN, "a packet needs {HEADER_LEN} bytes for its header");
+        PacketBuilder { buffer, session, sequence, message_count: 0, len: HEADER_LEN }
+    }
+
+    /// Starts the next packet in the same buffer: its first message follows the last one of this.
+    #[inline]
+    pub fn start_next(&mut self) {
+        self.sequence = self.next_sequence();
+        self.message_count = 0;
+        self.len = HEADER_LEN;
+    }
+
+    /// Adds a message.
+    ///
+    /// # Errors
+    /// [`PushError`] when it does not fit; the packet is then unchanged.
+    #[inline]
+    pub fn push(&mut self, message: &[u8]) -> Result<(), PushError> {
+        let remaining = self.remaining();
+        self.push_with(|room| {
+            let refused = PushError::NoRoom { needed: message.len(), remaining };
+            room.get_mut(..message.len()).ok_or(refused)?.copy_from_slice(message);
+            Ok(message.len())
+        })
+    }
+
+    /// Adds a message that `write` puts at the start of the room that it is given, and whose length it
+    /// returns. The room holds [`remaining`](Self::remaining) bytes.
+    ///
+    /// # Errors
+    /// What `write` returns, or [`PushError::TooMany`]; the packet is then unchanged.
+    ///
+    /// # Panics
+    /// When `write` returns more than the room's length.
+    #[inline]
+    pub fn push_with<E: From<PushError>>(
+        &mut self,
+        write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+    ) -> Result<(), E> {
+        if self.message_count == MESSAGE_COUNT_MAX {
+            return Err(PushError::TooMany.into());
+        }
+        let Some((prefix, room)) =
+            self.buffer.as_mut()[self.len..].split_first_chunk_mut::<BLOCK_PREFIX_LEN>()
+        else {
+            return Err(PushError::NoRoom { needed: 0, remaining: 0 }.into());
+        };
+        let room_len = room.len().min(usize::from(u16::MAX));
+        let message_len = write(&mut room[..room_len])?;
+        assert!(message_len <= room_len, "the writer says that it wrote past its room");
+        *prefix = (message_len as u16).to_be_bytes();
+        self.len += BLOCK_PREFIX_LEN + message_len;
+        self.message_count += 1;
+        Ok(())
+    }
+
+    /// Longest message that has room, in bytes.
+    #[inline]
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        (self.buffer.as_ref().len() - self.len).saturating_sub(BLOCK_PREFIX_LEN).min(usize::from(u16::MAX))
+    }
+
+    /// True when a message of this length has room.
+    #[inline]
+    #[must_use]
+    pub fn has_room_for(&self, message_len: usize) -> bool {
+        self.message_count < MESSAGE_COUNT_MAX
+            && message_len <= usize::from(u16::MAX)
+            && self.len + BLOCK_PREFIX_LEN + message_len <= self.buffer.as_ref().len()
+    }
+
+    /// Length of the packet so far, header included.
+    #[inline]
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True while it has no message.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.message_count == 0
+    }
+
+    /// How many messages it has.
+    #[inline]
+    #[must_use]
+    pub const fn message_count(&self) -> u16 {
+        self.message_count
+    }
+
+    /// Number of its first message.
+    #[inline]
+    #[must_use]
+    pub const fn sequence(&self) -> Sequence {
+        self.sequence
+    }
+
+    /// Number that the next message pushed will have.
+    #[inline]
+    #[must_use]
+    pub const fn next_sequence(&self) -> Sequence {
+        Sequence(self.sequence.0 + self.message_count as u64)
+    }
+
+    /// Writes the header and gives the datagram. Without a message it is a heartbeat.
+    #[inline]
+    pub fn finish(&mut self) -> &[u8] {
+        let header = Header::new(self.session, self.sequence, self.message_count);
+        let buffer = self.buffer.as_mut();
+        buffer[..HEADER_LEN].copy_from_slice(header.as_bytes());
+        &buffer[..self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Packet;
+    use super::*;
+
+    fn builder<const N: usize>() -> PacketBuilder<[u8; N]> {
+        PacketBuilder::new([0xee; N], Session::new("SESSION001").unwrap(), Sequence(5))
+    }
+
+    #[test]
+    fn the_published_vector_is_written() {
+        let mut builder = builder::<64>();
+        builder.push(b"abc").unwrap();
+        builder.push(b"d").unwrap();
+        assert_eq!(builder.finish(), b"SESSION001\0\0\0\0\0\0\0\x05\0\x02\0\x03abc\0\x01d");
+        builder.start_next();
+        assert_eq!(builder.finish(), b"SESSION001\0\0\0\0\0\0\0\x07\0\0", "an empty packet is a heartbeat");
+    }
+
+    #[test]
+    fn a_packet_holds_what_fits_and_not_a_byte_more() {
+        let mut builder = builder::<{ HEADER_LEN + 2 + 3 + 2 + 1 }>();
+        assert!(builder.has_room_for(6) && !builder.has_room_for(7));
+        builder.push(b"abc").unwrap();
+        assert_eq!(builder.remaining(), 1);
+        let before = builder.len();
+        assert_eq!(builder.push(b"de"), Err(PushError::NoRoom { needed: 2, remaining: 1 }));
+        assert_eq!((builder.len(), builder.message_count()), (before, 1), "unchanged");
+        builder.push(b"d").unwrap();
+        assert_eq!(builder.remaining(), 0);
+        assert_eq!(builder.push(b""), Err(PushError::NoRoom { needed: 0, remaining: 0 }));
+        assert_eq!(Packet::parse(builder.finish()).unwrap().messages().count(), 2);
+    }
+
+    #[test]
+    fn the_count_stops_before_the_end_of_session_marker() {
+        let mut builder = PacketBuilder::new(vec![0; 200_000], Session::BLANK, Sequence(1));
+        for _ in 0..MESSAGE_COUNT_MAX {
+            builder.push(b"").unwrap();
+        }
+        assert_eq!(builder.push(b""), Err(PushError::TooMany));
+        assert!(!builder.has_room_for(0));
+        assert_eq!(Packet::parse(builder.finish()).unwrap().message_count(), MESSAGE_COUNT_MAX);
+    }
+
+    #[test]
+    fn a_writer_that_fails_leaves_the_packet_as_it_was() {
+        let mut builder = builder::<64>();
+        let refused = builder.push_with(|_| Err::<usize, _>(PushError::TooMany));
+        assert_eq!(refused, Err(PushError::TooMany));
+        assert!(builder.is_empty());
+        builder
+            .push_with(|room| {
+                room[..2].copy_from_slice(b"ok");
+                Ok::<_, PushError>(2)
+            })
+            .unwrap();
+        assert_eq!(builder.next_sequence(), Sequence(6));
+    }
+}

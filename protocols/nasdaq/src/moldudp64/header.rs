@@ -1,0 +1,49 @@
+//! The header of a downstream packet.
+
+use tickpath_types::Sequence;
+use zerocopy::byteorder::big_endian::{U16, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::{END_OF_SESSION, Session};
+
+/// Starts every downstream packet, and is all of a heartbeat or an end of session.
+///
+/// Source: MoldUDP64 1.00, "Downstream Packet"; 20 bytes, big-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Header {
+    /// The session.
+    pub session: Session,
+    /// Number of the first message; of the next one to come when there is none.
+    pub sequence: U64,
+    /// How many messages follow; 0 is a heartbeat, 0xffff the end of the session.
+    pub message_count: U16,
+}
+
+const _: () = {
+    assert!(size_of::<Header>() == 20);
+    assert!(core::mem::offset_of!(Header, sequence) == 10);
+    assert!(core::mem::offset_of!(Header, message_count) == 18);
+};
+
+impl Header {
+    /// The header of `message_count` messages, the first of them numbered `sequence`.
+    #[inline]
+    #[must_use]
+    pub fn new(session: Session, sequence: Sequence, message_count: u16) -> Header {
+        Header { session, sequence: U64::new(sequence.0), message_count: U16::new(message_count) }
+    }
+
+    /// Says that the line is alive, about once a second while nothing else is sent.
+    #[must_use]
+    pub fn heartbeat(session: Session, next: Sequence) -> Header {
+        Header::new(session, next, 0)
+    }
+
+    /// Says that no message will have the number `next`; repeated for a while, in which messages
+    /// can still be requested.
+    #[must_use]
+    pub fn end_of_session(session: Session, next: Sequence) -> Header {
+        Header::new(session, next, END_OF_SESSION)
+    }
+}

@@ -1,0 +1,40 @@
+//! MoldUDP64 1.00: numbered messages in UDP datagrams, and the request for those that were lost.
+//!
+//! ```
+//! use tickpath_nasdaq::moldudp64::{Packet, PacketBuilder, Session};
+//! use tickpath_types::Sequence;
+//!
+//! let session = Session::new("SESSION001").unwrap();
+//! let mut builder = PacketBuilder::new([0; 64], session, Sequence(5));
+//! builder.push(b"abc").unwrap();
+//! builder.push(b"d").unwrap();
+//! let datagram = builder.finish();
+//!
+//! let packet = Packet::parse(datagram).unwrap();
+//! assert_eq!(packet.next_sequence(), Sequence(7));
+//! assert_eq!(packet.messages().last(), Some((Sequence(6), &b"d"[..])));
+//! ```
+
+mod builder;
+mod header;
+mod packet;
+mod request;
+
+pub use builder::{PacketBuilder, PushError};
+pub use header::Header;
+pub use packet::{Kind, Messages, Packet, PacketError};
+pub use request::{Request, RequestError};
+
+pub use crate::session::Session;
+
+/// Length of the header of every packet, in bytes.
+pub const HEADER_LEN: usize = size_of::<Header>();
+/// Bytes before each message in a packet.
+pub const BLOCK_PREFIX_LEN: usize = 2;
+/// Length of the longest datagram that a publisher sends unless it is told otherwise: it passes an
+/// Ethernet of 1500 bytes with tunnels to spare.
+pub const DATAGRAM_LEN_MAX: usize = 1400;
+/// Most messages of one packet: the count above it means the end of the session.
+pub const MESSAGE_COUNT_MAX: u16 = END_OF_SESSION - 1;
+/// The message count that ends a session.
+pub const END_OF_SESSION: u16 = 0xffff;

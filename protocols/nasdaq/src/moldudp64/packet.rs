@@ -1,0 +1,245 @@
+//! Reading a downstream packet.
+
+use std::iter::FusedIterator;
+
+use tickpath_types::Sequence;
+use zerocopy::FromBytes;
+
+use super::{BLOCK_PREFIX_LEN, END_OF_SESSION, HEADER_LEN, Header, Session};
+
+/// What a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It carries at least one message.
+    Messages,
+    /// It says that the line is alive and which number comes next.
+    Heartbeat,
+    /// It says that the session is over and which number would have come next.
+    EndOfSession,
+}
+
+/// A datagram is not a packet: count it and drop it whole; its messages come by the other line or by
+/// request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PacketError {
+    /// Shorter than a header.
+    #[error("{len} bytes are no packet, a header has {HEADER_LEN}: drop the datagram")]
+    NoHeader {
+        /// Length of the datagram.
+        len: usize,
+    },
+    /// It ends before or inside one of the messages that its header announces.
+    #[error("the datagram ends in message {index} of {count}: drop it")]
+    Truncated {
+        /// The message, counted from 0.
+        index: u16,
+        /// How many the header announces.
+        count: u16,
+    },
+    /// Bytes follow the last message.
+    #[error("{len} bytes follow the last message: drop the datagram")]
+    TrailingBytes {
+        /// How many.
+        len: usize,
+    },
+    /// Its messages would be numbered past the largest number.
+    #[error("{count} messages from {sequence} run past the largest number: drop the datagram")]
+    SequenceOverflow {
+        /// Number of the first message.
+        sequence: u64,
+        /// How many the header announces.
+        count: u16,
+    },
+}
+
+/// A downstream packet, checked from end to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    header: &'a Header,
+    blocks: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Checks a datagram: header, count and every message's length. Nothing of a damaged packet is
+    /// given out.
+    ///
+    /// # Errors
+    /// [`PacketError`] says what is wrong with it.
+    #[inline]
+    pub fn parse(datagram: &'a [u8]) -> Result<Self, PacketError> {
+        let Ok((header, blocks)) = Header::ref_from_prefix(datagram) else {
+            return Err(PacketError::NoHeader { len: datagram.len() });
+        };
+        let packet = Packet { header, blocks };
+        let count = packet.message_count();
+        if header.sequence.get().checked_add(u64::from(count)).is_none() {
+            return Err(PacketError::SequenceOverflow { sequence: header.sequence.get(), count });
+        }
+        let mut rest = blocks;
+        for index in 0..count {
+            (_, rest) = split_block(rest).ok_or(PacketError::Truncated { index, count })?;
+        }
+        match rest.len() {
+            0 => Ok(packet),
+            len => Err(PacketError::TrailingBytes { len }),
+        }
+    }
+
+    /// The session.
+    #[inline]
+    #[must_use]
+    pub const fn session(&self) -> Session {
+        self.header.session
+    }
+
+    /// Number of the first message; of the next one to come when there is none.
+    #[inline]
+    #[must_use]
+    pub const fn sequence(&self) -> Sequence {
+        Sequence(self.header.sequence.get())
+    }
+
+    /// How many messages it carries; 0 for a heartbeat and for the end of the session.
+    #[inline]
+    #[must_use]
+    pub const fn message_count(&self) -> u16 {
+        match self.header.message_count.get() {
+            END_OF_SESSION => 0,
+            count => count,
+        }
+    }
+
+    /// Number of the message after its last.
+    #[inline]
+    #[must_use]
+    pub const fn next_sequence(&self) -> Sequence {
+        Sequence(self.header.sequence.get() + self.message_count() as u64)
+    }
+
+    /// What it is for.
+    #[inline]
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self.header.message_count.get() {
+            0 => Kind::Heartbeat,
+            END_OF_SESSION => Kind::EndOfSession,
+            _ => Kind::Messages,
+        }
+    }
+
+    /// Its messages with their numbers. A message may be empty; it takes a number all the same.
+    #[inline]
+    #[must_use]
+    pub const fn messages(&self) -> Messages<'a> {
+        Messages { next: self.header.sequence.get(), left: self.message_count(), blocks: self.blocks }
+    }
+}
+
+/// The messages of a [`Packet`] with their numbers.
+#[derive(Clone, Debug)]
+pub struct Messages<'a> {
+    next: u64,
+    left: u16,
+    blocks: &'a [u8],
+}
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = (Sequence, &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            return None;
+        }
+        let (message, rest) = split_block(self.blocks)?;
+        let sequence = Sequence(self.next);
+        self.blocks = rest;
+        self.left -= 1;
+        self.next += 1;
+        Some((sequence, message))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (usize::from(self.left), Some(usize::from(self.left)))
+    }
+}
+
+impl ExactSizeIterator for Messages<'_> {}
+impl FusedIterator for Messages<'_> {}
+
+/// The first message of `blocks` and what follows it, or `None` when it is not all there.
+#[inline]
+fn split_block(blocks: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (prefix, rest) = blocks.split_first_chunk::<BLOCK_PREFIX_LEN>()?;
+    rest.split_at_checked(usize::from(u16::from_be_bytes(*prefix)))
+}
+
+#[cfg(test)]
+mod tests {
+    use zerocopy::IntoBytes;
+
+    use super::*;
+
+    /// Session SESSION001, sequence 5, messages "abc" and "d".
+    const VECTOR: &[u8] = b"SESSION001\0\0\0\0\0\0\0\x05\0\x02\0\x03abc\0\x01d";
+
+    #[test]
+    fn the_published_vector_is_read() {
+        let packet = Packet::parse(VECTOR).unwrap();
+        assert_eq!(packet.session(), Session::new("SESSION001").unwrap());
+        assert_eq!((packet.sequence(), packet.next_sequence()), (Sequence(5), Sequence(7)));
+        assert_eq!(packet.kind(), Kind::Messages);
+        let messages: Vec<_> = packet.messages().collect();
+        assert_eq!(messages, [(Sequence(5), &b"abc"[..]), (Sequence(6), &b"d"[..])]);
+        assert_eq!(packet.messages().len(), 2);
+    }
+
+    #[test]
+    fn every_truncation_is_an_error_and_so_is_every_byte_too_much() {
+        for len in 0..VECTOR.len() {
+            let error = Packet::parse(&VECTOR[..len]).unwrap_err();
+            let expected = match len {
+                0..HEADER_LEN => PacketError::NoHeader { len },
+                HEADER_LEN..25 => PacketError::Truncated { index: 0, count: 2 },
+                _ => PacketError::Truncated { index: 1, count: 2 },
+            };
+            assert_eq!(error, expected);
+        }
+        let long = [VECTOR, &[0]].concat();
+        assert_eq!(Packet::parse(&long), Err(PacketError::TrailingBytes { len: 1 }));
+    }
+
+    #[test]
+    fn heartbeat_and_end_of_session_carry_no_message() {
+        let session = Session::new("DAY").unwrap();
+        let heartbeat = Header::heartbeat(session, Sequence(9));
+        let packet = Packet::parse(heartbeat.as_bytes()).unwrap();
+        assert_eq!((packet.kind(), packet.next_sequence()), (Kind::Heartbeat, Sequence(9)));
+        let end = Header::end_of_session(session, Sequence(u64::MAX));
+        let packet = Packet::parse(end.as_bytes()).unwrap();
+        assert_eq!((packet.kind(), packet.next_sequence()), (Kind::EndOfSession, Sequence(u64::MAX)));
+        assert_eq!(packet.messages().count(), 0);
+        let trailing = [end.as_bytes(), b"\0\0"].concat();
+        assert_eq!(Packet::parse(&trailing), Err(PacketError::TrailingBytes { len: 2 }));
+    }
+
+    #[test]
+    fn numbers_do_not_wrap() {
+        let mut datagram = VECTOR.to_vec();
+        datagram[10..18].copy_from_slice(&(u64::MAX - 1).to_be_bytes());
+        assert_eq!(
+            Packet::parse(&datagram),
+            Err(PacketError::SequenceOverflow { sequence: u64::MAX - 1, count: 2 })
+        );
+        datagram[10..18].copy_from_slice(&(u64::MAX - 2).to_be_bytes());
+        assert_eq!(Packet::parse(&datagram).unwrap().next_sequence(), Sequence(u64::MAX));
+    }
+
+    #[test]
+    fn an_empty_message_takes_a_number() {
+        let packet = Packet::parse(b"SESSION001\0\0\0\0\0\0\0\x01\0\x02\0\0\0\x01x").unwrap();
+        assert_eq!(packet.messages().map(|(_, message)| message.len()).collect::<Vec<_>>(), [0, 1]);
+    }
+}

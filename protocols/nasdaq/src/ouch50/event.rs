@@ -1,0 +1,269 @@
+//! Answers, at the venue's door and at the client's.
+
+use tickpath_types::{
+    CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, Nanos, OrderAttributes, OrderEvent,
+    OrderEventKind, OrderId, OrderState, Qty, RejectReason, Symbol, TimeInForce, UserRefNum,
+};
+
+use super::codes::{CancelReasonCode, LiquidityFlag, RejectCode, TimeInForceCode};
+use super::options::{Options, TagValue, encode_with_options};
+use super::outbound::{self, AcceptedOrder, Outbound};
+use super::request::{option_values, put};
+use super::{EncodeError, ParseError};
+use crate::wire::{Alpha, LongPrice, Shares};
+
+/// Writes an answer of the venue at the start of `out` and returns its length, at most
+/// [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX).
+///
+/// Accepted becomes `A`, Replaced `U`, Canceled `C`, Modified `M`, Executed `E`, Rejected `J`. Minimum
+/// quantity and post-only are echoed as options. Messages that had no options in the edition of 2023 are
+/// written without.
+///
+/// # Errors
+/// [`EncodeError`]: nothing may be sent.
+#[inline]
+pub fn encode_event(
+    event: &OrderEvent,
+    symbol_of: impl FnOnce(InstrumentId) -> Option<Symbol>,
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    let ts = event.ts;
+    match event.kind {
+        OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } => {
+            let (qty, price) = (Shares::try_from(qty)?, LongPrice::try_from(price)?);
+            let message = outbound::Executed::new(ts, user_ref, qty, price, liquidity, match_id);
+            Ok(encode_with_options(&message, &[], out)?)
+        }
+        OrderEventKind::Accepted { ref order, order_id, state } => {
+            let accepted = accepted_order(order, order_id, state, symbol_of)?;
+            let message = outbound::Accepted::new(ts, order.user_ref, accepted);
+            Ok(encode_with_options(&message, &option_values(order.min_qty, order.post_only)?, out)?)
+        }
+        OrderEventKind::Replaced { ref order, orig_user_ref, order_id, state } => {
+            let accepted = accepted_order(order, order_id, state, symbol_of)?;
+            let message = outbound::Replaced::new(ts, orig_user_ref, order.user_ref, accepted);
+            Ok(encode_with_options(&message, &option_values(order.min_qty, order.post_only)?, out)?)
+        }
+        OrderEventKind::Canceled { user_ref, decrement, reason } => {
+            put(&outbound::Canceled::new(ts, user_ref, Shares::try_from(decrement)?, reason), out)
+        }
+        OrderEventKind::Modified { user_ref, side_marking, qty } => {
+            put(&outbound::Modified::new(ts, user_ref, side_marking, Shares::try_from(qty)?), out)
+        }
+        OrderEventKind::Rejected { user_ref, reason, client_order_id } => {
+            put(&outbound::Rejected::new(ts, user_ref, reason, Alpha(client_order_id.0)), out)
+        }
+    }
+}
+
+#[inline]
+fn accepted_order(
+    order: &EnterOrder,
+    order_id: OrderId,
+    state: OrderState,
+    symbol_of: impl FnOnce(InstrumentId) -> Option<Symbol>,
+) -> Result<AcceptedOrder, EncodeError> {
+    let symbol = symbol_of(order.instrument).ok_or(EncodeError::UnknownInstrument(order.instrument))?;
+    Ok(AcceptedOrder {
+        side: order.side.into(),
+        quantity: order.qty.try_into()?,
+        symbol: symbol.into(),
+        price: order.price.try_into()?,
+        time_in_force: order.time_in_force.into(),
+        display: order.attributes.display.into(),
+        order_ref: order_id.into(),
+        capacity: order.attributes.capacity.into(),
+        intermarket_sweep: order.attributes.intermarket_sweep.into(),
+        cross_type: order.attributes.cross_type.into(),
+        order_state: state.into(),
+        client_order_id: Alpha(order.client_order_id.0),
+    })
+}
+
+/// A message of the venue as a client takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer<'a> {
+    /// It is about an order.
+    Order(OrderAnswer),
+    /// It is something that the vocabulary has no word for: the stage of the session, the answer to a
+    /// query, a broken or corrected execution, a cancel that waits or failed, a restatement.
+    Other(Outbound<'a>),
+}
+
+/// What a client learns of one of its orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderAnswer {
+    /// When it happened at the venue, since midnight.
+    pub ts: Nanos,
+    /// What happened, in the nearest words that the vocabulary has.
+    pub kind: OrderEventKind,
+    /// The venue's own code.
+    pub code: AnswerCode,
+}
+
+/// The code that a venue gave with an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerCode {
+    /// None.
+    None,
+    /// Why quantity left an order.
+    Cancel(CancelReasonCode),
+    /// Why a request was refused.
+    Reject(RejectCode),
+    /// How an execution came about.
+    Liquidity(LiquidityFlag),
+    /// How long an accepted order may rest.
+    TimeInForce(TimeInForceCode),
+}
+
+impl OrderAnswer {
+    /// False when `kind` is only the nearest word for the venue's code; act on `code` then.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        match self.code {
+            AnswerCode::None => true,
+            AnswerCode::Cancel(code) => code.reason().is_some(),
+            AnswerCode::Reject(code) => code.reason().is_some(),
+            AnswerCode::Liquidity(flag) => flag.liquidity().is_some(),
+            AnswerCode::TimeInForce(code) => code.time_in_force().is_some(),
+        }
+    }
+}
+
+/// A message of the venue cannot be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventError {
+    /// It is no OUCH message: count it; a venue that sends many is not one to trade on.
+    #[error(transparent)]
+    Malformed(#[from] ParseError),
+    /// It is about a symbol that the client does not know: give both sides the same instruments.
+    #[error("an answer about symbol '{0}', which is not known: give both sides the same instruments")]
+    UnknownSymbol(Symbol),
+    /// An accepted order is neither bought nor sold.
+    #[error("an accepted order with the side {side:#04x}")]
+    UnknownSide {
+        /// The code.
+        side: u8,
+    },
+}
+
+/// Reads an answer of a venue.
+///
+/// Where the vocabulary has no word for a code, the nearest one is taken and
+/// [`OrderAnswer::is_exact`] is false: a cancel reason becomes `System`, a reject reason
+/// `OptionNotOffered`, a liquidity flag `Removed`, a time in force `Day` as the order may rest. An AIQ
+/// cancel is a cancel like any other.
+///
+/// # Errors
+/// [`EventError`] says what is wrong with it.
+#[inline]
+pub fn decode_event(
+    message: &[u8],
+    instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
+) -> Result<Answer<'_>, EventError> {
+    let (ts, kind, code) = match Outbound::parse(message)? {
+        Outbound::Executed(executed, _) => (
+            executed.timestamp,
+            OrderEventKind::Executed {
+                user_ref: executed.user_ref.get(),
+                qty: executed.quantity.get(),
+                price: executed.price.get(),
+                liquidity: executed.liquidity_flag.liquidity().unwrap_or(Liquidity::Removed),
+                match_id: executed.match_number.get(),
+            },
+            AnswerCode::Liquidity(executed.liquidity_flag),
+        ),
+        Outbound::Accepted(accepted, options) => (
+            accepted.timestamp,
+            OrderEventKind::Accepted {
+                order: entered_order(accepted.user_ref.get(), &accepted.order, options, instrument_of)?,
+                order_id: accepted.order.order_ref.get(),
+                state: accepted.order.order_state.state(),
+            },
+            AnswerCode::TimeInForce(accepted.order.time_in_force),
+        ),
+        Outbound::Replaced(replaced, options) => (
+            replaced.timestamp,
+            OrderEventKind::Replaced {
+                order: entered_order(replaced.user_ref.get(), &replaced.order, options, instrument_of)?,
+                orig_user_ref: replaced.orig_user_ref.get(),
+                order_id: replaced.order.order_ref.get(),
+                state: replaced.order.order_state.state(),
+            },
+            AnswerCode::TimeInForce(replaced.order.time_in_force),
+        ),
+        Outbound::Canceled(canceled, _) => (
+            canceled.timestamp,
+            canceled_kind(canceled.user_ref.get(), canceled.quantity.get(), canceled.reason),
+            AnswerCode::Cancel(canceled.reason),
+        ),
+        Outbound::AiqCanceled(canceled, _) => (
+            canceled.timestamp,
+            canceled_kind(canceled.user_ref.get(), canceled.decrement_shares.get(), canceled.reason),
+            AnswerCode::Cancel(canceled.reason),
+        ),
+        Outbound::Modified(modified, _) => (
+            modified.timestamp,
+            OrderEventKind::Modified {
+                user_ref: modified.user_ref.get(),
+                side_marking: modified.side.0,
+                qty: modified.quantity.get(),
+            },
+            AnswerCode::None,
+        ),
+        Outbound::Rejected(rejected, _) => (
+            rejected.timestamp,
+            OrderEventKind::Rejected {
+                user_ref: rejected.user_ref.get(),
+                reason: rejected.reason.reason().unwrap_or(RejectReason::OptionNotOffered),
+                client_order_id: ClientOrderId(rejected.client_order_id.0),
+            },
+            AnswerCode::Reject(rejected.reason),
+        ),
+        other => return Ok(Answer::Other(other)),
+    };
+    Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, code }))
+}
+
+fn canceled_kind(user_ref: UserRefNum, decrement: Qty, reason: CancelReasonCode) -> OrderEventKind {
+    let reason = reason.reason().unwrap_or(CancelReason::System);
+    OrderEventKind::Canceled { user_ref, decrement, reason }
+}
+
+/// The order as it was entered, of the venue's echo. Options of other venues that matching is not told of
+/// are passed over.
+#[inline]
+fn entered_order(
+    user_ref: UserRefNum,
+    order: &AcceptedOrder,
+    options: Options<'_>,
+    instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
+) -> Result<EnterOrder, EventError> {
+    let symbol = order.symbol.get();
+    let mut entered = EnterOrder {
+        user_ref,
+        instrument: instrument_of(symbol).ok_or(EventError::UnknownSymbol(symbol))?,
+        side: order.side.side().ok_or(EventError::UnknownSide { side: order.side.0 })?,
+        qty: order.quantity.get(),
+        price: order.price.get(),
+        time_in_force: order.time_in_force.time_in_force().unwrap_or(TimeInForce::Day),
+        post_only: false,
+        min_qty: Qty::ZERO,
+        attributes: OrderAttributes {
+            display: order.display.0,
+            capacity: order.capacity.0,
+            intermarket_sweep: order.intermarket_sweep.0,
+            cross_type: order.cross_type.0,
+        },
+        client_order_id: ClientOrderId(order.client_order_id.0),
+    };
+    for option in options.iter() {
+        match option {
+            TagValue::MinQty(qty) => entered.min_qty = Qty(qty.into()),
+            TagValue::PostOnly(code) => entered.post_only = code == b'P',
+            _ => {}
+        }
+    }
+    Ok(entered)
+}

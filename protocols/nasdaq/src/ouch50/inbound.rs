@@ -1,0 +1,94 @@
+//! Messages from a client to the venue.
+//!
+//! Source: Nasdaq OUCH 5.0 (editions of 2023 and October 2025), "Inbound Messages". Of the mass cancel,
+//! disable and enable messages (`C`, `D`, `E`) of 2025 the layout is not known here.
+
+use zerocopy::FromBytes;
+
+use super::codes::{Capacity, CrossType, Display, SideMarking, TimeInForceCode, YesNo};
+use super::options::{Options, Presence};
+use super::{ParseError, ouch_messages};
+use crate::wire::{Alpha, LongPrice, Shares, Stock, UserRef, wire_message};
+
+ouch_messages! {
+    /// A message from a client to the venue.
+    Inbound {}
+
+    /// Enter Order (`O`).
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Enter Order Message"; 45 bytes and options.
+    EnterOrder = 'O', 45, options Always {
+        /// The client's number of the order, greater than every earlier one.
+        1 user_ref: UserRef,
+        /// Side and marking.
+        5 side: SideMarking,
+        /// How many shares, 1 to 999,999.
+        6 quantity: Shares,
+        /// Symbol.
+        10 symbol: Stock,
+        /// Limit.
+        18 price: LongPrice,
+        /// How long it may rest.
+        26 time_in_force: TimeInForceCode,
+        /// How it is shown.
+        27 display: Display,
+        /// For whom the client acts.
+        28 capacity: Capacity,
+        /// Whether it is an intermarket sweep order.
+        29 intermarket_sweep: YesNo,
+        /// Continuous market or a cross.
+        30 cross_type: CrossType,
+        /// The client's own text, echoed.
+        31 client_order_id: Alpha<14>,
+    }
+
+    /// Replace Order Request (`U`).
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Replace Order Request Message"; 38 bytes and options.
+    ReplaceOrder = 'U', 38, options Always {
+        /// The order to take away.
+        1 orig_user_ref: UserRef,
+        /// Number of the new order.
+        5 user_ref: UserRef,
+        /// The new order's intended shares, counting what the old one has executed.
+        9 quantity: Shares,
+        /// The new limit.
+        13 price: LongPrice,
+        /// How long it may rest.
+        21 time_in_force: TimeInForceCode,
+        /// How it is shown.
+        22 display: Display,
+        /// Whether it is an intermarket sweep order.
+        23 intermarket_sweep: YesNo,
+        /// The client's own text, echoed.
+        24 client_order_id: Alpha<14>,
+    }
+
+    /// Cancel Order Request (`X`).
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Cancel Order Request Message"; 9 bytes.
+    CancelOrder = 'X', 9, options Maybe {
+        /// The order.
+        1 user_ref: UserRef,
+        /// The new intended shares, counting what has executed; 0 cancels all.
+        5 quantity: Shares,
+    }
+
+    /// Modify Order Request (`M`): fewer shares or another marking of a sale, priority kept.
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Modify Order Request Message"; 10 bytes.
+    ModifyOrder = 'M', 10, options Maybe {
+        /// The order.
+        1 user_ref: UserRef,
+        /// The new marking; `B` stays `B`.
+        5 side: SideMarking,
+        /// The new intended shares, counting what has executed.
+        6 quantity: Shares,
+    }
+
+    /// Account Query Request (`Q`): which number the client should use next.
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Account Query Request Message"; 1 byte. Answered by a
+    /// [`QueryResponse`](super::QueryResponse).
+    AccountQuery = 'Q', 1, options Maybe {}
+}

@@ -1,0 +1,181 @@
+//! Nasdaq OUCH 5.0 order entry, both directions.
+//!
+//! [`Inbound::parse`] and [`Outbound::parse`] read every message of the protocol as it is on the wire,
+//! with its options. At the venue's door [`decode_request`] turns a message into an
+//! [`OrderRequest`](tickpath_types::OrderRequest) or says how to refuse it, and [`encode_event`] writes
+//! the answer; at the client's, [`encode_request`] and [`decode_event`] do the reverse.
+//!
+//! Messages travel in SoupBinTCP: the client's in unsequenced packets, the venue's in sequenced ones.
+//!
+//! ```
+//! use tickpath_nasdaq::ouch50;
+//! use tickpath_types::{CancelOrder, OrderRequest, Qty, UserRefNum};
+//!
+//! let cancel = OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(7), qty: Qty(0) });
+//! let mut wire = [0; ouch50::MESSAGE_LEN_MAX];
+//! let len = ouch50::encode_request(&cancel, |_| None, &mut wire).unwrap();
+//! assert_eq!(&wire[..len], b"X\0\0\0\x07\0\0\0\0");
+//! assert_eq!(ouch50::decode_request(&wire[..len], |_| None), Ok(cancel));
+//! ```
+
+mod codes;
+mod event;
+mod inbound;
+mod options;
+mod outbound;
+mod reasons;
+mod request;
+
+pub use codes::{
+    CancelReasonCode, Capacity, CrossType, Display, EventCode, LiquidityFlag, OrderStateCode, RejectCode,
+    RestateReason, SideMarking, TimeInForceCode, YesNo,
+};
+pub use event::{Answer, AnswerCode, EventError, OrderAnswer, decode_event, encode_event};
+pub use inbound::{AccountQuery, CancelOrder, EnterOrder, Inbound, ModifyOrder, ReplaceOrder};
+pub use options::{Options, OptionsError, TagValue, encode_with_options};
+pub use outbound::{
+    Accepted, AcceptedOrder, AiqCanceled, BrokenTrade, CancelPending, CancelReject, Canceled, Executed,
+    Modified, Outbound, PriceCorrection, PriorityUpdate, QueryResponse, Rejected, Replaced, Restated,
+    SystemEvent,
+};
+pub use request::{RequestError, decode_request, encode_request};
+
+use tickpath_types::InstrumentId;
+
+use crate::soupbintcp::{BufferTooShort, SendError};
+use crate::wire::OutOfRange;
+
+/// Longest message that [`encode_request`] and [`encode_event`] write, in bytes.
+pub const MESSAGE_LEN_MAX: usize = Replaced::LEN + 2 + OPTIONS_LEN_MAX;
+/// Minimum quantity (6 bytes) and post-only (3 bytes), the options that this venue offers.
+const OPTIONS_LEN_MAX: usize = 9;
+/// Highest price of an order with a limit, 199,999.9900.
+pub const PRICE_MAX: u64 = 1_999_999_900;
+
+/// Bytes are no OUCH 5.0 message: count it, and drop the message or the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// No bytes at all.
+    #[error("the message is empty: drop it")]
+    Empty,
+    /// No message of this direction has this type.
+    #[error("no message of this direction has type {message_type:#04x}: drop it")]
+    UnknownType {
+        /// The type byte.
+        message_type: u8,
+    },
+    /// The message is shorter than its fixed part.
+    #[error("a message '{}' has at least {needed} bytes and this has {len}: drop it", *message_type as char)]
+    Truncated {
+        /// The type byte.
+        message_type: u8,
+        /// Length of its fixed part.
+        needed: usize,
+        /// What came.
+        len: usize,
+    },
+    /// What follows the fixed part is no list of options.
+    #[error("a message '{}': {error}", *message_type as char)]
+    Options {
+        /// The type byte.
+        message_type: u8,
+        /// What is wrong.
+        error: OptionsError,
+    },
+}
+
+/// A message could not be written; nothing of it may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The buffer is shorter than the message: [`MESSAGE_LEN_MAX`] always suffices.
+    #[error(transparent)]
+    BufferTooShort(#[from] BufferTooShort),
+    /// A quantity or a price does not fit its field: check it before.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+    /// The instrument has no symbol: the two sides were given different instrument files.
+    #[error("instrument {0} has no symbol: give both sides the same instruments")]
+    UnknownInstrument(InstrumentId),
+    /// The session that frames the message refused.
+    #[error(transparent)]
+    Session(SendError),
+}
+
+impl From<SendError> for EncodeError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::BufferTooShort(error) => EncodeError::BufferTooShort(error),
+            other => EncodeError::Session(other),
+        }
+    }
+}
+
+/// Declares the messages of one direction and the type that holds any of them.
+macro_rules! ouch_messages {
+    (
+        $(#[$enum_doc:meta])*
+        $enum:ident {
+            $( $(#[$field_doc0:meta])* common $offset0:literal $field0:ident: $wire0:ty, )*
+        }
+        $(
+            $(#[$doc:meta])*
+            $name:ident = $type:literal, $len:literal, options $rule:ident {
+                $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
+            }
+        )*
+    ) => {
+        ouch_messages! { @structs [ $( $(#[$field_doc0])* $offset0 $field0: $wire0, )* ] $(
+            $(#[$doc])*
+            $name = $type, $len [ $( $(#[$field_doc])* $offset $field: $wire, )* ]
+        )* }
+
+        $(#[$enum_doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum $enum<'a> {
+            $(
+                #[doc = concat!("A [`", stringify!($name), "`] and its options.")]
+                $name(&'a $name, Options<'a>),
+            )*
+        }
+
+        impl<'a> $enum<'a> {
+            /// Reads one message and checks its options.
+            ///
+            /// # Errors
+            /// [`ParseError`] says what is wrong with it.
+            pub fn parse(message: &'a [u8]) -> Result<Self, ParseError> {
+                let Some(&message_type) = message.first() else {
+                    return Err(ParseError::Empty);
+                };
+                match message_type {
+                    $( $name::TYPE => {
+                        let Ok((fixed, rest)) = $name::ref_from_prefix(message) else {
+                            let (needed, len) = ($name::LEN, message.len());
+                            return Err(ParseError::Truncated { message_type, needed, len });
+                        };
+                        match Options::parse(rest, Presence::$rule) {
+                            Ok(options) => Ok($enum::$name(fixed, options)),
+                            Err(error) => Err(ParseError::Options { message_type, error }),
+                        }
+                    } )*
+                    _ => Err(ParseError::UnknownType { message_type }),
+                }
+            }
+        }
+    };
+    // The common fields are repeated in each message, which a macro can do only one level at a time.
+    (@structs $common:tt $( $(#[$doc:meta])* $name:ident = $type:literal, $len:literal $own:tt )*) => {
+        $( ouch_messages! { @struct $(#[$doc])* $name = $type, $len $common $own } )*
+    };
+    (
+        @struct $(#[$doc:meta])* $name:ident = $type:literal, $len:literal
+        [ $($common:tt)* ] [ $($own:tt)* ]
+    ) => {
+        wire_message! { $(#[$doc])* $name = $type, $len { $($common)* $($own)* } }
+    };
+}
+
+pub(crate) use ouch_messages;

@@ -1,0 +1,360 @@
+//! The optional fields that may follow a message.
+//!
+//! Source: Nasdaq OUCH 5.0, "Optional Appendage": `u16 total length`, then elements
+//! `u8 length | u8 tag | value`, the length counting the tag and the value.
+
+use std::fmt;
+
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::soupbintcp::BufferTooShort;
+use crate::wire::Alpha;
+
+const TOTAL_LEN: usize = 2;
+const ELEMENT_HEADER_LEN: usize = 2;
+
+/// What follows a message's fixed part is no list of options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionsError {
+    /// The type always has the total length, and it is not there.
+    #[error("the length of the options is missing")]
+    Missing,
+    /// The total length is not that of the bytes that follow.
+    #[error("options of {expected} bytes are announced and {len} follow")]
+    WrongTotal {
+        /// What the total length says.
+        expected: usize,
+        /// How many bytes follow it.
+        len: usize,
+    },
+    /// An element has no tag, or is longer than what is left.
+    #[error("the option at offset {offset} does not fit the options")]
+    BadElement {
+        /// Where it starts, counted from the first element.
+        offset: usize,
+    },
+    /// An element's value is not as long as its tag says.
+    #[error("option {tag} has a value of {expected} bytes and this has {len}")]
+    WrongLength {
+        /// The tag.
+        tag: u8,
+        /// Length of the tag's value.
+        expected: usize,
+        /// What came.
+        len: usize,
+    },
+}
+
+/// Whether a message always has options, if only an empty list.
+///
+/// The edition of 2025 appends an empty list to messages that had none in 2023; both are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    Always,
+    Maybe,
+    /// As `Maybe`, and before them comes the AIQ strategy of the edition of 2025.
+    AfterStrategy,
+}
+
+/// A value of fixed length in an option.
+trait Value: Copy {
+    const LEN: usize;
+    fn read(bytes: &[u8]) -> Option<Self>;
+    fn write(self, out: &mut [u8]);
+}
+
+macro_rules! integer_value {
+    ($($int:ty),*) => { $(
+        impl Value for $int {
+            const LEN: usize = size_of::<$int>();
+
+            fn read(bytes: &[u8]) -> Option<Self> {
+                Some(<$int>::from_be_bytes(bytes.try_into().ok()?))
+            }
+
+            fn write(self, out: &mut [u8]) {
+                out.copy_from_slice(&self.to_be_bytes());
+            }
+        }
+    )* };
+}
+
+integer_value!(u8, u16, u32, i32, u64);
+
+impl Value for Alpha<4> {
+    const LEN: usize = 4;
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Some(Alpha(bytes.try_into().ok()?))
+    }
+
+    fn write(self, out: &mut [u8]) {
+        out.copy_from_slice(&self.0);
+    }
+}
+
+macro_rules! tags {
+    ($( $(#[$doc:meta])* $tag:literal $name:ident($value:ty), )*) => {
+        /// One option.
+        ///
+        /// Source: Nasdaq OUCH 5.0, "Optional Fields"; prices have 4 implied decimals.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum TagValue<'a> {
+            $( $(#[$doc])* $name($value), )*
+            /// A tag that is not listed.
+            Unknown {
+                /// The tag.
+                tag: u8,
+                /// Its value.
+                value: &'a [u8],
+            },
+        }
+
+        impl<'a> TagValue<'a> {
+            /// The tag.
+            #[must_use]
+            pub const fn tag(&self) -> u8 {
+                match self {
+                    $( TagValue::$name(_) => $tag, )*
+                    TagValue::Unknown { tag, .. } => *tag,
+                }
+            }
+
+            fn value_len(&self) -> usize {
+                match self {
+                    $( TagValue::$name(_) => <$value as Value>::LEN, )*
+                    TagValue::Unknown { value, .. } => value.len(),
+                }
+            }
+
+            fn read(tag: u8, value: &'a [u8]) -> Result<Self, OptionsError> {
+                match tag {
+                    $( $tag => <$value as Value>::read(value).map(TagValue::$name).ok_or(
+                        OptionsError::WrongLength {
+                            tag,
+                            expected: <$value as Value>::LEN,
+                            len: value.len(),
+                        },
+                    ), )*
+                    _ => Ok(TagValue::Unknown { tag, value }),
+                }
+            }
+
+            fn write_value(&self, out: &mut [u8]) {
+                match self {
+                    $( TagValue::$name(value) => value.write(out), )*
+                    TagValue::Unknown { value, .. } => out.copy_from_slice(value),
+                }
+            }
+        }
+    };
+}
+
+tags! {
+    /// Order reference of the other order of a pair.
+    1 SecondaryOrderRef(u64),
+    /// The firm that the order is for.
+    2 Firm(Alpha<4>),
+    /// Trades at least this many shares or not at all.
+    3 MinQty(u32),
+    /// `R` retail, `N` not.
+    4 CustomerType(u8),
+    /// Largest quantity shown at once.
+    5 MaxFloor(u32),
+    /// `L` limit, `P` market peg, `M` midpoint peg, `R` primary peg, `Q` market maker peg, `m` midpoint.
+    6 PriceType(u8),
+    /// Distance from the price pegged to.
+    7 PegOffset(i32),
+    /// Hidden price of a discretionary order.
+    9 DiscretionPrice(u64),
+    /// What the hidden price is pegged to, as [`TagValue::PriceType`].
+    10 DiscretionPriceType(u8),
+    /// Distance of the hidden price from the price pegged to.
+    11 DiscretionPegOffset(i32),
+    /// `P`: cancelled rather than traded when it would trade on entry; `N`: not.
+    12 PostOnly(u8),
+    /// Width of the range from which the shown quantity is drawn, in shares.
+    13 RandomReserves(u32),
+    /// Where the order may be routed.
+    14 Route(Alpha<4>),
+    /// When the order expires, in seconds since midnight.
+    15 ExpireTime(u32),
+    /// `Y`: trades with hidden interest that would otherwise lock it.
+    16 TradeNow(u8),
+    /// How the venue may handle the order.
+    17 HandleInst(u8),
+    /// Weight of the order at the best price.
+    18 BboWeight(u8),
+    /// Price that the order is repriced from.
+    19 ReferencePrice(u64),
+    /// What [`TagValue::ReferencePrice`] is.
+    20 ReferencePriceType(u8),
+    /// Quantity shown.
+    22 DisplayQty(u32),
+    /// Price shown.
+    23 DisplayPrice(u64),
+    /// The client's number of a group of orders.
+    24 GroupId(u16),
+    /// `Y`: shares were located for a short sale.
+    25 SharesLocated(u8),
+    /// Broker that located them.
+    26 LocateBroker(Alpha<4>),
+    /// A new side marking.
+    27 Side(u8),
+    /// Index of the client's number space.
+    28 UserRefIndex(u8),
+}
+
+/// The options of a message, checked from end to end; empty when it has none.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options<'a> {
+    elements: &'a [u8],
+    aiq_strategy: Option<u8>,
+}
+
+impl<'a> Options<'a> {
+    /// Checks everything that follows a message's fixed part.
+    #[inline]
+    pub(super) fn parse(rest: &'a [u8], presence: Presence) -> Result<Self, OptionsError> {
+        if let (Presence::AfterStrategy, Some((&strategy, rest))) = (presence, rest.split_first()) {
+            let options = Options::parse(rest, Presence::Maybe)?;
+            return Ok(Options { aiq_strategy: Some(strategy), ..options });
+        }
+        let Some((total, elements)) = rest.split_first_chunk::<TOTAL_LEN>() else {
+            return match (presence, rest.len()) {
+                (Presence::Maybe | Presence::AfterStrategy, 0) => Ok(Options::default()),
+                _ => Err(OptionsError::Missing),
+            };
+        };
+        let expected = usize::from(u16::from_be_bytes(*total));
+        if expected != elements.len() {
+            return Err(OptionsError::WrongTotal { expected, len: elements.len() });
+        }
+        let mut left = elements;
+        while !left.is_empty() {
+            let offset = elements.len() - left.len();
+            let (tag, value, after) = split_element(left).ok_or(OptionsError::BadElement { offset })?;
+            TagValue::read(tag, value)?;
+            left = after;
+        }
+        Ok(Options { elements, aiq_strategy: None })
+    }
+
+    /// The options in the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = TagValue<'a>> + use<'a> {
+        let mut left = self.elements;
+        std::iter::from_fn(move || {
+            let (tag, value, after) = split_element(left)?;
+            left = after;
+            TagValue::read(tag, value).ok()
+        })
+    }
+
+    /// Which of the owner's rules cancelled the order, in an [`AiqCanceled`](super::AiqCanceled) of the
+    /// edition of 2025.
+    #[must_use]
+    pub const fn aiq_strategy(&self) -> Option<u8> {
+        self.aiq_strategy
+    }
+
+    /// True when there is none.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+}
+
+impl fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Tag and value of the first element and what follows it, or `None` when it is not all there.
+fn split_element(elements: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&len, rest) = elements.split_first()?;
+    let (element, after) = rest.split_at_checked(usize::from(len))?;
+    let (&tag, value) = element.split_first()?;
+    Some((tag, value, after))
+}
+
+/// Writes a message, the total length of its options and the options at the start of `out`; returns the
+/// length of it all. A message that never has options is written by its `as_bytes` alone.
+///
+/// # Errors
+/// [`BufferTooShort`]; an unknown option whose value is longer than 254 bytes, and more than 65535
+/// bytes of options, fit no buffer.
+#[inline]
+pub fn encode_with_options<M: IntoBytes + Immutable>(
+    message: &M,
+    options: &[TagValue<'_>],
+    out: &mut [u8],
+) -> Result<usize, BufferTooShort> {
+    let total: usize = options.iter().map(|option| ELEMENT_HEADER_LEN + option.value_len()).sum();
+    let needed = size_of::<M>() + TOTAL_LEN + total;
+    let too_short = BufferTooShort { needed, len: out.len() };
+    let fits = options.iter().all(|option| option.value_len() < usize::from(u8::MAX));
+    if !fits || total > usize::from(u16::MAX) {
+        return Err(too_short);
+    }
+    let out = out.get_mut(..needed).ok_or(too_short)?;
+    let (fixed, rest) = out.split_at_mut(size_of::<M>());
+    fixed.copy_from_slice(message.as_bytes());
+    let (total_field, mut left) = rest.split_at_mut(TOTAL_LEN);
+    total_field.copy_from_slice(&(total as u16).to_be_bytes());
+    for option in options {
+        let (element, after) = left.split_at_mut(ELEMENT_HEADER_LEN + option.value_len());
+        element[0] = 1 + option.value_len() as u8;
+        element[1] = option.tag();
+        option.write_value(&mut element[ELEMENT_HEADER_LEN..]);
+        left = after;
+    }
+    Ok(needed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_count_their_tag() {
+        let rest = [0, 9, 5, 3, 0, 0, 0, 50, 2, 12, b'P'];
+        let options = Options::parse(&rest, Presence::Always).unwrap();
+        let values: Vec<_> = options.iter().collect();
+        assert_eq!(values, [TagValue::MinQty(50), TagValue::PostOnly(b'P')]);
+        let mut out = [0; 16];
+        let len = encode_with_options(b"!", &values, &mut out).unwrap();
+        assert_eq!(out[..len], [&b"!"[..], &rest].concat());
+    }
+
+    #[test]
+    fn an_absent_list_is_an_error_only_where_there_must_be_one() {
+        assert!(Options::parse(&[], Presence::Maybe).unwrap().is_empty());
+        assert!(Options::parse(&[0, 0], Presence::Maybe).unwrap().is_empty());
+        assert_eq!(Options::parse(&[], Presence::Always), Err(OptionsError::Missing));
+        assert_eq!(Options::parse(&[0], Presence::Maybe), Err(OptionsError::Missing));
+    }
+
+    #[test]
+    fn damaged_lists_are_refused_whole() {
+        let parse = |bytes: &'static [u8]| Options::parse(bytes, Presence::Always).unwrap_err();
+        assert_eq!(parse(&[0, 3, 2, 12]), OptionsError::WrongTotal { expected: 3, len: 2 });
+        assert_eq!(parse(&[0, 1, 0]), OptionsError::BadElement { offset: 0 });
+        assert_eq!(parse(&[0, 4, 2, 12, b'P', 9]), OptionsError::BadElement { offset: 3 });
+        assert_eq!(parse(&[0, 3, 2, 3, 1]), OptionsError::WrongLength { tag: 3, expected: 4, len: 1 });
+    }
+
+    #[test]
+    fn tags_that_are_not_listed_are_kept() {
+        let options = Options::parse(&[0, 4, 3, 200, 7, 8], Presence::Maybe).unwrap();
+        assert_eq!(options.iter().next(), Some(TagValue::Unknown { tag: 200, value: &[7, 8] }));
+        let long = [0; 255];
+        let too_long = TagValue::Unknown { tag: 200, value: &long };
+        assert!(encode_with_options(b"!", &[too_long], &mut [0; 512]).is_err());
+        let longest = TagValue::Unknown { tag: 200, value: &long[1..] };
+        assert!(encode_with_options(b"!", &[longest], &mut [0; 512]).is_ok());
+    }
+}

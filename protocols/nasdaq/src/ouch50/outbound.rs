@@ -1,0 +1,247 @@
+//! Messages from the venue to a client.
+//!
+//! Source: Nasdaq OUCH 5.0 (editions of 2023 and October 2025), "Outbound Messages".
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::codes::{
+    CancelReasonCode, Capacity, CrossType, Display, EventCode, LiquidityFlag, OrderStateCode, RejectCode,
+    RestateReason, SideMarking, TimeInForceCode, YesNo,
+};
+use super::options::{Options, Presence};
+use super::{ParseError, ouch_messages};
+use crate::wire::{
+    Alpha, LongPrice, LongTimestamp, MatchNumber, OrderRef, Shares, Stock, UserRef, wire_message,
+};
+
+/// An order as the venue accepted it, which [`Accepted`] and [`Replaced`] end with.
+///
+/// Source: Nasdaq OUCH 5.0, "Order Accepted Message" from offset 13 and "Order Replaced Message" from
+/// offset 17; 49 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct AcceptedOrder {
+    /// Side and marking.
+    pub side: SideMarking,
+    /// Shares; of a replacement the intended ones, counting what the old order has executed.
+    pub quantity: Shares,
+    /// Symbol.
+    pub symbol: Stock,
+    /// Limit.
+    pub price: LongPrice,
+    /// How long it may rest.
+    pub time_in_force: TimeInForceCode,
+    /// How it is shown.
+    pub display: Display,
+    /// The venue's reference.
+    pub order_ref: OrderRef,
+    /// For whom the client acts.
+    pub capacity: Capacity,
+    /// Whether it is an intermarket sweep order.
+    pub intermarket_sweep: YesNo,
+    /// Continuous market or a cross.
+    pub cross_type: CrossType,
+    /// Whether it stands.
+    pub order_state: OrderStateCode,
+    /// The client's own text.
+    pub client_order_id: Alpha<14>,
+}
+
+const _: () = {
+    assert!(size_of::<AcceptedOrder>() == 49);
+    assert!(core::mem::offset_of!(AcceptedOrder, price) == 26 - 13);
+    assert!(core::mem::offset_of!(AcceptedOrder, order_ref) == 36 - 13);
+    assert!(core::mem::offset_of!(AcceptedOrder, order_state) == 47 - 13);
+    assert!(core::mem::offset_of!(AcceptedOrder, client_order_id) == 48 - 13);
+};
+
+ouch_messages! {
+    /// A message from the venue to a client.
+    Outbound {
+        /// When it happened, in nanoseconds since midnight.
+        common 1 timestamp: LongTimestamp,
+    }
+
+    /// System Event (`S`).
+    ///
+    /// Source: Nasdaq OUCH 5.0, "System Event Message"; 10 bytes.
+    SystemEvent = 'S', 10, options Maybe {
+        /// The stage.
+        9 event_code: EventCode,
+    }
+
+    /// Order Accepted (`A`).
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Order Accepted Message"; 62 bytes and options.
+    Accepted = 'A', 62, options Always {
+        /// The client's number of the order.
+        9 user_ref: UserRef,
+        /// The order as accepted.
+        13 order: AcceptedOrder,
+    }
+
+    /// Order Replaced (`U`).
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Order Replaced Message"; 66 bytes and options.
+    Replaced = 'U', 66, options Always {
+        /// The order that went away.
+        9 orig_user_ref: UserRef,
+        /// The order that took its place.
+        13 user_ref: UserRef,
+        /// The order that took its place, as accepted.
+        17 order: AcceptedOrder,
+    }
+
+    /// Order Canceled (`C`).
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Order Canceled Message"; 18 bytes.
+    Canceled = 'C', 18, options Maybe {
+        /// The order.
+        9 user_ref: UserRef,
+        /// How many shares left it, in this event alone.
+        13 quantity: Shares,
+        /// Why.
+        17 reason: CancelReasonCode,
+    }
+
+    /// AIQ Canceled (`D`): an order would have traded with another of its owner.
+    ///
+    /// Source: Nasdaq OUCH 5.0, "AIQ Canceled Message"; 31 bytes. The edition of 2025 adds the owner's
+    /// rule as a 32nd byte, see [`Options::aiq_strategy`].
+    AiqCanceled = 'D', 31, options AfterStrategy {
+        /// The order.
+        9 user_ref: UserRef,
+        /// How many shares left it.
+        13 decrement_shares: Shares,
+        /// Why.
+        17 reason: CancelReasonCode,
+        /// How many shares would have traded.
+        18 quantity_prevented: Shares,
+        /// At what price.
+        22 execution_price: LongPrice,
+        /// With what flag.
+        30 liquidity_flag: LiquidityFlag,
+    }
+
+    /// Order Executed (`E`).
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Order Executed Message"; 34 bytes and options.
+    Executed = 'E', 34, options Always {
+        /// The order.
+        9 user_ref: UserRef,
+        /// How many shares, in this execution alone.
+        13 quantity: Shares,
+        /// At what price.
+        17 price: LongPrice,
+        /// How it came about.
+        25 liquidity_flag: LiquidityFlag,
+        /// Number of the execution.
+        26 match_number: MatchNumber,
+    }
+
+    /// Broken Trade (`B`): an execution is void.
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Broken Trade Message"; 36 bytes.
+    BrokenTrade = 'B', 36, options Maybe {
+        /// The order.
+        9 user_ref: UserRef,
+        /// Number of the execution.
+        13 match_number: MatchNumber,
+        /// Why.
+        21 reason: Alpha<1>,
+        /// The client's own text.
+        22 client_order_id: Alpha<14>,
+    }
+
+    /// Trade Correction (`F`): an execution has another price.
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Price Correction Message"; 49 bytes.
+    PriceCorrection = 'F', 49, options Maybe {
+        /// The order.
+        9 user_ref: UserRef,
+        /// How many shares.
+        13 quantity: Shares,
+        /// At what price now.
+        17 price: LongPrice,
+        /// How it came about.
+        25 liquidity_flag: LiquidityFlag,
+        /// Number of the execution.
+        26 match_number: MatchNumber,
+        /// Why.
+        34 reason: Alpha<1>,
+        /// The client's own text.
+        35 client_order_id: Alpha<14>,
+    }
+
+    /// Rejected (`J`): a request was refused and nothing changed.
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Rejected Message"; 29 bytes.
+    Rejected = 'J', 29, options Maybe {
+        /// Number of the request.
+        9 user_ref: UserRef,
+        /// Why.
+        13 reason: RejectCode,
+        /// The client's own text.
+        15 client_order_id: Alpha<14>,
+    }
+
+    /// Cancel Pending (`P`): the order is in a cross and will be canceled after it.
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Cancel Pending Message"; 13 bytes.
+    CancelPending = 'P', 13, options Maybe {
+        /// The order.
+        9 user_ref: UserRef,
+    }
+
+    /// Cancel Reject (`I`): the order cannot be canceled now.
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Cancel Reject Message"; 13 bytes.
+    CancelReject = 'I', 13, options Maybe {
+        /// The order.
+        9 user_ref: UserRef,
+    }
+
+    /// Order Priority Update (`T`): the order has another place and reference.
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Order Priority Update Message"; 30 bytes.
+    PriorityUpdate = 'T', 30, options Maybe {
+        /// The order.
+        9 user_ref: UserRef,
+        /// Its price.
+        13 price: LongPrice,
+        /// How it is shown.
+        21 display: Display,
+        /// The venue's new reference.
+        22 order_ref: OrderRef,
+    }
+
+    /// Order Modified (`M`).
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Order Modified Message"; 18 bytes.
+    Modified = 'M', 18, options Maybe {
+        /// The order.
+        9 user_ref: UserRef,
+        /// Its marking.
+        13 side: SideMarking,
+        /// Its shares.
+        14 quantity: Shares,
+    }
+
+    /// Order Restated (`R`): the venue changed the order by itself.
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Order Restated Message"; 14 bytes and options.
+    Restated = 'R', 14, options Always {
+        /// The order.
+        9 user_ref: UserRef,
+        /// Why.
+        13 reason: RestateReason,
+    }
+
+    /// Account Query Response (`Q`).
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Account Query Response Message"; 13 bytes.
+    QueryResponse = 'Q', 13, options Maybe {
+        /// Number to use next.
+        9 next_user_ref: UserRef,
+    }
+}

@@ -1,0 +1,294 @@
+//! Requests, at the venue's door and at the client's.
+
+use arrayvec::ArrayVec;
+use tickpath_types::{
+    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, ModifyOrder, OrderAttributes, OrderRequest, Price,
+    Qty, RejectReason, ReplaceOrder, Symbol, TimeInForce, UserRefNum,
+};
+use zerocopy::IntoBytes;
+
+use super::codes::{Capacity, CrossType, Display, TimeInForceCode, YesNo};
+use super::inbound::{self, Inbound};
+use super::options::{Options, TagValue, encode_with_options};
+use super::{EncodeError, PRICE_MAX, ParseError};
+use crate::soupbintcp::BufferTooShort;
+use crate::wire::{Alpha, LongPrice, Shares};
+
+/// A message is not a request that the venue takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// It is no OUCH message: drop it, and close the connection if they repeat.
+    #[error(transparent)]
+    Malformed(#[from] ParseError),
+    /// It asks for something that this venue does not offer: answer with
+    /// [`OrderEventKind::Rejected`](tickpath_types::OrderEventKind::Rejected) of these very fields.
+    #[error("request {user_ref} is refused: {reason:?}")]
+    Refused {
+        /// Number of the request.
+        user_ref: UserRefNum,
+        /// Why.
+        reason: RejectReason,
+        /// To be echoed.
+        client_order_id: ClientOrderId,
+    },
+    /// It asks which number to use next: answer with a [`QueryResponse`](super::QueryResponse).
+    #[error("an account query: answer with the next number")]
+    AccountQuery,
+    /// It is a message of OUCH 5.0 that this venue does not offer - mass cancel, disable, enable - and
+    /// that has no refusal: count it and drop it.
+    #[error("message '{}' is not offered: count it and drop it", *message_type as char)]
+    Unsupported {
+        /// The type byte.
+        message_type: u8,
+    },
+}
+
+/// Reads a request of a client.
+///
+/// Offered are: day and IOC; visible orders; the continuous market; limits up to [`PRICE_MAX`] and the
+/// market marker, which becomes [`Price::MARKET`]; the options MinQty and PostOnly. Of other options,
+/// those that only inform (Firm, CustomerType, SharesLocated, LocateBroker) are passed over, and so are
+/// those that say what is the case anyway (PriceType `L`, TradeNow `N`); the rest is refused. The last of
+/// two equal options counts. A sale's marking is dropped on entry, as the venue has no rules for it.
+///
+/// Quantity, tick, collar and the state of the order are not looked at: that is matching's.
+///
+/// # Errors
+/// [`RequestError`] tells what to drop from what to refuse.
+#[inline]
+pub fn decode_request(
+    message: &[u8],
+    instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
+) -> Result<OrderRequest, RequestError> {
+    match Inbound::parse(message) {
+        Ok(Inbound::EnterOrder(order, options)) => decode_enter(order, options, instrument_of),
+        Ok(Inbound::ReplaceOrder(order, options)) => decode_replace(order, options),
+        Ok(Inbound::CancelOrder(order, _)) => Ok(OrderRequest::Cancel(CancelOrder {
+            user_ref: order.user_ref.get(),
+            qty: order.quantity.get(),
+        })),
+        Ok(Inbound::ModifyOrder(order, _)) => decode_modify(order),
+        Ok(Inbound::AccountQuery(..)) => Err(RequestError::AccountQuery),
+        Err(ParseError::UnknownType { message_type: message_type @ (b'C' | b'D' | b'E') }) => {
+            Err(RequestError::Unsupported { message_type })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[inline]
+fn decode_enter(
+    order: &inbound::EnterOrder,
+    options: Options<'_>,
+    instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
+) -> Result<OrderRequest, RequestError> {
+    let user_ref = order.user_ref.get();
+    let client_order_id = ClientOrderId(order.client_order_id.0);
+    let decode = || -> Result<EnterOrder, RejectReason> {
+        let offer = offered(options)?;
+        check_cross(order.cross_type)?;
+        check_capacity(order.capacity)?;
+        Ok(EnterOrder {
+            user_ref,
+            instrument: instrument_of(order.symbol.get()).ok_or(RejectReason::UnknownInstrument)?,
+            side: order.side.side().ok_or(RejectReason::InvalidSide)?,
+            qty: order.quantity.get(),
+            price: offered_price(order.price)?,
+            time_in_force: offered_time_in_force(order.time_in_force)?,
+            post_only: offer.post_only,
+            min_qty: offer.min_qty,
+            attributes: OrderAttributes {
+                display: offered_display(order.display)?,
+                capacity: order.capacity.0,
+                intermarket_sweep: offered_sweep(order.intermarket_sweep)?,
+                cross_type: order.cross_type.0,
+            },
+            client_order_id,
+        })
+    };
+    decode().map(OrderRequest::Enter).map_err(|reason| RequestError::Refused {
+        user_ref,
+        reason,
+        client_order_id,
+    })
+}
+
+#[inline]
+fn decode_replace(order: &inbound::ReplaceOrder, options: Options<'_>) -> Result<OrderRequest, RequestError> {
+    let user_ref = order.user_ref.get();
+    let client_order_id = ClientOrderId(order.client_order_id.0);
+    let decode = || -> Result<ReplaceOrder, RejectReason> {
+        let offer = offered(options)?;
+        Ok(ReplaceOrder {
+            orig_user_ref: order.orig_user_ref.get(),
+            user_ref,
+            qty: order.quantity.get(),
+            price: offered_price(order.price)?,
+            time_in_force: offered_time_in_force(order.time_in_force)?,
+            post_only: offer.post_only,
+            min_qty: offer.min_qty,
+            // A replacement carries neither capacity nor cross type: they are the usual ones, and the
+            // venue that keeps the replaced order's may overwrite them.
+            attributes: OrderAttributes {
+                display: offered_display(order.display)?,
+                intermarket_sweep: offered_sweep(order.intermarket_sweep)?,
+                ..OrderAttributes::default()
+            },
+            client_order_id,
+        })
+    };
+    decode().map(OrderRequest::Replace).map_err(|reason| RequestError::Refused {
+        user_ref,
+        reason,
+        client_order_id,
+    })
+}
+
+fn decode_modify(order: &inbound::ModifyOrder) -> Result<OrderRequest, RequestError> {
+    let user_ref = order.user_ref.get();
+    if order.side.side().is_none() {
+        let (reason, client_order_id) = (RejectReason::InvalidSide, ClientOrderId::default());
+        return Err(RequestError::Refused { user_ref, reason, client_order_id });
+    }
+    Ok(OrderRequest::Modify(ModifyOrder { user_ref, side_marking: order.side.0, qty: order.quantity.get() }))
+}
+
+fn offered_time_in_force(code: TimeInForceCode) -> Result<TimeInForce, RejectReason> {
+    code.time_in_force().ok_or(RejectReason::TimeInForceNotOffered)
+}
+
+fn offered_price(price: LongPrice) -> Result<Price, RejectReason> {
+    let is_priced = price == LongPrice::MARKET || price.0.get() <= PRICE_MAX;
+    if is_priced { Ok(price.get()) } else { Err(RejectReason::PriceOutsideCollar) }
+}
+
+fn offered_display(display: Display) -> Result<u8, RejectReason> {
+    if display == Display::VISIBLE { Ok(display.0) } else { Err(RejectReason::DisplayNotOffered) }
+}
+
+/// With one market there is nothing to sweep: both answers are taken and echoed.
+fn offered_sweep(sweep: YesNo) -> Result<u8, RejectReason> {
+    sweep.meaning().map(|_| sweep.0).ok_or(RejectReason::OptionNotOffered)
+}
+
+fn check_cross(cross_type: CrossType) -> Result<(), RejectReason> {
+    if cross_type == CrossType::CONTINUOUS { Ok(()) } else { Err(RejectReason::CrossNotOffered) }
+}
+
+fn check_capacity(capacity: Capacity) -> Result<(), RejectReason> {
+    capacity.meaning().map(|_| ()).ok_or(RejectReason::OptionNotOffered)
+}
+
+/// The options that change what matching does.
+#[derive(Clone, Copy, Default)]
+struct Offer {
+    min_qty: Qty,
+    post_only: bool,
+}
+
+fn offered(options: Options<'_>) -> Result<Offer, RejectReason> {
+    let mut offer = Offer::default();
+    if options.is_empty() {
+        return Ok(offer);
+    }
+    for option in options.iter() {
+        match option {
+            TagValue::MinQty(qty) => offer.min_qty = Qty(qty.into()),
+            TagValue::PostOnly(b'P') => offer.post_only = true,
+            TagValue::PostOnly(b'N') => offer.post_only = false,
+            TagValue::PriceType(b'L') | TagValue::TradeNow(b'N') => {}
+            TagValue::Firm(_)
+            | TagValue::CustomerType(_)
+            | TagValue::SharesLocated(_)
+            | TagValue::LocateBroker(_) => {}
+            _ => return Err(RejectReason::OptionNotOffered),
+        }
+    }
+    Ok(offer)
+}
+
+/// The options that say what matching is to do, or was told.
+#[inline]
+pub(super) fn option_values(
+    min_qty: Qty,
+    post_only: bool,
+) -> Result<ArrayVec<TagValue<'static>, 2>, EncodeError> {
+    let mut options = ArrayVec::new();
+    if !min_qty.is_zero() {
+        options.push(TagValue::MinQty(Shares::try_from(min_qty)?.0.get()));
+    }
+    if post_only {
+        options.push(TagValue::PostOnly(b'P'));
+    }
+    Ok(options)
+}
+
+/// Writes a request of a client at the start of `out` and returns its length, at most
+/// [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX).
+///
+/// A cancel and a modification end without an empty list of options, as in the edition of 2023.
+///
+/// # Errors
+/// [`EncodeError`]: nothing may be sent.
+#[inline]
+pub fn encode_request(
+    request: &OrderRequest,
+    symbol_of: impl FnOnce(InstrumentId) -> Option<Symbol>,
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    match request {
+        OrderRequest::Enter(order) => {
+            let symbol =
+                symbol_of(order.instrument).ok_or(EncodeError::UnknownInstrument(order.instrument))?;
+            let message = inbound::EnterOrder::new(
+                order.user_ref,
+                order.side,
+                Shares::try_from(order.qty)?,
+                symbol,
+                LongPrice::try_from(order.price)?,
+                order.time_in_force,
+                order.attributes.display,
+                order.attributes.capacity,
+                order.attributes.intermarket_sweep,
+                order.attributes.cross_type,
+                Alpha(order.client_order_id.0),
+            );
+            let options = option_values(order.min_qty, order.post_only)?;
+            Ok(encode_with_options(&message, &options, out)?)
+        }
+        OrderRequest::Replace(order) => {
+            let message = inbound::ReplaceOrder::new(
+                order.orig_user_ref,
+                order.user_ref,
+                Shares::try_from(order.qty)?,
+                LongPrice::try_from(order.price)?,
+                order.time_in_force,
+                order.attributes.display,
+                order.attributes.intermarket_sweep,
+                Alpha(order.client_order_id.0),
+            );
+            let options = option_values(order.min_qty, order.post_only)?;
+            Ok(encode_with_options(&message, &options, out)?)
+        }
+        OrderRequest::Cancel(order) => {
+            put(&inbound::CancelOrder::new(order.user_ref, Shares::try_from(order.qty)?), out)
+        }
+        OrderRequest::Modify(order) => put(
+            &inbound::ModifyOrder::new(order.user_ref, order.side_marking, Shares::try_from(order.qty)?),
+            out,
+        ),
+    }
+}
+
+/// Writes a message that has no options.
+#[inline]
+pub(super) fn put<M: IntoBytes + zerocopy::Immutable>(
+    message: &M,
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    let needed = size_of::<M>();
+    let too_short = BufferTooShort { needed, len: out.len() };
+    message.write_to_prefix(out).map_err(|_| too_short)?;
+    Ok(needed)
+}

@@ -1,0 +1,88 @@
+//! The name of a session, which MoldUDP64 and SoupBinTCP share.
+
+use std::fmt;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// A session's name: 10 ASCII characters, kept left-justified and padded with spaces.
+///
+/// A session is one numbered stream of messages, usually one trading day of one feed or one port.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(transparent)]
+pub struct Session(pub [u8; 10]);
+
+impl Session {
+    /// Ten spaces: in a SoupBinTCP login, whatever session is current.
+    pub const BLANK: Session = Session([b' '; 10]);
+
+    /// Names a session; `None` when the text is longer than 10 or has a character outside `!`..`~`.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Session> {
+        let mut session = Session::BLANK;
+        session.0.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        text.bytes().all(|byte| byte.is_ascii_graphic()).then_some(session)
+    }
+
+    /// True when it names no session.
+    #[must_use]
+    pub fn is_blank(self) -> bool {
+        self == Session::BLANK
+    }
+
+    /// The text without its padding; what is not UTF-8 shows as nothing.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("").trim_matches(' ')
+    }
+
+    /// The same name with its padding on the right, as SoupBinTCP pads on the left.
+    pub(crate) fn left_justified(mut self) -> Session {
+        let padding = self.0.iter().take_while(|byte| **byte == b' ').count();
+        self.0.rotate_left(padding);
+        self
+    }
+
+    /// The same name with its padding on the left.
+    pub(crate) fn right_justified(mut self) -> Session {
+        let padding = self.0.iter().rev().take_while(|byte| **byte == b' ').count();
+        self.0.rotate_right(padding);
+        self
+    }
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Session::BLANK
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.escape_ascii())
+    }
+}
+
+impl fmt::Display for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_padded_on_either_side() {
+        let session = Session::new("DAY1").unwrap();
+        assert_eq!(session.0, *b"DAY1      ");
+        assert_eq!(session.right_justified().0, *b"      DAY1");
+        assert_eq!(session.right_justified().left_justified(), session);
+        assert_eq!(session.to_string(), "DAY1");
+        assert_eq!(Session::new("ELEVENCHARS"), None);
+        assert_eq!(Session::new("A B"), None);
+        assert_eq!(Session::new(""), Some(Session::BLANK));
+        assert!(Session::BLANK.left_justified().is_blank());
+        assert!(Session::BLANK.right_justified().is_blank());
+    }
+}

@@ -1,0 +1,136 @@
+//! Finding packets in a stream of bytes.
+
+use tickpath_types::{Nanos, Sequence};
+
+use super::{LoginAccepted, LoginRejectReason, LoginRequest, Packet, Password, Session, Username};
+use crate::wire::Alpha;
+
+/// The bytes are not SoupBinTCP: close the connection, for no later packet can be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// The length field says that there is not even a type.
+    #[error("a packet of length zero: close the connection")]
+    NoType,
+    /// No packet has this type.
+    #[error("no packet has type {packet_type:#04x}: close the connection")]
+    UnknownType {
+        /// The type byte.
+        packet_type: u8,
+    },
+    /// The payload is not as long as the type's.
+    #[error("a packet '{}' with a payload of {len} bytes: close the connection", *packet_type as char)]
+    WrongLength {
+        /// The type byte.
+        packet_type: u8,
+        /// Length of the payload.
+        len: usize,
+    },
+    /// A field that must be digits, padded with spaces on the left, is not.
+    #[error("{field} in a packet '{}' is not a number: close the connection", *packet_type as char)]
+    NotANumber {
+        /// The type byte.
+        packet_type: u8,
+        /// The field.
+        field: &'static str,
+    },
+}
+
+/// Reads the packet at the start of `bytes`: the packet and how many bytes it took, or `None` until all
+/// of it is there.
+///
+/// # Errors
+/// [`FrameError`] when the bytes are no packet; reported as soon as length and type are there.
+#[inline]
+pub fn next_packet(bytes: &[u8]) -> Result<Option<(Packet<'_>, usize)>, FrameError> {
+    let Some((prefix, rest)) = bytes.split_first_chunk::<2>() else {
+        return Ok(None);
+    };
+    let len = usize::from(u16::from_be_bytes(*prefix));
+    if len == 0 {
+        return Err(FrameError::NoType);
+    }
+    let Some((&packet_type, after_type)) = rest.split_first() else {
+        return Ok(None);
+    };
+    check_len(packet_type, len - 1)?;
+    let Some(payload) = after_type.get(..len - 1) else {
+        return Ok(None);
+    };
+    let packet = match packet_type {
+        b'S' => Packet::SequencedData(payload),
+        b'U' => Packet::UnsequencedData(payload),
+        b'H' => Packet::ServerHeartbeat,
+        b'R' => Packet::ClientHeartbeat,
+        b'+' => Packet::Debug(payload),
+        b'Z' => Packet::EndOfSession,
+        b'O' => Packet::LogoutRequest,
+        b'J' => Packet::LoginRejected(LoginRejectReason(payload[0])),
+        b'A' => Packet::LoginAccepted(login_accepted(payload)?),
+        b'L' => Packet::LoginRequest(login_request(payload)?),
+        _ => return Err(FrameError::UnknownType { packet_type }),
+    };
+    Ok(Some((packet, 2 + len)))
+}
+
+const LOGIN_LEN: usize = 46;
+const LOGIN_LEN_4_1: usize = 51;
+
+/// Refuses a wrong length before the payload is waited for: a peer must not make us hold 64 KiB for a
+/// heartbeat.
+#[inline]
+fn check_len(packet_type: u8, len: usize) -> Result<(), FrameError> {
+    let fits = match packet_type {
+        b'S' | b'U' | b'+' => true,
+        b'H' | b'R' | b'Z' | b'O' => len == 0,
+        b'J' => len == 1,
+        b'A' => len == 30,
+        b'L' => len == LOGIN_LEN || len == LOGIN_LEN_4_1,
+        _ => return Err(FrameError::UnknownType { packet_type }),
+    };
+    if fits { Ok(()) } else { Err(FrameError::WrongLength { packet_type, len }) }
+}
+
+/// Fields of a fixed layout; the caller has checked the payload's length.
+fn field<const N: usize>(payload: &[u8], offset: usize) -> [u8; N] {
+    payload[offset..offset + N].try_into().expect("a slice of N bytes is an array of N bytes")
+}
+
+fn login_accepted(payload: &[u8]) -> Result<LoginAccepted, FrameError> {
+    Ok(LoginAccepted {
+        session: Session(field(payload, 0)).left_justified(),
+        next_sequence: Sequence(number(&field::<20>(payload, 10), b'A', "sequence number")?),
+    })
+}
+
+fn login_request(payload: &[u8]) -> Result<LoginRequest, FrameError> {
+    let heartbeat_timeout = if payload.len() == LOGIN_LEN_4_1 {
+        let millis = number(&field::<5>(payload, 46), b'L', "heartbeat time-out")?;
+        Some(Nanos::from_millis(millis))
+    } else {
+        None
+    };
+    Ok(LoginRequest {
+        username: Username(Alpha(field(payload, 0))),
+        password: Password(Alpha(field(payload, 6))),
+        session: Session(field(payload, 16)).left_justified(),
+        sequence: Sequence(number(&field::<20>(payload, 26), b'L', "requested sequence number")?),
+        heartbeat_timeout,
+    })
+}
+
+fn number(text: &[u8], packet_type: u8, field: &'static str) -> Result<u64, FrameError> {
+    parse_ascii_number(text).ok_or(FrameError::NotANumber { packet_type, field })
+}
+
+/// Digits with spaces on their left; spaces on their right are forgiven, as some clients pad so.
+pub(crate) fn parse_ascii_number(text: &[u8]) -> Option<u64> {
+    let digits = text.trim_ascii();
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |value, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        value.checked_mul(10)?.checked_add(digit)
+    })
+}

@@ -1,0 +1,128 @@
+//! Who logs in, and what is answered.
+
+use std::fmt;
+
+use tickpath_types::{Nanos, Sequence};
+
+use super::Session;
+use crate::wire::{Alpha, codes};
+
+/// A user's name, 6 characters, case-insensitive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Username(pub Alpha<6>);
+
+impl Username {
+    /// Pads a name; `None` when it is longer than 6 or not ASCII.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Username> {
+        Alpha::new(text).map(Username)
+    }
+
+    /// True when it is this name, in whatever case.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        Username::new(name).is_some_and(|other| self.0.0.eq_ignore_ascii_case(&other.0.0))
+    }
+}
+
+impl fmt::Display for Username {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.0.as_str())
+    }
+}
+
+/// A password, 10 characters, case-insensitive; never shown.
+#[derive(Clone, Copy)]
+pub struct Password(pub(super) Alpha<10>);
+
+impl Password {
+    /// Pads a password; `None` when it is longer than 10 or not ASCII.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Password> {
+        Alpha::new(text).map(Password)
+    }
+
+    /// True when it is this password, in whatever case. Takes the same time wherever they differ.
+    #[must_use]
+    pub fn matches(&self, password: &str) -> bool {
+        let Some(other) = Password::new(password) else { return false };
+        let differences = self.0.0.iter().zip(other.0.0).fold(0, |differences, (ours, theirs)| {
+            differences | (ours.to_ascii_lowercase() ^ theirs.to_ascii_lowercase())
+        });
+        differences == 0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(..)")
+    }
+}
+
+/// Login Request (`L`): who wants which session from where on.
+///
+/// Source: SoupBinTCP 3.00 and 4.1, "Login Request Packet"; 49 bytes with its length, 54 in edition 4.1.
+#[derive(Clone, Copy, Debug)]
+pub struct LoginRequest {
+    /// The user.
+    pub username: Username,
+    /// The password.
+    pub password: Password,
+    /// The session; blank means the current one.
+    pub session: Session,
+    /// Number of the first message wanted; 1 is the start, 0 means new messages alone.
+    pub sequence: Sequence,
+    /// Edition 4.1: after how much silence of the client the server should give up.
+    pub heartbeat_timeout: Option<Nanos>,
+}
+
+/// Login Accepted (`A`).
+///
+/// Source: SoupBinTCP 3.00, "Login Accepted Packet"; 33 bytes with its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoginAccepted {
+    /// The session logged in to.
+    pub session: Session,
+    /// Number of the next sequenced message.
+    pub next_sequence: Sequence,
+}
+
+codes! {
+    /// Why a login was refused.
+    LoginRejectReason {
+        NOT_AUTHORIZED = 'A' "not authorized: check user name and password",
+        SESSION_NOT_AVAILABLE = 'S' "session not available: check the requested session",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_passwords_ignore_case_and_padding() {
+        let username = Username::new("Usr").unwrap();
+        assert!(username.matches("uSR") && !username.matches("us") && !username.matches("toolong"));
+        let password = Password::new("secret").unwrap();
+        assert!(password.matches("SECRET"));
+        for wrong in ["", "secre", "secret1", "Secrez", "elevenchars"] {
+            assert!(!password.matches(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let request = LoginRequest {
+            username: Username::new("USR").unwrap(),
+            password: Password::new("hunter2").unwrap(),
+            session: Session::BLANK,
+            sequence: Sequence(1),
+            heartbeat_timeout: None,
+        };
+        let shown = format!("{request:?} {request:#?}");
+        assert!(
+            shown.contains("USR") && shown.contains("Password(..)") && !shown.contains("hunter2"),
+            "{shown}"
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! SoupBinTCP 3.00 and 4.1: a numbered stream of messages over TCP that survives its connection.
+//!
+//! [`next_packet`] finds the packets in received bytes and [`Packet::encode`] writes them.
+//! [`ClientSession`] and [`ServerSession`] are the two ends of one connection: they own no socket and
+//! read no clock. Received bytes go in by `handle_bytes`, which gives back one event at a time; control
+//! packets to send come out of `poll_transmit`, application messages are framed by `encode_message`;
+//! `poll_timeout` says when `handle_timeout` and `poll_transmit` must next be called.
+//!
+//! ```
+//! use tickpath_nasdaq::soupbintcp::{
+//!     ClientConfig, ClientEvent, ClientSession, ServerConfig, ServerEvent, ServerSession, Session,
+//! };
+//! use tickpath_types::{Nanos, Sequence};
+//!
+//! let now = Nanos::from_secs(1);
+//! let mut client = ClientSession::new(ClientConfig::new("TRADER", "secret").unwrap(), now);
+//! let mut server = ServerSession::new(ServerConfig::default(), now);
+//! let mut wire = [0; 128];
+//!
+//! let len = client.poll_transmit(now, &mut wire);
+//! let (event, used) = server.handle_bytes(now, &wire[..len]).unwrap().unwrap();
+//! assert_eq!(used, len);
+//! let ServerEvent::LoginRequest(login) = event else { panic!("a login comes first") };
+//! assert!(login.username.matches("trader") && login.password.matches("secret"));
+//! server.accept(Session::new("DAY1").unwrap(), Sequence(1));
+//!
+//! let len = server.poll_transmit(now, &mut wire);
+//! let accepted = client.handle_bytes(now, &wire[..len]).unwrap().unwrap().0;
+//! assert!(matches!(accepted, ClientEvent::LoginAccepted { next_sequence: Sequence(1), .. }));
+//!
+//! let (len, sequence) = server.encode_message(now, &mut wire, b"hello").unwrap();
+//! assert_eq!(sequence, Sequence(1));
+//! let message = client.handle_bytes(now, &wire[..len]).unwrap().unwrap().0;
+//! assert_eq!(message, ClientEvent::Message { sequence: Sequence(1), message: b"hello" });
+//! ```
+
+mod client;
+mod endpoint;
+mod frame;
+mod login;
+mod packet;
+mod server;
+
+pub use client::{ClientConfig, ClientEvent, ClientSession};
+pub use endpoint::{SendError, SessionError};
+pub(crate) use frame::parse_ascii_number;
+pub use frame::{FrameError, next_packet};
+pub use login::{LoginAccepted, LoginRejectReason, LoginRequest, Password, Username};
+pub(crate) use packet::ascii_number;
+pub use packet::{BufferTooShort, DataKind, Packet, encode_data_with};
+pub use server::{ServerConfig, ServerEvent, ServerSession};
+
+pub use crate::session::Session;
+
+use tickpath_types::Nanos;
+
+/// Bytes before a packet's payload: the length and the type.
+pub const HEADER_LEN: usize = 3;
+/// Longest payload, in bytes: the length field counts the type byte too.
+pub const PAYLOAD_LEN_MAX: usize = u16::MAX as usize - 1;
+/// Longest control packet, a login of edition 4.1: what `poll_transmit` must be given room for.
+pub const CONTROL_LEN_MAX: usize = 54;
+
+/// After how much silence of its own each side sends a heartbeat.
+pub const HEARTBEAT_INTERVAL: Nanos = Nanos::from_secs(1);
+/// After how much silence of the other side a connection is given up.
+pub const PEER_TIMEOUT: Nanos = Nanos::from_secs(15);
+/// How long a connection may last without a login, and how long a client waits for the answer.
+pub const LOGIN_TIMEOUT: Nanos = Nanos::from_secs(30);
+/// Shortest time-out of edition 4.1 that a server grants; a shorter wish is raised to it.
+pub const PEER_TIMEOUT_MIN: Nanos = Nanos::from_secs(2);
+/// Longest time-out of edition 4.1 that a server grants; a longer wish is lowered to it.
+pub const PEER_TIMEOUT_MAX: Nanos = Nanos::from_secs(60);

@@ -1,0 +1,170 @@
+//! Packets and how they are written.
+
+use super::{HEADER_LEN, LoginAccepted, LoginRejectReason, LoginRequest, PAYLOAD_LEN_MAX};
+
+/// A packet of either direction.
+///
+/// Source: SoupBinTCP 3.00 and 4.1: `u16 length | type | payload`, big-endian, the length counting the
+/// type and the payload.
+#[derive(Clone, Copy, Debug)]
+pub enum Packet<'a> {
+    /// `+`, both ways: text for people, to be ignored.
+    Debug(&'a [u8]),
+    /// `A`, to the client.
+    LoginAccepted(LoginAccepted),
+    /// `J`, to the client, before the server closes.
+    LoginRejected(LoginRejectReason),
+    /// `S`, to the client: the next numbered message; the number is counted, not sent.
+    SequencedData(&'a [u8]),
+    /// `H`, to the client.
+    ServerHeartbeat,
+    /// `Z`, to the client: no further message will come in this session.
+    EndOfSession,
+    /// `L`, to the server.
+    LoginRequest(LoginRequest),
+    /// `U`, to the server, in editions 4.x also to the client: a message without a number, lost when
+    /// the connection is.
+    UnsequencedData(&'a [u8]),
+    /// `R`, to the server.
+    ClientHeartbeat,
+    /// `O`, to the server.
+    LogoutRequest,
+}
+
+/// The two packets that carry an application's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum DataKind {
+    /// `S`, numbered.
+    Sequenced = b'S',
+    /// `U`, not numbered.
+    Unsequenced = b'U',
+}
+
+/// The buffer is shorter than the packet: give it more room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the packet needs {needed} bytes and the buffer has {len}: give it more room")]
+pub struct BufferTooShort {
+    /// Length of the packet, its header included.
+    pub needed: usize,
+    /// Length of the buffer.
+    pub len: usize,
+}
+
+impl Packet<'_> {
+    /// The type byte.
+    #[must_use]
+    pub const fn packet_type(&self) -> u8 {
+        match self {
+            Packet::Debug(_) => b'+',
+            Packet::LoginAccepted(_) => b'A',
+            Packet::LoginRejected(_) => b'J',
+            Packet::SequencedData(_) => b'S',
+            Packet::ServerHeartbeat => b'H',
+            Packet::EndOfSession => b'Z',
+            Packet::LoginRequest(_) => b'L',
+            Packet::UnsequencedData(_) => b'U',
+            Packet::ClientHeartbeat => b'R',
+            Packet::LogoutRequest => b'O',
+        }
+    }
+
+    /// Writes the packet at the start of `out` and returns its length, header included.
+    ///
+    /// # Errors
+    /// [`BufferTooShort`]; a payload longer than [`PAYLOAD_LEN_MAX`] fits no buffer.
+    pub fn encode(&self, out: &mut [u8]) -> Result<usize, BufferTooShort> {
+        match self {
+            Packet::Debug(payload) | Packet::SequencedData(payload) | Packet::UnsequencedData(payload) => {
+                put(out, self.packet_type(), &[payload])
+            }
+            Packet::LoginAccepted(accepted) => put(
+                out,
+                self.packet_type(),
+                &[&accepted.session.right_justified().0, &ascii_number::<20>(accepted.next_sequence.0)],
+            ),
+            Packet::LoginRejected(reason) => put(out, self.packet_type(), &[&[reason.0]]),
+            Packet::LoginRequest(login) => put_login(out, login),
+            Packet::ServerHeartbeat
+            | Packet::EndOfSession
+            | Packet::ClientHeartbeat
+            | Packet::LogoutRequest => put(out, self.packet_type(), &[]),
+        }
+    }
+}
+
+/// Frames a message that `write` puts at the start of the room that it is given and whose length it
+/// returns. Returns the length of the packet, header included.
+///
+/// # Errors
+/// What `write` returns, or [`BufferTooShort`] when not even the header has room.
+///
+/// # Panics
+/// When `write` returns more than the room's length.
+#[inline]
+pub fn encode_data_with<E: From<BufferTooShort>>(
+    out: &mut [u8],
+    kind: DataKind,
+    write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+) -> Result<usize, E> {
+    let len = out.len();
+    let Some((header, room)) = out.split_first_chunk_mut::<HEADER_LEN>() else {
+        return Err(BufferTooShort { needed: HEADER_LEN, len }.into());
+    };
+    let room_len = room.len().min(PAYLOAD_LEN_MAX);
+    let payload_len = write(&mut room[..room_len])?;
+    assert!(payload_len <= room_len, "the writer says that it wrote past its room");
+    let [high, low] = ((payload_len + 1) as u16).to_be_bytes();
+    *header = [high, low, kind as u8];
+    Ok(HEADER_LEN + payload_len)
+}
+
+fn put_login(out: &mut [u8], login: &LoginRequest) -> Result<usize, BufferTooShort> {
+    let session = login.session.right_justified().0;
+    let sequence = ascii_number::<20>(login.sequence.0);
+    let timeout =
+        login.heartbeat_timeout.map(|timeout| ascii_number::<5>((timeout.0 / 1_000_000).min(99_999)));
+    put(
+        out,
+        b'L',
+        &[
+            &login.username.0.0,
+            &login.password.0.0,
+            &session,
+            &sequence,
+            timeout.as_ref().map_or(&[], |digits| digits.as_slice()),
+        ],
+    )
+}
+
+fn put(out: &mut [u8], packet_type: u8, parts: &[&[u8]]) -> Result<usize, BufferTooShort> {
+    let payload_len: usize = parts.iter().map(|part| part.len()).sum();
+    let needed = HEADER_LEN + payload_len;
+    let too_short = BufferTooShort { needed, len: out.len() };
+    if payload_len > PAYLOAD_LEN_MAX {
+        return Err(too_short);
+    }
+    let [high, low] = ((payload_len + 1) as u16).to_be_bytes();
+    let (header, mut rest) =
+        out.get_mut(..needed).and_then(|out| out.split_first_chunk_mut::<HEADER_LEN>()).ok_or(too_short)?;
+    *header = [high, low, packet_type];
+    for part in parts {
+        let (field, after) = rest.split_at_mut(part.len());
+        field.copy_from_slice(part);
+        rest = after;
+    }
+    Ok(needed)
+}
+
+/// ASCII digits, padded with spaces on the left; `N` digits must hold the value.
+pub(crate) fn ascii_number<const N: usize>(mut value: u64) -> [u8; N] {
+    let mut digits = [b' '; N];
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    digits
+}

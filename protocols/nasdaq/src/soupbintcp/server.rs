@@ -1,0 +1,300 @@
+//! The server's end of a connection.
+
+use tickpath_types::{Nanos, Sequence};
+
+use super::endpoint::{Timers, copied, framed};
+use super::{
+    CONTROL_LEN_MAX, DataKind, HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, LoginAccepted, LoginRejectReason,
+    LoginRequest, PEER_TIMEOUT, PEER_TIMEOUT_MAX, PEER_TIMEOUT_MIN, Packet, SendError, Session, SessionError,
+    next_packet,
+};
+
+/// The times that a server keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// After how much silence of its own it sends a heartbeat.
+    pub heartbeat_interval: Nanos,
+    /// After how much silence of the client it gives up. A client of edition 4.1 chooses its own,
+    /// between [`PEER_TIMEOUT_MIN`] and [`PEER_TIMEOUT_MAX`].
+    pub peer_timeout: Nanos,
+    /// How long a connection may last without a login.
+    pub login_timeout: Nanos,
+}
+
+impl Default for ServerConfig {
+    /// The specification's times.
+    fn default() -> Self {
+        ServerConfig {
+            heartbeat_interval: HEARTBEAT_INTERVAL,
+            peer_timeout: PEER_TIMEOUT,
+            login_timeout: LOGIN_TIMEOUT,
+        }
+    }
+}
+
+/// What the client said.
+#[derive(Clone, Copy, Debug)]
+pub enum ServerEvent<'a> {
+    /// It wants to log in: answer by [`ServerSession::accept`] or [`ServerSession::reject`].
+    LoginRequest(LoginRequest),
+    /// A message.
+    Message(&'a [u8]),
+    /// The line is alive.
+    Heartbeat,
+    /// Text for people.
+    Debug(&'a [u8]),
+    /// It logs out; the connection is over.
+    LogoutRequest,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    AwaitingLogin,
+    /// The application has the login and has not answered.
+    Deciding,
+    /// The acceptance is still to be sent.
+    Accepting,
+    Active,
+    /// The refusal is still to be sent.
+    Rejecting(LoginRejectReason),
+    /// The end of the session is still to be sent.
+    Ending,
+    Closed,
+}
+
+/// The server's end of one connection, from the moment that TCP accepted it.
+///
+/// Performs no IO, reads no clock, and keeps no message: after [`accept`](Self::accept) the application
+/// sends what the client has missed, then what is new, by the same
+/// [`encode_message`](Self::encode_message).
+#[derive(Clone, Debug)]
+pub struct ServerSession {
+    config: ServerConfig,
+    state: State,
+    started: Nanos,
+    timers: Timers,
+    session: Session,
+    next_sequence: Sequence,
+}
+
+impl ServerSession {
+    /// A connection that was accepted at `now`.
+    #[must_use]
+    pub fn new(config: ServerConfig, now: Nanos) -> Self {
+        ServerSession {
+            config,
+            state: State::AwaitingLogin,
+            started: now,
+            timers: Timers::new(now, config.heartbeat_interval, config.peer_timeout),
+            session: Session::BLANK,
+            next_sequence: Sequence(1),
+        }
+    }
+
+    /// Takes one packet from the start of `bytes`, which are all that was received and not yet
+    /// consumed: the event and how many bytes it took, or `None` until a whole packet is there. To be
+    /// repeated until `None`. While a login waits for its verdict, later bytes wait too.
+    ///
+    /// # Errors
+    /// [`SessionError`]: close the socket.
+    #[inline]
+    pub fn handle_bytes<'a>(
+        &mut self,
+        now: Nanos,
+        bytes: &'a [u8],
+    ) -> Result<Option<(ServerEvent<'a>, usize)>, SessionError> {
+        match self.state {
+            State::Closed => return Err(SessionError::Closed),
+            State::Deciding | State::Rejecting(_) | State::Ending => return Ok(None),
+            State::AwaitingLogin | State::Accepting | State::Active => {}
+        }
+        let (packet, used) = match next_packet(bytes) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(self.close(error.into())),
+        };
+        self.timers.received(now);
+        let event = self.handle_packet(packet)?;
+        Ok(Some((event, used)))
+    }
+
+    #[inline]
+    fn handle_packet<'a>(&mut self, packet: Packet<'a>) -> Result<ServerEvent<'a>, SessionError> {
+        let awaits_login = matches!(self.state, State::AwaitingLogin);
+        Ok(match packet {
+            Packet::UnsequencedData(message) if !awaits_login => ServerEvent::Message(message),
+            Packet::ClientHeartbeat if !awaits_login => ServerEvent::Heartbeat,
+            Packet::LoginRequest(login) if awaits_login => {
+                self.state = State::Deciding;
+                if let Some(timeout) = login.heartbeat_timeout {
+                    self.timers.peer_timeout = timeout.clamp(PEER_TIMEOUT_MIN, PEER_TIMEOUT_MAX);
+                }
+                ServerEvent::LoginRequest(login)
+            }
+            Packet::LogoutRequest => {
+                self.state = State::Closed;
+                ServerEvent::LogoutRequest
+            }
+            Packet::Debug(text) => ServerEvent::Debug(text),
+            other => {
+                let packet_type = other.packet_type();
+                return Err(self.close(SessionError::UnexpectedPacket { packet_type }));
+            }
+        })
+    }
+
+    /// Lets the client in: messages to it are numbered from `next_sequence`. Without a login that waits
+    /// for a verdict it does nothing and returns false.
+    pub fn accept(&mut self, session: Session, next_sequence: Sequence) -> bool {
+        let waits = matches!(self.state, State::Deciding);
+        if waits {
+            self.state = State::Accepting;
+            self.session = session;
+            self.next_sequence = next_sequence;
+        }
+        waits
+    }
+
+    /// Turns the client away; the connection is over once that is sent. Without a login that waits for
+    /// a verdict it does nothing and returns false.
+    pub fn reject(&mut self, reason: LoginRejectReason) -> bool {
+        let waits = matches!(self.state, State::Deciding);
+        if waits {
+            self.state = State::Rejecting(reason);
+        }
+        waits
+    }
+
+    /// Ends the session for good; the connection is over once that is sent.
+    pub fn end_session(&mut self) {
+        self.state = match self.state {
+            State::Accepting | State::Active => State::Ending,
+            _ => State::Closed,
+        };
+    }
+
+    /// Gives up when the client was silent, or did not log in, for as long as it may.
+    ///
+    /// # Errors
+    /// [`SessionError`]: close the socket.
+    pub fn handle_timeout(&mut self, now: Nanos) -> Result<(), SessionError> {
+        match self.state {
+            State::Closed => Err(SessionError::Closed),
+            State::AwaitingLogin | State::Deciding if now >= self.login_deadline() => {
+                let timeout = self.config.login_timeout;
+                Err(self.close(SessionError::LoginTimeout { timeout }))
+            }
+            State::AwaitingLogin | State::Deciding => Ok(()),
+            State::Accepting | State::Active | State::Rejecting(_) | State::Ending => {
+                self.timers.check_peer(now).map_err(|error| self.close(error))
+            }
+        }
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) and
+    /// [`poll_transmit`](Self::poll_transmit) next, or `None` when the connection is over.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        match self.state {
+            State::Closed => None,
+            State::AwaitingLogin | State::Deciding => Some(self.login_deadline()),
+            State::Accepting | State::Rejecting(_) | State::Ending => Some(self.started),
+            State::Active => Some(self.timers.next()),
+        }
+    }
+
+    /// Writes the next control packet that is due - the verdict, a heartbeat, the end of the session -
+    /// and returns its length, 0 when none is. To be called after each `handle_*` and before messages.
+    ///
+    /// # Panics
+    /// When `out` is shorter than [`CONTROL_LEN_MAX`].
+    pub fn poll_transmit(&mut self, now: Nanos, out: &mut [u8]) -> usize {
+        let (packet, state) = match self.state {
+            State::Accepting => {
+                let accepted = LoginAccepted { session: self.session, next_sequence: self.next_sequence };
+                (Packet::LoginAccepted(accepted), State::Active)
+            }
+            State::Active if now >= self.timers.heartbeat_at() => (Packet::ServerHeartbeat, State::Active),
+            State::Rejecting(reason) => (Packet::LoginRejected(reason), State::Closed),
+            State::Ending => (Packet::EndOfSession, State::Closed),
+            State::AwaitingLogin | State::Deciding | State::Active | State::Closed => return 0,
+        };
+        assert!(out.len() >= CONTROL_LEN_MAX, "control packets need room for {CONTROL_LEN_MAX} bytes");
+        let len = packet.encode(out).expect("no control packet is longer than CONTROL_LEN_MAX");
+        self.state = state;
+        self.timers.sent(now);
+        len
+    }
+
+    /// Frames the next numbered message; returns the packet's length and the message's number.
+    ///
+    /// # Errors
+    /// [`SendError`]: nothing was sent and no number used. A login that was accepted counts once
+    /// [`poll_transmit`](Self::poll_transmit) has said so.
+    #[inline]
+    pub fn encode_message(
+        &mut self,
+        now: Nanos,
+        out: &mut [u8],
+        message: &[u8],
+    ) -> Result<(usize, Sequence), SendError> {
+        self.encode_message_with(now, out, |room| copied(room, message))
+    }
+
+    /// As [`encode_message`](Self::encode_message), of a message that `write` puts at the start of the
+    /// room that it is given and whose length it returns.
+    ///
+    /// # Errors
+    /// What `write` returns, or [`SendError`]: nothing was sent and no number used.
+    #[inline]
+    pub fn encode_message_with<E: From<SendError>>(
+        &mut self,
+        now: Nanos,
+        out: &mut [u8],
+        write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+    ) -> Result<(usize, Sequence), E> {
+        if !self.is_active() {
+            return Err(SendError::NotLoggedIn.into());
+        }
+        let len = framed(out, DataKind::Sequenced, write)?;
+        self.timers.sent(now);
+        let sequence = self.next_sequence;
+        self.next_sequence = sequence.next();
+        Ok((len, sequence))
+    }
+
+    /// True when the login was accepted and the client was told: messages may be sent.
+    #[inline]
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        matches!(self.state, State::Active)
+    }
+
+    /// True when the connection is over and the socket is to be closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// The session logged in to; blank before.
+    #[must_use]
+    pub const fn session(&self) -> Session {
+        self.session
+    }
+
+    /// Number that the next message to the client will have.
+    #[must_use]
+    pub const fn next_sequence(&self) -> Sequence {
+        self.next_sequence
+    }
+
+    fn login_deadline(&self) -> Nanos {
+        self.started + self.config.login_timeout
+    }
+
+    #[cold]
+    fn close(&mut self, error: SessionError) -> SessionError {
+        self.state = State::Closed;
+        error
+    }
+}

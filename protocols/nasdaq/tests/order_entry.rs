@@ -1,0 +1,354 @@
+//! Orders and their answers through OUCH: what is offered, what is refused and why, what comes back.
+
+use tickpath_nasdaq::ouch50::{self, *};
+use tickpath_nasdaq::wire::{Alpha, Stock};
+use tickpath_types::{
+    CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MatchId, ModifyOrder,
+    Nanos, OrderAttributes, OrderEvent, OrderEventKind, OrderId, OrderRequest, OrderState, Price, Qty,
+    RejectReason, ReplaceOrder, Sequence, SessionId, Side, Symbol, TimeInForce, UserRefNum,
+};
+use zerocopy::IntoBytes;
+
+const ALPHA: InstrumentId = InstrumentId(1);
+
+fn instrument_of(symbol: Symbol) -> Option<InstrumentId> {
+    (symbol.as_str() == "ALPHA").then_some(ALPHA)
+}
+
+fn symbol_of(instrument: InstrumentId) -> Option<Symbol> {
+    (instrument == ALPHA).then(|| Symbol::new("ALPHA").unwrap())
+}
+
+fn order() -> EnterOrder {
+    EnterOrder {
+        user_ref: UserRefNum(7),
+        instrument: ALPHA,
+        side: Side::Sell,
+        qty: Qty(100),
+        price: Price(1_002_500),
+        time_in_force: TimeInForce::Day,
+        post_only: false,
+        min_qty: Qty::ZERO,
+        attributes: OrderAttributes::default(),
+        client_order_id: ClientOrderId(*b"CLIENT-ORDER-1"),
+    }
+}
+
+/// An enter order message with one field changed, and options.
+fn entered(change: impl FnOnce(&mut ouch50::EnterOrder), options: &[TagValue<'_>]) -> Vec<u8> {
+    let mut message = ouch50::EnterOrder::new(
+        7,
+        SideMarking::SELL,
+        100,
+        Stock::new("ALPHA").unwrap(),
+        1_002_500,
+        TimeInForceCode::DAY,
+        Display::VISIBLE,
+        Capacity::PRINCIPAL,
+        YesNo::NO,
+        CrossType::CONTINUOUS,
+        *b"CLIENT-ORDER-1",
+    );
+    change(&mut message);
+    with_options(&message, options)
+}
+
+fn with_options<M: IntoBytes + zerocopy::Immutable>(message: &M, options: &[TagValue<'_>]) -> Vec<u8> {
+    let mut out = [0; 512];
+    let len = encode_with_options(message, options, &mut out).unwrap();
+    out[..len].to_vec()
+}
+
+fn refused(reason: RejectReason) -> Result<OrderRequest, RequestError> {
+    let (user_ref, client_order_id) = (UserRefNum(7), ClientOrderId(*b"CLIENT-ORDER-1"));
+    Err(RequestError::Refused { user_ref, reason, client_order_id })
+}
+
+#[test]
+fn requests_come_back_as_they_were_sent() {
+    let ioc = EnterOrder { time_in_force: TimeInForce::Ioc, price: Price::MARKET, ..order() };
+    let picky = EnterOrder { post_only: true, min_qty: Qty(50), side: Side::Buy, ..order() };
+    let replace = ReplaceOrder {
+        orig_user_ref: UserRefNum(7),
+        user_ref: UserRefNum(8),
+        qty: Qty(200),
+        price: Price(1),
+        time_in_force: TimeInForce::Day,
+        post_only: true,
+        min_qty: Qty::ZERO,
+        attributes: OrderAttributes::default(),
+        client_order_id: ClientOrderId::default(),
+    };
+    for (request, len) in [
+        (OrderRequest::Enter(order()), 47),
+        (OrderRequest::Enter(ioc), 47),
+        (OrderRequest::Enter(picky), 56),
+        (OrderRequest::Replace(replace), 43),
+        (OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(7), qty: Qty(0) }), 9),
+        (OrderRequest::Modify(ModifyOrder { user_ref: UserRefNum(7), side_marking: b'T', qty: Qty(9) }), 10),
+    ] {
+        let mut out = [0xee; MESSAGE_LEN_MAX];
+        assert_eq!(encode_request(&request, symbol_of, &mut out), Ok(len));
+        assert_eq!(decode_request(&out[..len], instrument_of), Ok(request));
+        for short in 0..len {
+            let error = encode_request(&request, symbol_of, &mut out[..short]).unwrap_err();
+            assert!(matches!(error, EncodeError::BufferTooShort(_)));
+        }
+    }
+}
+
+#[test]
+fn what_is_not_offered_is_refused_with_its_reason() {
+    use RejectReason::*;
+    type Change = fn(&mut ouch50::EnterOrder);
+    let cases: [(Change, RejectReason); 13] = [
+        (|order| order.symbol = Stock::new("OMEGA").unwrap(), UnknownInstrument),
+        (|order| order.symbol = Alpha([0xff; 8]), UnknownInstrument),
+        (|order| order.side = SideMarking(b'X'), InvalidSide),
+        (|order| order.time_in_force = TimeInForceCode::GTX, TimeInForceNotOffered),
+        (|order| order.time_in_force = TimeInForceCode::GTT, TimeInForceNotOffered),
+        (|order| order.time_in_force = TimeInForceCode::AFTER_HOURS, TimeInForceNotOffered),
+        (|order| order.display = Display::HIDDEN, DisplayNotOffered),
+        (|order| order.display = Display::ATTRIBUTABLE, DisplayNotOffered),
+        (|order| order.cross_type = CrossType::OPENING, CrossNotOffered),
+        (|order| order.capacity = Capacity(b'?'), OptionNotOffered),
+        (|order| order.intermarket_sweep = YesNo(b'?'), OptionNotOffered),
+        (|order| order.price = (PRICE_MAX + 1).into(), PriceOutsideCollar),
+        (|order| order.price = u64::MAX.into(), PriceOutsideCollar),
+    ];
+    for (change, reason) in cases {
+        assert_eq!(decode_request(&entered(change, &[]), instrument_of), refused(reason));
+    }
+    assert!(decode_request(&entered(|order| order.price = PRICE_MAX.into(), &[]), instrument_of).is_ok());
+}
+
+#[test]
+fn options_are_honoured_passed_over_or_refused() {
+    let decode = |options: &[TagValue<'_>]| decode_request(&entered(|_| {}, options), instrument_of);
+    let honoured = EnterOrder { post_only: true, min_qty: Qty(50), ..order() };
+    assert_eq!(decode(&[TagValue::MinQty(50), TagValue::PostOnly(b'P')]), Ok(OrderRequest::Enter(honoured)));
+    for passed_over in [
+        TagValue::PostOnly(b'N'),
+        TagValue::Firm(Alpha(*b"LIME")),
+        TagValue::CustomerType(b'R'),
+        TagValue::SharesLocated(b'Y'),
+        TagValue::LocateBroker(Alpha(*b"ABCD")),
+        TagValue::PriceType(b'L'),
+        TagValue::TradeNow(b'N'),
+    ] {
+        assert_eq!(decode(&[passed_over]), Ok(OrderRequest::Enter(order())), "{passed_over:?}");
+    }
+    for option in [
+        TagValue::MaxFloor(10),
+        TagValue::PriceType(b'M'),
+        TagValue::PostOnly(b'?'),
+        TagValue::ExpireTime(1),
+        TagValue::TradeNow(b'Y'),
+        TagValue::GroupId(1),
+        TagValue::Route(Alpha(*b"SCAN")),
+        TagValue::Unknown { tag: 99, value: b"?" },
+    ] {
+        assert_eq!(decode(&[option]), refused(RejectReason::OptionNotOffered), "{option:?}");
+    }
+}
+
+#[test]
+fn a_replacement_is_refused_under_its_own_number() {
+    let mut message = ouch50::ReplaceOrder::new(
+        6,
+        7,
+        100,
+        1_002_500,
+        TimeInForceCode::DAY,
+        Display::HIDDEN,
+        YesNo::NO,
+        *b"CLIENT-ORDER-1",
+    );
+    let reason = RejectReason::DisplayNotOffered;
+    assert_eq!(decode_request(&with_options(&message, &[]), instrument_of), refused(reason));
+    message.display = Display::VISIBLE;
+    assert!(decode_request(&with_options(&message, &[]), instrument_of).is_ok());
+}
+
+#[test]
+fn a_modification_to_no_side_is_refused_and_a_marking_is_kept() {
+    let modify = ouch50::ModifyOrder::new(7, b'E', 50);
+    let request = ModifyOrder { user_ref: UserRefNum(7), side_marking: b'E', qty: Qty(50) };
+    assert_eq!(decode_request(modify.as_bytes(), instrument_of), Ok(OrderRequest::Modify(request)));
+    let modify = ouch50::ModifyOrder::new(7, b'?', 50);
+    assert!(matches!(
+        decode_request(modify.as_bytes(), instrument_of),
+        Err(RequestError::Refused { reason: RejectReason::InvalidSide, .. })
+    ));
+}
+
+#[test]
+fn both_editions_are_read() {
+    let cancel = OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(7), qty: Qty(10) });
+    for bytes in [&b"X\0\0\0\x07\0\0\0\x0a"[..], b"X\0\0\0\x07\0\0\0\x0a\0\0"] {
+        assert_eq!(decode_request(bytes, instrument_of), Ok(cancel));
+    }
+    for bytes in [&b"Q"[..], b"Q\0\0"] {
+        assert_eq!(decode_request(bytes, instrument_of), Err(RequestError::AccountQuery));
+    }
+    let canceled = ouch50::AiqCanceled::new(Nanos(1), 7, 40, CancelReasonCode::SELF_MATCH, 40, 5, b'A');
+    for (tail, strategy) in [(&b""[..], None), (b"D", Some(b'D')), (b"D\0\0", Some(b'D'))] {
+        let bytes = [canceled.as_bytes(), tail].concat();
+        let Ok(Outbound::AiqCanceled(read, options)) = Outbound::parse(&bytes) else { panic!() };
+        assert_eq!((read, options.aiq_strategy()), (&canceled, strategy));
+    }
+}
+
+#[test]
+fn messages_that_are_not_offered_are_told_from_nonsense() {
+    for message_type in [b'C', b'D', b'E'] {
+        assert_eq!(
+            decode_request(&[message_type, 1, 2, 3], instrument_of),
+            Err(RequestError::Unsupported { message_type })
+        );
+    }
+    assert_eq!(decode_request(b"", instrument_of), Err(ParseError::Empty.into()));
+    assert_eq!(
+        decode_request(b"z", instrument_of),
+        Err(ParseError::UnknownType { message_type: b'z' }.into())
+    );
+    let bytes = entered(|_| {}, &[TagValue::MinQty(50)]);
+    for len in 0..bytes.len() {
+        let error = decode_request(&bytes[..len], instrument_of).unwrap_err();
+        assert!(matches!(error, RequestError::Malformed(_)), "cut to {len}: {error}");
+    }
+}
+
+fn event(kind: OrderEventKind) -> OrderEvent {
+    OrderEvent {
+        command: Sequence(1),
+        session: SessionId(1),
+        ts: Nanos(34_200_000_000_123),
+        is_reply: true,
+        kind,
+    }
+}
+
+fn answered(message: &[u8]) -> OrderAnswer {
+    match decode_event(message, instrument_of) {
+        Ok(Answer::Order(answer)) => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn answers_come_back_as_they_were_meant() {
+    let picky = EnterOrder { post_only: true, min_qty: Qty(50), ..order() };
+    let (user_ref, client_order_id) = (UserRefNum(7), ClientOrderId(*b"CLIENT-ORDER-1"));
+    for (kind, len) in [
+        (OrderEventKind::Accepted { order: order(), order_id: OrderId(9), state: OrderState::Live }, 64),
+        (OrderEventKind::Accepted { order: picky, order_id: OrderId(9), state: OrderState::Dead }, 73),
+        (
+            OrderEventKind::Replaced {
+                order: picky,
+                orig_user_ref: UserRefNum(6),
+                order_id: OrderId(10),
+                state: OrderState::Live,
+            },
+            MESSAGE_LEN_MAX,
+        ),
+        (OrderEventKind::Canceled { user_ref, decrement: Qty(40), reason: CancelReason::PostOnly }, 18),
+        (OrderEventKind::Modified { user_ref, side_marking: b'T', qty: Qty(60) }, 18),
+        (
+            OrderEventKind::Executed {
+                user_ref,
+                qty: Qty(60),
+                price: Price(1_002_500),
+                liquidity: Liquidity::Added,
+                match_id: MatchId(3),
+            },
+            36,
+        ),
+        (OrderEventKind::Rejected { user_ref, reason: RejectReason::Halted, client_order_id }, 29),
+    ] {
+        let mut out = [0xee; MESSAGE_LEN_MAX];
+        assert_eq!(encode_event(&event(kind), symbol_of, &mut out), Ok(len));
+        let answer = answered(&out[..len]);
+        assert_eq!((answer.kind, answer.ts), (kind, Nanos(34_200_000_000_123)));
+        assert!(answer.is_exact());
+        for cut in 0..len {
+            assert!(decode_event(&out[..cut], instrument_of).is_err(), "{kind:?} cut to {cut}");
+            assert!(encode_event(&event(kind), symbol_of, &mut out[..cut]).is_err());
+        }
+        let len = encode_event(&event(kind), symbol_of, &mut out).unwrap();
+        assert!(len <= MESSAGE_LEN_MAX);
+    }
+}
+
+#[test]
+fn an_executed_message_is_laid_out_as_the_fact_sheet_says() {
+    let kind = OrderEventKind::Executed {
+        user_ref: UserRefNum(7),
+        qty: Qty(60),
+        price: Price(1_002_500),
+        liquidity: Liquidity::Removed,
+        match_id: MatchId(3),
+    };
+    let mut out = [0; 36];
+    encode_event(&event(kind), symbol_of, &mut out).unwrap();
+    assert_eq!(
+        out,
+        *b"E\0\0\x1f\x1a\xce\xd9\xf0\x7b\0\0\0\x07\0\0\0\x3c\0\0\0\0\0\x0f\x4c\x04R\0\0\0\0\0\0\0\x03\0\0"
+    );
+}
+
+#[test]
+fn codes_of_other_venues_are_not_lost() {
+    let canceled = ouch50::Canceled::new(Nanos(1), 7, 40, CancelReasonCode::TIMEOUT);
+    let answer = answered(canceled.as_bytes());
+    assert_eq!(answer.code, AnswerCode::Cancel(CancelReasonCode::TIMEOUT));
+    assert!(!answer.is_exact());
+    assert!(matches!(
+        answer.kind,
+        OrderEventKind::Canceled { decrement: Qty(40), reason: CancelReason::System, .. }
+    ));
+
+    let rejected = ouch50::Rejected::new(Nanos(1), 7, RejectCode::from(0x777), Alpha::BLANK);
+    assert_eq!(answered(rejected.as_bytes()).code, AnswerCode::Reject(RejectCode::from(0x777)));
+
+    let executed = ouch50::Executed::new(Nanos(1), 7, 40, 5_u64, LiquidityFlag::OPENING_CROSS, MatchId(1));
+    let answer = answered(&with_options(&executed, &[]));
+    assert_eq!(answer.code, AnswerCode::Liquidity(LiquidityFlag::OPENING_CROSS));
+    assert!(!answer.is_exact());
+
+    let aiq = ouch50::AiqCanceled::new(Nanos(1), 7, 40, CancelReasonCode::SELF_MATCH, 40, 5, b'A');
+    assert!(matches!(
+        answered(aiq.as_bytes()).kind,
+        OrderEventKind::Canceled { user_ref: UserRefNum(7), decrement: Qty(40), .. }
+    ));
+}
+
+#[test]
+fn what_the_vocabulary_has_no_word_for_is_passed_on_whole() {
+    let query = QueryResponse::new(Nanos(1), 42);
+    match decode_event(query.as_bytes(), instrument_of) {
+        Ok(Answer::Other(Outbound::QueryResponse(response, _))) => {
+            assert_eq!(response.next_user_ref.get(), UserRefNum(42));
+        }
+        other => panic!("{other:?}"),
+    }
+    let day = SystemEvent::new(Nanos(1), EventCode::END_OF_DAY);
+    assert!(matches!(
+        decode_event(day.as_bytes(), instrument_of),
+        Ok(Answer::Other(Outbound::SystemEvent(..)))
+    ));
+}
+
+#[test]
+fn answers_about_unknown_symbols_and_sides_are_errors() {
+    let kind = OrderEventKind::Accepted { order: order(), order_id: OrderId(9), state: OrderState::Live };
+    let mut out = [0; MESSAGE_LEN_MAX];
+    let len = encode_event(&event(kind), symbol_of, &mut out).unwrap();
+    let symbol = Symbol::new("ALPHA").unwrap();
+    assert_eq!(decode_event(&out[..len], |_| None), Err(EventError::UnknownSymbol(symbol)));
+    out[13] = b'?';
+    assert_eq!(decode_event(&out[..len], instrument_of), Err(EventError::UnknownSide { side: b'?' }));
+    assert_eq!(encode_event(&event(kind), |_| None, &mut out), Err(EncodeError::UnknownInstrument(ALPHA)));
+    let huge = OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(1), qty: Qty(1 << 32) });
+    assert!(matches!(encode_request(&huge, symbol_of, &mut out), Err(EncodeError::OutOfRange(_))));
+}
