@@ -1,2 +1,58 @@
-//! Program.
-fn main() {}
+//! The project's chores as one program: `cargo xtask ci` runs everything that CI runs.
+
+mod ci;
+mod command;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const HELP: &str = "\
+cargo xtask ci [--only STEP,...]   run every step that CI runs, or the named ones, and stop at the first failure
+cargo xtask ci --list              name the steps and say what each one checks
+cargo xtask tidy                   check what the compiler does not: layers, file sizes, leftovers (seconds)
+cargo xtask help                   this text";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Returns whether everything asked for passed.
+fn run(args: &[String]) -> Result<bool> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["ci"] => ci::run(root(), None),
+        ["ci", "--list"] => {
+            ci::list(root());
+            Ok(true)
+        }
+        ["ci", "--only", names] => ci::run(root(), Some(names)),
+        ["tidy"] => tidy::run(root()),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(true)
+        }
+        other => bail!("'{}' is not known; this is what there is:\n{HELP}", other.join(" ")),
+    }
+}
+
+/// The workspace's folder.
+fn root() -> &'static Path {
+    let own: &Path = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().expect("xtask is a folder of the workspace")
+}
+
+/// Where builds go: `CARGO_TARGET_DIR` or `target`.
+fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from)
+}

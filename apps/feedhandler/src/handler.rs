@@ -1,6 +1,6 @@
 //! The feed handler as an agent.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex};
 
 use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
@@ -9,7 +9,7 @@ use tickpath_feed::{
     Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, MessageListener, UpdateListener,
 };
 use tickpath_lockfree::broadcast;
-use tickpath_net::{MulticastReceiver, UdpEndpoint};
+use tickpath_net::{MulticastReceiver, NetError, UdpEndpoint};
 use tickpath_sim::LossModel;
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, UpdateKind};
@@ -20,6 +20,9 @@ const DATAGRAM_MAX: usize = 2_048;
 const TIMED_EVERY: u64 = 16;
 /// How often the recovery socket is looked at while no gap is open.
 const RECOVERY_POLL_INTERVAL: Nanos = Nanos::from_millis(1);
+
+/// How often the counts that others read are brought up to date.
+const COUNTERS_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// Books that a feed handler builds.
 pub type FeedBooks = BookBuilder<FastBooks<()>>;
@@ -63,14 +66,26 @@ pub struct FinalFeed {
     pub next_sequence: Sequence,
 }
 
-/// Where a feed handler puts its [`FinalFeed`].
-pub type FeedResult = Arc<Mutex<Option<FinalFeed>>>;
+/// What can be read of a feed handler while it runs, and afterwards.
+#[derive(Clone, Default)]
+pub struct FeedView {
+    /// Its counts.
+    pub counters: Arc<FeedCounters>,
+    /// Its books, once it has closed.
+    pub result: Arc<Mutex<Option<FinalFeed>>>,
+}
 
 /// What a [`FeedHandler`] needs to know.
 #[derive(Clone, Debug)]
-pub struct FeedHandlerConfig {
+pub struct FeedSettings {
     /// Number of the feed handler in stamps, from 0.
     pub feed: u8,
+    /// Group and port of line A.
+    pub line_a: SocketAddrV4,
+    /// Group and port of line B.
+    pub line_b: SocketAddrV4,
+    /// Interface that the lines come in by.
+    pub interface: Ipv4Addr,
     /// Instruments with ids from 1 to this.
     pub max_instrument: InstrumentId,
     /// Open orders in all books at most.
@@ -98,9 +113,10 @@ pub struct FeedHandler<T> {
     kernel_time: KernelTime,
     next_line: usize,
     next_recovery_poll: Nanos,
+    next_counters: Nanos,
     buffer: Box<[u8; DATAGRAM_MAX]>,
     counters: Arc<FeedCounters>,
-    result: FeedResult,
+    result: Arc<Mutex<Option<FinalFeed>>>,
 }
 
 /// Takes the arbiter's messages to the books and the books' updates to the ring.
@@ -119,39 +135,43 @@ struct Updates<T> {
 }
 
 impl<T: Tracer> FeedHandler<T> {
-    /// A feed handler of two lines; `result` receives its books when it closes.
-    #[expect(clippy::too_many_arguments, reason = "each is one end of the wiring")]
-    pub fn new(
-        config: &FeedHandlerConfig,
-        lines: [MulticastReceiver; 2],
-        recovery: UdpEndpoint,
+    /// Joins both lines. Updates leave by `sender`; what can be read of the feed handler is in `view`.
+    ///
+    /// # Errors
+    /// [`NetError`] when a line cannot be joined.
+    pub fn open(
+        settings: &FeedSettings,
         sender: broadcast::Sender<MarketUpdate>,
         clock: TscClock,
-        counters: Arc<FeedCounters>,
-        result: FeedResult,
+        view: &FeedView,
         tracer: T,
-    ) -> FeedHandler<T> {
-        let books = FastBooks::new(BookLimits::new(config.max_instrument, config.max_orders));
-        let index = OrderIndex::new(IndexLimits::dense(config.max_orders));
-        FeedHandler {
-            lines,
-            recovery,
-            retransmission: config.retransmission,
-            loss: config.loss.clone(),
-            arbiter: Arbiter::new(config.arbiter),
+    ) -> Result<FeedHandler<T>, NetError> {
+        let join = |group| MulticastReceiver::join(group, settings.interface);
+        let any_port = settings.retransmission.map_or(Ipv4Addr::LOCALHOST, |server| {
+            if server.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED }
+        });
+        let books = FastBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
+        let index = OrderIndex::new(IndexLimits::dense(settings.max_orders));
+        Ok(FeedHandler {
+            lines: [join(settings.line_a)?, join(settings.line_b)?],
+            recovery: UdpEndpoint::bind(SocketAddrV4::new(any_port, 0))?,
+            retransmission: settings.retransmission,
+            loss: settings.loss.clone(),
+            arbiter: Arbiter::new(settings.arbiter),
             sink: Sink {
                 builder: Some(BookBuilder::new(books, index)),
-                updates: Updates { sender, tracer, feed: config.feed },
+                updates: Updates { sender, tracer, feed: settings.feed },
                 read_at: 0,
                 received_at: 0,
             },
             kernel_time: KernelTime::new(clock),
             next_line: 0,
             next_recovery_poll: Nanos::ZERO,
+            next_counters: Nanos::ZERO,
             buffer: Box::new([0; DATAGRAM_MAX]),
-            counters,
-            result,
-        }
+            counters: Arc::clone(&view.counters),
+            result: Arc::clone(&view.result),
+        })
     }
 
     /// Takes one packet from one of the lines, in turn; true when there was one.
@@ -221,7 +241,7 @@ impl<T: Tracer> FeedHandler<T> {
         to.gaps_healed_by_retransmission.set(from.gaps_healed_by_retransmission);
         to.messages_lost.set(from.messages_lost);
         to.open_gap.set(u64::from(self.arbiter.has_gap()));
-        to.kernel_drops.set(self.lines.iter().map(MulticastReceiver::kernel_drops).sum());
+        to.kernel_drops.set(self.lines.iter().map(|line| u64::from(line.kernel_drop_count())).sum());
     }
 }
 
@@ -274,8 +294,11 @@ impl<T: Tracer + Send> Agent for FeedHandler<T> {
             let recovering = self.arbiter.is_recovering();
             let builder = self.sink.builder.as_mut().expect("a closed agent does no work");
             builder.handle_recovering(recovering, &mut self.sink.updates);
-            self.publish_counters();
             self.sink.updates.tracer.flush();
+        }
+        if now >= self.next_counters {
+            self.next_counters = now + COUNTERS_INTERVAL;
+            self.publish_counters();
         }
         Ok(work)
     }

@@ -1,1 +1,8 @@
 //! The feed handler: two multicast lines in, books and market updates out.
+//!
+//! [`FeedHandler`] is an agent around [`tickpath_feed`]: it owns the sockets, injects losses when told to,
+//! and sends every change of a book to the engines by a broadcast ring.
+
+mod handler;
+
+pub use handler::{FeedBooks, FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};

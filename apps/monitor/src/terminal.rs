@@ -9,7 +9,7 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
 /// True while this process holds the terminal: what must be given back, and whether one may draw.
@@ -30,17 +30,18 @@ impl FullScreen {
             ));
         }
         give_back_on_panic();
-        let opened = enable_raw_mode()
-            .and_then(|()| execute!(stdout(), EnterAlternateScreen))
+        if let Err(error) = enable_raw_mode() {
+            // Nothing was changed, and what is there may not be a terminal: no escape codes.
+            IS_HELD.store(false, Ordering::Release);
+            return Err(unusable(&error));
+        }
+        let opened = execute!(stdout(), EnterAlternateScreen)
             .and_then(|()| Terminal::new(CrosstermBackend::new(stdout())));
         match opened {
             Ok(terminal) => Ok(FullScreen { terminal }),
             Err(error) => {
                 give_back();
-                Err(io::Error::new(
-                    error.kind(),
-                    format!("the terminal cannot show the live view ({error}): use the plain one"),
-                ))
+                Err(unusable(&error))
             }
         }
     }
@@ -62,12 +63,20 @@ pub fn is_capable() -> bool {
     stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
+fn unusable(error: &io::Error) -> io::Error {
+    io::Error::new(
+        error.kind(),
+        format!("the terminal cannot show the live view ({error}): use the plain one"),
+    )
+}
+
 /// Restores the terminal if it is held; does nothing the second time.
 fn give_back() {
     if IS_HELD.swap(false, Ordering::AcqRel) {
         // When the terminal itself is gone there is nothing to restore and nobody to tell.
         let _ = disable_raw_mode();
-        let _ = execute!(stdout(), LeaveAlternateScreen, Show);
+        // Cleared first: after a resize some terminals carry rows over to the main screen.
+        let _ = execute!(stdout(), Clear(ClearType::All), LeaveAlternateScreen, Show);
     }
 }
 

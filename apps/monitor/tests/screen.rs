@@ -12,7 +12,7 @@ use tickpath_types::{BookHealth, Price, Qty, Symbol};
 
 fn instrument(symbol: &str, health: BookHealth) -> InstrumentView {
     InstrumentView {
-        symbol: Symbol::new(symbol).unwrap(),
+        symbol: Symbol::new(symbol).expect("at most eight characters"),
         bid: Some((Price(12_340_100), Qty(1_500))),
         ask: Some((Price(12_340_300), Qty(700))),
         last: Some((Price(12_340_200), Qty(40))),

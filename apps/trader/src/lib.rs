@@ -1,1 +1,9 @@
-//! The trader: strategy engine and order gateway, run with any Strategy.
+//! The trader: strategy engine and order gateway, run with any `Strategy`.
+
+mod engine;
+mod gateway;
+mod order_entry;
+
+pub use engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch, TraderSnapshot, TraderView};
+pub use gateway::{GatewayCounters, GatewaySettings, OrderGateway};
+pub use order_entry::{OrderEntry, OrderEntryError};

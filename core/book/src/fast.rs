@@ -61,7 +61,6 @@ impl BookSide {
 
 /// An order, or a free slot when its level is nobody's.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
 struct OrderRecord<T> {
     id: OrderId,
     qty: u64,
@@ -82,7 +81,7 @@ struct LevelRecord {
     side: u32,
 }
 
-const _: () = assert!(size_of::<OrderRecord<()>>() <= 64 && size_of::<LevelRecord>() == 32);
+const _: () = assert!(size_of::<OrderRecord<()>>() == 32 && size_of::<LevelRecord>() == 32);
 
 /// A side's prices as numbers of which the greater is always the better: an ask's bits are inverted,
 /// which reverses the order of integers without overflow.
@@ -149,7 +148,7 @@ impl<T: Copy> FastBooks<T> {
         std::iter::successors(first, |slot| Some(self.record(*slot).next).filter(|next| *next != NIL))
     }
 
-    #[inline]
+    #[inline(always)]
     fn find_or_open_level(&mut self, side: u32, key: i64) -> Result<u32, AddError> {
         let recent = self.sides[side as usize].recent[BookSide::recent_entry(key)];
         let level = self.level(recent);
@@ -183,6 +182,7 @@ impl<T: Copy> FastBooks<T> {
         Ok(level)
     }
 
+    #[inline(never)]
     fn close_level(&mut self, index: u32) {
         let LevelRecord { key, side, .. } = *self.level(index);
         let book = &mut self.sides[side as usize];
@@ -198,7 +198,10 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     fn new(limits: BookLimits) -> Self {
         let sides = (usize::from(limits.max_instrument.0) + 1) * 2;
         let (orders, levels) = (limits.max_orders as usize, limits.max_levels as usize);
-        let next_free = |slot: usize, last: usize| if slot < last { slot as u32 + 1 } else { NIL };
+        let free_list = |len: usize| if len > 0 { 1 } else { NIL };
+        // Slot 0 is in no list.
+        let next_free =
+            |slot: usize, last: usize| if (1..last).contains(&slot) { slot as u32 + 1 } else { NIL };
         let free_order = |slot| OrderRecord {
             id: OrderId(0),
             qty: 0,
@@ -214,8 +217,8 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
             orders: (0..=orders).map(free_order).collect(),
             levels: (0..=levels).map(free_level).collect(),
             ladders: Ladders::new(sides, levels),
-            free_order: next_free(0, orders),
-            free_level: next_free(0, levels),
+            free_order: free_list(orders),
+            free_level: free_list(levels),
             order_count: 0,
             level_count: 0,
         }
@@ -233,7 +236,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         self.level_count
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, order: Order<T>) -> Result<OrderHandle, AddError> {
         if order.instrument > self.limits.max_instrument {
             return Err(AddError::UnknownInstrument { instrument: order.instrument });
@@ -290,7 +293,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         Qty(record.qty)
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove(&mut self, handle: OrderHandle) -> Order<T> {
         let slot = handle.slot();
         let record = *self.record(slot);
@@ -315,7 +318,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         order
     }
 
-    #[inline]
+    #[inline(always)]
     fn order(&self, handle: OrderHandle) -> Option<Order<T>> {
         let record = self.orders.get(handle.slot() as usize)?;
         if record.level == NIL {
@@ -331,7 +334,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         &mut record.data
     }
 
-    #[inline]
+    #[inline(always)]
     fn best(&self, instrument: InstrumentId, side: Side) -> Option<Level> {
         let best = self.side(instrument, side).best;
         if best == NIL {
@@ -340,7 +343,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         Some(self.level(best).view())
     }
 
-    #[inline]
+    #[inline(always)]
     fn front(&self, instrument: InstrumentId, side: Side) -> Option<OrderHandle> {
         OrderHandle::new(self.level(self.side(instrument, side).best).head)
     }

@@ -72,7 +72,9 @@ pub enum InsertError {
 #[derive(Clone, Debug)]
 pub struct OrderIndex {
     limits: IndexLimits,
-    base: Option<u64>,
+    /// First id of the first block; before there is one nothing is in the index.
+    base: u64,
+    has_base: bool,
     /// Directory page of each 2^20 ids.
     root: Vec<u32>,
     /// Entries are pages in a directory page, slots in a leaf.
@@ -85,7 +87,7 @@ pub struct OrderIndex {
 }
 
 /// An id's way through the tree.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Path {
     block: usize,
     root: usize,
@@ -105,7 +107,8 @@ impl OrderIndex {
         hashed.reserve(limits.max_hashed as usize);
         OrderIndex {
             limits,
-            base: None,
+            base: 0,
+            has_base: false,
             root: vec![NIL; roots],
             used: vec![0; pages.len()],
             pages,
@@ -118,11 +121,11 @@ impl OrderIndex {
     /// An empty index whose blocks begin with `base`.
     #[must_use]
     pub fn with_base(limits: IndexLimits, base: u64) -> OrderIndex {
-        OrderIndex { base: Some(base), ..OrderIndex::new(limits) }
+        OrderIndex { base, has_base: true, ..OrderIndex::new(limits) }
     }
 
     /// The open order of this id.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn find(&self, id: u64) -> Option<OrderHandle> {
         if let Some(path) = self.path(id) {
@@ -146,10 +149,10 @@ impl OrderIndex {
     ///
     /// # Errors
     /// [`InsertError`] when a bound is reached or the id is already there; nothing changed.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
-        if self.base.is_none() {
-            self.base = Some(id >> ROOT_SHIFT << ROOT_SHIFT);
+        if !self.has_base {
+            (self.base, self.has_base) = (id >> ROOT_SHIFT << ROOT_SHIFT, true);
         }
         if !self.hashed.is_empty() && self.hashed.contains_key(&id) {
             return Err(InsertError::Duplicate { id });
@@ -167,7 +170,7 @@ impl OrderIndex {
     }
 
     /// Takes an order out.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, id: u64) -> Option<OrderHandle> {
         if let Some(path) = self.path(id) {
             let leaf = self.leaf(path);
@@ -184,20 +187,26 @@ impl OrderIndex {
     #[inline]
     #[must_use]
     pub fn has_room(&self, id: u64) -> bool {
-        let Some(path) = self.path(id) else {
-            return self.base.is_none() || self.hashed.len() < self.limits.max_hashed as usize;
-        };
-        self.room(path.block) >= 2
-            || self.leaf(path) != NIL
-            || self.room(path.block) >= self.missing_pages(path)
-            || self.hashed.len() < self.limits.max_hashed as usize
+        let block = (id.wrapping_sub(self.base) >> BLOCK_SHIFT) as usize;
+        let is_plain =
+            self.block_pages.get(block).is_some_and(|pages| pages + 2 <= self.limits.max_pages_per_block);
+        (is_plain && self.free.len() >= 2) || self.has_room_at_bound(id)
+    }
+
+    #[cold]
+    fn has_room_at_bound(&self, id: u64) -> bool {
+        if self.hashed.len() < self.limits.max_hashed as usize {
+            return true;
+        }
+        // The first id of all decides where the blocks begin, so it is always inside.
+        let path = if self.has_base { self.path(id) } else { Some(Path::default()) };
+        path.is_some_and(|path| self.room(path.block) >= self.missing_pages(path))
     }
 
     /// The first open order with an id of at least `from`, among those kept in pages.
     #[must_use]
     pub fn first_from(&self, from: u64) -> Option<(u64, OrderHandle)> {
-        let base = self.base?;
-        let start = from.max(base) - base;
+        let start = from.saturating_sub(self.base);
         let (root_from, directory_from, leaf_from) = (
             (start >> ROOT_SHIFT) as usize,
             (start >> PAGE_BITS) as usize % PAGE_LEN,
@@ -219,7 +228,7 @@ impl OrderIndex {
                 let entries = &self.pages[leaf_page as usize];
                 if let Some(leaf) = (skipped..PAGE_LEN).find(|leaf| entries[*leaf] != NIL) {
                     let offset = (root << ROOT_SHIFT | directory << PAGE_BITS | leaf) as u64;
-                    return Some((base + offset, OrderHandle::new(entries[leaf])?));
+                    return Some((self.base + offset, OrderHandle::new(entries[leaf])?));
                 }
             }
         }
@@ -238,9 +247,10 @@ impl OrderIndex {
         self.hashed.len() as u32
     }
 
-    #[inline]
+    #[inline(always)]
     fn path(&self, id: u64) -> Option<Path> {
-        let offset = id.checked_sub(self.base?)?;
+        // An id below the base becomes a very large offset, which is outside too.
+        let offset = id.wrapping_sub(self.base);
         let root = (offset >> ROOT_SHIFT) as usize;
         (root < self.root.len()).then_some(Path {
             block: (offset >> BLOCK_SHIFT) as usize,
@@ -250,7 +260,7 @@ impl OrderIndex {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn leaf(&self, path: Path) -> u32 {
         self.pages[self.root[path.root] as usize][path.directory]
     }
@@ -269,7 +279,7 @@ impl OrderIndex {
     }
 
     /// The leaf of a path, taken from the pool if it is not there; `None` at a bound.
-    #[inline]
+    #[inline(always)]
     fn open_leaf(&mut self, path: Path) -> Option<u32> {
         match self.leaf(path) {
             NIL => self.take_leaf(path),
@@ -298,7 +308,7 @@ impl OrderIndex {
         Some(page)
     }
 
-    #[inline]
+    #[inline(always)]
     fn release(&mut self, path: Path, leaf: u32) {
         self.used[leaf as usize] -= 1;
         if self.used[leaf as usize] == 0 {

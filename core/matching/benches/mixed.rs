@@ -22,8 +22,8 @@ const BATCH: usize = 32;
 
 /// Keeps the latest events of each kind as a ring to the next agent would.
 struct Rings {
-    order_events: Vec<Option<OrderEvent>>,
-    market_events: Vec<Option<MarketEvent>>,
+    order_events: Box<[Option<OrderEvent>; RING_LEN]>,
+    market_events: Box<[Option<MarketEvent>; RING_LEN]>,
     order_count: usize,
     market_count: usize,
 }
@@ -31,8 +31,8 @@ struct Rings {
 impl Rings {
     fn new() -> Rings {
         Rings {
-            order_events: vec![None; RING_LEN],
-            market_events: vec![None; RING_LEN],
+            order_events: Box::new([None; RING_LEN]),
+            market_events: Box::new([None; RING_LEN]),
             order_count: 0,
             market_count: 0,
         }

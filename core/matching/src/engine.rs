@@ -272,6 +272,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
     /// Answers what the door refused. A number that is not new is that of an order, which the answer
     /// would seem to kill, so it gets none.
+    #[cold]
     fn refuse(
         &mut self,
         user_ref: UserRefNum,
@@ -286,6 +287,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
     }
 
+    #[cold]
     fn open_instrument(
         &mut self,
         id: InstrumentId,

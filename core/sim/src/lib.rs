@@ -1,1 +1,37 @@
 //! Seeded generators of order flow, and packet-loss models.
+//!
+//! A seed gives the same output on every machine: all arithmetic is in integers, so that nothing depends
+//! on a mathematics library. Nothing here performs IO or reads a clock; the caller plays the schedule.
+//!
+//! ```
+//! use tickpath_sim::{Crowd, CrowdConfig, LossConfig, LossModel};
+//! use tickpath_types::{Instrument, InstrumentId, Nanos, Price, Qty, Symbol};
+//!
+//! let alpha = Instrument {
+//!     id: InstrumentId(1),
+//!     symbol: Symbol::new("ALPHA").unwrap(),
+//!     tick_size: Price(100),
+//!     lot_size: Qty(1),
+//!     max_qty: Qty(100_000),
+//!     reference_price: Price(1_000_000),
+//!     collar_low: Price(900_000),
+//!     collar_high: Price(1_100_000),
+//! };
+//! let mut crowd = Crowd::new(CrowdConfig { seed: 7, ..CrowdConfig::default() }, &[alpha]).unwrap();
+//! let second = Nanos::from_secs(1);
+//! let orders = std::iter::from_fn(|| crowd.poll(second)).filter(|action| action.request.is_new_order());
+//! assert!(orders.count() > 19_000);
+//!
+//! let loss = LossModel::new(&LossConfig { seed: 7, loss_ppm: 1_000, common_ppm: 100_000 });
+//! assert_eq!(loss.drops(0, 1_234), loss.drops(0, 1_234));
+//! ```
+
+mod crowd;
+mod draw;
+mod live;
+mod loss;
+mod schedule;
+
+pub use crowd::{Crowd, CrowdAction, CrowdConfig, CrowdConfigError, CrowdCounters};
+pub use loss::{LossConfig, LossModel};
+pub use schedule::{Burst, Spacing};

@@ -9,9 +9,10 @@ use std::hint::black_box;
 
 use tickpath_lockfree::{cpu, records};
 use tickpath_timing::{
-    Calibration, Hop, Joiner, JoinerConfig, MarketId, NoTrace, Stamp, Token, Trace, TraceId, Tracer,
+    Calibration, CommandId, Hop, Joiner, JoinerConfig, MarketId, NoTrace, Stamp, Token, Trace, TraceId,
+    Tracer,
 };
-use tickpath_types::{Sequence, SessionId, UserRefNum};
+use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 
 /// Stamps of a round: a quarter of the ring, as much as a busy agent writes between two drains.
 const STAMPS: u64 = 4_096;
@@ -40,7 +41,7 @@ fn main() {
             })
         }),
         case("stamp, off", || ticks_of(|number| NoTrace.stamp(Hop::T9, MarketId::new(Sequence(number))))),
-        case("join", move || joined()),
+        case("join", &mut joined),
     ];
     for _ in 0..rounds {
         for case in &mut cases {
@@ -89,26 +90,48 @@ fn traced(
     ticks
 }
 
-/// Joins whole trades, 22 stamps and 3 links each, and settles those of the round before.
+/// Joins whole trades and settles those of some rounds before, as the drain of a busy system does.
 fn joined_trades() -> impl FnMut() -> u64 {
-    let mut joiner = Joiner::new(JoinerConfig::default(), Calibration::identity());
-    let trades = STAMPS / RECORDS_PER_TRADE;
-    let (mut next, mut tsc) = (0, 0);
+    const RECORDS: u64 = 25;
+    let trades = STAMPS / RECORDS;
+    let age = Nanos(3 * trades * RECORDS);
+    let mut joiner = Joiner::new(JoinerConfig { age, ..JoinerConfig::default() }, Calibration::identity());
     let mut records = Vec::with_capacity(STAMPS as usize);
+    let (mut next, mut tsc) = (0, 0);
     move || {
         records.clear();
         for _ in 0..trades {
             next += 1;
             push_trade(&mut records, next, &mut tsc);
         }
-        assert_eq!(records.len() as u64, trades * RECORDS_PER_TRADE);
+        assert_eq!(records.len() as u64, trades * RECORDS);
         let start = cpu::rdtsc_ordered();
         records.iter().for_each(|record| joiner.handle_stamp(*record));
-        joiner.finish();
+        joiner.handle_timeout(tsc);
         let ticks = cpu::rdtsc_ordered() - start;
-        assert!(joiner.proofs().iter().all(|proof| proof.messages == next && proof.holds()));
-        ticks * STAMPS / (trades * RECORDS_PER_TRADE)
+        let settled = joiner.counters().tokens.settled();
+        assert!(next - settled <= 5 * trades, "settling keeps pace");
+        assert!(joiner.proofs().iter().all(|proof| proof.messages == settled && proof.holds()));
+        ticks * STAMPS / (trades * RECORDS)
     }
 }
 
-const RECORDS_PER_TRADE: u64 = 25;
+/// An order and what it causes: 22 stamps, 1 tick apart, and 3 links.
+fn push_trade(records: &mut Vec<Stamp>, number: u64, tsc: &mut u64) {
+    let read = MarketId::new(Sequence(number));
+    let order = Token::new(SessionId(1), UserRefNum(number as u32), true);
+    let command = CommandId(Sequence(number));
+    let mut next = || {
+        *tsc += 1;
+        *tsc
+    };
+    let market = [Hop::T4, Hop::T5, Hop::T6w, Hop::T6, Hop::T7, Hop::T8, Hop::T9];
+    records.extend(market.map(|hop| Stamp::hop(hop, read, next())));
+    let order_out = [Hop::T10, Hop::T11, Hop::T12w, Hop::T12, Hop::T1k, Hop::T1];
+    records.extend(order_out.map(|hop| Stamp::hop(hop, order, next())));
+    let venue = [Hop::T2, Hop::T3, Hop::T4t, Hop::T5t, Hop::T6tw, Hop::T6t];
+    records.extend(venue.map(|hop| Stamp::hop(hop, command, next())));
+    let response = [Hop::T7t, Hop::T8t, Hop::T9t];
+    records.extend(response.map(|hop| Stamp::hop(hop, order, next())));
+    records.extend([Stamp::link(order, read), Stamp::link(command, order), Stamp::link(read, command)]);
+}

@@ -112,15 +112,18 @@ impl Joiner {
     /// Takes up to `max_per_ring` records of each ring, then settles what is old enough at `now`, in ticks.
     /// Returns how many records it took.
     ///
-    /// While a ring has more than that to give nothing settles: what is waiting there is not late.
+    /// While a ring gives its maximum nothing settles, as what is still waiting there is not late; so
+    /// `max_per_ring` is to be well above what a ring gets between two rounds.
     pub fn drain(&mut self, rings: &mut [records::Consumer<Stamp>], max_per_ring: usize, now: u64) -> usize {
         self.now = self.now.max(now);
-        let mut taken = 0;
+        let (mut taken, mut is_behind) = (0, false);
         for ring in rings.iter_mut() {
-            taken += ring.drain(max_per_ring, |stamp| self.handle_stamp(*stamp));
+            let count = ring.drain(max_per_ring, |stamp| self.handle_stamp(*stamp));
+            taken += count;
+            is_behind |= count == max_per_ring;
         }
         self.handle_dropped(rings.iter().map(records::Consumer::dropped).sum());
-        if rings.iter().all(records::Consumer::is_empty) {
+        if !is_behind {
             self.handle_timeout(now);
         }
         taken

@@ -14,7 +14,7 @@ impl fmt::Display for Report {
         let counters = &self.counters;
         writeln!(
             f,
-            "{} market data messages, {} commands and {} orders in {}.",
+            "{} market data messages, {} commands and {} order requests in {}.",
             counters.markets.settled(),
             counters.commands.settled(),
             counters.tokens.settled(),
@@ -70,7 +70,7 @@ impl Report {
         let spaces = [
             ("market data messages", counters.markets),
             ("commands", counters.commands),
-            ("orders", counters.tokens),
+            ("order requests", counters.tokens),
         ];
         write!(f, "Complete:")?;
         for (index, (name, counts)) in spaces.into_iter().enumerate() {
@@ -139,14 +139,14 @@ impl fmt::Display for Proof {
         let Proof { span, messages, mismatches, hops_ticks, span_ticks } = self;
         let name = span.name();
         match (messages, self.holds()) {
-            (0, _) => write!(f, "{name}: no order with every hop to check the sum of hops on."),
+            (0, _) => write!(f, "{name}: no order request with every hop to check the sum of hops on."),
             (_, true) => write!(
                 f,
-                "{name}: hops add up to the span, to the tick, for each of {messages} orders ({span_ticks} ticks in all)."
+                "{name}: hops add up to the span, to the tick, for each of {messages} order requests ({span_ticks} ticks in all)."
             ),
             (_, false) => write!(
                 f,
-                "{name}: HOPS DO NOT ADD UP for {mismatches} of {messages} orders ({hops_ticks} ticks of hops, {span_ticks} of spans)."
+                "{name}: HOPS DO NOT ADD UP for {mismatches} of {messages} order requests ({hops_ticks} ticks of hops, {span_ticks} of spans)."
             ),
         }
     }
@@ -191,11 +191,11 @@ mod tests {
     #[test]
     fn a_broken_proof_says_so() {
         let mut proof = Proof::new(Span::TickToTrade);
-        assert!(proof.to_string().contains("no order with every hop"));
+        assert!(proof.to_string().contains("no order request with every hop"));
         proof.check([Some(3)], Some(3));
-        assert!(proof.to_string().contains("for each of 1 orders (3 ticks in all)"));
+        assert!(proof.to_string().contains("for each of 1 order requests (3 ticks in all)"));
         proof.check([Some(3)], Some(4));
-        assert!(proof.to_string().contains("HOPS DO NOT ADD UP for 1 of 2 orders"));
+        assert!(proof.to_string().contains("HOPS DO NOT ADD UP for 1 of 2 order requests"));
         assert_eq!(signed(-12_000), "-12.0us");
     }
 }

@@ -50,7 +50,7 @@ pub struct TradeStory {
     pub trigger: Option<MarketId>,
     /// The command that it became.
     pub command: Option<CommandId>,
-    /// Its steps in order, without a gap; they add up to `total_ns` but for rounding.
+    /// Its steps in order, without a gap; they add up to `total_ns`.
     pub steps: Vec<Step>,
     /// From the first hop to the last.
     pub total_ns: i64,

@@ -239,16 +239,11 @@ mod tests {
 
     /// A joiner in which an order has just settled its trigger and its command, not yet itself.
     fn half_settled() -> (Joiner, MarketId, CommandId) {
-        let config = JoinerConfig {
-            market_capacity: 4,
-            command_capacity: 4,
-            token_capacity: 4,
-            age: Nanos(AGE),
-        };
+        let config =
+            JoinerConfig { market_capacity: 4, command_capacity: 4, token_capacity: 4, age: Nanos(AGE) };
         let mut joiner = Joiner::new(config, Calibration::identity());
         let trigger = MarketId::new(Sequence(1)).via_feed(1).to_engine(2);
-        let (token, command) =
-            (Token::new(SessionId(1), UserRefNum(1), true), CommandId(Sequence(1)));
+        let (token, command) = (Token::new(SessionId(1), UserRefNum(1), true), CommandId(Sequence(1)));
         let mut tsc = 0;
         let mut next = || {
             tsc += 10;

@@ -19,7 +19,7 @@ pub trait Tracer {
     fn stamp<I: TraceId>(&mut self, hop: Hop, id: I) -> u64;
 
     /// A message was at a hop at a time taken before: several messages of one packet, or the kernel's
-    /// time of receipt. Time 0 means unknown and is not taken.
+    /// time of receipt. Time 0 means unknown; the joiner passes over it.
     fn stamp_at<I: TraceId>(&mut self, hop: Hop, id: I, tsc: u64);
 
     /// A message came of another.

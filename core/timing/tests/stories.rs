@@ -223,15 +223,15 @@ fn the_median_trade_is_told_step_by_step() {
     assert_eq!((story.steps[5].pair, story.steps[5].start_ns), (Pair::T12wT1, 130));
     assert_eq!(story.trigger.unwrap().sequence().0, 5);
     assert_eq!(story.command.unwrap().0.0, 4);
-    assert_eq!(report.slowest_trades, [story.clone()]);
+    assert_eq!(report.slowest_trades, std::slice::from_ref(story));
     let text = report.to_string();
     for line in [
-        "2 market data messages, 2 commands and 2 orders in 2700ns.",
+        "2 market data messages, 2 commands and 2 order requests in 2700ns.",
         "  session 2, order 42, triggered by market data message 5, command 4: 1550ns in all",
         "  T12w_T1   write begins, to the order server's read                870ns |   #######################              |",
         "Market data out: matcher to engine",
         "  T6_T7                      send returned, to the feed handler's read                  1    -70ns",
-        "tick_to_trade: hops add up to the span, to the tick, for each of 1 orders (1130 ticks in all).",
+        "tick_to_trade: hops add up to the span, to the tick, for each of 1 order requests (1130 ticks in all).",
         "Stamps missing: T7 1 T8 1 T9 1",
     ] {
         assert!(text.contains(line), "{line}\n{text}");

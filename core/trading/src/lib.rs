@@ -1,1 +1,93 @@
-//! Features, order manager, pre-trade risk, positions, and the Strategy trait with its strategies.
+//! Trading on one venue: features, order manager, pre-trade risk, positions, and the [`Strategy`] trait
+//! with its strategies.
+//!
+//! A [`TradeEngine`] takes market updates, answers of the venue and time through `handle_*`; requests leave
+//! through a [`RequestSink`], each at the moment the strategy makes it. It performs no IO and reads no
+//! clock, so the same inputs give the same requests, live, simulated or replayed.
+//!
+//! ```
+//! use tickpath_timing::NoTrace;
+//! use tickpath_trading::{Context, EngineConfig, Limits, Strategy, TradeEngine};
+//! use tickpath_types::{
+//!     BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, OrderRequest, Price, Qty, Symbol, UpdateKind,
+//! };
+//!
+//! /// Bids one tick below the best bid, once.
+//! struct OneBid;
+//!
+//! impl Strategy for OneBid {
+//!     fn name(&self) -> &str {
+//!         "one-bid"
+//!     }
+//!
+//!     fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
+//!         let instrument = update.instrument();
+//!         if let Some((bid, _)) = update.bid()
+//!             && cx.open_count(instrument) == 0
+//!         {
+//!             // A refusal is counted by the engine; there is nothing else to do about it here.
+//!             let _ = cx.buy(instrument, Qty(100), Price(bid.0 - 100));
+//!         }
+//!     }
+//! }
+//!
+//! let alpha = Instrument {
+//!     id: InstrumentId(1),
+//!     symbol: Symbol::new("ALPHA").unwrap(),
+//!     tick_size: Price(100),
+//!     lot_size: Qty(1),
+//!     max_qty: Qty(100_000),
+//!     reference_price: Price(1_000_000),
+//!     collar_low: Price(900_000),
+//!     collar_high: Price(1_100_000),
+//! };
+//! let mut engine =
+//!     TradeEngine::new(&EngineConfig::default(), &[alpha], &[Limits::default()], OneBid, NoTrace).unwrap();
+//! let update = MarketUpdate {
+//!     sequence: 1, ts_event: 1, order_id: 1, price: 999_900, qty: 5, bid_price: 999_900, bid_qty: 5,
+//!     ask_price: 1_000_100, ask_qty: 5, instrument: 1, kind: UpdateKind::Add as u8, side: 0,
+//!     health: BookHealth::Live as u8, reserved: [0; 3],
+//! };
+//! let mut requests = Vec::new();
+//! engine.handle_market(&update, Nanos(1), &mut requests);
+//! let OrderRequest::Enter(order) = requests[0] else { panic!() };
+//! assert_eq!((order.price, order.qty), (Price(999_800), Qty(100)));
+//! ```
+
+mod config;
+mod context;
+mod desk;
+mod engine;
+mod features;
+mod money;
+mod orders;
+mod position;
+mod rate;
+mod requests;
+mod risk;
+mod sink;
+mod strategies;
+mod strategy;
+mod table;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use config::{ConfigError, EngineConfig};
+pub use context::{Context, Refusal};
+pub use desk::{Desk, EngineCounters, StopReason};
+pub use engine::TradeEngine;
+pub use features::{AggressiveTrade, Bbo, Features, PPM};
+pub use money::Money;
+pub use orders::{
+    OpenOrders, OrderChange, OrderCounters, OrderError, OrderManager, OrderUpdate, OwnOrder, OwnState,
+};
+pub use position::{MarkTo, Position, Positions, Totals, Traded};
+pub use rate::OrderRate;
+pub use requests::NewOrder;
+pub use risk::{Exposure, Limits, Proposed, Risk, RiskResult};
+pub use sink::{QueueFull, RequestSink};
+pub use strategies::{LiquidityTaker, MakerConfig, MarketMaker, RandomConfig, RandomStrategy};
+pub use strategy::Strategy;

@@ -75,7 +75,7 @@ impl Sum for Money {
 
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scale = Price::SCALE.unsigned_abs().into();
+        let scale = u128::from(Price::SCALE.unsigned_abs());
         let magnitude = self.0.unsigned_abs();
         let sign = if self.0 < 0 { "-" } else { "" };
         f.pad(&format!("{sign}{}.{:04}", magnitude / scale, magnitude % scale))

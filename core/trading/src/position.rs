@@ -353,7 +353,9 @@ mod tests {
 
     #[test]
     fn averages_round_to_nearest() {
-        for (notional, qty, price) in [(7, 2, 4), (-7, 2, -4), (7, -2, -4), (-7, -2, 4), (10, 4, 3), (9, 4, 2)] {
+        for (notional, qty, price) in
+            [(7, 2, 4), (-7, 2, -4), (7, -2, -4), (-7, -2, 4), (10, 4, 3), (9, 4, 2)]
+        {
             assert_eq!(rounded_price(Money(notional), qty), Some(Price(price)), "{notional}/{qty}");
         }
     }

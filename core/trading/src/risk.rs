@@ -123,7 +123,9 @@ impl Limits {
             RiskResult::PositionTooLarge
         } else if now.pnl < -self.max_loss && worst > 0 {
             RiskResult::LossTooLarge
-        } else if now.open_orders.saturating_add(order.added_orders) > self.max_open_orders.max(now.open_orders) {
+        } else if now.open_orders.saturating_add(order.added_orders)
+            > self.max_open_orders.max(now.open_orders)
+        {
             RiskResult::TooManyOpenOrders
         } else {
             RiskResult::Allowed
@@ -199,7 +201,10 @@ mod tests {
             assert_eq!(enter(side, 11, held), RiskResult::PositionTooLarge);
             let opposite = Exposure { net_qty: -100 * sign, open_qty: Qty(150), ..IDLE };
             assert_eq!(enter(side, 50, opposite), RiskResult::Allowed);
-            assert_eq!(enter(side, 50, Exposure { open_qty: Qty(151), ..opposite }), RiskResult::PositionTooLarge);
+            assert_eq!(
+                enter(side, 50, Exposure { open_qty: Qty(151), ..opposite }),
+                RiskResult::PositionTooLarge
+            );
 
             assert_eq!(enter(side, 1, Exposure { open_orders: 2, ..IDLE }), RiskResult::Allowed);
             assert_eq!(enter(side, 1, Exposure { open_orders: 3, ..IDLE }), RiskResult::TooManyOpenOrders);

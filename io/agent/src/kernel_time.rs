@@ -13,10 +13,9 @@ const ANCHOR_AGE_MAX: Nanos = Nanos::from_millis(10);
 
 /// Turns kernel time stamps (`CLOCK_REALTIME`) into ticks, following the system clock.
 ///
-/// One per agent that reads sockets. A calibration made at start is off by its error times the time since:
-/// half a part per million is 30 us after a minute, more than the whole way through the kernel. So this
-/// compares the clocks again every 10 ms of use, which costs about half a microsecond each time and a
-/// comparison otherwise.
+/// One per agent that reads sockets. A line drawn at start leaves the system clock as that is disciplined: one
+/// part per million is 60 us after a minute, more than the whole way through the kernel. So this compares the
+/// clocks again every 10 ms of use, which costs about half a microsecond each time and a comparison otherwise.
 #[derive(Clone, Debug)]
 pub struct KernelTime {
     clock: TscClock,

@@ -2,6 +2,8 @@
 //!
 //! One line is one transaction; its events are separated by `|`.
 
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use tickpath_capture::flow::{Exclusion, FlowCounts, FlowLimits, Mapper, Role, SurveyBuilder};
 use tickpath_capture::{Depth, EventKind, Level, RecordedEvent, RecordingInfo, TimeBase};
 use tickpath_types::{OrderRequest, Price, Qty, Side};

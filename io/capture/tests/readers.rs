@@ -1,5 +1,7 @@
 //! Every reader on whole, cut, damaged and foreign files.
 
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

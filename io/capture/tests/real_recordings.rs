@@ -1,21 +1,25 @@
-//! The mapper over whole real recordings, against a reference venue.
+//! The mapper over whole real recordings, against a reference venue and the matching engine.
+
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod common;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use common::engine::EngineVenue;
 use common::{ReferenceVenue, shared};
 use tickpath_capture::flow::{Exclusion, FlowCounts, FlowLimits, Mapper, survey};
 use tickpath_capture::{EventKind, Format, RecordedEvent, Recording, decompress};
 use tickpath_types::{Price, Side};
 
-/// Maps a whole file, has the venue check every request, and compares the books at the end.
+/// Maps a whole file, has both venues check every request, and compares the books at the end.
 /// `observe` sees the mapper after each event.
 fn replay(path: &Path, limits: FlowLimits, mut observe: impl FnMut(&Mapper, &RecordedEvent)) -> FlowCounts {
     let survey = survey(&mut Recording::open(path).unwrap()).unwrap();
     let instruments = survey.instruments();
     let mut venue = ReferenceVenue::new(instruments.clone());
+    let mut engine = EngineVenue::new(&instruments);
     let mut mapper = Mapper::new(survey, limits);
     let mut recording = Recording::open(path).unwrap();
     let mut takes = 0;
@@ -24,20 +28,25 @@ fn replay(path: &Path, limits: FlowLimits, mut observe: impl FnMut(&Mapper, &Rec
         while let Some(step) = mapper.poll_step() {
             takes += u64::from(step.expected.is_some());
             venue.handle(&step);
+            engine.handle(&step);
         }
         observe(&mapper, &event);
     }
     mapper.finish();
     while let Some(step) = mapper.poll_step() {
         venue.handle(&step);
+        engine.handle(&step);
     }
-    for (index, _) in instruments.iter().enumerate() {
+    engine.assert_clean(takes);
+    for (index, instrument) in instruments.iter().enumerate() {
         for side in Side::BOTH {
             let shadow: Vec<_> = mapper
                 .resting(index as u32, side)
                 .map(|order| (order.user_ref, order.level.price, order.qty.0))
                 .collect();
-            assert_eq!(shadow, venue.resting(index, side), "instrument {index}, {side}");
+            assert_eq!(shadow, venue.resting(index, side), "{instrument:?}, {side}");
+            let matched: Vec<_> = shadow.iter().map(|(_, price, qty)| (*price, *qty)).collect();
+            assert_eq!(matched, engine.resting(instrument.id, side), "{instrument:?}, {side}");
         }
     }
     let counts = mapper.counts();

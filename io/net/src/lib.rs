@@ -25,7 +25,7 @@
 //! ```
 //!
 //! On loopback, busy-polled with both ends on cores of their own, expect 2 to 3 us one way by multicast and
-//! 4 to 5 us by TCP; `cargo bench -p tickpath-net` measures this host.
+//! 3 to 5 us by TCP; `cargo bench -p tickpath-net` measures this host.
 
 #![allow(unsafe_code)] // recvmsg, recvmmsg and sendmsg on fixed arrays
 

@@ -11,7 +11,8 @@ pub struct Received {
     /// Bytes written to the buffer.
     pub len: usize,
     /// When the datagram entered the kernel's network stack, by `CLOCK_REALTIME` in nanoseconds since the
-    /// Unix epoch. None only where the kernel gives no stamp.
+    /// Unix epoch; or when it was read, for datagrams that came before the kernel stamped, which it begins to do
+    /// a moment after the first socket of the machine asks for it.
     pub kernel_ns: Option<u64>,
     /// Who sent it.
     pub from: SocketAddrV4,

@@ -29,7 +29,10 @@ pub struct Ready {
 
 /// Tells which sockets have something, again and again until it is read (epoll, level-triggered).
 ///
-/// Never waits. Every socket that is asked in turn costs a system call; this costs one for all.
+/// Never waits. To ask sockets in turn costs a system call each, about 200 ns for a read that finds nothing;
+/// this costs one for all, about 120 ns whether 1 or 64 idle sockets are watched, and 130 ns more for each that
+/// has something (2-core virtual machine, x86-64). So it pays from the first connection that is mostly idle,
+/// and costs one call more for a connection that always has something.
 #[derive(Debug)]
 pub struct Poller {
     epoll: Epoll,

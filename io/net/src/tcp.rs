@@ -96,7 +96,9 @@ pub enum Fill {
         /// How many.
         count: usize,
         /// When the last segment read entered the kernel's network stack, by `CLOCK_REALTIME` in nanoseconds
-        /// since the Unix epoch. Where one read takes several segments the earlier ones came earlier.
+        /// since the Unix epoch. Where one read takes several segments the earlier ones came earlier. None for
+        /// segments that came before the kernel stamped, which it begins to do a moment after the first socket
+        /// of the machine asks for it.
         kernel_ns: Option<u64>,
     },
     /// Nothing new.

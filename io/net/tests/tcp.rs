@@ -31,6 +31,18 @@ fn fill(connection: &mut TcpConnection) -> Fill {
     until(|| Some(connection.fill().unwrap()).filter(|fill| *fill != Fill::Empty))
 }
 
+/// Both ends of a connection, once the kernel stamps: it starts a moment after the first socket asks for it.
+fn stamped_pair() -> (TcpConnection, TcpConnection) {
+    let (mut client, mut server) = pair(BufferSizes::default());
+    until(|| {
+        assert_eq!(client.send(b"x").unwrap(), SendOutcome::Sent);
+        let Fill::Bytes { kernel_ns, count } = fill(&mut server) else { panic!("no bytes") };
+        server.consume(count);
+        kernel_ns
+    });
+    (client, server)
+}
+
 fn fill_to(connection: &mut TcpConnection, len: usize) {
     while connection.received().len() < len {
         assert!(matches!(fill(connection), Fill::Bytes { .. }));
@@ -39,7 +51,7 @@ fn fill_to(connection: &mut TcpConnection, len: usize) {
 
 #[test]
 fn bytes_go_both_ways_and_carry_the_kernels_time() {
-    let (mut client, mut server) = pair(BufferSizes::default());
+    let (mut client, mut server) = stamped_pair();
     assert_eq!(server.fill().unwrap(), Fill::Empty);
     let before = realtime_ns();
     assert_eq!(client.send(b"enter").unwrap(), SendOutcome::Sent);
@@ -58,6 +70,7 @@ fn bytes_go_both_ways_and_carry_the_kernels_time() {
 
 #[test]
 fn bytes_that_came_before_accept_are_stamped_too() {
+    let _stamping = stamped_pair();
     let mut acceptor = acceptor(BufferSizes::default());
     let mut client = TcpConnection::connect(acceptor.local_address(), TIMEOUT, SMALL).unwrap();
     let before = realtime_ns();
@@ -65,7 +78,7 @@ fn bytes_that_came_before_accept_are_stamped_too() {
     let after = realtime_ns();
     let mut server = accept(&mut acceptor);
     let Fill::Bytes { kernel_ns: Some(kernel_ns), .. } = fill(&mut server) else { panic!("no stamp") };
-    // Loopback delivers within the send, so the stamp shows the arrival and not the read.
+    // Loopback stamps within the send, so the stamp shows the arrival and not the read.
     assert!(before <= kernel_ns && kernel_ns <= after, "{before} {kernel_ns} {after}");
     assert_eq!(*server.peer_address().ip(), Ipv4Addr::LOCALHOST);
 }

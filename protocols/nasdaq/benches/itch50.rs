@@ -123,8 +123,8 @@ fn published(events: &[MarketEvent], instrument: &Instrument) -> (Vec<u8>, Vec<V
 
 fn decode_file(file: &[u8]) -> u64 {
     let mut sum = Sum::default();
-    for message in Frames::new(file, Lengths::Prefixed).flatten() {
-        itch50::decode(message, &mut sum).expect("it was encoded");
+    for message in Frames::new(file, Lengths::Prefixed) {
+        itch50::decode(message.expect("it was framed"), &mut sum).expect("it was encoded");
     }
     sum.0
 }

@@ -23,7 +23,7 @@ wire_message! {
     ///
     /// Source: Nasdaq GLIMPSE 5.0 of 13 February 2026, "End of Snapshot"; 21 bytes. It has neither
     /// locate nor time stamp.
-    EndOfSnapshot = 'G', 21 {
+    EndOfSnapshot = b'G', 21 {
         /// Number of the first live message to apply, 20 digits padded with spaces.
         1 sequence_text: Alpha<20>,
     }

@@ -1,4 +1,5 @@
 //! Whatever the bytes: round trips hold, every cut is an error, and nothing panics.
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which the configuration does not count as tests")]
 
 use proptest::collection::vec;
 use proptest::prelude::*;

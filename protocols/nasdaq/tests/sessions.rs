@@ -1,4 +1,5 @@
 //! Stories of SoupBinTCP connections: two ends and a wire, in simulated time.
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which the configuration does not count as tests")]
 
 use tickpath_nasdaq::soupbintcp::{
     CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession, FrameError, LoginRejectReason, LoginRequest,

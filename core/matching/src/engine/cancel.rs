@@ -13,7 +13,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// Reduces an order to a new intended size, or cancels it when nothing would be left.
     ///
     /// A cancel is never rejected: one that comes too late, or asks for what is not less, is ignored.
-    #[inline]
+    #[inline(always)]
     pub(super) fn cancel(&mut self, request: &CancelOrder, context: &mut Context<'_, impl EventListener>) {
         let CancelOrder { user_ref, qty } = *request;
         let session = context.command.session;
@@ -31,6 +31,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 
     /// Reduces an order to an intended size above zero.
+    #[inline(never)]
     fn cancel_to(&mut self, user_ref: UserRefNum, qty: Qty, context: &mut Context<'_, impl EventListener>) {
         let Some((handle, order)) = self.open_order(context.command.session, user_ref) else {
             self.counters.ignored += 1;
@@ -50,6 +51,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 
     /// Changes the side marking, and the intended size downwards; what is left keeps its priority.
+    #[inline(never)]
     pub(super) fn modify(&mut self, request: &ModifyOrder, context: &mut Context<'_, impl EventListener>) {
         let ModifyOrder { user_ref, side_marking, qty } = *request;
         let Some((handle, order)) = self.open_order(context.command.session, user_ref) else {
@@ -78,6 +80,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// Cancels all open orders of the session, ascending by number, which is the order of entry.
     ///
     /// One command, however many they are: a session that is gone must not trade a little longer.
+    #[inline(never)]
     pub(super) fn cancel_all(&mut self, reason: CancelReason, context: &mut Context<'_, impl EventListener>) {
         let session = context.command.session;
         let end = order_key(session, UserRefNum(u32::MAX));
@@ -104,6 +107,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 
     /// Removes what is left of an order and tells its owner and the public.
+    #[inline(never)]
     pub(super) fn cancel_whole(
         &mut self,
         handle: OrderHandle,
@@ -117,7 +121,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 
     /// As `cancel_whole`, for an order that the index no longer has.
-    #[inline]
+    #[inline(always)]
     fn close(
         &mut self,
         handle: OrderHandle,

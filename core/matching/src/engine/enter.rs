@@ -33,7 +33,7 @@ impl Incoming<'_> {
 }
 
 impl<B: OrderBooks<Owner>> Engine<B> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&mut self, order: &EnterOrder, context: &mut Context<'_, impl EventListener>) {
         let session = context.command.session;
         let checked = match self.use_number(session, order.user_ref) {
@@ -59,7 +59,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 
     /// The limit to match at, or why the order is refused.
-    #[inline]
+    #[inline(always)]
     fn check_entry(&self, session: SessionId, order: &EnterOrder) -> Result<Price, RejectReason> {
         let limit = self.check_terms(order, order.qty)?;
         let may_rest = order.time_in_force == TimeInForce::Day;
@@ -77,7 +77,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
     /// Checks what is said of an order against its instrument; `leaves` is what of its quantity has not
     /// been executed. Returns the limit to match at.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check_terms(&self, order: &EnterOrder, leaves: Qty) -> Result<Price, RejectReason> {
         let listing = self.listing(order.instrument).ok_or(RejectReason::UnknownInstrument)?;
         let instrument = &listing.instrument;
@@ -110,7 +110,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 
     /// Matches an order that has been answered, and rests or cancels what is left.
-    #[inline]
+    #[inline(always)]
     pub(super) fn work(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
         let Incoming { order, id, limit, executed, replaced } = incoming;
         let best = self.books.best_price(order.instrument, order.side.opposite());
@@ -146,7 +146,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             return;
         }
         match order.time_in_force {
-            TimeInForce::Day => self.rest(incoming, context),
+            TimeInForce::Day => self.rest_remainder(incoming, context),
             TimeInForce::Ioc => self.cancel_rest(incoming, CancelReason::ImmediateOrCancel, context),
         }
     }
@@ -205,7 +205,13 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         match_id
     }
 
-    #[inline]
+    /// The copy of `rest` for orders that traded first; the other is part of `work`.
+    #[inline(never)]
+    fn rest_remainder(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
+        self.rest(incoming, context);
+    }
+
+    #[inline(always)]
     fn rest(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
         let Incoming { order, id, limit: price, executed, replaced } = incoming;
         let EnterOrder { user_ref, instrument, side, .. } = *order;
@@ -227,6 +233,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.publish(instrument, kind, context);
     }
 
+    #[inline(never)]
     fn cancel_rest(
         &mut self,
         mut incoming: Incoming<'_>,

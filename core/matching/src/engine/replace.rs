@@ -15,6 +15,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     ///
     /// What the old one executed counts towards the new one's size. If that was all of it or more, the
     /// old one is cancelled and no new one comes to be: more is done than was wanted already.
+    #[inline(never)]
     pub(super) fn replace(&mut self, request: &ReplaceOrder, context: &mut Context<'_, impl EventListener>) {
         let session = context.command.session;
         let checked = match self.use_number(session, request.user_ref) {

@@ -177,7 +177,7 @@ impl Mapper {
 
     /// Repeats an execution; what the order did not show is left, and was entered as a new slice.
     fn execute(&mut self, fill: Fill) -> Option<Fill> {
-        let Some((order, resting)) = self.resting_order(fill.key) else { return None };
+        let (order, resting) = self.resting_order(fill.key)?;
         let qty = fill.qty.min(order.qty);
         let expected = Expected { resting, price: order.level.price, qty };
         self.desk.take(instrument_id(fill.key.0), order.level.side.opposite(), expected);

@@ -1,5 +1,7 @@
 //! A plain reference venue, and where recordings that may not be copied are found.
 
+pub mod engine;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 

@@ -9,159 +9,159 @@ use crate::wire::codes;
 codes! {
     /// Stage of the session, in a [`SystemEvent`](super::SystemEvent).
     EventCode {
-        START_OF_MESSAGES = 'O' "start of messages",
-        START_OF_SYSTEM_HOURS = 'S' "start of system hours",
-        START_OF_MARKET_HOURS = 'Q' "start of market hours",
-        END_OF_MARKET_HOURS = 'M' "end of market hours",
-        END_OF_SYSTEM_HOURS = 'E' "end of system hours",
-        END_OF_MESSAGES = 'C' "end of messages",
+        START_OF_MESSAGES = b'O' "start of messages",
+        START_OF_SYSTEM_HOURS = b'S' "start of system hours",
+        START_OF_MARKET_HOURS = b'Q' "start of market hours",
+        END_OF_MARKET_HOURS = b'M' "end of market hours",
+        END_OF_SYSTEM_HOURS = b'E' "end of system hours",
+        END_OF_MESSAGES = b'C' "end of messages",
     }
     /// Side of an order.
     BuySell {
-        BUY = 'B' "buy",
-        SELL = 'S' "sell",
+        BUY = b'B' "buy",
+        SELL = b'S' "sell",
     }
     /// An answer of yes or no; a space means that the question does not apply.
     YesNo {
-        YES = 'Y' "yes",
-        NO = 'N' "no",
-        NOT_AVAILABLE = ' ' "not available",
+        YES = b'Y' "yes",
+        NO = b'N' "no",
+        NOT_AVAILABLE = b' ' "not available",
     }
     /// Where a security is listed.
     MarketCategory {
-        GLOBAL_SELECT = 'Q' "Nasdaq Global Select Market",
-        GLOBAL = 'G' "Nasdaq Global Market",
-        CAPITAL = 'S' "Nasdaq Capital Market",
-        NYSE = 'N' "New York Stock Exchange",
-        NYSE_AMERICAN = 'A' "NYSE American",
-        NYSE_ARCA = 'P' "NYSE Arca",
-        NYSE_TEXAS = 'M' "NYSE Texas",
-        BATS_Z = 'Z' "Cboe BZX",
-        IEX = 'V' "Investors Exchange",
-        NOT_AVAILABLE = ' ' "not available",
+        GLOBAL_SELECT = b'Q' "Nasdaq Global Select Market",
+        GLOBAL = b'G' "Nasdaq Global Market",
+        CAPITAL = b'S' "Nasdaq Capital Market",
+        NYSE = b'N' "New York Stock Exchange",
+        NYSE_AMERICAN = b'A' "NYSE American",
+        NYSE_ARCA = b'P' "NYSE Arca",
+        NYSE_TEXAS = b'M' "NYSE Texas",
+        BATS_Z = b'Z' "Cboe BZX",
+        IEX = b'V' "Investors Exchange",
+        NOT_AVAILABLE = b' ' "not available",
     }
     /// Whether a Nasdaq-listed issuer meets its obligations.
     FinancialStatus {
-        DEFICIENT = 'D' "deficient",
-        DELINQUENT = 'E' "delinquent",
-        BANKRUPT = 'Q' "bankrupt",
-        SUSPENDED = 'S' "suspended",
-        DEFICIENT_BANKRUPT = 'G' "deficient and bankrupt",
-        DEFICIENT_DELINQUENT = 'H' "deficient and delinquent",
-        DELINQUENT_BANKRUPT = 'J' "delinquent and bankrupt",
-        DEFICIENT_DELINQUENT_BANKRUPT = 'K' "deficient, delinquent and bankrupt",
-        CREATIONS_SUSPENDED = 'C' "creations or redemptions suspended",
-        NORMAL = 'N' "normal",
-        NOT_AVAILABLE = ' ' "not available",
+        DEFICIENT = b'D' "deficient",
+        DELINQUENT = b'E' "delinquent",
+        BANKRUPT = b'Q' "bankrupt",
+        SUSPENDED = b'S' "suspended",
+        DEFICIENT_BANKRUPT = b'G' "deficient and bankrupt",
+        DEFICIENT_DELINQUENT = b'H' "deficient and delinquent",
+        DELINQUENT_BANKRUPT = b'J' "delinquent and bankrupt",
+        DEFICIENT_DELINQUENT_BANKRUPT = b'K' "deficient, delinquent and bankrupt",
+        CREATIONS_SUSPENDED = b'C' "creations or redemptions suspended",
+        NORMAL = b'N' "normal",
+        NOT_AVAILABLE = b' ' "not available",
     }
     /// Whether the symbol is a live one or one for tests.
     Authenticity {
-        LIVE = 'P' "live",
-        TEST = 'T' "test",
+        LIVE = b'P' "live",
+        TEST = b'T' "test",
     }
     /// Whether the security is set up for an IPO release.
     IpoFlag {
-        NEW_ISSUE = 'Y' "set up for an IPO release",
-        NOT_NEW_ISSUE = 'N' "not set up for an IPO release",
-        NEW_LISTING = 'Z' "new listing without IPO",
-        NOT_AVAILABLE = ' ' "not available",
+        NEW_ISSUE = b'Y' "set up for an IPO release",
+        NOT_NEW_ISSUE = b'N' "not set up for an IPO release",
+        NEW_LISTING = b'Z' "new listing without IPO",
+        NOT_AVAILABLE = b' ' "not available",
     }
     /// Limit up, limit down tier.
     LuldTier {
-        TIER_1 = '1' "tier 1",
-        TIER_2 = '2' "tier 2",
-        NOT_AVAILABLE = ' ' "not available",
+        TIER_1 = b'1' "tier 1",
+        TIER_2 = b'2' "tier 2",
+        NOT_AVAILABLE = b' ' "not available",
     }
     /// Whether a security trades, in a [`StockTradingAction`](super::StockTradingAction).
     StockTradingState {
-        HALTED = 'H' "halted in all US markets",
-        PAUSED = 'P' "paused in all US markets",
-        QUOTATION_ONLY = 'Q' "quotation only",
-        TRADING = 'T' "trading",
+        HALTED = b'H' "halted in all US markets",
+        PAUSED = b'P' "paused in all US markets",
+        QUOTATION_ONLY = b'Q' "quotation only",
+        TRADING = b'T' "trading",
     }
     /// Short sale price test.
     RegShoAction {
-        NONE = '0' "no price test",
-        RESTRICTED = '1' "restriction due to an intraday price drop",
-        REMAINS = '2' "restriction remains in effect",
+        NONE = b'0' "no price test",
+        RESTRICTED = b'1' "restriction due to an intraday price drop",
+        REMAINS = b'2' "restriction remains in effect",
     }
     /// Quoting mode of a market maker.
     MarketMakerMode {
-        NORMAL = 'N' "normal",
-        PASSIVE = 'P' "passive",
-        SYNDICATE = 'S' "syndicate",
-        PRE_SYNDICATE = 'R' "pre-syndicate",
-        PENALTY = 'L' "penalty",
+        NORMAL = b'N' "normal",
+        PASSIVE = b'P' "passive",
+        SYNDICATE = b'S' "syndicate",
+        PRE_SYNDICATE = b'R' "pre-syndicate",
+        PENALTY = b'L' "penalty",
     }
     /// Registration of a market participant in a security.
     ParticipantState {
-        ACTIVE = 'A' "active",
-        EXCUSED = 'E' "excused or withdrawn",
-        WITHDRAWN = 'W' "withdrawn",
-        SUSPENDED = 'S' "suspended",
-        DELETED = 'D' "deleted",
+        ACTIVE = b'A' "active",
+        EXCUSED = b'E' "excused or withdrawn",
+        WITHDRAWN = b'W' "withdrawn",
+        SUSPENDED = b'S' "suspended",
+        DELETED = b'D' "deleted",
     }
     /// Level of the market-wide circuit breaker that was breached.
     BreachedLevel {
-        LEVEL_1 = '1' "level 1",
-        LEVEL_2 = '2' "level 2",
-        LEVEL_3 = '3' "level 3",
+        LEVEL_1 = b'1' "level 1",
+        LEVEL_2 = b'2' "level 2",
+        LEVEL_3 = b'3' "level 3",
     }
     /// Whether the quotation release time of an IPO is expected or called off.
     IpoQualifier {
-        ANTICIPATED = 'A' "anticipated quotation release",
-        CANCELED = 'C' "release canceled or postponed",
+        ANTICIPATED = b'A' "anticipated quotation release",
+        CANCELED = b'C' "release canceled or postponed",
     }
     /// Market of an [`OperationalHalt`](super::OperationalHalt).
     MarketCode {
-        NASDAQ = 'Q' "Nasdaq",
-        BX = 'B' "Nasdaq BX or Texas",
-        PSX = 'X' "Nasdaq PSX",
+        NASDAQ = b'Q' "Nasdaq",
+        BX = b'B' "Nasdaq BX or Texas",
+        PSX = b'X' "Nasdaq PSX",
     }
     /// What happened on one market, in an [`OperationalHalt`](super::OperationalHalt).
     OperationalHaltAction {
-        HALTED = 'H' "halted",
-        RESUMED = 'T' "resumed",
+        HALTED = b'H' "halted",
+        RESUMED = b'T' "resumed",
     }
     /// Kind of cross.
     CrossType {
-        OPENING = 'O' "opening cross",
-        CLOSING = 'C' "closing cross",
-        IPO_OR_HALT = 'H' "cross of an IPO or a halted security",
-        EXTENDED_CLOSE = 'A' "extended trading close",
-        INTRADAY = 'I' "intraday or post-close cross",
+        OPENING = b'O' "opening cross",
+        CLOSING = b'C' "closing cross",
+        IPO_OR_HALT = b'H' "cross of an IPO or a halted security",
+        EXTENDED_CLOSE = b'A' "extended trading close",
+        INTRADAY = b'I' "intraday or post-close cross",
     }
     /// Side on which a cross has too many shares.
     ImbalanceDirection {
-        BUY = 'B' "buy imbalance",
-        SELL = 'S' "sell imbalance",
-        NONE = 'N' "no imbalance",
-        INSUFFICIENT = 'O' "not enough orders",
-        PAUSED = 'P' "paused",
+        BUY = b'B' "buy imbalance",
+        SELL = b'S' "sell imbalance",
+        NONE = b'N' "no imbalance",
+        INSUFFICIENT = b'O' "not enough orders",
+        PAUSED = b'P' "paused",
     }
     /// Distance of the near price from the current reference price.
     PriceVariation {
-        BELOW_1 = 'L' "less than 1 percent",
-        FROM_1 = '1' "1 to 1.99 percent",
-        FROM_2 = '2' "2 to 2.99 percent",
-        FROM_3 = '3' "3 to 3.99 percent",
-        FROM_4 = '4' "4 to 4.99 percent",
-        FROM_5 = '5' "5 to 5.99 percent",
-        FROM_6 = '6' "6 to 6.99 percent",
-        FROM_7 = '7' "7 to 7.99 percent",
-        FROM_8 = '8' "8 to 8.99 percent",
-        FROM_9 = '9' "9 to 9.99 percent",
-        FROM_10 = 'A' "10 to 19.99 percent",
-        FROM_20 = 'B' "20 to 29.99 percent",
-        FROM_30 = 'C' "30 percent or more",
-        NOT_AVAILABLE = ' ' "cannot be calculated",
+        BELOW_1 = b'L' "less than 1 percent",
+        FROM_1 = b'1' "1 to 1.99 percent",
+        FROM_2 = b'2' "2 to 2.99 percent",
+        FROM_3 = b'3' "3 to 3.99 percent",
+        FROM_4 = b'4' "4 to 4.99 percent",
+        FROM_5 = b'5' "5 to 5.99 percent",
+        FROM_6 = b'6' "6 to 6.99 percent",
+        FROM_7 = b'7' "7 to 7.99 percent",
+        FROM_8 = b'8' "8 to 8.99 percent",
+        FROM_9 = b'9' "9 to 9.99 percent",
+        FROM_10 = b'A' "10 to 19.99 percent",
+        FROM_20 = b'B' "20 to 29.99 percent",
+        FROM_30 = b'C' "30 percent or more",
+        NOT_AVAILABLE = b' ' "cannot be calculated",
     }
     /// Retail interest in a security.
     InterestFlag {
-        BUY = 'B' "retail interest to buy",
-        SELL = 'S' "retail interest to sell",
-        BOTH = 'A' "retail interest on both sides",
-        NONE = 'N' "no retail interest",
+        BUY = b'B' "retail interest to buy",
+        SELL = b'S' "retail interest to sell",
+        BOTH = b'A' "retail interest on both sides",
+        NONE = b'N' "no retail interest",
     }
 }
 

@@ -97,35 +97,62 @@ pub fn next_frame(data: &[u8], lengths: Lengths) -> Result<Option<(Frame<'_>, us
 /// After an error the iterator is finished.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
-    data: &'a [u8],
-    offset: usize,
+    /// What is not yet read; emptied when the iterator finishes early.
+    rest: &'a [u8],
+    /// Where `rest` ends.
+    end: usize,
     lengths: Lengths,
-    is_finished: bool,
-    is_ended: bool,
+    is_end_of_session: bool,
 }
 
 impl<'a> Frames<'a> {
     /// The messages of `data`.
     #[must_use]
     pub const fn new(data: &'a [u8], lengths: Lengths) -> Self {
-        Frames { data, offset: 0, lengths, is_finished: false, is_ended: false }
+        Frames { rest: data, end: data.len(), lengths, is_end_of_session: false }
     }
 
-    /// Where the next frame starts.
+    /// Where the next frame starts, or where the iterator finished.
     #[must_use]
     pub const fn offset(&self) -> usize {
-        self.offset
+        self.end - self.rest.len()
     }
 
     /// True once the end-of-session marker was met.
     #[must_use]
     pub const fn is_end_of_session(&self) -> bool {
-        self.is_ended
+        self.is_end_of_session
     }
 
-    fn fail(&mut self, error: FramingError) -> Option<Result<&'a [u8], FramingError>> {
-        self.is_finished = true;
+    /// Everything that is not a whole message with its length before it.
+    #[cold]
+    #[inline(never)]
+    fn next_unusual(&mut self) -> Option<Result<&'a [u8], FramingError>> {
+        let (offset, len) = (self.offset(), self.rest.len());
+        let error = match next_frame(self.rest, self.lengths) {
+            Ok(Some((Frame::Message(message), used))) => {
+                self.rest = &self.rest[used..];
+                return Some(Ok(message));
+            }
+            Ok(Some((Frame::EndOfSession, used))) => {
+                self.is_end_of_session = true;
+                self.finish(offset + used);
+                return None;
+            }
+            Ok(None) if len == 0 => return None,
+            Ok(None) => FramingError::Truncated { offset, len },
+            Err(FramingError::UnknownType { message_type, .. }) => {
+                FramingError::UnknownType { message_type, offset }
+            }
+            Err(_) => FramingError::UnexpectedLength { offset },
+        };
+        self.finish(offset);
         Some(Err(error))
+    }
+
+    fn finish(&mut self, offset: usize) {
+        self.rest = &[];
+        self.end = offset;
     }
 }
 
@@ -134,29 +161,15 @@ impl<'a> Iterator for Frames<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.is_finished {
-            return None;
+        if let (Lengths::Prefixed, Some((prefix, rest))) =
+            (self.lengths, self.rest.split_first_chunk::<PREFIX_LEN>())
+            && let len @ 1.. = usize::from(u16::from_be_bytes(*prefix))
+            && let Some((message, rest)) = rest.split_at_checked(len)
+        {
+            self.rest = rest;
+            return Some(Ok(message));
         }
-        let rest = &self.data[self.offset..];
-        let offset = self.offset;
-        match next_frame(rest, self.lengths) {
-            Ok(Some((Frame::Message(message), used))) => {
-                self.offset += used;
-                Some(Ok(message))
-            }
-            Ok(Some((Frame::EndOfSession, used))) => {
-                self.offset += used;
-                self.is_finished = true;
-                self.is_ended = true;
-                None
-            }
-            Ok(None) if rest.is_empty() => None,
-            Ok(None) => self.fail(FramingError::Truncated { offset, len: rest.len() }),
-            Err(FramingError::UnknownType { message_type, .. }) => {
-                self.fail(FramingError::UnknownType { message_type, offset })
-            }
-            Err(_) => self.fail(FramingError::UnexpectedLength { offset }),
-        }
+        self.next_unusual()
     }
 }
 

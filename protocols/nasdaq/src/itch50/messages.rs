@@ -126,7 +126,7 @@ itch_messages! {
     /// System Event (`S`): the session reaches a stage.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "System Event Message"; 12 bytes.
-    SystemEvent = 'S', 12, on_system_event {
+    SystemEvent = b'S', 12, on_system_event {
         /// The stage.
         11 event_code: EventCode,
     }
@@ -134,7 +134,7 @@ itch_messages! {
     /// Stock Directory (`R`): a security that may trade today; sent before its first order.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Stock Directory"; 39 bytes.
-    StockDirectory = 'R', 39, on_stock_directory {
+    StockDirectory = b'R', 39, on_stock_directory {
         /// Symbol.
         11 stock: Stock,
         /// Where it is listed.
@@ -168,7 +168,7 @@ itch_messages! {
     /// Stock Trading Action (`H`): whether the security trades.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Stock Trading Action"; 25 bytes.
-    StockTradingAction = 'H', 25, on_stock_trading_action {
+    StockTradingAction = b'H', 25, on_stock_trading_action {
         /// Symbol.
         11 stock: Stock,
         /// The state.
@@ -182,7 +182,7 @@ itch_messages! {
     /// Reg SHO Short Sale Price Test Restricted Indicator (`Y`).
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Reg SHO Short Sale Price Test Restricted Indicator"; 20 bytes.
-    RegShoRestriction = 'Y', 20, on_reg_sho_restriction {
+    RegShoRestriction = b'Y', 20, on_reg_sho_restriction {
         /// Symbol.
         11 stock: Stock,
         /// Whether the restriction is in effect.
@@ -192,7 +192,7 @@ itch_messages! {
     /// Market Participant Position (`L`): a participant's registration in a security.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Market Participant Position"; 26 bytes.
-    MarketParticipantPosition = 'L', 26, on_market_participant_position {
+    MarketParticipantPosition = b'L', 26, on_market_participant_position {
         /// The participant.
         11 mpid: Alpha<4>,
         /// Symbol.
@@ -209,7 +209,7 @@ itch_messages! {
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "MWCB Decline Level Message"; 35 bytes. The levels have 8
     /// implied decimals.
-    MwcbDeclineLevel = 'V', 35, on_mwcb_decline_level {
+    MwcbDeclineLevel = b'V', 35, on_mwcb_decline_level {
         /// Level 1, in units of 10^-8.
         11 level_1: IndexLevel,
         /// Level 2, in units of 10^-8.
@@ -221,7 +221,7 @@ itch_messages! {
     /// Market Wide Circuit Breaker Status (`W`): a level was breached.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "MWCB Status Message"; 12 bytes.
-    MwcbStatus = 'W', 12, on_mwcb_status {
+    MwcbStatus = b'W', 12, on_mwcb_status {
         /// Which.
         11 breached_level: BreachedLevel,
     }
@@ -229,7 +229,7 @@ itch_messages! {
     /// IPO Quoting Period Update (`K`): when an IPO's quoting begins.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Quoting Period Update"; 28 bytes.
-    IpoQuotingPeriod = 'K', 28, on_ipo_quoting_period {
+    IpoQuotingPeriod = b'K', 28, on_ipo_quoting_period {
         /// Symbol.
         11 stock: Stock,
         /// When quoting is released, in **seconds** since midnight Eastern Time.
@@ -243,7 +243,7 @@ itch_messages! {
     /// Limit Up, Limit Down Auction Collar (`J`).
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Limit Up - Limit Down (LULD) Auction Collar"; 35 bytes.
-    LuldAuctionCollar = 'J', 35, on_luld_auction_collar {
+    LuldAuctionCollar = b'J', 35, on_luld_auction_collar {
         /// Symbol.
         11 stock: Stock,
         /// Reference price of the collar.
@@ -259,7 +259,7 @@ itch_messages! {
     /// Operational Halt (`h`): trading in a security was interrupted on one market.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Operational Halt"; 21 bytes.
-    OperationalHalt = 'h', 21, on_operational_halt {
+    OperationalHalt = b'h', 21, on_operational_halt {
         /// Symbol.
         11 stock: Stock,
         /// The market.
@@ -271,7 +271,7 @@ itch_messages! {
     /// Add Order, no MPID attribution (`A`): an order now rests at the tail of its level.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Add Order - No MPID Attribution"; 36 bytes.
-    AddOrder = 'A', 36, on_add_order {
+    AddOrder = b'A', 36, on_add_order {
         /// Reference of the order, unique within the day.
         11 order_ref: OrderRef,
         /// Its side.
@@ -287,7 +287,7 @@ itch_messages! {
     /// Add Order with MPID attribution (`F`).
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Add Order with MPID Attribution"; 40 bytes.
-    AddOrderMpid = 'F', 40, on_add_order_mpid {
+    AddOrderMpid = b'F', 40, on_add_order_mpid {
         /// Reference of the order, unique within the day.
         11 order_ref: OrderRef,
         /// Its side.
@@ -305,7 +305,7 @@ itch_messages! {
     /// Order Executed (`E`): part or all of a resting order traded at its own price.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Order Executed Message"; 31 bytes.
-    OrderExecuted = 'E', 31, on_order_executed {
+    OrderExecuted = b'E', 31, on_order_executed {
         /// Reference of the resting order.
         11 order_ref: OrderRef,
         /// How much traded.
@@ -317,7 +317,7 @@ itch_messages! {
     /// Order Executed with Price (`C`): part or all of a resting order traded at another price.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Order Executed With Price Message"; 36 bytes.
-    OrderExecutedWithPrice = 'C', 36, on_order_executed_with_price {
+    OrderExecutedWithPrice = b'C', 36, on_order_executed_with_price {
         /// Reference of the resting order.
         11 order_ref: OrderRef,
         /// How much traded.
@@ -333,7 +333,7 @@ itch_messages! {
     /// Order Cancel (`X`): a resting order was reduced and keeps its place.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Order Cancel Message"; 23 bytes.
-    OrderCancel = 'X', 23, on_order_cancel {
+    OrderCancel = b'X', 23, on_order_cancel {
         /// Reference of the order.
         11 order_ref: OrderRef,
         /// By how much.
@@ -343,7 +343,7 @@ itch_messages! {
     /// Order Delete (`D`): a resting order went away.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Order Delete Message"; 19 bytes.
-    OrderDelete = 'D', 19, on_order_delete {
+    OrderDelete = b'D', 19, on_order_delete {
         /// Reference of the order.
         11 order_ref: OrderRef,
     }
@@ -352,7 +352,7 @@ itch_messages! {
     /// tail of its level.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Order Replace Message"; 35 bytes.
-    OrderReplace = 'U', 35, on_order_replace {
+    OrderReplace = b'U', 35, on_order_replace {
         /// Reference of the order that went away.
         11 original_order_ref: OrderRef,
         /// Reference of the order that rests.
@@ -366,7 +366,7 @@ itch_messages! {
     /// Trade, non-cross (`P`): an execution against an order that is not displayed; no book changes.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Trade Message (Non-Cross)"; 44 bytes.
-    NonCrossTrade = 'P', 44, on_non_cross_trade {
+    NonCrossTrade = b'P', 44, on_non_cross_trade {
         /// 0 since 2010.
         11 order_ref: OrderRef,
         /// Always `B` since July 2014, whatever the side was.
@@ -384,7 +384,7 @@ itch_messages! {
     /// Cross Trade (`Q`): the bulk print of a cross; no book changes.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Cross Trade Message"; 40 bytes.
-    CrossTrade = 'Q', 40, on_cross_trade {
+    CrossTrade = b'Q', 40, on_cross_trade {
         /// How much traded; 0 when there was no cross.
         11 shares: LongShares,
         /// Symbol.
@@ -400,7 +400,7 @@ itch_messages! {
     /// Broken Trade (`B`): an execution is void; statistics change and books do not.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Broken Trade / Order Execution Message"; 19 bytes.
-    BrokenTrade = 'B', 19, on_broken_trade {
+    BrokenTrade = b'B', 19, on_broken_trade {
         /// Number of the execution.
         11 match_number: MatchNumber,
     }
@@ -408,7 +408,7 @@ itch_messages! {
     /// Net Order Imbalance Indicator (`I`): what a coming cross would look like.
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Net Order Imbalance Indicator (NOII) Message"; 50 bytes.
-    NetOrderImbalance = 'I', 50, on_net_order_imbalance {
+    NetOrderImbalance = b'I', 50, on_net_order_imbalance {
         /// Shares that would match at the current reference price.
         11 paired_shares: LongShares,
         /// Shares that would not.
@@ -432,7 +432,7 @@ itch_messages! {
     /// Retail Price Improvement Indicator (`N`).
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Retail Price Improvement Indicator (RPII)"; 20 bytes.
-    RetailPriceImprovement = 'N', 20, on_retail_price_improvement {
+    RetailPriceImprovement = b'N', 20, on_retail_price_improvement {
         /// Symbol.
         11 stock: Stock,
         /// On which sides there is interest.
@@ -443,7 +443,7 @@ itch_messages! {
     ///
     /// Source: Nasdaq TotalView-ITCH 5.0, "Direct Listing with Capital Raise Price Discovery Message";
     /// 48 bytes.
-    DirectListing = 'O', 48, on_direct_listing {
+    DirectListing = b'O', 48, on_direct_listing {
         /// Symbol.
         11 stock: Stock,
         /// Whether the security may be released for trading.

@@ -62,16 +62,20 @@ pub enum DecodeError {
     WrongLength {
         /// The type byte.
         message_type: u8,
-        /// What the specification says.
-        expected: usize,
-        /// What came.
-        len: usize,
+        /// What the specification says, in bytes.
+        expected: u8,
+        /// What came, in bytes.
+        len: u32,
     },
 }
+
+// Returned in a register with every message.
+const _: () = assert!(size_of::<Result<(), DecodeError>>() == 8 && MESSAGE_LEN_MAX <= u8::MAX as usize);
 
 impl DecodeError {
     #[cold]
     fn wrong_length(message: &[u8], expected: usize) -> Self {
-        DecodeError::WrongLength { message_type: message[0], expected, len: message.len() }
+        let len = u32::try_from(message.len()).unwrap_or(u32::MAX);
+        DecodeError::WrongLength { message_type: message[0], expected: expected as u8, len }
     }
 }

@@ -13,94 +13,94 @@ use crate::wire::codes;
 codes! {
     /// Side of an order and how a sale is marked.
     SideMarking {
-        BUY = 'B' "buy",
-        SELL = 'S' "sell",
-        SELL_SHORT = 'T' "sell short",
-        SELL_SHORT_EXEMPT = 'E' "sell short, exempt",
+        BUY = b'B' "buy",
+        SELL = b'S' "sell",
+        SELL_SHORT = b'T' "sell short",
+        SELL_SHORT_EXEMPT = b'E' "sell short, exempt",
     }
     /// How long an order may rest.
     TimeInForceCode {
-        DAY = '0' "day",
-        IOC = '3' "immediate or cancel",
-        GTX = '5' "until the end of extended hours",
-        GTT = '6' "until the option ExpireTime",
-        AFTER_HOURS = 'E' "after hours",
+        DAY = b'0' "day",
+        IOC = b'3' "immediate or cancel",
+        GTX = b'5' "until the end of extended hours",
+        GTT = b'6' "until the option ExpireTime",
+        AFTER_HOURS = b'E' "after hours",
     }
     /// How an order is shown. Older editions also put post-only and midpoint orders here.
     Display {
-        VISIBLE = 'Y' "visible",
-        HIDDEN = 'N' "hidden",
-        ATTRIBUTABLE = 'A' "visible with its owner",
-        POST_ONLY = 'P' "post-only, in older editions",
+        VISIBLE = b'Y' "visible",
+        HIDDEN = b'N' "hidden",
+        ATTRIBUTABLE = b'A' "visible with its owner",
+        POST_ONLY = b'P' "post-only, in older editions",
     }
     /// For whom the client acts.
     Capacity {
-        AGENCY = 'A' "agency",
-        PRINCIPAL = 'P' "principal",
-        RISKLESS = 'R' "riskless principal",
-        OTHER = 'O' "other",
+        AGENCY = b'A' "agency",
+        PRINCIPAL = b'P' "principal",
+        RISKLESS = b'R' "riskless principal",
+        OTHER = b'O' "other",
     }
     /// An answer of yes or no.
     YesNo {
-        YES = 'Y' "yes",
-        NO = 'N' "no",
+        YES = b'Y' "yes",
+        NO = b'N' "no",
     }
     /// The market or cross that an order is for.
     CrossType {
-        CONTINUOUS = 'N' "continuous market",
-        OPENING = 'O' "opening cross",
-        CLOSING = 'C' "closing cross",
-        HALT_OR_IPO = 'H' "cross of a halted or new security",
-        SUPPLEMENTAL = 'S' "supplemental",
-        RETAIL = 'R' "retail",
-        EXTENDED_LIFE = 'E' "extended life",
-        AFTER_HOURS_CLOSE = 'A' "after hours close",
+        CONTINUOUS = b'N' "continuous market",
+        OPENING = b'O' "opening cross",
+        CLOSING = b'C' "closing cross",
+        HALT_OR_IPO = b'H' "cross of a halted or new security",
+        SUPPLEMENTAL = b'S' "supplemental",
+        RETAIL = b'R' "retail",
+        EXTENDED_LIFE = b'E' "extended life",
+        AFTER_HOURS_CLOSE = b'A' "after hours close",
     }
     /// Whether an accepted order stands.
     OrderStateCode {
-        LIVE = 'L' "live",
-        DEAD = 'D' "accepted and already gone",
+        LIVE = b'L' "live",
+        DEAD = b'D' "accepted and already gone",
     }
     /// Stage of the session.
     EventCode {
-        START_OF_DAY = 'S' "start of day",
-        END_OF_DAY = 'E' "end of day",
+        START_OF_DAY = b'S' "start of day",
+        END_OF_DAY = b'E' "end of day",
     }
     /// Why quantity left an order without trading.
     CancelReasonCode {
-        USER = 'U' "the user asked",
-        IMMEDIATE_OR_CANCEL = 'I' "immediate or cancel",
-        TIMEOUT = 'T' "its time was over",
-        SUPERVISORY = 'S' "supervision",
-        REGULATORY = 'D' "regulatory restriction",
-        SELF_MATCH = 'Q' "would have traded with its owner",
-        SYSTEM = 'Z' "system",
-        CROSS_CANCELED = 'C' "cross canceled",
-        CANNOT_EXECUTE = 'K' "cannot be executed",
-        HALTED = 'H' "halted",
-        OPEN_PROTECTION = 'X' "open protection",
-        CLOSED = 'E' "closed",
-        POST_ONLY = 'F' "post-only order would have traded",
-        POST_ONLY_CONTRA = 'G' "post-only order on the other side",
+        USER = b'U' "the user asked",
+        IMMEDIATE_OR_CANCEL = b'I' "immediate or cancel",
+        TIMEOUT = b'T' "its time was over",
+        SUPERVISORY = b'S' "supervision",
+        REGULATORY = b'D' "regulatory restriction",
+        SELF_MATCH = b'Q' "would have traded with its owner",
+        SYSTEM = b'Z' "system",
+        CROSS_CANCELED = b'C' "cross canceled",
+        CANNOT_EXECUTE = b'K' "cannot be executed",
+        HALTED = b'H' "halted",
+        OPEN_PROTECTION = b'X' "open protection",
+        CLOSED = b'E' "closed",
+        POST_ONLY = b'F' "post-only order would have traded",
+        POST_ONLY_CONTRA = b'G' "post-only order on the other side",
     }
     /// How an execution came about.
     LiquidityFlag {
-        ADDED = 'A' "added",
-        REMOVED = 'R' "removed",
-        OPENING_CROSS = 'O' "opening cross",
-        OPENING_CROSS_MARKET = 'M' "opening cross, market order",
-        CLOSING_CROSS = 'L' "closing cross",
-        CLOSING_CROSS_MARKET = 'C' "closing cross, market order",
-        ADDED_HIDDEN = 'J' "added, not displayed",
-        ADDED_MIDPOINT = 'k' "added at the midpoint",
-        REMOVED_MIDPOINT = 'm' "removed at the midpoint",
-        SET_NBBO = '7' "added, set the national best price",
-        SET_QBBO = '8' "added, set the venue's best price",
+        ADDED = b'A' "added",
+        REMOVED = b'R' "removed",
+        OPENING_CROSS = b'O' "opening cross",
+        OPENING_CROSS_MARKET = b'M' "opening cross, market order",
+        CLOSING_CROSS = b'L' "closing cross",
+        CLOSING_CROSS_MARKET = b'C' "closing cross, market order",
+        ADDED_HIDDEN = b'J' "added, not displayed",
+        ADDED_MIDPOINT = b'k' "added at the midpoint",
+        REMOVED_MIDPOINT = b'm' "removed at the midpoint",
+        SET_NBBO = b'7' "added, set the national best price",
+        SET_QBBO = b'8' "added, set the venue's best price",
     }
     /// Why the venue changed an order by itself.
     RestateReason {
-        REFRESH = 'R' "displayed quantity was refreshed",
-        PRICE = 'P' "displayed price was changed",
+        REFRESH = b'R' "displayed quantity was refreshed",
+        PRICE = b'P' "displayed price was changed",
     }
 }
 
@@ -210,7 +210,7 @@ macro_rules! reject_codes {
     ($( $code:ident = $value:literal $meaning:literal, )+) => {
         impl RejectCode {
             $(
-                #[doc = concat!("`", $value, "`: ", $meaning, ".")]
+                #[doc = concat!("`", stringify!($value), "`: ", $meaning, ".")]
                 pub const $code: RejectCode = RejectCode(U16::new($value));
             )+
 

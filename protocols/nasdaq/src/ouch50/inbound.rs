@@ -17,7 +17,7 @@ ouch_messages! {
     /// Enter Order (`O`).
     ///
     /// Source: Nasdaq OUCH 5.0, "Enter Order Message"; 45 bytes and options.
-    EnterOrder = 'O', 45, options Always {
+    EnterOrder = b'O', 45, options Always {
         /// The client's number of the order, greater than every earlier one.
         1 user_ref: UserRef,
         /// Side and marking.
@@ -45,7 +45,7 @@ ouch_messages! {
     /// Replace Order Request (`U`).
     ///
     /// Source: Nasdaq OUCH 5.0, "Replace Order Request Message"; 38 bytes and options.
-    ReplaceOrder = 'U', 38, options Always {
+    ReplaceOrder = b'U', 38, options Always {
         /// The order to take away.
         1 orig_user_ref: UserRef,
         /// Number of the new order.
@@ -67,7 +67,7 @@ ouch_messages! {
     /// Cancel Order Request (`X`).
     ///
     /// Source: Nasdaq OUCH 5.0, "Cancel Order Request Message"; 9 bytes.
-    CancelOrder = 'X', 9, options Maybe {
+    CancelOrder = b'X', 9, options Maybe {
         /// The order.
         1 user_ref: UserRef,
         /// The new intended shares, counting what has executed; 0 cancels all.
@@ -77,7 +77,7 @@ ouch_messages! {
     /// Modify Order Request (`M`): fewer shares or another marking of a sale, priority kept.
     ///
     /// Source: Nasdaq OUCH 5.0, "Modify Order Request Message"; 10 bytes.
-    ModifyOrder = 'M', 10, options Maybe {
+    ModifyOrder = b'M', 10, options Maybe {
         /// The order.
         1 user_ref: UserRef,
         /// The new marking; `B` stays `B`.
@@ -90,5 +90,5 @@ ouch_messages! {
     ///
     /// Source: Nasdaq OUCH 5.0, "Account Query Request Message"; 1 byte. Answered by a
     /// [`QueryResponse`](super::QueryResponse).
-    AccountQuery = 'Q', 1, options Maybe {}
+    AccountQuery = b'Q', 1, options Maybe {}
 }

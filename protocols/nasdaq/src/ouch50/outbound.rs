@@ -65,7 +65,7 @@ ouch_messages! {
     /// System Event (`S`).
     ///
     /// Source: Nasdaq OUCH 5.0, "System Event Message"; 10 bytes.
-    SystemEvent = 'S', 10, options Maybe {
+    SystemEvent = b'S', 10, options Maybe {
         /// The stage.
         9 event_code: EventCode,
     }
@@ -73,7 +73,7 @@ ouch_messages! {
     /// Order Accepted (`A`).
     ///
     /// Source: Nasdaq OUCH 5.0, "Order Accepted Message"; 62 bytes and options.
-    Accepted = 'A', 62, options Always {
+    Accepted = b'A', 62, options Always {
         /// The client's number of the order.
         9 user_ref: UserRef,
         /// The order as accepted.
@@ -83,7 +83,7 @@ ouch_messages! {
     /// Order Replaced (`U`).
     ///
     /// Source: Nasdaq OUCH 5.0, "Order Replaced Message"; 66 bytes and options.
-    Replaced = 'U', 66, options Always {
+    Replaced = b'U', 66, options Always {
         /// The order that went away.
         9 orig_user_ref: UserRef,
         /// The order that took its place.
@@ -95,7 +95,7 @@ ouch_messages! {
     /// Order Canceled (`C`).
     ///
     /// Source: Nasdaq OUCH 5.0, "Order Canceled Message"; 18 bytes.
-    Canceled = 'C', 18, options Maybe {
+    Canceled = b'C', 18, options Maybe {
         /// The order.
         9 user_ref: UserRef,
         /// How many shares left it, in this event alone.
@@ -108,7 +108,7 @@ ouch_messages! {
     ///
     /// Source: Nasdaq OUCH 5.0, "AIQ Canceled Message"; 31 bytes. The edition of 2025 adds the owner's
     /// rule as a 32nd byte, see [`Options::aiq_strategy`].
-    AiqCanceled = 'D', 31, options AfterStrategy {
+    AiqCanceled = b'D', 31, options AfterStrategy {
         /// The order.
         9 user_ref: UserRef,
         /// How many shares left it.
@@ -126,7 +126,7 @@ ouch_messages! {
     /// Order Executed (`E`).
     ///
     /// Source: Nasdaq OUCH 5.0, "Order Executed Message"; 34 bytes and options.
-    Executed = 'E', 34, options Always {
+    Executed = b'E', 34, options Always {
         /// The order.
         9 user_ref: UserRef,
         /// How many shares, in this execution alone.
@@ -142,7 +142,7 @@ ouch_messages! {
     /// Broken Trade (`B`): an execution is void.
     ///
     /// Source: Nasdaq OUCH 5.0, "Broken Trade Message"; 36 bytes.
-    BrokenTrade = 'B', 36, options Maybe {
+    BrokenTrade = b'B', 36, options Maybe {
         /// The order.
         9 user_ref: UserRef,
         /// Number of the execution.
@@ -156,7 +156,7 @@ ouch_messages! {
     /// Trade Correction (`F`): an execution has another price.
     ///
     /// Source: Nasdaq OUCH 5.0, "Price Correction Message"; 49 bytes.
-    PriceCorrection = 'F', 49, options Maybe {
+    PriceCorrection = b'F', 49, options Maybe {
         /// The order.
         9 user_ref: UserRef,
         /// How many shares.
@@ -176,7 +176,7 @@ ouch_messages! {
     /// Rejected (`J`): a request was refused and nothing changed.
     ///
     /// Source: Nasdaq OUCH 5.0, "Rejected Message"; 29 bytes.
-    Rejected = 'J', 29, options Maybe {
+    Rejected = b'J', 29, options Maybe {
         /// Number of the request.
         9 user_ref: UserRef,
         /// Why.
@@ -188,7 +188,7 @@ ouch_messages! {
     /// Cancel Pending (`P`): the order is in a cross and will be canceled after it.
     ///
     /// Source: Nasdaq OUCH 5.0, "Cancel Pending Message"; 13 bytes.
-    CancelPending = 'P', 13, options Maybe {
+    CancelPending = b'P', 13, options Maybe {
         /// The order.
         9 user_ref: UserRef,
     }
@@ -196,7 +196,7 @@ ouch_messages! {
     /// Cancel Reject (`I`): the order cannot be canceled now.
     ///
     /// Source: Nasdaq OUCH 5.0, "Cancel Reject Message"; 13 bytes.
-    CancelReject = 'I', 13, options Maybe {
+    CancelReject = b'I', 13, options Maybe {
         /// The order.
         9 user_ref: UserRef,
     }
@@ -204,7 +204,7 @@ ouch_messages! {
     /// Order Priority Update (`T`): the order has another place and reference.
     ///
     /// Source: Nasdaq OUCH 5.0, "Order Priority Update Message"; 30 bytes.
-    PriorityUpdate = 'T', 30, options Maybe {
+    PriorityUpdate = b'T', 30, options Maybe {
         /// The order.
         9 user_ref: UserRef,
         /// Its price.
@@ -218,7 +218,7 @@ ouch_messages! {
     /// Order Modified (`M`).
     ///
     /// Source: Nasdaq OUCH 5.0, "Order Modified Message"; 18 bytes.
-    Modified = 'M', 18, options Maybe {
+    Modified = b'M', 18, options Maybe {
         /// The order.
         9 user_ref: UserRef,
         /// Its marking.
@@ -230,7 +230,7 @@ ouch_messages! {
     /// Order Restated (`R`): the venue changed the order by itself.
     ///
     /// Source: Nasdaq OUCH 5.0, "Order Restated Message"; 14 bytes and options.
-    Restated = 'R', 14, options Always {
+    Restated = b'R', 14, options Always {
         /// The order.
         9 user_ref: UserRef,
         /// Why.
@@ -240,7 +240,7 @@ ouch_messages! {
     /// Account Query Response (`Q`).
     ///
     /// Source: Nasdaq OUCH 5.0, "Account Query Response Message"; 13 bytes.
-    QueryResponse = 'Q', 13, options Maybe {
+    QueryResponse = b'Q', 13, options Maybe {
         /// Number to use next.
         9 next_user_ref: UserRef,
     }

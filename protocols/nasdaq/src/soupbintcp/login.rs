@@ -90,8 +90,8 @@ pub struct LoginAccepted {
 codes! {
     /// Why a login was refused.
     LoginRejectReason {
-        NOT_AUTHORIZED = 'A' "not authorized: check user name and password",
-        SESSION_NOT_AVAILABLE = 'S' "session not available: check the requested session",
+        NOT_AUTHORIZED = b'A' "not authorized: check user name and password",
+        SESSION_NOT_AVAILABLE = b'S' "session not available: check the requested session",
     }
 }
 

@@ -22,8 +22,8 @@ macro_rules! codes {
 
         impl $name {
             $(
-                #[doc = concat!("`", $byte, "`: ", $meaning, ".")]
-                pub const $code: $name = $name($byte as u8);
+                #[doc = concat!("`", stringify!($byte), "`: ", $meaning, ".")]
+                pub const $code: $name = $name($byte);
             )+
 
             /// What the code means, or `None` when the specification does not list it.

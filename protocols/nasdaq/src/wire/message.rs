@@ -24,7 +24,7 @@ macro_rules! wire_message {
         )]
         #[repr(C)]
         pub struct $name {
-            #[doc = concat!("`", $type, "`, see [`Self::TYPE`].")]
+            #[doc = concat!("`", stringify!($type), "`, see [`Self::TYPE`].")]
             pub message_type: u8,
             $( $(#[$field_doc])* pub $field: $wire, )*
         }
@@ -36,14 +36,18 @@ macro_rules! wire_message {
 
         impl $name {
             /// The type byte.
-            pub const TYPE: u8 = $type as u8;
+            pub const TYPE: u8 = $type;
             /// Length in bytes, type byte included.
             pub const LEN: usize = $len;
 
             /// Makes the message of its fields, in the order in which they are sent.
             #[inline]
             #[must_use]
-            #[allow(clippy::too_many_arguments, reason = "one argument a field of the specification")]
+            #[allow(
+                clippy::too_many_arguments,
+                clippy::new_without_default,
+                reason = "one argument a field of the specification, be they twenty or none"
+            )]
             pub fn new($( $field: impl Into<$wire> ),*) -> Self {
                 $name { message_type: Self::TYPE, $( $field: $field.into() ),* }
             }

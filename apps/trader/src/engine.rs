@@ -1,0 +1,267 @@
+//! The strategy engine as an agent.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tickpath_agent::{Agent, AgentError, Counter};
+use tickpath_lockfree::{broadcast, spsc};
+use tickpath_nasdaq::ouch50::OrderAnswer;
+use tickpath_timing::{Hop, MarketId, Token, Tracer};
+use tickpath_trading::{EngineCounters, Position, QueueFull, RequestSink, StopReason, Strategy, TradeEngine};
+use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind};
+
+use crate::gateway::{GatewayCounters, reply_token};
+
+/// Market updates taken in one duty cycle at most.
+const UPDATES_PER_CYCLE: usize = 32;
+/// Answers taken in one duty cycle at most.
+const ANSWERS_PER_CYCLE: usize = 32;
+/// How often the engine is told that time passes.
+const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
+/// How often what others read is brought up to date.
+const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
+
+/// How an engine stands, for whoever watches it.
+#[derive(Clone, Debug, Default)]
+pub struct TraderSnapshot {
+    /// What it did.
+    pub counters: EngineCounters,
+    /// Its position in each instrument, by id from 1.
+    pub positions: Vec<Position>,
+    /// Own orders that are open.
+    pub open_orders: u64,
+    /// Market updates that it lost because it read too slowly.
+    pub lost_updates: u64,
+    /// Why it no longer trades.
+    pub stopped: Option<StopReason>,
+}
+
+/// What can be read of a trader while it runs, and afterwards.
+#[derive(Clone, Default)]
+pub struct TraderView {
+    /// How the engine stands; at most a tenth of a second old, exact once it has closed.
+    pub snapshot: Arc<Mutex<TraderSnapshot>>,
+    /// Market updates taken.
+    pub updates: Arc<Counter>,
+    /// The gateway's counts.
+    pub gateway: Arc<GatewayCounters>,
+}
+
+/// Tells an engine from outside to cancel its orders and stop; clones share one switch.
+#[derive(Clone, Debug, Default)]
+pub struct KillSwitch(Arc<AtomicBool>);
+
+impl KillSwitch {
+    /// Pulls it, for good.
+    pub fn pull(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// True once it was pulled.
+    #[must_use]
+    pub fn is_pulled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Who an engine is in stamps.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineIdentity {
+    /// Name of the agent.
+    pub role: &'static str,
+    /// Number of the feed handler that it listens to.
+    pub feed: u8,
+    /// Number of the engine.
+    pub engine: u8,
+    /// Session of its orders.
+    pub session: SessionId,
+}
+
+/// The rings that an engine is joined by.
+pub struct EngineRings {
+    /// Market updates of the feed handler.
+    pub updates: broadcast::Receiver<MarketUpdate>,
+    /// Answers from the order gateway.
+    pub answers: spsc::Consumer<OrderAnswer>,
+    /// Requests to the order gateway.
+    pub requests: spsc::Producer<OrderRequest>,
+}
+
+/// Runs a strategy on market updates and answers.
+pub struct EngineAgent<S, T> {
+    identity: EngineIdentity,
+    engine: TradeEngine<S, T>,
+    updates: broadcast::Receiver<MarketUpdate>,
+    answers: spsc::Consumer<OrderAnswer>,
+    outbox: Outbox,
+    kill: KillSwitch,
+    is_started: bool,
+    lost_updates: u64,
+    next_timer: Nanos,
+    next_snapshot: Nanos,
+    last_now: Nanos,
+    view: TraderView,
+}
+
+/// The way to the gateway: stamps each request and links it to what triggered it.
+struct Outbox {
+    session: SessionId,
+    requests: spsc::Producer<OrderRequest>,
+    trigger: Option<MarketId>,
+}
+
+impl<T: Tracer> RequestSink<T> for Outbox {
+    #[inline]
+    fn send(&mut self, request: &OrderRequest, tracer: &mut T) -> Result<(), QueueFull> {
+        self.requests.try_push(*request).map_err(|_| QueueFull)?;
+        let token = Token::of_request(self.session, request);
+        tracer.stamp(Hop::T10, token);
+        if let Some(trigger) = self.trigger {
+            tracer.link(token, trigger);
+        }
+        Ok(())
+    }
+}
+
+impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
+    /// An agent around an engine. `kill` stops it from outside.
+    pub fn new(
+        identity: EngineIdentity,
+        engine: TradeEngine<S, T>,
+        rings: EngineRings,
+        kill: KillSwitch,
+        view: TraderView,
+    ) -> EngineAgent<S, T> {
+        let outbox = Outbox { session: identity.session, requests: rings.requests, trigger: None };
+        EngineAgent {
+            identity,
+            engine,
+            updates: rings.updates,
+            answers: rings.answers,
+            outbox,
+            kill,
+            is_started: false,
+            lost_updates: 0,
+            next_timer: Nanos::ZERO,
+            next_snapshot: Nanos::ZERO,
+            last_now: Nanos::ZERO,
+            view,
+        }
+    }
+
+    fn take_updates(&mut self, now: Nanos) -> usize {
+        let mut count = 0;
+        while count < UPDATES_PER_CYCLE {
+            match self.updates.try_recv() {
+                Ok(None) => break,
+                Ok(Some(update)) => self.take_update(now, &update),
+                Err(lagged) => self.lose_updates(now, lagged.0),
+            }
+            count += 1;
+        }
+        self.outbox.trigger = None;
+        count
+    }
+
+    #[inline]
+    fn take_update(&mut self, now: Nanos, update: &MarketUpdate) {
+        let EngineIdentity { feed, engine, .. } = self.identity;
+        let id = MarketId::new(Sequence(update.sequence)).via_feed(feed).to_engine(engine);
+        if update.kind() != Some(UpdateKind::Status) {
+            self.engine.tracer_mut().stamp(Hop::T9, id);
+        }
+        self.outbox.trigger = Some(id);
+        self.engine.handle_market(update, now, &mut self.outbox);
+    }
+
+    /// Updates were overwritten before they were read. Each carries the best prices, so the next one of each
+    /// instrument makes the engine right again; until then its books count as stale.
+    #[cold]
+    fn lose_updates(&mut self, now: Nanos, count: u64) {
+        self.lost_updates += count;
+        for index in 0..self.engine.desk().instruments().len() {
+            let instrument = InstrumentId(index as u16 + 1);
+            let mut update: MarketUpdate = zerocopy::FromZeros::new_zeroed();
+            update.instrument = instrument.0;
+            update.kind = UpdateKind::Status as u8;
+            update.health = BookHealth::Stale as u8;
+            self.engine.handle_market(&update, now, &mut self.outbox);
+        }
+    }
+
+    fn take_answers(&mut self, now: Nanos) -> usize {
+        let mut count = 0;
+        while count < ANSWERS_PER_CYCLE {
+            let Some(answer) = self.answers.try_pop() else { break };
+            if let Some(token) = reply_token(self.identity.session, &answer.kind) {
+                self.engine.tracer_mut().stamp(Hop::T9t, token);
+            }
+            self.engine.handle_order_event(&answer.kind, now, &mut self.outbox);
+            count += 1;
+        }
+        count
+    }
+
+    fn take_time(&mut self, now: Nanos) {
+        self.next_timer = now + TIMER_INTERVAL;
+        if !self.is_started && self.view.gateway.logged_in.read() == 1 {
+            self.is_started = true;
+            self.engine.handle_start(now, &mut self.outbox);
+        }
+        if self.kill.is_pulled() && self.engine.stopped().is_none() {
+            self.engine.stop(StopReason::Killed, now, &mut self.outbox);
+        }
+        if self.is_started {
+            self.engine.handle_timer(now, &mut self.outbox);
+        }
+        if now >= self.next_snapshot {
+            self.next_snapshot = now + SNAPSHOT_INTERVAL;
+            self.publish_snapshot(false);
+        }
+    }
+
+    /// A reader that holds the snapshot just now keeps the older one, except of the last.
+    fn publish_snapshot(&self, is_last: bool) {
+        let lock = if is_last { self.view.snapshot.lock().ok() } else { self.view.snapshot.try_lock().ok() };
+        let Some(mut snapshot) = lock else { return };
+        let desk = self.engine.desk();
+        snapshot.counters = *desk.counters();
+        snapshot.positions.clear();
+        snapshot.positions.extend(desk.positions().iter().map(|(_, position)| *position));
+        snapshot.open_orders = desk.orders().total_open() as u64;
+        snapshot.lost_updates = self.lost_updates;
+        snapshot.stopped = desk.stopped();
+    }
+}
+
+impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
+    fn on_start(&mut self) -> Result<(), AgentError> {
+        if let Ok(mut snapshot) = self.view.snapshot.lock() {
+            snapshot.positions.reserve(self.engine.desk().instruments().len());
+        }
+        Ok(())
+    }
+
+    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        self.last_now = now;
+        let updates = self.take_updates(now);
+        let work = updates + self.take_answers(now);
+        if now >= self.next_timer {
+            self.take_time(now);
+        }
+        if work > 0 {
+            self.view.updates.add(updates as u64);
+            self.engine.tracer_mut().flush();
+        }
+        Ok(work)
+    }
+
+    fn role_name(&self) -> &'static str {
+        self.identity.role
+    }
+
+    fn on_close(&mut self) {
+        while self.take_answers(self.last_now) > 0 {}
+        self.publish_snapshot(true);
+    }
+}

@@ -1,0 +1,269 @@
+//! A client's end of order entry: OUCH over SoupBinTCP over TCP.
+
+use std::net::SocketAddrV4;
+use std::time::Duration;
+
+use tickpath_nasdaq::ouch50::{self, Answer, EncodeError, OrderAnswer};
+use tickpath_nasdaq::soupbintcp::{ClientConfig, ClientEvent, ClientSession, LoginRejectReason, SendError};
+use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, TcpConnection};
+use tickpath_types::{InstrumentTable, Nanos, OrderRequest};
+
+/// Bytes of requests gathered for one write.
+const SEND_BUFFER: usize = 16 * 1024;
+/// How long a connection may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often timers are looked at.
+const TIMER_INTERVAL: Nanos = Nanos::from_millis(100);
+
+/// Why order entry is over.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OrderEntryError {
+    /// Nobody listens, or not yet: start the venue first, or correct the address.
+    #[error(transparent)]
+    Connect(#[from] NetError),
+    /// The name or the password is too long or not ASCII.
+    #[error("user '{name}': a name has at most 6 and a password at most 10 ASCII characters")]
+    Credentials {
+        /// The user.
+        name: String,
+    },
+    /// The venue refused the login: correct what it says.
+    #[error("the venue refused the login of '{name}': {reason:?}")]
+    LoginRejected {
+        /// The user.
+        name: String,
+        /// What the venue said.
+        reason: LoginRejectReason,
+    },
+    /// The venue closed the connection or fell silent: connect again.
+    #[error("the venue's order entry is gone ({reason}): connect again")]
+    Disconnected {
+        /// What was noticed.
+        reason: String,
+    },
+    /// The requests come faster than the venue takes them: send fewer.
+    #[error("the venue does not take requests as fast as they come: send fewer")]
+    Backpressured,
+    /// The request cannot be written: its instrument is unknown or a field is too large.
+    #[error("a request cannot be written: {0}")]
+    Encode(#[from] EncodeError),
+}
+
+/// One logged-in connection to a venue's order entry. Nothing blocks after [`connect`](Self::connect).
+pub struct OrderEntry {
+    name: String,
+    tcp: TcpConnection,
+    soup: ClientSession,
+    instruments: InstrumentTable,
+    out: Box<[u8]>,
+    out_len: usize,
+    next_timers: Nanos,
+    is_connected: bool,
+    /// Answers that the vocabulary has no word for, or that were no OUCH.
+    unknown_answers: u64,
+}
+
+impl OrderEntry {
+    /// Connects and asks to log in, from the first message of the session; the answer comes by
+    /// [`poll`](Self::poll).
+    ///
+    /// # Errors
+    /// [`OrderEntryError::Connect`] and [`OrderEntryError::Credentials`].
+    pub fn connect(
+        address: SocketAddrV4,
+        name: &str,
+        password: &str,
+        instruments: InstrumentTable,
+        now: Nanos,
+    ) -> Result<OrderEntry, OrderEntryError> {
+        let config = ClientConfig::new(name, password)
+            .ok_or_else(|| OrderEntryError::Credentials { name: name.to_owned() })?;
+        let tcp = TcpConnection::connect(address, CONNECT_TIMEOUT, BufferSizes::default())?;
+        Ok(OrderEntry {
+            name: name.to_owned(),
+            tcp,
+            soup: ClientSession::new(config, now),
+            instruments,
+            out: vec![1; SEND_BUFFER].into_boxed_slice(),
+            out_len: 0,
+            next_timers: Nanos::ZERO,
+            is_connected: true,
+            unknown_answers: 0,
+        })
+    }
+
+    /// Connects again and asks to go on where the session stood: no numbered message is missed or seen twice.
+    /// Requests that were queued and not sent are dropped: nobody knows whether they are still wanted.
+    ///
+    /// # Errors
+    /// [`OrderEntryError::Connect`].
+    pub fn reconnect(&mut self, address: SocketAddrV4, now: Nanos) -> Result<(), OrderEntryError> {
+        self.tcp = TcpConnection::connect(address, CONNECT_TIMEOUT, BufferSizes::default())?;
+        self.soup = ClientSession::new(self.soup.resume(), now);
+        self.out_len = 0;
+        self.next_timers = Nanos::ZERO;
+        self.is_connected = true;
+        Ok(())
+    }
+
+    /// Gives the connection up, until [`reconnect`](Self::reconnect).
+    pub fn disconnect(&mut self) {
+        self.is_connected = false;
+    }
+
+    /// False after [`disconnect`](Self::disconnect).
+    #[must_use]
+    pub const fn is_connected(&self) -> bool {
+        self.is_connected
+    }
+
+    /// True once the venue let the user in, and while requests may be sent.
+    #[inline]
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.soup.is_active()
+    }
+
+    /// Puts a request behind those that the next [`flush`](Self::flush) sends.
+    ///
+    /// # Errors
+    /// [`OrderEntryError::Encode`] when it cannot be written, [`OrderEntryError::Backpressured`] when too
+    /// many wait; the request is not taken.
+    #[inline]
+    pub fn queue(&mut self, now: Nanos, request: &OrderRequest) -> Result<(), OrderEntryError> {
+        let instruments = &self.instruments;
+        let room = &mut self.out[self.out_len..];
+        let len = self
+            .soup
+            .encode_message_with(now, room, |room| {
+                ouch50::encode_request(request, |id| instruments.symbol(id), room)
+            })
+            .map_err(|error| match error {
+                EncodeError::BufferTooShort(_) => OrderEntryError::Backpressured,
+                other => OrderEntryError::Encode(other),
+            })?;
+        self.out_len += len;
+        Ok(())
+    }
+
+    /// Hands everything that is queued to TCP by one write.
+    ///
+    /// # Errors
+    /// [`OrderEntryError::Disconnected`], or [`OrderEntryError::Backpressured`] when TCP has no room; the
+    /// requests then stay queued.
+    #[inline]
+    pub fn flush(&mut self) -> Result<(), OrderEntryError> {
+        if self.out_len == 0 {
+            return Ok(());
+        }
+        match self.tcp.send(&self.out[..self.out_len]) {
+            Ok(SendOutcome::Sent | SendOutcome::Pending) => {
+                self.out_len = 0;
+                Ok(())
+            }
+            Ok(SendOutcome::Backpressured) => Err(OrderEntryError::Backpressured),
+            Ok(SendOutcome::Closed) => Err(self.disconnected("the connection was closed")),
+            Err(error) => Err(self.disconnected(error)),
+        }
+    }
+
+    /// Reads what the venue sent and gives its answers one by one; `on_read` is called once, right after the
+    /// read and only when it brought something. Returns how many answers there were.
+    ///
+    /// # Errors
+    /// [`OrderEntryError::LoginRejected`] and [`OrderEntryError::Disconnected`]: the connection is over.
+    #[inline]
+    pub fn poll<C>(
+        &mut self,
+        now: Nanos,
+        context: &mut C,
+        on_read: impl FnOnce(&mut C),
+        mut on_answer: impl FnMut(&mut C, &OrderAnswer),
+    ) -> Result<usize, OrderEntryError> {
+        if now >= self.next_timers {
+            self.run_timers(now)?;
+        }
+        let fill = match self.tcp.fill() {
+            Ok(Fill::Empty) => return Ok(0),
+            Ok(fill) => fill,
+            Err(error) => return Err(self.disconnected(error)),
+        };
+        on_read(context);
+        let mut answers = 0;
+        loop {
+            let (event, used) = match self.soup.handle_bytes(now, self.tcp.received()) {
+                Ok(Some(found)) => found,
+                Ok(None) => break,
+                Err(error) => return Err(self.disconnected(error)),
+            };
+            match event {
+                ClientEvent::Message { message, .. } => {
+                    match ouch50::decode_event(message, |symbol| self.instruments.find(symbol)) {
+                        Ok(Answer::Order(answer)) => {
+                            on_answer(context, &answer);
+                            answers += 1;
+                        }
+                        Ok(Answer::Other(_)) | Err(_) => self.unknown_answers += 1,
+                    }
+                }
+                ClientEvent::LoginRejected(reason) => {
+                    return Err(OrderEntryError::LoginRejected { name: self.name.clone(), reason });
+                }
+                ClientEvent::EndOfSession => return Err(self.disconnected("the session has ended")),
+                ClientEvent::LoginAccepted { .. }
+                | ClientEvent::Unsequenced(_)
+                | ClientEvent::Heartbeat
+                | ClientEvent::Debug(_) => {}
+            }
+            self.tcp.consume(used);
+        }
+        if fill == Fill::Closed { Err(self.disconnected("the connection was closed")) } else { Ok(answers) }
+    }
+
+    /// Logs out; what was queued is sent before.
+    pub fn logout(&mut self, now: Nanos) {
+        // The connection ends either way.
+        let _ = self.flush();
+        self.soup.logout();
+        let _ = self.transmit(now);
+    }
+
+    /// Number that the venue's next message will have, from 1: the messages received plus one.
+    #[must_use]
+    pub fn next_sequence(&self) -> u64 {
+        self.soup.next_sequence().0
+    }
+
+    /// Answers that were no answers about an order.
+    #[must_use]
+    pub const fn unknown_answers(&self) -> u64 {
+        self.unknown_answers
+    }
+
+    #[cold]
+    fn run_timers(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
+        self.next_timers = now + TIMER_INTERVAL;
+        if let Err(error) = self.soup.handle_timeout(now) {
+            return Err(self.disconnected(error));
+        }
+        self.transmit(now)
+    }
+
+    fn transmit(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
+        let len = self.soup.poll_transmit(now, &mut self.out[self.out_len..]);
+        self.out_len += len;
+        self.flush()
+    }
+
+    #[cold]
+    fn disconnected(&self, reason: impl std::fmt::Display) -> OrderEntryError {
+        OrderEntryError::Disconnected { reason: reason.to_string() }
+    }
+}
+
+impl From<SendError> for OrderEntryError {
+    fn from(error: SendError) -> Self {
+        OrderEntryError::Encode(error.into())
+    }
+}

@@ -1,0 +1,231 @@
+//! The fast books against the plain ones, and the index against a hash map, on random commands.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::{BTreeMap, HashMap};
+
+use proptest::prelude::*;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use tickpath_book::{
+    BookLimits, FastBooks, IndexLimits, InsertError, Order, OrderBooks, OrderHandle, OrderIndex, PlainBooks,
+};
+use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
+use xxhash_rust::xxh3::Xxh3;
+
+/// How random commands are drawn.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    seed: u64,
+    steps: u32,
+    limits: BookLimits,
+    /// Prices are from 0 to this.
+    prices: u32,
+    /// Of 100 commands, those that add while there is room.
+    add_percent: u32,
+}
+
+fn run(shape: Shape) {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(shape.seed);
+    let mut below = |bound: u32| random.next_u32() % bound;
+    let mut fast: FastBooks<u64> = FastBooks::new(shape.limits);
+    let mut plain: PlainBooks<u64> = PlainBooks::new(shape.limits);
+    let mut open: Vec<(OrderHandle, OrderHandle)> = Vec::new();
+    for step in 0..shape.steps {
+        if below(100) < shape.add_percent || open.is_empty() {
+            let order = Order {
+                id: OrderId(u64::from(step)),
+                // One in a while is beyond the last book, or of no quantity.
+                instrument: InstrumentId(below(u32::from(shape.limits.max_instrument.0) + 2) as u16),
+                side: Side::BOTH[below(2) as usize],
+                price: Price(i64::from(below(shape.prices))),
+                qty: Qty(u64::from(below(50))),
+                data: u64::from(step) * 3,
+            };
+            match (fast.add(order), plain.add(order)) {
+                (Ok(fast), Ok(plain)) => open.push((fast, plain)),
+                (fast, plain) => assert_eq!(fast.err(), plain.err()),
+            }
+            continue;
+        }
+        let chosen = below(open.len() as u32) as usize;
+        let (in_fast, in_plain) = open[chosen];
+        assert_eq!(fast.queue_position(in_fast), plain.queue_position(in_plain));
+        let order = plain.order(in_plain).expect("only open orders are listed");
+        assert_eq!(fast.order(in_fast), Some(order));
+        let qty = Qty(u64::from(below(order.qty.0 as u32 + 1)));
+        let is_gone = match below(3) {
+            0 => {
+                assert_eq!(fast.reduce(in_fast, qty), plain.reduce(in_plain, qty));
+                qty == order.qty
+            }
+            1 => {
+                *fast.data_mut(in_fast) += 1;
+                *plain.data_mut(in_plain) += 1;
+                false
+            }
+            _ => {
+                assert_eq!(fast.remove(in_fast), plain.remove(in_plain));
+                true
+            }
+        };
+        if is_gone {
+            open.swap_remove(chosen);
+        }
+        let side = Side::BOTH[below(2) as usize];
+        assert_eq!(fast.best(order.instrument, side), plain.best(order.instrument, side));
+        if step % 500 == 0 {
+            assert_eq!(fast.state_hash(), plain.state_hash());
+            assert_eq!((fast.order_count(), fast.level_count()), (plain.order_count(), plain.level_count()));
+            let limit = Price(i64::from(below(shape.prices)));
+            assert_eq!(
+                fast.available(order.instrument, side, limit, Qty(1_000)),
+                plain.available(order.instrument, side, limit, Qty(1_000))
+            );
+        }
+    }
+    let with_data = |hasher: &mut Xxh3, order: &Order<u64>| hasher.update(&order.data.to_le_bytes());
+    assert_eq!(tickpath_book::state_hash(&fast, with_data), tickpath_book::state_hash(&plain, with_data));
+}
+
+#[test]
+fn the_fast_books_do_as_the_plain_ones_do() {
+    let limits = BookLimits::new(InstrumentId(4), 400);
+    for (seed, prices, add_percent) in [(1, 20, 55), (2, 300, 60), (3, 5, 50), (4, 4_000, 80)] {
+        run(Shape { seed, steps: 20_000, limits, prices, add_percent });
+    }
+}
+
+#[test]
+fn the_fast_books_do_as_the_plain_ones_do_at_the_bounds() {
+    let limits = BookLimits { max_instrument: InstrumentId(1), max_orders: 60, max_levels: 20 };
+    run(Shape { seed: 5, steps: 20_000, limits, prices: 40, add_percent: 70 });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_fast_books_do_as_the_plain_ones_do_in_any_shape(
+        seed: u64, max_orders in 1..200_u32, max_levels in 1..100_u32, prices in 1..200_u32, add_percent in 30..90_u32,
+    ) {
+        let limits = BookLimits { max_instrument: InstrumentId(2), max_orders, max_levels };
+        run(Shape { seed, steps: 1_500, limits, prices, add_percent });
+    }
+}
+
+/// Random ids round a moving front, some far off, against a hash map.
+fn run_index(seed: u64, limits: IndexLimits, base: Option<u64>, spread: u64) {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut index = match base {
+        Some(base) => OrderIndex::with_base(limits, base),
+        None => OrderIndex::new(limits),
+    };
+    let mut plain: BTreeMap<u64, OrderHandle> = BTreeMap::new();
+    let mut front = 1 << 33;
+    for step in 1..30_000_u32 {
+        front += random.next_u64() % 3;
+        let far = random.next_u32() % 50 == 0;
+        let id = if far { random.next_u64() } else { front - random.next_u64() % spread };
+        let handle = OrderHandle::new(step).expect("steps count from 1");
+        if random.next_u32() % 100 < 55 {
+            let (had_room, was_there) = (index.has_room(id), plain.contains_key(&id));
+            match index.insert(id, handle) {
+                Ok(()) => assert_eq!((plain.insert(id, handle), had_room), (None, true)),
+                Err(InsertError::Duplicate { .. }) => assert!(was_there),
+                Err(_) => assert!(!had_room && !was_there),
+            }
+        } else {
+            // An id near the front, or the oldest that is there, so that pages are given back.
+            let oldest = plain.keys().next().copied();
+            let id = if random.next_u32() % 2 == 0 { id } else { oldest.unwrap_or(id) };
+            assert_eq!(index.remove(id), plain.remove(&id));
+        }
+        assert_eq!(index.find(id), plain.get(&id).copied());
+        index.prefetch(id);
+    }
+    for (id, handle) in &plain {
+        assert_eq!(index.find(*id), Some(*handle));
+    }
+    if limits.max_hashed == 0 {
+        let mut from = 0;
+        let walked = std::iter::from_fn(|| {
+            let (id, handle) = index.first_from(from)?;
+            from = id + 1;
+            Some((id, handle))
+        });
+        assert!(walked.eq(plain.iter().map(|(id, handle)| (*id, *handle))));
+    }
+    for id in plain.keys() {
+        assert!(index.remove(*id).is_some());
+    }
+    assert_eq!((index.page_count(), index.hashed_count()), (0, 0), "everything goes back to the pool");
+}
+
+#[test]
+fn the_index_is_a_map() {
+    for (seed, spread) in [(1, 2_000), (2, 200_000), (3, 5_000_000)] {
+        run_index(seed, IndexLimits::dense(20_000), None, spread);
+        let tight = IndexLimits { blocks: 3, max_pages: 12, max_pages_per_block: 9, max_hashed: 0 };
+        run_index(seed, tight, Some(0), spread);
+        run_index(seed, IndexLimits { max_hashed: 40, ..tight }, Some(0), spread);
+    }
+}
+
+#[test]
+fn the_index_refuses_at_its_bounds() {
+    let handle = OrderHandle::new(7).expect("not zero");
+    let limits = IndexLimits { blocks: 2, max_pages: 5, max_pages_per_block: 3, max_hashed: 0 };
+    let mut index = OrderIndex::with_base(limits, 0);
+    let page = 1 << 10;
+    // One directory page and two leaves are the block's three pages.
+    for id in [0, page, 5, page + 5] {
+        assert_eq!(index.insert(id, handle), Ok(()));
+    }
+    assert!(!index.has_room(2 * page));
+    assert_eq!(index.insert(2 * page, handle), Err(InsertError::IndexFull { id: 2 * page }));
+    assert!(index.has_room(6), "its page is there");
+    assert_eq!(index.insert(5, handle), Err(InsertError::Duplicate { id: 5 }));
+    // The other block can still take the remaining two, and no more.
+    let block = 1 << 32;
+    assert_eq!(index.insert(block, handle), Ok(()));
+    assert_eq!(index.insert(block + page, handle), Err(InsertError::IndexFull { id: block + page }));
+    assert_eq!(index.page_count(), 5);
+    assert_eq!(index.insert(2 * block, handle), Err(InsertError::IndexFull { id: 2 * block }), "outside");
+    // What leaves makes room.
+    assert_eq!(index.remove(page), Some(handle));
+    assert_eq!(index.remove(page + 5), Some(handle));
+    assert_eq!(index.insert(2 * page, handle), Ok(()));
+}
+
+#[test]
+fn ids_outside_are_hashed_up_to_the_bound() {
+    let limits = IndexLimits { blocks: 1, max_pages: 2, max_pages_per_block: 2, max_hashed: 2 };
+    let mut index = OrderIndex::new(limits);
+    let handles: HashMap<u64, OrderHandle> =
+        [5_000_000, 1, 1 << 40].into_iter().zip((1..).filter_map(OrderHandle::new)).collect();
+    assert!(index.has_room(5_000_000));
+    for id in [5_000_000, 1, 1 << 40] {
+        index.insert(id, handles[&id]).unwrap();
+    }
+    assert_eq!((index.hashed_count(), index.page_count()), (2, 2));
+    assert_eq!(index.insert(2, handles[&1]), Err(InsertError::IndexFull { id: 2 }));
+    assert_eq!(index.insert(1, handles[&1]), Err(InsertError::Duplicate { id: 1 }));
+    assert!(handles.iter().all(|(id, handle)| index.find(*id) == Some(*handle)));
+    assert_eq!(index.remove(1), Some(handles[&1]));
+    assert_eq!(index.remove(1), None);
+    assert!(index.has_room(2));
+}
+
+#[test]
+fn pages_are_recycled_while_the_window_moves() {
+    let limits = IndexLimits { blocks: 1, max_pages: 4, max_pages_per_block: 4, max_hashed: 0 };
+    let mut index = OrderIndex::with_base(limits, 0);
+    let handle = OrderHandle::new(1).expect("not zero");
+    // A thousand open orders at a time, over three million ids.
+    for id in 0..3_000_000_u64 {
+        index.insert(id, handle).unwrap();
+        if id >= 1_000 {
+            assert_eq!(index.remove(id - 1_000), Some(handle));
+        }
+    }
+}

@@ -1,0 +1,824 @@
+//! What the engine answers to whom, told as text.
+//!
+//! A line that begins at the margin is a command, `s` and a session before a client's:
+//!
+//! ```text
+//! s1 buy 1 100 @ 10.00 [ioc] [post-only] [min 50] [in 2]      order number 1; price or `market`
+//! s1 replace 1 by 2 100 @ 10.00 [ioc] [post-only] [min 50]
+//! s1 cancel 1 [to 50]
+//! s1 modify 1 B to 50
+//! s1 refuse 1 | s1 cancel-all | open 2 | halt 1 | quote 1 | trade 1 | end
+//! ```
+//! The indented lines below it are the exact events, `s1!` for a reply, `*` for the public.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fmt::Write;
+
+use common::{Auditor, Event, apply, instruments, numbered, order};
+use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
+use tickpath_matching::{CommandKind, Engine, EngineLimits, Owner};
+use tickpath_types::*;
+
+/// Tells the story to engines on both kinds of books and compares what they answer.
+fn check(story: &str) {
+    check_with::<FastBooks<Owner>>(story);
+    check_with::<PlainBooks<Owner>>(story);
+}
+
+fn check_with<B: OrderBooks<Owner>>(story: &str) {
+    let mut engine: Engine<B> =
+        Engine::new(&instruments(3), EngineLimits { max_sessions: 8, ..small() }).unwrap();
+    let mut auditor = Auditor::new(3);
+    let mut sequence = 0;
+    // Instruments 1 and 2 trade from the start; 3 is to be opened.
+    for instrument in [InstrumentId(1), InstrumentId(2)] {
+        let state = TradingState::Trading;
+        let command = numbered(&mut sequence, 0, CommandKind::OpenInstrument { instrument, state });
+        auditor.audit(&command, &apply(&mut engine, &command));
+    }
+    let mut told = String::new();
+    let lines = story.lines().map(|line| line.strip_prefix("        ").unwrap_or(line));
+    let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
+    for line in lines.iter().filter(|line| !line.starts_with(' ')) {
+        let (session, kind) = parse(line);
+        let command = numbered(&mut sequence, session, kind);
+        let events = apply(&mut engine, &command);
+        auditor.audit(&command, &events);
+        auditor.check_books(&engine);
+        auditor.check_uncrossed(&engine);
+        writeln!(told, "{line}").unwrap();
+        for event in &events {
+            writeln!(told, "  {}", show(event)).unwrap();
+        }
+    }
+    let expected: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
+    let expected = expected.replace("\n   ", "\n ").replace("\n   ", "\n ");
+    assert_eq!(told, expected, "\ntold:\n{told}\nexpected:\n{expected}");
+}
+
+fn small() -> EngineLimits {
+    EngineLimits {
+        max_open_orders: 100,
+        max_open_orders_per_session: 100,
+        max_sessions: 8,
+        max_index_pages: 32,
+        max_index_pages_per_session: 8,
+    }
+}
+
+fn parse(line: &str) -> (u16, CommandKind) {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let number = |at: usize| words[at].parse::<u64>().unwrap();
+    let user_ref = |at: usize| UserRefNum(number(at) as u32);
+    let option = |name: &str| words.iter().position(|word| *word == name);
+    let value = |name: &str| option(name).map(|at| number(at + 1));
+    let state = |state| CommandKind::SetTradingState { instrument: InstrumentId(number(1) as u16), state };
+    match words[0] {
+        "open" => {
+            let instrument = InstrumentId(number(1) as u16);
+            return (0, CommandKind::OpenInstrument { instrument, state: TradingState::QuotationOnly });
+        }
+        "halt" => return (0, state(TradingState::Halted)),
+        "quote" => return (0, state(TradingState::QuotationOnly)),
+        "trade" => return (0, state(TradingState::Trading)),
+        "end" => return (0, CommandKind::System(SystemEventCode::EndOfMessages)),
+        _ => {}
+    }
+    let session = words[0].strip_prefix('s').unwrap().parse().unwrap();
+    let price = option("@").map(|at| match words[at + 1] {
+        "market" => Price::MARKET,
+        text => Price::parse(text).unwrap(),
+    });
+    let time_in_force = if option("ioc").is_some() { TimeInForce::Ioc } else { TimeInForce::Day };
+    let post_only = option("post-only").is_some();
+    let min_qty = Qty(value("min").unwrap_or(0));
+    let request = match words[1] {
+        side @ ("buy" | "sell") => OrderRequest::Enter(EnterOrder {
+            instrument: InstrumentId(value("in").unwrap_or(1) as u16),
+            time_in_force,
+            post_only,
+            min_qty,
+            ..order(
+                number(2) as u32,
+                if side == "buy" { Side::Buy } else { Side::Sell },
+                number(3),
+                price.unwrap().0,
+            )
+        }),
+        "replace" => OrderRequest::Replace(ReplaceOrder {
+            orig_user_ref: user_ref(2),
+            user_ref: user_ref(4),
+            qty: Qty(number(5)),
+            price: price.unwrap(),
+            time_in_force,
+            post_only,
+            min_qty,
+            attributes: OrderAttributes::default(),
+            client_order_id: ClientOrderId::default(),
+        }),
+        "cancel" => {
+            OrderRequest::Cancel(CancelOrder { user_ref: user_ref(2), qty: Qty(value("to").unwrap_or(0)) })
+        }
+        "modify" => OrderRequest::Modify(ModifyOrder {
+            user_ref: user_ref(2),
+            side_marking: words[3].as_bytes()[0],
+            qty: Qty(value("to").unwrap()),
+        }),
+        "refuse" => {
+            let (reason, client_order_id) =
+                (RejectReason::DisplayNotOffered, ClientOrderId(*b"CLIENT-ORDER-7"));
+            return (session, CommandKind::Refuse { user_ref: user_ref(2), reason, client_order_id });
+        }
+        "cancel-all" => return (session, CommandKind::CancelAll { reason: CancelReason::System }),
+        other => panic!("{other} is not a command"),
+    };
+    (session, CommandKind::Order(request))
+}
+
+fn money(price: Price) -> String {
+    match price {
+        Price::MARKET => "market".to_owned(),
+        Price(units) => format!("{}.{:02}", units / 10_000, units % 10_000 / 100),
+    }
+}
+
+fn show(event: &Event) -> String {
+    match event {
+        Event::Order(event) => {
+            let reply = if event.is_reply { "!" } else { "" };
+            format!("s{}{reply} {}", event.session, show_order_event(&event.kind))
+        }
+        Event::Market(event) => format!("* {}", show_market_event(event)),
+    }
+}
+
+fn show_order_event(kind: &OrderEventKind) -> String {
+    match kind {
+        OrderEventKind::Accepted { order, order_id, state } => {
+            format!(
+                "accepted {} as #{order_id} {state:?} {} @ {}",
+                order.user_ref,
+                order.qty,
+                money(order.price)
+            )
+        }
+        OrderEventKind::Replaced { order, orig_user_ref, order_id, state } => format!(
+            "replaced {orig_user_ref} by {} as #{order_id} {state:?} {} {} @ {}",
+            order.user_ref,
+            order.side,
+            order.qty,
+            money(order.price)
+        ),
+        OrderEventKind::Canceled { user_ref, decrement, reason } => {
+            format!("canceled {user_ref} -{decrement} {reason:?}")
+        }
+        OrderEventKind::Modified { user_ref, side_marking, qty } => {
+            format!("modified {user_ref} {} {qty}", char::from(*side_marking))
+        }
+        OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } => {
+            format!("executed {user_ref} {qty} @ {} {liquidity:?} m{match_id}", money(*price))
+        }
+        OrderEventKind::Rejected { user_ref, reason, client_order_id } => {
+            let text = String::from_utf8_lossy(&client_order_id.0);
+            format!("rejected {user_ref} {reason:?} {}", text.trim()).trim_end().to_owned()
+        }
+        other => panic!("{other:?} is not told by any story"),
+    }
+}
+
+fn show_market_event(event: &MarketEvent) -> String {
+    match event.kind {
+        MarketEventKind::System(code) => format!("{code:?}"),
+        MarketEventKind::Directory => format!("directory {}", event.instrument),
+        MarketEventKind::TradingAction(state) => format!("{state:?} {}", event.instrument),
+        MarketEventKind::Add { order_id, side, price, qty } => {
+            format!("add #{order_id} {side} {qty} @ {}", money(price))
+        }
+        MarketEventKind::Executed { order_id, qty, match_id } => {
+            format!("executed #{order_id} {qty} m{match_id}")
+        }
+        MarketEventKind::Reduced { order_id, qty } => format!("reduced #{order_id} -{qty}"),
+        MarketEventKind::Deleted { order_id } => format!("deleted #{order_id}"),
+        MarketEventKind::Replaced { old_order_id, order_id, price, qty } => {
+            format!("replaced #{old_order_id} by #{order_id} {qty} @ {}", money(price))
+        }
+    }
+}
+
+#[test]
+fn a_limit_order_rests() {
+    check(
+        "
+        s1 buy 1 100 @ 10.00
+          s1! accepted 1 as #1 Live 100 @ 10.00
+          * add #1 buy 100 @ 10.00
+        s2 sell 1 50 @ 10.01
+          s2! accepted 1 as #2 Live 50 @ 10.01
+          * add #2 sell 50 @ 10.01
+        ",
+    );
+}
+
+#[test]
+fn an_order_trades_at_the_resting_price_and_fills_the_earliest_first() {
+    check(
+        "
+        s1 sell 1 100 @ 10.01
+          s1! accepted 1 as #1 Live 100 @ 10.01
+          * add #1 sell 100 @ 10.01
+        s2 sell 1 100 @ 10.01
+          s2! accepted 1 as #2 Live 100 @ 10.01
+          * add #2 sell 100 @ 10.01
+        s1 sell 2 100 @ 10.00
+          s1! accepted 2 as #3 Live 100 @ 10.00
+          * add #3 sell 100 @ 10.00
+        s3 buy 1 250 @ 10.05
+          s3! accepted 1 as #4 Live 250 @ 10.05
+          s3 executed 1 100 @ 10.00 Removed m1
+          s1 executed 2 100 @ 10.00 Added m1
+          * executed #3 100 m1
+          s3 executed 1 100 @ 10.01 Removed m2
+          s1 executed 1 100 @ 10.01 Added m2
+          * executed #1 100 m2
+          s3 executed 1 50 @ 10.01 Removed m3
+          s2 executed 1 50 @ 10.01 Added m3
+          * executed #2 50 m3
+        s2 cancel 1
+          s2! canceled 1 -50 User
+          * deleted #2
+        ",
+    );
+}
+
+#[test]
+fn what_does_not_trade_rests() {
+    check(
+        "
+        s1 buy 1 30 @ 10.00
+          s1! accepted 1 as #1 Live 30 @ 10.00
+          * add #1 buy 30 @ 10.00
+        s2 sell 1 100 @ 9.90
+          s2! accepted 1 as #2 Live 100 @ 9.90
+          s2 executed 1 30 @ 10.00 Removed m1
+          s1 executed 1 30 @ 10.00 Added m1
+          * executed #1 30 m1
+          * add #2 sell 70 @ 9.90
+        ",
+    );
+}
+
+#[test]
+fn an_ioc_order_never_rests() {
+    check(
+        "
+        s1 buy 1 30 @ 10.00
+          s1! accepted 1 as #1 Live 30 @ 10.00
+          * add #1 buy 30 @ 10.00
+        s2 sell 1 100 @ 10.00 ioc
+          s2! accepted 1 as #2 Live 100 @ 10.00
+          s2 executed 1 30 @ 10.00 Removed m1
+          s1 executed 1 30 @ 10.00 Added m1
+          * executed #1 30 m1
+          s2 canceled 1 -70 ImmediateOrCancel
+        s2 sell 2 100 @ 10.00 ioc
+          s2! accepted 2 as #3 Live 100 @ 10.00
+          s2 canceled 2 -100 ImmediateOrCancel
+        ",
+    );
+}
+
+#[test]
+fn a_market_order_goes_as_far_as_the_collar() {
+    check(
+        "
+        s1 buy 1 30 @ 5.00
+          s1! accepted 1 as #1 Live 30 @ 5.00
+          * add #1 buy 30 @ 5.00
+        s2 sell 1 40 @ market ioc
+          s2! accepted 1 as #2 Live 40 @ market
+          s2 executed 1 30 @ 5.00 Removed m1
+          s1 executed 1 30 @ 5.00 Added m1
+          * executed #1 30 m1
+          s2 canceled 1 -10 ImmediateOrCancel
+        s1 sell 2 30 @ 15.00
+          s1! accepted 2 as #3 Live 30 @ 15.00
+          * add #3 sell 30 @ 15.00
+        s2 buy 2 30 @ market ioc
+          s2! accepted 2 as #4 Live 30 @ market
+          s2 executed 2 30 @ 15.00 Removed m2
+          s1 executed 2 30 @ 15.00 Added m2
+          * executed #3 30 m2
+        s2 buy 3 30 @ market
+          s2! rejected 3 PriceOutsideCollar
+        ",
+    );
+}
+
+#[test]
+fn a_minimum_is_traded_on_entry_or_nothing_is() {
+    check(
+        "
+        s1 sell 1 30 @ 10.00
+          s1! accepted 1 as #1 Live 30 @ 10.00
+          * add #1 sell 30 @ 10.00
+        s1 sell 2 30 @ 10.01
+          s1! accepted 2 as #2 Live 30 @ 10.01
+          * add #2 sell 30 @ 10.01
+        s2 buy 1 100 @ 10.00 ioc min 31
+          s2! accepted 1 as #3 Live 100 @ 10.00
+          s2 canceled 1 -100 ImmediateOrCancel
+        s2 buy 2 61 @ 10.01 ioc min 61
+          s2! accepted 2 as #4 Live 61 @ 10.01
+          s2 canceled 2 -61 ImmediateOrCancel
+        s2 buy 3 60 @ 10.01 ioc min 60
+          s2! accepted 3 as #5 Live 60 @ 10.01
+          s2 executed 3 30 @ 10.00 Removed m1
+          s1 executed 1 30 @ 10.00 Added m1
+          * executed #1 30 m1
+          s2 executed 3 30 @ 10.01 Removed m2
+          s1 executed 2 30 @ 10.01 Added m2
+          * executed #2 30 m2
+        s2 buy 4 10 @ 10.00 ioc min 11
+          s2! rejected 4 InvalidMinQty
+        s2 buy 5 10 @ 10.00 min 5
+          s2! rejected 5 InvalidMinQty
+        ",
+    );
+}
+
+#[test]
+fn a_minimum_is_a_floor_and_not_a_ceiling() {
+    check(
+        "
+        s1 sell 1 30 @ 10.00
+          s1! accepted 1 as #1 Live 30 @ 10.00
+          * add #1 sell 30 @ 10.00
+        s2 buy 1 100 @ 10.00 ioc min 20
+          s2! accepted 1 as #2 Live 100 @ 10.00
+          s2 executed 1 30 @ 10.00 Removed m1
+          s1 executed 1 30 @ 10.00 Added m1
+          * executed #1 30 m1
+          s2 canceled 1 -70 ImmediateOrCancel
+        ",
+    );
+}
+
+#[test]
+fn a_post_only_order_does_not_take() {
+    check(
+        "
+        s1 sell 1 30 @ 10.01
+          s1! accepted 1 as #1 Live 30 @ 10.01
+          * add #1 sell 30 @ 10.01
+        s2 buy 1 10 @ 10.01 post-only
+          s2! accepted 1 as #2 Live 10 @ 10.01
+          s2 canceled 1 -10 PostOnly
+        s2 buy 2 10 @ 10.00 post-only
+          s2! accepted 2 as #3 Live 10 @ 10.00
+          * add #3 buy 10 @ 10.00
+        ",
+    );
+}
+
+#[test]
+fn orders_are_checked_against_their_instrument() {
+    check(
+        "
+        s1 buy 1 10 @ 10.00 in 9
+          s1! rejected 1 UnknownInstrument
+        s1 buy 2 10 @ 10.005
+          s1! rejected 2 PriceNotOnTick
+        s1 buy 3 10 @ -1
+          s1! rejected 3 PriceNotOnTick
+        s1 buy 4 10 @ 4.99
+          s1! rejected 4 PriceOutsideCollar
+        s1 buy 5 10 @ 15.01
+          s1! rejected 5 PriceOutsideCollar
+        s1 buy 6 0 @ 10.00
+          s1! rejected 6 InvalidQty
+        s1 buy 7 10001 @ 10.00
+          s1! rejected 7 InvalidQty
+        s1 buy 8 15 @ 10.00 in 2
+          s1! rejected 8 InvalidQty
+        s1 buy 9 10 @ 10.00 in 0
+          s1! rejected 9 UnknownInstrument
+        s1 buy 10 10000 @ 5.00
+          s1! accepted 10 as #1 Live 10000 @ 5.00
+          * add #1 buy 10000 @ 5.00
+        s1 sell 11 20 @ 15.00 in 2
+          s1! accepted 11 as #2 Live 20 @ 15.00
+          * add #2 sell 20 @ 15.00
+        ",
+    );
+}
+
+#[test]
+fn a_number_is_used_once() {
+    check(
+        "
+        s1 buy 5 10 @ 10.00
+          s1! accepted 5 as #1 Live 10 @ 10.00
+          * add #1 buy 10 @ 10.00
+        s1 buy 5 10 @ 10.00
+        s1 buy 4 10 @ 10.00
+        s1 buy 0 10 @ 10.00
+        s1 buy 6 10 @ 99.00
+          s1! rejected 6 PriceOutsideCollar
+        s1 buy 6 10 @ 10.00
+        s1 replace 5 by 6 10 @ 10.00
+        s1 refuse 6
+        s1 refuse 7
+          s1! rejected 7 DisplayNotOffered CLIENT-ORDER-7
+        s1 buy 7 10 @ 10.00
+        s2 buy 5 10 @ 10.00
+          s2! accepted 5 as #2 Live 10 @ 10.00
+          * add #2 buy 10 @ 10.00
+        s1 buy 4294967295 10 @ 10.00
+          s1! accepted 4294967295 as #3 Live 10 @ 10.00
+          * add #3 buy 10 @ 10.00
+        ",
+    );
+}
+
+#[test]
+fn sessions_that_do_not_exist_may_not_trade() {
+    check(
+        "
+        s8 buy 1 10 @ 10.00
+          s8! rejected 1 NotAuthorised
+        s8 replace 1 by 2 10 @ 10.00
+          s8! rejected 2 NotAuthorised
+        s8 refuse 3
+          s8! rejected 3 NotAuthorised CLIENT-ORDER-7
+        s8 cancel 1
+        s8 modify 1 B to 5
+          s8! rejected 1 UnknownOrder
+        s8 cancel-all
+        s7 buy 1 10 @ 10.00
+          s7! accepted 1 as #1 Live 10 @ 10.00
+          * add #1 buy 10 @ 10.00
+        ",
+    );
+}
+
+#[test]
+fn a_cancel_names_the_new_size_with_what_was_executed() {
+    check(
+        "
+        s1 sell 1 100 @ 10.00
+          s1! accepted 1 as #1 Live 100 @ 10.00
+          * add #1 sell 100 @ 10.00
+        s1 sell 2 100 @ 10.00
+          s1! accepted 2 as #2 Live 100 @ 10.00
+          * add #2 sell 100 @ 10.00
+        s2 buy 1 30 @ 10.00
+          s2! accepted 1 as #3 Live 30 @ 10.00
+          s2 executed 1 30 @ 10.00 Removed m1
+          s1 executed 1 30 @ 10.00 Added m1
+          * executed #1 30 m1
+        s1 cancel 1 to 100
+        s1 cancel 1 to 101
+        s1 cancel 1 to 50
+          s1! canceled 1 -50 User
+          * reduced #1 -50
+        s2 buy 2 25 @ 10.00
+          s2! accepted 2 as #4 Live 25 @ 10.00
+          s2 executed 2 20 @ 10.00 Removed m2
+          s1 executed 1 20 @ 10.00 Added m2
+          * executed #1 20 m2
+          s2 executed 2 5 @ 10.00 Removed m3
+          s1 executed 2 5 @ 10.00 Added m3
+          * executed #2 5 m3
+        s1 cancel 1
+        s1 cancel 2 to 5
+          s1! canceled 2 -95 User
+          * deleted #2
+        s1 cancel 2
+        s3 cancel 2
+        ",
+    );
+}
+
+#[test]
+fn a_size_below_what_was_executed_cancels_the_rest() {
+    check(
+        "
+        s1 sell 1 100 @ 10.00
+          s1! accepted 1 as #1 Live 100 @ 10.00
+          * add #1 sell 100 @ 10.00
+        s2 buy 1 30 @ 10.00
+          s2! accepted 1 as #2 Live 30 @ 10.00
+          s2 executed 1 30 @ 10.00 Removed m1
+          s1 executed 1 30 @ 10.00 Added m1
+          * executed #1 30 m1
+        s1 cancel 1 to 29
+          s1! canceled 1 -70 User
+          * deleted #1
+        ",
+    );
+}
+
+#[test]
+fn sizes_stay_in_lots() {
+    check(
+        "
+        s1 sell 1 100 @ 10.00 in 2
+          s1! accepted 1 as #1 Live 100 @ 10.00
+          * add #1 sell 100 @ 10.00
+        s1 cancel 1 to 55
+        s1 modify 1 S to 55
+          s1! rejected 1 InvalidQty
+        s1 replace 1 by 2 55 @ 10.00
+          s1! rejected 2 InvalidQty
+        s1 cancel 1 to 50
+          s1! canceled 1 -50 User
+          * reduced #1 -50
+        ",
+    );
+}
+
+#[test]
+fn a_modified_order_keeps_its_place() {
+    check(
+        "
+        s1 sell 1 100 @ 10.00
+          s1! accepted 1 as #1 Live 100 @ 10.00
+          * add #1 sell 100 @ 10.00
+        s2 sell 1 100 @ 10.00
+          s2! accepted 1 as #2 Live 100 @ 10.00
+          * add #2 sell 100 @ 10.00
+        s1 modify 1 T to 60
+          s1! modified 1 T 60
+          * reduced #1 -40
+        s1 modify 1 E to 60
+          s1! modified 1 E 60
+        s1 modify 1 S to 61
+          s1! rejected 1 InvalidQty
+        s1 modify 1 S to 0
+          s1! rejected 1 InvalidQty
+        s1 modify 1 B to 50
+          s1! rejected 1 InvalidSide
+        s1 modify 9 S to 50
+          s1! rejected 9 UnknownOrder
+        s3 buy 1 40 @ 10.00
+          s3! accepted 1 as #3 Live 40 @ 10.00
+          s3 executed 1 40 @ 10.00 Removed m1
+          s1 executed 1 40 @ 10.00 Added m1
+          * executed #1 40 m1
+        s1 modify 1 S to 50
+          s1! modified 1 S 50
+          * reduced #1 -10
+        s1 modify 1 S to 40
+          s1! canceled 1 -10 User
+          * deleted #1
+        s3 buy 2 10 @ 9.00
+          s3! accepted 2 as #4 Live 10 @ 9.00
+          * add #4 buy 10 @ 9.00
+        s3 modify 2 S to 5
+          s3! rejected 2 InvalidSide
+        s3 modify 2 B to 5
+          s3! modified 2 B 5
+          * reduced #4 -5
+        ",
+    );
+}
+
+#[test]
+fn a_replaced_order_goes_to_the_tail() {
+    check(
+        "
+        s1 buy 1 100 @ 10.00
+          s1! accepted 1 as #1 Live 100 @ 10.00
+          * add #1 buy 100 @ 10.00
+        s2 buy 1 100 @ 10.00
+          s2! accepted 1 as #2 Live 100 @ 10.00
+          * add #2 buy 100 @ 10.00
+        s1 replace 1 by 2 100 @ 10.00
+          s1! replaced 1 by 2 as #3 Live buy 100 @ 10.00
+          * replaced #1 by #3 100 @ 10.00
+        s3 sell 1 150 @ 10.00
+          s3! accepted 1 as #4 Live 150 @ 10.00
+          s3 executed 1 100 @ 10.00 Removed m1
+          s2 executed 1 100 @ 10.00 Added m1
+          * executed #2 100 m1
+          s3 executed 1 50 @ 10.00 Removed m2
+          s1 executed 2 50 @ 10.00 Added m2
+          * executed #3 50 m2
+        s1 replace 2 by 3 120 @ 9.99
+          s1! replaced 2 by 3 as #5 Live buy 120 @ 9.99
+          * replaced #3 by #5 70 @ 9.99
+        s1 replace 2 by 4 120 @ 9.99
+          s1! rejected 4 UnknownOrder
+        s1 replace 3 by 5 0 @ 9.99
+          s1! rejected 5 InvalidQty
+        s1 replace 3 by 6 100 @ 99.00
+          s1! rejected 6 PriceOutsideCollar
+        s1 cancel 3
+          s1! canceled 3 -70 User
+          * deleted #5
+        ",
+    );
+}
+
+#[test]
+fn a_replacement_that_trades_leaves_the_book_first() {
+    check(
+        "
+        s1 buy 1 100 @ 10.00
+          s1! accepted 1 as #1 Live 100 @ 10.00
+          * add #1 buy 100 @ 10.00
+        s2 sell 1 30 @ 10.02
+          s2! accepted 1 as #2 Live 30 @ 10.02
+          * add #2 sell 30 @ 10.02
+        s1 replace 1 by 2 100 @ 10.02
+          s1! replaced 1 by 2 as #3 Live buy 100 @ 10.02
+          * deleted #1
+          s1 executed 2 30 @ 10.02 Removed m1
+          s2 executed 1 30 @ 10.02 Added m1
+          * executed #2 30 m1
+          * add #3 buy 70 @ 10.02
+        s1 replace 2 by 3 30 @ 10.02
+          s1! canceled 2 -70 User
+          * deleted #3
+        s1 replace 2 by 4 100 @ 10.02
+          s1! rejected 4 UnknownOrder
+        ",
+    );
+}
+
+#[test]
+fn a_replacement_has_its_own_terms() {
+    check(
+        "
+        s1 buy 1 100 @ 10.00
+          s1! accepted 1 as #1 Live 100 @ 10.00
+          * add #1 buy 100 @ 10.00
+        s2 sell 1 30 @ 10.02
+          s2! accepted 1 as #2 Live 30 @ 10.02
+          * add #2 sell 30 @ 10.02
+        s1 replace 1 by 2 100 @ 10.02 post-only
+          s1! replaced 1 by 2 as #3 Live buy 100 @ 10.02
+          * deleted #1
+          s1 canceled 2 -100 PostOnly
+        s1 buy 3 100 @ 10.00
+          s1! accepted 3 as #4 Live 100 @ 10.00
+          * add #4 buy 100 @ 10.00
+        s1 replace 3 by 4 100 @ 10.01 ioc
+          s1! replaced 3 by 4 as #5 Live buy 100 @ 10.01
+          * deleted #4
+          s1 canceled 4 -100 ImmediateOrCancel
+        s1 buy 5 100 @ 10.00
+          s1! accepted 5 as #6 Live 100 @ 10.00
+          * add #6 buy 100 @ 10.00
+        s1 replace 5 by 6 100 @ 10.02 ioc min 31
+          s1! replaced 5 by 6 as #7 Live buy 100 @ 10.02
+          * deleted #6
+          s1 canceled 6 -100 ImmediateOrCancel
+        s1 buy 7 100 @ 10.00
+          s1! accepted 7 as #8 Live 100 @ 10.00
+          * add #8 buy 100 @ 10.00
+        s1 replace 7 by 8 100 @ market ioc min 30
+          s1! replaced 7 by 8 as #9 Live buy 100 @ market
+          * deleted #8
+          s1 executed 8 30 @ 10.02 Removed m1
+          s2 executed 1 30 @ 10.02 Added m1
+          * executed #2 30 m1
+          s1 canceled 8 -70 ImmediateOrCancel
+        ",
+    );
+}
+
+#[test]
+fn what_the_chain_executed_counts_for_the_minimum_too() {
+    check(
+        "
+        s1 sell 1 100 @ 10.00
+          s1! accepted 1 as #1 Live 100 @ 10.00
+          * add #1 sell 100 @ 10.00
+        s2 buy 1 60 @ 10.00
+          s2! accepted 1 as #2 Live 60 @ 10.00
+          s2 executed 1 60 @ 10.00 Removed m1
+          s1 executed 1 60 @ 10.00 Added m1
+          * executed #1 60 m1
+        s1 replace 1 by 2 100 @ 9.00 ioc min 41
+          s1! rejected 2 InvalidMinQty
+        s1 replace 1 by 3 100 @ 9.00 ioc min 40
+          s1! replaced 1 by 3 as #3 Live sell 100 @ 9.00
+          * deleted #1
+          s1 canceled 3 -40 ImmediateOrCancel
+        ",
+    );
+}
+
+#[test]
+fn while_it_does_not_trade_orders_only_leave() {
+    check(
+        "
+        s1 sell 1 100 @ 10.00
+          s1! accepted 1 as #1 Live 100 @ 10.00
+          * add #1 sell 100 @ 10.00
+        halt 1
+          * Halted 1
+        s2 buy 1 100 @ 10.00
+          s2! rejected 1 Halted
+        s1 replace 1 by 2 100 @ 10.00
+          s1! rejected 2 Halted
+        s1 modify 1 S to 90
+          s1! modified 1 S 90
+          * reduced #1 -10
+        s1 cancel 1 to 80
+          s1! canceled 1 -10 User
+          * reduced #1 -10
+        quote 1
+          * QuotationOnly 1
+        s2 buy 2 100 @ 10.00
+          s2! rejected 2 Halted
+        s2 buy 3 100 @ 10.00 in 2
+          s2! accepted 3 as #2 Live 100 @ 10.00
+          * add #2 buy 100 @ 10.00
+        s1 cancel 1
+          s1! canceled 1 -80 User
+          * deleted #1
+        trade 1
+          * Trading 1
+        s2 buy 4 100 @ 10.00
+          s2! accepted 4 as #3 Live 100 @ 10.00
+          * add #3 buy 100 @ 10.00
+        ",
+    );
+}
+
+#[test]
+fn an_instrument_is_halted_until_it_is_opened() {
+    check(
+        "
+        s1 buy 1 10 @ 10.00 in 3
+          s1! rejected 1 Halted
+        open 3
+          * directory 3
+          * QuotationOnly 3
+        trade 3
+          * Trading 3
+        s1 buy 2 10 @ 10.00 in 3
+          s1! accepted 2 as #1 Live 10 @ 10.00
+          * add #1 buy 10 @ 10.00
+        open 4
+        halt 4
+        halt 0
+        end
+          * EndOfMessages
+        ",
+    );
+}
+
+#[test]
+fn a_session_is_cancelled_in_the_order_of_entry() {
+    check(
+        "
+        s1 buy 1 10 @ 9.00
+          s1! accepted 1 as #1 Live 10 @ 9.00
+          * add #1 buy 10 @ 9.00
+        s1 sell 2 20 @ 11.00 in 2
+          s1! accepted 2 as #2 Live 20 @ 11.00
+          * add #2 sell 20 @ 11.00
+        s2 buy 1 30 @ 10.00
+          s2! accepted 1 as #3 Live 30 @ 10.00
+          * add #3 buy 30 @ 10.00
+        s1 buy 70000 40 @ 10.00
+          s1! accepted 70000 as #4 Live 40 @ 10.00
+          * add #4 buy 40 @ 10.00
+        s1 replace 1 by 4000000000 10 @ 9.50
+          s1! replaced 1 by 4000000000 as #5 Live buy 10 @ 9.50
+          * replaced #1 by #5 10 @ 9.50
+        s1 cancel-all
+          s1! canceled 2 -20 System
+          * deleted #2
+          s1 canceled 70000 -40 System
+          * deleted #4
+          s1 canceled 4000000000 -10 System
+          * deleted #5
+        s1 cancel-all
+        s2 cancel 1
+          s2! canceled 1 -30 User
+          * deleted #3
+        ",
+    );
+}
+
+#[test]
+fn orders_of_one_owner_trade() {
+    check(
+        "
+        s1 buy 1 10 @ 10.00
+          s1! accepted 1 as #1 Live 10 @ 10.00
+          * add #1 buy 10 @ 10.00
+        s1 sell 2 10 @ 10.00
+          s1! accepted 2 as #2 Live 10 @ 10.00
+          s1 executed 2 10 @ 10.00 Removed m1
+          s1 executed 1 10 @ 10.00 Added m1
+          * executed #1 10 m1
+        ",
+    );
+}

@@ -1,0 +1,107 @@
+//! Random draws in integer arithmetic.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A seeded source of draws that are the same on every machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Draw(Xoshiro256PlusPlus);
+
+/// ln 2 in units of 2^-32.
+const LN2_Q32: u64 = 2_977_044_472;
+/// Fractional bits of the logarithm that an exponential draw is made of.
+const LOG_BITS: u32 = 24;
+
+impl Draw {
+    pub fn new(seed: u64) -> Draw {
+        Draw(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Evenly from 0 up to and without `bound`; 0 for a bound of 0. Off by less than `bound` / 2^64.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        let product = u128::from(self.next()) * u128::from(bound);
+        u64::try_from(product >> 64).expect("the product's upper half is below the bound")
+    }
+
+    /// True with a probability of `ppm` parts per million.
+    pub fn chance_ppm(&mut self, ppm: u32) -> bool {
+        self.below(1_000_000) < u64::from(ppm)
+    }
+
+    /// Exponentially distributed with the given mean, rounded down; at most 45 times the mean.
+    pub fn exponential(&mut self, mean: u64) -> u64 {
+        // -ln(u) with u evenly in (0, 1], from the base-2 logarithm in fixed point.
+        let minus_ln_q32 = u128::from(minus_log2(self.next())) * u128::from(LN2_Q32) >> LOG_BITS;
+        let product = minus_ln_q32 * u128::from(mean);
+        u64::try_from(product >> 32).unwrap_or(u64::MAX)
+    }
+
+    /// Geometrically distributed on 0, 1, 2 ... with a mean near `mean_hundredths` / 100.
+    pub fn geometric(&mut self, mean_hundredths: u32) -> u64 {
+        // The floor of an exponential of mean m is geometric with mean 1 / (e^(1/m) - 1), about m - 1/2.
+        self.exponential(u64::from(mean_hundredths) + 50) / 100
+    }
+}
+
+/// -log2((x + 1) / 2^64), in units of 2^-LOG_BITS, rounded towards the next unit.
+fn minus_log2(x: u64) -> u64 {
+    let whole = u64::from(x.leading_zeros());
+    if whole == 64 {
+        return 64 << LOG_BITS;
+    }
+    // A mantissa in [1, 2) in units of 2^-63; each squaring yields one bit of its logarithm.
+    let mut mantissa = x << whole;
+    let mut fraction = 0_u64;
+    for _ in 0..LOG_BITS {
+        let square = u128::from(mantissa) * u128::from(mantissa);
+        let is_two_or_more = square >> 127 == 1;
+        fraction = fraction << 1 | u64::from(is_two_or_more);
+        let shift = if is_two_or_more { 64 } else { 63 };
+        mantissa = u64::try_from(square >> shift).expect("a mantissa stays below 2");
+    }
+    ((whole + 1) << LOG_BITS) - fraction
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_logarithm_is_that_of_the_library() {
+        let mut draw = Draw::new(1);
+        for _ in 0..10_000 {
+            let x = draw.next() >> draw.below(60);
+            let exact = 64.0 - (x as f64).log2();
+            let ours = minus_log2(x) as f64 / f64::from(1 << LOG_BITS);
+            assert!((ours - exact).abs() < 1e-6, "{x}: {ours} {exact}");
+        }
+        assert_eq!(minus_log2(u64::MAX), 1, "the smallest, one unit above 0");
+        assert_eq!(minus_log2(0), 64 << LOG_BITS);
+    }
+
+    #[test]
+    fn draws_have_their_moments() {
+        let mut draw = Draw::new(2);
+        let count = 200_000_u64;
+        let mean = |values: &[u64]| values.iter().sum::<u64>() as f64 / count as f64;
+
+        let exponential: Vec<u64> = (0..count).map(|_| draw.exponential(50_000)).collect();
+        assert!((mean(&exponential) - 50_000.0).abs() < 500.0);
+        let above = exponential.iter().filter(|value| **value > 150_000).count() as f64 / count as f64;
+        assert!((above - (-3.0_f64).exp()).abs() < 0.002, "{above}");
+
+        let geometric: Vec<u64> = (0..count).map(|_| draw.geometric(300)).collect();
+        assert!((mean(&geometric) - 3.0).abs() < 0.05, "{}", mean(&geometric));
+
+        let even: Vec<u64> = (0..count).map(|_| draw.below(10)).collect();
+        assert!((mean(&even) - 4.5).abs() < 0.03);
+        let hits = (0..count).filter(|_| draw.chance_ppm(80_000)).count() as f64 / count as f64;
+        assert!((hits - 0.08).abs() < 0.002);
+        assert_eq!(draw.below(0), 0);
+        assert!(!draw.chance_ppm(0) && draw.chance_ppm(1_000_000));
+    }
+}

@@ -1,0 +1,319 @@
+//! What a strategy sees and does during a call.
+
+use tickpath_timing::Function;
+use tickpath_types::{
+    CancelOrder, Instrument, InstrumentId, Nanos, OrderRequest, Price, Qty, Side, TimeInForce, UserRefNum,
+};
+
+use crate::sink::Outlet;
+use crate::{
+    Bbo, Desk, Features, Limits, NewOrder, OpenOrders, OrderError, OwnOrder, Position, Positions, Proposed,
+    QueueFull, RiskResult, StopReason,
+};
+
+/// Why a request of a strategy was not sent. Every refusal is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// A risk limit would be broken.
+    #[error("refused by risk: {}", .0.name())]
+    Risk(RiskResult),
+    /// The order manager could not make the request.
+    #[error(transparent)]
+    Order(#[from] OrderError),
+    /// No such instrument.
+    #[error("no such instrument")]
+    UnknownInstrument,
+    /// Not a multiple of the tick size.
+    #[error("the price is not a multiple of the tick size")]
+    PriceNotOnTick,
+    /// Outside the instrument's collar.
+    #[error("the price is outside the collar")]
+    PriceOutsideCollar,
+    /// Zero, not a multiple of the lot size, or above the instrument's largest.
+    #[error("the quantity is zero, not a multiple of the lot size, or above the instrument's largest")]
+    InvalidQty,
+    /// More orders in this second than configured: ask again later.
+    #[error("more orders than orders_per_second")]
+    RateLimited,
+    /// The queue to the venue is full: ask again later.
+    #[error("the queue to the order gateway is full")]
+    QueueFull,
+    /// The engine has stopped: only cancels go.
+    #[error("the engine has stopped")]
+    Stopped,
+}
+
+impl From<QueueFull> for Refusal {
+    fn from(_: QueueFull) -> Refusal {
+        Refusal::QueueFull
+    }
+}
+
+/// The engine as a strategy sees it during one call.
+pub struct Context<'a> {
+    desk: &'a mut Desk,
+    outlet: &'a mut dyn Outlet,
+    now: Nanos,
+    is_timed: bool,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(desk: &'a mut Desk, outlet: &'a mut dyn Outlet, now: Nanos, is_timed: bool) -> Self {
+        Context { desk, outlet, now, is_timed }
+    }
+
+    /// The time of this call, on the program's clock.
+    #[must_use]
+    pub const fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// All instruments, by id.
+    #[must_use]
+    pub fn instruments(&self) -> &[Instrument] {
+        &self.desk.instruments
+    }
+
+    /// The definition of an instrument; `None` when there is no such instrument.
+    #[must_use]
+    pub fn instrument(&self, instrument: InstrumentId) -> Option<&Instrument> {
+        self.desk.instrument(instrument)
+    }
+
+    /// Market and features of an instrument; `None` when there is no such instrument.
+    #[must_use]
+    pub fn features(&self, instrument: InstrumentId) -> Option<&Features> {
+        self.desk.features(instrument)
+    }
+
+    /// Best bid and ask of an instrument; neither side when there is no such instrument.
+    #[must_use]
+    pub fn bbo(&self, instrument: InstrumentId) -> Bbo {
+        self.desk.features(instrument).map_or(Bbo::default(), |features| *features.bbo())
+    }
+
+    /// The position in an instrument; `None` when there is no such instrument.
+    #[must_use]
+    pub fn position(&self, instrument: InstrumentId) -> Option<&Position> {
+        self.desk.positions.get(instrument)
+    }
+
+    /// All positions.
+    #[must_use]
+    pub const fn positions(&self) -> &Positions {
+        &self.desk.positions
+    }
+
+    /// The limits of an instrument; `None` when there is no such instrument.
+    #[must_use]
+    pub fn limits(&self, instrument: InstrumentId) -> Option<&Limits> {
+        self.desk.risk.limits(instrument)
+    }
+
+    /// An own open order.
+    #[must_use]
+    pub fn order(&self, user_ref: UserRefNum) -> Option<&OwnOrder> {
+        self.desk.orders.order(user_ref)
+    }
+
+    /// Own open orders of an instrument and side, oldest first.
+    #[must_use]
+    pub fn orders(&self, instrument: InstrumentId, side: Side) -> OpenOrders<'_> {
+        self.desk.orders.open(instrument, side)
+    }
+
+    /// Number of own open orders of an instrument, both sides.
+    #[must_use]
+    pub fn open_count(&self, instrument: InstrumentId) -> u32 {
+        self.desk.orders.open_count(instrument)
+    }
+
+    /// Why the engine no longer trades; `None` while it does.
+    #[must_use]
+    pub const fn stopped(&self) -> Option<StopReason> {
+        self.desk.stopped
+    }
+
+    /// Enters an order that rests for the day.
+    ///
+    /// # Errors
+    /// As [`Context::enter`].
+    pub fn buy(&mut self, instrument: InstrumentId, qty: Qty, price: Price) -> Result<UserRefNum, Refusal> {
+        self.enter(&NewOrder::limit(instrument, Side::Buy, qty, price))
+    }
+
+    /// Enters an order that rests for the day.
+    ///
+    /// # Errors
+    /// As [`Context::enter`].
+    pub fn sell(&mut self, instrument: InstrumentId, qty: Qty, price: Price) -> Result<UserRefNum, Refusal> {
+        self.enter(&NewOrder::limit(instrument, Side::Sell, qty, price))
+    }
+
+    /// Enters an order; it is on its way when this returns.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when it was not sent; nothing has changed then but a counter.
+    pub fn enter(&mut self, order: &NewOrder) -> Result<UserRefNum, Refusal> {
+        let result = self.try_enter(order);
+        self.count(result)
+    }
+
+    /// Gives an order another price and intended size, counting what it executed already. It loses its
+    /// place in the queue, and goes on under the number that is returned.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when it was not sent: nothing has changed then but a counter.
+    pub fn replace(&mut self, user_ref: UserRefNum, qty: Qty, price: Price) -> Result<UserRefNum, Refusal> {
+        let result = self.try_replace(user_ref, qty, price);
+        self.count(result)
+    }
+
+    /// Cancels an order. Neither risk, rate nor a stop holds a cancel back.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when it was not sent: the order is not open, its cancel is under way, or the queue is
+    /// full.
+    pub fn cancel(&mut self, user_ref: UserRefNum) -> Result<(), Refusal> {
+        self.reduce(user_ref, Qty::ZERO)
+    }
+
+    /// Reduces an order to an intended size, counting what it executed already; it keeps its place.
+    ///
+    /// # Errors
+    /// As [`Context::cancel`], and when the size is not between what executed and the present one.
+    pub fn reduce(&mut self, user_ref: UserRefNum, qty: Qty) -> Result<(), Refusal> {
+        let result = self.try_reduce(user_ref, qty);
+        self.count(result)
+    }
+
+    /// Cancels every open order whose cancel is not under way, until the queue is full; returns how many
+    /// are still to be cancelled.
+    pub fn cancel_all(&mut self) -> usize {
+        let (mut place, mut left) = (0, 0);
+        while let Some((at, user_ref)) = self.desk.orders.next_open(place) {
+            place = at + 1;
+            left += usize::from(self.cancel_unless_pending(user_ref).is_err());
+        }
+        left
+    }
+
+    fn cancel_unless_pending(&mut self, user_ref: UserRefNum) -> Result<(), Refusal> {
+        match self.desk.orders.prepare_cancel(user_ref, Qty::ZERO) {
+            Ok(cancel) => {
+                let result = self.send_cancel(&cancel);
+                self.count(result)
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn try_enter(&mut self, order: &NewOrder) -> Result<UserRefNum, Refusal> {
+        self.check_running()?;
+        let instrument = self.desk.instrument(order.instrument).ok_or(Refusal::UnknownInstrument)?;
+        let takes_any_price = order.price == Price::MARKET && order.time_in_force == TimeInForce::Ioc;
+        if !takes_any_price {
+            check_price(instrument, order.price)?;
+        }
+        check_qty(instrument, order.qty)?;
+        self.check_rate()?;
+        self.check_risk(
+            order.instrument,
+            Proposed { side: order.side, qty: order.qty, added_qty: order.qty, added_orders: 1 },
+        )?;
+        let enter = self.desk.orders.prepare_enter(order)?;
+        self.outlet.send(&OrderRequest::Enter(enter))?;
+        self.desk.orders.record_enter(&enter);
+        self.desk.rate.take(self.now);
+        self.desk.counters.enters += 1;
+        Ok(enter.user_ref)
+    }
+
+    fn try_replace(&mut self, user_ref: UserRefNum, qty: Qty, price: Price) -> Result<UserRefNum, Refusal> {
+        self.check_running()?;
+        let orig = *self.desk.orders.order(user_ref).ok_or(OrderError::UnknownOrder)?;
+        let instrument = self.desk.instrument(orig.instrument).ok_or(Refusal::UnknownInstrument)?;
+        check_price(instrument, price)?;
+        check_qty(instrument, qty)?;
+        self.check_rate()?;
+        let replace = self.desk.orders.prepare_replace(user_ref, qty, price)?;
+        self.check_risk(
+            orig.instrument,
+            Proposed {
+                side: orig.side,
+                qty: Qty(qty.0 - orig.cum_qty.0),
+                added_qty: Qty(qty.0.saturating_sub(orig.qty.0)),
+                added_orders: 0,
+            },
+        )?;
+        self.outlet.send(&OrderRequest::Replace(replace))?;
+        self.desk.orders.record_replace(&replace);
+        self.desk.rate.take(self.now);
+        self.desk.counters.replaces += 1;
+        Ok(replace.user_ref)
+    }
+
+    fn try_reduce(&mut self, user_ref: UserRefNum, qty: Qty) -> Result<(), Refusal> {
+        let cancel = self.desk.orders.prepare_cancel(user_ref, qty)?;
+        self.send_cancel(&cancel)
+    }
+
+    fn send_cancel(&mut self, cancel: &CancelOrder) -> Result<(), Refusal> {
+        self.outlet.send(&OrderRequest::Cancel(*cancel))?;
+        self.desk.orders.record_cancel(cancel);
+        self.desk.counters.cancels += 1;
+        Ok(())
+    }
+
+    const fn check_running(&self) -> Result<(), Refusal> {
+        if self.desk.stopped.is_some() { Err(Refusal::Stopped) } else { Ok(()) }
+    }
+
+    fn check_rate(&self) -> Result<(), Refusal> {
+        if self.desk.rate.has_token(self.now) { Ok(()) } else { Err(Refusal::RateLimited) }
+    }
+
+    fn check_risk(&mut self, instrument: InstrumentId, order: Proposed) -> Result<(), Refusal> {
+        let start = if self.is_timed { self.outlet.ticks() } else { 0 };
+        let exposure = self.desk.exposure(instrument, order.side);
+        let result = self.desk.risk.check(instrument, &order, &exposure);
+        if self.is_timed {
+            let ticks = self.outlet.ticks().saturating_sub(start);
+            self.outlet.time(Function::Risk, ticks);
+        }
+        if result == RiskResult::Allowed { Ok(()) } else { Err(Refusal::Risk(result)) }
+    }
+
+    fn count<R>(&mut self, result: Result<R, Refusal>) -> Result<R, Refusal> {
+        if let Err(refusal) = &result {
+            let counters = &mut self.desk.counters;
+            *match refusal {
+                Refusal::Risk(_) => &mut counters.refused_risk,
+                Refusal::Order(_) => &mut counters.refused_order,
+                Refusal::RateLimited => &mut counters.refused_rate,
+                Refusal::QueueFull => &mut counters.refused_queue,
+                Refusal::Stopped => &mut counters.refused_stopped,
+                Refusal::UnknownInstrument
+                | Refusal::PriceNotOnTick
+                | Refusal::PriceOutsideCollar
+                | Refusal::InvalidQty => &mut counters.refused_invalid,
+            } += 1;
+        }
+        result
+    }
+}
+
+fn check_price(instrument: &Instrument, price: Price) -> Result<(), Refusal> {
+    if !instrument.is_on_tick(price) {
+        Err(Refusal::PriceNotOnTick)
+    } else if !instrument.is_within_collar(price) {
+        Err(Refusal::PriceOutsideCollar)
+    } else {
+        Ok(())
+    }
+}
+
+const fn check_qty(instrument: &Instrument, qty: Qty) -> Result<(), Refusal> {
+    if instrument.is_tradable_qty(qty) { Ok(()) } else { Err(Refusal::InvalidQty) }
+}

@@ -1,0 +1,211 @@
+//! Everything that a trade engine knows, except its strategy.
+
+use tickpath_types::{Instrument, InstrumentId, MarketUpdate, OrderEventKind, Qty, Side};
+
+use crate::{
+    ConfigError, EngineConfig, Exposure, Features, Limits, OrderChange, OrderManager, OrderRate, OrderUpdate,
+    Positions, Risk,
+};
+
+/// Why an engine no longer trades.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// Someone or something pulled the kill switch.
+    Killed,
+    /// No market data came for [`EngineConfig::silence_stop`].
+    Silence,
+    /// The way to the venue is gone.
+    Disconnected,
+    /// The program ends.
+    Shutdown,
+}
+
+/// What an engine did, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineCounters {
+    /// Market updates taken.
+    pub market_updates: u64,
+    /// Market updates of instruments that it does not know; ignored.
+    pub unknown_instruments: u64,
+    /// Answers of the venue taken.
+    pub order_events: u64,
+    /// Executions of own orders.
+    pub fills: u64,
+    /// Orders that the venue rejected, and cancels.
+    pub rejects: u64,
+    /// New orders sent.
+    pub enters: u64,
+    /// Replacements sent.
+    pub replaces: u64,
+    /// Cancels and reductions sent.
+    pub cancels: u64,
+    /// Refused: off tick, outside the collar, or not a quantity that trades.
+    pub refused_invalid: u64,
+    /// Refused by a risk limit; which one is counted by [`Risk`].
+    pub refused_risk: u64,
+    /// Refused by the order manager: full, unknown or pending.
+    pub refused_order: u64,
+    /// Refused by [`EngineConfig::orders_per_second`].
+    pub refused_rate: u64,
+    /// Refused because the queue to the venue was full.
+    pub refused_queue: u64,
+    /// Refused because the engine had stopped.
+    pub refused_stopped: u64,
+}
+
+/// Instruments, markets, positions, orders and limits of one engine.
+#[derive(Debug)]
+pub struct Desk {
+    pub(crate) instruments: Box<[Instrument]>,
+    pub(crate) features: Box<[Features]>,
+    pub(crate) positions: Positions,
+    pub(crate) orders: OrderManager,
+    pub(crate) risk: Risk,
+    pub(crate) rate: OrderRate,
+    pub(crate) stopped: Option<StopReason>,
+    pub(crate) counters: EngineCounters,
+}
+
+impl Desk {
+    pub(crate) fn new(
+        config: &EngineConfig,
+        instruments: &[Instrument],
+        limits: &[Limits],
+    ) -> Result<Desk, ConfigError> {
+        check_instruments(instruments)?;
+        if limits.len() != instruments.len() {
+            return Err(ConfigError::LimitsMissing { limits: limits.len(), instruments: instruments.len() });
+        }
+        if !(1..=EngineConfig::MAX_OPEN_ORDERS).contains(&config.max_open_orders) {
+            return Err(ConfigError::MaxOpenOrders(config.max_open_orders));
+        }
+        let count = instruments.len();
+        Ok(Desk {
+            instruments: instruments.into(),
+            features: vec![Features::default(); count].into(),
+            positions: Positions::new(count, config.mark_to),
+            orders: OrderManager::new(
+                count,
+                config.max_open_orders,
+                config.first_user_ref,
+                config.client_order_id,
+            ),
+            risk: Risk::new(limits),
+            rate: OrderRate::new(config.orders_per_second, config.order_burst),
+            stopped: None,
+            counters: EngineCounters::default(),
+        })
+    }
+
+    /// False when the update's instrument is unknown.
+    pub(crate) fn apply_market(&mut self, update: &MarketUpdate) -> bool {
+        self.counters.market_updates += 1;
+        let index = index_of(update.instrument());
+        let (Some(features), Some(position)) =
+            (self.features.get_mut(index), self.positions.get_mut(update.instrument()))
+        else {
+            self.counters.unknown_instruments += 1;
+            return false;
+        };
+        features.apply(update);
+        position.mark(features.bbo());
+        true
+    }
+
+    pub(crate) fn apply_order_event(&mut self, event: &OrderEventKind) -> Option<OrderUpdate> {
+        self.counters.order_events += 1;
+        let update = self.orders.apply(event)?;
+        match update.change {
+            OrderChange::Executed { qty, price, .. } => {
+                self.counters.fills += 1;
+                let order = &update.order;
+                self.positions.get_mut(order.instrument)?.apply_fill(order.side, price, qty);
+            }
+            OrderChange::Rejected { .. } | OrderChange::CancelRejected { .. } => self.counters.rejects += 1,
+            _ => {}
+        }
+        Some(update)
+    }
+
+    /// Where an instrument stands when an order of a side is checked.
+    #[must_use]
+    pub fn exposure(&self, instrument: InstrumentId, side: Side) -> Exposure {
+        Exposure {
+            is_book_live: self.features(instrument).is_some_and(Features::is_live),
+            net_qty: self.positions.get(instrument).map_or(0, crate::Position::net_qty),
+            pnl: self.positions.pnl(instrument),
+            open_qty: self.open_qty(instrument, side),
+            open_orders: self.orders.open_count(instrument),
+        }
+    }
+
+    fn open_qty(&self, instrument: InstrumentId, side: Side) -> Qty {
+        self.orders.open_qty(instrument, side)
+    }
+
+    /// All instruments, by id.
+    #[must_use]
+    pub fn instruments(&self) -> &[Instrument] {
+        &self.instruments
+    }
+
+    /// The definition of an instrument; `None` when there is no such instrument.
+    #[must_use]
+    pub fn instrument(&self, instrument: InstrumentId) -> Option<&Instrument> {
+        self.instruments.get(index_of(instrument))
+    }
+
+    /// Market and features of an instrument; `None` when there is no such instrument.
+    #[must_use]
+    pub fn features(&self, instrument: InstrumentId) -> Option<&Features> {
+        self.features.get(index_of(instrument))
+    }
+
+    /// All positions.
+    #[must_use]
+    pub const fn positions(&self) -> &Positions {
+        &self.positions
+    }
+
+    /// Own orders.
+    #[must_use]
+    pub const fn orders(&self) -> &OrderManager {
+        &self.orders
+    }
+
+    /// Limits, and how the checks ended.
+    #[must_use]
+    pub const fn risk(&self) -> &Risk {
+        &self.risk
+    }
+
+    /// Why it no longer trades; `None` while it does.
+    #[must_use]
+    pub const fn stopped(&self) -> Option<StopReason> {
+        self.stopped
+    }
+
+    /// What it did.
+    #[must_use]
+    pub const fn counters(&self) -> &EngineCounters {
+        &self.counters
+    }
+}
+
+/// Ids are dense from 1; the wrap puts 0 out of range.
+const fn index_of(instrument: InstrumentId) -> usize {
+    (instrument.0 as usize).wrapping_sub(1)
+}
+
+fn check_instruments(instruments: &[Instrument]) -> Result<(), ConfigError> {
+    for (expected, instrument) in (1..).zip(instruments) {
+        if usize::from(instrument.id.0) != expected {
+            return Err(ConfigError::InstrumentsNotDense { expected, found: instrument.id });
+        }
+        if instrument.tick_size.0 <= 0 || instrument.lot_size.is_zero() {
+            return Err(ConfigError::NoTickOrLot(instrument.id));
+        }
+    }
+    Ok(())
+}

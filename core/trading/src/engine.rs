@@ -1,0 +1,142 @@
+//! The engine: market data, answers and time in; requests out.
+
+use tickpath_timing::{Function, Sampler, Tracer};
+use tickpath_types::{Instrument, MarketUpdate, Nanos, OrderEventKind};
+
+use crate::sink::Port;
+use crate::{ConfigError, Context, Desk, EngineConfig, Limits, RequestSink, StopReason, Strategy};
+
+/// One market update in `2^FUNCTION_TIMER_SHIFT` has its functions timed.
+const FUNCTION_TIMER_SHIFT: u32 = 4;
+
+/// Runs one strategy on one session of one venue.
+///
+/// Performs no IO and reads no clock. Each `handle_*` may send requests through its sink; `now` is the
+/// program's clock and must not go back.
+#[derive(Debug)]
+pub struct TradeEngine<S, T> {
+    strategy: S,
+    tracer: T,
+    desk: Desk,
+    sampler: Sampler,
+    silence_stop: Option<Nanos>,
+    /// Time of the latest market data, or of the start.
+    heard_at: Option<Nanos>,
+}
+
+impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
+    /// An engine for all `instruments`, with `limits` in their order.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the settings contradict one another.
+    pub fn new(
+        config: &EngineConfig,
+        instruments: &[Instrument],
+        limits: &[Limits],
+        strategy: S,
+        tracer: T,
+    ) -> Result<Self, ConfigError> {
+        Ok(TradeEngine {
+            strategy,
+            tracer,
+            desk: Desk::new(config, instruments, limits)?,
+            sampler: Sampler::one_in_pow2(FUNCTION_TIMER_SHIFT),
+            silence_stop: config.silence_stop,
+            heard_at: None,
+        })
+    }
+
+    /// The session is logged in and the strategy may begin; silence counts from here.
+    pub fn handle_start(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
+        self.heard_at = Some(now);
+        if self.desk.stopped.is_none() {
+            self.call(now, sink, false, |strategy, cx| strategy.on_start(cx));
+        }
+    }
+
+    /// Takes one market update.
+    pub fn handle_market(&mut self, update: &MarketUpdate, now: Nanos, sink: &mut impl RequestSink<T>) {
+        self.heard_at = Some(now);
+        let is_timed = T::ENABLED && self.sampler.is_due();
+        let start = if is_timed { self.tracer.now() } else { 0 };
+        if !self.desk.apply_market(update) {
+            return;
+        }
+        let applied = if is_timed { self.tracer.now() } else { 0 };
+        if self.desk.stopped.is_none() {
+            self.call(now, sink, is_timed, |strategy, cx| strategy.on_market(update, cx));
+        }
+        if is_timed {
+            let end = self.tracer.now();
+            self.tracer.time(Function::Features, applied.saturating_sub(start));
+            self.tracer.time(Function::Strategy, end.saturating_sub(applied));
+        }
+    }
+
+    /// Takes one answer of the venue.
+    pub fn handle_order_event(&mut self, event: &OrderEventKind, now: Nanos, sink: &mut impl RequestSink<T>) {
+        if let Some(update) = self.desk.apply_order_event(event) {
+            self.call(now, sink, false, |strategy, cx| strategy.on_order(&update, cx));
+        }
+    }
+
+    /// Takes the passing of time; every few milliseconds is often enough. After a stop it sends again the
+    /// cancels for which the queue had no room.
+    pub fn handle_timer(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
+        if self.is_silent(now) {
+            self.stop(StopReason::Silence, now, sink);
+        } else if self.desk.stopped.is_some() {
+            self.call(now, sink, false, |_, cx| _ = cx.cancel_all());
+        } else {
+            self.call(now, sink, false, |strategy, cx| strategy.on_timer(now, cx));
+        }
+    }
+
+    /// The kill switch: cancels every own order and sends no new one from now on. The first reason stays.
+    pub fn stop(&mut self, reason: StopReason, now: Nanos, sink: &mut impl RequestSink<T>) {
+        self.desk.stopped.get_or_insert(reason);
+        self.call(now, sink, false, |_, cx| _ = cx.cancel_all());
+    }
+
+    fn is_silent(&self, now: Nanos) -> bool {
+        let (Some(limit), Some(heard_at), None) = (self.silence_stop, self.heard_at, self.desk.stopped)
+        else {
+            return false;
+        };
+        now.since(heard_at) >= limit
+    }
+
+    fn call(
+        &mut self,
+        now: Nanos,
+        sink: &mut impl RequestSink<T>,
+        is_timed: bool,
+        call: impl FnOnce(&mut S, &mut Context<'_>),
+    ) {
+        let mut port = Port { sink, tracer: &mut self.tracer };
+        call(&mut self.strategy, &mut Context::new(&mut self.desk, &mut port, now, is_timed));
+    }
+
+    /// The strategy.
+    #[must_use]
+    pub const fn strategy(&self) -> &S {
+        &self.strategy
+    }
+
+    /// Markets, positions, orders, limits and counters.
+    #[must_use]
+    pub const fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// The engine's tracer, for stamps around its calls.
+    pub const fn tracer_mut(&mut self) -> &mut T {
+        &mut self.tracer
+    }
+
+    /// Why it no longer trades; `None` while it does.
+    #[must_use]
+    pub const fn stopped(&self) -> Option<StopReason> {
+        self.desk.stopped()
+    }
+}

@@ -1,0 +1,515 @@
+//! The order manager: own orders from the request to their end.
+
+use tickpath_types::{
+    CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, OrderEventKind, OrderId,
+    OrderState, Price, Qty, RejectReason, ReplaceOrder, Side, TimeInForce, UserRefNum,
+};
+
+use crate::requests::{self, NewOrder};
+use crate::table::{NIL, Table};
+
+/// Where an own order stands, as far as answers have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnState {
+    /// Sent, not yet answered.
+    PendingNew,
+    /// Accepted and open.
+    Live,
+    /// Open; a cancel or a reduction was sent and is not yet answered.
+    PendingCancel,
+    /// Open; a replacement was sent and is not yet answered.
+    PendingReplace,
+    /// Filled, cancelled, replaced or rejected.
+    Dead,
+}
+
+/// One own order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnOrder {
+    /// Its number.
+    pub user_ref: UserRefNum,
+    /// The venue's reference; 0 until accepted.
+    pub order_id: OrderId,
+    /// What is traded.
+    pub instrument: InstrumentId,
+    /// Buy or sell.
+    pub side: Side,
+    /// How long it may rest.
+    pub time_in_force: TimeInForce,
+    /// Its limit.
+    pub price: Price,
+    /// Intended size: what executed, in the orders that it replaced too, and what may still.
+    pub qty: Qty,
+    /// What executed, in the orders that it replaced too.
+    pub cum_qty: Qty,
+    /// Where it stands.
+    pub state: OwnState,
+    /// Cancelled rather than traded when it would trade on entry.
+    pub post_only: bool,
+    /// The order that it replaces, until the replacement is answered.
+    pub replaces: Option<UserRefNum>,
+}
+
+impl OwnOrder {
+    /// What may still execute.
+    #[must_use]
+    pub const fn leaves_qty(&self) -> Qty {
+        Qty(self.qty.0.saturating_sub(self.cum_qty.0))
+    }
+
+    /// True until it is filled, cancelled, replaced or rejected.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        !matches!(self.state, OwnState::Dead)
+    }
+
+    /// True when nothing that was sent about it waits for an answer.
+    #[must_use]
+    pub const fn is_settled(&self) -> bool {
+        matches!(self.state, OwnState::Live | OwnState::Dead)
+    }
+}
+
+/// What changed about an own order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderUpdate {
+    /// The order after the change.
+    pub order: OwnOrder,
+    /// What happened to it.
+    pub change: OrderChange,
+}
+
+/// What happened to an own order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderChange {
+    /// The venue took it.
+    Accepted,
+    /// It took the place of another, which is dead.
+    Replaced {
+        /// The other.
+        orig_user_ref: UserRefNum,
+    },
+    /// It was reduced or cancelled.
+    Canceled {
+        /// By how much.
+        decrement: Qty,
+        /// Why.
+        reason: CancelReason,
+    },
+    /// It was changed in place.
+    Modified,
+    /// It traded.
+    Executed {
+        /// How much.
+        qty: Qty,
+        /// At what price.
+        price: Price,
+        /// Whether it rested.
+        liquidity: Liquidity,
+    },
+    /// The venue did not take it.
+    Rejected {
+        /// Why.
+        reason: RejectReason,
+    },
+    /// The venue did not reduce or cancel it.
+    CancelRejected {
+        /// Why.
+        reason: RejectReason,
+    },
+}
+
+/// Why the order manager did not make a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum OrderError {
+    /// As many orders are open as the manager holds: wait for answers, or create it larger.
+    #[error("the order manager is full: cancel orders or raise max_open_orders")]
+    Full,
+    /// No open order has this number.
+    #[error("no open order has this UserRefNum")]
+    UnknownOrder,
+    /// No such instrument: ids are dense from 1.
+    #[error("no such instrument")]
+    UnknownInstrument,
+    /// An earlier request about the order is not answered: wait for its answer.
+    #[error("an earlier request about this order is not answered yet")]
+    Pending,
+    /// A reduction must leave more than what executed and less than the size.
+    #[error("the new size is not between what executed and the present size")]
+    InvalidQty,
+    /// All UserRefNums of the session are used: log in to a new session.
+    #[error("all UserRefNums of this session are used")]
+    UserRefsExhausted,
+}
+
+/// Events that did not fit the orders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrderCounters {
+    /// About a number that this manager never gave out.
+    pub unknown: u64,
+    /// About an order that was dead already, or a second acceptance of one.
+    pub late: u64,
+    /// Executions of more than was open; the position follows the venue.
+    pub overfilled: u64,
+}
+
+/// Own orders by UserRefNum, of a bounded number, with lists of the open ones per instrument and side.
+///
+/// It allocates at creation only. Numbers are given out strictly increasing; a number whose place in the
+/// table is taken by an order still open is skipped. A request is made in two steps: `prepare_*` builds
+/// it, and once it is on its way the matching `record_*` takes it into the books, so that a full queue
+/// leaves no trace.
+#[derive(Debug)]
+pub struct OrderManager {
+    table: Table,
+    next_user_ref: u32,
+    first_user_ref: u32,
+    client_order_id: ClientOrderId,
+    counters: OrderCounters,
+}
+
+impl OrderManager {
+    /// Room for `max_open_orders` at once, in the instruments 1 to `instrument_count`. Numbering starts at
+    /// `first_user_ref` (at least 1): the one after the last that the session used.
+    #[must_use]
+    pub fn new(
+        instrument_count: usize,
+        max_open_orders: usize,
+        first_user_ref: UserRefNum,
+        client_order_id: ClientOrderId,
+    ) -> OrderManager {
+        let first = first_user_ref.0.max(1);
+        OrderManager {
+            table: Table::new(instrument_count, max_open_orders),
+            next_user_ref: first,
+            first_user_ref: first,
+            client_order_id,
+            counters: OrderCounters::default(),
+        }
+    }
+
+    /// The request that enters an order.
+    ///
+    /// # Errors
+    /// [`OrderError::UnknownInstrument`], [`OrderError::Full`], [`OrderError::UserRefsExhausted`].
+    pub fn prepare_enter(&self, order: &NewOrder) -> Result<EnterOrder, OrderError> {
+        self.table.list(order.instrument, order.side).ok_or(OrderError::UnknownInstrument)?;
+        Ok(requests::enter(order, self.free_user_ref()?, self.client_order_id))
+    }
+
+    /// Takes a sent order into the books; it must be what `prepare_enter` just gave.
+    pub fn record_enter(&mut self, sent: &EnterOrder) {
+        let order = OwnOrder {
+            user_ref: sent.user_ref,
+            order_id: OrderId(0),
+            instrument: sent.instrument,
+            side: sent.side,
+            time_in_force: sent.time_in_force,
+            price: sent.price,
+            qty: sent.qty,
+            cum_qty: Qty::ZERO,
+            state: OwnState::PendingNew,
+            post_only: sent.post_only,
+            replaces: None,
+        };
+        self.insert(order, order.qty);
+    }
+
+    /// The request that puts another price and intended size (counting what executed) in the place of an
+    /// open order's.
+    ///
+    /// # Errors
+    /// [`OrderError::UnknownOrder`], [`OrderError::Pending`] unless the order is live,
+    /// [`OrderError::InvalidQty`] when nothing would be left, [`OrderError::Full`],
+    /// [`OrderError::UserRefsExhausted`].
+    pub fn prepare_replace(
+        &self,
+        orig_user_ref: UserRefNum,
+        qty: Qty,
+        price: Price,
+    ) -> Result<ReplaceOrder, OrderError> {
+        let orig = self.order(orig_user_ref).ok_or(OrderError::UnknownOrder)?;
+        if orig.state != OwnState::Live {
+            return Err(OrderError::Pending);
+        }
+        if qty <= orig.cum_qty {
+            return Err(OrderError::InvalidQty);
+        }
+        let user_ref = self.free_user_ref()?;
+        Ok(requests::replace(orig, user_ref, qty, price, self.client_order_id))
+    }
+
+    /// Takes a sent replacement into the books; it must be what `prepare_replace` just gave.
+    pub fn record_replace(&mut self, sent: &ReplaceOrder) {
+        let Some(orig) = self.table.get_mut(sent.orig_user_ref) else { return };
+        orig.state = OwnState::PendingReplace;
+        let order = OwnOrder {
+            user_ref: sent.user_ref,
+            order_id: OrderId(0),
+            price: sent.price,
+            qty: sent.qty,
+            time_in_force: sent.time_in_force,
+            post_only: sent.post_only,
+            state: OwnState::PendingNew,
+            replaces: Some(sent.orig_user_ref),
+            ..*orig
+        };
+        // Only one of the two can ever trade what they share.
+        let added = Qty(order.qty.0.saturating_sub(orig.qty.0));
+        self.insert(order, added);
+    }
+
+    /// The request that reduces an order to an intended size, counting what executed; zero cancels it.
+    ///
+    /// # Errors
+    /// [`OrderError::UnknownOrder`]; [`OrderError::Pending`] when a cancel is on its way, or for a
+    /// reduction any request; [`OrderError::InvalidQty`].
+    pub fn prepare_cancel(&self, user_ref: UserRefNum, qty: Qty) -> Result<CancelOrder, OrderError> {
+        let slot = self.table.find(user_ref).ok_or(OrderError::UnknownOrder)?;
+        let order = &slot.order;
+        let is_cancel = qty.is_zero();
+        if slot.is_cancel_sent || (!is_cancel && order.state != OwnState::Live) {
+            return Err(OrderError::Pending);
+        }
+        if !is_cancel && (qty >= order.qty || qty <= order.cum_qty) {
+            return Err(OrderError::InvalidQty);
+        }
+        Ok(CancelOrder { user_ref, qty })
+    }
+
+    /// Takes a sent cancel or reduction into the books.
+    pub fn record_cancel(&mut self, sent: &CancelOrder) {
+        if let Some(slot) = self.table.find_mut(sent.user_ref) {
+            slot.order.state = OwnState::PendingCancel;
+            slot.cancel_to = sent.qty;
+            slot.is_cancel_sent = sent.qty.is_zero();
+        }
+    }
+
+    /// Takes an answer of the venue; `None` when it fits no order of this manager, which is counted.
+    pub fn apply(&mut self, event: &OrderEventKind) -> Option<OrderUpdate> {
+        let user_ref = event.user_ref();
+        let Some(slot) = self.table.find(user_ref) else { return self.apply_late(event) };
+        let was_accepted = slot.is_accepted;
+        if was_accepted && matches!(event, OrderEventKind::Accepted { .. } | OrderEventKind::Replaced { .. })
+        {
+            self.counters.late += 1;
+            return None;
+        }
+        let change = match *event {
+            OrderEventKind::Accepted { ref order, order_id, state } => {
+                self.accept(order, order_id, state);
+                OrderChange::Accepted
+            }
+            OrderEventKind::Replaced { ref order, orig_user_ref, order_id, state } => {
+                self.replace(order, orig_user_ref, order_id, state);
+                OrderChange::Replaced { orig_user_ref }
+            }
+            OrderEventKind::Canceled { decrement, reason, .. } => {
+                self.cancel(user_ref, decrement);
+                OrderChange::Canceled { decrement, reason }
+            }
+            OrderEventKind::Modified { qty, .. } => {
+                self.resize(user_ref, qty);
+                OrderChange::Modified
+            }
+            OrderEventKind::Executed { qty, price, liquidity, .. } => {
+                self.execute(user_ref, qty);
+                OrderChange::Executed { qty, price, liquidity }
+            }
+            OrderEventKind::Rejected { reason, .. } if was_accepted => {
+                self.settle(user_ref);
+                OrderChange::CancelRejected { reason }
+            }
+            OrderEventKind::Rejected { reason, .. } => {
+                self.reject(user_ref);
+                OrderChange::Rejected { reason }
+            }
+        };
+        let order = *self.table.last_known(user_ref)?;
+        Some(OrderUpdate { order, change })
+    }
+
+    /// An event about an order that is not open. An execution counts as long as the order is remembered:
+    /// what the venue says was traded was traded.
+    fn apply_late(&mut self, event: &OrderEventKind) -> Option<OrderUpdate> {
+        let user_ref = event.user_ref();
+        if user_ref.0 < self.first_user_ref || user_ref.0 >= self.next_user_ref {
+            self.counters.unknown += 1;
+            return None;
+        }
+        self.counters.late += 1;
+        let OrderEventKind::Executed { qty, price, liquidity, .. } = *event else { return None };
+        let order = self.table.last_known_mut(user_ref)?;
+        order.cum_qty.0 = order.cum_qty.0.saturating_add(qty.0);
+        self.counters.overfilled += u64::from(order.cum_qty > order.qty);
+        Some(OrderUpdate { order: *order, change: OrderChange::Executed { qty, price, liquidity } })
+    }
+
+    fn accept(&mut self, accepted: &EnterOrder, order_id: OrderId, state: OrderState) {
+        let Some(slot) = self.table.find_mut(accepted.user_ref) else { return };
+        slot.is_accepted = true;
+        slot.order.order_id = order_id;
+        slot.order.price = accepted.price;
+        slot.order.replaces = None;
+        if slot.order.state == OwnState::PendingNew {
+            slot.order.state = OwnState::Live;
+        }
+        if state == OrderState::Dead {
+            self.table.remove(accepted.user_ref);
+        } else {
+            self.resize(accepted.user_ref, accepted.qty);
+        }
+    }
+
+    fn replace(
+        &mut self,
+        accepted: &EnterOrder,
+        orig_user_ref: UserRefNum,
+        order_id: OrderId,
+        state: OrderState,
+    ) {
+        let executed = self.table.last_known(orig_user_ref).map_or(Qty::ZERO, |orig| orig.cum_qty);
+        self.table.remove(orig_user_ref);
+        if let Some(order) = self.table.get_mut(accepted.user_ref) {
+            order.cum_qty = executed;
+        }
+        self.accept(accepted, order_id, state);
+    }
+
+    fn execute(&mut self, user_ref: UserRefNum, qty: Qty) {
+        let Some(order) = self.table.get_mut(user_ref) else { return };
+        self.counters.overfilled += u64::from(qty > order.leaves_qty());
+        order.cum_qty.0 = order.cum_qty.0.saturating_add(qty.0);
+        self.close_if_done(user_ref);
+    }
+
+    fn cancel(&mut self, user_ref: UserRefNum, decrement: Qty) {
+        if let Some(order) = self.table.get(user_ref) {
+            let left = Qty(order.qty.0.saturating_sub(decrement.0));
+            self.resize(user_ref, left);
+        }
+    }
+
+    /// Gives the order an intended size, and settles a reduction that it fulfils.
+    fn resize(&mut self, user_ref: UserRefNum, qty: Qty) {
+        let Some(slot) = self.table.find_mut(user_ref) else { return };
+        slot.order.qty = qty;
+        let is_reduced =
+            slot.order.state == OwnState::PendingCancel && !slot.is_cancel_sent && qty <= slot.cancel_to;
+        if is_reduced {
+            slot.order.state = OwnState::Live;
+        }
+        self.close_if_done(user_ref);
+    }
+
+    fn close_if_done(&mut self, user_ref: UserRefNum) {
+        let Some(order) = self.table.get(user_ref) else { return };
+        match order.leaves_qty() {
+            Qty::ZERO => self.table.remove(user_ref),
+            leaves => self.table.set_exposure(user_ref, leaves),
+        }
+    }
+
+    /// The venue did not take the order: dead, and the order that it was to replace is as before.
+    fn reject(&mut self, user_ref: UserRefNum) {
+        let replaces = self.table.get(user_ref).and_then(|order| order.replaces);
+        self.table.remove(user_ref);
+        if let Some(orig) = replaces.and_then(|orig| self.table.get_mut(orig))
+            && orig.state == OwnState::PendingReplace
+        {
+            orig.state = OwnState::Live;
+        }
+    }
+
+    fn settle(&mut self, user_ref: UserRefNum) {
+        if let Some(slot) = self.table.find_mut(user_ref)
+            && slot.order.state == OwnState::PendingCancel
+        {
+            slot.order.state = OwnState::Live;
+            slot.is_cancel_sent = false;
+        }
+    }
+
+    fn insert(&mut self, order: OwnOrder, exposure: Qty) {
+        self.next_user_ref = order.user_ref.0 + 1;
+        self.table.insert(order, exposure);
+    }
+
+    fn free_user_ref(&self) -> Result<UserRefNum, OrderError> {
+        if self.table.is_full() {
+            return Err(OrderError::Full);
+        }
+        let user_ref = self.table.free_from(self.next_user_ref).ok_or(OrderError::UserRefsExhausted)?;
+        // One number is kept back so that the next one is always representable.
+        if user_ref.0 == u32::MAX { Err(OrderError::UserRefsExhausted) } else { Ok(user_ref) }
+    }
+
+    /// The open order of a number.
+    #[must_use]
+    pub fn order(&self, user_ref: UserRefNum) -> Option<&OwnOrder> {
+        self.table.get(user_ref)
+    }
+
+    /// Open orders of an instrument and side, oldest first.
+    pub fn open(&self, instrument: InstrumentId, side: Side) -> OpenOrders<'_> {
+        OpenOrders { table: &self.table, next: self.table.first(instrument, side) }
+    }
+
+    /// What the open orders of an instrument and side could still trade, at most.
+    #[must_use]
+    pub fn open_qty(&self, instrument: InstrumentId, side: Side) -> Qty {
+        self.table.list(instrument, side).map_or(Qty::ZERO, |list| list.exposure)
+    }
+
+    /// Number of open orders of an instrument, both sides.
+    #[must_use]
+    pub fn open_count(&self, instrument: InstrumentId) -> u32 {
+        Side::BOTH.iter().filter_map(|side| self.table.list(instrument, *side)).map(|list| list.len).sum()
+    }
+
+    /// Number of open orders in all instruments.
+    #[must_use]
+    pub const fn total_open(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Most orders open at once.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.table.capacity()
+    }
+
+    /// Events that did not fit.
+    #[must_use]
+    pub const fn counters(&self) -> &OrderCounters {
+        &self.counters
+    }
+
+    /// The open order at or after a place in the table, with its place: for a walk over all open orders
+    /// that changes them on its way.
+    pub(crate) fn next_open(&self, from: usize) -> Option<(usize, UserRefNum)> {
+        self.table.next_open(from)
+    }
+}
+
+/// Open orders of one instrument and side, oldest first.
+#[derive(Clone, Debug)]
+pub struct OpenOrders<'a> {
+    table: &'a Table,
+    next: u32,
+}
+
+impl<'a> Iterator for OpenOrders<'a> {
+    type Item = &'a OwnOrder;
+
+    fn next(&mut self) -> Option<&'a OwnOrder> {
+        if self.next == NIL {
+            return None;
+        }
+        let slot = self.table.at(self.next);
+        self.next = slot.next;
+        Some(&slot.order)
+    }
+}

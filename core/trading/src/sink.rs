@@ -1,0 +1,54 @@
+//! The way out for requests.
+
+use tickpath_timing::{Function, Tracer};
+use tickpath_types::OrderRequest;
+
+/// The queue to the venue is full; the request was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the queue to the order gateway is full")]
+pub struct QueueFull;
+
+/// Takes requests on their way to the venue, one at a time, as the strategy makes them.
+pub trait RequestSink<T: Tracer> {
+    /// Takes a request, or leaves it.
+    ///
+    /// `tracer` is the engine's own, for the stamp of the hop out of the engine.
+    ///
+    /// # Errors
+    /// [`QueueFull`] when there is no room; the engine then acts as if the request had not been made.
+    fn send(&mut self, request: &OrderRequest, tracer: &mut T) -> Result<(), QueueFull>;
+}
+
+/// Collects requests, without bound: for tests and examples.
+impl<T: Tracer> RequestSink<T> for Vec<OrderRequest> {
+    fn send(&mut self, request: &OrderRequest, _: &mut T) -> Result<(), QueueFull> {
+        self.push(*request);
+        Ok(())
+    }
+}
+
+/// A sink and a tracer behind one pointer, so that neither is a type parameter of every strategy.
+pub(crate) trait Outlet {
+    fn send(&mut self, request: &OrderRequest) -> Result<(), QueueFull>;
+    fn ticks(&self) -> u64;
+    fn time(&mut self, function: Function, ticks: u64);
+}
+
+pub(crate) struct Port<'a, K, T> {
+    pub sink: &'a mut K,
+    pub tracer: &'a mut T,
+}
+
+impl<K: RequestSink<T>, T: Tracer> Outlet for Port<'_, K, T> {
+    fn send(&mut self, request: &OrderRequest) -> Result<(), QueueFull> {
+        self.sink.send(request, self.tracer)
+    }
+
+    fn ticks(&self) -> u64 {
+        self.tracer.now()
+    }
+
+    fn time(&mut self, function: Function, ticks: u64) {
+        self.tracer.time(function, ticks);
+    }
+}

@@ -1,0 +1,164 @@
+//! Quoting on both sides around the fair price.
+
+use tickpath_types::{BookHealth, Instrument, InstrumentId, MarketUpdate, Price, Qty, RejectReason, Side};
+
+use crate::{Context, NewOrder, OrderChange, OrderUpdate, OwnOrder, OwnState, Refusal, Strategy};
+
+/// Settings of a [`MarketMaker`]; clip, threshold and the largest position are the instrument's
+/// [`Limits`](crate::Limits).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MakerConfig {
+    /// Ticks to stay away from where it would quote: 0 makes the market, more stands deep in the book so
+    /// as not to disturb a recorded flow.
+    pub offset_ticks: u32,
+    /// Ticks by which the side that would add to the position backs off when the position is the largest
+    /// allowed; in proportion below.
+    pub skew_ticks: u32,
+    /// A quote stays where it is while it is less than so many ticks off.
+    pub min_move_ticks: u32,
+}
+
+impl Default for MakerConfig {
+    fn default() -> Self {
+        MakerConfig { offset_ticks: 0, skew_ticks: 4, min_move_ticks: 1 }
+    }
+}
+
+/// Keeps one post-only order of a clip on each side of every instrument.
+///
+/// A quote joins the best price of its side when the fair price is at least `threshold` (price units) away
+/// from it, and fades one tick otherwise: where the market leans towards a price, an order there trades too
+/// easily. Inventory pushes the side that adds to it further away, and removes it where there is no room
+/// left for a lot. Quotes move by replacement, one request per order at a time, and are pulled while the
+/// book cannot be believed. A quote that cannot be moved (rate limit, full queue) and stands at or through
+/// the fair price is cancelled. One-sided markets are left alone.
+#[derive(Clone, Debug)]
+pub struct MarketMaker {
+    config: MakerConfig,
+}
+
+/// Where a quote ought to be.
+#[derive(Clone, Copy)]
+struct Quote {
+    price: Price,
+    qty: Qty,
+}
+
+impl MarketMaker {
+    /// A maker in every instrument.
+    #[must_use]
+    pub const fn new(config: MakerConfig) -> MarketMaker {
+        MarketMaker { config }
+    }
+
+    fn quote(&self, instrument: InstrumentId, cx: &mut Context<'_>) {
+        let Some(features) = cx.features(instrument) else { return };
+        if features.health() != BookHealth::Live {
+            return pull(instrument, cx);
+        }
+        let Some(fair) = features.fair_price() else { return };
+        for side in Side::BOTH {
+            let wanted = self.wanted(instrument, side, fair, cx);
+            self.move_quote(instrument, side, wanted, fair, cx);
+        }
+    }
+
+    fn wanted(&self, id: InstrumentId, side: Side, fair: Price, cx: &Context<'_>) -> Option<Quote> {
+        let (instrument, limits) = (cx.instrument(id)?, cx.limits(id)?);
+        let (best, _) = cx.bbo(id).best(side)?;
+        let inventory = i128::from(cx.position(id)?.net_qty()) * i128::from(side.sign());
+        let largest = i128::from(limits.max_position.0);
+
+        let room = u64::try_from(largest - inventory).unwrap_or(0);
+        let qty = round_to_lots(limits.clip.0.min(room), instrument);
+        let fades = fair.0.abs_diff(best.0) < limits.threshold;
+        let skew = inventory.clamp(0, largest) * i128::from(self.config.skew_ticks) / largest.max(1);
+        let ticks = i128::from(fades) + skew + i128::from(self.config.offset_ticks);
+        let away = i128::from(side.sign()) * ticks * i128::from(instrument.tick_size.0);
+        let price = i64::try_from(i128::from(best.0) - away).ok().map(Price)?;
+        (!qty.is_zero() && instrument.is_within_collar(price)).then_some(Quote { price, qty })
+    }
+
+    fn move_quote(
+        &self,
+        instrument: InstrumentId,
+        side: Side,
+        wanted: Option<Quote>,
+        fair: Price,
+        cx: &mut Context<'_>,
+    ) {
+        let mut open = cx.orders(instrument, side);
+        let (current, other) = (open.next().copied(), open.next());
+        let is_waiting = other.is_some() || current.is_some_and(|order| order.state != OwnState::Live);
+        // Refusals are counted by the engine; the next update asks again.
+        match (current, wanted) {
+            _ if is_waiting => {}
+            (None, None) => {}
+            (None, Some(quote)) => {
+                let order = NewOrder::limit(instrument, side, quote.qty, quote.price).post_only();
+                let _ = cx.enter(&order);
+            }
+            (Some(order), None) => _ = cx.cancel(order.user_ref),
+            (Some(order), Some(quote)) if self.is_off(&order, &quote, cx) => {
+                replace_or_cancel(&order, &quote, fair, cx);
+            }
+            (Some(_), Some(_)) => {}
+        }
+    }
+
+    fn is_off(&self, order: &OwnOrder, quote: &Quote, cx: &Context<'_>) -> bool {
+        let tick = cx.instrument(order.instrument).map_or(1, |instrument| instrument.tick_size.0);
+        let distance = i128::from(order.price.0.abs_diff(quote.price.0));
+        distance >= i128::from(tick) * i128::from(self.config.min_move_ticks.max(1))
+    }
+}
+
+fn replace_or_cancel(order: &OwnOrder, quote: &Quote, fair: Price, cx: &mut Context<'_>) {
+    let size = Qty(order.cum_qty.0.saturating_add(quote.qty.0));
+    let is_through_fair = order.side.crosses(order.price, fair);
+    match cx.replace(order.user_ref, size, quote.price) {
+        Ok(_) => {}
+        // The size counts everything that the chain of replacements executed, and has outgrown an order.
+        Err(Refusal::InvalidQty) => _ = cx.cancel(order.user_ref),
+        Err(_) if is_through_fair => _ = cx.cancel(order.user_ref),
+        Err(_) => {}
+    }
+}
+
+fn pull(instrument: InstrumentId, cx: &mut Context<'_>) {
+    for side in Side::BOTH {
+        while let Some(order) = cx.orders(instrument, side).find(|order| order.state == OwnState::Live) {
+            if cx.cancel(order.user_ref).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn round_to_lots(qty: u64, instrument: &Instrument) -> Qty {
+    Qty(qty - qty % instrument.lot_size.0)
+}
+
+impl Strategy for MarketMaker {
+    fn name(&self) -> &str {
+        "maker"
+    }
+
+    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
+        self.quote(update.instrument(), cx);
+    }
+
+    /// An answer may free a quote to be moved. What the venue refused is tried again only on the next
+    /// market update: trying at once could go round and round.
+    fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {
+        let is_refused = match update.change {
+            OrderChange::Rejected { reason } => reason != RejectReason::UnknownOrder,
+            OrderChange::CancelRejected { .. } => true,
+            OrderChange::Canceled { reason, .. } => reason != tickpath_types::CancelReason::User,
+            _ => false,
+        };
+        if !is_refused {
+            self.quote(update.order.instrument, cx);
+        }
+    }
+}

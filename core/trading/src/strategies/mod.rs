@@ -1,0 +1,9 @@
+//! Strategies that come with the engine.
+
+mod maker;
+mod random;
+mod taker;
+
+pub use maker::{MakerConfig, MarketMaker};
+pub use random::{RandomConfig, RandomStrategy};
+pub use taker::LiquidityTaker;

@@ -1,0 +1,97 @@
+//! Random orders, to exercise everything behind the strategy.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use tickpath_types::{Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, Side};
+
+use crate::{Context, NewOrder, OwnState, Strategy};
+
+/// Settings of a [`RandomStrategy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RandomConfig {
+    /// Time between two actions.
+    pub interval: Nanos,
+    /// Orders are up to so many ticks either side of the best price of their own side.
+    pub offset_ticks_max: u32,
+    /// With so many orders open in an instrument, the oldest of a side is cancelled instead.
+    pub open_orders_max: u32,
+}
+
+impl Default for RandomConfig {
+    fn default() -> Self {
+        RandomConfig { interval: Nanos::from_millis(20), offset_ticks_max: 5, open_orders_max: 4 }
+    }
+}
+
+/// Enters and cancels at random, at most one action per `interval`; the same seed and inputs give the same
+/// orders.
+#[derive(Clone, Debug)]
+pub struct RandomStrategy {
+    config: RandomConfig,
+    rng: Xoshiro256PlusPlus,
+    next_at: Nanos,
+}
+
+impl RandomStrategy {
+    /// A strategy over every instrument.
+    #[must_use]
+    pub fn new(seed: u64, config: RandomConfig) -> RandomStrategy {
+        RandomStrategy { config, rng: Xoshiro256PlusPlus::seed_from_u64(seed), next_at: Nanos::ZERO }
+    }
+
+    /// Evenly from 0 up to and without `bound`; 0 for a bound of 0.
+    fn below(&mut self, bound: u64) -> u64 {
+        let product = u128::from(self.rng.next_u64()) * u128::from(bound);
+        u64::try_from(product >> 64).expect("the product's upper half is below the bound")
+    }
+
+    fn act(&mut self, cx: &mut Context<'_>) {
+        let chosen = self.below(cx.instruments().len() as u64);
+        let side = Side::BOTH[usize::from(self.below(2) == 1)];
+        let Some(instrument) = cx.instruments().get(chosen as usize).copied() else { return };
+        if cx.open_count(instrument.id) >= self.config.open_orders_max {
+            cancel_oldest(instrument.id, side, cx);
+        } else if let Some(order) = self.draw(&instrument, side, cx) {
+            // A refusal is counted by the engine.
+            let _ = cx.enter(&order);
+        }
+    }
+
+    fn draw(&mut self, instrument: &Instrument, side: Side, cx: &Context<'_>) -> Option<NewOrder> {
+        let clip_lots = cx.limits(instrument.id)?.clip.0 / instrument.lot_size.0;
+        let best = cx.bbo(instrument.id).best(side).map_or(instrument.reference_price, |(price, _)| price);
+        let reach = u64::from(self.config.offset_ticks_max);
+        let offset = i64::try_from(self.below(2 * reach + 1)).ok()? - i64::try_from(reach).ok()?;
+        let price = best.0.checked_add(offset.checked_mul(instrument.tick_size.0)?)?;
+        let qty = Qty((1 + self.below(clip_lots)) * instrument.lot_size.0);
+        Some(NewOrder::limit(instrument.id, side, qty, Price(price)))
+    }
+}
+
+fn cancel_oldest(instrument: InstrumentId, side: Side, cx: &mut Context<'_>) {
+    let oldest = [side, side.opposite()]
+        .into_iter()
+        .find_map(|side| cx.orders(instrument, side).find(|order| order.state == OwnState::Live))
+        .map(|order| order.user_ref);
+    if let Some(user_ref) = oldest {
+        // A refusal is counted by the engine.
+        let _ = cx.cancel(user_ref);
+    }
+}
+
+impl Strategy for RandomStrategy {
+    fn name(&self) -> &str {
+        "random"
+    }
+
+    fn on_market(&mut self, _: &MarketUpdate, cx: &mut Context<'_>) {
+        self.on_timer(cx.now(), cx);
+    }
+
+    fn on_timer(&mut self, now: Nanos, cx: &mut Context<'_>) {
+        if now >= self.next_at {
+            self.next_at = now + self.config.interval;
+            self.act(cx);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Storage of own orders: a table addressed by UserRefNum, and lists through it.
+
+use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side, TimeInForce, UserRefNum};
+
+use crate::{OwnOrder, OwnState};
+
+/// End of a list.
+pub(crate) const NIL: u32 = u32::MAX;
+
+/// Places per order that may be open: with so many, the place of the next number is nearly always free,
+/// and dead orders are remembered for a while, so that a late event is known for what it is.
+const PLACES_PER_ORDER: usize = 4;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub order: OwnOrder,
+    pub next: u32,
+    prev: u32,
+    /// What the order adds to the most that could trade on its side.
+    exposure: Qty,
+    pub is_accepted: bool,
+    pub is_cancel_sent: bool,
+    /// The size that a reduction on its way leaves.
+    pub cancel_to: Qty,
+}
+
+/// The open orders of one instrument and side.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct List {
+    first: u32,
+    last: u32,
+    pub len: u32,
+    pub exposure: Qty,
+}
+
+/// Orders at the place `UserRefNum modulo size`, linked into lists per instrument and side.
+#[derive(Debug)]
+pub(crate) struct Table {
+    slots: Box<[Slot]>,
+    lists: Box<[List]>,
+    len: usize,
+    capacity: usize,
+}
+
+impl Table {
+    pub fn new(instrument_count: usize, capacity: usize) -> Table {
+        let capacity = capacity.max(1);
+        let empty = Slot {
+            order: OwnOrder {
+                user_ref: UserRefNum(0),
+                order_id: OrderId(0),
+                instrument: InstrumentId(0),
+                side: Side::Buy,
+                time_in_force: TimeInForce::Day,
+                price: Price(0),
+                qty: Qty::ZERO,
+                cum_qty: Qty::ZERO,
+                state: OwnState::Dead,
+                post_only: false,
+                replaces: None,
+            },
+            next: NIL,
+            prev: NIL,
+            exposure: Qty::ZERO,
+            is_accepted: false,
+            is_cancel_sent: false,
+            cancel_to: Qty::ZERO,
+        };
+        let list = List { first: NIL, last: NIL, len: 0, exposure: Qty::ZERO };
+        Table {
+            slots: vec![empty; (capacity * PLACES_PER_ORDER).next_power_of_two()].into(),
+            lists: vec![list; instrument_count * 2].into(),
+            len: 0,
+            capacity,
+        }
+    }
+
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub const fn is_full(&self) -> bool {
+        self.len >= self.capacity
+    }
+
+    fn place(&self, user_ref: UserRefNum) -> usize {
+        user_ref.0 as usize & (self.slots.len() - 1)
+    }
+
+    /// The first number from `user_ref` on whose place is free. A quarter of the places are taken at most,
+    /// so one is found within a quarter of the table.
+    pub fn free_from(&self, user_ref: u32) -> Option<UserRefNum> {
+        (user_ref..=u32::MAX)
+            .map(UserRefNum)
+            .take(self.slots.len())
+            .find(|user_ref| !self.slots[self.place(*user_ref)].order.is_open())
+    }
+
+    /// The open order of a number.
+    pub fn find(&self, user_ref: UserRefNum) -> Option<&Slot> {
+        let slot = &self.slots[self.place(user_ref)];
+        (slot.order.user_ref == user_ref && slot.order.is_open()).then_some(slot)
+    }
+
+    pub fn find_mut(&mut self, user_ref: UserRefNum) -> Option<&mut Slot> {
+        let place = self.place(user_ref);
+        let slot = &mut self.slots[place];
+        (slot.order.user_ref == user_ref && slot.order.is_open()).then_some(slot)
+    }
+
+    pub fn get(&self, user_ref: UserRefNum) -> Option<&OwnOrder> {
+        self.find(user_ref).map(|slot| &slot.order)
+    }
+
+    pub fn get_mut(&mut self, user_ref: UserRefNum) -> Option<&mut OwnOrder> {
+        self.find_mut(user_ref).map(|slot| &mut slot.order)
+    }
+
+    /// The order of a number, open or not, while its place has not been given to another.
+    pub fn last_known(&self, user_ref: UserRefNum) -> Option<&OwnOrder> {
+        let order = &self.slots[self.place(user_ref)].order;
+        (order.user_ref == user_ref).then_some(order)
+    }
+
+    pub fn last_known_mut(&mut self, user_ref: UserRefNum) -> Option<&mut OwnOrder> {
+        let order = &mut self.slots[self.place(user_ref)].order;
+        (order.user_ref == user_ref).then_some(order)
+    }
+
+    pub fn at(&self, place: u32) -> &Slot {
+        &self.slots[place as usize]
+    }
+
+    pub fn list(&self, instrument: InstrumentId, side: Side) -> Option<&List> {
+        self.lists.get(Self::list_index(instrument, side))
+    }
+
+    pub fn first(&self, instrument: InstrumentId, side: Side) -> u32 {
+        self.list(instrument, side).map_or(NIL, |list| list.first)
+    }
+
+    const fn list_index(instrument: InstrumentId, side: Side) -> usize {
+        (2 * instrument.0 as usize + side.index()).wrapping_sub(2)
+    }
+
+    pub fn next_open(&self, from: usize) -> Option<(usize, UserRefNum)> {
+        let rest = self.slots.get(from..)?;
+        let offset = rest.iter().position(|slot| slot.order.is_open())?;
+        Some((from + offset, rest[offset].order.user_ref))
+    }
+
+    /// Adds an order at the tail of its list; its instrument must exist and its place be free.
+    pub fn insert(&mut self, order: OwnOrder, exposure: Qty) {
+        let place = self.place(order.user_ref);
+        debug_assert!(!self.slots[place].order.is_open(), "the number was chosen for its free place");
+        let list = &mut self.lists[Self::list_index(order.instrument, order.side)];
+        let prev = list.last;
+        let link = u32::try_from(place).expect("the table is no larger than the numbers");
+        list.last = link;
+        list.len += 1;
+        list.exposure.0 = list.exposure.0.saturating_add(exposure.0);
+        match prev {
+            NIL => list.first = link,
+            prev => self.slots[prev as usize].next = link,
+        }
+        self.slots[place] = Slot {
+            order,
+            next: NIL,
+            prev,
+            exposure,
+            is_accepted: false,
+            is_cancel_sent: false,
+            cancel_to: Qty::ZERO,
+        };
+        self.len += 1;
+    }
+
+    /// Makes an open order dead and takes it out of its list; what is known of it stays in its place.
+    pub fn remove(&mut self, user_ref: UserRefNum) {
+        let Some(slot) = self.find_mut(user_ref) else { return };
+        slot.order.state = OwnState::Dead;
+        let (prev, next, exposure) = (slot.prev, slot.next, slot.exposure);
+        let index = Self::list_index(slot.order.instrument, slot.order.side);
+        let list = &mut self.lists[index];
+        list.len -= 1;
+        list.exposure.0 = list.exposure.0.saturating_sub(exposure.0);
+        match prev {
+            NIL => list.first = next,
+            prev => self.slots[prev as usize].next = next,
+        }
+        match next {
+            NIL => self.lists[index].last = prev,
+            next => self.slots[next as usize].prev = prev,
+        }
+        self.len -= 1;
+    }
+
+    /// Changes what an open order adds to the most that could trade on its side.
+    pub fn set_exposure(&mut self, user_ref: UserRefNum, exposure: Qty) {
+        let Some(slot) = self.find_mut(user_ref) else { return };
+        let before = std::mem::replace(&mut slot.exposure, exposure);
+        let index = Self::list_index(slot.order.instrument, slot.order.side);
+        let total = &mut self.lists[index].exposure.0;
+        *total = total.saturating_sub(before.0).saturating_add(exposure.0);
+    }
+}

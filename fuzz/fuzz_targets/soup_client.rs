@@ -1,0 +1,4 @@
+//! Runs [`tickpath_fuzz::soup_client`] under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tickpath_fuzz::soup_client(data));

@@ -1,0 +1,18 @@
+//! What every decoder must hold for any bytes, one function each: it never panics, it gives back what
+//! was encoded, and what it accepts encodes to the same bytes.
+//!
+//! A function takes raw bytes and panics when a property fails. The targets in `fuzz_targets/` run them
+//! under libFuzzer (`cargo +nightly fuzz run itch --features libfuzzer`); `tests/smoke.rs` runs them on
+//! mutations of [`seeds`] with any compiler (`cargo test --manifest-path fuzz/Cargo.toml`).
+//!
+//! ```
+//! tickpath_fuzz::itch(b"no message");
+//! for seed in tickpath_fuzz::seeds::itch() {
+//!     tickpath_fuzz::itch(&seed);
+//! }
+//! ```
+
+mod nasdaq;
+pub mod seeds;
+
+pub use nasdaq::{binaryfile, itch, mold, ouch_inbound, ouch_outbound, soup_client, soup_server};

@@ -1,0 +1,76 @@
+//! Every fuzz body on its seeds and on generated mutations of them, with any compiler.
+
+use tickpath_fuzz::seeds;
+
+/// Mutations tried of each target; the whole file takes seconds.
+const ROUNDS: usize = 20_000;
+
+/// xorshift64*: the same run every time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound
+    }
+}
+
+/// One to four small damages: what a line, a peer or a program in error does to a message.
+fn mutate(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = seeds[random.below(seeds.len())].clone();
+    for _ in 0..=random.below(4) {
+        let at = random.below(bytes.len() + 1);
+        match random.below(6) {
+            0 => bytes.truncate(at),
+            1 => bytes.insert(at, random.below(256) as u8),
+            2 => {
+                let other = &seeds[random.below(seeds.len())];
+                bytes.truncate(at);
+                bytes.extend(&other[random.below(other.len())..]);
+            }
+            _ if at == bytes.len() => {}
+            3 => bytes[at] ^= 1 << random.below(8),
+            4 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff, b' ', b'0'][random.below(7)],
+            _ => {
+                bytes.remove(at);
+            }
+        }
+    }
+    bytes
+}
+
+fn smoke(body: fn(&[u8]), seeds: &[Vec<u8>]) {
+    assert!(!seeds.is_empty());
+    body(&[]);
+    seeds.iter().for_each(|seed| body(seed));
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..ROUNDS {
+        body(&mutate(&mut random, seeds));
+    }
+}
+
+macro_rules! smoke_tests {
+    ($($target:ident)*) => { $(
+        #[test]
+        fn $target() {
+            smoke(tickpath_fuzz::$target, &seeds::$target());
+        }
+    )* };
+}
+
+smoke_tests! { itch mold binaryfile soup_server soup_client ouch_inbound ouch_outbound }
+
+#[test]
+fn seeds_cover_every_message() {
+    let count = |seeds: Vec<Vec<u8>>| {
+        let mut types: Vec<u8> = seeds.iter().map(|seed| seed[0]).collect();
+        types.sort_unstable();
+        types.dedup();
+        types.len()
+    };
+    assert_eq!(count(seeds::itch()), 23);
+    assert_eq!(count(seeds::ouch_inbound()), 5);
+    assert_eq!(count(seeds::ouch_outbound()), 15);
+}

@@ -1,0 +1,223 @@
+//! Everything that CI runs, step by step, the quick checks first.
+//!
+//! The steps share builds: clippy and rustdoc use the same checked dependencies, tests and benches the
+//! same profile. Loom, Miri and the fuzz targets compile with other flags or from another manifest, so
+//! each has a target folder of its own and does not evict the others.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::command::Command;
+use crate::{target_dir, tidy};
+
+/// One step of CI.
+struct Step {
+    name: &'static str,
+    what: &'static str,
+    action: Action,
+}
+
+enum Action {
+    /// Commands that must all succeed.
+    Commands(Vec<Command>),
+    /// The checks of this program.
+    Tidy,
+    /// A command that needs Miri; skipped, and said so, where Miri cannot be had.
+    Miri(Command),
+}
+
+/// How a step ended.
+enum Outcome {
+    Passed,
+    Skipped,
+    /// With the command that repeats it.
+    Failed(String),
+}
+
+fn steps(root: &Path) -> Vec<Step> {
+    let own_target = |name: &str| target_dir().join(name).display().to_string();
+    let step = |name, what, action| Step { name, what, action };
+    let one = |command| Action::Commands(vec![command]);
+    let mut fmt = vec![Command::new("cargo fmt --all --check")];
+    // The fuzz targets are no member of the workspace.
+    if root.join("fuzz/Cargo.toml").exists() {
+        fmt.push(Command::new("cargo fmt --manifest-path fuzz/Cargo.toml --check"));
+    }
+    vec![
+        step("fmt", "the formatting is rustfmt's", Action::Commands(fmt)),
+        step("tidy", "layers, file sizes, leftovers: what the compiler does not check", Action::Tidy),
+        step(
+            "clippy",
+            "no warning in any target",
+            one(Command::new("cargo clippy --workspace --all-targets -- -D warnings")),
+        ),
+        step(
+            "doc",
+            "every public item is documented and every link leads somewhere",
+            one(Command::new("cargo doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings")),
+        ),
+        step(
+            "test",
+            "unit tests, integration tests, examples in the documentation",
+            one(Command::new("cargo test --workspace")),
+        ),
+        step(
+            "bench",
+            "every bench runs once, as a test of its answer",
+            one(Command::new("cargo test --workspace --bench *")),
+        ),
+        step(
+            "loom",
+            "the lock-free structures under every interleaving that loom explores",
+            one(Command::new("cargo test -p tickpath-lockfree --release --test loom")
+                .env("RUSTFLAGS", "--cfg loom")
+                .env("CARGO_TARGET_DIR", own_target("loom"))),
+        ),
+        step(
+            "miri",
+            "the lock-free structures under Miri's rules of memory",
+            Action::Miri(
+                Command::new("cargo +nightly miri test -p tickpath-lockfree")
+                    .env("CARGO_TARGET_DIR", own_target("miri")),
+            ),
+        ),
+        step(
+            "fuzz",
+            "every fuzz target on its committed inputs",
+            one(Command::new("cargo test --manifest-path fuzz/Cargo.toml")
+                .env("CARGO_TARGET_DIR", own_target("fuzz"))),
+        ),
+    ]
+}
+
+/// Prints the steps.
+pub fn list(root: &Path) {
+    for step in steps(root) {
+        println!("{:<8} {}", step.name, step.what);
+    }
+}
+
+/// Runs all steps, or those named in `only` (separated by commas), in CI's order.
+///
+/// Stops at the first failure. Returns whether all of them passed or were skipped.
+pub fn run(root: &Path, only: Option<&str>) -> Result<bool> {
+    let steps = selected(steps(root), only)?;
+    let start = Instant::now();
+    let mut summary = Vec::new();
+    let mut failure = None;
+    for (index, step) in steps.iter().enumerate() {
+        println!("\n==> [{}/{}] {}: {}", index + 1, steps.len(), step.name, step.what);
+        let step_start = Instant::now();
+        let outcome = run_action(root, &step.action)?;
+        let took = step_start.elapsed();
+        println!("<== {} {} in {}", step.name, outcome.word(), seconds(took));
+        summary.push(format!("    {:<8} {:<8} {:>9}", step.name, outcome.word(), seconds(took)));
+        if let Outcome::Failed(command) = outcome {
+            failure = Some((step.name, command));
+            break;
+        }
+    }
+    println!("\n==> summary");
+    summary.iter().for_each(|line| println!("{line}"));
+    for step in &steps[summary.len()..] {
+        println!("    {:<8} not run", step.name);
+    }
+    println!("    {:<8} {:<8} {:>9}", "total", "", seconds(start.elapsed()));
+    match failure {
+        Some((name, command)) => {
+            println!("\nstep '{name}' failed; repeat it with\n    {command}");
+            Ok(false)
+        }
+        None => Ok(true),
+    }
+}
+
+impl Outcome {
+    fn word(&self) -> &'static str {
+        match self {
+            Outcome::Passed => "passed",
+            Outcome::Skipped => "skipped",
+            Outcome::Failed(_) => "FAILED",
+        }
+    }
+}
+
+fn selected(steps: Vec<Step>, only: Option<&str>) -> Result<Vec<Step>> {
+    let Some(only) = only else { return Ok(steps) };
+    let names: Vec<&str> = only.split(',').map(str::trim).collect();
+    if let Some(unknown) = names.iter().find(|name| steps.iter().all(|step| step.name != **name)) {
+        bail!("there is no step '{unknown}': see cargo xtask ci --list");
+    }
+    Ok(steps.into_iter().filter(|step| names.contains(&step.name)).collect())
+}
+
+fn run_action(root: &Path, action: &Action) -> Result<Outcome> {
+    match action {
+        Action::Tidy => match tidy::run(root)? {
+            true => Ok(Outcome::Passed),
+            false => Ok(Outcome::Failed("cargo xtask tidy".to_owned())),
+        },
+        Action::Commands(commands) => run_commands(root, commands),
+        Action::Miri(command) => match has_miri(root) {
+            true => run_commands(root, std::slice::from_ref(command)),
+            false => {
+                println!(
+                    "skipped: Miri is missing; install it with: rustup toolchain install nightly --profile minimal \
+                     --component miri --component rust-src"
+                );
+                Ok(Outcome::Skipped)
+            }
+        },
+    }
+}
+
+fn run_commands(root: &Path, commands: &[Command]) -> Result<Outcome> {
+    for command in commands {
+        println!("    {command}");
+        if !command.run(root)?.success() {
+            return Ok(Outcome::Failed(command.to_string()));
+        }
+    }
+    Ok(Outcome::Passed)
+}
+
+/// Whether a nightly Miri is there, after trying to add it to a nightly toolchain.
+fn has_miri(root: &Path) -> bool {
+    let probe = Command::new("cargo +nightly miri --version");
+    let sources = Command::new("rustup component add miri rust-src --toolchain nightly");
+    probe.succeeds_quietly(root) || (sources.succeeds_quietly(root) && probe.succeeds_quietly(root))
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root;
+
+    fn names(only: Option<&str>) -> Result<Vec<&'static str>> {
+        Ok(selected(steps(root()), only)?.iter().map(|step| step.name).collect())
+    }
+
+    #[test]
+    fn steps_are_chosen_by_name_and_keep_their_order() {
+        let all = ["fmt", "tidy", "clippy", "doc", "test", "bench", "loom", "miri", "fuzz"];
+        assert_eq!(names(None).unwrap(), all);
+        assert_eq!(names(Some("test, fmt")).unwrap(), ["fmt", "test"]);
+        let error = names(Some("fmt,tests")).unwrap_err().to_string();
+        assert!(error.contains("no step 'tests'"), "{error}");
+    }
+
+    #[test]
+    fn the_first_command_that_fails_is_the_one_to_repeat() {
+        let commands = ["true", "false", "no-such-program-of-xtask"].map(Command::new);
+        match run_commands(root(), &commands).unwrap() {
+            Outcome::Failed(command) => assert_eq!(command, "false"),
+            other => panic!("{}", other.word()),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Checks of what the compiler does not see: layers, sizes, leftovers.
+
+mod layers;
+mod lockfile;
+mod purity;
+mod source;
+mod text;
+mod tree;
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::Result;
+
+use tree::Tree;
+
+/// One thing to put right.
+#[derive(Debug, PartialEq, Eq)]
+struct Problem {
+    /// Relative to the root of the tree.
+    path: String,
+    /// From 1; `None` when it is about the whole file.
+    line: Option<usize>,
+    /// What is wrong, and what to do.
+    text: String,
+}
+
+impl Problem {
+    fn in_file(path: &str, text: impl Into<String>) -> Problem {
+        Problem { path: path.to_owned(), line: None, text: text.into() }
+    }
+
+    fn at(path: &str, line: usize, text: impl Into<String>) -> Problem {
+        Problem { path: path.to_owned(), line: Some(line), text: text.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.path, self.text),
+            None => write!(f, "{}: {}", self.path, self.text),
+        }
+    }
+}
+
+/// Runs every check on the tree at `root` and prints what it finds; returns whether that is nothing.
+pub fn run(root: &Path) -> Result<bool> {
+    let tree = Tree::open(root)?;
+    let problems = check(&tree)?;
+    for problem in &problems {
+        println!("{problem}");
+    }
+    match problems.len() {
+        0 => println!("tidy: {} files, nothing to put right", tree.files().len()),
+        1 => println!("tidy: 1 thing to put right"),
+        count => println!("tidy: {count} things to put right"),
+    }
+    Ok(problems.is_empty())
+}
+
+fn check(tree: &Tree) -> Result<Vec<Problem>> {
+    let mut problems = lockfile::check(tree)?;
+    problems.extend(layers::check(tree)?);
+    for path in tree.files() {
+        problems.extend(text::check_size(path, tree.len(path)?));
+        let Some(text) = tree.read_text(path)? else { continue };
+        problems.extend(text::check(path, &text));
+        if path.ends_with(".rs") {
+            problems.extend(purity::check(path, &text));
+        }
+    }
+    Ok(problems)
+}
