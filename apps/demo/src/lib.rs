@@ -1,1 +1,22 @@
-//! demo
+//! A whole market on one machine: venue, feed handler, traders and a crowd, with proofs and a report.
+//!
+//! [`run`] starts everything over real loopback sockets, lets it trade, waits until everything that is under way
+//! has arrived, and returns an [`Outcome`]: what must hold and whether it did, and where the time went.
+
+mod crowd;
+mod fills;
+mod json;
+mod text;
+mod flow;
+mod market;
+mod outcome;
+mod participant;
+mod probe;
+mod run;
+mod settings;
+mod watch;
+
+pub use flow::{FlowResult, Speed};
+pub use outcome::{Outcome, Participant, Proof, Totals};
+pub use run::run;
+pub use settings::{DemoConfig, DemoSettings, ViewMode};

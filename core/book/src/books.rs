@@ -59,6 +59,12 @@ pub trait OrderBooks<T: Copy> {
         self.best(instrument, side).map(|level| level.price)
     }
 
+    /// True when an incoming order of `side` at `limit` would trade with the best resting order.
+    #[inline]
+    fn would_trade(&self, instrument: InstrumentId, side: Side, limit: Price) -> bool {
+        self.best_price(instrument, side.opposite()).is_some_and(|best| side.crosses(limit, best))
+    }
+
     /// The order of a side that trades next.
     fn front(&self, instrument: InstrumentId, side: Side) -> Option<OrderHandle>;
 

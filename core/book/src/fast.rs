@@ -84,12 +84,10 @@ struct LevelRecord {
 const _: () = assert!(size_of::<OrderRecord<()>>() == 32 && size_of::<LevelRecord>() == 32);
 
 /// A side's prices as numbers of which the greater is always the better: an ask's bits are inverted,
-/// which reverses the order of integers without overflow.
+/// which reverses the order of integers without overflow. No branch: sides come in no order that a CPU
+/// could predict.
 const fn key(side: Side, price: Price) -> i64 {
-    match side {
-        Side::Buy => price.0,
-        Side::Sell => !price.0,
-    }
+    price.0 ^ -(side as i64)
 }
 
 const fn side_index(instrument: InstrumentId, side: Side) -> u32 {
@@ -341,6 +339,13 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
             return None;
         }
         Some(self.level(best).view())
+    }
+
+    #[inline(always)]
+    fn would_trade(&self, instrument: InstrumentId, side: Side, limit: Price) -> bool {
+        let other = side.opposite();
+        let best = self.side(instrument, other).best;
+        best != NIL && self.level(best).key >= key(other, limit)
     }
 
     #[inline(always)]

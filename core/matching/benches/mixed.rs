@@ -1,22 +1,25 @@
 //! The mixed load of `tickpath_matching::workload` through the engine, every event copied to a ring of its kind.
 //!
-//! `cargo bench -p tickpath-matching --bench mixed` prints nanoseconds per command, median and best of the
-//! passes, for commands applied one by one and in batches (`--only single|batches` for one of them). Without `--bench` it runs one short pass and
+//! `cargo bench -p tickpath-matching --bench mixed` prints nanoseconds per command for commands applied one by
+//! one and in batches of 32 (`-- --only single|batches`, `-- --passes N`,
+//! `-- --open-orders N`): the median over slices of 1024 commands,
+//! which a preemption or a stall of the host spoils only one of. Without `--bench` it runs one short pass and
 //! checks the result, so that `cargo test --benches` keeps it honest. For instruction counts:
-//! `valgrind --tool=callgrind --toggle-collect='*measured*' <binary> --bench --passes 1`.
+//! `valgrind --tool=callgrind --toggle-collect='*measured_single*' <binary> --bench --passes 1 --only single`.
 #![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tickpath_book::FastBooks;
-use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_matching::{Command, Engine, EventListener, Owner};
 use tickpath_types::{MarketEvent, OrderEvent};
 
 /// Slots of each ring; a power of two.
 const RING_LEN: usize = 1024;
+/// Commands timed together: well below the time slice of a busy host's scheduler.
+const SLICE: usize = 1024;
 /// Commands that a matcher takes from its ring at once.
 const BATCH: usize = 32;
 
@@ -55,73 +58,87 @@ impl EventListener for Rings {
 
 type Fast = Engine<FastBooks<Owner>>;
 
-// In a venue the commands come from another thread's ring by way of the cache. Here they come from memory,
-// so they are prefetched, which leaves the engine's own misses to be measured.
+/// A way to apply commands, and what its slices took.
+struct Kind {
+    name: &'static str,
+    measured: Measured,
+    slices: Vec<f64>,
+}
+
+type Measured = fn(&mut Fast, &[Command], &mut Rings);
+const KINDS: [(&str, Measured); 2] = [("single", measured_single), ("batches", measured_batches)];
 
 #[inline(never)]
 fn measured_single(engine: &mut Fast, commands: &[Command], rings: &mut Rings) {
-    for (position, command) in commands.iter().enumerate() {
-        prefetch_index(commands, position + BATCH);
+    for command in commands {
         engine.apply(command, rings);
     }
 }
 
 #[inline(never)]
 fn measured_batches(engine: &mut Fast, commands: &[Command], rings: &mut Rings) {
-    for (position, batch) in commands.chunks(BATCH).enumerate() {
-        for later in 0..BATCH {
-            prefetch_index(commands, (position + 1) * BATCH + later);
-        }
+    for batch in commands.chunks(BATCH) {
         engine.apply_batch(batch, rings);
     }
 }
 
-fn pass(workload: &Workload, opened: &Fast, measured: fn(&mut Fast, &[Command], &mut Rings)) -> Duration {
+/// One pass over the load; adds the nanoseconds per command of each slice to `slices`.
+fn pass(workload: &Workload, opened: &Fast, measured: Measured, slices: &mut Vec<f64>) {
     let mut engine = opened.clone();
     let mut rings = Rings::new();
-    let start = Instant::now();
-    measured(&mut engine, &workload.commands, &mut rings);
-    let elapsed = start.elapsed();
+    let mut waiting = Vec::with_capacity(SLICE);
+    for slice in workload.commands.chunks(SLICE) {
+        // In a venue the commands come from another thread's ring by way of the cache, not from memory.
+        waiting.clear();
+        waiting.extend_from_slice(slice);
+        let start = Instant::now();
+        measured(&mut engine, black_box(&waiting), &mut rings);
+        slices.push(start.elapsed().as_nanos() as f64 / slice.len() as f64);
+    }
     black_box((&rings.order_events, &rings.market_events));
     assert_eq!((rings.order_count + rings.market_count) as u64, workload.event_count);
     assert_eq!(engine.state_hash(), workload.state_hash);
-    elapsed
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
+    let value = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(at + 1).map(String::as_str)
+    };
     let is_bench = arguments.iter().any(|argument| argument == "--bench");
-    let passes = arguments.iter().position(|argument| argument == "--passes");
-    let passes = passes.and_then(|at| arguments.get(at + 1)?.parse().ok()).unwrap_or(15);
+    let passes =
+        if is_bench { value("--passes").and_then(|text| text.parse().ok()).unwrap_or(15) } else { 1 };
     let config = match is_bench {
-        true => WorkloadConfig::default(),
+        true => {
+            let open = value("--open-orders").and_then(|text| text.parse().ok());
+            let default = WorkloadConfig::default();
+            WorkloadConfig { open_order_count: open.unwrap_or(default.open_order_count), ..default }
+        }
         false => WorkloadConfig { open_order_count: 2_000, command_count: 10_000, ..Default::default() },
     };
     let workload = Workload::generate(&config);
     let opened = workload.opened();
-    let per_command = |elapsed: Duration| elapsed.as_nanos() as f64 / workload.commands.len() as f64;
-    let mut single = Vec::new();
-    let mut batches = Vec::new();
-    let only = arguments.iter().position(|argument| argument == "--only");
-    let only = only.and_then(|at| arguments.get(at + 1)).map(String::as_str);
+    let mut kinds: Vec<Kind> = KINDS
+        .into_iter()
+        .filter(|(name, _)| value("--only").is_none_or(|only| only == *name))
+        .map(|(name, measured)| Kind { name, measured, slices: Vec::new() })
+        .collect();
     // Interleaved, so that a slow spell of the host falls on both.
-    for _ in 0..if is_bench { passes } else { 1 } {
-        if only != Some("batches") {
-            single.push(per_command(pass(&workload, &opened, measured_single)));
-        }
-        if only != Some("single") {
-            batches.push(per_command(pass(&workload, &opened, measured_batches)));
+    for _ in 0..passes {
+        for kind in &mut kinds {
+            pass(&workload, &opened, kind.measured, &mut kind.slices);
         }
     }
-    let results = [("one by one", single), ("batches of 32", batches)];
-    for (name, mut values) in results.into_iter().filter(|(_, values)| !values.is_empty()) {
-        values.sort_by(f64::total_cmp);
+    for Kind { name, slices, .. } in &mut kinds {
+        slices.sort_by(f64::total_cmp);
+        let quantile = |of_hundred: usize| slices[(slices.len() - 1) * of_hundred / 100];
         println!(
-            "mixed, {name}: median {:.1} ns, best {:.1} ns a command ({} commands, {} events, {} open orders)",
-            values[values.len() / 2],
-            values[0],
-            workload.commands.len(),
-            workload.event_count,
+            "mixed, {name}: {:.1} ns a command (median slice; 10% {:.1}, 90% {:.1}), {:.2} events each, {} open orders",
+            quantile(50),
+            quantile(10),
+            quantile(90),
+            workload.event_count as f64 / workload.commands.len() as f64,
             config.open_order_count,
         );
     }

@@ -1,377 +1,584 @@
-//! A crowd of traders: seeded order flow that is sent whatever the market does.
-
-use std::collections::VecDeque;
+//! A crowd of participants: order flow that makes a market.
 
 use tickpath_types::{
-    CancelOrder, EnterOrder, Instrument, Nanos, OrderRequest, Price, Qty, ReplaceOrder, SessionId, Side,
-    TimeInForce, UserRefNum,
+    CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, Nanos, OrderAttributes, OrderEventKind,
+    OrderRequest, OrderState, Price, Qty, ReplaceOrder, Side, TimeInForce, UserRefNum,
 };
 
-use crate::random::Random;
+use crate::draw::Draw;
+use crate::live::{LiveOrder, LiveOrders};
+use crate::schedule::{Burst, Schedule, Spacing};
 
-/// How a crowd behaves.
+/// Units of the hidden price in one tick.
+const SUBTICKS: i64 = 1_024;
+/// Of the open orders that a cancel, replacement or reduction looks at, one on the wrong side of the hidden
+/// price is chosen first: participants pull stale quotes.
+const CANDIDATES: usize = 4;
+/// Half of the choices are among the newest order in so many: many orders live short, some live long.
+const NEWEST_SHARE: usize = 16;
+/// Open orders settle at so many in this many of the most allowed.
+const TARGET_NUMERATOR: u64 = 3;
+const TARGET_DENOMINATOR: u64 = 4;
+const PPM: u64 = 1_000_000;
+
+/// Settings of a [`Crowd`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrowdConfig {
-    /// New orders a second; cancels, reductions and replacements come in addition.
-    pub orders_per_second: u64,
-    /// Sessions that the crowd trades by; actions are dealt to them at random.
-    pub sessions: usize,
-    /// Orders that rest in one book at a time; the oldest leaves for each one beyond.
-    pub resting_per_instrument: usize,
-    /// Orders of each side that open the books before the flow begins.
-    pub opening_orders: usize,
-    /// Of the new orders, parts in a million that cross the market.
-    pub aggressive_ppm: u64,
+    /// Chooses the whole flow.
+    pub seed: u64,
+    /// New orders per second, outside of bursts, over all instruments: 1 to [`CrowdConfig::RATE_MAX`].
+    /// Cancels, replacements and reductions come in addition.
+    pub rate: u32,
+    /// How the times between new orders are spread.
+    pub spacing: Spacing,
+    /// Times of a higher rate.
+    pub burst: Option<Burst>,
+    /// Order entry sessions that share the flow: 1 to [`CrowdConfig::SESSIONS_MAX`].
+    pub sessions: u16,
+    /// Most open orders per instrument: 16 to [`CrowdConfig::LIVE_ORDERS_MAX`]. About three quarters of it
+    /// are open once the market has filled up.
+    pub live_orders_max: u32,
+    /// Share of new orders that want to trade at once (IOC through the hidden price), in parts per million.
+    pub marketable_ppm: u32,
+    /// Replacements per million new orders.
+    pub replace_ppm: u32,
+    /// Reductions per million new orders.
+    pub reduce_ppm: u32,
+    /// Mean distance of resting orders from the hidden price, in ticks, besides those at the front.
+    pub depth_ticks: u32,
+    /// How far the hidden price moves with each new order, in 1/1024 of a tick, up or down.
+    pub step_subticks: u32,
+    /// Least quantity of an order, in lots; orders have multiples of it.
+    pub qty_lots: u32,
+    /// Price levels on each side that the opening builds.
+    pub opening_levels: u32,
+    /// Orders at each of them.
+    pub opening_orders_per_level: u32,
+    /// Opening orders per second.
+    pub opening_rate: u32,
+}
+
+impl CrowdConfig {
+    /// Highest rate, for new orders and for the opening.
+    pub const RATE_MAX: u32 = 100_000_000;
+    /// Most sessions.
+    pub const SESSIONS_MAX: u16 = 1_024;
+    /// Most open orders per instrument.
+    pub const LIVE_ORDERS_MAX: u32 = 1 << 20;
+    /// Highest factor of a burst.
+    pub const BURST_FACTOR_MAX: u32 = 1_000;
 }
 
 impl Default for CrowdConfig {
     fn default() -> Self {
         CrowdConfig {
-            orders_per_second: 20_000,
-            sessions: 2,
-            resting_per_instrument: 1_500,
-            opening_orders: 200,
-            aggressive_ppm: 80_000,
+            seed: 1,
+            rate: 20_000,
+            spacing: Spacing::Exponential,
+            burst: None,
+            sessions: 4,
+            live_orders_max: 2_500,
+            marketable_ppm: 80_000,
+            replace_ppm: 100_000,
+            reduce_ppm: 50_000,
+            depth_ticks: 8,
+            step_subticks: 64,
+            qty_lots: 100,
+            opening_levels: 20,
+            opening_orders_per_level: 10,
+            opening_rate: 100_000,
         }
     }
 }
 
-/// One thing that the crowd does.
+/// A crowd cannot be made of these settings.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CrowdConfigError {
+    /// A number is out of its range.
+    #[error("{name} is {value}: choose {min} to {max}")]
+    OutOfRange {
+        /// Of the field.
+        name: &'static str,
+        /// What it is.
+        value: u64,
+        /// Least.
+        min: u64,
+        /// Most.
+        max: u64,
+    },
+    /// Give at least one instrument.
+    #[error("no instruments: a crowd needs at least one")]
+    NoInstruments,
+    /// The collar must leave room for the opening's levels on both sides of the reference price, and tick,
+    /// lot and largest quantity must be above zero.
+    #[error("instrument {0} has no room for the opening: widen its collar, or choose fewer opening_levels")]
+    NoRoom(InstrumentId),
+}
+
+/// One request of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrowdAction {
-    /// When it is meant to be sent, from the start of the flow: response times are counted from here.
+    /// When it is to be sent, from the start of the flow. It never goes back.
     pub due: Nanos,
-    /// By which of the crowd's sessions, from 0.
-    pub session: usize,
+    /// Which session sends it, from 0.
+    pub session: u16,
     /// What is sent.
     pub request: OrderRequest,
 }
 
-/// An order that rests, as far as the crowd knows: it may have traded.
-#[derive(Clone, Copy, Debug)]
-struct Resting {
-    session: usize,
-    user_ref: UserRefNum,
-    qty: Qty,
-    price: Price,
+/// What a crowd made so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CrowdCounters {
+    /// New orders that rest, the opening included.
+    pub passive: u64,
+    /// New orders that trade at once or not at all.
+    pub marketable: u64,
+    /// Cancels.
+    pub cancels: u64,
+    /// Replacements.
+    pub replaces: u64,
+    /// Reductions.
+    pub reduces: u64,
 }
 
-struct Book {
+#[derive(Clone, Debug)]
+struct Market {
     instrument: Instrument,
-    /// What the crowd believes that the instrument is worth, in ticks.
-    value: i64,
-    resting: VecDeque<Resting>,
+    /// The hidden price, in 1/1024 of a tick.
+    hidden: i64,
+    /// The hidden price turns round here.
+    low: i64,
+    high: i64,
 }
 
-/// Generates the crowd's actions in the order of their times.
+/// What comes next besides new orders.
+#[derive(Clone, Copy, Debug, Default)]
+struct Chores {
+    instrument: u16,
+    cancels: u32,
+    replaces: u32,
+    reduces: u32,
+    /// When the next is due, and the time between two.
+    due: Nanos,
+    gap: Nanos,
+}
+
+/// A seeded, endless order flow over several instruments and sessions.
 ///
-/// Each instrument has a value that wanders one tick at a time; passive orders stand around it at
-/// distances that get rarer by steps, some orders cross it, resting orders are cancelled, reduced and
-/// replaced after a while. The flow depends on the seed alone and not on what the venue answers: an order
-/// that traded meanwhile is cancelled all the same, which the venue ignores. Whole numbers only, so
-/// that a seed gives the same flow on every machine.
+/// Each instrument has a hidden price that walks at random within the collar. Resting orders are placed at
+/// random distances from it, IOC orders trade through it, open orders are cancelled, replaced and reduced,
+/// stale ones first; their number is bounded. An opening ladder makes the market two-sided at once.
+///
+/// The flow is open loop: when each new order is due is a function of seed and settings alone, whatever the
+/// venue does. [`Crowd::on_event`] keeps the list of open orders right; without it the crowd also
+/// cancels orders that have traded, which a venue ignores. Nothing is allocated after creation.
+#[derive(Clone, Debug)]
 pub struct Crowd {
     config: CrowdConfig,
-    random: Random,
-    books: Vec<Book>,
-    next_refs: Vec<u32>,
-    due: Nanos,
-    opening: usize,
-    /// Actions that go with the last new order.
-    pending: VecDeque<CrowdAction>,
+    markets: Box<[Market]>,
+    live: LiveOrders,
+    draw: Draw,
+    schedule: Schedule,
+    /// Opening orders sent so far.
+    opened: u64,
+    new_order_due: Nanos,
+    chores: Chores,
+    waiting: Option<CrowdAction>,
+    counters: CrowdCounters,
 }
 
-/// Most ticks between a passive order and the value.
-const DISTANCE_MAX: u64 = 60;
-/// Ticks by which an aggressive order reaches beyond the value.
-const REACH: i64 = 4;
-
 impl Crowd {
-    /// A crowd for these instruments.
+    /// A crowd at the start of its opening.
     ///
-    /// # Panics
-    /// When there is no instrument, no session or no rate.
-    #[must_use]
-    pub fn new(config: CrowdConfig, instruments: &[Instrument], seed: u64) -> Crowd {
-        assert!(!instruments.is_empty(), "a crowd needs something to trade");
-        assert!(config.sessions > 0 && config.orders_per_second > 0, "a crowd needs a session and a rate");
-        let book = |instrument: &Instrument| Book {
-            instrument: *instrument,
-            value: instrument.reference_price.0 / instrument.tick_size.0,
-            resting: VecDeque::with_capacity(config.resting_per_instrument + 1),
-        };
-        Crowd {
+    /// # Errors
+    /// [`CrowdConfigError`] names the setting to change.
+    pub fn new(config: CrowdConfig, instruments: &[Instrument]) -> Result<Crowd, CrowdConfigError> {
+        check(&config, instruments)?;
+        let count = instruments.len();
+        let opening = opening_len(&config, count);
+        let start = opening_due(&config, opening);
+        let mut schedule = Schedule::new(!config.seed, start, config.rate, config.spacing, config.burst);
+        let new_order_due = schedule.next();
+        Ok(Crowd {
             config,
-            random: Random::new(seed),
-            books: instruments.iter().map(book).collect(),
-            next_refs: vec![0; config.sessions],
-            due: Nanos::ZERO,
-            opening: 0,
-            pending: VecDeque::with_capacity(8),
+            markets: instruments.iter().map(|instrument| Market::new(*instrument, &config)).collect(),
+            live: LiveOrders::new(config.sessions, count, config.live_orders_max as usize),
+            draw: Draw::new(config.seed),
+            schedule,
+            opened: 0,
+            new_order_due,
+            chores: Chores::default(),
+            waiting: None,
+            counters: CrowdCounters::default(),
+        })
+    }
+
+    /// The next request if it is due by `elapsed` since the start of the flow; call again until `None`.
+    pub fn poll(&mut self, elapsed: Nanos) -> Option<CrowdAction> {
+        let action = match self.waiting.take() {
+            Some(action) => action,
+            None => self.make(),
+        };
+        if action.due <= elapsed {
+            return Some(action);
+        }
+        self.waiting = Some(action);
+        None
+    }
+
+    /// The next request, whenever it is due.
+    pub fn next_action(&mut self) -> CrowdAction {
+        self.waiting.take().unwrap_or_else(|| self.make())
+    }
+
+    /// Takes what the venue told a session, so that orders that traded are not cancelled later.
+    pub fn on_event(&mut self, session: u16, event: &OrderEventKind) {
+        let user_ref = event.user_ref();
+        let Some(order) = self.live.find(session, user_ref) else { return };
+        let is_gone = match *event {
+            OrderEventKind::Executed { qty, .. } => {
+                order.cum_qty.0 = order.cum_qty.0.saturating_add(qty.0);
+                order.cum_qty >= order.qty
+            }
+            OrderEventKind::Canceled { decrement, .. } => order.qty.0 <= order.cum_qty.0 + decrement.0,
+            OrderEventKind::Accepted { state, .. } | OrderEventKind::Replaced { state, .. } => {
+                state == OrderState::Dead
+            }
+            OrderEventKind::Rejected { .. } => true,
+            OrderEventKind::Modified { .. } => false,
+        };
+        if is_gone {
+            self.live.remove(session, user_ref);
         }
     }
 
-    /// Orders that open the books: sent at once, before the flow.
+    /// Open orders of an instrument, as far as the crowd knows.
     #[must_use]
-    pub fn opening_orders(&self) -> usize {
-        2 * self.config.opening_orders * self.books.len()
+    pub fn live_count(&self, instrument: InstrumentId) -> usize {
+        let index = usize::from(instrument.0).wrapping_sub(1);
+        if index < self.markets.len() { self.live.len(index as u16) } else { 0 }
     }
 
-    /// The next action. Never ends.
-    pub fn next_action(&mut self) -> CrowdAction {
-        if let Some(action) = self.pending.pop_front() {
+    /// When the opening is over.
+    #[must_use]
+    pub fn opening_end(&self) -> Nanos {
+        opening_due(&self.config, opening_len(&self.config, self.markets.len()))
+    }
+
+    /// What it made so far.
+    #[must_use]
+    pub const fn counters(&self) -> &CrowdCounters {
+        &self.counters
+    }
+
+    fn make(&mut self) -> CrowdAction {
+        if self.opened < opening_len(&self.config, self.markets.len()) {
+            return self.make_opening();
+        }
+        if let Some(action) = self.make_chore() {
             return action;
         }
-        if self.opening < self.opening_orders() {
-            return self.open();
-        }
-        self.due = self.due + Nanos(self.random.exponential(1_000_000_000 / self.config.orders_per_second));
-        let book = self.random.below(self.books.len() as u64) as usize;
-        self.wander(book);
-        let side = if self.random.chance(500_000) { Side::Buy } else { Side::Sell };
-        let aggressive = self.random.chance(self.config.aggressive_ppm);
-        let distance = if aggressive {
-            -(self.random.below(REACH as u64 + 1) as i64)
-        } else {
-            1 + self.random.geometric(850_000, DISTANCE_MAX) as i64
-        };
-        let time_in_force = if aggressive { TimeInForce::Ioc } else { TimeInForce::Day };
-        let action = self.enter(book, side, distance, time_in_force);
-        self.follow_up(book);
-        action
+        self.make_new()
     }
 
-    /// Builds the books from the outside in, both sides in turn.
-    fn open(&mut self) -> CrowdAction {
-        let book = self.opening % self.books.len();
-        let round = self.opening / self.books.len();
-        self.opening += 1;
-        let side = if round.is_multiple_of(2) { Side::Buy } else { Side::Sell };
-        let distance = 1 + self.random.geometric(900_000, DISTANCE_MAX) as i64;
-        self.enter(book, side, distance, TimeInForce::Day)
+    /// Both sides of every instrument at the first level, then the next level, and so round again.
+    fn make_opening(&mut self) -> CrowdAction {
+        let index = self.opened;
+        let due = opening_due(&self.config, index);
+        self.opened += 1;
+        let count = self.markets.len() as u64;
+        let side = Side::BOTH[(index % 2) as usize];
+        let instrument = (index / 2 % count) as u16;
+        let level = index / 2 / count % u64::from(self.config.opening_levels);
+        let price = self.markets[usize::from(instrument)].passive_price(side, level);
+        self.enter_passive(due, instrument, side, price)
     }
 
-    /// The value moves a tick now and then, and turns back at three quarters of the way to the collar.
-    fn wander(&mut self, book: usize) {
-        if !self.random.chance(30_000) {
-            return;
+    fn make_new(&mut self) -> CrowdAction {
+        let instrument = self.draw.below(self.markets.len() as u64) as u16;
+        if self.live.is_full(instrument) {
+            return self.cancel(self.new_order_due, instrument);
         }
-        let book = &mut self.books[book];
-        let Instrument { tick_size, reference_price, collar_low, collar_high, .. } = book.instrument;
-        let centre = reference_price.0 / tick_size.0;
-        let (low, high) = (collar_low.0 / tick_size.0, collar_high.0 / tick_size.0);
-        let up = self.random.chance(500_000);
-        let step = if up { 1 } else { -1 };
-        let next = book.value + step;
-        let (floor, ceiling) = (centre - (centre - low) * 3 / 4, centre + (high - centre) * 3 / 4);
-        book.value = next.clamp(floor, ceiling);
+        let due = self.new_order_due;
+        self.new_order_due = self.schedule.next();
+        self.walk(instrument);
+        self.plan_chores(instrument, due);
+        let side = Side::BOTH[self.draw.below(2) as usize];
+        if self.draw.chance_ppm(self.config.marketable_ppm) {
+            return self.enter_marketable(due, instrument, side);
+        }
+        let level = self.draw_level();
+        let price = self.markets[usize::from(instrument)].passive_price(side, level);
+        self.enter_passive(due, instrument, side, price)
     }
 
-    fn enter(&mut self, book: usize, side: Side, distance: i64, time_in_force: TimeInForce) -> CrowdAction {
-        let session = self.random.below(self.config.sessions as u64) as usize;
-        let lots = 1 + self.random.geometric(700_000, 40);
-        let user_ref = self.next_ref(session);
-        let book = &mut self.books[book];
-        let instrument = &book.instrument;
-        let ticks = book.value - side.sign() * distance;
-        let price =
-            Price((ticks * instrument.tick_size.0).clamp(instrument.collar_low.0, instrument.collar_high.0));
-        let hundred_lots = if instrument.max_qty.0 / instrument.lot_size.0 >= 41 * 100 { 100 } else { 1 };
-        let qty = Qty((lots * hundred_lots * instrument.lot_size.0).min(instrument.max_qty.0));
-        if time_in_force == TimeInForce::Day {
-            book.resting.push_back(Resting { session, user_ref, qty, price });
+    fn walk(&mut self, instrument: u16) {
+        let step = i64::from(self.config.step_subticks);
+        let market = &mut self.markets[usize::from(instrument)];
+        market.hidden += if self.draw.below(2) == 0 { step } else { -step };
+        market.hidden = market.hidden.clamp(market.low, market.high);
+    }
+
+    /// As many cancels per new order as keep the number of open orders near its target.
+    fn plan_chores(&mut self, instrument: u16, due: Nanos) {
+        let target = u64::from(self.config.live_orders_max) * TARGET_NUMERATOR / TARGET_DENOMINATOR;
+        let passive_ppm = PPM.saturating_sub(self.config.marketable_ppm.into());
+        let cancel_ppm = passive_ppm * self.live.len(instrument) as u64 / target;
+        let cancels = cancel_ppm / PPM + u64::from(self.draw.below(PPM) < cancel_ppm % PPM);
+        let replaces = u32::from(self.draw.chance_ppm(self.config.replace_ppm));
+        let reduces = u32::from(self.draw.chance_ppm(self.config.reduce_ppm));
+        let cancels = cancels as u32;
+        let gap = Nanos((self.new_order_due - due).0 / u64::from(cancels + replaces + reduces + 1));
+        self.chores = Chores { instrument, cancels, replaces, reduces, due: due + gap, gap };
+    }
+
+    fn make_chore(&mut self) -> Option<CrowdAction> {
+        let Chores { instrument, due, .. } = self.chores;
+        loop {
+            let chores = &mut self.chores;
+            let is_possible = self.live.len(instrument) != 0;
+            let action = if chores.cancels != 0 {
+                chores.cancels -= 1;
+                is_possible.then(|| self.cancel(due, instrument))
+            } else if chores.replaces != 0 {
+                chores.replaces -= 1;
+                if is_possible { self.replace(due, instrument) } else { None }
+            } else if chores.reduces != 0 {
+                chores.reduces -= 1;
+                if is_possible { self.reduce(due, instrument) } else { None }
+            } else {
+                return None;
+            };
+            if action.is_some() {
+                self.chores.due = due + self.chores.gap;
+                return action;
+            }
         }
-        let order = EnterOrder {
+    }
+
+    fn enter_passive(&mut self, due: Nanos, instrument: u16, side: Side, price: Price) -> CrowdAction {
+        let session = self.draw.below(self.config.sessions.into()) as u16;
+        let session = self.live.session_with_room(session);
+        let qty = self.draw_qty(instrument);
+        let user_ref = self.live.take_user_ref(session);
+        self.live.insert(LiveOrder { session, user_ref, instrument, side, price, qty, cum_qty: Qty::ZERO });
+        self.counters.passive += 1;
+        self.enter(due, session, instrument, side, price, qty, user_ref, TimeInForce::Day)
+    }
+
+    fn enter_marketable(&mut self, due: Nanos, instrument: u16, side: Side) -> CrowdAction {
+        let session = self.draw.below(self.config.sessions.into()) as u16;
+        let qty = self.draw_qty(instrument);
+        let reach = self.draw.geometric(200);
+        let price = self.markets[usize::from(instrument)].crossing_price(side, reach);
+        let user_ref = self.live.take_user_ref(session);
+        self.counters.marketable += 1;
+        self.enter(due, session, instrument, side, price, qty, user_ref, TimeInForce::Ioc)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are the fields of an order")]
+    fn enter(
+        &self,
+        due: Nanos,
+        session: u16,
+        instrument: u16,
+        side: Side,
+        price: Price,
+        qty: Qty,
+        user_ref: UserRefNum,
+        time_in_force: TimeInForce,
+    ) -> CrowdAction {
+        let request = OrderRequest::Enter(EnterOrder {
             user_ref,
-            instrument: instrument.id,
+            instrument: self.markets[usize::from(instrument)].instrument.id,
             side,
             qty,
             price,
             time_in_force,
             post_only: false,
             min_qty: Qty::ZERO,
-            attributes: Default::default(),
-            client_order_id: Default::default(),
-        };
-        CrowdAction { due: self.due, session, request: OrderRequest::Enter(order) }
+            attributes: OrderAttributes::default(),
+            client_order_id: ClientOrderId::default(),
+        });
+        CrowdAction { due, session, request }
     }
 
-    /// What happens to resting orders of the book meanwhile.
-    fn follow_up(&mut self, book: usize) {
-        let resting = self.books[book].resting.len();
-        if resting > self.config.resting_per_instrument {
-            self.cancel_at(book, 0);
-        } else if resting > 0 {
-            // Recent orders are touched most, as people change their minds at once or not at all.
-            let age = self.random.geometric(980_000, resting as u64 - 1) as usize;
-            let place = resting - 1 - age.min(resting - 1);
-            match self.random.below(100) {
-                0..55 => self.cancel_at(book, place),
-                55..60 => self.reduce_at(book, place),
-                60..70 => self.replace_at(book, place),
-                _ => {}
-            }
+    /// The instrument must have an open order.
+    fn cancel(&mut self, due: Nanos, instrument: u16) -> CrowdAction {
+        let order = self.choose(instrument);
+        self.live.remove(order.session, order.user_ref);
+        self.counters.cancels += 1;
+        let request = OrderRequest::Cancel(CancelOrder { user_ref: order.user_ref, qty: Qty::ZERO });
+        CrowdAction { due, session: order.session, request }
+    }
+
+    /// The instrument must have an open order.
+    fn replace(&mut self, due: Nanos, instrument: u16) -> Option<CrowdAction> {
+        let order = self.choose(instrument);
+        let level = self.draw_level();
+        let price = self.markets[usize::from(instrument)].passive_price(order.side, level);
+        if price == order.price {
+            return None;
         }
-    }
-
-    fn cancel_at(&mut self, book: usize, place: usize) {
-        if let Some(order) = self.books[book].resting.remove(place) {
-            let cancel = CancelOrder { user_ref: order.user_ref, qty: Qty::ZERO };
-            self.send(order.session, OrderRequest::Cancel(cancel));
-        }
-    }
-
-    fn reduce_at(&mut self, book: usize, place: usize) {
-        let book = &mut self.books[book];
-        let lot = book.instrument.lot_size.0;
-        let order = &mut book.resting[place];
-        let half = order.qty.0 / 2 / lot * lot;
-        if half > 0 {
-            order.qty = Qty(half);
-            let (session, user_ref) = (order.session, order.user_ref);
-            self.send(session, OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty(half) }));
-        }
-    }
-
-    /// The order moves one tick away from where it was.
-    fn replace_at(&mut self, book: usize, place: usize) {
-        let Some(mut order) = self.books[book].resting.remove(place) else { return };
-        let orig_user_ref = order.user_ref;
-        order.user_ref = self.next_ref(order.session);
-        let book = &mut self.books[book];
-        let instrument = &book.instrument;
-        let away = if order.price.0 < book.value * instrument.tick_size.0 { -1 } else { 1 };
-        let price = order.price.0 + away * instrument.tick_size.0;
-        order.price = Price(price.clamp(instrument.collar_low.0, instrument.collar_high.0));
-        book.resting.push_back(order);
-        let replace = ReplaceOrder {
-            orig_user_ref,
-            user_ref: order.user_ref,
+        self.live.remove(order.session, order.user_ref);
+        let user_ref = self.live.take_user_ref(order.session);
+        self.live.insert(LiveOrder { user_ref, price, ..order });
+        self.counters.replaces += 1;
+        let request = OrderRequest::Replace(ReplaceOrder {
+            orig_user_ref: order.user_ref,
+            user_ref,
             qty: order.qty,
-            price: order.price,
+            price,
             time_in_force: TimeInForce::Day,
             post_only: false,
             min_qty: Qty::ZERO,
-            attributes: Default::default(),
-            client_order_id: Default::default(),
-        };
-        self.send(order.session, OrderRequest::Replace(replace));
+            attributes: OrderAttributes::default(),
+            client_order_id: ClientOrderId::default(),
+        });
+        Some(CrowdAction { due, session: order.session, request })
     }
 
-    fn send(&mut self, session: usize, request: OrderRequest) {
-        self.pending.push_back(CrowdAction { due: self.due, session, request });
+    /// To half of what is left; the instrument must have an open order.
+    fn reduce(&mut self, due: Nanos, instrument: u16) -> Option<CrowdAction> {
+        let order = self.choose(instrument);
+        let lot = self.markets[usize::from(instrument)].instrument.lot_size.0;
+        let left = (order.qty.0 - order.cum_qty.0) / 2 / lot * lot;
+        if left == 0 {
+            return None;
+        }
+        let qty = Qty(order.cum_qty.0 + left);
+        self.live.find(order.session, order.user_ref)?.qty = qty;
+        self.counters.reduces += 1;
+        let request = OrderRequest::Cancel(CancelOrder { user_ref: order.user_ref, qty });
+        Some(CrowdAction { due, session: order.session, request })
     }
 
-    fn next_ref(&mut self, session: usize) -> UserRefNum {
-        self.next_refs[session] += 1;
-        UserRefNum(self.next_refs[session])
+    fn choose(&mut self, instrument: u16) -> LiveOrder {
+        let len = self.live.len(instrument);
+        let newest = len.div_ceil(NEWEST_SHARE);
+        let mut chosen = None;
+        for _ in 0..CANDIDATES {
+            let from = if self.draw.below(2) == 0 { len - newest } else { 0 };
+            let index = from + self.draw.below((len - from) as u64) as usize;
+            let order = *self.live.at(instrument, index);
+            if self.markets[usize::from(instrument)].is_stale(&order) {
+                return order;
+            }
+            chosen.get_or_insert(order);
+        }
+        chosen.expect("there is at least one candidate")
+    }
+
+    /// A third of the resting orders joins the front; the others lie in a hump around the mean depth, the
+    /// sum of two geometric distances.
+    fn draw_level(&mut self) -> u64 {
+        if self.draw.below(3) == 0 {
+            return self.draw.below(2);
+        }
+        let half = self.config.depth_ticks.saturating_mul(50);
+        self.draw.geometric(half) + self.draw.geometric(half)
+    }
+
+    fn draw_qty(&mut self, instrument: u16) -> Qty {
+        let Instrument { lot_size, max_qty, .. } = self.markets[usize::from(instrument)].instrument;
+        let lots = u64::from(self.config.qty_lots) * (1 + self.draw.geometric(100));
+        Qty(lots.clamp(1, max_qty.0 / lot_size.0) * lot_size.0)
     }
 }
 
-/// The venue's session of a crowd's session, given the first one's.
-#[must_use]
-pub const fn session_id(first: SessionId, session: usize) -> SessionId {
-    SessionId(first.0 + session as u16)
+impl Market {
+    fn new(instrument: Instrument, config: &CrowdConfig) -> Market {
+        let tick = instrument.tick_size.0;
+        // Away from the collar by the opening's levels, so that both sides always have room.
+        let margin = i64::from(config.opening_levels) * SUBTICKS;
+        let low = instrument.collar_low.0.div_euclid(tick) * SUBTICKS + margin;
+        let high = instrument.collar_high.0.div_euclid(tick) * SUBTICKS - margin;
+        let reference = instrument.reference_price.0.div_euclid(tick) * SUBTICKS + SUBTICKS / 2;
+        Market { instrument, hidden: reference.clamp(low, high), low, high }
+    }
+
+    /// The tick at or below the hidden price for a bid, the one above it for an ask, and so many levels away.
+    fn passive_price(&self, side: Side, level: u64) -> Price {
+        self.price_at(side, -i64::try_from(level).unwrap_or(i64::MAX / SUBTICKS))
+    }
+
+    /// Beyond the best price that the hidden price allows the other side.
+    fn crossing_price(&self, side: Side, reach: u64) -> Price {
+        self.price_at(side, 1 + i64::try_from(reach).unwrap_or(i64::MAX / SUBTICKS))
+    }
+
+    /// So many ticks towards the other side from the front of a side.
+    fn price_at(&self, side: Side, ticks_in: i64) -> Price {
+        let tick = self.instrument.tick_size.0;
+        let below = self.hidden.div_euclid(SUBTICKS);
+        let front = if side == Side::Buy { below } else { below + 1 };
+        let (low, high) = (self.instrument.collar_low.0, self.instrument.collar_high.0);
+        let lowest = low.div_euclid(tick) + i64::from(low.rem_euclid(tick) != 0);
+        let wanted = front.saturating_add(side.sign().saturating_mul(ticks_in));
+        Price(wanted.clamp(lowest.max(1), high.div_euclid(tick)) * tick)
+    }
+
+    /// True when the order is on the wrong side of the hidden price.
+    fn is_stale(&self, order: &LiveOrder) -> bool {
+        let front = self.passive_price(order.side, 0);
+        order.side.is_better(order.price, front)
+    }
+}
+
+fn opening_len(config: &CrowdConfig, instrument_count: usize) -> u64 {
+    2 * instrument_count as u64
+        * u64::from(config.opening_levels)
+        * u64::from(config.opening_orders_per_level)
+}
+
+fn opening_due(config: &CrowdConfig, index: u64) -> Nanos {
+    Nanos(index * 1_000_000_000 / u64::from(config.opening_rate))
+}
+
+fn check(config: &CrowdConfig, instruments: &[Instrument]) -> Result<(), CrowdConfigError> {
+    let opening = u64::from(config.opening_levels) * u64::from(config.opening_orders_per_level) * 2;
+    let live_min = opening.max(16);
+    let factor = config.burst.map_or(1, |burst| burst.factor);
+    for (name, value, min, max) in [
+        ("rate", config.rate.into(), 1, CrowdConfig::RATE_MAX.into()),
+        ("opening_rate", config.opening_rate.into(), 1, CrowdConfig::RATE_MAX.into()),
+        ("sessions", config.sessions.into(), 1, CrowdConfig::SESSIONS_MAX.into()),
+        ("live_orders_max", config.live_orders_max.into(), live_min, CrowdConfig::LIVE_ORDERS_MAX.into()),
+        ("marketable_ppm", config.marketable_ppm.into(), 0, PPM),
+        ("replace_ppm", config.replace_ppm.into(), 0, PPM),
+        ("reduce_ppm", config.reduce_ppm.into(), 0, PPM),
+        ("qty_lots", config.qty_lots.into(), 1, u32::MAX.into()),
+        ("opening_levels", config.opening_levels.into(), 1, 1_000),
+        ("opening_orders_per_level", config.opening_orders_per_level.into(), 1, 1_000),
+        ("burst factor", factor.into(), 1, CrowdConfig::BURST_FACTOR_MAX.into()),
+    ] {
+        if !(min..=max).contains(&value) {
+            return Err(CrowdConfigError::OutOfRange { name, value, min, max });
+        }
+    }
+    if instruments.is_empty() {
+        return Err(CrowdConfigError::NoInstruments);
+    }
+    let has_room = |instrument: &&Instrument| !has_room(instrument, config);
+    instruments
+        .iter()
+        .find(has_room)
+        .map_or(Ok(()), |instrument| Err(CrowdConfigError::NoRoom(instrument.id)))
+}
+
+fn has_room(instrument: &Instrument, config: &CrowdConfig) -> bool {
+    let tick = instrument.tick_size.0;
+    if tick <= 0 || instrument.lot_size.is_zero() || instrument.max_qty < instrument.lot_size {
+        return false;
+    }
+    let margin = i64::from(config.opening_levels) * tick;
+    let reference = instrument.reference_price.0;
+    instrument.collar_low.0.saturating_add(margin) <= reference
+        && reference <= instrument.collar_high.0.saturating_sub(margin)
+        && instrument.collar_high.0 < i64::MAX / SUBTICKS
+        && instrument.collar_low.0 >= 0
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use tickpath_types::{InstrumentId, Symbol};
-
-    use super::*;
-
-    fn instruments() -> Vec<Instrument> {
-        (1..=3)
-            .map(|id| Instrument {
-                id: InstrumentId(id),
-                symbol: Symbol::new("A").unwrap(),
-                tick_size: Price(50),
-                lot_size: Qty(10),
-                max_qty: Qty(500),
-                reference_price: Price(100_000),
-                collar_low: Price(98_000),
-                collar_high: Price(102_000),
-            })
-            .collect()
-    }
-
-    fn crowd(seed: u64) -> Crowd {
-        Crowd::new(CrowdConfig { resting_per_instrument: 50, ..CrowdConfig::default() }, &instruments(), seed)
-    }
-
-    #[test]
-    fn a_seed_gives_the_same_flow_on_every_machine() {
-        let digest = |seed| {
-            let mut crowd = crowd(seed);
-            (0..20_000).fold(0_u64, |digest, _| {
-                let action = crowd.next_action();
-                let (kind, price, qty) = match action.request {
-                    OrderRequest::Enter(order) => (1, order.price.0, order.qty.0),
-                    OrderRequest::Replace(order) => (2, order.price.0, order.qty.0),
-                    OrderRequest::Cancel(order) => (3, 0, order.qty.0),
-                    OrderRequest::Modify(_) => (4, 0, 0),
-                };
-                let words = [
-                    action.due.0,
-                    action.session as u64,
-                    kind,
-                    price as u64,
-                    qty,
-                    u64::from(action.request.user_ref().0),
-                ];
-                words.iter().fold(digest, |digest, word| {
-                    (digest ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(17)
-                })
-            })
-        };
-        assert_eq!(digest(1), GOLDEN, "the flow of seed 1 has changed");
-        assert_ne!(digest(1), digest(2));
-    }
-
-    const GOLDEN: u64 = 16_624_951_531_602_459_204;
-
-    #[test]
-    fn every_request_is_one_that_the_venue_takes() {
-        let mut crowd = crowd(3);
-        let mut last_refs = [0; 2];
-        let mut open = HashSet::new();
-        let (mut entered, mut last_due) = (0_u64, Nanos::ZERO);
-        for _ in 0..50_000 {
-            let action = crowd.next_action();
-            assert!(action.due >= last_due, "in the order of their times");
-            last_due = action.due;
-            let mut is_new = |user_ref: UserRefNum| {
-                assert!(user_ref.0 > last_refs[action.session], "numbers rise");
-                last_refs[action.session] = user_ref.0;
-            };
-            match action.request {
-                OrderRequest::Enter(order) => {
-                    is_new(order.user_ref);
-                    let instrument = &instruments()[usize::from(order.instrument.0) - 1];
-                    assert!(instrument.is_on_tick(order.price) && instrument.is_within_collar(order.price));
-                    assert!(instrument.is_tradable_qty(order.qty));
-                    if order.time_in_force == TimeInForce::Day {
-                        open.insert((action.session, order.user_ref));
-                    }
-                    entered += 1;
-                }
-                OrderRequest::Replace(order) => {
-                    is_new(order.user_ref);
-                    assert!(open.remove(&(action.session, order.orig_user_ref)));
-                    open.insert((action.session, order.user_ref));
-                }
-                OrderRequest::Cancel(cancel) if cancel.qty.is_zero() => {
-                    assert!(open.remove(&(action.session, cancel.user_ref)), "of an order that was entered");
-                }
-                OrderRequest::Cancel(cancel) => assert!(open.contains(&(action.session, cancel.user_ref))),
-                OrderRequest::Modify(_) => panic!("a crowd does not modify"),
-            }
-            assert!(open.len() <= 3 * 51 + crowd.opening_orders());
-        }
-        let flow = entered - crowd.opening_orders() as u64;
-        let per_second = flow as u128 * 1_000_000_000 / u128::from(last_due.0);
-        assert!((19_400..20_600).contains(&per_second), "{per_second} new orders a second");
-    }
-}
+mod tests;

@@ -88,8 +88,7 @@ mod tests {
 
     #[test]
     fn bursts_multiply_the_rate_while_they_last() {
-        let burst =
-            Burst { period: Nanos::from_millis(100), length: Nanos::from_millis(10), factor: 10 };
+        let burst = Burst { period: Nanos::from_millis(100), length: Nanos::from_millis(10), factor: 10 };
         let mut schedule = Schedule::new(3, Nanos::ZERO, 10_000, Spacing::Even, Some(burst));
         let inside = due_within(&mut schedule.clone(), Nanos::ZERO, Nanos::from_millis(10));
         let outside = due_within(&mut schedule, Nanos::from_millis(10), Nanos::from_millis(100));

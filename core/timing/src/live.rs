@@ -42,6 +42,8 @@ pub struct LiveSpan {
     pub total_p50_ns: i64,
     /// The 99 % quantile since the start, in nanoseconds; 0 when there was none.
     pub total_p99_ns: i64,
+    /// The longest since the start, in nanoseconds; 0 when there was none.
+    pub total_max_ns: i64,
 }
 
 /// What is kept from one look to the next.
@@ -90,6 +92,7 @@ impl Joiner {
             total_count: total.count(),
             total_p50_ns: total.quantile_ns(0.5),
             total_p99_ns: total.quantile_ns(0.99),
+            total_max_ns: total.max_ns(&self.calibration),
         };
         if live.count > 0 {
             latest.reset();

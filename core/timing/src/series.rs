@@ -93,6 +93,11 @@ impl Series {
         }
     }
 
+    /// The longest, in nanoseconds; 0 when there is none.
+    pub(crate) fn max_ns(&self, calibration: &Calibration) -> i64 {
+        if self.count() == 0 { 0 } else { calibration.signed_nanos(self.max_ticks) }
+    }
+
     pub(crate) fn summary(&self, calibration: &Calibration) -> Summary {
         let count = self.count();
         if count == 0 {

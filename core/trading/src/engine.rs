@@ -123,6 +123,11 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         &self.strategy
     }
 
+    /// The strategy, to change its settings between calls.
+    pub const fn strategy_mut(&mut self) -> &mut S {
+        &mut self.strategy
+    }
+
     /// Markets, positions, orders, limits and counters.
     #[must_use]
     pub const fn desk(&self) -> &Desk {

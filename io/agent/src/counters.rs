@@ -50,6 +50,9 @@ pub struct AgentCounters {
     pub busy_ticks: Counter,
     /// Longest duty cycle that found work, in ticks.
     pub call_ticks_max: Counter,
+    /// Allocations in duty cycles, where the program counts them; counted by a
+    /// [`Runner`](crate::Runner) only.
+    pub allocations: Counter,
     /// Recoverable errors.
     pub errors: Counter,
     last_error: Mutex<Option<String>>,
@@ -63,6 +66,7 @@ impl AgentCounters {
             work: Counter::default(),
             busy_ticks: Counter::default(),
             call_ticks_max: Counter::default(),
+            allocations: Counter::default(),
             errors: Counter::default(),
             last_error: Mutex::new(None),
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tickpath_types::Nanos;
 
+use crate::allocations::thread_allocations;
 use crate::agent::{Agent, AgentError, AgentFailure};
 use crate::clock::TscClock;
 use crate::counters::ThreadCounters;
@@ -106,9 +107,15 @@ impl Invoker {
     #[inline]
     pub fn run_timed(&mut self, clock: &TscClock, mut ticks: u64) -> Result<(usize, u64), AgentFailure> {
         let mut work_sum = 0;
+        let mut allocated = thread_allocations();
         for &index in &self.cycle {
             let result = self.agents[index].do_work(clock.at(ticks));
             let end = clock.ticks();
+            let now_allocated = thread_allocations();
+            if now_allocated != allocated {
+                self.counters.agents[index].allocations.add(now_allocated - allocated);
+                allocated = now_allocated;
+            }
             work_sum += settle(&self.counters, index, result, end.saturating_sub(ticks))?;
             ticks = end;
         }

@@ -34,6 +34,7 @@
 //! Nothing in a run loop allocates, locks, formats or logs until an agent fails.
 
 mod agent;
+mod allocations;
 mod clock;
 mod counters;
 mod host;
@@ -44,6 +45,7 @@ mod kernel_time;
 mod runner;
 mod stop;
 
+pub use allocations::{CountingAllocator, counts_allocations, thread_allocations};
 pub use agent::{Agent, AgentError, AgentFailure};
 pub use clock::{ClockSource, Drift, TscClock};
 pub use counters::{AgentCounters, Counter, ThreadCounters};

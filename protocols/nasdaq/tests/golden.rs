@@ -4,7 +4,7 @@
 //! (Nasdaq.Equities.TotalView.Itch.v5.0, Nasdaq.Equities.TotalView.Itch.v5.0.20230822 and
 //! Nasdaq.Nsm.Ouch.v5.0), which its owner collected from public sources. What they hold was read off by
 //! hand against the tables of the specification.
-#![allow(clippy::unwrap_used, reason = "helpers of tests, which the configuration does not count as tests")]
+#![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use tickpath_nasdaq::itch50::*;
 use tickpath_nasdaq::wire::{Alpha, Stock};

@@ -1,5 +1,5 @@
 //! Orders and their answers through OUCH: what is offered, what is refused and why, what comes back.
-#![allow(clippy::unwrap_used, reason = "helpers of tests, which the configuration does not count as tests")]
+#![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use tickpath_nasdaq::ouch50::{self, *};
 use tickpath_nasdaq::wire::{Alpha, Stock};

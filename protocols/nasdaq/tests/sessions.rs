@@ -1,9 +1,9 @@
 //! Stories of SoupBinTCP connections: two ends and a wire, in simulated time.
-#![allow(clippy::unwrap_used, reason = "helpers of tests, which the configuration does not count as tests")]
+#![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use tickpath_nasdaq::soupbintcp::{
-    CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession, FrameError, LoginRejectReason, LoginRequest,
-    PEER_TIMEOUT_MAX, PEER_TIMEOUT_MIN, Packet, Password, SendError, ServerConfig, ServerEvent,
+    CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession, FrameError, LoginAccepted, LoginRejectReason,
+    LoginRequest, PEER_TIMEOUT_MAX, PEER_TIMEOUT_MIN, Packet, Password, SendError, ServerConfig, ServerEvent,
     ServerSession, Session, SessionError, Username, next_packet,
 };
 use tickpath_types::{Nanos, Sequence};
@@ -187,6 +187,18 @@ fn a_lost_connection_is_resumed_without_loss_or_repetition() {
         line.server_says(START, message);
     }
     assert_eq!(line.client_hears(START).as_deref(), Ok("accepted DAY1 next 3, 3 three, 4 four"));
+}
+
+#[test]
+fn the_largest_number_a_server_can_claim_is_not_passed() {
+    let mut line = Line::new(config());
+    line.transmit(START);
+    let next_sequence = Sequence(u64::MAX);
+    line.to_client.extend(encoded(Packet::LoginAccepted(LoginAccepted { session: day(), next_sequence })));
+    line.to_client.extend(encoded(Packet::SequencedData(b"x")));
+    line.to_client.extend(encoded(Packet::SequencedData(b"y")));
+    let max = u64::MAX;
+    assert_eq!(line.client_hears(START), Ok(format!("accepted DAY1 next {max}, {max} x, {max} y")));
 }
 
 #[test]
@@ -420,7 +432,7 @@ fn a_buffer_too_short_is_said_and_uses_no_number() {
 
 #[test]
 fn packets_are_laid_out_as_the_fact_sheet_says() {
-    let accepted = tickpath_nasdaq::soupbintcp::LoginAccepted { session: day(), next_sequence: Sequence(5) };
+    let accepted = LoginAccepted { session: day(), next_sequence: Sequence(5) };
     for (packet, bytes) in [
         (Packet::LoginAccepted(accepted), &b"\x00\x1fA      DAY1                   5"[..]),
         (Packet::LoginRejected(LoginRejectReason::NOT_AUTHORIZED), b"\x00\x02JA"),

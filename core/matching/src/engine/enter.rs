@@ -113,8 +113,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[inline(always)]
     pub(super) fn work(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
         let Incoming { order, id, limit, executed, replaced } = incoming;
-        let best = self.books.best_price(order.instrument, order.side.opposite());
-        if best.is_some_and(|best| order.side.crosses(limit, best)) {
+        if self.books.would_trade(order.instrument, order.side, limit) {
             self.take(order, id, limit, executed, replaced, context);
         } else if order.time_in_force == TimeInForce::Day {
             self.rest(incoming, context);
@@ -161,12 +160,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// or no price is left that it accepts. Bounded by the orders that rest.
     fn trade(&mut self, incoming: &mut Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
         let EnterOrder { instrument, side, .. } = *incoming.order;
-        while !incoming.leaves().is_zero() {
+        while !incoming.leaves().is_zero() && self.books.would_trade(instrument, side, incoming.limit) {
             let Some(front) = self.books.front(instrument, side.opposite()) else { break };
             let Some(resting) = self.books.order(front) else { break };
-            if !side.crosses(incoming.limit, resting.price) {
-                break;
-            }
             let qty = incoming.leaves().min(resting.qty);
             let match_id = self.tell_execution(incoming.order, &resting, qty, context);
             self.publish(

@@ -1,6 +1,8 @@
 //! Quoting on both sides around the fair price.
 
-use tickpath_types::{BookHealth, Instrument, InstrumentId, MarketUpdate, Price, Qty, RejectReason, Side};
+use tickpath_types::{
+    BookHealth, CancelReason, Instrument, InstrumentId, MarketUpdate, Price, Qty, RejectReason, Side,
+};
 
 use crate::{Context, NewOrder, OrderChange, OrderUpdate, OwnOrder, OwnState, Refusal, Strategy};
 
@@ -154,7 +156,7 @@ impl Strategy for MarketMaker {
         let is_refused = match update.change {
             OrderChange::Rejected { reason } => reason != RejectReason::UnknownOrder,
             OrderChange::CancelRejected { .. } => true,
-            OrderChange::Canceled { reason, .. } => reason != tickpath_types::CancelReason::User,
+            OrderChange::Canceled { reason, .. } => reason != CancelReason::User,
             _ => false,
         };
         if !is_refused {

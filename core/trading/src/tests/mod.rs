@@ -1,1 +1,64 @@
+//! Stories of the order manager, the engine and the strategies, told in the short texts of [`Rig`].
 
+mod engine;
+mod maker;
+mod orders;
+mod random;
+mod repeatable;
+mod taker;
+
+use tickpath_types::{MarketUpdate, Nanos};
+
+use crate::testing::Rig;
+use crate::{Context, OrderUpdate, Strategy};
+
+/// Does what a test tells it to, by a closure for the next market update, and remembers what it was told.
+pub struct Scripted {
+    next: Option<Box<dyn FnOnce(&mut Context<'_>)>>,
+    pub told: Vec<OrderUpdate>,
+    pub starts: usize,
+    pub timers: usize,
+}
+
+impl Scripted {
+    pub fn new() -> Scripted {
+        Scripted { next: None, told: Vec::new(), starts: 0, timers: 0 }
+    }
+}
+
+impl Strategy for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn on_start(&mut self, _: &mut Context<'_>) {
+        self.starts += 1;
+    }
+
+    fn on_market(&mut self, _: &MarketUpdate, cx: &mut Context<'_>) {
+        if let Some(next) = self.next.take() {
+            next(cx);
+        }
+    }
+
+    fn on_order(&mut self, update: &OrderUpdate, _: &mut Context<'_>) {
+        self.told.push(*update);
+    }
+
+    fn on_timer(&mut self, _: Nanos, _: &mut Context<'_>) {
+        self.timers += 1;
+    }
+}
+
+impl Rig<Scripted> {
+    /// Lets the strategy act on a quote of instrument 1, and returns what was sent.
+    pub fn act(&mut self, act: impl FnOnce(&mut Context<'_>) + 'static) -> String {
+        self.engine.strategy_mut().next = Some(Box::new(act));
+        self.market(crate::testing::quote(1, (100, 100), (110, 100)))
+    }
+
+    /// The latest thing that the strategy was told.
+    pub fn told(&self) -> &OrderUpdate {
+        self.engine.strategy().told.last().expect("it was told something")
+    }
+}

@@ -58,6 +58,27 @@ impl Exclusion {
         Exclusion::TooManyOrders,
         Exclusion::TooManyInstruments,
     ];
+
+    /// What it means, for a report.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Exclusion::UnknownOrder => "the recording never announced the order",
+            Exclusion::NotBestPrice => "the order did not stand at the best price",
+            Exclusion::NotFrontOfQueue => "another order stood ahead of it at its price",
+            Exclusion::HiddenExecution => "the order was not displayed",
+            Exclusion::Auction => "it traded in an auction",
+            Exclusion::IncomingOrder => "the report is about the incoming order; the resting side has its own",
+            Exclusion::PriceDiffers => "it traded at another price than its own",
+            Exclusion::SideDiffers => "the recording contradicts itself about its side",
+            Exclusion::QtyAboveOrder => "it traded for more than the order had",
+            Exclusion::CrossedAdd => "it would have traded on entry",
+            Exclusion::PriceOutOfRange => "the price cannot be carried by OUCH",
+            Exclusion::QtyOutOfRange => "the quantity cannot be carried by OUCH",
+            Exclusion::TooManyOrders => "more orders were open than the venue holds",
+            Exclusion::TooManyInstruments => "more than 65,535 instruments",
+        }
+    }
 }
 
 /// Counts per [`Exclusion`].

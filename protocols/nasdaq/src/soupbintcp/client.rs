@@ -2,7 +2,7 @@
 
 use tickpath_types::{Nanos, Sequence};
 
-use super::endpoint::{Timers, copied, framed};
+use super::endpoint::{Timers, copied, following, framed};
 use super::{
     CONTROL_LEN_MAX, DataKind, HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, LoginRejectReason, LoginRequest,
     PEER_TIMEOUT, Packet, Password, SendError, Session, SessionError, Username, next_packet,
@@ -148,7 +148,7 @@ impl ClientSession {
         Ok(match packet {
             Packet::SequencedData(message) if is_logged_in => {
                 let sequence = self.next_sequence;
-                self.next_sequence = sequence.next();
+                self.next_sequence = following(sequence);
                 ClientEvent::Message { sequence, message }
             }
             Packet::UnsequencedData(message) if is_logged_in => ClientEvent::Unsequenced(message),

@@ -1,6 +1,6 @@
 //! What both ends of a connection have in common: when to speak, when to give up, and what goes wrong.
 
-use tickpath_types::Nanos;
+use tickpath_types::{Nanos, Sequence};
 
 use super::{BufferTooShort, DataKind, FrameError, HEADER_LEN, encode_data_with};
 
@@ -89,6 +89,12 @@ impl Timers {
             Err(SessionError::PeerSilent { timeout: self.peer_timeout })
         }
     }
+}
+
+/// The number after `sequence`. It stops at the largest, which a peer may claim to have reached.
+#[inline]
+pub(super) fn following(sequence: Sequence) -> Sequence {
+    Sequence(sequence.0.saturating_add(1))
 }
 
 /// Writes a message that exists already.

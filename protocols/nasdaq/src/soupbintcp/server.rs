@@ -2,7 +2,7 @@
 
 use tickpath_types::{Nanos, Sequence};
 
-use super::endpoint::{Timers, copied, framed};
+use super::endpoint::{Timers, copied, following, framed};
 use super::{
     CONTROL_LEN_MAX, DataKind, HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, LoginAccepted, LoginRejectReason,
     LoginRequest, PEER_TIMEOUT, PEER_TIMEOUT_MAX, PEER_TIMEOUT_MIN, Packet, SendError, Session, SessionError,
@@ -259,7 +259,7 @@ impl ServerSession {
         let len = framed(out, DataKind::Sequenced, write)?;
         self.timers.sent(now);
         let sequence = self.next_sequence;
-        self.next_sequence = sequence.next();
+        self.next_sequence = following(sequence);
         Ok((len, sequence))
     }
 

@@ -1,5 +1,5 @@
 //! Every recorded file of Nasdaq's, when it is there: each message decodes, and its codes are listed.
-#![allow(clippy::unwrap_used, reason = "helpers of tests, which the configuration does not count as tests")]
+#![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "reads recorded data")]
 
 mod data;

@@ -1,0 +1,66 @@
+//! Positions of a participant that keeps no order manager: from its requests and the venue's answers alone.
+
+use tickpath_trading::Position;
+use tickpath_types::{InstrumentId, OrderEventKind, OrderRequest, Side, UserRefNum};
+
+/// Orders of one session whose instrument and side are remembered: more than may be open at a time.
+const REMEMBERED: usize = 1 << 18;
+
+/// The instrument and side of one session's orders, by their number.
+pub(crate) struct OrderBook {
+    /// `number, instrument, side` at `number mod REMEMBERED`.
+    orders: Box<[(u32, InstrumentId, Side)]>,
+}
+
+impl OrderBook {
+    pub(crate) fn new() -> OrderBook {
+        OrderBook { orders: vec![(u32::MAX, InstrumentId(0), Side::Buy); REMEMBERED].into_boxed_slice() }
+    }
+
+    /// Remembers the order that a request enters.
+    pub(crate) fn remember(&mut self, request: &OrderRequest) {
+        let entered = match request {
+            OrderRequest::Enter(order) => Some((order.user_ref, order.instrument, order.side)),
+            OrderRequest::Replace(order) => {
+                self.find(order.orig_user_ref).map(|(instrument, side)| (order.user_ref, instrument, side))
+            }
+            OrderRequest::Cancel(_) | OrderRequest::Modify(_) => None,
+        };
+        if let Some((user_ref, instrument, side)) = entered {
+            self.orders[user_ref.0 as usize % REMEMBERED] = (user_ref.0, instrument, side);
+        }
+    }
+
+    pub(crate) fn find(&self, user_ref: UserRefNum) -> Option<(InstrumentId, Side)> {
+        let (number, instrument, side) = self.orders[user_ref.0 as usize % REMEMBERED];
+        (number == user_ref.0).then_some((instrument, side))
+    }
+}
+
+/// What a participant traded, over all its sessions.
+pub(crate) struct Fills {
+    /// By instrument id, from 1.
+    pub(crate) positions: Vec<Position>,
+    pub(crate) fills: u64,
+    /// Executions of orders that are not remembered: their position is not known.
+    pub(crate) unknown: u64,
+}
+
+impl Fills {
+    pub(crate) fn new(instruments: usize) -> Fills {
+        Fills { positions: vec![Position::default(); instruments], fills: 0, unknown: 0 }
+    }
+
+    /// Books an execution; everything else changes no position.
+    pub(crate) fn apply(&mut self, orders: &OrderBook, kind: &OrderEventKind) {
+        let OrderEventKind::Executed { user_ref, qty, price, .. } = *kind else { return };
+        self.fills += 1;
+        let position = orders.find(user_ref).and_then(|(instrument, side)| {
+            self.positions.get_mut(usize::from(instrument.0) - 1).map(|position| (position, side))
+        });
+        match position {
+            Some((position, side)) => position.apply_fill(side, price, qty),
+            None => self.unknown += 1,
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The market put together: venue, feed handler, traders and a source of orders.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+
+use anyhow::Context;
+use tickpath_agent::{Agent, Runner, StopSignal, TscClock};
+use tickpath_capture::Recording;
+use tickpath_capture::flow::{FlowLimits, Mapper};
+use tickpath_config::TEST_PASSWORD;
+use tickpath_exchange::{Credentials, Endpoints, Venue, VenueSettings, VenueTracers, VenueView};
+use tickpath_feed::ArbiterConfig;
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
+use tickpath_lockfree::{broadcast, records, spsc};
+use tickpath_matching::EngineLimits;
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
+use tickpath_net::free_multicast_group;
+use tickpath_sim::{Crowd, CrowdConfig, LossConfig, LossModel};
+use tickpath_timing::{Joiner, JoinerConfig, Stamp, Trace};
+use tickpath_trader::{
+    EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry, OrderGateway,
+    TraderView,
+};
+use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, Strategy, TradeEngine};
+use tickpath_types::{Instrument, InstrumentTable, MarketUpdate, Nanos, SessionId};
+
+use crate::crowd::CrowdAgent;
+use crate::flow::{FlowAgent, FlowOutcome};
+use crate::participant::{SourceView, Stage};
+use crate::probe::Probe;
+use crate::settings::{DemoSettings, default_placement};
+
+/// Stamps that an agent's ring holds: a second of the busiest agent at the default rate.
+const TRACE_CAPACITY: usize = 1 << 18;
+/// Market updates that an engine may be behind: more than 100 ms at the default rate.
+const UPDATE_CAPACITY: usize = 1 << 14;
+/// Requests and answers between an engine and its gateway.
+const ORDER_CAPACITY: usize = 1 << 12;
+/// Messages kept for each user, should its connection be lost.
+const RETAINED_RESPONSES: usize = 1 << 16;
+/// Messages kept for retransmission.
+const RETAINED_MESSAGES: usize = 1 << 19;
+/// With so many open orders the venue takes no more.
+const MAX_OPEN_ORDERS: u32 = 1 << 18;
+/// Of a recorded flow, so that its session can hold all of them.
+const MAX_OPEN_ORDERS_PER_SESSION: u32 = 1 << 18;
+/// A quiet line says that it is alive.
+const HEARTBEAT: Nanos = Nanos::from_millis(100);
+/// How often a probe is sent beside a recorded flow.
+const PROBE_INTERVAL: Nanos = Nanos::from_millis(1);
+
+/// A trader as it is watched.
+pub(crate) struct TraderHandle {
+    pub(crate) name: &'static str,
+    pub(crate) view: TraderView,
+    pub(crate) kill: KillSwitch,
+}
+
+/// The source of orders as it is watched.
+pub(crate) struct SourceHandle {
+    pub(crate) name: &'static str,
+    pub(crate) view: SourceView,
+    /// Sessions that it trades by.
+    pub(crate) sessions: usize,
+    /// What became of a recorded flow.
+    pub(crate) flow: Option<FlowOutcome>,
+}
+
+/// A market that runs.
+pub(crate) struct Market {
+    pub(crate) instruments: InstrumentTable,
+    pub(crate) endpoints: Endpoints,
+    pub(crate) venue: VenueView,
+    pub(crate) feed: FeedView,
+    pub(crate) traders: Vec<TraderHandle>,
+    pub(crate) source: SourceHandle,
+    pub(crate) stage: Stage,
+    pub(crate) updates: broadcast::Receiver<MarketUpdate>,
+    pub(crate) rings: Vec<records::Consumer<Stamp>>,
+    pub(crate) joiner: Joiner,
+    pub(crate) clock: TscClock,
+    pub(crate) runner: Runner,
+    /// Where each thread runs.
+    pub(crate) cores: Vec<Option<usize>>,
+    pub(crate) stop: StopSignal,
+}
+
+/// Agents and tracers as they are made, until the threads start.
+struct Builder {
+    clock: TscClock,
+    agents: Vec<Box<dyn Agent>>,
+    rings: Vec<records::Consumer<Stamp>>,
+    instruments: InstrumentTable,
+    updates: Vec<broadcast::Receiver<MarketUpdate>>,
+    order_entry: SocketAddrV4,
+    traders: Vec<TraderHandle>,
+}
+
+impl Builder {
+    fn trace(&mut self) -> Trace {
+        let (trace, ring) = Trace::new(TRACE_CAPACITY);
+        self.rings.push(ring);
+        trace
+    }
+
+    /// An engine and its gateway; engines and sessions are numbered in the order of the calls.
+    fn add_trader<S: Strategy + Send + 'static>(
+        &mut self,
+        name: &'static str,
+        gateway_role: &'static str,
+        user: &str,
+        limits: &LimitsConfig,
+        strategy: S,
+    ) -> anyhow::Result<()> {
+        let place = self.traders.len();
+        let session = SessionId(place as u16 + 1);
+        let (requests, requests_out) = spsc::channel(ORDER_CAPACITY);
+        let (answers_in, answers) = spsc::channel(ORDER_CAPACITY);
+        let (view, kill) = (TraderView::default(), KillSwitch::default());
+        let limits: Vec<_> = self.instruments.as_slice().iter().map(|instrument| limits.limits(instrument)).collect();
+        let trace = self.trace();
+        let engine =
+            TradeEngine::new(&EngineConfig::default(), self.instruments.as_slice(), &limits, strategy, trace)?;
+        let updates = self.updates.pop().context("one receiver of market updates for each trader")?;
+        self.agents.push(Box::new(EngineAgent::new(
+            EngineIdentity { role: name, feed: 0, engine: place as u8, session },
+            engine,
+            EngineRings { updates, answers, requests },
+            kill.clone(),
+            view.clone(),
+        )));
+        let settings = GatewaySettings {
+            role: gateway_role,
+            address: self.order_entry,
+            user: user.to_owned(),
+            password: TEST_PASSWORD.to_owned(),
+            session,
+            instruments: self.instruments.clone(),
+        };
+        let (clock, counters, trace) = (self.clock, Arc::clone(&view.gateway), self.trace());
+        self.agents.push(Box::new(OrderGateway::new(settings, requests_out, answers_in, clock, counters, trace)));
+        self.traders.push(TraderHandle { name, view, kill });
+        Ok(())
+    }
+
+    fn log_in(&self, user: &str) -> anyhow::Result<OrderEntry> {
+        let now = self.clock.now();
+        Ok(OrderEntry::connect(self.order_entry, user, TEST_PASSWORD, self.instruments.clone(), now)?)
+    }
+}
+
+impl Market {
+    /// Opens all sockets, starts all threads, and leaves the market in the phase of logging in.
+    pub(crate) fn start(settings: &DemoSettings, clock: TscClock) -> anyhow::Result<Market> {
+        let recorded = settings.flow.as_ref().map(|path| open_flow(path)).transpose()?;
+        let instruments: Vec<Instrument> = match &recorded {
+            Some((_, survey)) => survey.instruments(),
+            None => settings.instruments.clone(),
+        };
+        anyhow::ensure!(!instruments.is_empty(), "the recording has no instrument that can be traded");
+        let instruments = InstrumentTable::new(&instruments);
+        let is_flow = recorded.is_some();
+        let (trader_users, source_users): (&[&str], &[&str]) =
+            if is_flow { (&["PROBE"], &["FLOWM", "FLOWT"]) } else { (&["MAKER", "TAKER"], &["CROWD1", "CROWD2"]) };
+        let (line_a, line_b) = (free_multicast_group()?, free_multicast_group()?);
+
+        let mut rings = Vec::new();
+        let mut trace = || {
+            let (trace, ring) = Trace::new(TRACE_CAPACITY);
+            rings.push(ring);
+            trace
+        };
+        let venue = Venue::build(
+            &venue_settings(&instruments, trader_users.iter().chain(source_users), line_a, line_b),
+            clock,
+            VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() },
+        )?;
+        let feed = FeedView::default();
+        let (sender, watcher) = broadcast::channel(UPDATE_CAPACITY);
+        let receivers = trader_users.iter().map(|_| sender.subscribe()).collect();
+        let feed_handler = FeedHandler::open(
+            &feed_settings(settings, &instruments, &venue.endpoints),
+            sender,
+            clock,
+            &feed,
+            trace(),
+        )?;
+        let mut builder = Builder {
+            clock,
+            agents: venue.agents,
+            rings,
+            instruments: instruments.clone(),
+            updates: receivers,
+            order_entry: venue.endpoints.order_entry,
+            traders: Vec::new(),
+        };
+        builder.agents.push(Box::new(feed_handler));
+        let count = instruments.as_slice().len();
+        if is_flow {
+            builder.add_trader("probe", "probe-gateway", "PROBE", &settings.taker, Probe::new(PROBE_INTERVAL))?;
+        } else {
+            let maker = MarketMaker::new(Default::default());
+            builder.add_trader("maker", "maker-gateway", "MAKER", &settings.maker, maker)?;
+            builder.add_trader("taker", "taker-gateway", "TAKER", &settings.taker, LiquidityTaker::new(count))?;
+        }
+
+        let stage = Stage::default();
+        let source = add_source(&mut builder, settings, recorded, source_users, &stage)?;
+        let trader_roles: &[&str] = if is_flow {
+            &["probe", "probe-gateway"]
+        } else {
+            &["maker", "maker-gateway", "taker", "taker-gateway"]
+        };
+        let cores = tickpath_agent::Host::describe().cores_allowed.len();
+        let placement =
+            settings.placement.clone().unwrap_or_else(|| default_placement(cores, source.name, trader_roles));
+        let stop = StopSignal::new();
+        let plans = placement.plan(builder.agents)?;
+        let cores = plans.iter().map(|plan| plan.core).collect();
+        let joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
+        let runner = Runner::start(plans, clock, stop.clone())?;
+        Ok(Market {
+            instruments,
+            endpoints: venue.endpoints,
+            venue: venue.view,
+            feed,
+            traders: builder.traders,
+            source,
+            stage,
+            updates: watcher,
+            rings: builder.rings,
+            joiner,
+            clock,
+            runner,
+            cores,
+            stop,
+        })
+    }
+}
+
+fn open_flow(path: &std::path::Path) -> anyhow::Result<(Recording, tickpath_capture::flow::Survey)> {
+    let survey = tickpath_capture::flow::survey(&mut Recording::open(path)?)?;
+    Ok((Recording::open(path)?, survey))
+}
+
+fn venue_settings<'a>(
+    instruments: &InstrumentTable,
+    users: impl Iterator<Item = &'a &'a str>,
+    line_a: SocketAddrV4,
+    line_b: SocketAddrV4,
+) -> VenueSettings {
+    let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+    let users: Vec<_> =
+        users.map(|name| Credentials { name: (*name).to_owned(), password: TEST_PASSWORD.to_owned() }).collect();
+    let limits = EngineLimits {
+        max_open_orders: MAX_OPEN_ORDERS,
+        max_open_orders_per_session: MAX_OPEN_ORDERS_PER_SESSION,
+        max_sessions: users.len() as u16 + 1,
+        ..EngineLimits::default()
+    };
+    VenueSettings {
+        session: Session::new("DEMO").expect("four letters name a session"),
+        instruments: instruments.clone(),
+        order_entry: any_port,
+        max_connections: 16,
+        retained_responses: RETAINED_RESPONSES,
+        users,
+        line_a,
+        line_b,
+        interface: DemoSettings::INTERFACE,
+        retransmission: any_port,
+        packet_bytes: DATAGRAM_LEN_MAX,
+        heartbeat: HEARTBEAT,
+        retained_messages: RETAINED_MESSAGES,
+        limits,
+    }
+}
+
+fn feed_settings(settings: &DemoSettings, instruments: &InstrumentTable, endpoints: &Endpoints) -> FeedSettings {
+    let loss = LossConfig { seed: settings.seed, loss_ppm: settings.loss_ppm, common_ppm: settings.common_loss_ppm };
+    FeedSettings {
+        feed: 0,
+        line_a: endpoints.line_a,
+        line_b: endpoints.line_b,
+        interface: DemoSettings::INTERFACE,
+        max_instrument: instruments.max_id(),
+        max_orders: MAX_OPEN_ORDERS,
+        arbiter: ArbiterConfig::default(),
+        retransmission: Some(endpoints.retransmission),
+        loss: (settings.loss_ppm > 0).then(|| LossModel::new(&loss)),
+    }
+}
+
+fn add_source(
+    builder: &mut Builder,
+    settings: &DemoSettings,
+    recorded: Option<(Recording, tickpath_capture::flow::Survey)>,
+    users: &[&str],
+    stage: &Stage,
+) -> anyhow::Result<SourceHandle> {
+    let (clock, view, count) = (builder.clock, SourceView::default(), builder.instruments.as_slice().len());
+    let entries = users.iter().map(|user| builder.log_in(user)).collect::<anyhow::Result<Vec<_>>>()?;
+    let Some((recording, survey)) = recorded else {
+        let config = CrowdConfig {
+            seed: settings.seed,
+            rate: u32::try_from(settings.rate).context("rate is too high")?,
+            sessions: users.len() as u16,
+            ..CrowdConfig::default()
+        };
+        let crowd = Crowd::new(config, builder.instruments.as_slice())?;
+        let agent = CrowdAgent::new(crowd, entries, count, stage.clone(), clock, view.clone());
+        builder.agents.push(Box::new(agent));
+        return Ok(SourceHandle { name: "crowd", view, sessions: users.len(), flow: None });
+    };
+    let [maker, taker] =
+        <[OrderEntry; 2]>::try_from(entries).map_err(|_| anyhow::anyhow!("a flow has two sessions"))?;
+    let outcome = FlowOutcome::default();
+    let mapper = Mapper::new(survey, FlowLimits::default());
+    builder.agents.push(Box::new(FlowAgent::new(
+        recording,
+        mapper,
+        settings.speed,
+        [maker, taker],
+        count,
+        stage.clone(),
+        clock,
+        view.clone(),
+        Arc::clone(&outcome),
+    )));
+    Ok(SourceHandle { name: "flow", view, sessions: users.len(), flow: Some(outcome) })
+}

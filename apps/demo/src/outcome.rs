@@ -1,0 +1,345 @@
+//! What a demonstration came to: proofs, figures, participants.
+
+use std::sync::PoisonError;
+
+use tickpath_agent::{Drift, Host, Jitter, ThreadReport};
+use tickpath_book::OrderBooks;
+use tickpath_exchange::FinalEngine;
+use tickpath_feed::ArbiterCounters;
+use tickpath_feedhandler::FinalFeed;
+use tickpath_matching::Engine;
+use tickpath_timing::Report;
+use tickpath_trading::Position;
+use tickpath_types::{InstrumentId, Nanos};
+
+use crate::flow::FlowResult;
+use crate::market::Market;
+use crate::settings::DemoSettings;
+use crate::watch::Watch;
+
+/// Whether something that must hold held, and how often it was put to the test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it held; `None` when there was nothing to test.
+    pub ok: Option<bool>,
+    /// How often it was tested.
+    pub exercised: u64,
+    /// What was tested, and what was found.
+    pub words: String,
+}
+
+/// What one participant did.
+#[derive(Clone, Debug)]
+pub struct Participant {
+    /// Its name.
+    pub name: String,
+    /// Orders and replacements that it sent.
+    pub orders: u64,
+    /// Its executions.
+    pub fills: u64,
+    /// What it traded.
+    pub volume: u64,
+    /// Its position in each instrument.
+    pub positions: Vec<i64>,
+    /// Profit and loss in units of 10^-4, open positions at the last mid price.
+    pub pnl: i128,
+    /// Orders that its own risk checks refused.
+    pub refused: u64,
+}
+
+/// What flowed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    /// Requests that the venue sequenced.
+    pub requests: u64,
+    /// New orders of the source, replacements included.
+    pub source_orders: u64,
+    /// Commands that the matcher applied.
+    pub commands: u64,
+    /// Answers to clients.
+    pub responses: u64,
+    /// Market data messages.
+    pub messages: u64,
+    /// Packets on each line.
+    pub packets: u64,
+    /// Executions.
+    pub executions: u64,
+    /// Messages sent again.
+    pub retransmitted: u64,
+}
+
+/// Everything that is known at the end of a demonstration.
+pub struct Outcome {
+    /// What must hold.
+    pub proofs: Vec<Proof>,
+    /// Where the time went.
+    pub report: Report,
+    /// What flowed.
+    pub totals: Totals,
+    /// How long it flowed.
+    pub elapsed: Nanos,
+    /// Who took part.
+    pub participants: Vec<Participant>,
+    /// What happened on the lines.
+    pub arbiter: ArbiterCounters,
+    /// Packets dropped on purpose on lines A and B.
+    pub injected: [u64; 2],
+    /// A recorded flow's result.
+    pub flow: Option<FlowResult>,
+    /// The threads' final counts.
+    pub threads: Vec<ThreadReport>,
+    /// Ticks of the clock in a second.
+    pub ticks_per_second: u64,
+    /// Allocations in duty cycles after the market had warmed up, by agent.
+    /// `None` where the program does not count them.
+    pub allocations: Option<Vec<(&'static str, u64)>>,
+    /// The host.
+    pub host: Host,
+    /// What the host took before the market started.
+    pub jitter: Jitter,
+    /// How far the clock went from the system's.
+    pub drift: Drift,
+    /// What one stamp costs, in nanoseconds.
+    pub stamp_ns: f64,
+    /// The settings that were used.
+    pub settings: DemoSettings,
+}
+
+impl Outcome {
+    /// True when no proof failed.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.proofs.iter().all(|proof| proof.ok != Some(false))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a run leaves behind")]
+    pub(crate) fn of(
+        mut market: Market,
+        watch: Watch,
+        settings: &DemoSettings,
+        host: Host,
+        jitter: Jitter,
+        stamp_ns: f64,
+        elapsed: Nanos,
+        is_quiet: bool,
+    ) -> anyhow::Result<Outcome> {
+        market.stop.stop();
+        let threads = market.runner.join()?;
+        let drift = market.clock.drift();
+        let now = market.clock.ticks();
+        market.joiner.drain(&mut market.rings, usize::MAX, now);
+        market.joiner.finish();
+        let report = market.joiner.report();
+
+        let feed = market.feed.result.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let feed = feed.ok_or_else(|| anyhow::anyhow!("the feed handler left no books"))?;
+        let positions = collect_positions(&market.traders, &market.source);
+        let flow = market.source.flow.as_ref().map(|flow| flow.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let unknown_fills = market.source.view.counters.unknown_fills.read();
+        let mut proofs = vec![
+            books_equal(&market.venue.engine, &feed, is_quiet),
+            positions_zero(&positions, market.venue.matcher.executions.read(), unknown_fills),
+            gaps_healed(&feed),
+            hops_sum(&report),
+        ];
+        proofs.extend(flow.as_ref().map(flow_executions));
+
+        let venue = &market.venue;
+        let totals = Totals {
+            requests: venue.order_server.requests.read(),
+            source_orders: market.source.view.counters.orders.read(),
+            commands: venue.matcher.commands.read(),
+            responses: venue.matcher.responses.read(),
+            messages: venue.publisher.messages.read(),
+            packets: venue.publisher.packets.read(),
+            executions: venue.matcher.executions.read(),
+            retransmitted: venue.publisher.retransmitted.read(),
+        };
+        let participants = participants(&market.traders, &market.source, &positions, &watch);
+        let counters = &market.feed.counters;
+        Ok(Outcome {
+            proofs,
+            report,
+            totals,
+            elapsed,
+            participants,
+            arbiter: feed.arbiter,
+            injected: [counters.injected_losses[0].read(), counters.injected_losses[1].read()],
+            flow,
+            allocations: watch.warm_allocations(&threads),
+            threads,
+            ticks_per_second: market.clock.calibration().ticks_per_second(),
+            host,
+            jitter,
+            drift,
+            stamp_ns,
+            settings: settings.clone(),
+        })
+    }
+}
+
+/// Each participant's positions, in the order of the participants.
+fn collect_positions(
+    traders: &[crate::market::TraderHandle],
+    source: &crate::market::SourceHandle,
+) -> Vec<Vec<Position>> {
+    let mut list: Vec<Vec<Position>> = traders
+        .iter()
+        .map(|trader| trader.view.snapshot.lock().unwrap_or_else(PoisonError::into_inner).positions.clone())
+        .collect();
+    list.push(source.view.positions.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    list
+}
+
+fn participants(
+    traders: &[crate::market::TraderHandle],
+    source: &crate::market::SourceHandle,
+    positions: &[Vec<Position>],
+    watch: &Watch,
+) -> Vec<Participant> {
+    let participant = |name: &str, orders, fills, refused, positions: &Vec<Position>| {
+        let valued = watch.value(positions);
+        Participant {
+            name: name.to_owned(),
+            orders,
+            fills,
+            volume: valued.volume,
+            positions: positions.iter().map(Position::net_qty).collect(),
+            pnl: valued.pnl,
+            refused,
+        }
+    };
+    let mut list: Vec<Participant> = traders
+        .iter()
+        .zip(positions)
+        .map(|(trader, positions)| {
+            let snapshot = trader.view.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+            let counters = &snapshot.counters;
+            let orders = counters.enters + counters.replaces;
+            participant(trader.name, orders, counters.fills, counters.refused_risk, positions)
+        })
+        .collect();
+    let counters = &source.view.counters;
+    if let Some(positions) = positions.last() {
+        list.push(participant(source.name, counters.orders.read(), counters.fills.read(), 0, positions));
+    }
+    list
+}
+
+/// The books that the feed handler built are the venue's: every level, every queue.
+fn books_equal(engine: &FinalEngine, feed: &FinalFeed, is_quiet: bool) -> Proof {
+    let engine = engine.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let name = "books_equal";
+    let Some(engine) = engine else {
+        return Proof { name, ok: Some(false), exercised: 0, words: "the venue left no books".to_owned() };
+    };
+    let engine: &Engine<_> = &engine;
+    let (venue, built) = (engine.books(), feed.books.books());
+    let is_heard = engine.last_market().0 + 1 == feed.next_sequence.0;
+    let is_equal = venue.state_hash() == built.state_hash();
+    let orders = u64::from(venue.order_count());
+    let mut words = format!(
+        "the feed's books equal the venue's: {orders} orders at {} levels in {} books, each level and queue",
+        venue.level_count(),
+        venue.limits().max_instrument.0,
+    );
+    if !is_quiet {
+        words.push_str("; the market did not come to rest");
+    }
+    if !is_heard {
+        words.push_str(&format!(
+            "; the venue published {} messages and the feed heard {}",
+            engine.last_market().0,
+            feed.next_sequence.0 - 1
+        ));
+    } else if !is_equal {
+        words.push_str(&format!("; they differ, first in {}", first_difference(venue, built)));
+    }
+    Proof { name, ok: Some(is_heard && is_equal && is_quiet), exercised: orders, words }
+}
+
+/// Names the first instrument whose books differ.
+fn first_difference<A: Copy, B: Copy>(venue: &impl OrderBooks<A>, built: &impl OrderBooks<B>) -> String {
+    let differs = |id: &u16| {
+        tickpath_types::Side::BOTH.iter().any(|side| {
+            let instrument = InstrumentId(*id);
+            let mut ours = venue.orders(instrument, *side).map(|(_, order)| (order.id, order.price, order.qty));
+            let mut theirs = built.orders(instrument, *side).map(|(_, order)| (order.id, order.price, order.qty));
+            loop {
+                match (ours.next(), theirs.next()) {
+                    (None, None) => return false,
+                    (a, b) if a != b => return true,
+                    _ => {}
+                }
+            }
+        })
+    };
+    (1..=venue.limits().max_instrument.0)
+        .find(differs)
+        .map_or_else(|| "no order".to_owned(), |id| format!("instrument {id}"))
+}
+
+/// Whatever one participant bought another sold.
+fn positions_zero(positions: &[Vec<Position>], executions: u64, unknown_fills: u64) -> Proof {
+    let instruments = positions.iter().map(Vec::len).max().unwrap_or(0);
+    let sums: Vec<i64> = (0..instruments)
+        .map(|place| positions.iter().filter_map(|own| own.get(place)).map(Position::net_qty).sum())
+        .collect();
+    let off = sums.iter().filter(|sum| **sum != 0).count();
+    let mut words = format!(
+        "positions sum to zero over all participants in each of {instruments} instruments, after {executions} executions"
+    );
+    if off > 0 {
+        words.push_str(&format!("; they do not in {off}"));
+    }
+    if unknown_fills > 0 {
+        words.push_str(&format!("; {unknown_fills} executions could not be booked"));
+    }
+    let ok = (executions > 0 || off > 0).then_some(off == 0 && unknown_fills == 0);
+    Proof { name: "positions_zero", ok, exercised: executions, words }
+}
+
+/// Every message that a line lost came by another way.
+fn gaps_healed(feed: &FinalFeed) -> Proof {
+    let counters = &feed.arbiter;
+    let exercised = counters.line_losses() + counters.gaps_opened;
+    let is_healed = counters.gaps_opened == counters.gaps_healed()
+        && counters.messages_lost == 0
+        && feed.worst_health() == tickpath_types::BookHealth::Live;
+    let words = format!(
+        "{} messages lost on one line came by the other or by retransmission; of {} gaps the other line healed {}, \
+         retransmission {}, and {} messages stayed lost",
+        counters.line_losses(),
+        counters.gaps_opened,
+        counters.gaps_healed_by_line,
+        counters.gaps_healed_by_retransmission,
+        counters.messages_lost,
+    );
+    let ok = (exercised > 0 || !is_healed).then_some(is_healed);
+    Proof { name: "gaps_healed", ok, exercised, words }
+}
+
+/// Message by message the hops add up to the span, in ticks.
+fn hops_sum(report: &Report) -> Proof {
+    let exercised: u64 = report.proofs.iter().map(|proof| proof.messages).sum();
+    let mismatches: u64 = report.proofs.iter().map(|proof| proof.mismatches).sum();
+    let holds = report.proofs.iter().all(tickpath_timing::Proof::holds);
+    let words = format!(
+        "the hops of each message add up to its span, to the tick, over {exercised} messages; {mismatches} do not"
+    );
+    Proof { name: "hops_sum", ok: (exercised > 0).then_some(holds), exercised, words }
+}
+
+/// Every eligible execution of the recording happened again.
+fn flow_executions(flow: &FlowResult) -> Proof {
+    let eligible = flow.counts.executions.eligible + flow.counts.executions.eligible_synthesised;
+    let words = format!(
+        "{} of {eligible} eligible executions of the recording traded with the same resting order, at its price and \
+         quantity; {} did not",
+        flow.confirmed, flow.contradicted,
+    );
+    let ok = (eligible > 0).then_some(flow.confirmed == eligible && flow.contradicted == 0);
+    Proof { name: "flow_executions", ok, exercised: flow.confirmed + flow.contradicted, words }
+}

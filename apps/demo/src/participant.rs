@@ -1,0 +1,71 @@
+//! What is seen of a participant from outside, and the phases that all of them go through.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tickpath_agent::Counter;
+use tickpath_trading::Position;
+
+/// What the market is doing; moves forward only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// Everybody logs in; nobody trades.
+    LogIn = 0,
+    /// Orders flow.
+    Trading = 1,
+    /// No new orders; what is under way arrives.
+    Draining = 2,
+}
+
+/// The phase that all participants see; clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Stage(Arc<AtomicU8>);
+
+impl Stage {
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.0.store(phase as u8, Ordering::Release);
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match self.0.load(Ordering::Acquire) {
+            0 => Phase::LogIn,
+            1 => Phase::Trading,
+            _ => Phase::Draining,
+        }
+    }
+}
+
+/// What can be read of a source of orders that is no trader: the crowd, or a recorded flow.
+#[derive(Clone, Default)]
+pub(crate) struct SourceView {
+    pub(crate) counters: Arc<SourceCounters>,
+    /// Positions by instrument; a tenth of a second old at most, exact at the end.
+    pub(crate) positions: Arc<Mutex<Vec<Position>>>,
+}
+
+#[derive(Default)]
+pub(crate) struct SourceCounters {
+    /// Requests sent, of any kind.
+    pub(crate) requests: Counter,
+    /// Orders entered, replacements included.
+    pub(crate) orders: Counter,
+    /// Answers received.
+    pub(crate) answers: Counter,
+    /// Messages of the venue received, over all sessions.
+    pub(crate) received: Counter,
+    /// Executions.
+    pub(crate) fills: Counter,
+    /// Requests that the venue refused.
+    pub(crate) rejected: Counter,
+    /// Executions that could not be booked.
+    pub(crate) unknown_fills: Counter,
+    /// Orders that rest, as far as the source knows.
+    pub(crate) open_orders: Counter,
+    /// Sessions that are logged in.
+    pub(crate) logged_in: Counter,
+    /// 1 when there is nothing more to send.
+    pub(crate) finished: Counter,
+    /// By how much the source is behind its schedule, in nanoseconds.
+    pub(crate) behind_ns: Counter,
+}

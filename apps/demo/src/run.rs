@@ -1,0 +1,215 @@
+//! A demonstration from its first thread to its last proof.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use tickpath_agent::{Host, StopSignal, TscClock, measure_jitter};
+use tickpath_monitor::{Action, View};
+use tickpath_timing::{Hop, MarketId, Trace, Tracer};
+use tickpath_types::{Nanos, Sequence};
+
+use crate::market::Market;
+use crate::outcome::Outcome;
+use crate::participant::Phase;
+use crate::settings::{DemoSettings, ViewMode};
+use crate::watch::Watch;
+
+/// How often the traces are drained and the keys looked at.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+/// How often the view is drawn.
+const DRAW_INTERVAL: Nanos = Nanos::from_millis(250);
+/// How long everybody may take to log in.
+const LOGIN_TIMEOUT: Nanos = Nanos::from_secs(10);
+/// How long what is under way may take to arrive.
+const DRAIN_TIMEOUT: Nanos = Nanos::from_secs(10);
+/// Nothing moves for so long: everything has arrived.
+const QUIET: Nanos = Nanos::from_millis(150);
+/// How long the host is watched before the market starts.
+const JITTER_TIME: Nanos = Nanos::from_millis(300);
+/// Everything has been used once, and every ring has gone round or seen its usual load.
+const WARM_UP: Nanos = Nanos::from_secs(1);
+/// Records taken from one ring in one drain at most.
+const DRAIN_MAX: usize = 1 << 18;
+/// Stamps taken to learn what one costs.
+const COST_SAMPLES: u64 = 200_000;
+
+/// Runs a demonstration until its time is over, it is stopped, or its recording ends.
+///
+/// # Errors
+/// What keeps the market from starting, or an agent that failed; proofs that fail are part of the outcome.
+pub fn run(settings: &DemoSettings, stop: &StopSignal) -> anyhow::Result<Outcome> {
+    let clock = TscClock::shared();
+    let host = Host::describe();
+    let jitter = measure_jitter(&clock, JITTER_TIME);
+    let stamp_ns = stamp_cost(&clock);
+    let mut market = Market::start(settings, clock)?;
+    let mut watch = Watch::new(market.instruments.as_slice().len(), host.to_string());
+    let mut view = match settings.view {
+        ViewMode::Silent => None,
+        ViewMode::Monitor(mode) => Some(View::open(mode).context("cannot open the view")?),
+    };
+    let mut notes: Vec<String> = market.runner.warnings().map(str::to_owned).collect();
+    notes.push(endpoint_note(&market));
+
+    log_in(&mut market)?;
+    let began = clock.now();
+    market.stage.enter(Phase::Trading);
+    let played = play(&mut market, &mut watch, view.as_mut(), settings, stop, began, &notes);
+    let elapsed = clock.now().since(began);
+    if let Some(view) = &mut view {
+        view.close();
+    }
+    played?;
+    let is_quiet = drain(&mut market, &mut watch)?;
+    Outcome::of(market, watch, settings, host, jitter, stamp_ns, elapsed, is_quiet)
+}
+
+/// What one stamp costs here, in nanoseconds.
+fn stamp_cost(clock: &TscClock) -> f64 {
+    let (mut trace, mut ring) = Trace::new(1 << 12);
+    let start = clock.ticks();
+    let mut drained = 0;
+    for sequence in 0..COST_SAMPLES {
+        trace.stamp(Hop::T7, MarketId::new(Sequence(sequence)));
+        if sequence % 2_048 == 0 {
+            trace.flush();
+            let before = clock.ticks();
+            ring.drain(usize::MAX, |_| {});
+            drained += clock.ticks() - before;
+        }
+    }
+    let ticks = clock.ticks() - start - drained;
+    clock.ticks_to_nanos(ticks).0 as f64 / COST_SAMPLES as f64
+}
+
+fn endpoint_note(market: &Market) -> String {
+    let endpoints = &market.endpoints;
+    format!(
+        "order entry {} (OUCH 5.0), market data {} and {} (ITCH 5.0), retransmission {}",
+        endpoints.order_entry, endpoints.line_a, endpoints.line_b, endpoints.retransmission
+    )
+}
+
+/// Waits until every participant is logged in and the feed has the venue's first messages.
+fn log_in(market: &mut Market) -> anyhow::Result<()> {
+    let deadline = market.clock.now() + LOGIN_TIMEOUT;
+    loop {
+        fail_if_ended(market)?;
+        let traders = market.traders.iter().all(|trader| trader.view.gateway.logged_in.read() == 1);
+        let source = market.source.view.counters.logged_in.read() == market.source.sessions as u64;
+        let published = market.venue.publisher.messages.read();
+        let heard = market.feed.counters.messages.read();
+        if traders && source && published > 0 && heard == published {
+            return Ok(());
+        }
+        anyhow::ensure!(
+            market.clock.now() < deadline,
+            "the participants were not logged in within {LOGIN_TIMEOUT}: the host is too busy, or loopback multicast \
+             does not arrive (is the interface lo up?)"
+        );
+        drain_traces(market);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// An agent that failed has stopped the others; its error is the outcome.
+fn fail_if_ended(market: &Market) -> anyhow::Result<()> {
+    anyhow::ensure!(!market.stop.is_stopped(), Ended);
+    Ok(())
+}
+
+/// The threads ended by themselves; the runner knows why.
+#[derive(Debug, thiserror::Error)]
+#[error("the market has ended by itself")]
+struct Ended;
+
+fn drain_traces(market: &mut Market) {
+    let now = market.clock.ticks();
+    market.joiner.drain(&mut market.rings, DRAIN_MAX, now);
+}
+
+/// Lets the market trade; drains the traces and shows the view meanwhile.
+fn play(
+    market: &mut Market,
+    watch: &mut Watch,
+    mut view: Option<&mut View>,
+    settings: &DemoSettings,
+    stop: &StopSignal,
+    began: Nanos,
+    notes: &[String],
+) -> anyhow::Result<()> {
+    let mut next_draw = began;
+    loop {
+        let now = market.clock.now();
+        let elapsed = now.since(began);
+        let is_over = settings.duration.is_some_and(|duration| elapsed >= duration && settings.flow.is_none());
+        let is_played = market.source.view.counters.finished.read() == 1;
+        if stop.is_stopped() || is_over || is_played {
+            return Ok(());
+        }
+        fail_if_ended(market)?;
+        if elapsed >= WARM_UP {
+            watch.mark_warm(market);
+        }
+        drain_traces(market);
+        watch.follow(market);
+        let Some(view) = view.as_deref_mut() else {
+            std::thread::sleep(DRAIN_INTERVAL);
+            continue;
+        };
+        if now >= next_draw {
+            next_draw = now + DRAW_INTERVAL;
+            let planned = settings.duration.filter(|_| settings.flow.is_none());
+            view.draw(&watch.view(market, elapsed, planned, notes.to_vec()))?;
+        }
+        if view.poll_key(DRAIN_INTERVAL)? == Some(Action::Quit) {
+            return Ok(());
+        }
+    }
+}
+
+/// Ends the flow of orders and waits until everything that is under way has arrived; false when it does not.
+fn drain(market: &mut Market, watch: &mut Watch) -> anyhow::Result<bool> {
+    market.stage.enter(Phase::Draining);
+    for trader in &market.traders {
+        trader.kill.pull();
+    }
+    let deadline = market.clock.now() + DRAIN_TIMEOUT;
+    let mut quiet_since = None;
+    let mut last = Vec::new();
+    loop {
+        let now = market.clock.now();
+        drain_traces(market);
+        watch.follow(market);
+        if market.stop.is_stopped() {
+            return Ok(false);
+        }
+        let counts = arrivals(market);
+        let is_settled = counts.iter().all(|(sent, arrived)| sent == arrived) && counts == last;
+        quiet_since = is_settled.then(|| quiet_since.unwrap_or(now));
+        if quiet_since.is_some_and(|since| now.since(since) >= QUIET) {
+            return Ok(true);
+        }
+        if now >= deadline {
+            return Ok(false);
+        }
+        last = counts;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What was sent on each leg of the market, and what has arrived.
+fn arrivals(market: &Market) -> Vec<(u64, u64)> {
+    let (venue, source) = (&market.venue, &market.source.view.counters);
+    let traders = || market.traders.iter().map(|trader| &trader.view.gateway);
+    let requests = source.requests.read() + traders().map(|gateway| gateway.requests.read()).sum::<u64>();
+    let received = source.received.read() + traders().map(|gateway| gateway.last_sequence.read()).sum::<u64>();
+    vec![
+        (requests, venue.order_server.requests.read()),
+        (venue.order_server.commands.read(), venue.matcher.commands.read()),
+        (venue.matcher.responses.read(), venue.order_server.responses.read()),
+        (venue.order_server.responses.read(), received),
+        (venue.matcher.market_events.read(), venue.publisher.messages.read()),
+        (venue.publisher.messages.read(), market.feed.counters.messages.read()),
+    ]
+}

@@ -1,0 +1,185 @@
+//! The outcome for a person to read.
+
+use std::fmt;
+
+use tickpath_capture::flow::Exclusion;
+
+use crate::json::format_pnl;
+use crate::outcome::Outcome;
+
+impl Outcome {
+    /// Share of the agents' busy time that taking stamps took.
+    #[must_use]
+    pub fn stamp_share(&self) -> f64 {
+        let busy: u64 = self.threads.iter().map(|thread| thread.counters.busy_ticks()).sum();
+        let busy_ns = busy as f64 * 1e9 / self.ticks_per_second as f64;
+        // Most records are taken at a time that another stamp has read already; this counts all at the
+        // full price.
+        if busy_ns > 0.0 { self.report.counters.records as f64 * self.stamp_ns / busy_ns } else { 0.0 }
+    }
+}
+
+/// `1234567` as `1,234,567`.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.report)?;
+        self.write_rates(f)?;
+        self.write_threads(f)?;
+        self.write_participants(f)?;
+        self.write_flow(f)?;
+        self.write_measurement(f)?;
+        self.write_proofs(f)
+    }
+}
+
+impl Outcome {
+    fn write_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.elapsed.as_secs_f64();
+        let rate = |count: u64| thousands((count as f64 / seconds.max(1e-9)) as u64);
+        let totals = &self.totals;
+        writeln!(f, "What flowed in {seconds:.1} s")?;
+        for (words, count) in [
+            ("new orders of the crowd or the recording", totals.source_orders),
+            ("requests of all clients, sequenced", totals.requests),
+            ("executions", totals.executions),
+            ("market data messages", totals.messages),
+            ("packets on each line", totals.packets),
+        ] {
+            writeln!(f, "  {words:<42} {:>12}  {:>10}/s", thousands(count), rate(count))?;
+        }
+        writeln!(f)
+    }
+
+    fn write_threads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Use of the threads: share of the time in duty cycles that found work")?;
+        for thread in &self.threads {
+            let elapsed = thread.counters.elapsed_ticks().max(1) as f64;
+            write!(f, "  {:<14} {:>5.1}%  ", thread.counters.name, 100.0 * thread.counters.utilisation())?;
+            for agent in &thread.counters.agents {
+                write!(f, " {} {:.1}%", agent.role, 100.0 * agent.busy_ticks.read() as f64 / elapsed)?;
+            }
+            writeln!(f)?;
+        }
+        writeln!(f)
+    }
+
+    fn write_participants(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Participants                orders       fills        volume             P&L  refused by own risk")?;
+        for participant in &self.participants {
+            writeln!(
+                f,
+                "  {:<20} {:>12} {:>11} {:>13} {:>15} {:>8}",
+                participant.name,
+                thousands(participant.orders),
+                thousands(participant.fills),
+                thousands(participant.volume),
+                format_pnl(participant.pnl),
+                thousands(participant.refused),
+            )?;
+        }
+        let sum: i128 = self.participants.iter().map(|participant| participant.pnl).sum();
+        writeln!(f, "  {:<20} {:>54}  rounding of open prices to 0.0001 alone\n", "sum", format_pnl(sum))
+    }
+
+    fn write_flow(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(flow) = &self.flow else { return Ok(()) };
+        let executions = &flow.counts.executions;
+        let eligible = executions.eligible + executions.eligible_synthesised;
+        writeln!(f, "The recorded flow")?;
+        writeln!(f, "  {:>9} executions recorded", thousands(executions.seen))?;
+        writeln!(f, "  {:>9} eligible: the resting order stood at the front of the best level", thousands(eligible))?;
+        if executions.eligible_synthesised > 0 {
+            writeln!(
+                f,
+                "  {:>9} of these are of orders that the recording never announces, entered at their place",
+                thousands(executions.eligible_synthesised)
+            )?;
+        }
+        writeln!(f, "  {:>9} traded here with the same order, at its price and quantity", thousands(flow.confirmed))?;
+        for reason in Exclusion::ALL {
+            let count = executions.excluded(reason);
+            if count > 0 {
+                writeln!(f, "  {:>9} excluded: {}", thousands(count), reason.words())?;
+            }
+        }
+        if let Some(damage) = &flow.damage {
+            writeln!(f, "  the recording is damaged; what came before was played: {damage}")?;
+        }
+        writeln!(f)
+    }
+
+    fn write_measurement(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counters = &self.report.counters;
+        writeln!(f, "What the measurement costs, and what the host takes")?;
+        writeln!(
+            f,
+            "  a stamp costs {:.1} ns; {} records, at most {:.1}% of the busy time; {} were dropped",
+            self.stamp_ns,
+            thousands(counters.records),
+            100.0 * self.stamp_share(),
+            thousands(counters.dropped),
+        )?;
+        match &self.allocations {
+            Some(list) => {
+                let total: u64 = list.iter().map(|(_, count)| count).sum();
+                write!(f, "  allocations in duty cycles after the first second: {total}")?;
+                for (role, count) in list.iter().filter(|(_, count)| *count > 0) {
+                    write!(f, ", {role} {count}")?;
+                }
+                writeln!(f)?;
+            }
+            None => writeln!(f, "  allocations in duty cycles were not counted")?,
+        }
+        let stalls: u64 = self.threads.iter().map(|thread| thread.counters.stalls()).sum();
+        let stalled: u64 = self.threads.iter().map(|thread| thread.counters.stalled_ticks()).sum();
+        let elapsed: u64 = self.threads.iter().map(|thread| thread.counters.elapsed_ticks()).sum();
+        writeln!(
+            f,
+            "  the host took an idle thread away {} times for more than 10 us, {:.2}% of the time; before the run: {}",
+            thousands(stalls),
+            100.0 * stalled as f64 / elapsed.max(1) as f64,
+            self.jitter,
+        )?;
+        writeln!(f, "  the clock is {} ns off the system's after the run ({:.2} ppm)", self.drift.ahead_ns, self.drift.ppm)?;
+        writeln!(f, "  {}\n", self.host)
+    }
+
+    fn write_proofs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Proofs")?;
+        for proof in &self.proofs {
+            let verdict = match proof.ok {
+                Some(true) => "holds",
+                Some(false) => "FAILS",
+                None => "not exercised",
+            };
+            writeln!(f, "  {verdict:<13} {:<16} {}", proof.name, proof.words)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_money_is_exact() {
+        assert_eq!(thousands(0), "0");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(format_pnl(-12_345), "-1.2345");
+        assert_eq!(format_pnl(5), "0.0005");
+    }
+}

@@ -1,0 +1,295 @@
+//! Fills the live view from what the agents count.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tickpath_agent::{ThreadCounters, ThreadReport, counts_allocations};
+use tickpath_monitor::{
+    AgentView, FeedLine, FeedView, History, InstrumentView, LatencyView, MarketView, ParticipantView, Rates, Sample,
+    ThreadView,
+};
+use tickpath_timing::{LiveSpan, Span};
+use tickpath_trading::{Bbo, MarkTo, Position};
+use tickpath_types::{BookHealth, MarketUpdate, Nanos, UpdateKind};
+
+use crate::market::Market;
+
+/// What was last heard of one instrument.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Quote {
+    pub(crate) bbo: Bbo,
+    last: Option<(tickpath_types::Price, tickpath_types::Qty)>,
+    trades: u64,
+    volume: u64,
+    health: BookHealth,
+}
+
+/// Counts at the last look, for rates.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    orders: u64,
+    commands: u64,
+    messages: u64,
+    packets: u64,
+    fills: u64,
+    at: Nanos,
+}
+
+/// Busy and elapsed ticks of each agent and thread at the last look.
+type Busy = Vec<(u64, Vec<u64>)>;
+
+/// Follows a market from outside: takes the same updates as the engines, and reads counters.
+pub(crate) struct Watch {
+    pub(crate) quotes: Vec<Quote>,
+    lost_updates: u64,
+    seen: Seen,
+    busy: Busy,
+    history: History,
+    host: String,
+    /// Allocations of each thread's agents when the market had warmed up.
+    warm: Option<Vec<Vec<u64>>>,
+}
+
+/// Spans that the view shows.
+const SHOWN: [Span; 4] =
+    [Span::TickToTradeSoftware, Span::TickToTrade, Span::VenueResponse, Span::OrderRoundTrip];
+
+impl Watch {
+    pub(crate) fn new(instruments: usize, host: String) -> Watch {
+        Watch {
+            quotes: vec![Quote::default(); instruments],
+            lost_updates: 0,
+            seen: Seen::default(),
+            busy: Vec::new(),
+            history: History::default(),
+            host,
+            warm: None,
+        }
+    }
+
+    /// Takes the market updates that have come.
+    pub(crate) fn follow(&mut self, market: &mut Market) {
+        loop {
+            match market.updates.try_recv() {
+                Ok(Some(update)) => self.take(&update),
+                Ok(None) => return,
+                Err(lagged) => self.lost_updates += lagged.0,
+            }
+        }
+    }
+
+    fn take(&mut self, update: &MarketUpdate) {
+        let Some(quote) = self.quotes.get_mut(usize::from(update.instrument).wrapping_sub(1)) else { return };
+        quote.bbo = Bbo { bid: update.bid(), ask: update.ask() };
+        quote.health = update.health();
+        if update.kind() == Some(UpdateKind::Trade) {
+            quote.last = Some((tickpath_types::Price(update.price), tickpath_types::Qty(update.qty)));
+            quote.trades += 1;
+            quote.volume += update.qty;
+        }
+    }
+
+    /// The market has warmed up: from now on no duty cycle may allocate.
+    pub(crate) fn mark_warm(&mut self, market: &Market) {
+        if self.warm.is_none() && counts_allocations() {
+            let threads = market.runner.counters();
+            let count = |thread: &Arc<ThreadCounters>| -> Vec<u64> {
+                thread.agents.iter().map(|agent| agent.allocations.read()).collect()
+            };
+            self.warm = Some(threads.map(count).collect());
+        }
+    }
+
+    /// Allocations in duty cycles since the market had warmed up, by agent; `None` where nobody counts.
+    pub(crate) fn warm_allocations(&self, threads: &[ThreadReport]) -> Option<Vec<(&'static str, u64)>> {
+        let warm = self.warm.as_ref()?.iter().flatten();
+        let agents = threads.iter().flat_map(|thread| &thread.counters.agents);
+        Some(agents.zip(warm).map(|(agent, warm)| (agent.role, agent.allocations.read() - warm)).collect())
+    }
+
+    /// Profit and loss of some positions at the market, with their net quantity and volume.
+    pub(crate) fn value(&self, positions: &[Position]) -> Valued {
+        positions.iter().zip(&self.quotes).fold(Valued::default(), |sum, (position, quote)| {
+            let mut position = *position;
+            position.mark(&quote.bbo);
+            Valued {
+                net: sum.net + position.net_qty(),
+                pnl: sum.pnl + position.total_pnl(MarkTo::Mid).0,
+                volume: sum.volume + position.volume().0,
+            }
+        })
+    }
+
+    /// The view of this moment.
+    pub(crate) fn view(
+        &mut self,
+        market: &mut Market,
+        elapsed: Nanos,
+        planned: Option<Nanos>,
+        notes: Vec<String>,
+    ) -> MarketView {
+        let live = market.joiner.live(market.clock.ticks());
+        let participants = self.participants(market);
+        let rates = self.rates(market);
+        let software = live.spans[Span::TickToTradeSoftware.index()];
+        self.history.push(Sample {
+            p50_ns: (software.count > 0).then_some(software.p50_ns.max(0) as u64),
+            messages_per_s: rates.messages,
+        });
+        MarketView {
+            elapsed: Duration::from_nanos(elapsed.0),
+            planned: planned.map(|planned| Duration::from_nanos(planned.0)),
+            instruments: self.instruments(market),
+            participants,
+            rates,
+            feed: feed_view(market),
+            latency: SHOWN.iter().map(|span| latency_view(&live.spans[span.index()])).collect(),
+            threads: self.threads(market),
+            host: self.host.clone(),
+            notes,
+            history: self.history.clone(),
+        }
+    }
+
+    fn instruments(&self, market: &Market) -> Vec<InstrumentView> {
+        let table = market.instruments.as_slice();
+        table
+            .iter()
+            .zip(&self.quotes)
+            .map(|(instrument, quote)| InstrumentView {
+                symbol: instrument.symbol,
+                bid: quote.bbo.bid,
+                ask: quote.bbo.ask,
+                last: quote.last,
+                trades: quote.trades,
+                volume: quote.volume,
+                health: quote.health,
+                open_orders: 0,
+            })
+            .collect()
+    }
+
+    fn participants(&self, market: &Market) -> Vec<ParticipantView> {
+        let mut list = Vec::with_capacity(market.traders.len() + 1);
+        for trader in &market.traders {
+            let Ok(snapshot) = trader.view.snapshot.lock() else { continue };
+            let Valued { net, pnl, volume } = self.value(&snapshot.positions);
+            list.push(ParticipantView {
+                name: trader.name.to_owned(),
+                orders: snapshot.counters.enters + snapshot.counters.replaces,
+                fills: snapshot.counters.fills,
+                volume,
+                open_orders: snapshot.open_orders,
+                position: net,
+                pnl,
+                refused: snapshot.counters.refused_risk,
+            });
+        }
+        let source = &market.source;
+        if let Ok(positions) = source.view.positions.lock() {
+            let Valued { net, pnl, volume } = self.value(&positions);
+            list.push(ParticipantView {
+                name: source.name.to_owned(),
+                orders: source.view.counters.orders.read(),
+                fills: source.view.counters.fills.read(),
+                volume,
+                open_orders: source.view.counters.open_orders.read(),
+                position: net,
+                pnl,
+                refused: 0,
+            });
+        }
+        list
+    }
+
+    fn rates(&mut self, market: &Market) -> Rates {
+        let now = Seen {
+            orders: market.venue.order_server.requests.read(),
+            commands: market.venue.matcher.commands.read(),
+            messages: market.venue.publisher.messages.read(),
+            packets: market.venue.publisher.packets.read(),
+            fills: market.venue.matcher.executions.read(),
+            at: market.clock.now(),
+        };
+        let before = std::mem::replace(&mut self.seen, now);
+        let seconds = now.at.since(before.at).as_secs_f64();
+        if before.at == Nanos::ZERO || seconds <= 0.0 {
+            return Rates::default();
+        }
+        let rate = |now: u64, before: u64| (now - before) as f64 / seconds;
+        Rates {
+            orders: rate(now.orders, before.orders),
+            commands: rate(now.commands, before.commands),
+            messages: rate(now.messages, before.messages),
+            packets: rate(now.packets, before.packets),
+            fills: rate(now.fills, before.fills),
+        }
+    }
+
+    /// Use of the threads since the last look.
+    fn threads(&mut self, market: &Market) -> Vec<ThreadView> {
+        let mut views = Vec::new();
+        let mut now = Busy::new();
+        for (place, thread) in market.runner.counters().enumerate() {
+            let busy: Vec<u64> = thread.agents.iter().map(|agent| agent.busy_ticks.read()).collect();
+            let (elapsed_before, busy_before) = self.busy.get(place).cloned().unwrap_or_default();
+            let elapsed = thread.elapsed_ticks().saturating_sub(elapsed_before).max(1) as f64;
+            let share = |agent: usize| {
+                let before = busy_before.get(agent).copied().unwrap_or(0);
+                (busy[agent].saturating_sub(before) as f64 / elapsed).min(1.0)
+            };
+            let agents: Vec<AgentView> = thread
+                .agents
+                .iter()
+                .enumerate()
+                .map(|(agent, counters)| AgentView { role: counters.role.to_owned(), utilisation: share(agent) })
+                .collect();
+            views.push(ThreadView {
+                name: thread.name.clone(),
+                core: market.cores[place],
+                utilisation: agents.iter().map(|agent| agent.utilisation).sum::<f64>().min(1.0),
+                agents,
+            });
+            now.push((thread.elapsed_ticks(), busy));
+        }
+        self.busy = now;
+        views
+    }
+}
+
+/// What positions come to at the market.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Valued {
+    pub(crate) net: i64,
+    pub(crate) pnl: i128,
+    pub(crate) volume: u64,
+}
+
+fn latency_view(span: &LiveSpan) -> LatencyView {
+    let ns = |value: i64| value.max(0) as u64;
+    LatencyView {
+        name: span.span.name().to_owned(),
+        p50_ns: ns(span.total_p50_ns),
+        p99_ns: ns(span.total_p99_ns),
+        max_ns: ns(span.total_max_ns),
+        count: span.total_count,
+    }
+}
+
+fn feed_view(market: &Market) -> FeedView {
+    let counters = &market.feed.counters;
+    let line = |name: &str, place: usize| FeedLine {
+        name: name.to_owned(),
+        packets: counters.packets[place].read(),
+        lost_messages: counters.missed_messages[place].read(),
+        first_copies: counters.first_messages[place].read(),
+    };
+    FeedView {
+        lines: vec![line("A", 0), line("B", 1)],
+        gaps: counters.gaps_opened.read(),
+        healed_by_line: counters.gaps_healed_by_line.read(),
+        healed_by_retransmit: counters.gaps_healed_by_retransmission.read(),
+        gap_open: counters.open_gap.read() == 1,
+        lost_messages: counters.messages_lost.read(),
+    }
+}

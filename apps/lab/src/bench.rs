@@ -1,0 +1,154 @@
+//! The run: interleaved rounds of the measurements that were asked for.
+
+use std::thread;
+
+use anyhow::{Context as _, anyhow};
+use tickpath_agent::{Host, Jitter, TscClock, measure_jitter, pin_current_thread};
+use tickpath_types::Nanos;
+
+use crate::context::{Context, Effort};
+use crate::host::{HostView, sum};
+use crate::measure::{MEASUREMENTS, Measurement, Round, Sample};
+use crate::report::BenchReport;
+use crate::row::Row;
+use crate::rows::{self, RowSpec};
+
+/// Rounds unless stated otherwise.
+pub const ROUNDS_DEFAULT: usize = 5;
+/// Time that the host's jitter is watched in a full round.
+const JITTER_MICROS: usize = 200_000;
+
+/// What to measure and how thoroughly.
+#[derive(Clone, Debug)]
+pub struct BenchOptions {
+    /// Rows to measure, by name; each brings its limit with it. Empty means all.
+    pub filter: Vec<String>,
+    /// Names that a filter may have besides: rows that the caller measures and pushes.
+    pub external_rows: &'static [&'static str],
+    /// Rounds, at least one.
+    pub rounds: usize,
+    /// How much is done in each round.
+    pub effort: Effort,
+    /// Whether to say on standard error what is being measured.
+    pub show_progress: bool,
+}
+
+impl Default for BenchOptions {
+    fn default() -> Self {
+        BenchOptions {
+            filter: Vec::new(),
+            external_rows: &[],
+            rounds: ROUNDS_DEFAULT,
+            effort: Effort::default(),
+            show_progress: false,
+        }
+    }
+}
+
+/// Measures on this host.
+///
+/// Runs on a thread of its own, pinned to a core, and spins on a second core where a row needs one; give it
+/// a quiet machine. Every answer is checked, so a run that ends well did the work that it timed.
+///
+/// # Errors
+/// A filter names no row; a socket or a thread cannot be had; an answer was wrong.
+pub fn bench(options: &BenchOptions) -> anyhow::Result<BenchReport> {
+    let wanted = rows::choose(&options.filter, options.external_rows)?;
+    let run = thread::Builder::new().name("lab".to_owned());
+    thread::scope(|scope| {
+        let handle = run.spawn_scoped(scope, || Run::new(options, &wanted)?.report())?;
+        handle.join().map_err(|_| anyhow!("the measuring thread panicked"))?
+    })
+}
+
+/// A measurement that is to be made, with what it keeps over the rounds.
+struct Open {
+    measurement: &'static Measurement,
+    round: Round,
+}
+
+struct Run<'a> {
+    options: &'a BenchOptions,
+    context: Context,
+    host: Host,
+    rows: Vec<Row>,
+    jitter: Jitter,
+}
+
+impl<'a> Run<'a> {
+    fn new(options: &'a BenchOptions, wanted: &[&RowSpec]) -> anyhow::Result<Run<'a>> {
+        let host = Host::describe();
+        let context = Context::new(TscClock::shared(), options.effort, &host.cores_allowed);
+        pin_current_thread(context.near).map_err(|error| anyhow!(error))?;
+        let rows = wanted.iter().map(|spec| spec.row()).collect();
+        Ok(Run { options, context, host, rows, jitter: Jitter::default() })
+    }
+
+    fn report(mut self) -> anyhow::Result<BenchReport> {
+        let mut open = self.open()?;
+        let rounds = self.options.rounds.max(1);
+        for round in 1..=rounds {
+            self.progress(|| eprint!("lab bench: round {round} of {rounds}:"));
+            self.watch_jitter();
+            for Open { measurement, round } in &mut open {
+                self.progress(|| eprint!(" {}", measurement.rows.join(" ")));
+                let samples = round().with_context(|| measurement.rows.join(", "))?;
+                self.keep(&samples);
+            }
+            self.progress(|| eprintln!());
+        }
+        let host = HostView {
+            host: self.host,
+            clock: self.context.clock.source(),
+            near_core: self.context.near,
+            far_core: self.context.far,
+            jitter: self.jitter,
+        };
+        Ok(BenchReport { rows: self.rows, host, rounds })
+    }
+
+    /// Prepares the measurements that give a row that is wanted, and says of the others why there is none.
+    fn open(&mut self) -> anyhow::Result<Vec<Open>> {
+        let mut open = Vec::new();
+        for measurement in &MEASUREMENTS {
+            let is_missing = measurement.needs_two_cores && self.context.far.is_none();
+            let mut is_wanted = false;
+            for row in self.rows.iter_mut().filter(|row| measurement.rows.contains(&row.name.as_str())) {
+                is_wanted = true;
+                if is_missing {
+                    row.note = "not measured: needs two cores, and this process may use one".to_owned();
+                }
+            }
+            if is_wanted && !is_missing {
+                let round = (measurement.open)(self.context).with_context(|| measurement.rows.join(", "))?;
+                open.push(Open { measurement, round });
+            }
+        }
+        Ok(open)
+    }
+
+    fn watch_jitter(&mut self) {
+        let time = Nanos::from_micros(self.context.effort.count(JITTER_MICROS) as u64);
+        let jitter = measure_jitter(&self.context.clock, time);
+        self.jitter = sum(self.jitter, jitter);
+        self.keep(&[Sample { row: "host_jitter", value: jitter.lost_share() * 100.0, limit: None }]);
+    }
+
+    /// Adds the samples of a measurement to their rows, each beside its limit, which was measured before it.
+    fn keep(&mut self, samples: &[Sample]) {
+        for sample in samples {
+            let Some(place) = self.rows.iter().position(|row| row.name == sample.row) else { continue };
+            let limit_name = self.rows[place].limit_name.as_deref();
+            let latest = self.rows.iter().find(|row| Some(row.name.as_str()) == limit_name);
+            let limit = sample.limit.or_else(|| latest?.values.last().copied());
+            self.rows[place].values.push(sample.value);
+            self.rows[place].limits.extend(limit);
+        }
+    }
+
+    fn progress(&self, say: impl FnOnce()) {
+        if self.options.show_progress {
+            say();
+        }
+    }
+}

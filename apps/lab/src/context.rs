@@ -1,0 +1,191 @@
+//! What every measurement needs: the clock, two cores, how much to do, and how to wait for the other core.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow, bail};
+use tickpath_agent::{StopSignal, TscClock, pin_current_thread};
+use tickpath_types::Nanos;
+
+/// Empty polls between two looks at whether there is still something to wait for.
+const POLLS_PER_LOOK: u32 = 1 << 14;
+/// An answer that takes longer does not come.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How much is done in a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// Just enough to see that it works; the figures mean little.
+    Smoke,
+    /// A fifth of the full measurement.
+    Quick,
+    /// Some seconds a round.
+    #[default]
+    Full,
+}
+
+impl Effort {
+    /// How often to do what a full round does `full` times.
+    pub(crate) fn count(self, full: usize) -> usize {
+        match self {
+            Effort::Smoke => (full / 1_000).clamp(1, 500),
+            Effort::Quick => full / 5,
+            Effort::Full => full,
+        }
+    }
+}
+
+/// What every measurement needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    pub(crate) clock: TscClock,
+    pub(crate) effort: Effort,
+    /// Core of the thread that measures.
+    pub(crate) near: usize,
+    /// Core of the other end, where there is one.
+    pub(crate) far: Option<usize>,
+}
+
+impl Context {
+    /// Takes the first core that the process may use and the next that does not share its hardware with it.
+    pub(crate) fn new(clock: TscClock, effort: Effort, cores_allowed: &[usize]) -> Context {
+        let near = cores_allowed.first().copied().unwrap_or(0);
+        let siblings = siblings(near);
+        let others = || cores_allowed.iter().copied().filter(|core| *core != near);
+        let far = others().find(|core| !siblings.contains(core)).or_else(|| others().next());
+        Context { clock, effort, near, far }
+    }
+
+    /// The core of the other end.
+    ///
+    /// # Errors
+    /// There is only one core.
+    pub(crate) fn far(&self) -> anyhow::Result<usize> {
+        self.far.context("needs two cores, and this process may use one")
+    }
+
+    /// Runs `far` on a thread of the other core while `near` runs on this one.
+    ///
+    /// When either returns, the signal that both are given is raised, which ends the other's waiting.
+    pub(crate) fn beside<T>(
+        &self,
+        far: impl FnOnce(&StopSignal) -> anyhow::Result<()> + Send,
+        near: impl FnOnce(&StopSignal) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let (core, stop) = (self.far()?, StopSignal::new());
+        thread::scope(|scope| {
+            let far = scope.spawn(|| {
+                let result = pin_current_thread(core).map_err(|error| anyhow!(error)).and_then(|()| far(&stop));
+                stop.stop();
+                result
+            });
+            let near = near(&stop);
+            stop.stop();
+            match far.join() {
+                Err(_) => bail!("the other end panicked"),
+                Ok(Err(error)) if !error.is::<Ended>() => Err(error.context("the other end")),
+                Ok(_) => near,
+            }
+        })
+    }
+
+    /// Spins for `time`.
+    pub(crate) fn spin(&self, time: Nanos) {
+        let end = self.clock.ticks() + self.clock.nanos_to_ticks(time);
+        while self.clock.ticks() < end {}
+    }
+}
+
+/// The other end ended, so nothing more comes.
+#[derive(Debug, thiserror::Error)]
+#[error("the other end has ended")]
+pub(crate) struct Ended;
+
+/// Polls until there is something.
+///
+/// Gives the core up now and then, since the other end may need it where threads are more than cores.
+///
+/// # Errors
+/// `poll`'s; [`Ended`] once `stop` is raised; no answer for 20 s.
+#[inline(always)]
+pub(crate) fn wait_for<T>(
+    stop: &StopSignal,
+    mut poll: impl FnMut() -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<T> {
+    let mut polls: u32 = 0;
+    let mut deadline = None;
+    loop {
+        if let Some(found) = poll()? {
+            return Ok(found);
+        }
+        polls = polls.wrapping_add(1);
+        if polls.is_multiple_of(POLLS_PER_LOOK) {
+            look(stop, &mut deadline)?;
+        }
+    }
+}
+
+#[cold]
+fn look(stop: &StopSignal, deadline: &mut Option<Instant>) -> anyhow::Result<()> {
+    if stop.is_stopped() {
+        return Err(Ended.into());
+    }
+    if Instant::now() > *deadline.get_or_insert_with(|| Instant::now() + ANSWER_TIMEOUT) {
+        bail!("no answer for {} s: is the host overloaded?", ANSWER_TIMEOUT.as_secs());
+    }
+    thread::yield_now();
+    Ok(())
+}
+
+/// Logical cores of the same physical core; empty where the system does not say.
+fn siblings(core: usize) -> Vec<usize> {
+    let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
+    fs::read_to_string(path).map(|text| core_list(&text)).unwrap_or_default()
+}
+
+/// `0,64` or `0-1`, as the kernel writes lists of cores; what is not so written is left out.
+fn core_list(text: &str) -> Vec<usize> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<usize>().ok()?..=last.parse().ok()?)
+    };
+    text.trim().split(',').filter_map(range).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context() -> Context {
+        let cores = tickpath_agent::Host::describe().cores_allowed;
+        Context::new(TscClock::shared(), Effort::Smoke, &cores)
+    }
+
+    #[test]
+    fn lists_of_cores_are_read() {
+        assert_eq!(core_list("0-2,64\n"), [0, 1, 2, 64]);
+        assert_eq!(core_list("7"), [7]);
+        assert_eq!(core_list(""), [0; 0]);
+    }
+
+    #[test]
+    fn one_core_has_no_other_end() {
+        let alone = Context::new(TscClock::shared(), Effort::Full, &[3]);
+        assert_eq!((alone.near, alone.far), (3, None));
+        let error = alone.beside(|_| Ok(()), |_| Ok(())).unwrap_err().to_string();
+        assert!(error.contains("needs two cores"), "{error}");
+    }
+
+    #[test]
+    fn the_error_of_the_other_end_is_the_one_that_is_told() {
+        if context().far.is_none() {
+            return;
+        }
+        let result: anyhow::Result<()> =
+            context().beside(|_| bail!("no socket"), |stop| wait_for(stop, || Ok(None)));
+        assert_eq!(format!("{:#}", result.unwrap_err()), "the other end: no socket");
+        let result = context().beside(|stop| wait_for(stop, || Ok(None)), |_| Ok(5));
+        assert_eq!(result.unwrap(), 5, "waiting ends with the one that measures");
+    }
+}

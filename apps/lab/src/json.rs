@@ -1,0 +1,116 @@
+//! A report as JSON, with field names that stay.
+
+use serde::Serialize;
+use tickpath_agent::Jitter;
+
+use crate::host::HostView;
+use crate::report::BenchReport;
+use crate::row::Row;
+
+#[derive(Serialize)]
+struct ReportJson<'a> {
+    rows: Vec<RowJson<'a>>,
+    host: HostJson<'a>,
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    name: &'a str,
+    value: Option<f64>,
+    unit: &'a str,
+    limit_name: Option<&'a str>,
+    limit: Option<f64>,
+    ratio: Option<f64>,
+    reference: &'a str,
+    goal: Option<String>,
+    reached: Option<bool>,
+    rounds: usize,
+    spread: Option<[f64; 2]>,
+    note: &'a str,
+}
+
+#[derive(Serialize)]
+struct HostJson<'a> {
+    cpu_model: &'a str,
+    is_virtual: bool,
+    cores_allowed: &'a [usize],
+    cores_used: Vec<usize>,
+    memory_bytes: u64,
+    kernel: &'a str,
+    clock: String,
+    jitter: JitterJson,
+}
+
+#[derive(Serialize)]
+struct JitterJson {
+    elapsed_ns: u64,
+    gaps_over_1us: u64,
+    gaps_over_10us: u64,
+    gaps_over_100us: u64,
+    gaps_over_1ms: u64,
+    gap_max_ns: u64,
+    lost_ns: u64,
+    lost_percent: f64,
+}
+
+impl BenchReport {
+    /// The report as one JSON object: `rows` with a value, unit, limit, ratio, goal and spread each, and `host`.
+    ///
+    /// Figures are numbers in the row's unit, and `null` where they could not be had; `goal` is `ratio` or
+    /// `value`, `<=` or `>=`, and the bound; `spread` is the least and the greatest value of the rounds.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let report =
+            ReportJson { rows: self.rows.iter().map(RowJson::of).collect(), host: HostJson::of(&self.host) };
+        serde_json::to_string_pretty(&report).expect("plain data with text keys can be written")
+    }
+}
+
+impl RowJson<'_> {
+    fn of(row: &Row) -> RowJson<'_> {
+        RowJson {
+            name: &row.name,
+            value: row.value(),
+            unit: &row.unit,
+            limit_name: row.limit_name.as_deref(),
+            limit: row.limit(),
+            ratio: row.ratio(),
+            reference: &row.reference,
+            goal: row.goal.map(|goal| goal.to_string()),
+            reached: row.reached(),
+            rounds: row.values.len(),
+            spread: row.spread(),
+            note: &row.note,
+        }
+    }
+}
+
+impl HostJson<'_> {
+    fn of(view: &HostView) -> HostJson<'_> {
+        HostJson {
+            cpu_model: &view.host.cpu_model,
+            is_virtual: view.host.is_virtual,
+            cores_allowed: &view.host.cores_allowed,
+            cores_used: std::iter::once(view.near_core).chain(view.far_core).collect(),
+            memory_bytes: view.host.memory_bytes,
+            kernel: &view.host.kernel,
+            clock: view.clock.to_string(),
+            jitter: JitterJson::of(&view.jitter),
+        }
+    }
+}
+
+impl JitterJson {
+    fn of(jitter: &Jitter) -> JitterJson {
+        JitterJson {
+            elapsed_ns: jitter.elapsed.0,
+            gaps_over_1us: jitter.gaps_over_1us,
+            gaps_over_10us: jitter.gaps_over_10us,
+            gaps_over_100us: jitter.gaps_over_100us,
+            gaps_over_1ms: jitter.gaps_over_1ms,
+            gap_max_ns: jitter.gap_max.0,
+            lost_ns: jitter.lost.0,
+            lost_percent: jitter.lost_share() * 100.0,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! To another core and back: a bare cache line, and a message over two rings.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context as _, ensure};
+use tickpath_lockfree::{CachePadded, spsc};
+
+use super::{Round, Sample};
+use crate::context::{Context, wait_for};
+use crate::statistics::quantile;
+
+/// What a 64-byte slot carries beside its sequence.
+type Message = [u64; 7];
+
+/// Round trips timed together: the counter's step is too coarse for one.
+const GROUP: u64 = 8;
+/// Groups of a full round.
+const GROUPS: usize = 40_000;
+/// Slots of each ring.
+const CAPACITY: usize = 1_024;
+
+pub(super) fn open_cache_line(context: Context) -> anyhow::Result<Round> {
+    Ok(Box::new(move || Ok(vec![Sample::new("cacheline_rtt", cache_line(&context)?)])))
+}
+
+pub(super) fn open_spsc(context: Context) -> anyhow::Result<Round> {
+    Ok(Box::new(move || Ok(vec![Sample::new("spsc_rtt", spsc(&context)?)])))
+}
+
+fn cache_line(context: &Context) -> anyhow::Result<f64> {
+    let [ping, pong] = [0, 0].map(|zero| CachePadded::new(AtomicU64::new(zero)));
+    let has = |line: &AtomicU64, number| Ok((line.load(Ordering::Acquire) == number).then_some(()));
+    context.beside(
+        |stop| {
+            (1..).try_for_each(|number| {
+                wait_for(stop, || has(&ping, number))?;
+                pong.store(number, Ordering::Release);
+                Ok(())
+            })
+        },
+        |stop| {
+            p50_of_trips(context, |number| {
+                ping.store(number, Ordering::Release);
+                wait_for(stop, || has(&pong, number))
+            })
+        },
+    )
+}
+
+fn spsc(context: &Context) -> anyhow::Result<f64> {
+    let (mut there_in, mut there_out) = spsc::channel::<Message>(CAPACITY);
+    let (mut back_in, mut back_out) = spsc::channel::<Message>(CAPACITY);
+    context.beside(
+        move |stop| {
+            loop {
+                let message = wait_for(stop, || Ok(there_out.try_pop()))?;
+                back_in.try_push(message).ok().context("the ring back is full")?;
+            }
+        },
+        |stop| {
+            p50_of_trips(context, |number| {
+                let message = std::array::from_fn(|word| number + word as u64);
+                there_in.try_push(message).ok().context("the ring there is full")?;
+                let answer = wait_for(stop, || Ok(back_out.try_pop()))?;
+                ensure!(answer == message, "message {number} came back changed");
+                Ok(())
+            })
+        },
+    )
+}
+
+/// Median over groups of trips of the nanoseconds of one; trips are numbered from 1.
+fn p50_of_trips(context: &Context, mut trip: impl FnMut(u64) -> anyhow::Result<()>) -> anyhow::Result<f64> {
+    let groups = context.effort.count(GROUPS);
+    let mut samples = Vec::with_capacity(groups);
+    let mut number = 0;
+    for group in 0..groups + groups / 4 {
+        let start = context.clock.ticks();
+        for _ in 0..GROUP {
+            number += 1;
+            trip(number)?;
+        }
+        let ticks = context.clock.ticks() - start;
+        // The first fifth warms up.
+        if group >= groups / 4 {
+            samples.push(ticks);
+        }
+    }
+    Ok(context.clock.ticks_to_nanos(quantile(&mut samples, 0.5)).0 as f64 / GROUP as f64)
+}

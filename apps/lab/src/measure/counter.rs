@@ -1,0 +1,49 @@
+//! A read of the time-stamp counter, and a hop stamp, which is one such read and a store.
+
+use std::hint::black_box;
+
+use anyhow::ensure;
+use tickpath_lockfree::cpu;
+use tickpath_timing::{Hop, MarketId, StampKind, Trace, Tracer};
+use tickpath_types::Sequence;
+
+use super::{Round, Sample};
+use crate::context::Context;
+use crate::statistics::quantile;
+
+/// Reads or stamps timed together: what a busy agent writes between two drains.
+const BATCH: u64 = 4_096;
+/// Records of the ring.
+const RING: usize = 16_384;
+/// Batches of a full round.
+const BATCHES: usize = 500;
+
+pub(super) fn open(context: Context) -> anyhow::Result<Round> {
+    let (mut trace, mut ring) = Trace::new(RING);
+    Ok(Box::new(move || {
+        let batches = context.effort.count(BATCHES);
+        let (mut reads, mut stamps) = (Vec::with_capacity(batches), Vec::with_capacity(batches));
+        // Batch by batch in turn, so that a slow spell of the host falls on both.
+        for _ in 0..batches {
+            reads.push(batch_ticks(|_| black_box(cpu::rdtsc())));
+            stamps.push(batch_ticks(|number| trace.stamp(Hop::T9, MarketId::new(Sequence(number)))));
+            trace.flush();
+            let mut expected = 0;
+            ring.drain(RING, |stamp| {
+                let is_next = matches!(stamp.decode(), Some(StampKind::Hop { hop: Hop::T9, id, .. }) if id == expected);
+                expected += u64::from(is_next);
+            });
+            ensure!(expected == BATCH, "{expected} of {BATCH} stamps came through the ring");
+        }
+        let nanos = |ticks: &mut [u64]| context.clock.ticks_to_nanos(quantile(ticks, 0.5)).0 as f64 / BATCH as f64;
+        Ok(vec![Sample::new("tsc_read", nanos(&mut reads)), Sample::new("stamp", nanos(&mut stamps))])
+    }))
+}
+
+fn batch_ticks(mut work: impl FnMut(u64) -> u64) -> u64 {
+    let start = cpu::rdtsc_ordered();
+    for number in 0..BATCH {
+        black_box(work(black_box(number)));
+    }
+    cpu::rdtsc_ordered() - start
+}

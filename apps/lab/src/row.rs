@@ -1,0 +1,128 @@
+//! One measured figure, its limit and its goal.
+
+use std::fmt;
+
+use crate::statistics::median;
+
+/// What a figure is to reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// The figure divided by its limit is at most this.
+    RatioAtMost(f64),
+    /// The figure is at most this, in its own unit.
+    ValueAtMost(f64),
+    /// The figure is at least this, in its own unit.
+    ValueAtLeast(f64),
+}
+
+/// As in JSON: `ratio <= 1.6`, `value >= 25`.
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Goal::RatioAtMost(bound) => write!(f, "ratio <= {bound}"),
+            Goal::ValueAtMost(bound) => write!(f, "value <= {bound}"),
+            Goal::ValueAtLeast(bound) => write!(f, "value >= {bound}"),
+        }
+    }
+}
+
+/// One figure of a report: a value for each round, beside the limit of the same round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// What is measured, as filters name it.
+    pub name: String,
+    /// Unit of the values and of the limits, e.g. `ns` or `M/s`.
+    pub unit: String,
+    /// One value for each round; empty when the figure cannot be had on this host.
+    pub values: Vec<f64>,
+    /// Name of the limit: what this host needs for the same work at the least.
+    pub limit_name: Option<String>,
+    /// The limit in each round, in the unit of the values.
+    pub limits: Vec<f64>,
+    /// What is to be reached; none for a limit itself.
+    pub goal: Option<Goal>,
+    /// What others report for the same work.
+    pub reference: String,
+    /// What exactly is measured, or why it was not.
+    pub note: String,
+}
+
+impl Row {
+    /// A row without values.
+    #[must_use]
+    pub fn new(name: &str, unit: &str) -> Row {
+        Row { name: name.to_owned(), unit: unit.to_owned(), ..Row::default() }
+    }
+
+    /// Median over the rounds.
+    #[must_use]
+    pub fn value(&self) -> Option<f64> {
+        median(&self.values)
+    }
+
+    /// Median of the limit over the rounds.
+    #[must_use]
+    pub fn limit(&self) -> Option<f64> {
+        median(&self.limits)
+    }
+
+    /// Value divided by limit: the median of the ratios of each round, since both met the same noise.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        let ratios: Vec<f64> =
+            self.values.iter().zip(&self.limits).map(|(value, limit)| value / limit).collect();
+        median(&ratios)
+    }
+
+    /// Least and greatest value.
+    #[must_use]
+    pub fn spread(&self) -> Option<[f64; 2]> {
+        let least = self.values.iter().copied().min_by(f64::total_cmp)?;
+        let greatest = self.values.iter().copied().max_by(f64::total_cmp)?;
+        Some([least, greatest])
+    }
+
+    /// Whether the goal is reached, none without a goal. A figure that was not measured reaches nothing.
+    #[must_use]
+    pub fn reached(&self) -> Option<bool> {
+        let holds = |figure: Option<f64>, test: &dyn Fn(f64) -> bool| figure.is_some_and(test);
+        self.goal.map(|goal| match goal {
+            Goal::RatioAtMost(bound) => holds(self.ratio(), &|ratio| ratio <= bound),
+            Goal::ValueAtMost(bound) => holds(self.value(), &|value| value <= bound),
+            Goal::ValueAtLeast(bound) => holds(self.value(), &|value| value >= bound),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(values: &[f64], limits: &[f64], goal: Goal) -> Row {
+        Row { values: values.into(), limits: limits.into(), goal: Some(goal), ..Row::new("x", "ns") }
+    }
+
+    #[test]
+    fn a_ratio_is_taken_within_each_round() {
+        let row = row(&[10.0, 40.0, 14.0], &[10.0, 20.0, 10.0], Goal::RatioAtMost(1.4));
+        assert_eq!((row.value(), row.limit(), row.ratio()), (Some(14.0), Some(10.0), Some(1.4)));
+        assert_eq!(row.spread(), Some([10.0, 40.0]));
+        assert_eq!(row.reached(), Some(true));
+    }
+
+    #[test]
+    fn goals_hold_at_their_bound_and_not_beyond() {
+        for (goal, holds) in [
+            (Goal::RatioAtMost(2.0), true),
+            (Goal::RatioAtMost(1.99), false),
+            (Goal::ValueAtMost(10.0), true),
+            (Goal::ValueAtMost(9.9), false),
+            (Goal::ValueAtLeast(10.0), true),
+            (Goal::ValueAtLeast(10.1), false),
+        ] {
+            assert_eq!(row(&[10.0], &[5.0], goal).reached(), Some(holds), "{goal}");
+            assert_eq!(row(&[], &[], goal).reached(), Some(false), "{goal}");
+        }
+        assert_eq!(Row::new("x", "ns").reached(), None);
+    }
+}

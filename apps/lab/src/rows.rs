@@ -1,0 +1,192 @@
+//! The rows that this crate measures: their units, limits, goals and references.
+
+use crate::row::{Goal, Row};
+
+/// What is known of a row before it is measured.
+pub(crate) struct RowSpec {
+    pub(crate) name: &'static str,
+    unit: &'static str,
+    /// The row whose value of the same round is the limit.
+    pub(crate) limit: Option<&'static str>,
+    goal: Option<Goal>,
+    reference: &'static str,
+    note: &'static str,
+}
+
+/// In the order of the report.
+pub(crate) const ROWS: [RowSpec; 13] = [
+    RowSpec {
+        name: "host_jitter",
+        unit: "% lost",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "time that a thread spinning on the clock lost in gaps above 1 us; it is in every tail below",
+    },
+    RowSpec {
+        name: "tsc_read",
+        unit: "ns",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "one read of the time-stamp counter, in batches of 4096",
+    },
+    RowSpec {
+        name: "stamp",
+        unit: "ns",
+        limit: Some("tsc_read"),
+        goal: Some(Goal::RatioAtMost(1.6)),
+        reference: "S3 50 ns; S4 a formatted log line 232 cycles at best",
+        note: "one hop stamp, its counter read included, in batches of 4096 between which the ring is drained",
+    },
+    RowSpec {
+        name: "cacheline_rtt",
+        unit: "ns",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "a bare cache line to the other core and another one back, p50",
+    },
+    RowSpec {
+        name: "spsc_rtt",
+        unit: "ns",
+        limit: Some("cacheline_rtt"),
+        goal: Some(Goal::RatioAtMost(1.4)),
+        reference: "rtrb 170 ns, Aeron IPC 140 ns",
+        note: "a 56-byte message over an SPSC ring to the other core and back over another, p50",
+    },
+    RowSpec {
+        name: "matching",
+        unit: "M/s",
+        limit: None,
+        goal: Some(Goal::ValueAtLeast(25.0)),
+        reference: "exchange-core book 11.9 M/s, lobster 6.1 M/s, Liquibook 3.5 M/s",
+        note: "commands matched on one core: 10 in 100 cross, the others enter and cancel by halves, 8 books, \
+               100 k resting orders, ids looked up, every event written out, in batches of 32",
+    },
+    RowSpec {
+        name: "matching_p99",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(200.0)),
+        reference: "Liquibook 250 ns, lobster 730 ns (cancel)",
+        note: "the same load timed in groups of 16 (a step of the counter is too coarse for one): p99 of a \
+               group's time a command",
+    },
+    RowSpec {
+        name: "udp_echo",
+        unit: "us",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "bare loopback UDP round trip with the sizes of order_rtt, p50",
+    },
+    RowSpec {
+        name: "tcp_echo",
+        unit: "us",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "bare loopback TCP round trip with the sizes of order_rtt, p50; 20 us between trips",
+    },
+    RowSpec {
+        name: "order_rtt",
+        unit: "us",
+        limit: Some("tcp_echo"),
+        goal: Some(Goal::RatioAtMost(1.25)),
+        reference: "exchange-core 0.5 us without a network",
+        note: "order to its acceptance over loopback TCP through the whole venue on one core, stamps on and \
+               market data published, p50; 20 us between trips",
+    },
+    RowSpec {
+        name: "venue_response",
+        unit: "us",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(1.0)),
+        reference: "S4's system 71 us for the same hops",
+        note: "of these trips the venue's own part by its stamps: order read (T1) to answer ready to write \
+               (T6tw), p50",
+    },
+    RowSpec {
+        name: "multicast_send",
+        unit: "M/s",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "bare 1400-byte multicast datagrams from one core, every one received on the other",
+    },
+    RowSpec {
+        name: "market_data_out",
+        unit: "M/s",
+        limit: Some("multicast_send"),
+        goal: Some(Goal::ValueAtLeast(10.0)),
+        reference: "S3 0.15 M/s",
+        note: "",
+    },
+];
+
+impl RowSpec {
+    /// The row with the values of its rounds still to come.
+    pub(crate) fn row(&self) -> Row {
+        Row {
+            limit_name: self.limit.map(str::to_owned),
+            goal: self.goal,
+            reference: self.reference.to_owned(),
+            note: self.note.to_owned(),
+            ..Row::new(self.name, self.unit)
+        }
+    }
+}
+
+/// Names of the rows that [`bench`](crate::bench) measures, in the order of the report.
+pub fn row_names() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|spec| spec.name)
+}
+
+/// The rows that a filter names and the limits of these; all for an empty filter.
+///
+/// # Errors
+/// A name that is neither a row nor among `external`, with the names that there are.
+pub(crate) fn choose(filter: &[String], external: &[&str]) -> anyhow::Result<Vec<&'static RowSpec>> {
+    let own = ROWS.iter().map(|spec| spec.name);
+    let known: Vec<&str> = own.chain(external.iter().copied()).collect();
+    if let Some(unknown) = filter.iter().find(|name| !known.contains(&name.as_str())) {
+        anyhow::bail!("there is no row '{unknown}': the rows are {}", known.join(", "));
+    }
+    let is_named = |name: &str| filter.is_empty() || filter.iter().any(|named| named == name);
+    let is_limit =
+        |name: &str| ROWS.iter().any(|spec| is_named(spec.name) && spec.limit.is_some_and(|it| it == name));
+    Ok(ROWS.iter().filter(|spec| is_named(spec.name) || is_limit(spec.name)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(filter: &[&str]) -> Vec<&'static str> {
+        let filter: Vec<String> = filter.iter().map(|name| (*name).to_owned()).collect();
+        choose(&filter, &["elsewhere"]).unwrap().iter().map(|spec| spec.name).collect()
+    }
+
+    #[test]
+    fn a_filter_brings_the_limits_of_its_rows() {
+        assert_eq!(chosen(&[]).len(), ROWS.len());
+        assert_eq!(chosen(&["order_rtt", "stamp"]), ["tsc_read", "stamp", "tcp_echo", "order_rtt"]);
+        assert_eq!(chosen(&["tcp_echo"]), ["tcp_echo"]);
+        assert_eq!(chosen(&["elsewhere"]), [""; 0]);
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_that_names_the_known() {
+        let error = choose(&["stmap".to_owned()], &["elsewhere"]).err().unwrap().to_string();
+        assert!(error.contains("'stmap'") && error.contains("stamp, cacheline_rtt"), "{error}");
+        assert!(error.ends_with("market_data_out, elsewhere"), "{error}");
+    }
+
+    #[test]
+    fn every_limit_is_a_row() {
+        for spec in &ROWS {
+            assert!(spec.limit.is_none_or(|limit| row_names().any(|name| name == limit)), "{}", spec.name);
+        }
+    }
+}

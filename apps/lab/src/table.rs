@@ -1,0 +1,119 @@
+//! A report as a text table.
+
+use std::fmt;
+
+use crate::report::BenchReport;
+use crate::row::{Goal, Row};
+
+const HEADINGS: [&str; 8] = ["row", "value", "limit", "ratio", "goal", "reached", "spread", "reference"];
+
+impl fmt::Display for BenchReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<[String; 8]> =
+            std::iter::once(HEADINGS.map(str::to_owned)).chain(self.rows.iter().map(cells)).collect();
+        let widths: [usize; 8] = std::array::from_fn(|column| {
+            lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
+        });
+        for line in &lines {
+            let padded: Vec<String> =
+                line.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+            writeln!(f, "{}", padded.join("  ").trim_end())?;
+        }
+        writeln!(f)?;
+        for row in self.rows.iter().filter(|row| !row.note.is_empty()) {
+            writeln!(f, "{:<width$}  {}", row.name, row.note, width = widths[0])?;
+        }
+        writeln!(f)?;
+        self.write_conditions(f)
+    }
+}
+
+impl BenchReport {
+    fn write_conditions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = &self.host;
+        let cores = match host.far_core {
+            Some(far) => format!("pinned to cores {} and {far}", host.near_core),
+            None => format!("pinned to core {}, the only one", host.near_core),
+        };
+        writeln!(
+            f,
+            "Values and limits are medians over {} interleaved rounds, the ratio is that of the value to the \
+             limit of the same round, spread is the least and the greatest round; threads {cores}, busy \
+             polling, timed by the {}; a thread that only spun saw, {}.",
+            self.rounds, host.clock, host.jitter
+        )?;
+        write!(f, "{}", host.host)
+    }
+}
+
+fn cells(row: &Row) -> [String; 8] {
+    let dash = || "-".to_owned();
+    let with_unit = |value| format!("{} {}", figure(value), row.unit);
+    let limit = match (&row.limit_name, row.limit()) {
+        (Some(name), Some(limit)) => format!("{name} {}", figure(limit)),
+        (Some(name), None) => name.clone(),
+        (None, _) => dash(),
+    };
+    let goal = row.goal.map(|goal| match goal {
+        Goal::RatioAtMost(bound) => format!("<= {bound} x limit"),
+        Goal::ValueAtMost(bound) => format!("<= {bound} {}", row.unit),
+        Goal::ValueAtLeast(bound) => format!(">= {bound} {}", row.unit),
+    });
+    let reached = row.reached().map(|reached| if reached { "yes" } else { "NO" }.to_owned());
+    let spread = row.spread().map(|[least, greatest]| format!("{} - {}", figure(least), figure(greatest)));
+    [
+        row.name.clone(),
+        row.value().map_or_else(dash, with_unit),
+        limit,
+        row.ratio().map_or_else(dash, |ratio| format!("{ratio:.2}")),
+        goal.unwrap_or_else(dash),
+        reached.unwrap_or_else(dash),
+        spread.unwrap_or_else(dash),
+        if row.reference.is_empty() { dash() } else { row.reference.clone() },
+    ]
+}
+
+/// Three significant digits, no fewer before the point.
+fn figure(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size >= 100.0 || size == 0.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits() {
+        for (value, text) in
+            [(0.0, "0"), (0.1234, "0.123"), (1.234, "1.23"), (12.34, "12.3"), (123.4, "123"), (1234.5, "1234")]
+        {
+            assert_eq!(figure(value), text);
+        }
+    }
+
+    #[test]
+    fn a_row_reads_as_a_sentence_of_the_table() {
+        let row = Row {
+            values: vec![15.0, 14.0, 16.0],
+            limit_name: Some("tsc_read".to_owned()),
+            limits: vec![10.0, 10.0, 10.0],
+            goal: Some(Goal::RatioAtMost(1.6)),
+            reference: "S3 50 ns".to_owned(),
+            ..Row::new("stamp", "ns")
+        };
+        let expected =
+            ["stamp", "15.0 ns", "tsc_read 10.0", "1.50", "<= 1.6 x limit", "yes", "14.0 - 16.0", "S3 50 ns"];
+        assert_eq!(cells(&row), expected);
+        let missing = Row { values: vec![], limits: vec![], ..row };
+        assert_eq!(
+            cells(&missing),
+            ["stamp", "-", "tsc_read", "-", "<= 1.6 x limit", "NO", "-", "S3 50 ns"]
+        );
+    }
+}

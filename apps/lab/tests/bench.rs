@@ -1,0 +1,129 @@
+//! Every row at its smallest size, and what a report looks like.
+
+use tickpath_lab::{BenchOptions, BenchReport, Effort, Goal, Row, bench, row_names};
+
+fn smoke(filter: &[&str], rounds: usize) -> BenchReport {
+    let options = BenchOptions {
+        filter: filter.iter().map(|name| (*name).to_owned()).collect(),
+        external_rows: &["hot_allocations"],
+        rounds,
+        effort: Effort::Smoke,
+        show_progress: false,
+    };
+    bench(&options).unwrap()
+}
+
+/// Two rounds of the rows named: each has its values and limits, or says why not.
+fn check(filter: &[&str], expected: &[&str]) {
+    let report = smoke(filter, 2);
+    let names: Vec<&str> = report.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, expected);
+    for row in &report.rows {
+        if row.values.is_empty() {
+            assert!(report.host.far_core.is_none() && row.note.contains("needs two cores"), "{row:?}");
+            assert_ne!(row.reached(), Some(true));
+            continue;
+        }
+        assert_eq!(row.values.len(), 2, "{row:?}");
+        assert!(row.values.iter().all(|value| value.is_finite() && *value >= 0.0), "{row:?}");
+        let limits = if row.limit_name.is_some() { 2 } else { 0 };
+        assert_eq!(row.limits.len(), limits, "{row:?}");
+        assert!(row.limits.iter().all(|limit| *limit > 0.0), "{row:?}");
+    }
+}
+
+#[test]
+fn stamps_are_measured_beside_the_counter() {
+    check(&["stamp", "host_jitter"], &["host_jitter", "tsc_read", "stamp"]);
+}
+
+#[test]
+fn messages_between_cores_are_measured_beside_a_bare_cache_line() {
+    check(&["spsc_rtt"], &["cacheline_rtt", "spsc_rtt"]);
+}
+
+#[test]
+fn matching_is_measured() {
+    check(&["matching", "matching_p99"], &["matching", "matching_p99"]);
+}
+
+#[test]
+fn orders_are_measured_beside_a_bare_echo() {
+    check(
+        &["order_rtt", "venue_response", "udp_echo"],
+        &["udp_echo", "tcp_echo", "order_rtt", "venue_response"],
+    );
+}
+
+#[test]
+fn market_data_is_measured_beside_bare_datagrams() {
+    check(&["market_data_out"], &["multicast_send", "market_data_out"]);
+}
+
+#[test]
+fn rows_measured_elsewhere_are_neither_unknown_nor_run() {
+    assert!(smoke(&["hot_allocations"], 1).rows.is_empty());
+    let options = BenchOptions { filter: vec!["nothing".to_owned()], ..BenchOptions::default() };
+    let error = bench(&options).unwrap_err().to_string();
+    assert!(row_names().all(|name| error.contains(name)), "{error}");
+}
+
+#[test]
+fn json_has_the_documented_fields() {
+    let mut report = smoke(&["stamp"], 1);
+    report.push(Row { goal: Some(Goal::ValueAtMost(0.0)), ..Row::new("hot_allocations", "allocations") });
+    let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
+    let fields = |value: &serde_json::Value| -> Vec<String> {
+        let mut fields: Vec<_> = value.as_object().unwrap().keys().cloned().collect();
+        fields.sort_unstable();
+        fields
+    };
+    assert_eq!(fields(&json), ["host", "rows"]);
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    let row_fields = [
+        "goal", "limit", "limit_name", "name", "note", "ratio", "reached", "reference", "rounds", "spread",
+        "unit", "value",
+    ];
+    for row in rows {
+        assert_eq!(fields(row), row_fields);
+    }
+    let stamp = &rows[1];
+    assert_eq!((&stamp["name"], &stamp["limit_name"]), (&"stamp".into(), &"tsc_read".into()));
+    assert_eq!((&stamp["goal"], &stamp["rounds"]), (&"ratio <= 1.6".into(), &1.into()));
+    assert!(stamp["value"].is_f64() && stamp["ratio"].is_f64() && stamp["reached"].is_boolean());
+    assert_eq!(stamp["spread"].as_array().unwrap().len(), 2);
+    let missing = &rows[2];
+    assert!(missing["value"].is_null() && missing["limit"].is_null() && missing["spread"].is_null());
+    assert_eq!((&missing["reached"], &rows[0]["reached"]), (&false.into(), &serde_json::Value::Null));
+    let host_fields = [
+        "clock", "cores_allowed", "cores_used", "cpu_model", "is_virtual", "jitter", "kernel", "memory_bytes",
+    ];
+    assert_eq!(fields(&json["host"]), host_fields);
+    assert!(json["host"]["jitter"]["elapsed_ns"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn the_table_has_a_line_for_each_row_and_its_conditions() {
+    let mut report = smoke(&["stamp"], 1);
+    report.push(Row {
+        values: vec![3.0],
+        goal: Some(Goal::ValueAtMost(0.0)),
+        note: "allocations after start-up".to_owned(),
+        ..Row::new("hot_allocations", "allocations")
+    });
+    assert!(!report.all_reached());
+    let text = report.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(
+        words(lines[0]),
+        ["row", "value", "limit", "ratio", "goal", "reached", "spread", "reference"]
+    );
+    let starts: Vec<_> = lines[1..4].iter().map(|line| words(line)[0].clone()).collect();
+    assert_eq!(starts, ["tsc_read", "stamp", "hot_allocations"]);
+    assert!(lines[2].contains("<= 1.6 x limit"));
+    assert!(lines[3].contains("3.00 allocations") && lines[3].contains("NO"));
+    assert!(text.contains("\nhot_allocations  allocations after start-up\n"));
+    assert!(text.contains("medians over 1 interleaved rounds") && text.contains("of the time lost"));
+}

@@ -1,0 +1,217 @@
+//! An auditor who stands outside the engine and sees only its events.
+
+use std::collections::BTreeMap;
+
+use tickpath_book::{BookLimits, Order, OrderBooks, OrderHandle, PlainBooks};
+use tickpath_matching::{Command, CommandKind, Engine, Owner};
+use tickpath_types::*;
+
+use crate::common::Event;
+
+/// Checks the events of an engine against each other and against its books, knowing nothing else of it.
+///
+/// It keeps every session's orders as the session would, and a book as a feed handler would.
+pub struct Auditor {
+    /// Open orders as their sessions see them.
+    orders: BTreeMap<(SessionId, UserRefNum), Standing>,
+    /// The book as the public sees it.
+    public: PlainBooks,
+    references: BTreeMap<OrderId, OrderHandle>,
+    last_market: u64,
+    last_order_id: u64,
+    last_match_id: u64,
+    /// Quantity accepted, traded (counted on each side) and taken away, over the day.
+    entered: u128,
+    traded: u128,
+    canceled: u128,
+}
+
+/// What a session knows of its order.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    leaves: u64,
+    executed: u64,
+    order_id: OrderId,
+}
+
+impl Auditor {
+    pub fn new(max_instrument: u16) -> Auditor {
+        Auditor {
+            orders: BTreeMap::new(),
+            public: PlainBooks::new(BookLimits::new(InstrumentId(max_instrument), u32::MAX)),
+            references: BTreeMap::new(),
+            last_market: 0,
+            last_order_id: 0,
+            last_match_id: 0,
+            entered: 0,
+            traded: 0,
+            canceled: 0,
+        }
+    }
+
+    /// Checks the events of one command.
+    pub fn audit(&mut self, command: &Command, events: &[Event]) {
+        let mut may_reply = true;
+        for (position, event) in events.iter().enumerate() {
+            match event {
+                Event::Order(event) => {
+                    assert_eq!((event.command, event.ts), (command.sequence, command.ts));
+                    if event.is_reply {
+                        assert_eq!(event.session, command.session);
+                        assert!(std::mem::replace(&mut may_reply, false), "one reply for a command");
+                    }
+                    self.order_event(event);
+                    if let OrderEventKind::Executed { liquidity: Liquidity::Removed, .. } = event.kind {
+                        self.execution(&events[position..position + 3]);
+                    }
+                }
+                Event::Market(event) => {
+                    assert_eq!((event.command, event.ts), (command.sequence, command.ts));
+                    self.last_market += 1;
+                    assert_eq!(event.sequence, Sequence(self.last_market));
+                    self.market_event(event);
+                }
+            }
+        }
+        let first_to_sender = events.iter().find_map(|event| match event {
+            Event::Order(event) if event.session == command.session => Some(event.is_reply),
+            _ => None,
+        });
+        let is_its_own = !matches!(command.kind, CommandKind::System(_));
+        assert!(!is_its_own || first_to_sender != Some(false), "the sender's first event is the reply");
+    }
+
+    /// Checks that both views agree with the books, and that quantity is neither made nor lost.
+    pub fn check_books<B: OrderBooks<Owner>>(&self, engine: &Engine<B>) {
+        assert_eq!(self.public.state_hash(), engine.books().state_hash(), "the public sees the book");
+        assert_eq!(self.orders.len(), engine.books().order_count() as usize);
+        let mut resting = 0_u128;
+        for ((session, user_ref), standing) in &self.orders {
+            let handle = engine.find_order(*session, *user_ref).expect("the session believes it open");
+            let Order { id, qty, data, .. } = engine.books().order(handle).unwrap();
+            assert_eq!((id, qty.0, data.executed), (standing.order_id, standing.leaves, standing.executed));
+            assert_eq!((data.session, data.user_ref), (*session, *user_ref));
+            resting += u128::from(qty.0);
+        }
+        assert_eq!(self.entered, self.traded + self.canceled + resting);
+    }
+
+    /// Checks that the best prices do not cross.
+    pub fn check_uncrossed<B: OrderBooks<Owner>>(&self, engine: &Engine<B>) {
+        for id in (1..=engine.books().limits().max_instrument.0).map(InstrumentId) {
+            let best = |side| engine.books().best_price(id, side);
+            if let (Some(bid), Some(ask)) = (best(Side::Buy), best(Side::Sell)) {
+                assert!(bid < ask, "{id}: {bid} is not below {ask}");
+            }
+        }
+    }
+
+    fn order_event(&mut self, event: &OrderEvent) {
+        let key = (event.session, event.kind.user_ref());
+        match event.kind {
+            OrderEventKind::Accepted { order, order_id, state } => {
+                assert_eq!(state, OrderState::Live);
+                self.new_order(order_id);
+                self.entered += u128::from(order.qty.0);
+                let standing = Standing { leaves: order.qty.0, executed: 0, order_id };
+                assert!(self.orders.insert(key, standing).is_none(), "numbers are not reused");
+            }
+            OrderEventKind::Replaced { order, orig_user_ref, order_id, state } => {
+                assert_eq!(state, OrderState::Live);
+                self.new_order(order_id);
+                let old = self.orders.remove(&(event.session, orig_user_ref)).expect("it was open");
+                let leaves = order.qty.0 - old.executed;
+                // What is replaced goes away untraded, and the rest of the new size comes in.
+                self.canceled += u128::from(old.leaves);
+                self.entered += u128::from(leaves);
+                let standing = Standing { leaves, executed: old.executed, order_id };
+                assert!(self.orders.insert(key, standing).is_none(), "numbers are not reused");
+            }
+            OrderEventKind::Executed { qty, .. } => {
+                let order = self.orders.get_mut(&key).expect("only open orders trade");
+                order.executed += qty.0;
+                self.traded += u128::from(qty.0);
+                self.take_off(key, qty.0);
+            }
+            OrderEventKind::Canceled { decrement, .. } => {
+                self.canceled += u128::from(decrement.0);
+                self.take_off(key, decrement.0);
+            }
+            OrderEventKind::Modified { qty, .. } => {
+                let order = self.orders[&key];
+                let decrement = order.leaves - (qty.0 - order.executed);
+                self.canceled += u128::from(decrement);
+                self.take_off(key, decrement);
+            }
+            OrderEventKind::Rejected { .. } => {}
+        }
+    }
+
+    fn new_order(&mut self, order_id: OrderId) {
+        self.last_order_id += 1;
+        assert_eq!(order_id, OrderId(self.last_order_id));
+    }
+
+    fn take_off(&mut self, key: (SessionId, UserRefNum), qty: u64) {
+        let order = self.orders.get_mut(&key).expect("events are about open orders");
+        order.leaves = order.leaves.checked_sub(qty).expect("no more goes than there is");
+        if order.leaves == 0 {
+            self.orders.remove(&key);
+        }
+    }
+
+    /// An execution is told to the incoming side, to the resting side and to the public, in the same words.
+    fn execution(&mut self, events: &[Event]) {
+        self.last_match_id += 1;
+        let [Event::Order(incoming), Event::Order(resting), Event::Market(public)] = events else {
+            panic!("{events:?} is not an execution");
+        };
+        let (
+            OrderEventKind::Executed { qty, price, match_id, .. },
+            OrderEventKind::Executed { qty: qty_2, price: price_2, match_id: match_id_2, liquidity, .. },
+            MarketEventKind::Executed { qty: qty_3, match_id: match_id_3, order_id },
+        ) = (incoming.kind, resting.kind, public.kind)
+        else {
+            panic!("{events:?} is not an execution");
+        };
+        assert_eq!(liquidity, Liquidity::Added);
+        assert_eq!((qty, price, match_id), (qty_2, price_2, match_id_2));
+        assert_eq!((qty, match_id), (qty_3, match_id_3));
+        assert_eq!(match_id, MatchId(self.last_match_id));
+        let book = self.public.order(self.references[&order_id]).unwrap();
+        assert_eq!((book.price, book.instrument), (price, public.instrument));
+        let front = self.public.front(public.instrument, book.side);
+        assert_eq!(front, Some(self.references[&order_id]), "the first of the best level trades");
+    }
+
+    fn market_event(&mut self, event: &MarketEvent) {
+        match event.kind {
+            MarketEventKind::Add { order_id, side, price, qty } => {
+                self.add(event.instrument, order_id, side, price, qty);
+            }
+            MarketEventKind::Executed { order_id, qty, .. } | MarketEventKind::Reduced { order_id, qty } => {
+                let left = self.public.reduce(self.references[&order_id], qty);
+                let is_reduction = matches!(event.kind, MarketEventKind::Reduced { .. });
+                assert!(!(is_reduction && left.is_zero()), "an order that goes is Deleted");
+                if left.is_zero() {
+                    self.references.remove(&order_id);
+                }
+            }
+            MarketEventKind::Deleted { order_id } => {
+                self.public.remove(self.references.remove(&order_id).expect("it was added"));
+            }
+            MarketEventKind::Replaced { old_order_id, order_id, price, qty } => {
+                let old = self.references.remove(&old_order_id).expect("it was added");
+                let side = self.public.remove(old).side;
+                self.add(event.instrument, order_id, side, price, qty);
+            }
+            MarketEventKind::System(_) | MarketEventKind::Directory | MarketEventKind::TradingAction(_) => {}
+        }
+    }
+
+    fn add(&mut self, instrument: InstrumentId, id: OrderId, side: Side, price: Price, qty: Qty) {
+        let order = Order { id, instrument, side, price, qty, data: () };
+        let handle = self.public.add(order).expect("the public's book has no bound");
+        assert!(self.references.insert(id, handle).is_none(), "ids are not reused");
+    }
+}

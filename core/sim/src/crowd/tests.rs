@@ -1,0 +1,261 @@
+use tickpath_book::{FastBooks, OrderBooks};
+use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
+use tickpath_types::{
+    MarketEvent, MarketEventKind, OrderEvent, RejectReason, Sequence, SessionId, Symbol, TradingState,
+};
+
+use super::*;
+
+const SECOND: Nanos = Nanos::from_secs(1);
+
+fn instrument(id: u16) -> Instrument {
+    Instrument {
+        id: InstrumentId(id),
+        symbol: Symbol::new("ALPHA").unwrap(),
+        tick_size: Price(100),
+        lot_size: Qty(1),
+        max_qty: Qty(100_000),
+        reference_price: Price(1_000_000),
+        collar_low: Price(900_000),
+        collar_high: Price(1_100_000),
+    }
+}
+
+fn instruments() -> Vec<Instrument> {
+    (1..=8).map(instrument).collect()
+}
+
+fn crowd(config: CrowdConfig) -> Crowd {
+    Crowd::new(config, &instruments()).unwrap()
+}
+
+/// Small enough that a second of it settles.
+fn small() -> CrowdConfig {
+    CrowdConfig {
+        live_orders_max: 400,
+        opening_levels: 10,
+        opening_orders_per_level: 5,
+        ..Default::default()
+    }
+}
+
+/// A venue for the crowd to trade on, which tells it what happened unless it is deaf.
+struct Venue {
+    engine: Engine<FastBooks<Owner>>,
+    crowd: Crowd,
+    is_deaf: bool,
+    trades: u64,
+    rejects: Vec<RejectReason>,
+    answers: Vec<OrderEvent>,
+}
+
+impl EventListener for (&mut u64, &mut Vec<RejectReason>, &mut Vec<OrderEvent>) {
+    fn on_order_event(&mut self, event: &OrderEvent) {
+        if let OrderEventKind::Rejected { reason, .. } = event.kind {
+            self.1.push(reason);
+        }
+        self.2.push(*event);
+    }
+
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        *self.0 += u64::from(matches!(event.kind, MarketEventKind::Executed { .. }));
+    }
+}
+
+impl Venue {
+    fn new(config: CrowdConfig, is_deaf: bool) -> Venue {
+        let engine = Engine::new(&instruments(), EngineLimits::default()).unwrap();
+        let mut venue =
+            Venue { engine, crowd: crowd(config), is_deaf, trades: 0, rejects: vec![], answers: vec![] };
+        for id in 1..=8 {
+            let kind =
+                CommandKind::OpenInstrument { instrument: InstrumentId(id), state: TradingState::Trading };
+            venue.apply(0, Nanos::ZERO, kind);
+        }
+        venue
+    }
+
+    fn apply(&mut self, session: u16, ts: Nanos, kind: CommandKind) {
+        let sequence = self.engine.last_command().next();
+        let command = Command { sequence, session: SessionId(session), ts, kind };
+        let out = &mut (&mut self.trades, &mut self.rejects, &mut self.answers);
+        self.engine.apply(&command, out);
+        for answer in std::mem::take(&mut self.answers) {
+            if !self.is_deaf {
+                self.crowd.on_event(answer.session.0, &answer.kind);
+            }
+        }
+    }
+
+    fn run(&mut self, until: Nanos) {
+        while let Some(action) = self.crowd.poll(until) {
+            self.apply(action.session, action.due, CommandKind::Order(action.request));
+        }
+    }
+
+    fn resting(&self, id: u16) -> usize {
+        let side =
+            |side| self.engine.books().levels(InstrumentId(id), side).map(|level| level.order_count as usize);
+        Side::BOTH.into_iter().map(|s| side(s).sum::<usize>()).sum()
+    }
+
+    fn spread_ticks(&self, id: u16) -> i64 {
+        let best = |side| self.engine.books().best(InstrumentId(id), side).expect("two-sided").price.0;
+        (best(Side::Sell) - best(Side::Buy)) / 100
+    }
+}
+
+#[test]
+fn the_market_is_two_sided_at_once_and_stays_so() {
+    for is_deaf in [false, true] {
+        let mut venue = Venue::new(small(), is_deaf);
+        let opening = venue.crowd.opening_end();
+        assert_eq!(opening, Nanos::from_millis(8));
+        let mut spreads = Vec::new();
+        for step in 0..200 {
+            venue.run(opening + Nanos(SECOND.0 * step / 100));
+            spreads.extend((1..=8).map(|id| venue.spread_ticks(id)));
+        }
+        spreads.sort_unstable();
+        let median = spreads[spreads.len() / 2];
+        assert!((1..=3).contains(&median), "deaf {is_deaf}: median spread {median}");
+        assert!(*spreads.last().unwrap() <= 15, "deaf {is_deaf}: widest {:?}", spreads.last());
+
+        let counters = *venue.crowd.counters();
+        let orders = counters.passive + counters.marketable;
+        let trades_per_mille = venue.trades * 1_000 / orders;
+        assert!((50..=250).contains(&trades_per_mille), "deaf {is_deaf}: {trades_per_mille}");
+        assert!(
+            venue.rejects.iter().all(|reason| *reason == RejectReason::UnknownOrder),
+            "only replacements of orders that have just traded: {:?}",
+            venue.rejects.first()
+        );
+    }
+}
+
+#[test]
+fn a_crowd_that_listens_knows_what_rests() {
+    let mut venue = Venue::new(small(), false);
+    venue.run(SECOND);
+    venue.run(SECOND + SECOND);
+    for id in 1..=8 {
+        let resting = venue.resting(id);
+        assert_eq!(venue.crowd.live_count(InstrumentId(id)), resting);
+        assert!((200..=330).contains(&resting), "{resting} of a target of 300");
+    }
+    assert!(venue.rejects.is_empty(), "it replaces only what rests");
+}
+
+#[test]
+fn the_number_of_open_orders_is_bounded() {
+    let config = CrowdConfig { live_orders_max: 100, marketable_ppm: 0, ..small() };
+    let mut crowd = crowd(config);
+    let mut largest = 0;
+    while crowd.poll(SECOND).is_some() {
+        largest = (1..=8).map(|id| crowd.live_count(InstrumentId(id))).max().unwrap().max(largest);
+    }
+    assert_eq!(largest, 100, "the opening alone reaches the bound, and nothing passes it");
+}
+
+#[test]
+fn numbers_rise_and_every_field_is_valid() {
+    let mut crowd = crowd(small());
+    let mut last = [0_u32; 4];
+    let mut due = Nanos::ZERO;
+    while let Some(action) = crowd.poll(SECOND) {
+        assert!(action.due >= due);
+        due = action.due;
+        if action.request.is_new_order() {
+            let last = &mut last[usize::from(action.session)];
+            assert!(action.request.user_ref().0 > *last);
+            *last = action.request.user_ref().0;
+        }
+        let (price, qty) = match action.request {
+            OrderRequest::Enter(order) => (order.price, order.qty),
+            OrderRequest::Replace(order) => (order.price, order.qty),
+            _ => continue,
+        };
+        let instrument = instrument(1);
+        assert!(instrument.is_on_tick(price) && instrument.is_within_collar(price), "{price}");
+        assert!(instrument.is_tradable_qty(qty), "{qty}");
+    }
+    assert!(last.iter().all(|last| *last > 3_000), "every session takes part: {last:?}");
+}
+
+#[test]
+fn prices_stay_in_a_narrow_collar_however_far_the_hidden_price_walks() {
+    let narrow = Instrument { collar_low: Price(999_050), collar_high: Price(1_000_990), ..instrument(1) };
+    let config = CrowdConfig { opening_levels: 5, step_subticks: 50_000, depth_ticks: 100, ..small() };
+    let mut crowd = Crowd::new(config, &[narrow]).unwrap();
+    while let Some(action) = crowd.poll(SECOND) {
+        if let OrderRequest::Enter(EnterOrder { price, .. }) = action.request {
+            assert!(narrow.is_on_tick(price) && narrow.is_within_collar(price), "{price}");
+        }
+    }
+}
+
+#[test]
+fn new_orders_come_at_the_rate_whatever_the_venue_does() {
+    let due = |config, is_deaf| {
+        let mut venue = Venue::new(config, is_deaf);
+        let start = venue.crowd.opening_end();
+        let mut due = Vec::new();
+        while let Some(action) = venue.crowd.poll(start + SECOND) {
+            if matches!(action.request, OrderRequest::Enter(_)) && action.due > start {
+                due.push(action.due);
+            }
+            venue.apply(action.session, action.due, CommandKind::Order(action.request));
+        }
+        due
+    };
+    let heard = due(small(), false);
+    assert!(heard.len().abs_diff(20_000) < 600, "{}", heard.len());
+    assert_eq!(heard, due(small(), true));
+    assert_eq!(due(CrowdConfig { spacing: Spacing::Even, ..small() }, true).len(), 19_999);
+}
+
+#[test]
+fn settings_out_of_range_are_named() {
+    let error = |config| Crowd::new(config, &instruments()).unwrap_err().to_string();
+    assert!(error(CrowdConfig { rate: 0, ..small() }).contains("rate is 0"));
+    assert!(error(CrowdConfig { sessions: 1_025, ..small() }).contains("sessions is 1025"));
+    assert!(error(CrowdConfig { live_orders_max: 99, ..small() }).contains("choose 100 to"));
+    assert!(
+        error(CrowdConfig {
+            opening_levels: 1_000,
+            opening_orders_per_level: 1,
+            live_orders_max: 5_000,
+            ..small()
+        })
+        .is_empty()
+    );
+}
+
+/// The flow of a seed never changes: recorded runs name it by its seed.
+#[test]
+fn a_seed_gives_the_same_flow_for_ever() {
+    let hash = |seed| {
+        let mut crowd = crowd(CrowdConfig { seed, ..CrowdConfig::default() });
+        (0..50_000).map(|_| fields(&crowd.next_action())).flatten().fold(0xCBF2_9CE4_8422_2325, fnv1a)
+    };
+    assert_eq!(hash(1), hash(1));
+    assert_ne!(hash(1), hash(2));
+    assert_eq!(hash(1), 0);
+}
+
+fn fields(action: &CrowdAction) -> [u64; 6] {
+    let (kind, side, qty, price) = match action.request {
+        OrderRequest::Enter(order) => {
+            (u64::from(order.instrument.0), order.side as u64, order.qty.0, order.price.0)
+        }
+        OrderRequest::Replace(order) => (100, order.orig_user_ref.0.into(), order.qty.0, order.price.0),
+        OrderRequest::Cancel(order) => (200, 0, order.qty.0, 0),
+        OrderRequest::Modify(_) => unreachable!("the crowd does not modify"),
+    };
+    let head = kind << 48 | u64::from(action.session) << 32 | u64::from(action.request.user_ref().0);
+    [action.due.0, head, side, qty, price.cast_unsigned(), 0]
+}
+
+fn fnv1a(hash: u64, word: u64) -> u64 {
+    word.to_le_bytes().iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3))
+}

@@ -1,0 +1,198 @@
+//! The orders that the crowd believes to be open.
+
+use tickpath_types::{Price, Qty, Side, UserRefNum};
+
+/// Places per order that a session may have open, so that a free one is near.
+const PLACES_PER_ORDER: usize = 2;
+/// Sessions get room for so many times their even share of the open orders.
+const SHARES_PER_SESSION: usize = 2;
+
+/// One open order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LiveOrder {
+    pub session: u16,
+    pub user_ref: UserRefNum,
+    /// Index of its instrument.
+    pub instrument: u16,
+    pub side: Side,
+    pub price: Price,
+    /// Intended size, counting what executed.
+    pub qty: Qty,
+    pub cum_qty: Qty,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    order: LiveOrder,
+    /// Where its instrument's list has it; `None` when the order is not open.
+    listed_at: Option<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Session {
+    slots: Box<[Slot]>,
+    next_user_ref: u32,
+    len: usize,
+}
+
+/// Where an order is kept.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    session: u16,
+    slot: u32,
+}
+
+/// Open orders by session and number, and by instrument; bounded, and allocated once.
+#[derive(Clone, Debug)]
+pub(crate) struct LiveOrders {
+    sessions: Box<[Session]>,
+    by_instrument: Box<[Vec<Place>]>,
+    max_per_instrument: usize,
+    max_per_session: usize,
+}
+
+impl LiveOrders {
+    pub fn new(session_count: u16, instrument_count: usize, max_per_instrument: usize) -> LiveOrders {
+        let sessions = usize::from(session_count);
+        let total = instrument_count * max_per_instrument;
+        let max_per_session = total.div_ceil(sessions) * SHARES_PER_SESSION;
+        let empty = LiveOrder {
+            session: 0,
+            user_ref: UserRefNum(0),
+            instrument: 0,
+            side: Side::Buy,
+            price: Price(0),
+            qty: Qty::ZERO,
+            cum_qty: Qty::ZERO,
+        };
+        let places = (max_per_session * PLACES_PER_ORDER).next_power_of_two();
+        let session = Session {
+            slots: vec![Slot { order: empty, listed_at: None }; places].into(),
+            next_user_ref: 1,
+            len: 0,
+        };
+        LiveOrders {
+            sessions: vec![session; sessions].into(),
+            by_instrument: (0..instrument_count).map(|_| Vec::with_capacity(max_per_instrument)).collect(),
+            max_per_instrument,
+            max_per_session,
+        }
+    }
+
+    pub fn len(&self, instrument: u16) -> usize {
+        self.by_instrument[usize::from(instrument)].len()
+    }
+
+    pub fn is_full(&self, instrument: u16) -> bool {
+        self.len(instrument) >= self.max_per_instrument
+    }
+
+    /// The `index`-th order of an instrument; later ones are newer, by and large.
+    pub fn at(&self, instrument: u16, index: usize) -> &LiveOrder {
+        let place = self.by_instrument[usize::from(instrument)][index];
+        &self.sessions[usize::from(place.session)].slots[place.slot as usize].order
+    }
+
+    /// The session itself, or the next one with room for an open order: there is always one, since all
+    /// sessions together have room for twice as many as all instruments.
+    pub fn session_with_room(&self, session: u16) -> u16 {
+        let has_room = |session: &u16| self.sessions[usize::from(*session)].len < self.max_per_session;
+        let count = self.sessions.len() as u16;
+        (session..count).chain(0..session).find(has_room).unwrap_or(session)
+    }
+
+    /// The next number of a session. Numbers whose place is taken by an open order are skipped.
+    pub fn take_user_ref(&mut self, session: u16) -> UserRefNum {
+        let session = &mut self.sessions[usize::from(session)];
+        let mask = session.slots.len() as u32 - 1;
+        while session.slots[(session.next_user_ref & mask) as usize].listed_at.is_some() {
+            session.next_user_ref = session.next_user_ref.wrapping_add(1).max(1);
+        }
+        let user_ref = UserRefNum(session.next_user_ref);
+        session.next_user_ref = session.next_user_ref.wrapping_add(1).max(1);
+        user_ref
+    }
+
+    /// Takes an order whose number was just taken; its instrument must not be full.
+    pub fn insert(&mut self, order: LiveOrder) {
+        let list = &mut self.by_instrument[usize::from(order.instrument)];
+        let session = &mut self.sessions[usize::from(order.session)];
+        let slot = order.user_ref.0 & (session.slots.len() as u32 - 1);
+        session.slots[slot as usize] = Slot { order, listed_at: Some(list.len() as u32) };
+        session.len += 1;
+        list.push(Place { session: order.session, slot });
+    }
+
+    pub fn find(&mut self, session: u16, user_ref: UserRefNum) -> Option<&mut LiveOrder> {
+        let session = self.sessions.get_mut(usize::from(session))?;
+        let slot = user_ref.0 & (session.slots.len() as u32 - 1);
+        let slot = &mut session.slots[slot as usize];
+        (slot.order.user_ref == user_ref && slot.listed_at.is_some()).then_some(&mut slot.order)
+    }
+
+    pub fn remove(&mut self, session: u16, user_ref: UserRefNum) {
+        let Some(order) = self.find(session, user_ref).copied() else { return };
+        let owner = &mut self.sessions[usize::from(session)];
+        let slot = (user_ref.0 & (owner.slots.len() as u32 - 1)) as usize;
+        let Some(index) = owner.slots[slot].listed_at.take() else { return };
+        owner.len -= 1;
+        let list = &mut self.by_instrument[usize::from(order.instrument)];
+        list.swap_remove(index as usize);
+        if let Some(moved) = list.get(index as usize) {
+            self.sessions[usize::from(moved.session)].slots[moved.slot as usize].listed_at = Some(index);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(session: u16, user_ref: UserRefNum, instrument: u16) -> LiveOrder {
+        LiveOrder {
+            session,
+            user_ref,
+            instrument,
+            side: Side::Sell,
+            price: Price(5),
+            qty: Qty(1),
+            cum_qty: Qty::ZERO,
+        }
+    }
+
+    #[test]
+    fn orders_are_found_until_removed_and_numbers_skip_taken_places() {
+        let mut live = LiveOrders::new(1, 1, 2);
+        let places = live.sessions[0].slots.len() as u32;
+        let old = live.take_user_ref(0);
+        live.insert(order(0, old, 0));
+        let mut last = old;
+        for _ in 0..3 * places {
+            let user_ref = live.take_user_ref(0);
+            assert!(user_ref > last && (user_ref.0 - old.0) % places != 0);
+            last = user_ref;
+        }
+        live.insert(order(0, last, 0));
+        assert!(live.is_full(0));
+        live.remove(0, old);
+        assert_eq!((live.len(0), live.at(0, 0).user_ref), (1, last));
+        assert!(live.find(0, old).is_none() && live.find(0, last).is_some() && live.find(9, last).is_none());
+        live.remove(0, last);
+        live.remove(0, last);
+        assert_eq!(live.len(0), 0);
+    }
+
+    #[test]
+    fn a_session_at_its_bound_passes_the_order_on() {
+        let mut live = LiveOrders::new(2, 4, 2);
+        for instrument in 0..4 {
+            for _ in 0..2 {
+                assert_eq!(live.session_with_room(0), 0);
+                let user_ref = live.take_user_ref(0);
+                live.insert(order(0, user_ref, instrument));
+            }
+        }
+        assert_eq!(live.sessions[0].len, live.max_per_session);
+        assert_eq!(live.session_with_room(0), 1);
+    }
+}

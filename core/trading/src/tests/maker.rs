@@ -1,0 +1,176 @@
+use tickpath_types::{
+    BookHealth, CancelReason, InstrumentId, MarketUpdate, Nanos, Price, Qty, RejectReason, Side,
+};
+
+use crate::testing::{LIMITS, Rig, canceled, executed, quote, rejected};
+use crate::{EngineConfig, Limits, MakerConfig, MarketMaker, Money};
+
+fn rig() -> Rig<MarketMaker> {
+    Rig::new(MarketMaker::new(MakerConfig::default()))
+}
+
+/// Quotes 100 at 100 and 110, both accepted.
+fn quoting() -> Rig<MarketMaker> {
+    let mut rig = rig();
+    assert_eq!(rig.market(quote(1, (100, 500), (110, 500))), "#1 buy 100 @100 post, #2 sell 100 @110 post");
+    assert_eq!((rig.accept(1), rig.accept(2)), (String::new(), String::new()));
+    rig
+}
+
+#[test]
+fn it_joins_a_best_price_away_from_fair_and_fades_one_tick_near_it() {
+    // Fair 105, threshold 3: both sides are 5 away.
+    quoting();
+    // Fair 109: 9 from the bid, 1 from the ask.
+    assert_eq!(rig().market(quote(1, (100, 900), (110, 100))), "#1 buy 100 @100 post, #2 sell 100 @111 post");
+    // Fair 101.
+    assert_eq!(rig().market(quote(1, (100, 100), (110, 900))), "#1 buy 100 @99 post, #2 sell 100 @110 post");
+    // Exactly the threshold: fair 103.
+    assert_eq!(rig().market(quote(1, (100, 100), (106, 100))), "#1 buy 100 @100 post, #2 sell 100 @106 post");
+}
+
+#[test]
+fn quotes_follow_the_market_one_request_at_a_time() {
+    let mut rig = quoting();
+    assert_eq!(rig.market(quote(1, (100, 500), (110, 500))), "", "nothing moved");
+    assert_eq!(rig.market(quote(1, (102, 500), (112, 500))), "#1->#3 100 @102, #2->#4 100 @112");
+    assert_eq!(rig.market(quote(1, (104, 500), (114, 500))), "", "both wait for answers");
+    assert_eq!(rig.accept_replace(1, 3), "#3->#5 100 @104", "the answer frees the bid");
+    assert_eq!(
+        rig.event(rejected(4, RejectReason::PriceOutsideCollar)),
+        "",
+        "no second try on the same data"
+    );
+    assert_eq!(rig.market(quote(1, (104, 500), (114, 500))), "#2->#6 100 @114");
+}
+
+#[test]
+fn it_quotes_each_instrument_by_itself() {
+    let mut rig = quoting();
+    assert_eq!(rig.market(quote(2, (50, 500), (60, 500))), "#3 buy 100 @50 post, #4 sell 100 @60 post");
+    assert_eq!(rig.market(quote(1, (100, 500), (110, 500))), "");
+}
+
+#[test]
+fn a_filled_quote_comes_back_skewed_by_the_inventory() {
+    // Long 100 of 1000 with 10 ticks of skew: the bid backs off one tick.
+    let mut rig = Rig::new(MarketMaker::new(MakerConfig { skew_ticks: 10, ..MakerConfig::default() }));
+    rig.market(quote(1, (100, 500), (110, 500)));
+    rig.accept(1);
+    rig.accept(2);
+    assert_eq!(rig.event(executed(1, 40, 100)), "", "the rest stands, and 40 of 1000 is no tick yet");
+    assert_eq!(rig.event(executed(1, 60, 100)), "#3 buy 100 @99 post");
+}
+
+#[test]
+fn a_partly_filled_quote_moves_with_its_chain_counted() {
+    let mut rig = quoting();
+    rig.event(executed(2, 30, 110));
+    assert_eq!(rig.market(quote(1, (100, 500), (112, 500))), "#2->#3 130 @112", "30 executed, 100 more");
+    rig.accept_replace(2, 3);
+    let ask = rig.engine.desk().orders().open(InstrumentId(1), Side::Sell).next().copied().unwrap();
+    assert_eq!((ask.leaves_qty(), ask.cum_qty, ask.post_only), (Qty(100), Qty(30), true));
+}
+
+#[test]
+fn the_side_without_room_is_withdrawn_and_the_last_lots_are_quoted() {
+    let limits = Limits { max_position: Qty(150), ..LIMITS };
+    let config = MakerConfig { skew_ticks: 0, ..MakerConfig::default() };
+    let mut rig = Rig::with(EngineConfig::default(), limits, MarketMaker::new(config));
+    rig.market(quote(1, (100, 500), (110, 500)));
+    rig.accept(1);
+    rig.accept(2);
+    assert_eq!(rig.event(executed(1, 100, 100)), "#3 buy 50 @100 post", "room for 50 more");
+    rig.accept(3);
+    assert_eq!(rig.event(executed(3, 45, 100)), "cancel #3", "5 is less than a lot");
+    rig.event(canceled(3, 5, CancelReason::User));
+    assert_eq!(rig.market(quote(1, (99, 500), (110, 500))), "");
+    assert_eq!(rig.event(executed(2, 100, 110)), "#4 buy 100 @99 post, #5 sell 100 @110 post");
+}
+
+#[test]
+fn quotes_are_pulled_while_the_book_cannot_be_believed() {
+    let mut rig = quoting();
+    let market = quote(1, (100, 500), (110, 500));
+    let recovering = MarketUpdate { health: BookHealth::Recovering as u8, ..market };
+    assert_eq!(rig.market(recovering), "cancel #1, cancel #2");
+    assert_eq!(rig.event(canceled(1, 100, CancelReason::User)), "");
+    assert_eq!(rig.event(canceled(2, 100, CancelReason::User)), "");
+    assert_eq!(rig.market(recovering), "");
+    assert_eq!(rig.market(market), "#3 buy 100 @100 post, #4 sell 100 @110 post");
+}
+
+#[test]
+fn a_one_sided_market_is_left_alone() {
+    assert_eq!(rig().market(quote(1, (100, 500), (110, 0))), "");
+    let mut rig = quoting();
+    assert_eq!(rig.market(quote(1, (120, 500), (130, 0))), "");
+}
+
+#[test]
+fn what_the_venue_would_not_let_rest_is_tried_on_new_data_only() {
+    let mut rig = rig();
+    rig.market(quote(1, (100, 500), (110, 500)));
+    rig.accept(1);
+    assert_eq!(rig.event(canceled(1, 100, CancelReason::PostOnly)), "");
+    assert_eq!(rig.market(quote(1, (100, 500), (110, 500))), "#3 buy 100 @100 post");
+}
+
+#[test]
+fn in_a_deep_book_it_stands_away_from_the_best_and_moves_little() {
+    let config = MakerConfig { offset_ticks: 20, min_move_ticks: 5, ..MakerConfig::default() };
+    let mut rig = Rig::new(MarketMaker::new(config));
+    rig.market(quote(1, (100, 500), (110, 500)));
+    rig.accept(1);
+    rig.accept(2);
+    let prices = |rig: &Rig<MarketMaker>| {
+        Side::BOTH.map(|side| rig.engine.desk().orders().open(InstrumentId(1), side).next().unwrap().price)
+    };
+    assert_eq!(prices(&rig), [Price(80), Price(130)]);
+    assert_eq!(rig.market(quote(1, (104, 500), (114, 500))), "", "4 ticks are too few");
+    assert_eq!(rig.market(quote(1, (105, 500), (115, 500))), "#1->#3 100 @85, #2->#4 100 @135");
+}
+
+#[test]
+fn no_quote_beyond_the_collar() {
+    let mut rig = Rig::new(MarketMaker::new(MakerConfig { offset_ticks: 20, ..MakerConfig::default() }));
+    assert_eq!(rig.market(quote(1, (20, 500), (30, 500))), "#1 sell 100 @50 post");
+}
+
+#[test]
+fn a_quote_through_fair_that_cannot_move_is_pulled() {
+    let config = EngineConfig { orders_per_second: 1, order_burst: 2, ..EngineConfig::default() };
+    let mut rig = Rig::with(config, LIMITS, MarketMaker::new(MakerConfig::default()));
+    rig.market(quote(1, (100, 500), (110, 500)));
+    rig.accept(1);
+    rig.accept(2);
+    assert_eq!(rig.market(quote(1, (102, 500), (112, 500))), "", "off by two, and no harm yet");
+    assert_eq!(rig.market(quote(1, (110, 500), (120, 500))), "cancel #2", "fair is 115");
+    assert_eq!(rig.engine.desk().counters().refused_rate, 4);
+    rig.now = rig.now + Nanos::from_secs(1);
+    assert_eq!(rig.market(quote(1, (110, 500), (120, 500))), "#1->#3 100 @110");
+}
+
+#[test]
+fn a_chain_that_has_outgrown_an_order_starts_anew() {
+    let limits = Limits { clip: Qty(500), max_position: Qty(1_000_000), max_loss: Money(1 << 40), ..LIMITS };
+    let config = MakerConfig { skew_ticks: 0, ..MakerConfig::default() };
+    let mut rig = Rig::with(EngineConfig::default(), limits, MarketMaker::new(config));
+    rig.market(quote(1, (100, 500), (110, 500)));
+    rig.accept(1);
+    rig.accept(2);
+    let mut bid = 1;
+    for step in 1..=20 {
+        rig.event(executed(bid, 490, 100));
+        let next = rig.market(quote(1, (100 - step, 500), (110, 500)));
+        if next == format!("cancel #{bid}") {
+            assert_eq!(step, 20, "9500 executed and 500 more make the largest order of 10000");
+            return;
+        }
+        let replaced = next.split("->#").nth(1).and_then(|rest| rest.split(' ').next());
+        let replacement = replaced.unwrap_or_else(|| panic!("{next}")).parse().unwrap();
+        rig.accept_replace(bid, replacement);
+        bid = replacement;
+    }
+    panic!("the chain never ended");
+}

@@ -1,0 +1,413 @@
+use proptest::prelude::*;
+use tickpath_types::{
+    CancelReason, ClientOrderId, InstrumentId, Liquidity, OrderEventKind, OrderId, OrderState, Price, Qty,
+    RejectReason, Side, UserRefNum,
+};
+
+use super::Scripted;
+use crate::testing::{Rig, canceled, executed, rejected};
+use crate::{NewOrder, OrderChange, OrderError, OrderManager, OwnState, Refusal};
+
+const ONE: InstrumentId = InstrumentId(1);
+
+fn rig_with_bid() -> Rig<Scripted> {
+    let mut rig = Rig::new(Scripted::new());
+    assert_eq!(
+        rig.act(|cx| assert_eq!(cx.buy(ONE, Qty(100), Price(90)), Ok(UserRefNum(1)))),
+        "#1 buy 100 @90"
+    );
+    rig
+}
+
+/// State, leaves and executed of an order, or "gone".
+fn state(rig: &Rig<Scripted>, user_ref: u32) -> String {
+    match rig.engine.desk().orders().order(UserRefNum(user_ref)) {
+        Some(order) => format!("{:?} {}/{}", order.state, order.leaves_qty(), order.cum_qty),
+        None => "gone".to_owned(),
+    }
+}
+
+fn open_qty(rig: &Rig<Scripted>) -> u64 {
+    rig.engine.desk().orders().open_qty(ONE, Side::Buy).0
+}
+
+#[test]
+fn an_order_lives_from_request_to_fill() {
+    let mut rig = rig_with_bid();
+    assert_eq!(state(&rig, 1), "PendingNew 100/0");
+    rig.accept(1);
+    assert_eq!((state(&rig, 1), rig.told().change), ("Live 100/0".to_owned(), OrderChange::Accepted));
+    assert_eq!(rig.told().order.order_id, OrderId(9));
+    rig.event(executed(1, 30, 90));
+    assert_eq!((state(&rig, 1), open_qty(&rig)), ("Live 70/30".to_owned(), 70));
+    rig.event(executed(1, 70, 90));
+    assert_eq!((state(&rig, 1), open_qty(&rig)), ("gone".to_owned(), 0));
+    assert_eq!((rig.told().order.state, rig.told().order.cum_qty), (OwnState::Dead, Qty(100)));
+    assert_eq!(rig.engine.desk().positions().get(ONE).unwrap().net_qty(), 100);
+    assert_eq!(rig.engine.desk().counters().fills, 2);
+}
+
+#[test]
+fn a_rejected_order_is_gone() {
+    let mut rig = rig_with_bid();
+    rig.event(rejected(1, RejectReason::Halted));
+    assert_eq!((state(&rig, 1), open_qty(&rig)), ("gone".to_owned(), 0));
+    assert_eq!(rig.told().change, OrderChange::Rejected { reason: RejectReason::Halted });
+    assert_eq!(rig.engine.desk().counters().rejects, 1);
+}
+
+#[test]
+fn an_order_that_is_dead_on_arrival_is_gone_and_may_still_say_why() {
+    let mut rig = rig_with_bid();
+    let order = tickpath_types::EnterOrder {
+        user_ref: UserRefNum(1),
+        ..crate::requests::enter(
+            &NewOrder::limit(ONE, Side::Buy, Qty(100), Price(90)),
+            UserRefNum(1),
+            ClientOrderId::default(),
+        )
+    };
+    rig.event(OrderEventKind::Accepted { order, order_id: OrderId(3), state: OrderState::Dead });
+    assert_eq!(state(&rig, 1), "gone");
+    rig.event(canceled(1, 100, CancelReason::PostOnly));
+    assert_eq!(rig.engine.desk().orders().counters().late, 1);
+}
+
+#[test]
+fn a_fill_may_overtake_a_cancel() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    assert_eq!(rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap()), "cancel #1");
+    assert_eq!(state(&rig, 1), "PendingCancel 100/0");
+    rig.event(executed(1, 40, 90));
+    assert_eq!((state(&rig, 1), open_qty(&rig)), ("PendingCancel 60/40".to_owned(), 60));
+    rig.act(|cx| assert_eq!(cx.cancel(UserRefNum(1)), Err(Refusal::Order(OrderError::Pending))));
+    rig.event(canceled(1, 60, CancelReason::User));
+    assert_eq!((state(&rig, 1), open_qty(&rig)), ("gone".to_owned(), 0));
+
+    // Filled whole before the cancel arrives: the venue ignores the cancel.
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap());
+    rig.event(executed(1, 100, 90));
+    assert_eq!(state(&rig, 1), "gone");
+    rig.act(|cx| assert_eq!(cx.cancel(UserRefNum(1)), Err(Refusal::Order(OrderError::UnknownOrder))));
+}
+
+#[test]
+fn a_rejected_cancel_leaves_the_order_live_and_may_be_tried_again() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap());
+    rig.event(rejected(1, RejectReason::NotAuthorised));
+    assert_eq!(state(&rig, 1), "Live 100/0");
+    assert_eq!(rig.told().change, OrderChange::CancelRejected { reason: RejectReason::NotAuthorised });
+    assert_eq!(rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap()), "cancel #1");
+}
+
+#[test]
+fn an_order_may_be_cancelled_before_it_is_accepted() {
+    let mut rig = rig_with_bid();
+    assert_eq!(rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap()), "cancel #1");
+    rig.accept(1);
+    assert_eq!(state(&rig, 1), "PendingCancel 100/0");
+    rig.event(canceled(1, 100, CancelReason::User));
+    assert_eq!(state(&rig, 1), "gone");
+    let mut rig = rig_with_bid();
+    rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap());
+    rig.event(rejected(1, RejectReason::Halted));
+    assert_eq!(state(&rig, 1), "gone", "it was the order that was rejected");
+}
+
+#[test]
+fn a_reduction_keeps_the_order() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    rig.event(executed(1, 30, 90));
+    rig.act(|cx| {
+        for qty in [30, 100, 110] {
+            assert_eq!(cx.reduce(UserRefNum(1), Qty(qty)), Err(Refusal::Order(OrderError::InvalidQty)));
+        }
+    });
+    assert_eq!(rig.act(|cx| cx.reduce(UserRefNum(1), Qty(60)).unwrap()), "reduce #1 to 60");
+    rig.event(canceled(1, 10, CancelReason::Supervisory));
+    assert_eq!(state(&rig, 1), "PendingCancel 60/30", "not yet what was asked for");
+    rig.event(canceled(1, 30, CancelReason::User));
+    assert_eq!((state(&rig, 1), open_qty(&rig)), ("Live 30/30".to_owned(), 30));
+    assert_eq!(rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap()), "cancel #1");
+    rig.event(rejected(1, RejectReason::NotAuthorised));
+    rig.event(OrderEventKind::Modified { user_ref: UserRefNum(1), side_marking: b'B', qty: Qty(50) });
+    assert_eq!(state(&rig, 1), "Live 20/30");
+}
+
+#[test]
+fn a_cancel_may_follow_a_reduction_at_once() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    let sent = rig.act(|cx| {
+        cx.reduce(UserRefNum(1), Qty(60)).unwrap();
+        cx.cancel(UserRefNum(1)).unwrap();
+    });
+    assert_eq!(sent, "reduce #1 to 60, cancel #1");
+    rig.event(canceled(1, 40, CancelReason::User));
+    assert_eq!(state(&rig, 1), "PendingCancel 60/0");
+    rig.event(canceled(1, 60, CancelReason::User));
+    assert_eq!(state(&rig, 1), "gone");
+}
+
+#[test]
+fn a_replacement_takes_over_what_executed() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    assert_eq!(rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(120), Price(91)).unwrap()), "#1->#2 120 @91");
+    assert_eq!((state(&rig, 1), state(&rig, 2)), ("PendingReplace 100/0".into(), "PendingNew 120/0".into()));
+    assert_eq!(open_qty(&rig), 120, "only one of the two can trade");
+    rig.event(executed(1, 30, 90));
+    assert_eq!(open_qty(&rig), 90);
+    rig.accept_replace(1, 2);
+    assert_eq!((state(&rig, 1), state(&rig, 2)), ("gone".into(), "Live 90/30".into()));
+    assert_eq!(open_qty(&rig), 90);
+    assert_eq!(rig.told().change, OrderChange::Replaced { orig_user_ref: UserRefNum(1) });
+    rig.event(executed(2, 90, 91));
+    assert_eq!((state(&rig, 2), open_qty(&rig)), ("gone".into(), 0));
+}
+
+#[test]
+fn a_rejected_replacement_leaves_the_original() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(120), Price(91)).unwrap());
+    rig.event(rejected(2, RejectReason::PriceOutsideCollar));
+    assert_eq!((state(&rig, 1), state(&rig, 2)), ("Live 100/0".into(), "gone".into()));
+    assert_eq!(open_qty(&rig), 100);
+}
+
+#[test]
+fn an_original_that_fills_first_takes_its_replacement_with_it() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(100), Price(91)).unwrap());
+    rig.event(executed(1, 100, 90));
+    assert_eq!((state(&rig, 1), state(&rig, 2)), ("gone".into(), "PendingNew 100/0".into()));
+    rig.event(rejected(2, RejectReason::UnknownOrder));
+    assert_eq!((state(&rig, 2), open_qty(&rig)), ("gone".into(), 0));
+}
+
+#[test]
+fn a_replacement_that_leaves_nothing_is_gone() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(50), Price(91)).unwrap());
+    rig.event(executed(1, 60, 90));
+    rig.accept_replace(1, 2);
+    assert_eq!((state(&rig, 1), state(&rig, 2), open_qty(&rig)), ("gone".into(), "gone".into(), 0));
+}
+
+#[test]
+fn requests_wait_for_answers() {
+    let mut rig = rig_with_bid();
+    rig.act(|cx| {
+        assert_eq!(cx.replace(UserRefNum(1), Qty(50), Price(91)), Err(Refusal::Order(OrderError::Pending)));
+        assert_eq!(cx.reduce(UserRefNum(1), Qty(50)), Err(Refusal::Order(OrderError::Pending)));
+        assert_eq!(cx.cancel(UserRefNum(7)), Err(Refusal::Order(OrderError::UnknownOrder)));
+    });
+    rig.accept(1);
+    rig.event(executed(1, 50, 90));
+    rig.act(|cx| {
+        let refusal = cx.replace(UserRefNum(1), Qty(50), Price(91));
+        assert_eq!(refusal, Err(Refusal::Order(OrderError::InvalidQty)), "50 executed already");
+    });
+    assert_eq!(rig.engine.desk().counters().refused_order, 4);
+}
+
+#[test]
+fn events_that_fit_nothing_are_counted() {
+    let mut rig = rig_with_bid();
+    rig.event(executed(2, 10, 90));
+    rig.event(rejected(0, RejectReason::Halted));
+    rig.accept(1);
+    rig.accept(1);
+    rig.event(executed(1, 110, 90));
+    rig.event(canceled(1, 10, CancelReason::User));
+    let counters = *rig.engine.desk().orders().counters();
+    assert_eq!((counters.unknown, counters.late, counters.overfilled), (2, 2, 1));
+    rig.event(executed(1, 10, 90));
+    assert_eq!(rig.engine.desk().orders().counters().late, 3);
+    assert_eq!(rig.engine.desk().positions().get(ONE).unwrap().net_qty(), 120, "what traded, traded");
+}
+
+#[test]
+fn lists_hold_open_orders_by_age() {
+    let mut rig = Rig::new(Scripted::new());
+    rig.act(|cx| {
+        for price in [90, 91, 92] {
+            cx.buy(ONE, Qty(10), Price(price)).unwrap();
+        }
+        cx.sell(ONE, Qty(10), Price(120)).unwrap();
+    });
+    let refs = |rig: &Rig<Scripted>, side| -> Vec<u32> {
+        rig.engine.desk().orders().open(ONE, side).map(|order| order.user_ref.0).collect()
+    };
+    assert_eq!((refs(&rig, Side::Buy), refs(&rig, Side::Sell)), (vec![1, 2, 3], vec![4]));
+    rig.event(rejected(2, RejectReason::Halted));
+    assert_eq!(refs(&rig, Side::Buy), [1, 3]);
+    rig.event(rejected(3, RejectReason::Halted));
+    rig.event(rejected(1, RejectReason::Halted));
+    assert!(refs(&rig, Side::Buy).is_empty());
+    assert_eq!(rig.engine.desk().orders().open_count(ONE), 1);
+    assert_eq!(rig.engine.desk().orders().open(InstrumentId(9), Side::Buy).count(), 0);
+}
+
+fn manager(max_open_orders: usize, first: u32) -> OrderManager {
+    OrderManager::new(1, max_open_orders, UserRefNum(first), ClientOrderId::default())
+}
+
+fn enter(orders: &mut OrderManager) -> Result<u32, OrderError> {
+    let sent = orders.prepare_enter(&NewOrder::limit(ONE, Side::Buy, Qty(10), Price(5)))?;
+    orders.record_enter(&sent);
+    Ok(sent.user_ref.0)
+}
+
+#[test]
+fn the_manager_is_full_at_its_bound_and_reuses_what_is_freed() {
+    let mut orders = manager(3, 1);
+    assert_eq!([1, 2, 3].map(|_| enter(&mut orders)), [Ok(1), Ok(2), Ok(3)]);
+    assert_eq!(enter(&mut orders), Err(OrderError::Full));
+    orders.apply(&rejected(2, RejectReason::Halted)).unwrap();
+    assert_eq!(enter(&mut orders), Ok(4));
+    assert_eq!((orders.total_open(), orders.capacity()), (3, 3));
+}
+
+#[test]
+fn numbers_rise_for_ever_and_skip_places_of_long_lived_orders() {
+    let mut orders = manager(2, 1);
+    assert_eq!(enter(&mut orders), Ok(1));
+    let mut last = 1;
+    for _ in 0..100 {
+        let user_ref = enter(&mut orders).unwrap();
+        assert!(user_ref > last && user_ref % 8 != 1);
+        last = user_ref;
+        orders.apply(&rejected(user_ref, RejectReason::Halted)).unwrap();
+    }
+    assert!(orders.order(UserRefNum(1)).is_some());
+}
+
+#[test]
+fn numbers_end_with_an_error() {
+    let mut orders = manager(2, u32::MAX - 1);
+    assert_eq!(enter(&mut orders), Ok(u32::MAX - 1));
+    assert_eq!(enter(&mut orders), Err(OrderError::UserRefsExhausted));
+    let unknown = NewOrder::limit(InstrumentId(2), Side::Buy, Qty(10), Price(5));
+    assert_eq!(orders.prepare_enter(&unknown), Err(OrderError::UnknownInstrument));
+}
+
+/// What a hostile venue and a busy strategy might do, in any order.
+#[derive(Clone, Debug)]
+enum Step {
+    Enter(bool, u64),
+    Replace(u32, u64),
+    Cancel(u32, u64),
+    Accept(u32, u64, bool),
+    Replaced(u32, u32, u64),
+    Canceled(u32, u64),
+    Executed(u32, u64),
+    Modified(u32, u64),
+    Rejected(u32),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (number, qty) = (0_u32..40, 0_u64..200);
+    prop_oneof![
+        4 => (any::<bool>(), 1_u64..200).prop_map(|(buy, qty)| Step::Enter(buy, qty)),
+        2 => (number.clone(), qty.clone()).prop_map(|(n, qty)| Step::Replace(n, qty)),
+        2 => (number.clone(), qty.clone()).prop_map(|(n, qty)| Step::Cancel(n, qty)),
+        4 => (number.clone(), qty.clone(), prop::bool::weighted(0.1)).prop_map(|(n, q, dead)| Step::Accept(n, q, dead)),
+        2 => (number.clone(), number.clone(), qty.clone()).prop_map(|(a, b, qty)| Step::Replaced(a, b, qty)),
+        2 => (number.clone(), qty.clone()).prop_map(|(n, qty)| Step::Canceled(n, qty)),
+        3 => (number.clone(), qty.clone()).prop_map(|(n, qty)| Step::Executed(n, qty)),
+        1 => (number.clone(), qty).prop_map(|(n, qty)| Step::Modified(n, qty)),
+        1 => number.prop_map(Step::Rejected),
+    ]
+}
+
+fn apply(orders: &mut OrderManager, step: &Step) -> u64 {
+    let side = |is_buy| if is_buy { Side::Buy } else { Side::Sell };
+    let as_sent = |user_ref: u32, qty| {
+        let order = NewOrder::limit(ONE, Side::Buy, Qty(qty), Price(5));
+        crate::requests::enter(&order, UserRefNum(user_ref), ClientOrderId::default())
+    };
+    let event = match *step {
+        Step::Enter(is_buy, qty) => {
+            if let Ok(sent) = orders.prepare_enter(&NewOrder::limit(ONE, side(is_buy), Qty(qty), Price(5))) {
+                orders.record_enter(&sent);
+            }
+            return 0;
+        }
+        Step::Replace(user_ref, qty) => {
+            if let Ok(sent) = orders.prepare_replace(UserRefNum(user_ref), Qty(qty), Price(6)) {
+                orders.record_replace(&sent);
+            }
+            return 0;
+        }
+        Step::Cancel(user_ref, qty) => {
+            if let Ok(sent) = orders.prepare_cancel(UserRefNum(user_ref), Qty(qty)) {
+                orders.record_cancel(&sent);
+            }
+            return 0;
+        }
+        Step::Accept(user_ref, qty, is_dead) => OrderEventKind::Accepted {
+            order: as_sent(user_ref, qty),
+            order_id: OrderId(1),
+            state: if is_dead { OrderState::Dead } else { OrderState::Live },
+        },
+        Step::Replaced(orig, user_ref, qty) => OrderEventKind::Replaced {
+            order: as_sent(user_ref, qty),
+            orig_user_ref: UserRefNum(orig),
+            order_id: OrderId(1),
+            state: OrderState::Live,
+        },
+        Step::Canceled(user_ref, qty) => canceled(user_ref, qty, CancelReason::User),
+        Step::Executed(user_ref, qty) => OrderEventKind::Executed {
+            user_ref: UserRefNum(user_ref),
+            qty: Qty(qty),
+            price: Price(5),
+            liquidity: Liquidity::Added,
+            match_id: tickpath_types::MatchId(1),
+        },
+        Step::Modified(user_ref, qty) => {
+            OrderEventKind::Modified { user_ref: UserRefNum(user_ref), side_marking: b'B', qty: Qty(qty) }
+        }
+        Step::Rejected(user_ref) => rejected(user_ref, RejectReason::Halted),
+    };
+    u64::from(orders.apply(&event).is_none())
+}
+
+proptest! {
+    /// Whatever comes in whatever order: lists, counts and bounds agree, and nothing is lost silently.
+    #[test]
+    fn books_stay_consistent_under_any_events(steps in prop::collection::vec(step(), 1..300)) {
+        let mut orders = manager(6, 1);
+        let mut ignored = 0;
+        for step in &steps {
+            ignored += apply(&mut orders, step);
+            let listed: Vec<_> = Side::BOTH.iter().flat_map(|side| orders.open(ONE, *side)).collect();
+            prop_assert_eq!(listed.len(), orders.total_open());
+            prop_assert_eq!(listed.len(), orders.open_count(ONE) as usize);
+            prop_assert!(listed.len() <= orders.capacity());
+            prop_assert!(listed.iter().all(|order| order.is_open()));
+            for side in Side::BOTH {
+                // A replacement on its way counts for what exceeds the order that it replaces.
+                let least: u64 = orders
+                    .open(ONE, side)
+                    .filter(|order| order.replaces.is_none())
+                    .map(|order| order.leaves_qty().0)
+                    .sum();
+                let most: u64 = orders.open(ONE, side).map(|order| order.leaves_qty().0).sum();
+                let open_qty = orders.open_qty(ONE, side).0;
+                prop_assert!(least <= open_qty && open_qty <= most.max(least), "{least} {open_qty} {most}");
+            }
+        }
+        let counters = orders.counters();
+        prop_assert!(ignored <= counters.unknown + counters.late);
+    }
+}

@@ -1,0 +1,55 @@
+use tickpath_types::{CancelReason, MarketUpdate, Qty, Side};
+
+use crate::testing::{LIMITS, Rig, canceled, executed, quote, trade};
+use crate::{EngineConfig, Limits, LiquidityTaker};
+
+/// Follows trades of half of the best quantity or more; the market is 100 at 100 and 100 at 101.
+fn rig() -> Rig<LiquidityTaker> {
+    let limits = Limits { threshold: 500_000, ..LIMITS };
+    let mut rig = Rig::with(EngineConfig::default(), limits, LiquidityTaker::new(2));
+    assert_eq!(rig.market(quote(1, (100, 100), (101, 100))), "");
+    rig
+}
+
+#[test]
+fn it_follows_a_large_trade_at_the_best_that_is_left() {
+    assert_eq!(rig().market(trade(1, Side::Buy, 101, 50, 7)), "#1 buy 100 @101 ioc");
+    assert_eq!(rig().market(trade(1, Side::Sell, 100, 50, 7)), "#1 sell 100 @100 ioc");
+    assert_eq!(rig().market(trade(1, Side::Sell, 100, 49, 7)), "", "just below the threshold");
+    let little_left = MarketUpdate { ask_price: 103, ask_qty: 25, ..trade(1, Side::Buy, 101, 100, 7) };
+    assert_eq!(rig().market(little_left), "#1 buy 20 @103 ioc", "whole lots of what is there");
+    let nothing_left = MarketUpdate { ask_qty: 0, ..trade(1, Side::Buy, 101, 100, 7) };
+    assert_eq!(rig().market(nothing_left), "");
+}
+
+#[test]
+fn executions_of_one_order_add_up_and_are_followed_once() {
+    let mut rig = rig();
+    assert_eq!(rig.market(trade(1, Side::Buy, 101, 30, 7)), "");
+    assert_eq!(rig.market(trade(1, Side::Buy, 101, 30, 7)), "#1 buy 100 @101 ioc");
+    rig.accept(1);
+    rig.event(executed(1, 100, 101));
+    assert_eq!(rig.market(trade(1, Side::Buy, 101, 30, 7)), "");
+    assert_eq!(rig.market(trade(1, Side::Buy, 101, 30, 8)), "", "another order, and a small one");
+    assert_eq!(rig.market(trade(1, Side::Buy, 101, 80, 9)), "#2 buy 100 @101 ioc");
+}
+
+#[test]
+fn one_order_is_on_its_way_at_a_time() {
+    let mut rig = rig();
+    rig.market(trade(1, Side::Buy, 101, 60, 7));
+    assert_eq!(rig.market(trade(1, Side::Sell, 100, 60, 8)), "");
+    rig.accept(1);
+    rig.event(canceled(1, 100, CancelReason::ImmediateOrCancel));
+    assert_eq!(rig.market(trade(1, Side::Sell, 100, 60, 9)), "#2 sell 100 @100 ioc");
+}
+
+#[test]
+fn quotes_alone_move_nothing() {
+    let mut rig = rig();
+    rig.market(trade(1, Side::Buy, 101, 60, 7));
+    rig.accept(1);
+    rig.event(executed(1, 100, 101));
+    assert_eq!(rig.market(quote(1, (100, 100), (102, 100))), "");
+    assert_eq!(rig.engine.desk().positions().totals().volume, Qty(100));
+}
