@@ -142,9 +142,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[inline(never)]
     fn apply_other(&mut self, context: &mut Context<'_, impl EventListener>) {
         match &context.command.kind {
-            CommandKind::Order(OrderRequest::Enter(_) | OrderRequest::Cancel(_)) => {
-                unreachable!("apply has dealt with these")
-            }
+            CommandKind::Order(OrderRequest::Enter(order)) => self.enter(order, context),
+            CommandKind::Order(OrderRequest::Cancel(request)) => self.cancel(request, context),
             CommandKind::Order(OrderRequest::Replace(request)) => self.replace(request, context),
             CommandKind::Order(OrderRequest::Modify(request)) => self.modify(request, context),
             CommandKind::CancelAll { reason } => self.cancel_all(*reason, context),

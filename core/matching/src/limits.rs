@@ -21,7 +21,7 @@ pub struct EngineLimits {
 }
 
 impl Default for EngineLimits {
-    /// A laptop's: about 90 MB.
+    /// A laptop's: about 70 MB.
     fn default() -> Self {
         EngineLimits {
             max_open_orders: 1 << 18,
