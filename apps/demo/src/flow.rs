@@ -35,6 +35,9 @@ pub enum Speed {
 pub struct FlowResult {
     /// What the mapper made of the recording.
     pub counts: FlowCounts,
+    /// Executions that the venue must repeat: one for each eligible one of the recording, and more where one
+    /// reached several slices of an iceberg order.
+    pub expected: u64,
     /// Executions that traded with the expected order, at its price and quantity.
     pub confirmed: u64,
     /// Executions that did not.
@@ -77,6 +80,7 @@ struct Referee {
     contradicted: u64,
     rejected: u64,
     would_have_crossed: u64,
+    expected_total: u64,
 }
 
 /// Plays a recording by two sessions: the maker's, which keeps the book, and the taker's, which executes.
@@ -217,6 +221,7 @@ impl FlowAgent {
             entry.sent += 1;
             if let Some(expected) = step.expected {
                 self.referee.expected.insert(step.request.user_ref(), expected);
+                self.referee.expected_total += 1;
             }
             self.view.counters.orders.add(u64::from(step.request.is_new_order()));
             count += 1;
@@ -276,6 +281,7 @@ impl FlowAgent {
         }
         if let Ok(mut outcome) = self.outcome.try_lock() {
             outcome.counts = self.mapper.counts();
+            outcome.expected = self.referee.expected_total;
             outcome.confirmed = self.referee.confirmed;
             outcome.contradicted = self.referee.contradicted;
             outcome.rejected = self.referee.rejected;

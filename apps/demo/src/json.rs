@@ -161,6 +161,7 @@ fn flow_json(flow: &FlowResult) -> Value {
         "executions_seen": executions.seen,
         "eligible": executions.eligible,
         "eligible_synthesised": executions.eligible_synthesised,
+        "expected": flow.expected,
         "confirmed": flow.confirmed,
         "contradicted": flow.contradicted,
         "excluded": excluded,

@@ -336,10 +336,10 @@ fn hops_sum(report: &Report) -> Proof {
 fn flow_executions(flow: &FlowResult) -> Proof {
     let eligible = flow.counts.executions.eligible + flow.counts.executions.eligible_synthesised;
     let words = format!(
-        "{} of {eligible} eligible executions of the recording traded with the same resting order, at its price and \
-         quantity; {} did not",
-        flow.confirmed, flow.contradicted,
+        "{eligible} eligible executions of the recording must trade here as {} executions with the same resting orders, \
+         at their prices and quantities; {} did and {} did not",
+        flow.expected, flow.confirmed, flow.contradicted,
     );
-    let ok = (eligible > 0).then_some(flow.confirmed == eligible && flow.contradicted == 0);
+    let ok = (eligible > 0).then_some(flow.confirmed == flow.expected && flow.contradicted == 0);
     Proof { name: "flow_executions", ok, exercised: flow.confirmed + flow.contradicted, words }
 }

@@ -107,7 +107,15 @@ impl Outcome {
                 thousands(executions.eligible_synthesised)
             )?;
         }
-        writeln!(f, "  {:>9} traded here with the same order, at its price and quantity", thousands(flow.confirmed))?;
+        writeln!(
+            f,
+            "  {:>9} of {} executions here traded with the same order, at its price and quantity",
+            thousands(flow.confirmed),
+            thousands(flow.expected),
+        )?;
+        if flow.expected > eligible {
+            writeln!(f, "  {:>9} of these are further slices of iceberg orders", thousands(flow.expected - eligible))?;
+        }
         for reason in Exclusion::ALL {
             let count = executions.excluded(reason);
             if count > 0 {
@@ -153,7 +161,9 @@ impl Outcome {
             self.jitter,
         )?;
         writeln!(f, "  the clock is {} ns off the system's after the run ({:.2} ppm)", self.drift.ahead_ns, self.drift.ppm)?;
-        writeln!(f, "  {}\n", self.host)
+        let host = self.host.to_string();
+        host.lines().try_for_each(|line| writeln!(f, "  {line}"))?;
+        writeln!(f)
     }
 
     fn write_proofs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,11 +1,24 @@
 //! The trader: strategy engine and order gateway, run with any `Strategy`.
+//!
+//! A strategy of one's own needs no fork of Tickpath: implement [`Strategy`](tickpath_trading::Strategy) and call
+//! [`run`] with a configuration file; `examples/own-strategy` is such a program.
+//!
+//! ```text
+//! lines A and B -> feed handler -> [updates] -> engine -> [requests] -> order gateway -> TCP
+//!                                                 ^                        |
+//!                                                 +------ [answers] <------+
+//! ```
 
 mod config;
 mod engine;
 mod gateway;
 mod order_entry;
+mod run;
+mod system;
 
 pub use config::{LimitsConfig, MarketDataSection, OrderEntrySection, TraderConfig, TraderSettings};
 pub use engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch, TraderSnapshot, TraderView};
 pub use gateway::{GatewayCounters, GatewaySettings, OrderGateway};
 pub use order_entry::{OrderEntry, OrderEntryError};
+pub use run::{run, run_with};
+pub use system::{Trader, TraderTracers, strategy_by_name, traces};

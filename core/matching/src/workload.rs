@@ -3,7 +3,7 @@
 //! Some thousands of orders rest in each book within 50 ticks of a slowly moving mid. Of the commands that
 //! follow, 10 in 100 are orders that cross the spread and trade with a few resting ones; the others are
 //! passive orders and cancels of open orders chosen uniformly, in such a proportion that the number of
-//! open orders stays what it was (with the default sizes about 50 to 40).
+//! open orders stays what it was (with the default sizes about 48 to 42).
 
 use std::collections::HashMap;
 

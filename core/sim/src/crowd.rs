@@ -1,5 +1,8 @@
 //! A crowd of participants: order flow that makes a market.
 
+mod config;
+mod market;
+
 use tickpath_types::{
     CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, Nanos, OrderAttributes, OrderEventKind,
     OrderRequest, OrderState, Price, Qty, ReplaceOrder, Side, TimeInForce, UserRefNum,
@@ -8,9 +11,9 @@ use tickpath_types::{
 use crate::draw::Draw;
 use crate::live::{LiveOrder, LiveOrders};
 use crate::schedule::{Burst, Schedule, Spacing};
+pub use config::{CrowdConfig, CrowdConfigError};
+use market::Market;
 
-/// Units of the hidden price in one tick.
-const SUBTICKS: i64 = 1_024;
 /// Of the open orders that a cancel, replacement or reduction looks at, one on the wrong side of the hidden
 /// price is chosen first: participants pull stale quotes.
 const CANDIDATES: usize = 4;
@@ -19,109 +22,18 @@ const NEWEST_SHARE: usize = 16;
 /// Open orders settle at so many in this many of the most allowed.
 const TARGET_NUMERATOR: u64 = 3;
 const TARGET_DENOMINATOR: u64 = 4;
+/// One resting order in so many is placed evenly on the first levels.
+const JOINERS_ONE_IN: u64 = 16;
+/// The first levels.
+const JOINER_LEVELS: u64 = 4;
 const PPM: u64 = 1_000_000;
-
-/// Settings of a [`Crowd`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CrowdConfig {
-    /// Chooses the whole flow.
-    pub seed: u64,
-    /// New orders per second, outside of bursts, over all instruments: 1 to [`CrowdConfig::RATE_MAX`].
-    /// Cancels, replacements and reductions come in addition.
-    pub rate: u32,
-    /// How the times between new orders are spread.
-    pub spacing: Spacing,
-    /// Times of a higher rate.
-    pub burst: Option<Burst>,
-    /// Order entry sessions that share the flow: 1 to [`CrowdConfig::SESSIONS_MAX`].
-    pub sessions: u16,
-    /// Most open orders per instrument: 16 to [`CrowdConfig::LIVE_ORDERS_MAX`]. About three quarters of it
-    /// are open once the market has filled up.
-    pub live_orders_max: u32,
-    /// Share of new orders that want to trade at once (IOC through the hidden price), in parts per million.
-    pub marketable_ppm: u32,
-    /// Replacements per million new orders.
-    pub replace_ppm: u32,
-    /// Reductions per million new orders.
-    pub reduce_ppm: u32,
-    /// Mean distance of resting orders from the hidden price, in ticks, besides those at the front.
-    pub depth_ticks: u32,
-    /// How far the hidden price moves with each new order, in 1/1024 of a tick, up or down.
-    pub step_subticks: u32,
-    /// Least quantity of an order, in lots; orders have multiples of it.
-    pub qty_lots: u32,
-    /// Price levels on each side that the opening builds.
-    pub opening_levels: u32,
-    /// Orders at each of them.
-    pub opening_orders_per_level: u32,
-    /// Opening orders per second.
-    pub opening_rate: u32,
-}
-
-impl CrowdConfig {
-    /// Highest rate, for new orders and for the opening.
-    pub const RATE_MAX: u32 = 100_000_000;
-    /// Most sessions.
-    pub const SESSIONS_MAX: u16 = 1_024;
-    /// Most open orders per instrument.
-    pub const LIVE_ORDERS_MAX: u32 = 1 << 20;
-    /// Highest factor of a burst.
-    pub const BURST_FACTOR_MAX: u32 = 1_000;
-}
-
-impl Default for CrowdConfig {
-    fn default() -> Self {
-        CrowdConfig {
-            seed: 1,
-            rate: 20_000,
-            spacing: Spacing::Exponential,
-            burst: None,
-            sessions: 4,
-            live_orders_max: 2_500,
-            marketable_ppm: 80_000,
-            replace_ppm: 100_000,
-            reduce_ppm: 50_000,
-            depth_ticks: 8,
-            step_subticks: 64,
-            qty_lots: 100,
-            opening_levels: 20,
-            opening_orders_per_level: 10,
-            opening_rate: 100_000,
-        }
-    }
-}
-
-/// A crowd cannot be made of these settings.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CrowdConfigError {
-    /// A number is out of its range.
-    #[error("{name} is {value}: choose {min} to {max}")]
-    OutOfRange {
-        /// Of the field.
-        name: &'static str,
-        /// What it is.
-        value: u64,
-        /// Least.
-        min: u64,
-        /// Most.
-        max: u64,
-    },
-    /// Give at least one instrument.
-    #[error("no instruments: a crowd needs at least one")]
-    NoInstruments,
-    /// The collar must leave room for the opening's levels on both sides of the reference price, and tick,
-    /// lot and largest quantity must be above zero.
-    #[error("instrument {0} has no room for the opening: widen its collar, or choose fewer opening_levels")]
-    NoRoom(InstrumentId),
-}
 
 /// One request of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrowdAction {
     /// When it is to be sent, from the start of the flow. It never goes back.
     pub due: Nanos,
-    /// Which session sends it, from 0.
+    /// Which of the crowd's sessions sends it, from 0.
     pub session: u16,
     /// What is sent.
     pub request: OrderRequest,
@@ -140,16 +52,6 @@ pub struct CrowdCounters {
     pub replaces: u64,
     /// Reductions.
     pub reduces: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Market {
-    instrument: Instrument,
-    /// The hidden price, in 1/1024 of a tick.
-    hidden: i64,
-    /// The hidden price turns round here.
-    low: i64,
-    high: i64,
 }
 
 /// What comes next besides new orders.
@@ -194,10 +96,10 @@ impl Crowd {
     /// # Errors
     /// [`CrowdConfigError`] names the setting to change.
     pub fn new(config: CrowdConfig, instruments: &[Instrument]) -> Result<Crowd, CrowdConfigError> {
-        check(&config, instruments)?;
+        config.check(instruments)?;
         let count = instruments.len();
-        let opening = opening_len(&config, count);
-        let start = opening_due(&config, opening);
+        let opening = config.opening_len(count);
+        let start = config.opening_due(opening);
         let mut schedule = Schedule::new(!config.seed, start, config.rate, config.spacing, config.burst);
         let new_order_due = schedule.next();
         Ok(Crowd {
@@ -241,7 +143,10 @@ impl Crowd {
                 order.cum_qty.0 = order.cum_qty.0.saturating_add(qty.0);
                 order.cum_qty >= order.qty
             }
-            OrderEventKind::Canceled { decrement, .. } => order.qty.0 <= order.cum_qty.0 + decrement.0,
+            OrderEventKind::Canceled { decrement, .. } => {
+                order.qty.0 = order.qty.0.saturating_sub(decrement.0);
+                order.qty <= order.cum_qty
+            }
             OrderEventKind::Accepted { state, .. } | OrderEventKind::Replaced { state, .. } => {
                 state == OrderState::Dead
             }
@@ -263,7 +168,7 @@ impl Crowd {
     /// When the opening is over.
     #[must_use]
     pub fn opening_end(&self) -> Nanos {
-        opening_due(&self.config, opening_len(&self.config, self.markets.len()))
+        self.config.opening_due(self.config.opening_len(self.markets.len()))
     }
 
     /// What it made so far.
@@ -273,7 +178,7 @@ impl Crowd {
     }
 
     fn make(&mut self) -> CrowdAction {
-        if self.opened < opening_len(&self.config, self.markets.len()) {
+        if self.opened < self.config.opening_len(self.markets.len()) {
             return self.make_opening();
         }
         if let Some(action) = self.make_chore() {
@@ -285,7 +190,7 @@ impl Crowd {
     /// Both sides of every instrument at the first level, then the next level, and so round again.
     fn make_opening(&mut self) -> CrowdAction {
         let index = self.opened;
-        let due = opening_due(&self.config, index);
+        let due = self.config.opening_due(index);
         self.opened += 1;
         let count = self.markets.len() as u64;
         let side = Side::BOTH[(index % 2) as usize];
@@ -316,8 +221,7 @@ impl Crowd {
     fn walk(&mut self, instrument: u16) {
         let step = i64::from(self.config.step_subticks);
         let market = &mut self.markets[usize::from(instrument)];
-        market.hidden += if self.draw.below(2) == 0 { step } else { -step };
-        market.hidden = market.hidden.clamp(market.low, market.high);
+        market.walk(if self.draw.below(2) == 0 { step } else { -step });
     }
 
     /// As many cancels per new order as keep the number of open orders near its target.
@@ -439,16 +343,15 @@ impl Crowd {
         Some(CrowdAction { due, session: order.session, request })
     }
 
-    /// To half of what is left; the instrument must have an open order.
+    /// To half of what is left, as far as answers have come; the instrument must have an open order.
     fn reduce(&mut self, due: Nanos, instrument: u16) -> Option<CrowdAction> {
         let order = self.choose(instrument);
         let lot = self.markets[usize::from(instrument)].instrument.lot_size.0;
-        let left = (order.qty.0 - order.cum_qty.0) / 2 / lot * lot;
+        let left = order.qty.0.saturating_sub(order.cum_qty.0) / 2 / lot * lot;
         if left == 0 {
             return None;
         }
         let qty = Qty(order.cum_qty.0 + left);
-        self.live.find(order.session, order.user_ref)?.qty = qty;
         self.counters.reduces += 1;
         let request = OrderRequest::Cancel(CancelOrder { user_ref: order.user_ref, qty });
         Some(CrowdAction { due, session: order.session, request })
@@ -470,11 +373,11 @@ impl Crowd {
         chosen.expect("there is at least one candidate")
     }
 
-    /// A third of the resting orders joins the front; the others lie in a hump around the mean depth, the
-    /// sum of two geometric distances.
+    /// Some resting orders join the front; the others lie in a hump around the mean depth, the sum of two
+    /// geometric distances.
     fn draw_level(&mut self) -> u64 {
-        if self.draw.below(3) == 0 {
-            return self.draw.below(2);
+        if self.draw.below(JOINERS_ONE_IN) == 0 {
+            return self.draw.below(JOINER_LEVELS);
         }
         let half = self.config.depth_ticks.saturating_mul(50);
         self.draw.geometric(half) + self.draw.geometric(half)
@@ -485,99 +388,6 @@ impl Crowd {
         let lots = u64::from(self.config.qty_lots) * (1 + self.draw.geometric(100));
         Qty(lots.clamp(1, max_qty.0 / lot_size.0) * lot_size.0)
     }
-}
-
-impl Market {
-    fn new(instrument: Instrument, config: &CrowdConfig) -> Market {
-        let tick = instrument.tick_size.0;
-        // Away from the collar by the opening's levels, so that both sides always have room.
-        let margin = i64::from(config.opening_levels) * SUBTICKS;
-        let low = instrument.collar_low.0.div_euclid(tick) * SUBTICKS + margin;
-        let high = instrument.collar_high.0.div_euclid(tick) * SUBTICKS - margin;
-        let reference = instrument.reference_price.0.div_euclid(tick) * SUBTICKS + SUBTICKS / 2;
-        Market { instrument, hidden: reference.clamp(low, high), low, high }
-    }
-
-    /// The tick at or below the hidden price for a bid, the one above it for an ask, and so many levels away.
-    fn passive_price(&self, side: Side, level: u64) -> Price {
-        self.price_at(side, -i64::try_from(level).unwrap_or(i64::MAX / SUBTICKS))
-    }
-
-    /// Beyond the best price that the hidden price allows the other side.
-    fn crossing_price(&self, side: Side, reach: u64) -> Price {
-        self.price_at(side, 1 + i64::try_from(reach).unwrap_or(i64::MAX / SUBTICKS))
-    }
-
-    /// So many ticks towards the other side from the front of a side.
-    fn price_at(&self, side: Side, ticks_in: i64) -> Price {
-        let tick = self.instrument.tick_size.0;
-        let below = self.hidden.div_euclid(SUBTICKS);
-        let front = if side == Side::Buy { below } else { below + 1 };
-        let (low, high) = (self.instrument.collar_low.0, self.instrument.collar_high.0);
-        let lowest = low.div_euclid(tick) + i64::from(low.rem_euclid(tick) != 0);
-        let wanted = front.saturating_add(side.sign().saturating_mul(ticks_in));
-        Price(wanted.clamp(lowest.max(1), high.div_euclid(tick)) * tick)
-    }
-
-    /// True when the order is on the wrong side of the hidden price.
-    fn is_stale(&self, order: &LiveOrder) -> bool {
-        let front = self.passive_price(order.side, 0);
-        order.side.is_better(order.price, front)
-    }
-}
-
-fn opening_len(config: &CrowdConfig, instrument_count: usize) -> u64 {
-    2 * instrument_count as u64
-        * u64::from(config.opening_levels)
-        * u64::from(config.opening_orders_per_level)
-}
-
-fn opening_due(config: &CrowdConfig, index: u64) -> Nanos {
-    Nanos(index * 1_000_000_000 / u64::from(config.opening_rate))
-}
-
-fn check(config: &CrowdConfig, instruments: &[Instrument]) -> Result<(), CrowdConfigError> {
-    let opening = u64::from(config.opening_levels) * u64::from(config.opening_orders_per_level) * 2;
-    let live_min = opening.max(16);
-    let factor = config.burst.map_or(1, |burst| burst.factor);
-    for (name, value, min, max) in [
-        ("rate", config.rate.into(), 1, CrowdConfig::RATE_MAX.into()),
-        ("opening_rate", config.opening_rate.into(), 1, CrowdConfig::RATE_MAX.into()),
-        ("sessions", config.sessions.into(), 1, CrowdConfig::SESSIONS_MAX.into()),
-        ("live_orders_max", config.live_orders_max.into(), live_min, CrowdConfig::LIVE_ORDERS_MAX.into()),
-        ("marketable_ppm", config.marketable_ppm.into(), 0, PPM),
-        ("replace_ppm", config.replace_ppm.into(), 0, PPM),
-        ("reduce_ppm", config.reduce_ppm.into(), 0, PPM),
-        ("qty_lots", config.qty_lots.into(), 1, u32::MAX.into()),
-        ("opening_levels", config.opening_levels.into(), 1, 1_000),
-        ("opening_orders_per_level", config.opening_orders_per_level.into(), 1, 1_000),
-        ("burst factor", factor.into(), 1, CrowdConfig::BURST_FACTOR_MAX.into()),
-    ] {
-        if !(min..=max).contains(&value) {
-            return Err(CrowdConfigError::OutOfRange { name, value, min, max });
-        }
-    }
-    if instruments.is_empty() {
-        return Err(CrowdConfigError::NoInstruments);
-    }
-    let has_room = |instrument: &&Instrument| !has_room(instrument, config);
-    instruments
-        .iter()
-        .find(has_room)
-        .map_or(Ok(()), |instrument| Err(CrowdConfigError::NoRoom(instrument.id)))
-}
-
-fn has_room(instrument: &Instrument, config: &CrowdConfig) -> bool {
-    let tick = instrument.tick_size.0;
-    if tick <= 0 || instrument.lot_size.is_zero() || instrument.max_qty < instrument.lot_size {
-        return false;
-    }
-    let margin = i64::from(config.opening_levels) * tick;
-    let reference = instrument.reference_price.0;
-    instrument.collar_low.0.saturating_add(margin) <= reference
-        && reference <= instrument.collar_high.0.saturating_sub(margin)
-        && instrument.collar_high.0 < i64::MAX / SUBTICKS
-        && instrument.collar_low.0 >= 0
 }
 
 #[cfg(test)]

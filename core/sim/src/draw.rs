@@ -34,8 +34,8 @@ impl Draw {
 
     /// Exponentially distributed with the given mean, rounded down; at most 45 times the mean.
     pub fn exponential(&mut self, mean: u64) -> u64 {
-        // -ln(u) with u evenly in (0, 1], from the base-2 logarithm in fixed point.
-        let minus_ln_q32 = u128::from(minus_log2(self.next())) * u128::from(LN2_Q32) >> LOG_BITS;
+        // -ln(u) with u evenly in (0, 1), from the base-2 logarithm in fixed point.
+        let minus_ln_q32 = (u128::from(minus_log2(self.next())) * u128::from(LN2_Q32)) >> LOG_BITS;
         let product = minus_ln_q32 * u128::from(mean);
         u64::try_from(product >> 32).unwrap_or(u64::MAX)
     }
@@ -47,7 +47,7 @@ impl Draw {
     }
 }
 
-/// -log2((x + 1) / 2^64), in units of 2^-LOG_BITS, rounded towards the next unit.
+/// -log2(x / 2^64), in units of 2^-LOG_BITS, rounded up; 64 for 0.
 fn minus_log2(x: u64) -> u64 {
     let whole = u64::from(x.leading_zeros());
     if whole == 64 {
@@ -74,7 +74,7 @@ mod tests {
     fn the_logarithm_is_that_of_the_library() {
         let mut draw = Draw::new(1);
         for _ in 0..10_000 {
-            let x = draw.next() >> draw.below(60);
+            let x = (draw.next() >> draw.below(60)).max(1);
             let exact = 64.0 - (x as f64).log2();
             let ours = minus_log2(x) as f64 / f64::from(1 << LOG_BITS);
             assert!((ours - exact).abs() < 1e-6, "{x}: {ours} {exact}");

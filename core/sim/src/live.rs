@@ -1,5 +1,7 @@
 //! The orders that the crowd believes to be open.
 
+use std::fmt;
+
 use tickpath_types::{Price, Qty, Side, UserRefNum};
 
 /// Places per order that a session may have open, so that a free one is near.
@@ -43,12 +45,20 @@ struct Place {
 }
 
 /// Open orders by session and number, and by instrument; bounded, and allocated once.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct LiveOrders {
     sessions: Box<[Session]>,
     by_instrument: Box<[Vec<Place>]>,
     max_per_instrument: usize,
     max_per_session: usize,
+}
+
+impl fmt::Debug for LiveOrders {
+    /// Without the orders, which are thousands.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let open: Vec<usize> = self.by_instrument.iter().map(Vec::len).collect();
+        f.debug_struct("LiveOrders").field("open", &open).finish_non_exhaustive()
+    }
 }
 
 impl LiveOrders {
@@ -169,7 +179,7 @@ mod tests {
         let mut last = old;
         for _ in 0..3 * places {
             let user_ref = live.take_user_ref(0);
-            assert!(user_ref > last && (user_ref.0 - old.0) % places != 0);
+            assert!(user_ref > last && !(user_ref.0 - old.0).is_multiple_of(places));
             last = user_ref;
         }
         live.insert(order(0, last, 0));

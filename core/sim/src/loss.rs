@@ -129,6 +129,7 @@ mod tests {
     fn a_seed_loses_the_same_packets_for_ever() {
         let model = LossModel::new(&LossConfig { seed: 42, loss_ppm: 20_000, common_ppm: 100_000 });
         let lost = |line| (1..400).filter(|sequence| model.drops(line, *sequence)).collect::<Vec<u64>>();
-        assert_eq!((lost(0), lost(1)), (vec![], vec![]));
+        assert_eq!(lost(0), [21, 34, 85, 118, 259, 391]);
+        assert_eq!(lost(1), [21, 43, 69, 118, 160, 183, 267, 304, 392, 397]);
     }
 }

@@ -1,10 +1,10 @@
 //! Everything that a trade engine knows, except its strategy.
 
-use tickpath_types::{Instrument, InstrumentId, MarketUpdate, OrderEventKind, Qty, Side};
+use tickpath_types::{Instrument, InstrumentId, MarketUpdate, OrderEventKind, Side};
 
 use crate::{
     ConfigError, EngineConfig, Exposure, Features, Limits, OrderChange, OrderManager, OrderRate, OrderUpdate,
-    Positions, Risk,
+    Position, Positions, Risk,
 };
 
 /// Why an engine no longer trades.
@@ -133,15 +133,11 @@ impl Desk {
     pub fn exposure(&self, instrument: InstrumentId, side: Side) -> Exposure {
         Exposure {
             is_book_live: self.features(instrument).is_some_and(Features::is_live),
-            net_qty: self.positions.get(instrument).map_or(0, crate::Position::net_qty),
+            net_qty: self.positions.get(instrument).map_or(0, Position::net_qty),
             pnl: self.positions.pnl(instrument),
-            open_qty: self.open_qty(instrument, side),
+            open_qty: self.orders.open_qty(instrument, side),
             open_orders: self.orders.open_count(instrument),
         }
-    }
-
-    fn open_qty(&self, instrument: InstrumentId, side: Side) -> Qty {
-        self.orders.open_qty(instrument, side)
     }
 
     /// All instruments, by id.

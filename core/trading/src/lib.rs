@@ -60,6 +60,7 @@ mod desk;
 mod engine;
 mod features;
 mod money;
+mod order;
 mod orders;
 mod position;
 mod rate;
@@ -81,9 +82,8 @@ pub use desk::{Desk, EngineCounters, StopReason};
 pub use engine::TradeEngine;
 pub use features::{AggressiveTrade, Bbo, Features, PPM};
 pub use money::Money;
-pub use orders::{
-    OpenOrders, OrderChange, OrderCounters, OrderError, OrderManager, OrderUpdate, OwnOrder, OwnState,
-};
+pub use order::{OrderChange, OrderUpdate, OwnOrder, OwnState};
+pub use orders::{OpenOrders, OrderCounters, OrderError, OrderManager};
 pub use position::{MarkTo, Position, Positions, Totals, Traded};
 pub use rate::OrderRate;
 pub use requests::NewOrder;

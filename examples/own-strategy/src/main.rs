@@ -1,2 +1,38 @@
-//! Program.
-fn main() {}
+//! A strategy of one's own: buys when the best bid is much larger than the best ask, and sells when it is the
+//! other way round. Start a venue, then: `cargo run --release -p own-strategy -- configs/trader.toml`
+
+use std::path::Path;
+
+use tickpath_trading::{Context, NewOrder, Strategy};
+use tickpath_types::{MarketUpdate, Side};
+
+/// How many times as large one side must be.
+const RATIO: u64 = 5;
+
+struct Imbalance;
+
+impl Strategy for Imbalance {
+    fn name(&self) -> &str {
+        "imbalance"
+    }
+
+    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
+        let instrument = update.instrument();
+        let (Some((bid, bid_qty)), Some((ask, ask_qty))) = (update.bid(), update.ask()) else { return };
+        let (side, price) = match (bid_qty.0 / ask_qty.0, ask_qty.0 / bid_qty.0) {
+            (RATIO.., _) => (Side::Buy, ask),
+            (_, RATIO..) => (Side::Sell, bid),
+            _ => return,
+        };
+        let clip = cx.limits(instrument).map_or(0, |limits| limits.clip.0);
+        if cx.open_count(instrument) == 0 && clip > 0 {
+            // Refusals - by risk, rate, or a book that cannot be believed - are counted by the engine.
+            let _ = cx.enter(&NewOrder::ioc(instrument, side, tickpath_types::Qty(clip), price));
+        }
+    }
+}
+
+fn main() -> anyhow::Result<()> {
+    let config = std::env::args().nth(1).unwrap_or_else(|| "configs/trader.toml".to_owned());
+    tickpath_trader::run(Path::new(&config), Imbalance)
+}

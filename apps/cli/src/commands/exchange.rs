@@ -1,0 +1,97 @@
+//! `tickpath exchange`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tickpath_agent::{Host, Runner, StopSignal, TscClock};
+use tickpath_config::TEST_PASSWORD;
+use tickpath_exchange::{Endpoints, ExchangeConfig, Venue, VenueTracers, VenueView};
+use tickpath_timing::{Joiner, JoinerConfig, Trace};
+use tickpath_types::Nanos;
+
+/// How often the stamps are drained.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+/// How often a progress line is printed.
+const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
+/// Stamps of each agent that may wait to be drained.
+const TRACE_CAPACITY: usize = 1 << 18;
+
+/// Run a venue until Ctrl-C: OUCH 5.0 in, ITCH 5.0 out on two multicast lines, retransmission on request.
+///
+/// Prints where it can be reached. Try configs/exchange.toml, and configs/trader.toml beside it.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The venue's configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Port for orders, in place of the configuration's
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let (config, mut settings) = ExchangeConfig::load(&args.config)?;
+    if let Some(port) = args.port {
+        settings.order_entry.set_port(port);
+    }
+    let stop = StopSignal::on_signals()?;
+    let clock = TscClock::shared();
+    let mut rings = Vec::new();
+    let mut trace = || {
+        let (trace, ring) = Trace::new(TRACE_CAPACITY);
+        rings.push(ring);
+        trace
+    };
+    let tracers = VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() };
+    let venue = Venue::build(&settings, clock, tracers)?;
+    let cores = Host::describe().cores_allowed.len();
+    let threads_stop = StopSignal::new();
+    let runner = Runner::start(config.placement(cores).plan(venue.agents)?, clock, threads_stop.clone())?;
+    runner.warnings().for_each(|warning| eprintln!("warning: {warning}"));
+    print_endpoints(&config, &venue.endpoints, settings.instruments.as_slice().len());
+
+    let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
+    let mut next_progress = clock.now() + PROGRESS_INTERVAL;
+    while !stop.is_stopped() && !threads_stop.is_stopped() {
+        joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
+        if clock.now() >= next_progress {
+            next_progress = next_progress + PROGRESS_INTERVAL;
+            println!("{}", progress_line(&venue.view));
+        }
+        std::thread::sleep(DRAIN_INTERVAL);
+    }
+    threads_stop.stop();
+    runner.join()?;
+    joiner.drain(&mut rings, usize::MAX, clock.ticks());
+    joiner.finish();
+    println!("{}\n{}", joiner.report(), progress_line(&venue.view));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_endpoints(config: &ExchangeConfig, endpoints: &Endpoints, instruments: usize) {
+    println!("venue '{}' with {instruments} instruments is open; stop it with Ctrl-C", config.session);
+    println!("  order entry      {}   OUCH 5.0 over SoupBinTCP", endpoints.order_entry);
+    println!("  market data A    {}   ITCH 5.0 over MoldUDP64 on {}", endpoints.line_a, config.market_data.interface);
+    println!("  market data B    {}", endpoints.line_b);
+    println!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission);
+    let test_users = &config.order_entry.test_users;
+    if !test_users.is_empty() {
+        println!("  test users       {}   password '{TEST_PASSWORD}', on the loopback interface alone", test_users.join(", "));
+    }
+}
+
+fn progress_line(view: &VenueView) -> String {
+    let server = &view.order_server;
+    format!(
+        "{} logins, {} refused | {} requests, {} refused at the door, {} malformed | {} executions | {} market data messages, {} sent again",
+        server.logins.read(),
+        server.logins_refused.read(),
+        server.requests.read(),
+        server.requests_refused.read(),
+        server.malformed.read(),
+        view.matcher.executions.read(),
+        view.publisher.messages.read(),
+        view.publisher.retransmitted.read(),
+    )
+}

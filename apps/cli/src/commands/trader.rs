@@ -1,0 +1,25 @@
+//! `tickpath trader`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use tickpath_agent::StopSignal;
+use tickpath_trader::{TraderSettings, run_with, strategy_by_name};
+
+/// Run a trader until Ctrl-C: market data in, a strategy with its limits, orders out.
+///
+/// Cancels its orders at the end and prints where its time went. Start a venue first:
+/// tickpath exchange --config configs/exchange.toml
+#[derive(clap::Args)]
+pub struct Args {
+    /// The trader's configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let settings = TraderSettings::load(&args.config)?;
+    let strategy = strategy_by_name(&settings)?;
+    run_with(&settings, strategy, &StopSignal::on_signals()?)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,131 @@
+//! A trader as a program: runs until it is stopped, says how it stands, and ends with a report.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tickpath_agent::{StopSignal, TscClock};
+use tickpath_timing::{Joiner, JoinerConfig};
+use tickpath_trading::{MarkTo, Money, Position, Strategy};
+use tickpath_types::Nanos;
+
+use crate::config::TraderSettings;
+use crate::engine::TraderSnapshot;
+use crate::system::{Trader, traces};
+
+/// How often the stamps are drained.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+/// How often a progress line is printed.
+const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(1);
+/// Stamps of each agent that may wait to be drained.
+const TRACE_CAPACITY: usize = 1 << 17;
+/// How long the own orders may take to be cancelled at the end.
+const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(2);
+
+/// Runs a strategy with the configuration at `path` until Ctrl-C, then cancels its orders and prints a report.
+///
+/// # Errors
+/// A configuration that cannot be used, a venue that refuses or does not answer, a failed agent.
+pub fn run<S: Strategy + Send + 'static>(path: &Path, strategy: S) -> anyhow::Result<()> {
+    let settings = TraderSettings::load(path)?;
+    run_with(&settings, strategy, &StopSignal::on_signals()?)
+}
+
+/// As [`run`], with settings that are read already, until `stop` is raised.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with<S: Strategy + Send + 'static>(
+    settings: &TraderSettings,
+    strategy: S,
+    stop: &StopSignal,
+) -> anyhow::Result<()> {
+    let clock = TscClock::shared();
+    let name = strategy.name().to_owned();
+    let (tracers, mut rings) = traces(TRACE_CAPACITY);
+    let trader = Trader::start_traced(settings, strategy, clock, tracers)?;
+    let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
+    let config = &settings.config;
+    println!(
+        "{name} trades {} instruments as {} at {}; market data from {} and {}; stop with Ctrl-C",
+        settings.instruments.len(),
+        config.order_entry.user,
+        config.order_entry.address,
+        config.market_data.line_a,
+        config.market_data.line_b,
+    );
+    trader.warnings().for_each(|warning| eprintln!("warning: {warning}"));
+
+    let mut next_progress = clock.now() + PROGRESS_INTERVAL;
+    while !stop.is_stopped() && !trader.has_ended() {
+        joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
+        if clock.now() >= next_progress {
+            next_progress = next_progress + PROGRESS_INTERVAL;
+            println!("{}", progress_line(&trader));
+        }
+        if snapshot(&trader).stopped.is_some() {
+            break;
+        }
+        std::thread::sleep(DRAIN_INTERVAL);
+    }
+    trader.stop_trading();
+    let deadline = clock.now() + CANCEL_TIMEOUT;
+    while !trader.has_ended() && clock.now() < deadline {
+        joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
+        std::thread::sleep(DRAIN_INTERVAL);
+        let snapshot = snapshot(&trader);
+        if snapshot.open_orders == 0 && snapshot.stopped.is_some() {
+            break;
+        }
+    }
+    let view = trader.view().clone();
+    trader.join()?;
+    joiner.drain(&mut rings, usize::MAX, clock.ticks());
+    joiner.finish();
+    let last = view.snapshot.lock().map(|snapshot| snapshot.clone()).unwrap_or_default();
+    println!("{}", joiner.report());
+    print_positions(settings, &last);
+    anyhow::ensure!(last.open_orders == 0, "{} orders may still be open at the venue", last.open_orders);
+    Ok(())
+}
+
+fn snapshot(trader: &Trader) -> TraderSnapshot {
+    trader.view().snapshot.lock().map(|snapshot| snapshot.clone()).unwrap_or_default()
+}
+
+fn total_pnl(positions: &[Position]) -> Money {
+    Money(positions.iter().map(|position| position.total_pnl(MarkTo::Mid).0).sum())
+}
+
+fn progress_line(trader: &Trader) -> String {
+    let snapshot = snapshot(trader);
+    let feed = &trader.feed().counters;
+    let logged_in = trader.view().gateway.logged_in.read() == 1;
+    format!(
+        "{} | {} market data messages, {} gaps, {} lost | {} orders, {} fills, {} open | P&L {}",
+        if logged_in { "logged in" } else { "not logged in" },
+        feed.messages.read(),
+        feed.gaps_opened.read(),
+        feed.messages_lost.read(),
+        snapshot.counters.enters + snapshot.counters.replaces,
+        snapshot.counters.fills,
+        snapshot.open_orders,
+        total_pnl(&snapshot.positions),
+    )
+}
+
+fn print_positions(settings: &TraderSettings, snapshot: &TraderSnapshot) {
+    println!("Positions");
+    for (instrument, position) in settings.instruments.iter().zip(&snapshot.positions) {
+        println!(
+            "  {:<8} {:>10}   traded {:>12}   P&L {:>16}",
+            instrument.symbol,
+            position.net_qty(),
+            position.volume(),
+            position.total_pnl(MarkTo::Mid),
+        );
+    }
+    println!("  {:<8} {:>10}   {:>19}   P&L {:>16}", "all", "", "", total_pnl(&snapshot.positions));
+    if let Some(reason) = snapshot.stopped {
+        println!("stopped: {reason:?}");
+    }
+}

@@ -1,0 +1,216 @@
+//! A trader put together, and run until it is stopped.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use tickpath_agent::{Agent, Runner, RunnerError, StopSignal, ThreadReport, TscClock};
+use tickpath_config::{IdleConfig, Placement};
+use tickpath_feed::ArbiterConfig;
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
+use tickpath_lockfree::{broadcast, spsc};
+use tickpath_sim::{LossConfig, LossModel};
+use tickpath_timing::{NoTrace, Trace, Tracer};
+use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, RandomStrategy, Strategy, TradeEngine};
+use tickpath_types::{InstrumentId, InstrumentTable, SessionId};
+
+use crate::config::TraderSettings;
+use crate::engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch, TraderView};
+use crate::gateway::{GatewaySettings, OrderGateway};
+
+/// Market updates that the engine may be behind.
+const UPDATE_CAPACITY: usize = 1 << 14;
+/// Requests and answers between the engine and its gateway.
+const ORDER_CAPACITY: usize = 1 << 12;
+
+/// One tracer for each agent of a trader.
+pub struct TraderTracers<T> {
+    /// The feed handler's.
+    pub feed_handler: T,
+    /// The engine's.
+    pub engine: T,
+    /// The order gateway's.
+    pub gateway: T,
+}
+
+/// A trader that runs: feed handler, engine and order gateway.
+pub struct Trader {
+    runner: Runner,
+    kill: KillSwitch,
+    stop: StopSignal,
+    instruments: InstrumentTable,
+    feed: FeedView,
+    view: TraderView,
+}
+
+impl Trader {
+    /// Opens the sockets and starts the threads, without stamps.
+    ///
+    /// # Errors
+    /// A venue that does not answer, a line that cannot be joined, or settings that contradict one another.
+    pub fn start<S: Strategy + Send + 'static>(
+        settings: &TraderSettings,
+        strategy: S,
+        clock: TscClock,
+    ) -> anyhow::Result<Trader> {
+        let tracers = TraderTracers { feed_handler: NoTrace, engine: NoTrace, gateway: NoTrace };
+        Trader::start_traced(settings, strategy, clock, tracers)
+    }
+
+    /// As [`start`](Self::start), with a tracer for each agent, such as a [`Trace`].
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_traced<S: Strategy + Send + 'static, T: Tracer + Send + 'static>(
+        settings: &TraderSettings,
+        strategy: S,
+        clock: TscClock,
+        tracers: TraderTracers<T>,
+    ) -> anyhow::Result<Trader> {
+        let config = &settings.config;
+        let instruments = InstrumentTable::new(&settings.instruments);
+        let (feed, view, kill) = (FeedView::default(), TraderView::default(), KillSwitch::default());
+        let (sender, updates) = broadcast::channel(UPDATE_CAPACITY);
+        let (requests_in, requests_out) = spsc::channel(ORDER_CAPACITY);
+        let (answers_in, answers) = spsc::channel(ORDER_CAPACITY);
+        let feed_handler =
+            FeedHandler::open(&feed_settings(settings, &instruments), sender, clock, &feed, tracers.feed_handler)
+                .context("market data")?;
+        let engine_config = EngineConfig {
+            orders_per_second: config.orders_per_second,
+            silence_stop: config.stop_after_silence.map(|duration| duration.0),
+            ..EngineConfig::default()
+        };
+        let engine =
+            TradeEngine::new(&engine_config, instruments.as_slice(), &settings.limits, strategy, tracers.engine)?;
+        let session = SessionId(1);
+        let engine = EngineAgent::new(
+            EngineIdentity { role: "engine", feed: 0, engine: 0, session },
+            engine,
+            EngineRings { updates, answers, requests: requests_in },
+            kill.clone(),
+            view.clone(),
+        );
+        let gateway = OrderGateway::new(
+            GatewaySettings {
+                role: "order-gateway",
+                address: config.order_entry.address,
+                user: config.order_entry.user.clone(),
+                password: settings.password.clone(),
+                session,
+                instruments: instruments.clone(),
+            },
+            requests_out,
+            answers_in,
+            clock,
+            Arc::clone(&view.gateway),
+            tracers.gateway,
+        );
+        let agents: Vec<Box<dyn Agent>> = vec![Box::new(feed_handler), Box::new(engine), Box::new(gateway)];
+        let cores = tickpath_agent::Host::describe().cores_allowed;
+        let placement = config.placement.clone().unwrap_or_else(|| default_placement(&cores));
+        let stop = StopSignal::new();
+        let runner = Runner::start(placement.plan(agents)?, clock, stop.clone())?;
+        Ok(Trader { runner, kill, stop, instruments, feed, view })
+    }
+
+    /// What is traded.
+    #[must_use]
+    pub fn instruments(&self) -> &InstrumentTable {
+        &self.instruments
+    }
+
+    /// What the feed handler counts.
+    #[must_use]
+    pub fn feed(&self) -> &FeedView {
+        &self.feed
+    }
+
+    /// How the engine and its gateway stand.
+    #[must_use]
+    pub fn view(&self) -> &TraderView {
+        &self.view
+    }
+
+    /// Threads that could not be pinned, in words.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.runner.warnings()
+    }
+
+    /// Cancels all own orders and trades no more; the threads go on.
+    pub fn stop_trading(&self) {
+        self.kill.pull();
+    }
+
+    /// True when an agent failed; [`join`](Self::join) says why.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.stop.is_stopped()
+    }
+
+    /// Ends the threads.
+    ///
+    /// # Errors
+    /// The agent that failed, if one did.
+    pub fn join(self) -> Result<Vec<ThreadReport>, RunnerError> {
+        self.stop.stop();
+        self.runner.join()
+    }
+}
+
+fn feed_settings(settings: &TraderSettings, instruments: &InstrumentTable) -> FeedSettings {
+    let data = &settings.config.market_data;
+    let loss = LossConfig { seed: settings.config.seed, loss_ppm: data.inject_loss.ppm, common_ppm: 100_000 };
+    FeedSettings {
+        feed: 0,
+        line_a: data.line_a,
+        line_b: data.line_b,
+        interface: data.interface,
+        max_instrument: InstrumentId(instruments.max_id().0),
+        max_orders: data.max_orders,
+        arbiter: ArbiterConfig::default(),
+        retransmission: Some(data.retransmission),
+        loss: (data.inject_loss.ppm > 0).then(|| LossModel::new(&loss)),
+    }
+}
+
+/// One thread on the last core of a small host, where a venue would have the first; a core for each agent on
+/// a large one.
+fn default_placement(cores: &[usize]) -> Placement {
+    let last = cores.last().copied();
+    if cores.len() < 8 {
+        let cycle = ["feed-handler", "engine", "order-gateway"];
+        let mut placement = Placement::new(IdleConfig::Yield, 1, &[("trader", &cycle)]);
+        placement.threads[0].core = last.filter(|_| cores.len() > 1);
+        return placement;
+    }
+    let threads: [(&str, &[&str]); 3] =
+        [("feed-handler", &["feed-handler"]), ("engine", &["engine"]), ("order-gateway", &["order-gateway"])];
+    let mut placement = Placement::new(IdleConfig::Spin, cores.len(), &threads);
+    for (thread, core) in placement.threads.iter_mut().zip(cores.iter().rev()) {
+        thread.core = Some(*core);
+    }
+    placement
+}
+
+/// The strategy that a configuration names.
+///
+/// # Errors
+/// A name that is none.
+pub fn strategy_by_name(settings: &TraderSettings) -> anyhow::Result<Box<dyn Strategy + Send>> {
+    let count = settings.instruments.len();
+    Ok(match settings.config.strategy.as_str() {
+        "maker" => Box::new(MarketMaker::new(Default::default())),
+        "taker" => Box::new(LiquidityTaker::new(count)),
+        "random" => Box::new(RandomStrategy::new(settings.config.seed, Default::default())),
+        other => anyhow::bail!("strategy '{other}' is not known: choose maker, taker or random"),
+    })
+}
+
+/// A tracer for each agent and the drains' ends of their rings.
+#[must_use]
+pub fn traces(capacity: usize) -> (TraderTracers<Trace>, [tickpath_lockfree::records::Consumer<tickpath_timing::Stamp>; 3]) {
+    let (feed_handler, feed_ring) = Trace::new(capacity);
+    let (engine, engine_ring) = Trace::new(capacity);
+    let (gateway, gateway_ring) = Trace::new(capacity);
+    (TraderTracers { feed_handler, engine, gateway }, [feed_ring, engine_ring, gateway_ring])
+}

@@ -1,0 +1,64 @@
+//! Where the crowd believes the price to be.
+
+use tickpath_types::{Instrument, Price, Side};
+
+use super::CrowdConfig;
+use crate::live::LiveOrder;
+
+/// Units of the hidden price in one tick.
+pub(super) const SUBTICKS: i64 = 1_024;
+
+/// An instrument with a hidden price, from which the crowd takes its prices.
+#[derive(Clone, Debug)]
+pub(super) struct Market {
+    pub instrument: Instrument,
+    /// The hidden price, in 1/1024 of a tick.
+    hidden: i64,
+    /// The hidden price turns round here.
+    low: i64,
+    high: i64,
+}
+
+impl Market {
+    pub fn new(instrument: Instrument, config: &CrowdConfig) -> Market {
+        let tick = instrument.tick_size.0;
+        // Away from the collar by the opening's levels, so that both sides always have room.
+        let margin = i64::from(config.opening_levels) * SUBTICKS;
+        let low = instrument.collar_low.0.div_euclid(tick) * SUBTICKS + margin;
+        let high = instrument.collar_high.0.div_euclid(tick) * SUBTICKS - margin;
+        let reference = instrument.reference_price.0.div_euclid(tick) * SUBTICKS + SUBTICKS / 2;
+        Market { instrument, hidden: reference.clamp(low, high), low, high }
+    }
+
+    /// Moves the hidden price by a step, up or down, and no further than where it turns round.
+    pub fn walk(&mut self, step_subticks: i64) {
+        self.hidden = self.hidden.saturating_add(step_subticks).clamp(self.low, self.high);
+    }
+
+    /// The tick at or below the hidden price for a bid, the one above it for an ask, and so many levels away.
+    pub fn passive_price(&self, side: Side, level: u64) -> Price {
+        self.price_at(side, -i64::try_from(level).unwrap_or(i64::MAX / SUBTICKS))
+    }
+
+    /// Beyond the best price that the hidden price allows the other side.
+    pub fn crossing_price(&self, side: Side, reach: u64) -> Price {
+        self.price_at(side, 1 + i64::try_from(reach).unwrap_or(i64::MAX / SUBTICKS))
+    }
+
+    /// So many ticks towards the other side from the front of a side.
+    fn price_at(&self, side: Side, ticks_in: i64) -> Price {
+        let tick = self.instrument.tick_size.0;
+        let below = self.hidden.div_euclid(SUBTICKS);
+        let front = if side == Side::Buy { below } else { below + 1 };
+        let (low, high) = (self.instrument.collar_low.0, self.instrument.collar_high.0);
+        let lowest = low.div_euclid(tick) + i64::from(low.rem_euclid(tick) != 0);
+        let wanted = front.saturating_add(side.sign().saturating_mul(ticks_in));
+        Price(wanted.clamp(lowest.max(1), high.div_euclid(tick)) * tick)
+    }
+
+    /// True when the order is on the wrong side of the hidden price.
+    pub fn is_stale(&self, order: &LiveOrder) -> bool {
+        let front = self.passive_price(order.side, 0);
+        order.side.is_better(order.price, front)
+    }
+}

@@ -1,0 +1,116 @@
+//! Own orders, and what happens to them.
+
+use tickpath_types::{
+    CancelReason, InstrumentId, Liquidity, OrderId, Price, Qty, RejectReason, Side, TimeInForce, UserRefNum,
+};
+
+/// Where an own order stands, as far as answers have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnState {
+    /// Sent, not yet answered.
+    PendingNew,
+    /// Accepted and open.
+    Live,
+    /// Open; a cancel or a reduction was sent and is not yet answered.
+    PendingCancel,
+    /// Open; a replacement was sent and is not yet answered.
+    PendingReplace,
+    /// Filled, cancelled, replaced or rejected.
+    Dead,
+}
+
+/// One own order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnOrder {
+    /// Its number.
+    pub user_ref: UserRefNum,
+    /// The venue's reference; 0 until accepted.
+    pub order_id: OrderId,
+    /// What is traded.
+    pub instrument: InstrumentId,
+    /// Buy or sell.
+    pub side: Side,
+    /// How long it may rest.
+    pub time_in_force: TimeInForce,
+    /// Its limit.
+    pub price: Price,
+    /// Intended size: what executed, in the orders that it replaced too, and what may still.
+    pub qty: Qty,
+    /// What executed, in the orders that it replaced too.
+    pub cum_qty: Qty,
+    /// Where it stands.
+    pub state: OwnState,
+    /// Cancelled rather than traded when it would trade on entry.
+    pub post_only: bool,
+    /// The order that it replaces, until the replacement is answered.
+    pub replaces: Option<UserRefNum>,
+}
+
+impl OwnOrder {
+    /// What may still execute.
+    #[must_use]
+    pub const fn leaves_qty(&self) -> Qty {
+        Qty(self.qty.0.saturating_sub(self.cum_qty.0))
+    }
+
+    /// True until it is filled, cancelled, replaced or rejected.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        !matches!(self.state, OwnState::Dead)
+    }
+
+    /// True when nothing that was sent about it waits for an answer.
+    #[must_use]
+    pub const fn is_settled(&self) -> bool {
+        matches!(self.state, OwnState::Live | OwnState::Dead)
+    }
+}
+
+/// What changed about an own order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderUpdate {
+    /// The order after the change.
+    pub order: OwnOrder,
+    /// What happened to it.
+    pub change: OrderChange,
+}
+
+/// What happened to an own order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderChange {
+    /// The venue took it.
+    Accepted,
+    /// It took the place of another, which is dead.
+    Replaced {
+        /// The other.
+        orig_user_ref: UserRefNum,
+    },
+    /// It was reduced or cancelled.
+    Canceled {
+        /// By how much.
+        decrement: Qty,
+        /// Why.
+        reason: CancelReason,
+    },
+    /// It was changed in place.
+    Modified,
+    /// It traded.
+    Executed {
+        /// How much.
+        qty: Qty,
+        /// At what price.
+        price: Price,
+        /// Whether it rested.
+        liquidity: Liquidity,
+    },
+    /// The venue did not take it.
+    Rejected {
+        /// Why.
+        reason: RejectReason,
+    },
+    /// The venue did not reduce or cancel it.
+    CancelRejected {
+        /// Why.
+        reason: RejectReason,
+    },
+}

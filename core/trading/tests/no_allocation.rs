@@ -1,0 +1,155 @@
+//! After its creation a trade engine does not allocate, whatever its strategy does.
+#![allow(unsafe_code)] // A global allocator that counts cannot be written without.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use tickpath_timing::{NoTrace, Tracer};
+use tickpath_trading::{
+    EngineConfig, Limits, LiquidityTaker, MakerConfig, MarketMaker, QueueFull, RandomConfig, RandomStrategy,
+    RequestSink, StopReason, Strategy, TradeEngine,
+};
+use tickpath_types::{
+    BookHealth, CancelReason, EnterOrder, Instrument, InstrumentId, MarketUpdate, Nanos, OrderEventKind,
+    OrderId, OrderRequest, OrderState, Price, Qty, Symbol, TimeInForce, UpdateKind,
+};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: everything is handed to the system's allocator unchanged; counting does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn allocations() -> u64 {
+    ALLOCATIONS.with(Cell::get)
+}
+
+/// Keeps the latest new order, to be accepted, and the latest order to be cancelled.
+#[derive(Default)]
+struct Latest {
+    entered: Option<EnterOrder>,
+    request: Option<OrderRequest>,
+    count: usize,
+}
+
+impl<T: Tracer> RequestSink<T> for Latest {
+    fn send(&mut self, request: &OrderRequest, _: &mut T) -> Result<(), QueueFull> {
+        if let OrderRequest::Enter(order) = request {
+            self.entered = Some(*order);
+        }
+        self.request = Some(*request);
+        self.count += 1;
+        Ok(())
+    }
+}
+
+fn instrument() -> Instrument {
+    Instrument {
+        id: InstrumentId(1),
+        symbol: Symbol::new("ALPHA").expect("five letters"),
+        tick_size: Price(1),
+        lot_size: Qty(1),
+        max_qty: Qty(100_000),
+        reference_price: Price(500),
+        collar_low: Price(1),
+        collar_high: Price(1_000),
+    }
+}
+
+fn update(step: u64) -> MarketUpdate {
+    let bid = 400 + (step * 7 % 50) as i64;
+    MarketUpdate {
+        sequence: step,
+        ts_event: step,
+        order_id: step,
+        price: bid,
+        qty: 50 + step % 50,
+        bid_price: bid,
+        bid_qty: 100,
+        ask_price: bid + 10,
+        ask_qty: 100,
+        instrument: 1,
+        kind: if step.is_multiple_of(3) { UpdateKind::Trade } else { UpdateKind::Add } as u8,
+        side: (step % 2) as u8,
+        health: BookHealth::Live as u8,
+        reserved: [0; 3],
+    }
+}
+
+/// What the venue says to a request; a replacement goes through at once.
+fn answer(sink: &mut Latest) -> Option<OrderEventKind> {
+    let order_id = OrderId(1);
+    Some(match sink.request.take()? {
+        OrderRequest::Enter(order) => OrderEventKind::Accepted {
+            order,
+            order_id,
+            state: match order.time_in_force {
+                TimeInForce::Day => OrderState::Live,
+                TimeInForce::Ioc => OrderState::Dead,
+            },
+        },
+        OrderRequest::Replace(replace) => OrderEventKind::Replaced {
+            order: EnterOrder {
+                user_ref: replace.user_ref,
+                qty: replace.qty,
+                price: replace.price,
+                ..sink.entered?
+            },
+            orig_user_ref: replace.orig_user_ref,
+            order_id,
+            state: OrderState::Live,
+        },
+        OrderRequest::Cancel(cancel) => OrderEventKind::Canceled {
+            user_ref: cancel.user_ref,
+            decrement: Qty(u64::MAX),
+            reason: CancelReason::User,
+        },
+        OrderRequest::Modify(_) => return None,
+    })
+}
+
+fn run(strategy: impl Strategy, limits: Limits) {
+    let config = EngineConfig { orders_per_second: 1_000_000, order_burst: 1_000, ..EngineConfig::default() };
+    let mut engine = TradeEngine::new(&config, &[instrument()], &[limits], strategy, NoTrace)
+        .expect("one instrument with its limits");
+    let mut sink = Latest::default();
+    let before = allocations();
+    engine.handle_start(Nanos(1), &mut sink);
+    for step in 1..5_000 {
+        let now = Nanos::from_millis(step * 20);
+        engine.handle_market(&update(step), now, &mut sink);
+        while let Some(event) = answer(&mut sink) {
+            engine.handle_order_event(&event, now, &mut sink);
+        }
+        engine.handle_timer(now, &mut sink);
+    }
+    engine.stop(StopReason::Shutdown, Nanos::from_secs(1_000), &mut sink);
+    let allocated = allocations() - before;
+    assert_eq!(allocated, 0, "{}", engine.strategy().name());
+    assert!(sink.count > 100, "{} sent only {} requests", engine.strategy().name(), sink.count);
+}
+
+#[test]
+fn nothing_is_allocated_after_creation() {
+    let limits = Limits::default();
+    run(MarketMaker::new(MakerConfig::default()), limits);
+    run(LiquidityTaker::new(1), Limits { threshold: 500_000, ..limits });
+    run(RandomStrategy::new(1, RandomConfig::default()), limits);
+}
