@@ -114,11 +114,11 @@ impl DemoSettings {
 /// Threads that suit a host of so many cores; `source` is the crowd's or the flow's agent, `traders` the
 /// engines and gateways in turn.
 pub(crate) fn default_placement(cores: usize, source: &str, traders: &[&str]) -> Placement {
-    let venue = ["order-server", "matcher", "order-server", "publisher"];
+    // The source writes to TCP most of all: on the traders' core its writes would drive their code out of the caches.
+    let venue = ["order-server", "matcher", "order-server", "publisher", source];
     let trader: Vec<&str> = std::iter::once("feed-handler").chain(traders.iter().copied()).collect();
-    let with_source: Vec<&str> = trader.iter().copied().chain([source]).collect();
     match cores {
-        0..4 => Placement::new(IdleConfig::Yield, cores, &[("venue", &venue), ("trader", &with_source)]),
+        0..4 => Placement::new(IdleConfig::Yield, cores, &[("venue", &venue), ("trader", &trader)]),
         4..8 => Placement::new(
             IdleConfig::Yield,
             cores,

@@ -108,6 +108,7 @@ struct Outbox {
     session: SessionId,
     requests: spsc::Producer<OrderRequest>,
     trigger: Option<MarketId>,
+    has_sent: bool,
 }
 
 impl<T: Tracer> RequestSink<T> for Outbox {
@@ -119,6 +120,7 @@ impl<T: Tracer> RequestSink<T> for Outbox {
         if let Some(trigger) = self.trigger {
             tracer.link(token, trigger);
         }
+        self.has_sent = true;
         Ok(())
     }
 }
@@ -132,7 +134,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         kill: KillSwitch,
         view: TraderView,
     ) -> EngineAgent<S, T> {
-        let outbox = Outbox { session: identity.session, requests: rings.requests, trigger: None };
+        let outbox = Outbox { session: identity.session, requests: rings.requests, trigger: None, has_sent: false };
         EngineAgent {
             identity,
             engine,
@@ -149,6 +151,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         }
     }
 
+    /// Stops after an update that caused a request: the gateway's turn comes first.
     fn take_updates(&mut self, now: Nanos) -> usize {
         let mut count = 0;
         while count < UPDATES_PER_CYCLE {
@@ -158,6 +161,9 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
                 Err(lagged) => self.lose_updates(now, lagged.0),
             }
             count += 1;
+            if std::mem::take(&mut self.outbox.has_sent) {
+                break;
+            }
         }
         self.outbox.trigger = None;
         count
@@ -245,7 +251,7 @@ impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.last_now = now;
         let updates = self.take_updates(now);
-        let work = updates + self.take_answers(now);
+        let work = if updates > 0 { updates } else { self.take_answers(now) };
         if now >= self.next_timer {
             self.take_time(now);
         }

@@ -15,6 +15,8 @@ use crate::order_entry::{OrderEntry, OrderEntryError};
 const REQUESTS_PER_CYCLE: usize = 32;
 /// One request in so many has its encoding timed.
 const TIMED_EVERY: u32 = 16;
+/// How often the socket is looked at while there is nothing to write: a look is a system call of some 200 ns.
+const READ_INTERVAL: Nanos = Nanos(1_000);
 /// How long to wait before connecting again.
 const RECONNECT_INTERVAL: Nanos = Nanos::from_secs(1);
 
@@ -61,6 +63,7 @@ pub struct OrderGateway<T> {
     clock: TscClock,
     requests: spsc::Consumer<OrderRequest>,
     requests_until_timed: u32,
+    next_read: Nanos,
     inbox: Inbox<T>,
     counters: Arc<GatewayCounters>,
 }
@@ -92,6 +95,7 @@ impl<T: Tracer> OrderGateway<T> {
             clock,
             requests,
             requests_until_timed: 0,
+            next_read: Nanos::ZERO,
             inbox,
             counters,
         }
@@ -221,7 +225,8 @@ impl<T: Tracer + Send> Agent for OrderGateway<T> {
             Ok(count) => count,
             Err(error) => return Err(self.disconnect(now, error)),
         };
-        if work == 0 {
+        if work == 0 && now >= self.next_read {
+            self.next_read = now + READ_INTERVAL;
             work = match self.read_answers(now) {
                 Ok(count) => count,
                 Err(error) => return Err(self.disconnect(now, error)),

@@ -9,6 +9,7 @@ use crate::entries::{COMMAND_HOPS, COMMAND_PAIRS, MarketEntry, TOKEN_HOPS, VENUE
 use crate::joiner::Joiner;
 use crate::measure::Stamps;
 use crate::table::Slot;
+use tickpath_types::Sequence;
 use crate::{CommandId, Hop, MarketId, Pair, Span, Token, TraceId, Trade};
 
 /// Recorded for a market data message.
@@ -67,7 +68,7 @@ impl Joiner {
         let mut stamps = Stamps::NONE;
         entry.times.copy_to(COMMAND_HOPS, &mut stamps);
         if let Some(token) = entry.token {
-            self.copy_token(token, &mut stamps);
+            self.copy_token(token, CommandId(Sequence(self.commands.key(slot))), &mut stamps);
         }
         self.commands.entry_mut(slot).pairs = self.record_pairs(COMMAND_PAIRS, &stamps);
         self.record_span(Span::VenueResponse, &stamps);
@@ -119,13 +120,16 @@ impl Joiner {
         };
         entry.times.copy_to(COMMAND_HOPS, stamps);
         if let Some(token) = entry.token {
-            self.copy_token(token, stamps);
+            self.copy_token(token, command, stamps);
         }
     }
 
-    fn copy_token(&mut self, token: Token, stamps: &mut Stamps) {
+    /// The times of a command's token, unless they are those of an earlier request with the same token: a
+    /// second cancel of one order.
+    fn copy_token(&mut self, token: Token, command: CommandId, stamps: &mut Stamps) {
         match self.tokens.find(token.bits()) {
-            Some(entry) => entry.times.copy_to(TOKEN_HOPS, stamps),
+            Some(entry) if entry.command == Some(command) => entry.times.copy_to(TOKEN_HOPS, stamps),
+            Some(_) => {}
             None => self.counters.orphans += 1,
         }
     }

@@ -165,6 +165,20 @@ fn a_cancel_does_not_collide_with_the_entry_of_its_order() {
 }
 
 #[test]
+fn a_second_cancel_of_an_order_does_not_take_the_first_ones_time() {
+    check(
+        "server:
+            T1 x1.5 100
+            c1 <- x1.5
+            T2 c1 110
+            T1 x1.5 700
+            c2 <- x1.5
+            T2 c2 715",
+        "T1_T2 1 10",
+    );
+}
+
+#[test]
 fn one_command_may_publish_several_messages() {
     check(
         "server:

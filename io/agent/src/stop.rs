@@ -3,12 +3,19 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 /// Exit status of a program that a second Ctrl-C ended: 128 + SIGINT, as shells report it.
 const EXIT_INTERRUPTED: i32 = 130;
+
+/// How often it is looked whether the signal was raised, to arm the second one.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Signals closer together than this are one.
+const SAME_KEY_PRESS: Duration = Duration::from_millis(300);
 
 /// Asks a running system to stop; clones share one flag.
 #[derive(Clone, Debug, Default)]
@@ -23,18 +30,27 @@ impl StopSignal {
 
     /// A signal that Ctrl-C (SIGINT) and SIGTERM raise too.
     ///
-    /// When one of them comes after the signal was raised, by whatever, the process exits at once with
-    /// status 130 and closes nothing.
+    /// When one of them comes again more than a third of a second after the signal was raised, by whatever,
+    /// the process exits at once with status 130 and closes nothing. Until then it is the same key press:
+    /// a shell may deliver one to a whole group twice.
     ///
     /// # Errors
     /// The system refuses the handler.
     pub fn on_signals() -> io::Result<StopSignal> {
         let stop = StopSignal::new();
+        let is_armed = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            // Order matters: the exit looks at the flag as the previous signal left it.
-            flag::register_conditional_shutdown(signal, EXIT_INTERRUPTED, Arc::clone(&stop.0))?;
+            flag::register_conditional_shutdown(signal, EXIT_INTERRUPTED, Arc::clone(&is_armed))?;
             flag::register(signal, Arc::clone(&stop.0))?;
         }
+        let raised = stop.clone();
+        thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            while !raised.is_stopped() {
+                thread::sleep(POLL_INTERVAL);
+            }
+            thread::sleep(SAME_KEY_PRESS);
+            is_armed.store(true, Ordering::SeqCst);
+        })?;
         Ok(stop)
     }
 
