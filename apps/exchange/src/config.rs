@@ -43,7 +43,7 @@ pub struct OrderEntryConfig {
     pub address: SocketAddrV4,
     /// Connections at a time; further ones are closed at once.
     pub max_connections: usize,
-    /// Messages to one user that are kept for a client that comes back.
+    /// Messages to one user that are kept for a client that comes back or reads slowly; 256 at least.
     pub retained_messages: usize,
     /// Users whose password is public: good for a venue on the loopback interface alone.
     pub test_users: Vec<String>,

@@ -28,13 +28,14 @@ const SEND_BUFFER: usize = 32 * 1024;
 const REQUESTS_PER_READ_MAX: usize = RECEIVE_BUFFER / (HEADER_LEN + 1) + 1;
 /// Requests that one duty cycle may drain.
 pub(crate) const BATCH_CAPACITY: usize = 2 * REQUESTS_PER_READ_MAX;
-/// Responses taken in one duty cycle at most.
-const RESPONSES_PER_CYCLE: usize = 256;
+/// Responses taken in one duty cycle at most; a user's log keeps at least these, so that a client which
+/// reads is never behind it.
+pub(crate) const RESPONSES_PER_CYCLE: usize = 256;
 /// Replies of one write whose stamps are taken; more in one write are not stamped.
 const STAMPED_REPLIES: usize = 64;
 /// Messages that are no OUCH, after which a connection is closed.
 const MALFORMED_MAX: u32 = 16;
-/// Connections that one duty cycle reads at most; the others come with the next.
+/// Connections that one duty cycle accepts or reads at most; the others come with the next.
 const READY_MAX: usize = 64;
 /// How often timers are looked at.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
@@ -222,7 +223,15 @@ impl<T: Tracer> OrderServer<T> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(()) };
         match connection.tcp.flush_pending() {
             Ok(SendOutcome::Sent) => {}
-            Ok(SendOutcome::Pending) => return Ok(()),
+            Ok(SendOutcome::Pending) => {
+                // Who never reads is noticed here, where nothing more can be sent.
+                let next = connection.soup.next_sequence().0;
+                if connection.user.is_some_and(|user| next < self.users.get_mut(user).log.oldest()) {
+                    self.counters.slow_clients.add(1);
+                    return Err(Hangup);
+                }
+                return Ok(());
+            }
             _ => return Err(Hangup),
         }
         let mut len = connection.soup.poll_transmit(now, &mut self.send_buffer);
@@ -282,7 +291,8 @@ impl<T: Tracer> OrderServer<T> {
     }
 
     fn accept(&mut self, now: Nanos) {
-        while let Ok(Some(tcp)) = self.acceptor.accept() {
+        for _ in 0..READY_MAX {
+            let Ok(Some(tcp)) = self.acceptor.accept() else { return };
             let Some(place) = self.connections.iter().position(Option::is_none) else {
                 self.counters.connections_refused.add(1);
                 continue;
@@ -312,8 +322,9 @@ impl<T: Tracer> OrderServer<T> {
             let connection = self.connections[place].as_mut().ok_or(Hangup)?;
             let (event, used) = match connection.soup.handle_bytes(now, connection.tcp.received()) {
                 Ok(Some(found)) => found,
-                Ok(None) => break,
-                Err(_) => {
+                // A packet that the whole buffer cannot hold never comes to its end.
+                Ok(None) if connection.tcp.received().len() < RECEIVE_BUFFER => break,
+                Ok(None) | Err(_) => {
                     self.counters.malformed.add(1);
                     return Err(Hangup);
                 }

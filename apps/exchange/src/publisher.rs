@@ -189,7 +189,8 @@ impl<T: Tracer> Publisher<T> {
         }
         self.next_request_poll = now + REQUEST_POLL_INTERVAL;
         let mut bytes = [0; 64];
-        while let Ok(Some(received)) = self.requests.recv_from(&mut bytes) {
+        for _ in 0..PENDING_REQUESTS {
+            let Ok(Some(received)) = self.requests.recv_from(&mut bytes) else { return };
             self.counters.requests.add(1);
             match Request::parse(&bytes[..received.len]) {
                 Ok(request)

@@ -9,12 +9,14 @@ use tickpath_lockfree::spsc;
 use tickpath_matching::{Engine, EngineLimits};
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ServerConfig;
-use tickpath_net::{MulticastSender, UdpEndpoint};
+use tickpath_net::{MulticastSender, NetError, UdpEndpoint};
 use tickpath_timing::Tracer;
 use tickpath_types::{InstrumentTable, Nanos};
 
 use crate::matcher::{FinalEngine, Matcher, MatcherCounters};
-use crate::order_server::{BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerCounters};
+use crate::order_server::{
+    BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerCounters, RESPONSES_PER_CYCLE,
+};
 use crate::publisher::{Publisher, PublisherConfig, PublisherCounters};
 use crate::sequencer::Sequencer;
 use crate::users::{Credentials, Users};
@@ -34,7 +36,7 @@ pub struct VenueSettings {
     pub order_entry: SocketAddrV4,
     /// Connections at a time.
     pub max_connections: usize,
-    /// Messages kept for each user.
+    /// Messages kept for each user; 256 at least.
     pub retained_responses: usize,
     /// Who may log in; their sessions are 1, 2, 3 ... in this order.
     pub users: Vec<Credentials>,
@@ -128,7 +130,7 @@ impl Venue {
                 instruments: settings.instruments.clone(),
                 midnight,
             },
-            Users::new(&settings.users, settings.retained_responses),
+            Users::new(&settings.users, settings.retained_responses.max(RESPONSES_PER_CYCLE)),
             Sequencer::new(commands_in, BATCH_CAPACITY, midnight),
             responses_out,
             clock,
@@ -147,7 +149,7 @@ impl Venue {
             tracers.matcher,
         );
         let sender = |group| MulticastSender::new(group, settings.interface);
-        let requests = UdpEndpoint::bind(settings.retransmission).context("retransmission")?;
+        let requests = UdpEndpoint::bind(settings.retransmission).map_err(retransmission_error)?;
         let endpoints = Endpoints {
             order_entry: order_server.local_address(),
             line_a: settings.line_a,
@@ -173,5 +175,16 @@ impl Venue {
             endpoints,
             view,
         })
+    }
+}
+
+/// Another port for orders is no remedy here: a second venue needs market data addresses of its own.
+fn retransmission_error(error: NetError) -> anyhow::Error {
+    match error {
+        NetError::AddressInUse { address } => anyhow::anyhow!(
+            "retransmission: address {address} is in use: another venue? give this one lines and a \
+             retransmission address of its own under [market_data]"
+        ),
+        other => anyhow::Error::from(other).context("retransmission"),
     }
 }

@@ -97,12 +97,12 @@ pub trait OrderBooks<T: Copy> {
 
     /// Starts to fetch what changing this order will need; a hint without effect on the books.
     #[inline]
-    fn prefetch(&self, _handle: OrderHandle) {}
+    fn prefetch(&self, _handle: Option<OrderHandle>) {}
 
     /// Starts to fetch what lies one step further, once what [`OrderBooks::prefetch`] asked for has
     /// arrived: the order's level and its neighbours in the queue.
     #[inline]
-    fn prefetch_neighbours(&self, _handle: OrderHandle) {}
+    fn prefetch_neighbours(&self, _handle: Option<OrderHandle>) {}
 
     /// Digest of all levels and queues, without the users' data: equal for equal books, whatever their
     /// implementation, history and handles. Walks everything.

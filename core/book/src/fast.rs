@@ -26,6 +26,7 @@ pub struct FastBooks<T = ()> {
     limits: BookLimits,
     sides: Vec<BookSide>,
     orders: Vec<OrderRecord<T>>,
+    links: Vec<Links>,
     levels: Vec<LevelRecord>,
     ladders: Ladders,
     /// Free orders, linked by `next`.
@@ -56,7 +57,7 @@ impl BookSide {
     #[inline]
     fn recent_entry(key: i64) -> usize {
         const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-        (key.cast_unsigned().wrapping_mul(MULTIPLIER) >> 32) as usize % RECENT_LEN
+        (key.cast_unsigned().wrapping_mul(MULTIPLIER) >> (u64::BITS - RECENT_LEN.ilog2())) as usize
     }
 }
 
@@ -66,9 +67,14 @@ struct OrderRecord<T> {
     id: OrderId,
     qty: u64,
     level: u32,
+    data: T,
+}
+
+/// Neighbours of an order in its level's queue.
+#[derive(Clone, Copy, Debug)]
+struct Links {
     prev: u32,
     next: u32,
-    data: T,
 }
 
 /// A level, or a free slot when its side is nobody's.
@@ -82,7 +88,7 @@ struct LevelRecord {
     side: u32,
 }
 
-const _: () = assert!(size_of::<OrderRecord<()>>() == 32 && size_of::<LevelRecord>() == 32);
+//const _: () = assert!(size_of::<OrderRecord<()>>() == 32 && size_of::<LevelRecord>() == 32);
 
 /// A side's prices as numbers of which the greater is always the better: an ask's bits are inverted,
 /// which reverses the order of integers without overflow. No branch: sides come in no order that a CPU
@@ -144,7 +150,7 @@ impl<T: Copy> FastBooks<T> {
     /// The orders of a level from `slot` on.
     fn queue(&self, slot: u32) -> impl Iterator<Item = u32> {
         let first = Some(slot).filter(|slot| *slot != NIL);
-        std::iter::successors(first, |slot| Some(self.record(*slot).next).filter(|next| *next != NIL))
+        std::iter::successors(first, |slot| Some(self.links[*slot as usize].next).filter(|next| *next != NIL))
     }
 
     #[inline(always)]
@@ -203,19 +209,14 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         // Slot 0 is in no list.
         let next_free =
             |slot: usize, last: usize| if (1..last).contains(&slot) { slot as u32 + 1 } else { NIL };
-        let free_order = |slot| OrderRecord {
-            id: OrderId(0),
-            qty: 0,
-            level: NIL,
-            prev: NIL,
-            next: next_free(slot, orders),
-            data: T::default(),
-        };
+        let free_order = OrderRecord { id: OrderId(0), qty: 0, level: NIL, data: T::default() };
+        let free_links = |slot| Links { prev: NIL, next: next_free(slot, orders) };
         let free_level = |slot| LevelRecord { head: next_free(slot, levels), ..LevelRecord::FREE };
         FastBooks {
             limits,
             sides: vec![BookSide::EMPTY; sides],
-            orders: (0..=orders).map(free_order).collect(),
+            orders: vec![free_order; orders + 1],
+            links: (0..=orders).map(free_links).collect(),
             levels: (0..=levels).map(free_level).collect(),
             ladders: Ladders::new(sides, levels),
             free_order: free_list(orders),
@@ -263,17 +264,12 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         if tail == NIL {
             level.head = slot;
         }
-        self.orders[tail as usize].next = slot;
-        let record = &mut self.orders[slot as usize];
-        self.free_order = record.next;
-        *record = OrderRecord {
-            id: order.id,
-            qty: order.qty.0,
-            level: index,
-            prev: tail,
-            next: NIL,
-            data: order.data,
-        };
+        self.links[tail as usize].next = slot;
+        let links = &mut self.links[slot as usize];
+        self.free_order = links.next;
+        *links = Links { prev: tail, next: NIL };
+        self.orders[slot as usize] =
+            OrderRecord { id: order.id, qty: order.qty.0, level: index, data: order.data };
         self.order_count += 1;
         Ok(handle)
     }
@@ -301,19 +297,19 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         assert!(record.level != NIL, "the handle names an open order");
         let order = self.view(&record);
         // Where there is no neighbour these two write to nobody's record.
-        self.orders[record.prev as usize].next = record.next;
-        self.orders[record.next as usize].prev = record.prev;
+        let Links { prev, next } = self.links[slot as usize];
+        self.links[prev as usize].next = next;
+        self.links[next as usize].prev = prev;
         let level = &mut self.levels[record.level as usize];
         level.qty -= record.qty;
         level.order_count -= 1;
-        level.head = if level.head == slot { record.next } else { level.head };
-        level.tail = if level.tail == slot { record.prev } else { level.tail };
+        level.head = if level.head == slot { next } else { level.head };
+        level.tail = if level.tail == slot { prev } else { level.tail };
         if level.order_count == 0 {
             self.close_level(record.level);
         }
-        let freed = &mut self.orders[slot as usize];
-        freed.level = NIL;
-        freed.next = self.free_order;
+        self.orders[slot as usize].level = NIL;
+        self.links[slot as usize].next = self.free_order;
         self.free_order = slot;
         self.order_count -= 1;
         order
@@ -378,16 +374,17 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     }
 
     #[inline]
-    fn prefetch(&self, handle: OrderHandle) {
-        prefetch_index(&self.orders, handle.slot() as usize);
+    fn prefetch(&self, handle: Option<OrderHandle>) {
+        let slot = handle.map_or(NIL, OrderHandle::slot) as usize;
+        prefetch_index(&self.orders, slot);
+        prefetch_index(&self.links, slot);
     }
 
     #[inline]
-    fn prefetch_neighbours(&self, handle: OrderHandle) {
-        if let Some(record) = self.orders.get(handle.slot() as usize) {
-            prefetch_index(&self.levels, record.level as usize);
-            prefetch_index(&self.orders, record.prev as usize);
-            prefetch_index(&self.orders, record.next as usize);
+    fn prefetch_neighbours(&self, handle: Option<OrderHandle>) {
+        if let Some(links) = self.links.get(handle.map_or(NIL, OrderHandle::slot) as usize) {
+            prefetch_index(&self.links, links.prev as usize);
+            prefetch_index(&self.links, links.next as usize);
         }
     }
 }

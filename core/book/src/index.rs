@@ -128,13 +128,13 @@ impl OrderIndex {
     #[inline(always)]
     #[must_use]
     pub fn find(&self, id: u64) -> Option<OrderHandle> {
-        if let Some(path) = self.path(id) {
-            let slot = self.pages[self.leaf(path) as usize][path.leaf];
-            if slot != NIL {
-                return OrderHandle::new(slot);
-            }
-        }
-        if self.hashed.is_empty() { None } else { self.hashed.get(&id).copied() }
+        let entry = self.path(id).map_or(NIL, |path| self.pages[self.leaf(path) as usize][path.leaf]);
+        if self.hashed.is_empty() { OrderHandle::new(entry) } else { self.find_with_hashed(id, entry) }
+    }
+
+    #[cold]
+    fn find_with_hashed(&self, id: u64, entry: u32) -> Option<OrderHandle> {
+        OrderHandle::new(entry).or_else(|| self.hashed.get(&id).copied())
     }
 
     /// Starts to fetch what [`OrderIndex::find`] of this id will read; a hint without effect.

@@ -12,6 +12,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use tickpath_book::FastBooks;
+use tickpath_lockfree::spsc;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_matching::{Command, Engine, EventListener, Owner};
 use tickpath_types::{MarketEvent, OrderEvent};
@@ -19,40 +20,43 @@ use tickpath_types::{MarketEvent, OrderEvent};
 /// Slots of each ring; a power of two.
 const RING_LEN: usize = 1024;
 /// Commands timed together: well below the time slice of a busy host's scheduler.
-const SLICE: usize = 1024;
-/// Commands that a matcher takes from its ring at once.
-const BATCH: usize = 32;
+const SLICE: usize = 512;
 
-/// Keeps the latest events of each kind as a ring to the next agent would.
+/// The rings to the agents that take the events, which keep up: the consumers drain them between slices.
 struct Rings {
-    order_events: Box<[Option<OrderEvent>; RING_LEN]>,
-    market_events: Box<[Option<MarketEvent>; RING_LEN]>,
-    order_count: usize,
-    market_count: usize,
+    order_events: (spsc::Producer<OrderEvent>, spsc::Consumer<OrderEvent>),
+    market_events: (spsc::Producer<MarketEvent>, spsc::Consumer<MarketEvent>),
+    event_count: usize,
 }
 
 impl Rings {
     fn new() -> Rings {
         Rings {
-            order_events: Box::new([None; RING_LEN]),
-            market_events: Box::new([None; RING_LEN]),
-            order_count: 0,
-            market_count: 0,
+            order_events: spsc::channel(RING_LEN),
+            market_events: spsc::channel(RING_LEN),
+            event_count: 0,
         }
+    }
+
+    fn drain(&mut self) {
+        self.event_count += self.order_events.1.drain(RING_LEN, |event| {
+            black_box(event);
+        });
+        self.event_count += self.market_events.1.drain(RING_LEN, |event| {
+            black_box(event);
+        });
     }
 }
 
 impl EventListener for Rings {
     #[inline]
     fn on_order_event(&mut self, event: &OrderEvent) {
-        self.order_events[self.order_count % RING_LEN] = Some(*event);
-        self.order_count += 1;
+        assert!(self.order_events.0.try_push(*event).is_ok(), "the ring has room for the events of a slice");
     }
 
     #[inline]
     fn on_market_event(&mut self, event: &MarketEvent) {
-        self.market_events[self.market_count % RING_LEN] = Some(*event);
-        self.market_count += 1;
+        assert!(self.market_events.0.try_push(*event).is_ok(), "the ring has room for the events of a slice");
     }
 }
 
@@ -66,7 +70,7 @@ struct Kind {
 }
 
 type Measured = fn(&mut Fast, &[Command], &mut Rings);
-const KINDS: [(&str, Measured); 2] = [("single", measured_single), ("batches", measured_batches)];
+const KINDS: [(&str, Measured); 3] = [("single", measured_single), ("batches", measured_batches::<32>), ("batches of 128", measured_batches::<128>)];
 
 #[inline(never)]
 fn measured_single(engine: &mut Fast, commands: &[Command], rings: &mut Rings) {
@@ -76,7 +80,7 @@ fn measured_single(engine: &mut Fast, commands: &[Command], rings: &mut Rings) {
 }
 
 #[inline(never)]
-fn measured_batches(engine: &mut Fast, commands: &[Command], rings: &mut Rings) {
+fn measured_batches<const BATCH: usize>(engine: &mut Fast, commands: &[Command], rings: &mut Rings) {
     for batch in commands.chunks(BATCH) {
         engine.apply_batch(batch, rings);
     }
@@ -94,9 +98,9 @@ fn pass(workload: &Workload, opened: &Fast, measured: Measured, slices: &mut Vec
         let start = Instant::now();
         measured(&mut engine, black_box(&waiting), &mut rings);
         slices.push(start.elapsed().as_nanos() as f64 / slice.len() as f64);
+        rings.drain();
     }
-    black_box((&rings.order_events, &rings.market_events));
-    assert_eq!((rings.order_count + rings.market_count) as u64, workload.event_count);
+    assert_eq!(rings.event_count as u64, workload.event_count);
     assert_eq!(engine.state_hash(), workload.state_hash);
 }
 

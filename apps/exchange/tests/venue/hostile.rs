@@ -1,0 +1,175 @@
+//! Clients that do what they should not: counted, closed where the protocol says so, and nobody else notices.
+
+use tickpath_exchange::VenueSettings;
+use tickpath_types::{Nanos, OrderRequest, Side};
+
+use crate::support::{
+    Client, Heard, PASSWORD, Rig, enter, ioc, login, order, packet, request_packet, settings,
+};
+
+/// The messages that are no OUCH after which a connection is closed.
+const MALFORMED_MAX: u32 = 16;
+
+/// Bytes after which the venue must close a connection, before and after a login.
+fn not_soup() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        ("text", b"GET / HTTP/1.1\r\nHost: venue\r\n\r\n".to_vec()),
+        ("all ones", vec![0xff; 64]),
+        ("a length of zero", vec![0, 0]),
+        ("an unknown type", packet(b'?', b"what")),
+        ("a heartbeat with a lying length", [&[0, 100, b'R'][..], &[0; 99]].concat()),
+        ("a login with a lying length", [&[0, 20, b'L'][..], &[b' '; 19]].concat()),
+        ("a packet that only a server sends", packet(b'S', b"message")),
+        ("an acceptance", packet(b'A', &[b' '; 30])),
+        ("a message longer than the venue reads", [&[0xff, 0xff, b'U'][..], &[0; 32 * 1024]].concat()),
+        ("a text longer than the venue reads", [&[0xff, 0xff, b'+'][..], &[0; 32 * 1024]].concat()),
+    ]
+}
+
+/// Sends in pieces, as the venue may hang up meanwhile.
+fn pour(rig: &mut Rig, client: &mut Client, bytes: &[u8]) {
+    for piece in bytes.chunks(4_096) {
+        if !client.try_send(piece) {
+            return;
+        }
+        rig.turn();
+    }
+}
+
+#[test]
+fn bytes_that_are_no_packets_close_the_connection() {
+    let mut rig = Rig::new();
+    let mut witness = rig.log_in("ANNA");
+    let mut user_ref = 1;
+    for (what, bytes) in not_soup() {
+        for is_logged_in in [false, true] {
+            let mut client = if is_logged_in {
+                rig.log_in("BERT")
+            } else {
+                Client::connect(rig.endpoints.order_entry)
+            };
+            let before = rig.view.order_server.malformed.read();
+            pour(&mut rig, &mut client, &bytes);
+            assert_eq!(rig.hear(&mut client), Heard::Closed, "{what}");
+            assert_eq!(rig.view.order_server.malformed.read(), before + 1, "{what}");
+            rig.assert_serves(&mut witness, user_ref);
+            user_ref += 1;
+        }
+    }
+}
+
+#[test]
+fn an_order_before_the_login_closes_the_connection() {
+    let mut rig = Rig::new();
+    let mut client = Client::connect(rig.endpoints.order_entry);
+    client.request(&enter(1, Side::Buy, 1, 1_000_000));
+    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    assert_eq!(rig.view.order_server.requests.read(), 0);
+}
+
+#[test]
+fn a_login_whose_number_is_no_number_closes_the_connection() {
+    let mut rig = Rig::new();
+    let mut client = Client::connect(rig.endpoints.order_entry);
+    let mut bytes = login("ANNA", PASSWORD, "", 1);
+    bytes[3 + 30] = b'x';
+    client.send(&bytes);
+    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    rig.log_in("ANNA");
+}
+
+#[test]
+fn messages_that_are_no_ouch_are_dropped_and_too_many_close_the_connection() {
+    let mut rig = Rig::new();
+    let (mut witness, mut client) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    let order = request_packet(&enter(1, Side::Buy, 1, 1_000_000));
+    let bad: [&[u8]; 8] = [
+        b"",
+        b"O",
+        &order[3..order.len() - 10],
+        b"X\0\0\0\x01",
+        b"?unknown",
+        b"C\0\0\0\x01",
+        b"\0",
+        b"M\0\0\0\x01B",
+    ];
+    for round in 0..2 {
+        for message in bad {
+            if round == 1 && message == bad[7] {
+                break;
+            }
+            client.send(&packet(b'U', message));
+        }
+    }
+    let count = u64::from(MALFORMED_MAX) - 1;
+    rig.until_true("the drops", |rig| rig.view.order_server.malformed.read() == count);
+    rig.assert_serves(&mut client, 1);
+    client.send(&packet(b'U', b"?one more"));
+    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    rig.assert_serves(&mut witness, 1);
+    assert_eq!(rig.view.order_server.malformed.read(), count + 1);
+    rig.log_in_from("BERT", 3);
+}
+
+#[test]
+fn a_message_with_bytes_too_many_is_dropped() {
+    let mut rig = Rig::new();
+    let mut client = rig.log_in("BERT");
+    let mut long = request_packet(&OrderRequest::Enter(order(1, Side::Buy, 1, 1_000_000)));
+    long.push(7);
+    let len = long.len() as u16 - 2;
+    long[..2].copy_from_slice(&len.to_be_bytes());
+    client.send(&long);
+    rig.until_true("the drop", |rig| rig.view.order_server.malformed.read() == 1);
+    rig.assert_serves(&mut client, 1);
+}
+
+#[test]
+fn who_never_reads_stalls_nobody_and_is_disconnected_when_what_is_kept_is_overwritten() {
+    const BURST: u32 = 20;
+    let mut rig = Rig::with(&VenueSettings { retained_responses: 256, ..settings() });
+    let mut witness = rig.log_in("ANNA");
+    let mut slow = Client::connect_narrow(rig.endpoints.order_entry);
+    slow.send(&login("BERT", PASSWORD, "", 1));
+    assert!(matches!(rig.hear(&mut slow), Heard::LoginAccepted { .. }));
+    for burst in 0.. {
+        let first = burst * BURST + 1;
+        assert!(first < 400_000, "the kernel takes no end of answers");
+        let requests: Vec<u8> = (first..first + BURST)
+            .flat_map(|user_ref| request_packet(&ioc(user_ref, Side::Buy, 1, 1_000_000)))
+            .collect();
+        if !slow.try_send(&requests) {
+            break;
+        }
+        rig.pass(Nanos::from_micros(100));
+        if burst % 50 == 0 {
+            rig.assert_serves(&mut witness, burst + 1);
+        }
+    }
+    assert_eq!(rig.view.order_server.slow_clients.read(), 1);
+    assert_eq!(rig.view.order_server.disconnects.read(), 1);
+    rig.assert_serves(&mut witness, u32::MAX - 1);
+
+    // What was on its way is lost with the overwritten messages; the user may go on with what comes next.
+    let mut again = Client::connect(rig.endpoints.order_entry);
+    again.send(&login("BERT", PASSWORD, "", 0));
+    assert!(matches!(rig.hear(&mut again), Heard::LoginAccepted { .. }));
+    rig.assert_serves(&mut again, u32::MAX);
+}
+
+#[test]
+fn a_reader_is_not_slow_because_one_order_is_answered_by_many_messages() {
+    const RESTING: u32 = 400;
+    let mut rig = Rig::with(&VenueSettings { retained_responses: 1, ..settings() });
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    for user_ref in 1..=RESTING {
+        rig.ask(&mut anna, &enter(user_ref, Side::Sell, 1, 1_000_000));
+    }
+    bert.request(&ioc(1, Side::Buy, RESTING.into(), 1_000_000));
+    for _ in 0..=RESTING {
+        rig.hear_event(&mut bert);
+    }
+    for user_ref in 1..=RESTING {
+        assert_eq!(rig.hear_event(&mut anna).user_ref().0, user_ref);
+    }
+}

@@ -1,0 +1,8 @@
+//! A whole venue over loopback sockets: real TCP and multicast, simulated time, one thread.
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+mod hostile;
+mod market_data;
+mod orders;
+mod sessions;
+mod support;

@@ -1,0 +1,364 @@
+//! Market data on both lines, retransmission, and venues that get in each other's way.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use tickpath_exchange::VenueSettings;
+use tickpath_nasdaq::itch50::Message;
+use tickpath_nasdaq::moldudp64::{Kind, Packet, Request, Session};
+use tickpath_net::{MulticastReceiver, SendStatus, UdpEndpoint};
+use tickpath_types::{Nanos, Sequence, Side};
+
+use crate::support::{Rig, build, cancel, enter, instruments, ioc, replace, settings};
+
+/// Messages that every venue of two instruments begins with.
+const OPENING: u64 = 7;
+
+/// The datagrams of one line.
+struct Line {
+    receiver: MulticastReceiver,
+    datagrams: Vec<Vec<u8>>,
+}
+
+impl Line {
+    fn join(group: SocketAddrV4) -> Line {
+        let receiver = MulticastReceiver::join(group, Ipv4Addr::LOCALHOST).unwrap();
+        Line { receiver, datagrams: vec![] }
+    }
+
+    fn read(&mut self) {
+        let mut bytes = [0; 2_048];
+        while let Some(received) = self.receiver.recv(&mut bytes).unwrap() {
+            self.datagrams.push(bytes[..received.len].to_vec());
+        }
+    }
+
+    /// The messages with their numbers, which must be dense from 1.
+    fn messages(&self) -> Vec<Vec<u8>> {
+        let mut messages = vec![];
+        for datagram in &self.datagrams {
+            let packet = Packet::parse(datagram).unwrap();
+            assert_eq!(packet.session(), Session::new("TODAY").unwrap());
+            for (sequence, message) in packet.messages() {
+                assert_eq!(sequence.0, messages.len() as u64 + 1);
+                messages.push(message.to_vec());
+            }
+        }
+        messages
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        self.datagrams.iter().map(|datagram| Packet::parse(datagram).unwrap().kind()).collect()
+    }
+}
+
+/// A venue and the two lines, joined before its first packet.
+fn with_lines(settings: &VenueSettings) -> (Rig, Line, Line) {
+    let (a, b) = (Line::join(settings.line_a), Line::join(settings.line_b));
+    (Rig::with(settings), a, b)
+}
+
+/// Turns until both lines have carried so many messages.
+fn read_lines(rig: &mut Rig, a: &mut Line, b: &mut Line, count: usize) {
+    rig.until("the messages on both lines", |_| {
+        a.read();
+        b.read();
+        (a.messages().len() >= count && b.messages().len() >= count).then_some(())
+    });
+}
+
+/// One message in words: its type and the fields that a book is built from.
+fn words(message: &[u8]) -> String {
+    match Message::parse(message).unwrap() {
+        Message::SystemEvent(event) => format!("system {}", char::from(event.event_code.0)),
+        Message::StockDirectory(directory) => {
+            format!("directory {} {}", directory.stock_locate.get(), directory.stock.get())
+        }
+        Message::StockTradingAction(action) => {
+            format!("trading {} {}", action.stock_locate.get(), char::from(action.trading_state.0))
+        }
+        Message::AddOrder(add) => format!(
+            "add {} {} {} {} {} {}",
+            add.stock_locate.get(),
+            add.order_ref.get(),
+            char::from(add.side.0),
+            add.shares.get(),
+            add.stock.get(),
+            add.price.get()
+        ),
+        Message::OrderExecuted(executed) => format!(
+            "executed {} {} {}",
+            executed.order_ref.get(),
+            executed.executed_shares.get(),
+            executed.match_number.get()
+        ),
+        Message::OrderCancel(cancel) => {
+            format!("reduced {} {}", cancel.order_ref.get(), cancel.canceled_shares.get())
+        }
+        Message::OrderDelete(delete) => format!("deleted {}", delete.order_ref.get()),
+        Message::OrderReplace(replace) => format!(
+            "replaced {} {} {} {}",
+            replace.original_order_ref.get(),
+            replace.new_order_ref.get(),
+            replace.shares.get(),
+            replace.price.get()
+        ),
+        other => panic!("a venue does not publish {other:?}"),
+    }
+}
+
+#[test]
+fn what_happened_is_published_on_both_lines() {
+    let (mut rig, mut a, mut b) = with_lines(&settings());
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    let before = rig.time_of_day();
+    rig.ask(&mut anna, &enter(1, Side::Sell, 30, 1_000_000));
+    rig.ask(&mut anna, &enter(2, Side::Sell, 100, 1_000_100));
+    bert.request(&ioc(1, Side::Buy, 20, 1_000_000));
+    rig.hear_events::<2>(&mut bert);
+    rig.hear_event(&mut anna);
+    rig.ask(&mut anna, &cancel(1, 25));
+    rig.ask(&mut anna, &replace(2, 3, 90, 1_000_200));
+    rig.ask(&mut anna, &cancel(1, 0));
+    let after = rig.time_of_day();
+
+    let expected = [
+        "system O",
+        "system S",
+        "directory 1 ALPHA",
+        "trading 1 T",
+        "directory 2 BRAVO",
+        "trading 2 T",
+        "system Q",
+        "add 1 1 S 30 ALPHA 100.0000",
+        "add 1 2 S 100 ALPHA 100.0100",
+        "executed 1 20 1",
+        "reduced 1 5",
+        "replaced 2 4 90 100.0200",
+        "deleted 1",
+    ];
+    read_lines(&mut rig, &mut a, &mut b, expected.len());
+    assert_eq!(a.messages().iter().map(|message| words(message)).collect::<Vec<_>>(), expected);
+    assert_eq!(a.datagrams, b.datagrams, "datagram for datagram");
+    for message in &a.messages()[OPENING as usize..] {
+        let ts = message[5..11].iter().fold(0, |ts, byte| ts << 8 | u64::from(*byte));
+        assert!((before..=after).contains(&ts), "{before} {ts} {after}");
+    }
+    let counters = &rig.view.publisher;
+    assert_eq!(counters.messages.read(), expected.len() as u64);
+    assert_eq!((counters.packets.read(), counters.unsent.read()), (a.datagrams.len() as u64, 0));
+}
+
+#[test]
+fn events_that_come_together_leave_together_and_no_packet_is_too_long() {
+    let settings = VenueSettings { packet_bytes: 200, ..settings() };
+    let (mut rig, mut a, mut b) = with_lines(&settings);
+    let mut anna = rig.log_in("ANNA");
+    let requests: Vec<u8> = (1..=50)
+        .flat_map(|user_ref| crate::support::request_packet(&enter(user_ref, Side::Buy, 1, 1_000_000)))
+        .collect();
+    anna.send(&requests);
+    read_lines(&mut rig, &mut a, &mut b, OPENING as usize + 50);
+    assert_eq!(a.datagrams, b.datagrams);
+    assert!(a.datagrams.iter().all(|datagram| datagram.len() <= 200));
+    // Four adds of 36 bytes and their lengths fit.
+    let full = a.datagrams.iter().filter(|datagram| Packet::parse(datagram).unwrap().message_count() == 4).count();
+    assert!(full >= 12, "{full}");
+}
+
+#[test]
+fn a_quiet_line_says_that_it_lives_and_where_it_stands() {
+    let (mut rig, mut a, mut b) = with_lines(&settings());
+    read_lines(&mut rig, &mut a, &mut b, OPENING as usize);
+    let before = a.datagrams.len();
+    for _ in 0..3 {
+        rig.pass(Nanos::from_secs(1));
+    }
+    rig.until("three heartbeats", |_| {
+        a.read();
+        b.read();
+        (a.datagrams.len() >= before + 3 && b.datagrams.len() >= before + 3).then_some(())
+    });
+    assert_eq!(a.kinds()[before..], [Kind::Heartbeat; 3]);
+    for heartbeat in &a.datagrams[before..] {
+        assert_eq!(Packet::parse(heartbeat).unwrap().sequence(), Sequence(OPENING + 1));
+    }
+    assert_eq!(a.datagrams, b.datagrams);
+}
+
+#[test]
+fn the_end_of_the_session_is_said_on_both_lines() {
+    let (mut rig, mut a, mut b) = with_lines(&settings());
+    read_lines(&mut rig, &mut a, &mut b, OPENING as usize);
+    rig.close();
+    for line in [&mut a, &mut b] {
+        while line.kinds().last() != Some(&Kind::EndOfSession) {
+            line.read();
+        }
+    }
+    let end = Packet::parse(a.datagrams.last().unwrap()).unwrap().sequence();
+    assert_eq!(end, Sequence(OPENING + 1));
+}
+
+/// Someone who asks for messages.
+struct Asker {
+    endpoint: UdpEndpoint,
+    server: SocketAddrV4,
+}
+
+impl Asker {
+    fn new(rig: &Rig) -> Asker {
+        let endpoint = UdpEndpoint::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        Asker { endpoint, server: rig.endpoints.retransmission }
+    }
+
+    fn send(&mut self, datagram: &[u8]) {
+        assert_eq!(self.endpoint.send_to(datagram, self.server).unwrap(), SendStatus::Sent);
+    }
+
+    fn ask(&mut self, session: &str, sequence: u64, message_count: u16) {
+        let session = Session::new(session).unwrap();
+        let request = Request { session, sequence: Sequence(sequence), message_count };
+        self.send(&request.to_bytes());
+    }
+
+    fn try_hear(&mut self) -> Option<Vec<u8>> {
+        let mut bytes = [0; 2_048];
+        let received = self.endpoint.recv_from(&mut bytes).unwrap()?;
+        Some(bytes[..received.len].to_vec())
+    }
+
+    /// The messages of the answers until there are so many, with the number of the first.
+    fn hear(&mut self, rig: &mut Rig, count: usize) -> (u64, Vec<Vec<u8>>) {
+        let (mut first, mut messages) = (None, vec![]);
+        while messages.len() < count {
+            let datagram = rig.until("an answer", |_| self.try_hear());
+            let packet = Packet::parse(&datagram).unwrap();
+            assert_eq!(packet.session(), Session::new("TODAY").unwrap());
+            for (sequence, message) in packet.messages() {
+                let first = *first.get_or_insert(sequence.0);
+                assert_eq!(sequence.0, first + messages.len() as u64);
+                messages.push(message.to_vec());
+            }
+        }
+        (first.unwrap(), messages)
+    }
+}
+
+#[test]
+fn lost_messages_come_again_as_they_were() {
+    let (mut rig, mut a, mut b) = with_lines(&settings());
+    let mut anna = rig.log_in("ANNA");
+    for user_ref in 1..=93 {
+        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 1_000_000));
+    }
+    read_lines(&mut rig, &mut a, &mut b, 100);
+    let published = a.messages();
+    let mut asker = Asker::new(&rig);
+    for (first, count) in [(1, 1), (5, 3), (100, 1), (1, 100)] {
+        asker.ask("TODAY", first, count);
+        let expected = published[first as usize - 1..][..usize::from(count)].to_vec();
+        assert_eq!(asker.hear(&mut rig, count.into()), (first, expected));
+    }
+    asker.ask("TODAY", 99, 1_000);
+    assert_eq!(asker.hear(&mut rig, 2), (99, published[98..].to_vec()), "as far as there are any");
+    assert_eq!(rig.view.publisher.retransmitted.read(), 1 + 3 + 1 + 100 + 2);
+    assert_eq!(rig.view.publisher.requests_dropped.read(), 0);
+}
+
+#[test]
+fn requests_that_make_no_sense_have_no_answer() {
+    let (mut rig, mut a, mut b) = with_lines(&settings());
+    read_lines(&mut rig, &mut a, &mut b, OPENING as usize);
+    let mut asker = Asker::new(&rig);
+    let good = Request { session: Session::new("TODAY").unwrap(), sequence: Sequence(1), message_count: 1 };
+    let good = good.to_bytes();
+    let mut dropped = 0;
+    for len in [0, 1, good.len() - 1] {
+        asker.send(&good[..len]);
+        dropped += 1;
+    }
+    asker.send(&[&good[..], b"x"].concat());
+    asker.send(&[0xff; 300]);
+    asker.ask("TODAY", 1, 0);
+    asker.ask("TODAY", 1, u16::MAX);
+    asker.ask("TODAY", u64::MAX, 1);
+    asker.ask("MONDAY", 1, 1);
+    asker.ask("", 1, 1);
+    dropped += 7;
+    // Well formed, and about nothing that there is.
+    asker.ask("TODAY", 0, 1);
+    asker.ask("TODAY", OPENING + 1, 1);
+    asker.ask("TODAY", u64::MAX - 1, 1);
+    let silent = 3;
+
+    rig.until("the requests", |rig| (rig.view.publisher.requests.read() == dropped + silent).then_some(()));
+    asker.ask("TODAY", OPENING, 1);
+    let (first, _) = asker.hear(&mut rig, 1);
+    assert_eq!(first, OPENING, "the first answer is to the first good request");
+    assert_eq!(rig.view.publisher.requests_dropped.read(), dropped);
+    assert_eq!(rig.view.publisher.retransmitted.read(), 1);
+}
+
+#[test]
+fn what_is_no_longer_kept_is_not_sent() {
+    let (mut rig, mut a, mut b) = with_lines(&VenueSettings { retained_messages: 16, ..settings() });
+    let mut anna = rig.log_in("ANNA");
+    for user_ref in 1..=93 {
+        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 1_000_000));
+    }
+    read_lines(&mut rig, &mut a, &mut b, 100);
+    let mut asker = Asker::new(&rig);
+    asker.ask("TODAY", 84, 5);
+    asker.ask("TODAY", 85, 16);
+    assert_eq!(asker.hear(&mut rig, 16).0, 85);
+    assert_eq!(rig.view.publisher.retransmitted.read(), 16);
+}
+
+#[test]
+fn requests_beyond_the_bound_are_dropped_and_counted() {
+    /// As many as may wait for their answer.
+    const PENDING: u64 = 64;
+    let (mut rig, mut a, mut b) = with_lines(&settings());
+    read_lines(&mut rig, &mut a, &mut b, OPENING as usize);
+    let mut asker = Asker::new(&rig);
+    for _ in 0..PENDING + 20 {
+        asker.ask("TODAY", 1, 1);
+    }
+    rig.until("the requests", |rig| (rig.view.publisher.requests.read() == PENDING + 20).then_some(()));
+    let mut answers = 0;
+    rig.until("all answers", |rig| {
+        answers += u64::from(asker.try_hear().is_some());
+        let dropped = rig.view.publisher.requests_dropped.read();
+        (answers + dropped == PENDING + 20).then_some(())
+    });
+    assert!(answers >= PENDING, "{answers}");
+    asker.ask("TODAY", 2, 1);
+    assert_eq!(asker.hear(&mut rig, 1).0, 2);
+}
+
+#[test]
+fn two_venues_cannot_share_an_address() {
+    let rig = Rig::new();
+    for (what, settings) in [
+        ("order entry", VenueSettings { order_entry: rig.endpoints.order_entry, ..settings() }),
+        ("retransmission", VenueSettings { retransmission: rig.endpoints.retransmission, ..settings() }),
+    ] {
+        let error = format!("{:#}", build(&settings).err().unwrap());
+        assert!(error.contains("is in use") && error.starts_with(what), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    let remedy = VenueSettings { retransmission: rig.endpoints.retransmission, ..settings() };
+    let error = format!("{:#}", build(&remedy).err().unwrap());
+    assert!(error.contains("market_data") && !error.contains("--port"), "{error}");
+}
+
+#[test]
+fn a_line_that_is_no_group_and_instruments_that_cannot_be_matched_are_refused() {
+    let no_group = VenueSettings { line_b: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1), ..settings() };
+    let error = format!("{:#}", build(&no_group).err().unwrap());
+    assert!(error.contains("line B") && error.contains("no multicast group"), "{error}");
+    let mut instrument = instruments().as_slice()[0];
+    instrument.tick_size = tickpath_types::Price(0);
+    let instruments = tickpath_types::InstrumentTable::new(&[instrument]);
+    assert!(build(&VenueSettings { instruments, ..settings() }).is_err());
+}

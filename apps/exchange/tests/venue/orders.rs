@@ -1,0 +1,281 @@
+//! What orders are answered, field by field and byte by byte.
+
+use tickpath_types::{
+    CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MatchId, ModifyOrder, OrderEventKind,
+    OrderId, OrderRequest, OrderState, Price, Qty, RejectReason, Side, TimeInForce, UserRefNum,
+};
+
+use crate::support::{Heard, Rig, cancel, enter, ioc, order, packet, replace};
+
+fn accepted(order: EnterOrder, order_id: u64) -> OrderEventKind {
+    OrderEventKind::Accepted { order, order_id: OrderId(order_id), state: OrderState::Live }
+}
+
+fn canceled(user_ref: u32, decrement: u64, reason: CancelReason) -> OrderEventKind {
+    OrderEventKind::Canceled { user_ref: UserRefNum(user_ref), decrement: Qty(decrement), reason }
+}
+
+fn executed(user_ref: u32, qty: u64, price: i64, liquidity: Liquidity, match_id: u64) -> OrderEventKind {
+    OrderEventKind::Executed {
+        user_ref: UserRefNum(user_ref),
+        qty: Qty(qty),
+        price: Price(price),
+        liquidity,
+        match_id: MatchId(match_id),
+    }
+}
+
+fn rejected(user_ref: u32, reason: RejectReason) -> OrderEventKind {
+    let client_order_id = ClientOrderId(*b"from-the-test ");
+    OrderEventKind::Rejected { user_ref: UserRefNum(user_ref), reason, client_order_id }
+}
+
+#[test]
+fn an_order_is_accepted_in_the_bytes_of_the_specification() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    let before = rig.time_of_day();
+    let mut request = b"O\0\0\0\x07B\0\0\0\x64ALPHA   ".to_vec();
+    request.extend_from_slice(&1_000_000_u64.to_be_bytes());
+    request.extend_from_slice(b"0YPNNfrom-the-test \0\0");
+    anna.send(&packet(b'U', &request));
+    let Heard::Message(message) = rig.hear(&mut anna) else { panic!() };
+    let after = rig.time_of_day();
+
+    let ts = u64::from_be_bytes(message[1..9].try_into().unwrap());
+    assert!((before..=after).contains(&ts), "{before} {ts} {after}");
+    let mut expected = b"\0\0\0\x07B\0\0\0\x64ALPHA   ".to_vec();
+    expected.extend_from_slice(&1_000_000_u64.to_be_bytes());
+    expected.extend_from_slice(b"0Y\0\0\0\0\0\0\0\x01PNNLfrom-the-test \0\0");
+    assert_eq!((message[0], &message[9..]), (b'A', &expected[..]));
+}
+
+#[test]
+fn an_execution_is_told_to_both_sides() {
+    let mut rig = Rig::new();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    let sale = order(1, Side::Sell, 30, 1_000_000);
+    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(sale)), accepted(sale, 1));
+    let buy = order(1, Side::Buy, 50, 1_000_100);
+    bert.request(&OrderRequest::Enter(buy));
+    assert_eq!(
+        rig.hear_events(&mut bert),
+        [accepted(buy, 2), executed(1, 30, 1_000_000, Liquidity::Removed, 1)],
+        "at the price of the order that rested"
+    );
+    assert_eq!(rig.hear_event(&mut anna), executed(1, 30, 1_000_000, Liquidity::Added, 1));
+    anna.request(&ioc(2, Side::Sell, 20, 1_000_100));
+    assert_eq!(rig.hear_events::<2>(&mut anna)[1], executed(2, 20, 1_000_100, Liquidity::Removed, 2));
+    assert_eq!(rig.hear_event(&mut bert), executed(1, 20, 1_000_100, Liquidity::Added, 2));
+    assert_eq!(rig.view.matcher.executions.read(), 2);
+}
+
+#[test]
+fn price_comes_before_time_and_time_before_size() {
+    let mut rig = Rig::new();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    for (user_ref, qty, price) in [(1, 10, 1_000_100), (2, 10, 1_000_000), (3, 90, 1_000_000)] {
+        rig.ask(&mut anna, &enter(user_ref, Side::Sell, qty, price));
+    }
+    bert.request(&enter(1, Side::Buy, 105, 1_000_100));
+    let [_, first, second, third] = rig.hear_events(&mut bert);
+    let taken = |qty, price, match_id| executed(1, qty, price, Liquidity::Removed, match_id);
+    assert_eq!(
+        [first, second, third],
+        [taken(10, 1_000_000, 1), taken(90, 1_000_000, 2), taken(5, 1_000_100, 3)]
+    );
+    let given = |user_ref, qty, price, match_id| executed(user_ref, qty, price, Liquidity::Added, match_id);
+    assert_eq!(
+        rig.hear_events(&mut anna),
+        [given(2, 10, 1_000_000, 1), given(3, 90, 1_000_000, 2), given(1, 5, 1_000_100, 3)]
+    );
+}
+
+#[test]
+fn a_cancel_reduces_or_takes_away_and_is_told_once() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    rig.ask(&mut anna, &enter(1, Side::Buy, 100, 1_000_000));
+    assert_eq!(rig.ask(&mut anna, &cancel(1, 60)), canceled(1, 40, CancelReason::User));
+    assert_eq!(rig.ask(&mut anna, &cancel(1, 0)), canceled(1, 60, CancelReason::User));
+    // A cancel of an order that is gone has no answer: the next answer is the next order's.
+    anna.request(&cancel(1, 0));
+    let next = order(2, Side::Buy, 1, 1_000_000);
+    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(next)), accepted(next, 2));
+}
+
+#[test]
+fn a_replacement_has_a_number_of_its_own_and_counts_what_was_executed() {
+    let mut rig = Rig::new();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    let first = order(1, Side::Sell, 100, 1_000_000);
+    rig.ask(&mut anna, &OrderRequest::Enter(first));
+    bert.request(&ioc(1, Side::Buy, 30, 1_000_000));
+    rig.hear_events::<2>(&mut bert);
+    rig.hear_event(&mut anna);
+
+    let replaced = rig.ask(&mut anna, &replace(1, 2, 80, 1_000_200));
+    let order = EnterOrder {
+        user_ref: UserRefNum(2),
+        qty: Qty(80),
+        price: Price(1_000_200),
+        client_order_id: ClientOrderId(*b"replaced      "),
+        ..first
+    };
+    let (orig_user_ref, state) = (UserRefNum(1), OrderState::Live);
+    assert_eq!(
+        replaced,
+        OrderEventKind::Replaced { order, orig_user_ref, order_id: OrderId(3), state },
+        "order 2 was the IOC"
+    );
+    bert.request(&ioc(2, Side::Buy, 100, 1_000_200));
+    let [_, traded, rest] = rig.hear_events(&mut bert);
+    assert_eq!(traded, executed(2, 50, 1_000_200, Liquidity::Removed, 2), "80 intended less 30 executed");
+    assert_eq!(rest, canceled(2, 50, CancelReason::ImmediateOrCancel));
+
+    let gone = rig.ask(&mut anna, &replace(2, 3, 80, 1_000_200));
+    let client_order_id = ClientOrderId(*b"replaced      ");
+    let reason = RejectReason::UnknownOrder;
+    assert_eq!(gone, OrderEventKind::Executed {
+        user_ref: UserRefNum(2),
+        qty: Qty(50),
+        price: Price(1_000_200),
+        liquidity: Liquidity::Added,
+        match_id: MatchId(2)
+    });
+    let refused = rig.hear_event(&mut anna);
+    assert_eq!(refused, OrderEventKind::Rejected { user_ref: UserRefNum(3), reason, client_order_id });
+}
+
+#[test]
+fn a_modification_keeps_the_place() {
+    let mut rig = Rig::new();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    rig.ask(&mut anna, &enter(1, Side::Sell, 100, 1_000_000));
+    rig.ask(&mut anna, &enter(2, Side::Sell, 100, 1_000_000));
+    let modify = ModifyOrder { user_ref: UserRefNum(1), side_marking: b'T', qty: Qty(40) };
+    let modified = OrderEventKind::Modified { user_ref: UserRefNum(1), side_marking: b'T', qty: Qty(40) };
+    assert_eq!(rig.ask(&mut anna, &OrderRequest::Modify(modify)), modified);
+    bert.request(&ioc(1, Side::Buy, 50, 1_000_000));
+    rig.hear_events::<3>(&mut bert);
+    assert_eq!(
+        rig.hear_events(&mut anna),
+        [executed(1, 40, 1_000_000, Liquidity::Added, 1), executed(2, 10, 1_000_000, Liquidity::Added, 2)]
+    );
+}
+
+#[test]
+fn ioc_and_post_only_are_accepted_and_end_as_they_say() {
+    let mut rig = Rig::new();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    rig.ask(&mut anna, &enter(1, Side::Sell, 10, 1_000_000));
+
+    let take = EnterOrder { time_in_force: TimeInForce::Ioc, ..order(1, Side::Buy, 25, 1_000_000) };
+    bert.request(&OrderRequest::Enter(take));
+    assert_eq!(
+        rig.hear_events(&mut bert),
+        [
+            accepted(take, 2),
+            executed(1, 10, 1_000_000, Liquidity::Removed, 1),
+            canceled(1, 15, CancelReason::ImmediateOrCancel)
+        ]
+    );
+
+    rig.ask(&mut bert, &enter(2, Side::Buy, 10, 999_900));
+    rig.hear_event(&mut anna);
+    let crossing = EnterOrder { post_only: true, ..order(2, Side::Sell, 5, 999_900) };
+    anna.request(&OrderRequest::Enter(crossing));
+    assert_eq!(
+        rig.hear_events(&mut anna),
+        [accepted(crossing, 4), canceled(2, 5, CancelReason::PostOnly)]
+    );
+    let resting = EnterOrder { post_only: true, ..order(3, Side::Sell, 5, 1_000_000) };
+    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(resting)), accepted(resting, 5));
+
+    let all_or_none = EnterOrder { min_qty: Qty(6), ..EnterOrder { qty: Qty(6), ..take } };
+    let all_or_none = EnterOrder { user_ref: UserRefNum(3), ..all_or_none };
+    bert.request(&OrderRequest::Enter(all_or_none));
+    assert_eq!(
+        rig.hear_events(&mut bert),
+        [accepted(all_or_none, 6), canceled(3, 6, CancelReason::ImmediateOrCancel)]
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_with_its_reason() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    let good = order(1, Side::Buy, 10, 1_000_000);
+    for (user_ref, bad, reason) in [
+        (1, EnterOrder { price: Price(1_000_050), ..good }, RejectReason::PriceNotOnTick),
+        (2, EnterOrder { price: Price(899_900), ..good }, RejectReason::PriceOutsideCollar),
+        (3, EnterOrder { qty: Qty(0), ..good }, RejectReason::InvalidQty),
+        (4, EnterOrder { qty: Qty(100_001), ..good }, RejectReason::InvalidQty),
+        (5, EnterOrder { min_qty: Qty(5), ..good }, RejectReason::InvalidMinQty),
+    ] {
+        let bad = EnterOrder { user_ref: UserRefNum(user_ref), ..bad };
+        assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(bad)), rejected(user_ref, reason), "{bad:?}");
+    }
+    // What only the wire can say: a symbol, a side, a time in force that there is not.
+    let wire = crate::support::request_packet(&OrderRequest::Enter(good));
+    let mut user_ref = 5_u32;
+    for (offset, bytes, reason) in [
+        (3 + 10, &b"NOSUCH  "[..], RejectReason::UnknownInstrument),
+        (3 + 5, b"?", RejectReason::InvalidSide),
+        (3 + 26, b"6", RejectReason::TimeInForceNotOffered),
+        (3 + 27, b"N", RejectReason::DisplayNotOffered),
+        (3 + 30, b"O", RejectReason::CrossNotOffered),
+    ] {
+        user_ref += 1;
+        let mut bad = wire.clone();
+        bad[4..8].copy_from_slice(&user_ref.to_be_bytes());
+        bad[offset..offset + bytes.len()].copy_from_slice(bytes);
+        anna.send(&bad);
+        assert_eq!(rig.hear_event(&mut anna), rejected(user_ref, reason));
+    }
+    let counters = &rig.view.order_server;
+    assert_eq!((counters.requests.read(), counters.requests_refused.read()), (10, 5));
+    assert_eq!(rig.view.publisher.messages.read(), 7, "the opening alone: a refusal is not public");
+}
+
+#[test]
+fn a_number_that_was_used_is_ignored_and_the_query_says_the_next() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    rig.ask(&mut anna, &enter(7, Side::Buy, 10, 1_000_000));
+    anna.request(&enter(7, Side::Buy, 10, 1_000_000));
+    anna.request(&enter(6, Side::Buy, 10, 1_000_000));
+    let next = order(8, Side::Buy, 1, 1_000_000);
+    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(next)), accepted(next, 2));
+    anna.send(&packet(b'U', b"Q"));
+    let Heard::Message(answer) = rig.hear(&mut anna) else { panic!() };
+    assert_eq!((answer[0], &answer[9..13]), (b'Q', &9_u32.to_be_bytes()[..]));
+}
+
+#[test]
+fn requests_of_one_write_are_answered_in_their_order() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    let mut bytes = vec![];
+    for user_ref in 1..=100 {
+        bytes.extend(crate::support::request_packet(&enter(user_ref, Side::Buy, 1, 1_000_000)));
+    }
+    anna.send(&bytes);
+    for user_ref in 1..=100 {
+        assert_eq!(
+            rig.hear_event(&mut anna),
+            accepted(order(user_ref, Side::Buy, 1, 1_000_000), user_ref.into())
+        );
+    }
+}
+
+#[test]
+fn instruments_have_books_of_their_own() {
+    let mut rig = Rig::new();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    rig.ask(&mut anna, &enter(1, Side::Sell, 10, 1_000_000));
+    let other = EnterOrder { instrument: InstrumentId(2), ..order(1, Side::Buy, 10, 1_000_000) };
+    assert_eq!(rig.ask(&mut bert, &OrderRequest::Enter(other)), accepted(other, 2));
+    rig.assert_serves(&mut bert, 2);
+    assert_eq!(rig.view.matcher.executions.read(), 0);
+}

@@ -1,0 +1,221 @@
+//! Logging in and out, silence, and coming back.
+
+use tickpath_nasdaq::soupbintcp::{HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, LoginRejectReason, PEER_TIMEOUT};
+use tickpath_types::{Nanos, OrderEventKind, Side};
+
+use crate::support::{Client, Heard, PASSWORD, Rig, enter, login, packet, settings};
+
+const NOT_AUTHORIZED: Heard = Heard::LoginRejected(LoginRejectReason::NOT_AUTHORIZED);
+const NOT_AVAILABLE: Heard = Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
+const MOMENT: Nanos = Nanos::from_millis(50);
+
+/// What a login is answered by, and whether the connection stays.
+fn try_login(rig: &mut Rig, bytes: &[u8]) -> (Heard, Client) {
+    let mut client = Client::connect(rig.endpoints.order_entry);
+    client.send(bytes);
+    let heard = rig.hear(&mut client);
+    (heard, client)
+}
+
+#[test]
+fn a_login_is_let_in_or_told_why_not() {
+    let mut rig = Rig::new();
+    let accepted = Heard::LoginAccepted { session: "TODAY".into(), next: 1 };
+    for (user, password, session, sequence, expected) in [
+        ("ANNA", "wrong", "", 1, &NOT_AUTHORIZED),
+        ("NOBODY", PASSWORD, "", 1, &NOT_AUTHORIZED),
+        ("", "", "", 1, &NOT_AUTHORIZED),
+        ("ANNA", PASSWORD, "MONDAY", 1, &NOT_AVAILABLE),
+        ("ANNA", PASSWORD, "TODAY", 2, &NOT_AVAILABLE),
+        ("ANNA", PASSWORD, "TODAY", u64::MAX, &NOT_AVAILABLE),
+        ("ANNA", PASSWORD, "", 1, &accepted),
+        ("BERT", PASSWORD, "TODAY", 0, &accepted),
+        ("cleo", "SECRET", "today", 1, &NOT_AVAILABLE),
+        ("cleo", "SECRET", "TODAY", 1, &accepted),
+    ] {
+        let (heard, mut client) = try_login(&mut rig, &login(user, password, session, sequence));
+        assert_eq!(heard, *expected, "{user} {password} {session} {sequence}");
+        if heard != accepted {
+            assert_eq!(rig.hear(&mut client), Heard::Closed);
+        }
+    }
+    let counters = &rig.view.order_server;
+    assert_eq!((counters.logins.read(), counters.logins_refused.read()), (3, 7));
+}
+
+#[test]
+fn a_user_logs_in_once_and_the_first_login_goes_on() {
+    let mut rig = Rig::new();
+    let mut first = rig.log_in("ANNA");
+    let (heard, mut second) = try_login(&mut rig, &login("ANNA", PASSWORD, "", 1));
+    assert_eq!(heard, NOT_AVAILABLE);
+    assert_eq!(rig.hear(&mut second), Heard::Closed);
+    rig.assert_serves(&mut first, 1);
+}
+
+#[test]
+fn logging_out_ends_the_connection_and_frees_the_user() {
+    let mut rig = Rig::new();
+    let mut client = rig.log_in("ANNA");
+    client.send(&packet(b'O', b""));
+    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    let mut again = rig.log_in("ANNA");
+    rig.assert_serves(&mut again, 1);
+    assert_eq!(rig.view.order_server.disconnects.read(), 1);
+}
+
+#[test]
+fn a_second_login_on_one_connection_closes_it() {
+    let mut rig = Rig::new();
+    let mut client = rig.log_in("ANNA");
+    client.send(&login("BERT", PASSWORD, "", 1));
+    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    rig.log_in("ANNA");
+    rig.log_in("BERT");
+}
+
+#[test]
+fn who_does_not_log_in_is_closed_when_the_time_is_over() {
+    let mut rig = Rig::new();
+    let mut silent = Client::connect(rig.endpoints.order_entry);
+    let mut slow = Client::connect(rig.endpoints.order_entry);
+    slow.send(&login("ANNA", PASSWORD, "", 1)[..20]);
+    rig.until_true("two connections", |rig| rig.view.order_server.connections.read() == 2);
+    rig.pass(LOGIN_TIMEOUT - MOMENT);
+    assert_eq!((silent.try_hear(), slow.try_hear()), (None, None));
+    assert_eq!(rig.view.order_server.disconnects.read(), 0);
+    rig.pass(MOMENT);
+    assert_eq!(rig.hear(&mut silent), Heard::Closed);
+    assert_eq!(rig.hear(&mut slow), Heard::Closed);
+    assert_eq!(rig.view.order_server.disconnects.read(), 2);
+}
+
+#[test]
+fn a_login_may_come_byte_by_byte() {
+    let mut rig = Rig::new();
+    let mut client = Client::connect(rig.endpoints.order_entry);
+    for byte in login("ANNA", PASSWORD, "", 1) {
+        client.send(&[byte]);
+        rig.turn();
+    }
+    assert!(matches!(rig.hear(&mut client), Heard::LoginAccepted { .. }));
+}
+
+#[test]
+fn the_venue_says_every_second_that_it_lives() {
+    let mut rig = Rig::new();
+    let mut client = rig.log_in("ANNA");
+    rig.pass(HEARTBEAT_INTERVAL - MOMENT);
+    assert_eq!(client.try_hear(), None);
+    for _ in 0..3 {
+        rig.pass(MOMENT);
+        assert_eq!(rig.hear(&mut client), Heard::Heartbeat);
+        rig.pass(HEARTBEAT_INTERVAL - MOMENT);
+        assert_eq!(client.try_hear(), None);
+    }
+}
+
+#[test]
+fn silence_ends_a_session_and_a_heartbeat_keeps_it() {
+    let mut rig = Rig::new();
+    let (mut silent, mut alive) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    for _ in 0..4 {
+        alive.send(&packet(b'R', b""));
+        rig.turn();
+        rig.pass(Nanos(PEER_TIMEOUT.0 / 4));
+    }
+    rig.pass(MOMENT);
+    let last = rig.until("the end", |_| silent.try_hear().filter(|heard| *heard != Heard::Heartbeat));
+    assert_eq!(last, Heard::Closed);
+    rig.assert_serves(&mut alive, 1);
+    rig.log_in("ANNA");
+}
+
+#[test]
+fn who_comes_back_hears_everything_since_and_nothing_twice() {
+    let mut rig = Rig::new();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    let mut heard = vec![];
+    for user_ref in 1..=3 {
+        anna.request(&enter(user_ref, Side::Sell, 10, 1_000_000));
+        heard.push(rig.hear(&mut anna));
+    }
+    drop(anna);
+    rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
+    for user_ref in 1..=3 {
+        bert.request(&enter(user_ref, Side::Buy, 5, 1_000_000));
+        let [_, executed] = rig.hear_events(&mut bert);
+        assert!(matches!(executed, OrderEventKind::Executed { .. }), "{executed:?}");
+    }
+
+    let mut anna = rig.log_in_from("ANNA", heard.len() as u64 + 1);
+    let missed: Vec<_> = (0..3).map(|_| rig.hear(&mut anna)).collect();
+    for message in &missed {
+        let Heard::Message(message) = message else { panic!("{message:?}") };
+        assert_eq!(message[0], b'E');
+    }
+    heard.extend(missed);
+    rig.assert_serves(&mut anna, 4);
+    drop(anna);
+    rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 2);
+
+    let mut anna = rig.log_in_from("ANNA", 1);
+    let again: Vec<_> = (0..heard.len()).map(|_| rig.hear(&mut anna)).collect();
+    assert_eq!(again, heard, "the same bytes");
+}
+
+#[test]
+fn a_client_gets_thousands_of_messages_that_it_missed() {
+    const COUNT: u32 = 2_000;
+    let mut rig = Rig::with(&tickpath_exchange::VenueSettings { retained_responses: 1 << 13, ..settings() });
+    let mut anna = rig.log_in("ANNA");
+    for user_ref in 1..=COUNT {
+        anna.request(&crate::support::ioc(user_ref, Side::Buy, 1, 1_000_000));
+        rig.hear_events::<2>(&mut anna);
+    }
+    drop(anna);
+    rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
+    let mut anna = rig.log_in_from("ANNA", 1);
+    for user_ref in 1..=COUNT {
+        // More than one write takes: the rest comes with the timers.
+        let [accepted, canceled] = std::array::from_fn(|_| {
+            rig.until("the next message", |rig| {
+                rig.pass(Nanos::from_millis(1));
+                anna.try_hear()
+            })
+        });
+        for heard in [accepted, canceled] {
+            let Heard::Message(message) = heard else { panic!("{heard:?}") };
+            assert_eq!(crate::support::event(&message).user_ref().0, user_ref);
+        }
+    }
+}
+
+#[test]
+fn no_more_connections_than_there_may_be() {
+    let mut rig = Rig::with(&tickpath_exchange::VenueSettings { max_connections: 2, ..settings() });
+    let (mut anna, bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    let mut third = Client::connect(rig.endpoints.order_entry);
+    assert_eq!(rig.hear(&mut third), Heard::Closed);
+    assert_eq!(rig.view.order_server.connections_refused.read(), 1);
+    rig.assert_serves(&mut anna, 1);
+    drop(bert);
+    rig.until_true("room", |rig| rig.view.order_server.disconnects.read() == 1);
+    rig.log_in("CLEO");
+}
+
+#[test]
+fn the_end_of_the_venue_is_the_end_of_every_session() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    anna.request(&enter(1, Side::Buy, 1, 1_000_000));
+    let answer = rig.hear_event(&mut anna);
+    assert!(matches!(answer, OrderEventKind::Accepted { .. }));
+    rig.close();
+    let heard = loop {
+        if let Some(heard) = anna.try_hear() {
+            break heard;
+        }
+    };
+    assert_eq!(heard, Heard::EndOfSession);
+}

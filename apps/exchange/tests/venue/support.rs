@@ -1,0 +1,336 @@
+//! A venue that runs when it is told to, and its clients.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
+use tickpath_agent::{Invoker, TscClock};
+use tickpath_exchange::{Credentials, Endpoints, Venue, VenueSettings, VenueTracers, VenueView};
+use tickpath_matching::EngineLimits;
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
+use tickpath_nasdaq::ouch50::{self, Answer};
+use tickpath_nasdaq::soupbintcp::{LoginRejectReason, Packet, next_packet};
+use tickpath_net::free_multicast_group;
+use tickpath_timing::NoTrace;
+use tickpath_types::{
+    CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderAttributes,
+    OrderEventKind, OrderRequest, Price, Qty, ReplaceOrder, Side, Symbol, TimeInForce, UserRefNum,
+};
+
+/// How long the kernel may take for what it does at once.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Simulated time of one turn of the venue's agents.
+const TURN: Nanos = Nanos::from_micros(1);
+pub const PASSWORD: &str = "secret";
+pub const USERS: [&str; 3] = ["ANNA", "BERT", "CLEO"];
+pub const ALPHA: InstrumentId = InstrumentId(1);
+
+pub fn instruments() -> InstrumentTable {
+    let instrument = |id, symbol| Instrument {
+        id: InstrumentId(id),
+        symbol: Symbol::new(symbol).unwrap(),
+        tick_size: Price(100),
+        lot_size: Qty(1),
+        max_qty: Qty(100_000),
+        reference_price: Price(1_000_000),
+        collar_low: Price(900_000),
+        collar_high: Price(1_100_000),
+    };
+    InstrumentTable::new(&[instrument(1, "ALPHA"), instrument(2, "BRAVO")])
+}
+
+pub fn settings() -> VenueSettings {
+    let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+    let user = |name: &str| Credentials { name: name.to_owned(), password: PASSWORD.to_owned() };
+    VenueSettings {
+        session: Session::new("TODAY").unwrap(),
+        instruments: instruments(),
+        order_entry: any_port,
+        max_connections: 8,
+        retained_responses: 1_024,
+        users: USERS.map(user).to_vec(),
+        line_a: free_multicast_group().unwrap(),
+        line_b: free_multicast_group().unwrap(),
+        interface: Ipv4Addr::LOCALHOST,
+        retransmission: any_port,
+        packet_bytes: DATAGRAM_LEN_MAX,
+        heartbeat: Nanos::from_secs(1),
+        retained_messages: 1_024,
+        limits: EngineLimits {
+            max_open_orders: 1_024,
+            max_open_orders_per_session: 512,
+            max_sessions: 4,
+            max_index_pages: 16,
+            max_index_pages_per_session: 8,
+        },
+    }
+}
+
+pub fn build(settings: &VenueSettings) -> anyhow::Result<Venue> {
+    let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
+    Venue::build(settings, TscClock::system(), tracers)
+}
+
+/// A venue whose agents run in the test's thread, one turn after another, at the test's time.
+pub struct Rig {
+    invoker: Invoker,
+    now: Nanos,
+    pub endpoints: Endpoints,
+    pub view: VenueView,
+}
+
+impl Rig {
+    pub fn new() -> Rig {
+        Rig::with(&settings())
+    }
+
+    pub fn with(settings: &VenueSettings) -> Rig {
+        let venue = build(settings).unwrap();
+        let mut invoker = Invoker::new("venue", venue.agents, &[]).unwrap();
+        invoker.start().unwrap();
+        let now = TscClock::system().now();
+        Rig { invoker, now, endpoints: venue.endpoints, view: venue.view }
+    }
+
+    /// One turn of every agent.
+    pub fn turn(&mut self) {
+        self.now = self.now + TURN;
+        self.invoker.run_once(self.now).unwrap();
+    }
+
+    /// Lets simulated time pass at once, and a turn take notice.
+    pub fn pass(&mut self, time: Nanos) {
+        self.now = self.now + time;
+        self.turn();
+    }
+
+    /// Nanoseconds since midnight, as messages carry them.
+    pub fn time_of_day(&self) -> u64 {
+        self.now.0 % 86_400_000_000_000
+    }
+
+    /// Turns until `look` finds what is waited for.
+    pub fn until<R>(&mut self, what: &str, mut look: impl FnMut(&mut Rig) -> Option<R>) -> R {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(found) = look(self) {
+                return found;
+            }
+            assert!(Instant::now() < deadline, "{what} did not happen");
+            self.turn();
+        }
+    }
+
+    pub fn until_true(&mut self, what: &str, mut look: impl FnMut(&Rig) -> bool) {
+        self.until(what, |rig| look(rig).then_some(()));
+    }
+
+    /// What the client hears next.
+    pub fn hear(&mut self, client: &mut Client) -> Heard {
+        self.until("an answer", |_| client.try_hear())
+    }
+
+    /// The next message; heartbeats may come before it.
+    pub fn hear_event(&mut self, client: &mut Client) -> OrderEventKind {
+        loop {
+            match self.hear(client) {
+                Heard::Message(message) => return event(&message),
+                Heard::Heartbeat => {}
+                other => panic!("{other:?} in place of an answer"),
+            }
+        }
+    }
+
+    pub fn hear_events<const N: usize>(&mut self, client: &mut Client) -> [OrderEventKind; N] {
+        std::array::from_fn(|_| self.hear_event(client))
+    }
+
+    /// A user that is logged in and hears every message from the first on.
+    pub fn log_in(&mut self, user: &str) -> Client {
+        self.log_in_from(user, 1)
+    }
+
+    pub fn log_in_from(&mut self, user: &str, sequence: u64) -> Client {
+        let mut client = Client::connect(self.endpoints.order_entry);
+        client.send(&login(user, PASSWORD, "", sequence));
+        assert_eq!(self.hear(&mut client), Heard::LoginAccepted { session: "TODAY".into(), next: sequence });
+        client
+    }
+
+    /// Sends a request and hears the first answer.
+    pub fn ask(&mut self, client: &mut Client, request: &OrderRequest) -> OrderEventKind {
+        client.request(request);
+        self.hear_event(client)
+    }
+
+    /// The venue still serves this client: an order and its cancel are answered.
+    pub fn assert_serves(&mut self, client: &mut Client, user_ref: u32) {
+        let answer = self.ask(client, &enter(user_ref, Side::Buy, 1, 900_000));
+        assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
+        let answer = self.ask(client, &cancel(user_ref, 0));
+        assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
+    }
+
+    pub fn close(&mut self) {
+        self.invoker.close();
+    }
+}
+
+/// What a client is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    LoginAccepted { session: String, next: u64 },
+    LoginRejected(LoginRejectReason),
+    Message(Vec<u8>),
+    Heartbeat,
+    EndOfSession,
+    /// The venue closed the connection.
+    Closed,
+}
+
+/// The client's end of a connection; knows SoupBinTCP's packets and nothing of what they should be.
+pub struct Client {
+    stream: TcpStream,
+    received: Vec<u8>,
+}
+
+impl Client {
+    pub fn connect(address: SocketAddrV4) -> Client {
+        Client::of(TcpStream::connect(address).unwrap())
+    }
+
+    /// A client whose kernel takes few bytes before it reads them.
+    pub fn connect_narrow(address: SocketAddrV4) -> Client {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_recv_buffer_size(2_048).unwrap();
+        socket.connect(&address.into()).unwrap();
+        Client::of(socket.into())
+    }
+
+    fn of(stream: TcpStream) -> Client {
+        stream.set_nodelay(true).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        Client { stream, received: Vec::new() }
+    }
+
+    /// Sends bytes as they are; few enough for the kernel to take at once.
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).unwrap();
+    }
+
+    /// Sends bytes unless the kernel has no room or the venue has gone; true when they are sent.
+    pub fn try_send(&mut self, bytes: &[u8]) -> bool {
+        self.stream.write(bytes).is_ok_and(|count| {
+            assert_eq!(count, bytes.len(), "the kernel took a part");
+            true
+        })
+    }
+
+    pub fn request(&mut self, request: &OrderRequest) {
+        self.send(&request_packet(request));
+    }
+
+    /// The next packet, if it is there.
+    pub fn try_hear(&mut self) -> Option<Heard> {
+        if let Some(heard) = self.take_packet() {
+            return Some(heard);
+        }
+        let mut bytes = [0; 4_096];
+        match self.stream.read(&mut bytes) {
+            Ok(0) => Some(Heard::Closed),
+            Ok(count) => {
+                self.received.extend_from_slice(&bytes[..count]);
+                self.take_packet()
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            Err(_) => Some(Heard::Closed),
+        }
+    }
+
+    fn take_packet(&mut self) -> Option<Heard> {
+        let (packet, used) = next_packet(&self.received).unwrap()?;
+        let heard = match packet {
+            Packet::LoginAccepted(accepted) => Heard::LoginAccepted {
+                session: accepted.session.to_string(),
+                next: accepted.next_sequence.0,
+            },
+            Packet::LoginRejected(reason) => Heard::LoginRejected(reason),
+            Packet::SequencedData(message) => Heard::Message(message.to_vec()),
+            Packet::ServerHeartbeat => Heard::Heartbeat,
+            Packet::EndOfSession => Heard::EndOfSession,
+            other => panic!("a venue does not send {other:?}"),
+        };
+        self.received.drain(..used);
+        Some(heard)
+    }
+}
+
+/// A packet with its length and type.
+pub fn packet(packet_type: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = (payload.len() as u16 + 1).to_be_bytes().to_vec();
+    bytes.push(packet_type);
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// A login, laid out as SoupBinTCP 3.00 says.
+pub fn login(user: &str, password: &str, session: &str, sequence: u64) -> Vec<u8> {
+    packet(b'L', format!("{user:<6}{password:<10}{session:>10}{sequence:>20}").as_bytes())
+}
+
+pub fn request_packet(request: &OrderRequest) -> Vec<u8> {
+    let table = instruments();
+    let mut bytes = [0; ouch50::MESSAGE_LEN_MAX];
+    let len = ouch50::encode_request(request, |id| table.symbol(id), &mut bytes).unwrap();
+    packet(b'U', &bytes[..len])
+}
+
+pub fn event(message: &[u8]) -> OrderEventKind {
+    let table = instruments();
+    match ouch50::decode_event(message, |symbol| table.find(symbol)) {
+        Ok(Answer::Order(answer)) => answer.kind,
+        other => panic!("{other:?} is not about an order"),
+    }
+}
+
+pub fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {
+    EnterOrder {
+        user_ref: UserRefNum(user_ref),
+        instrument: ALPHA,
+        side,
+        qty: Qty(qty),
+        price: Price(price),
+        time_in_force: TimeInForce::Day,
+        post_only: false,
+        min_qty: Qty::ZERO,
+        attributes: OrderAttributes::default(),
+        client_order_id: ClientOrderId(*b"from-the-test "),
+    }
+}
+
+pub fn enter(user_ref: u32, side: Side, qty: u64, price: i64) -> OrderRequest {
+    OrderRequest::Enter(order(user_ref, side, qty, price))
+}
+
+pub fn ioc(user_ref: u32, side: Side, qty: u64, price: i64) -> OrderRequest {
+    OrderRequest::Enter(EnterOrder { time_in_force: TimeInForce::Ioc, ..order(user_ref, side, qty, price) })
+}
+
+pub fn cancel(user_ref: u32, qty: u64) -> OrderRequest {
+    OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(user_ref), qty: Qty(qty) })
+}
+
+pub fn replace(orig_user_ref: u32, user_ref: u32, qty: u64, price: i64) -> OrderRequest {
+    OrderRequest::Replace(ReplaceOrder {
+        orig_user_ref: UserRefNum(orig_user_ref),
+        user_ref: UserRefNum(user_ref),
+        qty: Qty(qty),
+        price: Price(price),
+        time_in_force: TimeInForce::Day,
+        post_only: false,
+        min_qty: Qty::ZERO,
+        attributes: OrderAttributes::default(),
+        client_order_id: ClientOrderId(*b"replaced      "),
+    })
+}
