@@ -26,10 +26,21 @@ fn main() -> ExitCode {
     match commands::run(Cli::parse().command) {
         Ok(code) => code,
         Err(error) => {
-            // One line: what failed, in what, and what to do.
-            let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
-            eprintln!("tickpath: {}", chain.join(": "));
+            eprintln!("tickpath: {}", one_line(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// What failed, in what, and what to do: the causes in one line, without those that an error before them quotes.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if line.is_empty() {
+            line = cause;
+        } else if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line.replace('\n', "; ")
 }

@@ -1,5 +1,5 @@
 //! Configuration files: loading with errors that fit one line, human units, instruments, secrets and the
-//! placement of agents on threads.
+//! placement of agents on threads; and standard output, which every program of this project writes alike.
 //!
 //! ```
 //! use tickpath_config::{Instruments, parse};
@@ -19,6 +19,7 @@
 mod error;
 mod instruments;
 mod load;
+mod output;
 mod placement;
 mod secret;
 mod units;
@@ -26,6 +27,7 @@ mod units;
 pub use error::ConfigError;
 pub use instruments::{InstrumentConfig, Instruments};
 pub use load::{load, parse};
+pub use output::say;
 pub use placement::{IdleConfig, Placement, ThreadConfig};
 pub use secret::{Secret, TEST_PASSWORD};
 pub use units::{ByteSize, Duration, Fraction, PriceText};

@@ -243,6 +243,12 @@ impl Market {
             stop,
         })
     }
+
+    /// Ends a market that cannot go on because of `error`; an agent that failed is the better reason.
+    pub(crate) fn end(self, error: anyhow::Error) -> anyhow::Error {
+        self.stop.stop();
+        self.runner.join().err().map_or(error, anyhow::Error::from)
+    }
 }
 
 fn open_flow(path: &std::path::Path) -> anyhow::Result<(Recording, tickpath_capture::flow::Survey)> {

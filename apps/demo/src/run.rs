@@ -43,25 +43,41 @@ pub fn run(settings: &DemoSettings, stop: &StopSignal) -> anyhow::Result<Outcome
     let jitter = measure_jitter(&clock, JITTER_TIME);
     let stamp_ns = stamp_cost(&clock);
     let mut market = Market::start(settings, clock)?;
-    let mut watch = Watch::new(market.instruments.as_slice().len(), host.to_string());
+    let mut watch = Watch::new(market.instruments.as_slice().len(), host_line(&host));
+    match trade(&mut market, &mut watch, settings, stop) {
+        Ok((elapsed, is_quiet)) => {
+            Outcome::of(market, watch, settings, host, jitter, stamp_ns, elapsed, is_quiet)
+        }
+        Err(error) => Err(market.end(error)),
+    }
+}
+
+/// Opens the view, lets the market trade and come to rest: for how long it traded, and whether it rested.
+fn trade(
+    market: &mut Market,
+    watch: &mut Watch,
+    settings: &DemoSettings,
+    stop: &StopSignal,
+) -> anyhow::Result<(Nanos, bool)> {
     let mut view = match settings.view {
         ViewMode::Silent => None,
         ViewMode::Monitor(mode) => Some(View::open(mode).context("cannot open the view")?),
     };
     let mut notes: Vec<String> = market.runner.warnings().map(str::to_owned).collect();
-    notes.push(endpoint_note(&market));
+    notes.push(endpoint_note(market));
 
-    log_in(&mut market)?;
-    let began = clock.now();
+    log_in(market)?;
+    let began = market.clock.now();
     market.stage.enter(Phase::Trading);
-    let played = play(&mut market, &mut watch, view.as_mut(), settings, stop, began, &notes);
-    let elapsed = clock.now().since(began);
-    if let Some(view) = &mut view {
-        view.close();
-    }
-    played?;
-    let is_quiet = drain(&mut market, &mut watch)?;
-    Outcome::of(market, watch, settings, host, jitter, stamp_ns, elapsed, is_quiet)
+    play(market, watch, view.as_mut(), settings, stop, began, &notes)?;
+    let elapsed = market.clock.now().since(began);
+    drop(view);
+    Ok((elapsed, drain(market, watch)?))
+}
+
+/// The host in one line.
+fn host_line(host: &Host) -> String {
+    format!("{}, {} cores, kernel {}", host.cpu_model, host.cores_allowed.len(), host.kernel)
 }
 
 /// What one stamp costs here, in nanoseconds.

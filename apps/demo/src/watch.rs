@@ -164,7 +164,6 @@ impl Watch {
                 trades: quote.trades,
                 volume: quote.volume,
                 health: quote.health,
-                open_orders: 0,
             })
             .collect()
     }
@@ -179,7 +178,7 @@ impl Watch {
                 orders: snapshot.counters.enters + snapshot.counters.replaces,
                 fills: snapshot.counters.fills,
                 volume,
-                open_orders: snapshot.open_orders,
+                open_orders: Some(snapshot.open_orders),
                 position: net,
                 pnl,
                 refused: snapshot.counters.refused_risk,
@@ -193,7 +192,7 @@ impl Watch {
                 orders: source.view.counters.orders.read(),
                 fills: source.view.counters.fills.read(),
                 volume,
-                open_orders: source.view.counters.open_orders.read(),
+                open_orders: source.flow.is_none().then(|| source.view.counters.open_orders.read()),
                 position: net,
                 pnl,
                 refused: 0,

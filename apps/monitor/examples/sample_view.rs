@@ -60,7 +60,6 @@ impl MadeUp {
                 trades: 0,
                 volume: 0,
                 health: BookHealth::Live,
-                open_orders: 40,
             })
         };
         let participant = |name: &str| ParticipantView { name: name.into(), ..ParticipantView::default() };
@@ -110,7 +109,6 @@ impl MadeUp {
             instrument.last = Some((Price(bid + 100), Qty(qty / 4)));
             instrument.trades += trades;
             instrument.volume += trades * 117;
-            instrument.open_orders = 30 + qty / 40;
             instrument.health =
                 if step == 2 && qty > 950 { BookHealth::Recovering } else { BookHealth::Live };
         }
@@ -121,7 +119,7 @@ impl MadeUp {
             participant.orders += orders;
             participant.fills += fills;
             participant.volume += fills * 110;
-            participant.open_orders = orders / 10;
+            participant.open_orders = Some(orders / 10);
             participant.position += drift;
             participant.pnl += i128::from(drift) * 9_300;
             participant.refused += u64::from(orders > 395);

@@ -49,8 +49,6 @@ pub struct InstrumentView {
     pub volume: u64,
     /// Whether the book built from the feed can be believed.
     pub health: BookHealth,
-    /// Orders that rest in the book.
-    pub open_orders: u64,
 }
 
 /// One participant: a strategy or a background trader.
@@ -64,8 +62,8 @@ pub struct ParticipantView {
     pub fills: u64,
     /// Quantity bought and sold.
     pub volume: u64,
-    /// Orders that rest at the venue.
-    pub open_orders: u64,
+    /// Orders that rest at the venue; `None` where nobody counts them.
+    pub open_orders: Option<u64>,
     /// Net position, summed over the instruments; negative when short.
     pub position: i64,
     /// Realised and unrealised profit and loss together, in price units of 10^-4.

@@ -19,7 +19,6 @@ fn instrument(symbol: &str, health: BookHealth) -> InstrumentView {
         trades: 45_678,
         volume: 9_876_543,
         health,
-        open_orders: 77,
     }
 }
 
@@ -47,7 +46,7 @@ fn sample() -> MarketView {
                 orders: 24_110,
                 fills: 2_244,
                 volume: 246_840,
-                open_orders: 12,
+                open_orders: Some(12),
                 position: -1_250,
                 pnl: 12_345_678_900,
                 refused: 3,
@@ -131,7 +130,7 @@ fn the_classic_terminal_shows_every_section() {
     check(&rows, "BRAVO 1,500 1,234.01 1,234.03 700 1,234.02 45,678 recovering");
     check(&rows, "CHARLIE - - - - - 45,678 live");
     check(&rows, "market_maker 24,110 2,244 12 -1,250 +1,234,567.89 3");
-    check(&rows, "momentum 0 0 0 +1,250 -1,234,567.89 0");
+    check(&rows, "momentum 0 0 - +1,250 -1,234,567.89 0");
     check(&rows, "tick_to_trade 12.3us 45.6us 1.20ms 123,456");
     check(&rows, "tick_to_trade_software 640ns 2.14us 161us 123,456");
     check(&rows, "order_round_trip - - - 0");
@@ -145,9 +144,9 @@ fn the_classic_terminal_shows_every_section() {
 #[test]
 fn a_large_terminal_adds_columns_totals_agents_and_notes() {
     let rows = screen_of(&sample(), 120, 40, Screen::default());
-    check(&rows, "ALPHA 1,500 1,234.01 1,234.03 700 1,234.02 40 45,678 9,876,543 77 live");
+    check(&rows, "ALPHA 1,500 1,234.01 1,234.03 700 1,234.02 40 45,678 9,876,543 live");
     check(&rows, "market_maker 24,110 2,244 246,840 12 -1,250 +1,234,567.89 3");
-    check(&rows, "total 24,110 2,244 246,840 12 0 0.00 3");
+    check(&rows, "total 24,110 2,244 246,840 - 0 0.00 3");
     check(&rows, "61,000 market messages/s");
     check(&rows, "A 1,113,841 9 970 97%");
     check(&rows, "order server 12%");
@@ -237,7 +236,7 @@ fn extreme_figures_do_not_break_the_screen() {
         orders: u64::MAX,
         fills: u64::MAX,
         volume: u64::MAX,
-        open_orders: u64::MAX,
+        open_orders: Some(u64::MAX),
         position: i64::MIN,
         pnl: i128::MIN,
         refused: u64::MAX,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tickpath_agent::{StopSignal, TscClock};
+use tickpath_config::say;
 use tickpath_timing::{Joiner, JoinerConfig};
 use tickpath_trading::{MarkTo, Money, Position, Strategy};
 use tickpath_types::Nanos;
@@ -45,14 +46,14 @@ pub fn run_with<S: Strategy + Send + 'static>(
     let trader = Trader::start_traced(settings, strategy, clock, tracers)?;
     let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
     let config = &settings.config;
-    println!(
+    say(format_args!(
         "{name} trades {} instruments as {} at {}; market data from {} and {}; stop with Ctrl-C",
         settings.instruments.len(),
         config.order_entry.user,
         config.order_entry.address,
         config.market_data.line_a,
         config.market_data.line_b,
-    );
+    ));
     trader.warnings().for_each(|warning| eprintln!("warning: {warning}"));
 
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
@@ -60,7 +61,7 @@ pub fn run_with<S: Strategy + Send + 'static>(
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
-            println!("{}", progress_line(&trader));
+            say(progress_line(&trader));
         }
         if snapshot(&trader).stopped.is_some() {
             break;
@@ -82,7 +83,7 @@ pub fn run_with<S: Strategy + Send + 'static>(
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
     let last = view.snapshot.lock().map(|snapshot| snapshot.clone()).unwrap_or_default();
-    println!("{}", joiner.report());
+    say(joiner.report());
     print_positions(settings, &last);
     anyhow::ensure!(last.open_orders == 0, "{} orders may still be open at the venue", last.open_orders);
     Ok(())
@@ -114,18 +115,18 @@ fn progress_line(trader: &Trader) -> String {
 }
 
 fn print_positions(settings: &TraderSettings, snapshot: &TraderSnapshot) {
-    println!("Positions");
+    say("Positions");
     for (instrument, position) in settings.instruments.iter().zip(&snapshot.positions) {
-        println!(
+        say(format_args!(
             "  {:<8} {:>10}   traded {:>12}   P&L {:>16}",
             instrument.symbol,
             position.net_qty(),
             position.volume(),
             position.total_pnl(MarkTo::Mid),
-        );
+        ));
     }
-    println!("  {:<8} {:>10}   {:>19}   P&L {:>16}", "all", "", "", total_pnl(&snapshot.positions));
+    say(format_args!("  {:<8} {:>10}   {:>19}   P&L {:>16}", "all", "", "", total_pnl(&snapshot.positions)));
     if let Some(reason) = snapshot.stopped {
-        println!("stopped: {reason:?}");
+        say(format_args!("stopped: {reason:?}"));
     }
 }

@@ -95,12 +95,13 @@ pub trait OrderBooks<T: Copy> {
         total.min(enough)
     }
 
-    /// Starts to fetch what changing this order will need; a hint without effect on the books.
+    /// Starts to fetch what changing this order will need; a hint without effect on the books. Takes
+    /// `None` too, so that no caller needs a branch that a CPU would guess wrong.
     #[inline]
     fn prefetch(&self, _handle: Option<OrderHandle>) {}
 
     /// Starts to fetch what lies one step further, once what [`OrderBooks::prefetch`] asked for has
-    /// arrived: the order's level and its neighbours in the queue.
+    /// arrived: the order's neighbours in the queue.
     #[inline]
     fn prefetch_neighbours(&self, _handle: Option<OrderHandle>) {}
 

@@ -15,7 +15,8 @@ const NIL: u32 = 0;
 /// The side of a level that is not open.
 const NO_SIDE: u32 = u32::MAX;
 
-/// Books in which an order is one record of one array (32 bytes and the user's data).
+/// Books in which an order is one record of 32 bytes; the user's data are beside it, in an array of their own,
+/// so that records share cache lines evenly and the order's neighbours are one line each.
 ///
 /// The orders of a level are a list linked by index, so an order leaves it from anywhere without a
 /// search. The levels of a side are sorted arrays that are searched only when an order comes to a price
@@ -25,8 +26,9 @@ const NO_SIDE: u32 = u32::MAX;
 pub struct FastBooks<T = ()> {
     limits: BookLimits,
     sides: Vec<BookSide>,
-    orders: Vec<OrderRecord<T>>,
-    links: Vec<Links>,
+    orders: Vec<OrderRecord>,
+    /// What the user keeps with each of `orders`.
+    data: Vec<T>,
     levels: Vec<LevelRecord>,
     ladders: Ladders,
     /// Free orders, linked by `next`.
@@ -53,7 +55,8 @@ struct BookSide {
 impl BookSide {
     const EMPTY: BookSide = BookSide { best: NIL, ladder: Ladder::EMPTY, recent: [NIL; RECENT_LEN] };
 
-    /// Neighbouring prices differ by an unknown tick size; the upper bits of the product spread them.
+    /// Neighbouring prices differ by an unknown tick size. The uppermost bits of the product spread the
+    /// multiples of any usual one so evenly that some fifty of them in a row seldom meet in an entry.
     #[inline]
     fn recent_entry(key: i64) -> usize {
         const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -63,16 +66,11 @@ impl BookSide {
 
 /// An order, or a free slot when its level is nobody's.
 #[derive(Clone, Copy, Debug)]
-struct OrderRecord<T> {
+#[repr(align(32))]
+struct OrderRecord {
     id: OrderId,
     qty: u64,
     level: u32,
-    data: T,
-}
-
-/// Neighbours of an order in its level's queue.
-#[derive(Clone, Copy, Debug)]
-struct Links {
     prev: u32,
     next: u32,
 }
@@ -88,7 +86,7 @@ struct LevelRecord {
     side: u32,
 }
 
-//const _: () = assert!(size_of::<OrderRecord<()>>() == 32 && size_of::<LevelRecord>() == 32);
+const _: () = assert!(size_of::<OrderRecord>() == 32 && size_of::<LevelRecord>() == 32);
 
 /// A side's prices as numbers of which the greater is always the better: an ask's bits are inverted,
 /// which reverses the order of integers without overflow. No branch: sides come in no order that a CPU
@@ -131,11 +129,12 @@ impl<T: Copy> FastBooks<T> {
         &self.levels[index as usize]
     }
 
-    fn record(&self, slot: u32) -> &OrderRecord<T> {
+    fn record(&self, slot: u32) -> &OrderRecord {
         &self.orders[slot as usize]
     }
 
-    fn view(&self, record: &OrderRecord<T>) -> Order<T> {
+    fn view(&self, slot: u32) -> Order<T> {
+        let record = self.record(slot);
         let level = self.level(record.level);
         Order {
             id: record.id,
@@ -143,14 +142,14 @@ impl<T: Copy> FastBooks<T> {
             side: level.side(),
             price: level.price(),
             qty: Qty(record.qty),
-            data: record.data,
+            data: self.data[slot as usize],
         }
     }
 
     /// The orders of a level from `slot` on.
     fn queue(&self, slot: u32) -> impl Iterator<Item = u32> {
         let first = Some(slot).filter(|slot| *slot != NIL);
-        std::iter::successors(first, |slot| Some(self.links[*slot as usize].next).filter(|next| *next != NIL))
+        std::iter::successors(first, |slot| Some(self.record(*slot).next).filter(|next| *next != NIL))
     }
 
     #[inline(always)]
@@ -209,14 +208,20 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         // Slot 0 is in no list.
         let next_free =
             |slot: usize, last: usize| if (1..last).contains(&slot) { slot as u32 + 1 } else { NIL };
-        let free_order = OrderRecord { id: OrderId(0), qty: 0, level: NIL, data: T::default() };
-        let free_links = |slot| Links { prev: NIL, next: next_free(slot, orders) };
+        let free_order = |slot| OrderRecord {
+            id: OrderId(0),
+            qty: 0,
+            level: NIL,
+            prev: NIL,
+            next: next_free(slot, orders),
+        };
         let free_level = |slot| LevelRecord { head: next_free(slot, levels), ..LevelRecord::FREE };
         FastBooks {
             limits,
             sides: vec![BookSide::EMPTY; sides],
-            orders: vec![free_order; orders + 1],
-            links: (0..=orders).map(free_links).collect(),
+            orders: (0..=orders).map(free_order).collect(),
+            // Zeroes would come from the allocator untouched, and page faults with the first orders.
+            data: (0..=orders).map(|_| std::hint::black_box(T::default())).collect(),
             levels: (0..=levels).map(free_level).collect(),
             ladders: Ladders::new(sides, levels),
             free_order: free_list(orders),
@@ -264,12 +269,17 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         if tail == NIL {
             level.head = slot;
         }
-        self.links[tail as usize].next = slot;
-        let links = &mut self.links[slot as usize];
-        self.free_order = links.next;
-        *links = Links { prev: tail, next: NIL };
-        self.orders[slot as usize] =
-            OrderRecord { id: order.id, qty: order.qty.0, level: index, data: order.data };
+        self.orders[tail as usize].next = slot;
+        let record = &mut self.orders[slot as usize];
+        self.free_order = record.next;
+        *record = OrderRecord {
+            id: order.id,
+            qty: order.qty.0,
+            level: index,
+            prev: tail,
+            next: NIL,
+        };
+        self.data[slot as usize] = order.data;
         self.order_count += 1;
         Ok(handle)
     }
@@ -295,21 +305,21 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         let slot = handle.slot();
         let record = *self.record(slot);
         assert!(record.level != NIL, "the handle names an open order");
-        let order = self.view(&record);
+        let order = self.view(slot);
         // Where there is no neighbour these two write to nobody's record.
-        let Links { prev, next } = self.links[slot as usize];
-        self.links[prev as usize].next = next;
-        self.links[next as usize].prev = prev;
+        self.orders[record.prev as usize].next = record.next;
+        self.orders[record.next as usize].prev = record.prev;
         let level = &mut self.levels[record.level as usize];
         level.qty -= record.qty;
         level.order_count -= 1;
-        level.head = if level.head == slot { next } else { level.head };
-        level.tail = if level.tail == slot { prev } else { level.tail };
+        level.head = if level.head == slot { record.next } else { level.head };
+        level.tail = if level.tail == slot { record.prev } else { level.tail };
         if level.order_count == 0 {
             self.close_level(record.level);
         }
-        self.orders[slot as usize].level = NIL;
-        self.links[slot as usize].next = self.free_order;
+        let freed = &mut self.orders[slot as usize];
+        freed.level = NIL;
+        freed.next = self.free_order;
         self.free_order = slot;
         self.order_count -= 1;
         order
@@ -321,14 +331,14 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         if record.level == NIL {
             return None;
         }
-        Some(self.view(record))
+        Some(self.view(handle.slot()))
     }
 
     #[inline]
     fn data_mut(&mut self, handle: OrderHandle) -> &mut T {
-        let record = &mut self.orders[handle.slot() as usize];
-        assert!(record.level != NIL, "the handle names an open order");
-        &mut record.data
+        let slot = handle.slot() as usize;
+        assert!(self.orders[slot].level != NIL, "the handle names an open order");
+        &mut self.data[slot]
     }
 
     #[inline(always)]
@@ -360,7 +370,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         self.ladders
             .iter(self.side(instrument, side).ladder)
             .flat_map(|level| self.queue(self.level(level).head))
-            .filter_map(|slot| Some((OrderHandle::new(slot)?, self.view(self.record(slot)))))
+            .filter_map(|slot| Some((OrderHandle::new(slot)?, self.view(slot))))
     }
 
     fn queue_position(&self, handle: OrderHandle) -> QueuePosition {
@@ -377,14 +387,15 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     fn prefetch(&self, handle: Option<OrderHandle>) {
         let slot = handle.map_or(NIL, OrderHandle::slot) as usize;
         prefetch_index(&self.orders, slot);
-        prefetch_index(&self.links, slot);
+        // Even if the order is only removed: the next order takes its slot and writes there.
+        prefetch_index(&self.data, slot);
     }
 
     #[inline]
     fn prefetch_neighbours(&self, handle: Option<OrderHandle>) {
-        if let Some(links) = self.links.get(handle.map_or(NIL, OrderHandle::slot) as usize) {
-            prefetch_index(&self.links, links.prev as usize);
-            prefetch_index(&self.links, links.next as usize);
+        if let Some(record) = self.orders.get(handle.map_or(NIL, OrderHandle::slot) as usize) {
+            prefetch_index(&self.orders, record.prev as usize);
+            prefetch_index(&self.orders, record.next as usize);
         }
     }
 }

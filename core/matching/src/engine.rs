@@ -85,6 +85,12 @@ fn order_key(session: SessionId, user_ref: UserRefNum) -> u64 {
     u64::from(session.0) << 32 | u64::from(user_ref.0)
 }
 
+/// The session's number in an [`order_key`].
+#[inline]
+fn user_ref_of(key: u64) -> UserRefNum {
+    UserRefNum(key as u32)
+}
+
 impl<B: OrderBooks<Owner>> Engine<B> {
     /// An engine with empty books, every instrument halted.
     ///

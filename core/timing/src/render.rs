@@ -26,6 +26,7 @@ impl fmt::Display for Report {
         for group in Group::ALL {
             self.fmt_group(f, group)?;
         }
+        self.fmt_negatives(f)?;
         writeln!(f)?;
         for proof in &self.proofs {
             writeln!(f, "{proof}")?;
@@ -42,17 +43,27 @@ impl Report {
         }
         writeln!(
             f,
-            "\n{:<79}{:>10}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}",
+            "\n{:<36}{:>10}{:>9}{:>9}{:>9}{:>9}{:>9}",
             group.title(),
             "count",
             "p50",
+            "p90",
             "p99",
             "p99.9",
             "max",
-            "mean",
-            "negative"
         )?;
         rows.try_for_each(|row| writeln!(f, "{row}"))
+    }
+
+    /// Where times were negative: a reader on another core returned before the writer's call did.
+    fn fmt_negatives(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = self.rows.iter().filter(|row| row.summary.negatives > 0).peekable();
+        if rows.peek().is_none() {
+            return Ok(());
+        }
+        write!(f, "\nNegative, where a reader returned before the writer's call did, and taken as they are:")?;
+        rows.try_for_each(|row| write!(f, " {} {}", row.name, row.summary.negatives))?;
+        writeln!(f)
     }
 
     fn fmt_counters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -96,16 +107,15 @@ impl fmt::Display for Row {
         let summary = &self.summary;
         write!(
             f,
-            "  {:<26} {:<50}{:>10}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}",
+            "  {:<26}{:>18}{:>9}{:>9}{:>9}{:>9}{:>9}  {}",
             self.name,
-            self.words,
             summary.count,
             signed(summary.p50_ns),
+            signed(summary.p90_ns),
             signed(summary.p99_ns),
             signed(summary.p999_ns),
             signed(summary.max_ns),
-            signed(summary.mean_ns.round() as i64),
-            summary.negatives,
+            self.words,
         )
     }
 }
@@ -124,7 +134,7 @@ impl fmt::Display for TradeStory {
             let bar = bar(step, self.total_ns);
             writeln!(
                 f,
-                "  {:<9} {:<52}{:>9} |{bar}|",
+                "  {:<9} {:<38}{:>9} |{bar}|",
                 step.pair.name(),
                 step.pair.describe(),
                 signed(step.duration_ns)

@@ -242,9 +242,11 @@ fn the_median_trade_is_told_step_by_step() {
     for line in [
         "2 market data messages, 2 commands and 2 order requests in 2700ns.",
         "  session 2, order 42, triggered by market data message 5, command 4: 1550ns in all",
-        "  T12w_T1   write begins, to the order server's read                870ns |   #######################              |",
+        "  T12w_T1   write begins to order server's read       870ns |   #######################              |",
         "Market data out: matcher to engine",
-        "  T6_T7                      send returned, to the feed handler's read                  1    -70ns",
+        "  T6_T7                                      1    -70ns",
+        "send returned to feed handler's read",
+        "taken as they are: T6_T7 1 T12_T1 1",
         "tick_to_trade: hops add up to the span, to the tick, for each of 1 order requests (1130 ticks in all).",
         "Stamps missing: T7 1 T8 1 T9 1",
     ] {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use tickpath_config::{ConfigError, Instruments};
+use tickpath_config::{ConfigError, Instruments, say};
 use tickpath_demo::DemoSettings;
 use tickpath_exchange::ExchangeConfig;
 use tickpath_trader::TraderSettings;
@@ -34,11 +34,11 @@ enum Config {
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match args {
-        Args::Check { file } => println!("{}: a valid {}", file.display(), read(file)?.kind()),
+        Args::Check { file } => say(format_args!("{}: a valid {}", file.display(), read(file)?.kind())),
         Args::Show { file } => match read(file)? {
-            Config::Exchange(config) => println!("{config:#?}"),
-            Config::Trader(settings) => println!("{:#?}", settings.config),
-            Config::Demo(settings) => println!("{settings:#?}"),
+            Config::Exchange(config) => say(format_args!("{config:#?}")),
+            Config::Trader(settings) => say(format_args!("{:#?}", settings.config)),
+            Config::Demo(settings) => say(format_args!("{settings:#?}")),
             Config::Instruments(list) => print_instruments(&list),
         },
     }
@@ -73,9 +73,9 @@ fn read(file: &Path) -> anyhow::Result<Config> {
 }
 
 fn print_instruments(list: &[tickpath_types::Instrument]) {
-    println!("{:>4}  {:<8} {:>12} {:>10} {:>6} {:>8} {:>12} {:>12}", "id", "symbol", "reference", "tick", "lot", "largest", "lowest", "highest");
+    say(format_args!("{:>4}  {:<8} {:>12} {:>10} {:>6} {:>8} {:>12} {:>12}", "id", "symbol", "reference", "tick", "lot", "largest", "lowest", "highest"));
     for instrument in list {
-        println!(
+        say(format_args!(
             "{:>4}  {:<8} {:>12} {:>10} {:>6} {:>8} {:>12} {:>12}",
             instrument.id,
             instrument.symbol,
@@ -85,6 +85,6 @@ fn print_instruments(list: &[tickpath_types::Instrument]) {
             instrument.max_qty,
             instrument.collar_low,
             instrument.collar_high,
-        );
+        ));
     }
 }

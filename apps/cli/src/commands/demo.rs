@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tickpath_agent::StopSignal;
-use tickpath_config::Fraction;
+use tickpath_config::{Fraction, say};
 use tickpath_demo::{DemoSettings, Speed, ViewMode};
 use tickpath_monitor::Mode;
 use tickpath_types::Nanos;
@@ -96,10 +96,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let stop = StopSignal::on_signals()?;
     let outcome = tickpath_demo::run(&settings, &stop)?;
     if settings.view != ViewMode::Silent {
-        println!("{outcome}");
+        say(&outcome);
     }
     if let Some(path) = &args.json {
-        json::write(path, &outcome.to_json())?;
+        json::write(path, &format!("{:#}", outcome.to_json()))?;
     }
     Ok(if outcome.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
-use tickpath_config::TEST_PASSWORD;
+use tickpath_config::{TEST_PASSWORD, say};
 use tickpath_exchange::{Endpoints, ExchangeConfig, Venue, VenueTracers, VenueView};
 use tickpath_timing::{Joiner, JoinerConfig, Trace};
 use tickpath_types::Nanos;
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
-            println!("{}", progress_line(&venue.view));
+            say(progress_line(&venue.view));
         }
         std::thread::sleep(DRAIN_INTERVAL);
     }
@@ -65,19 +65,19 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     runner.join()?;
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
-    println!("{}\n{}", joiner.report(), progress_line(&venue.view));
+    say(format_args!("{}\n{}", joiner.report(), progress_line(&venue.view)));
     Ok(ExitCode::SUCCESS)
 }
 
 fn print_endpoints(config: &ExchangeConfig, endpoints: &Endpoints, instruments: usize) {
-    println!("venue '{}' with {instruments} instruments is open; stop it with Ctrl-C", config.session);
-    println!("  order entry      {}   OUCH 5.0 over SoupBinTCP", endpoints.order_entry);
-    println!("  market data A    {}   ITCH 5.0 over MoldUDP64 on {}", endpoints.line_a, config.market_data.interface);
-    println!("  market data B    {}", endpoints.line_b);
-    println!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission);
+    say(format_args!("venue '{}' with {instruments} instruments is open; stop it with Ctrl-C", config.session));
+    say(format_args!("  order entry      {}   OUCH 5.0 over SoupBinTCP", endpoints.order_entry));
+    say(format_args!("  market data A    {}   ITCH 5.0 over MoldUDP64 on {}", endpoints.line_a, config.market_data.interface));
+    say(format_args!("  market data B    {}", endpoints.line_b));
+    say(format_args!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission));
     let test_users = &config.order_entry.test_users;
     if !test_users.is_empty() {
-        println!("  test users       {}   password '{TEST_PASSWORD}', on the loopback interface alone", test_users.join(", "));
+        say(format_args!("  test users       {}   password '{TEST_PASSWORD}', on the loopback interface alone", test_users.join(", ")));
     }
 }
 

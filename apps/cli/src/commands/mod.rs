@@ -4,6 +4,7 @@ mod config;
 mod demo;
 mod exchange;
 mod json;
+mod lab;
 mod trader;
 
 use std::process::ExitCode;
@@ -17,6 +18,9 @@ pub enum Command {
     Exchange(exchange::Args),
     /// Run a trader until Ctrl-C
     Trader(trader::Args),
+    /// The latency laboratory: benchmarks beside the host's limits
+    #[command(subcommand)]
+    Lab(lab::Args),
     /// Check or show a configuration file
     #[command(subcommand)]
     Config(config::Args),
@@ -28,6 +32,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::run(&args),
         Command::Exchange(args) => exchange::run(&args),
         Command::Trader(args) => trader::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Config(args) => config::run(&args),
     }
 }

@@ -8,7 +8,7 @@ use crate::data::InstrumentView;
 use crate::table::{self, Cell, Column};
 use crate::{format, palette};
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 10] = [
     Column::text("Symbol", 8, 0),
     Column::number("bid qty", 7, 2),
     Column::number("bid", 8, 0),
@@ -18,7 +18,6 @@ const COLUMNS: [Column; 11] = [
     Column::number("last qty", 8, 9),
     Column::number("trades", 7, 5),
     Column::number("volume", 11, 7),
-    Column::number("open", 6, 6),
     Column::text("book", 10, 0),
 ];
 
@@ -71,7 +70,6 @@ fn row(instrument: &InstrumentView, decimals: usize) -> Vec<Cell> {
         (qty(instrument.last), palette::LABEL),
         (format::count(instrument.trades), palette::VALUE),
         (format::count(instrument.volume), palette::VALUE),
-        (format::count(instrument.open_orders), palette::VALUE),
         (health.to_owned(), health_style),
     ]
 }

@@ -46,7 +46,7 @@ fn row(participant: &ParticipantView, decimals: usize) -> Vec<Cell> {
         (format::count(participant.orders), palette::VALUE),
         (format::count(participant.fills), palette::VALUE),
         (format::count(participant.volume), palette::VALUE),
-        (format::count(participant.open_orders), palette::VALUE),
+        (participant.open_orders.map_or_else(|| "-".to_owned(), format::count), palette::VALUE),
         (
             format::signed(participant.position),
             palette::signed(participant.position < 0, participant.position == 0),
@@ -67,12 +67,13 @@ fn more(left_out: usize) -> Vec<Cell> {
 }
 
 fn total(participants: &[ParticipantView]) -> ParticipantView {
-    let mut total = ParticipantView { name: "total".into(), ..ParticipantView::default() };
+    let known = |participant: &ParticipantView| participant.open_orders;
+    let open_orders = participants.iter().map(known).try_fold(0_u64, |sum, open| Some(sum.saturating_add(open?)));
+    let mut total = ParticipantView { name: "total".into(), open_orders, ..ParticipantView::default() };
     for participant in participants {
         total.orders = total.orders.saturating_add(participant.orders);
         total.fills = total.fills.saturating_add(participant.fills);
         total.volume = total.volume.saturating_add(participant.volume);
-        total.open_orders = total.open_orders.saturating_add(participant.open_orders);
         total.position = total.position.saturating_add(participant.position);
         total.pnl = total.pnl.saturating_add(participant.pnl);
         total.refused = total.refused.saturating_add(participant.refused);

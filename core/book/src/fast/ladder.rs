@@ -32,6 +32,16 @@ impl Chunk {
         &self.keys[..(self.len as usize).min(CHUNK_LEN)]
     }
 
+    /// How many keys are less. Most levels that open or close are the best, so that one is tried first.
+    #[inline]
+    fn position(&self, key: i64) -> usize {
+        match self.keys() {
+            [.., last] if *last < key => self.keys().len(),
+            [worse @ .., last] if *last == key => worse.len(),
+            keys => keys.partition_point(|other| *other < key),
+        }
+    }
+
     fn insert(&mut self, position: usize, key: i64, level: u32) {
         let len = self.len as usize;
         self.keys.copy_within(position..len, position + 1);
@@ -113,7 +123,7 @@ impl Ladders {
             index = chunk.worse;
             chunk = self.chunk(index);
         }
-        let position = chunk.keys().partition_point(|other| *other < key);
+        let position = chunk.position(key);
         let place = Place { chunk: index, position };
         match chunk.keys().get(position) {
             Some(found) if *found == key => Ok((chunk.levels[position], place)),
@@ -148,7 +158,7 @@ impl Ladders {
         if self.chunk(chunk).len == 0 {
             self.unlink(ladder, chunk);
             self.join(ladder, better, worse);
-        } else if !self.join(ladder, chunk, worse) {
+        } else if self.chunk(chunk).len as usize <= JOIN_LEN && !self.join(ladder, chunk, worse) {
             self.join(ladder, better, chunk);
         }
     }

@@ -6,7 +6,7 @@ use tickpath_types::{
     RejectReason, SessionId, Side, UserRefNum,
 };
 
-use super::{Context, Engine, Owner, order_key};
+use super::{Context, Engine, Owner, order_key, user_ref_of};
 use crate::EventListener;
 
 impl<B: OrderBooks<Owner>> Engine<B> {
@@ -24,7 +24,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         match self.index.remove(order_key(session, user_ref)) {
             Some(handle) => {
                 self.sessions[usize::from(session.0)].open_orders -= 1;
-                self.close(handle, true, CancelReason::User, context);
+                self.close(handle, user_ref, true, CancelReason::User, context);
             }
             None => self.counters.ignored += 1,
         }
@@ -89,7 +89,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         while let Some((key, handle)) = self.index.first_from(from).filter(|(key, _)| *key <= end) {
             self.index.remove(key);
             self.sessions[usize::from(session.0)].open_orders -= 1;
-            self.close(handle, is_reply, reason, context);
+            self.close(handle, user_ref_of(key), is_reply, reason, context);
             is_reply = false;
             from = key + 1;
         }
@@ -117,21 +117,22 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context: &mut Context<'_, impl EventListener>,
     ) {
         self.forget(owner);
-        self.close(handle, is_reply, reason, context);
+        self.close(handle, owner.user_ref, is_reply, reason, context);
     }
 
-    /// As `cancel_whole`, for an order that the index no longer has.
+    /// As `cancel_whole`, for an order of the command's session that the index no longer has. Who owns it is
+    /// said by the caller, who knows, which spares the look at what the books keep of it.
     #[inline(always)]
     fn close(
         &mut self,
         handle: OrderHandle,
+        user_ref: UserRefNum,
         is_reply: bool,
         reason: CancelReason,
         context: &mut Context<'_, impl EventListener>,
     ) {
         let order = self.books.remove(handle);
-        let Owner { session, user_ref, .. } = order.data;
-        context.tell(session, is_reply, OrderEventKind::Canceled { user_ref, decrement: order.qty, reason });
+        context.tell(context.command.session, is_reply, OrderEventKind::Canceled { user_ref, decrement: order.qty, reason });
         self.publish(order.instrument, MarketEventKind::Deleted { order_id: order.id }, context);
     }
 

@@ -1,17 +1,18 @@
 //! Fetching what commands that already wait will need.
 
-use tickpath_book::{OrderBooks, OrderHandle};
+use tickpath_book::OrderBooks;
 use tickpath_types::{OrderRequest, UserRefNum};
 
 use super::{Engine, Owner, order_key};
 use crate::{Command, CommandKind, EventListener};
 
-/// Commands that are looked up together.
+/// Commands that are looked up together: enough for their cache misses to run side by side, few enough for
+/// what was fetched to stay in the nearest cache until its turn comes.
 const GROUP: usize = 32;
 
 impl<B: OrderBooks<Owner>> Engine<B> {
-    /// Applies commands that wait together, in order; the same as [`Engine::apply`] for each, but while
-    /// one is applied the memory that later ones need is fetched.
+    /// Applies commands that wait together, in order; the same as [`Engine::apply`] for each, but the
+    /// memory that they need is fetched beforehand.
     pub fn apply_batch(&mut self, commands: &[Command], out: &mut impl EventListener) {
         for group in commands.chunks(GROUP) {
             self.look_ahead(group);
@@ -21,36 +22,40 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
     }
 
+    /// Starts to fetch the order that this command is about; a hint without effect.
+    #[inline]
+    pub fn prefetch(&self, command: &Command) {
+        let (key, _) = named_order(command);
+        self.books.prefetch(self.index.find(key));
+    }
+
+    /// Starts to fetch the open orders that these commands are about, and then their neighbours.
+    ///
+    /// An order may be gone when its turn comes; then something was fetched in vain.
     #[inline]
     fn look_ahead(&self, group: &[Command]) {
         let mut keys = [0; GROUP];
         let mut len = 0;
         for command in group {
-            let (key, is_open) = named_key(command);
-            keys[len % GROUP] = key;
-            //self.index.prefetch(key);
+            // No branch: new orders and cancels come in no order that a CPU could predict.
+            let (key, is_open) = named_order(command);
+            keys[len] = key;
             len += usize::from(is_open);
         }
-        let keys = &keys[..len.min(GROUP)];
         let mut orders = [None; GROUP];
-        for (key, order) in keys.iter().zip(&mut orders) {
+        for (order, key) in orders.iter_mut().zip(&keys[..len]) {
             *order = self.index.find(*key);
             self.books.prefetch(*order);
         }
-        for order in &orders[..keys.len()] {
+        for order in &orders[..len] {
             self.books.prefetch_neighbours(*order);
         }
     }
-
-    /// Starts to fetch the order that this command is about; a hint without effect.
-    #[inline]
-    pub fn prefetch(&self, command: &Command) {
-        self.books.prefetch(self.index.find(named_key(command).0));
-    }
 }
 
+/// Key of the order that a command is about, and whether the order should be open already.
 #[inline(always)]
-fn named_key(command: &Command) -> (u64, bool) {
+fn named_order(command: &Command) -> (u64, bool) {
     let (user_ref, is_open) = match &command.kind {
         CommandKind::Order(OrderRequest::Enter(order)) => (order.user_ref, false),
         CommandKind::Order(OrderRequest::Cancel(request)) => (request.user_ref, true),
@@ -60,4 +65,3 @@ fn named_key(command: &Command) -> (u64, bool) {
     };
     (order_key(command.session, user_ref), is_open)
 }
-

@@ -1,0 +1,124 @@
+//! `tickpath lab`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use tickpath_agent::StopSignal;
+use tickpath_demo::{DemoSettings, Outcome, ViewMode};
+use tickpath_lab::{BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, row_names};
+use tickpath_config::say;
+use tickpath_types::Nanos;
+
+use super::json;
+
+/// Rows that a whole market is run for.
+const DEMO_ROWS: [&str; 2] = ["tick_to_trade_software", "hot_allocations"];
+/// How long the market trades in each round.
+const DEMO_TIME: Nanos = Nanos::from_secs(5);
+/// The same with `--quick`.
+const DEMO_TIME_QUICK: Nanos = Nanos::from_secs(2);
+
+/// The latency laboratory
+#[derive(clap::Subcommand)]
+pub enum Args {
+    /// Measure what the parts cost on this host, each beside the host's own limit
+    ///
+    /// Rounds are interleaved; a figure is the median over them with its least and greatest value. Give it a
+    /// quiet machine: the host's jitter of the run is printed beside.
+    Bench(BenchArgs),
+}
+
+#[derive(clap::Args)]
+pub struct BenchArgs {
+    /// Measure these rows only, and their limits
+    #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',')]
+    filter: Vec<String>,
+    /// Write the report as JSON to a file, or to standard output for "-"
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Rounds of each measurement
+    #[arg(long, value_name = "N", default_value_t = ROUNDS_DEFAULT)]
+    rounds: usize,
+    /// Do a tenth of the work in each round: a first look, not a figure to quote
+    #[arg(long)]
+    quick: bool,
+    /// Print the names of all rows and end
+    #[arg(long)]
+    list: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let Args::Bench(args) = args;
+    if args.list {
+        row_names().chain(DEMO_ROWS).for_each(say);
+        return Ok(ExitCode::SUCCESS);
+    }
+    anyhow::ensure!(args.rounds > 0, "--rounds must be at least 1");
+    let options = BenchOptions {
+        filter: args.filter.clone(),
+        external_rows: &DEMO_ROWS,
+        rounds: args.rounds,
+        effort: if args.quick { Effort::Quick } else { Effort::Full },
+        show_progress: true,
+    };
+    let mut report = bench(&options)?;
+    let wanted = |name: &str| args.filter.is_empty() || args.filter.iter().any(|wanted| wanted == name);
+    if DEMO_ROWS.into_iter().any(wanted) {
+        push_demo_rows(&mut report, args, wanted)?;
+    }
+    match &args.json {
+        Some(path) if path.as_os_str() == "-" => json::write(path, &report.to_json())?,
+        Some(path) => {
+            say(&report);
+            json::write(path, &report.to_json())?;
+        }
+        None => say(&report),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lets a whole market trade at its default rate, once in each round.
+fn push_demo_rows(
+    report: &mut BenchReport,
+    args: &BenchArgs,
+    wanted: impl Fn(&str) -> bool,
+) -> anyhow::Result<()> {
+    let mut settings = DemoSettings::load(None)?;
+    settings.view = ViewMode::Silent;
+    settings.duration = Some(if args.quick { DEMO_TIME_QUICK } else { DEMO_TIME });
+    let stop = StopSignal::new();
+    let (mut software, mut allocations) = (Vec::new(), Vec::new());
+    for round in 1..=args.rounds {
+        eprintln!("round {round} of {}: a whole market", args.rounds);
+        let outcome = tickpath_demo::run(&settings, &stop)?;
+        anyhow::ensure!(outcome.holds(), "the market's proofs do not hold: run tickpath demo");
+        software.extend(tick_to_trade_software(&outcome));
+        allocations.extend(hot_allocations(&outcome));
+    }
+    if wanted(DEMO_ROWS[0]) {
+        report.push(Row {
+            values: software,
+            goal: Some(Goal::ValueAtMost(600.0)),
+            reference: "Roq 9 us; S4's system 135 us".to_owned(),
+            note: "market data read to order ready to write, p50, in `demo` at its default rate".to_owned(),
+            ..Row::new(DEMO_ROWS[0], "ns")
+        });
+    }
+    if wanted(DEMO_ROWS[1]) {
+        report.push(Row {
+            values: allocations,
+            goal: Some(Goal::ValueAtMost(0.0)),
+            note: "allocations in all duty cycles of a whole market after its first second".to_owned(),
+            ..Row::new(DEMO_ROWS[1], "allocations")
+        });
+    }
+    Ok(())
+}
+
+fn tick_to_trade_software(outcome: &Outcome) -> Option<f64> {
+    outcome.report.row("tick_to_trade_software").map(|row| row.summary.p50_ns as f64)
+}
+
+fn hot_allocations(outcome: &Outcome) -> Option<f64> {
+    outcome.allocations.as_ref().map(|list| list.iter().map(|(_, count)| *count as f64).sum())
+}

@@ -1,0 +1,122 @@
+//! Recorded flows in place of the crowd.
+
+use std::path::{Path, PathBuf};
+
+use tickpath_demo::{DemoSettings, Outcome, Speed};
+
+use crate::support::{assert_holds, assert_no_proof_fails, proof, run, settings};
+
+fn in_repository(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../io/capture/tests/data").join(name)
+}
+
+/// A recording that is not part of the repository; a line says so where it is missing.
+fn in_shared_data(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("TICKPATH_DATA").map_or_else(|| PathBuf::from("/work/shared/data"), PathBuf::from);
+    let path = folder.join(name);
+    let is_there = path.exists();
+    if !is_there {
+        println!("skipped: {} is not there", path.display());
+    }
+    is_there.then_some(path)
+}
+
+fn play(flow: &Path) -> anyhow::Result<Outcome> {
+    run(&DemoSettings { flow: Some(flow.to_owned()), ..settings() })
+}
+
+/// Every execution of the recording that can happen again did, and the books are equal.
+fn assert_repeats(outcome: &Outcome) {
+    assert_no_proof_fails(outcome);
+    for name in ["flow_executions", "books_equal", "positions_zero", "hops_sum"] {
+        assert_holds(outcome, name);
+    }
+    let flow = outcome.flow.as_ref().unwrap();
+    assert_eq!((flow.confirmed, flow.contradicted, &flow.damage), (flow.expected, 0, &None));
+    let json = outcome.to_json();
+    assert_eq!(json["flow"]["confirmed"], flow.confirmed);
+    assert!(outcome.to_string().contains("The recorded flow"));
+}
+
+#[test]
+fn an_itch_recording_trades_again() {
+    let outcome = play(&in_repository("ritch_excerpt.itch50.gz")).unwrap();
+    assert_repeats(&outcome);
+    assert_eq!(outcome.flow.as_ref().unwrap().confirmed, 2);
+    let names: Vec<&str> = outcome.participants.iter().map(|participant| participant.name.as_str()).collect();
+    assert_eq!(names, ["probe", "flow"]);
+}
+
+#[test]
+fn a_recording_without_executions_proves_what_there_is() {
+    let outcome = play(&in_repository("test_data.mbo.v3.dbn.zst")).unwrap();
+    assert_no_proof_fails(&outcome);
+    assert_eq!(proof(&outcome, "flow_executions").ok, None, "not exercised, and says so");
+}
+
+#[test]
+fn a_recording_may_be_played_at_a_multiple_of_its_own_time() {
+    let flow = Some(in_repository("ritch_excerpt.itch50.gz"));
+    let outcome = run(&DemoSettings { flow, speed: Speed::Hundredths(u64::MAX), ..settings() }).unwrap();
+    assert_repeats(&outcome);
+}
+
+#[test]
+fn a_day_of_databento_trades_again() {
+    let Some(path) = in_shared_data("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst") else { return };
+    let outcome = play(&path).unwrap();
+    assert_repeats(&outcome);
+    assert!(outcome.flow.as_ref().unwrap().confirmed > 6_000);
+}
+
+#[test]
+fn lobster_trades_again() {
+    let Some(path) = in_shared_data("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz") else { return };
+    assert_repeats(&play(&path).unwrap());
+}
+
+/// The first part of a file, in a folder of its own.
+fn cut(path: &Path, folder: &Path) -> PathBuf {
+    let whole = std::fs::read(path).unwrap();
+    let cut = folder.join(path.file_name().unwrap());
+    std::fs::write(&cut, &whole[..whole.len() * 3 / 4]).unwrap();
+    cut
+}
+
+#[test]
+fn a_recording_that_is_cut_off_is_played_to_the_cut_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = in_shared_data("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst");
+    for whole in [in_repository("ritch_excerpt.itch50.gz")].into_iter().chain(shared) {
+        let outcome = play(&cut(&whole, folder.path())).unwrap();
+        assert_no_proof_fails(&outcome);
+        assert_holds(&outcome, "books_equal");
+        let damage = outcome.flow.as_ref().unwrap().damage.as_ref().unwrap();
+        assert!(damage.contains("cut short"), "{damage}");
+        assert!(outcome.to_string().contains("the recording is damaged"));
+        assert_eq!(outcome.to_json()["flow"]["damage"], **damage);
+    }
+}
+
+#[test]
+fn a_recording_that_is_cut_off_before_its_first_event_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    // One block of compression: nothing of it can be read without its end.
+    let error = play(&cut(&in_repository("test_data.mbo.v3.dbn.zst"), folder.path())).err().unwrap();
+    assert!(error.to_string().contains("cut short at byte 0"), "{error}");
+}
+
+#[test]
+fn what_is_no_recording_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let noise = folder.path().join("noise.csv");
+    std::fs::write(&noise, "this is, no recording\n").unwrap();
+    let empty = folder.path().join("empty.itch50");
+    std::fs::write(&empty, "").unwrap();
+    let trades = in_repository("test_data.trades.v3.dbn.zst");
+    for path in [noise, empty, trades, folder.path().to_owned(), folder.path().join("missing.dbn.zst")] {
+        let error = format!("{:#}", play(&path).err().unwrap_or_else(|| panic!("{path:?} was played")));
+        assert_eq!(error.lines().count(), 1, "{error}");
+        println!("{error}");
+    }
+}

@@ -1,0 +1,40 @@
+//! Short, silent demonstrations, one after another.
+
+use std::sync::{Mutex, PoisonError};
+
+use tickpath_agent::StopSignal;
+use tickpath_demo::{DemoSettings, Outcome, Proof, ViewMode};
+use tickpath_types::Nanos;
+
+/// Each market has a thread on every core of a small host: two at once would wait for one another.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A market that is small enough for a busy host in the dev profile.
+pub fn settings() -> DemoSettings {
+    DemoSettings {
+        rate: 2_000,
+        duration: Some(Nanos::from_millis(800)),
+        view: ViewMode::Silent,
+        ..DemoSettings::load(None).unwrap()
+    }
+}
+
+pub fn run(settings: &DemoSettings) -> anyhow::Result<Outcome> {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    tickpath_demo::run(settings, &StopSignal::new())
+}
+
+pub fn proof<'a>(outcome: &'a Outcome, name: &str) -> &'a Proof {
+    outcome.proofs.iter().find(|proof| proof.name == name).unwrap_or_else(|| panic!("no proof {name}"))
+}
+
+/// The proof was put to the test and held.
+pub fn assert_holds(outcome: &Outcome, name: &str) {
+    let proof = proof(outcome, name);
+    assert!(proof.ok == Some(true) && proof.exercised > 0, "{proof:?}");
+}
+
+/// Nothing failed, whatever there was to test.
+pub fn assert_no_proof_fails(outcome: &Outcome) {
+    assert!(outcome.holds(), "{:#?}", outcome.proofs);
+}
