@@ -4,7 +4,8 @@ mod commands;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use tickpath_agent::CountingAllocator;
 
 /// Lets every agent's duty cycles be watched for allocations; costs an addition for each.
@@ -22,8 +23,19 @@ struct Cli {
     command: commands::Command,
 }
 
+/// Exit code of a command line that cannot be read, as shells have it.
+const USAGE: u8 = 2;
+
 fn main() -> ExitCode {
-    match commands::run(Cli::parse().command) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if is_help(&error) => error.exit(),
+        Err(error) => {
+            eprintln!("tickpath: {}", usage_line(&error));
+            return ExitCode::from(USAGE);
+        }
+    };
+    match commands::run(cli.command) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("tickpath: {}", one_line(&error));
@@ -43,4 +55,30 @@ fn one_line(error: &anyhow::Error) -> String {
         }
     }
     line.replace('\n', "; ")
+}
+
+/// Help and version are asked for; a missing command is answered by the list of commands.
+fn is_help(error: &clap::Error) -> bool {
+    !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+}
+
+/// What is wrong with the command line, what was perhaps meant, and which help to ask for, in one line.
+fn usage_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let told = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let told: Vec<&str> =
+        told.filter(|line| !line.is_empty()).map(|line| line.strip_prefix("error: ").unwrap_or(line)).collect();
+    format!("{}; see {} --help", told.join("; ").replace(":;", ":"), command_named(std::env::args().skip(1)))
+}
+
+/// The command that the arguments begin with, as far as there is one.
+fn command_named(args: impl Iterator<Item = String>) -> String {
+    let mut command = Cli::command();
+    let mut path = command.get_name().to_owned();
+    for arg in args {
+        let Some(found) = command.find_subcommand(&arg).cloned() else { break };
+        path = format!("{path} {arg}");
+        command = found;
+    }
+    path
 }

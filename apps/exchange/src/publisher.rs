@@ -22,7 +22,7 @@ const ANSWERS_PER_CYCLE: usize = 4;
 /// How often the socket of requests is looked at: a look is a system call.
 const REQUEST_POLL_INTERVAL: Nanos = Nanos::from_micros(20);
 /// One packet in so many has its encoding timed.
-const TIMED_EVERY: u64 = 16;
+const TIMED_EVERY: u32 = 16;
 /// How often the end of the session is said.
 const END_OF_SESSION_PACKETS: usize = 3;
 
@@ -79,6 +79,7 @@ pub struct Publisher<T> {
     answer: Box<[u8]>,
     next_request_poll: Nanos,
     last_sent: Nanos,
+    packets_until_timed: u32,
     counters: Arc<PublisherCounters>,
     tracer: T,
 }
@@ -104,6 +105,7 @@ impl<T: Tracer> Publisher<T> {
             pending: VecDeque::with_capacity(PENDING_REQUESTS),
             next_request_poll: Nanos::ZERO,
             last_sent: Nanos::ZERO,
+            packets_until_timed: 0,
             counters,
             tracer,
             config,
@@ -111,47 +113,33 @@ impl<T: Tracer> Publisher<T> {
     }
 
     /// Packs as many waiting events as fit into one packet and sends it; returns how many.
+    ///
+    /// The events of a packet are taken together: they have one `T5`, and their slots in the ring are freed at
+    /// once.
     fn publish(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        while let Some(event) = self.events.peek() {
-            if !self.packet.has_room_for(market_event_len(&event.kind)) {
+        let Publisher { events, packet, store, tracer, config, .. } = self;
+        if events.peek().is_none() {
+            return Ok(0);
+        }
+        let taken = tracer.now();
+        let mut count = 0;
+        while let Some(event) = events.peek_at(count) {
+            if !packet.has_room_for(market_event_len(&event.kind)) {
                 break;
             }
-            let event = *event;
-            let _ = self.events.try_pop();
-            self.pack(&event)?;
+            tracer.stamp_at(Hop::T5, MarketId::new(event.sequence), taken);
+            pack(event, packet, store, &config.instruments)?;
+            count += 1;
         }
-        let count = usize::from(self.packet.message_count());
-        if count > 0 {
-            self.send_packet();
-            self.last_sent = now;
-        }
-        Ok(count)
-    }
-
-    fn pack(&mut self, event: &MarketEvent) -> Result<(), AgentError> {
-        let taken = self.tracer.stamp(Hop::T5, MarketId::new(event.sequence));
-        if event.sequence != self.packet.next_sequence() {
-            let next = self.packet.next_sequence();
-            return Err(AgentError::fatal(format!(
-                "market event {} came in place of {next}",
-                event.sequence
-            )));
-        }
-        let (store, instrument) = (&mut self.store, self.config.instruments.get(event.instrument));
-        self.packet
-            .push_with(|room| {
-                let len = encode_market_event(event, instrument, room).map_err(PackError::Encode)?;
-                store.append(&room[..len]);
-                Ok::<_, PackError>(len)
-            })
-            .map_err(|error| {
-                AgentError::fatal(format!("cannot publish market event {}: {error:?}", event.sequence))
-            })?;
-        if T::ENABLED && event.sequence.0.is_multiple_of(TIMED_EVERY) {
-            let ticks = self.tracer.now().wrapping_sub(taken);
+        events.drain(count, |_| {});
+        self.packets_until_timed = self.packets_until_timed.wrapping_sub(1);
+        if T::ENABLED && self.packets_until_timed.is_multiple_of(TIMED_EVERY) {
+            let ticks = self.tracer.now().wrapping_sub(taken) / count as u64;
             self.tracer.time(Function::MarketEncode, ticks);
         }
-        Ok(())
+        self.send_packet();
+        self.last_sent = now;
+        Ok(count)
     }
 
     fn send_packet(&mut self) {
@@ -236,6 +224,28 @@ impl<T: Tracer> Publisher<T> {
 /// A datagram that is not sent is one that both lines' receivers miss: they ask for it.
 fn is_sent(line: &mut MulticastSender, datagram: &[u8]) -> bool {
     matches!(line.send(datagram), Ok(SendStatus::Sent))
+}
+
+/// Writes an event into the packet and into the store.
+#[inline]
+fn pack(
+    event: &MarketEvent,
+    packet: &mut PacketBuilder<Box<[u8]>>,
+    store: &mut MessageStore,
+    instruments: &InstrumentTable,
+) -> Result<(), AgentError> {
+    if event.sequence != packet.next_sequence() {
+        let next = packet.next_sequence();
+        return Err(AgentError::fatal(format!("market event {} came in place of {next}", event.sequence)));
+    }
+    let instrument = instruments.get(event.instrument);
+    packet
+        .push_with(|room| {
+            let len = encode_market_event(event, instrument, room).map_err(PackError::Encode)?;
+            store.append(&room[..len]);
+            Ok::<_, PackError>(len)
+        })
+        .map_err(|error| AgentError::fatal(format!("cannot publish market event {}: {error:?}", event.sequence)))
 }
 
 /// Why an event was not packed.

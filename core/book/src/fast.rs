@@ -272,13 +272,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         self.orders[tail as usize].next = slot;
         let record = &mut self.orders[slot as usize];
         self.free_order = record.next;
-        *record = OrderRecord {
-            id: order.id,
-            qty: order.qty.0,
-            level: index,
-            prev: tail,
-            next: NIL,
-        };
+        *record = OrderRecord { id: order.id, qty: order.qty.0, level: index, prev: tail, next: NIL };
         self.data[slot as usize] = order.data;
         self.order_count += 1;
         Ok(handle)

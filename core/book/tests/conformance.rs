@@ -200,8 +200,10 @@ fn dead_handles_are_refused<B: OrderBooks<u32>>() {
     let mut books: B = books();
     let handle = books.add(order(1, Side::Buy, 10, 100)).unwrap();
     books.remove(handle);
-    books.prefetch(handle);
-    books.prefetch_neighbours(handle);
+    for named in [None, Some(handle)] {
+        books.prefetch(named);
+        books.prefetch_neighbours(named);
+    }
     books.remove(handle);
 }
 

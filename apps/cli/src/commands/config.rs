@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use tickpath_config::{ConfigError, Instruments, say};
 use tickpath_demo::DemoSettings;
 use tickpath_exchange::ExchangeConfig;
@@ -56,15 +55,16 @@ impl Config {
     }
 }
 
-/// Tells the kinds of files apart by a key that only one of them has.
+/// Tells the kinds of files apart by keys that only one of them has.
 fn read(file: &Path) -> anyhow::Result<Config> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let has = |key: &str| text.lines().any(|line| line.trim_start().starts_with(key));
-    let read: Result<Config, ConfigError> = if has("[order_entry]") && (has("user =") || has("strategy")) && !has("test_users") && !has("[[order_entry.user]]") {
+    let table: toml::Table = tickpath_config::load(file)?;
+    let has = |key: &str| table.contains_key(key);
+    let logs_in = table.get("order_entry").is_some_and(|door| door.get("user").is_some_and(toml::Value::is_str));
+    let read: Result<Config, ConfigError> = if logs_in || has("strategy") {
         TraderSettings::load(file).map(|settings| Config::Trader(Box::new(settings)))
-    } else if has("instruments =") {
+    } else if has("instruments") {
         ExchangeConfig::load(file).map(|(config, _)| Config::Exchange(Box::new(config)))
-    } else if has("[[instrument]]") && !["rate", "seed", "seconds", "loss", "[maker]", "[taker]", "[placement]"].iter().any(|key| has(key)) {
+    } else if has("instrument") && table.len() == 1 {
         Instruments::load(file).map(Config::Instruments)
     } else {
         DemoSettings::load(Some(file)).map(|settings| Config::Demo(Box::new(settings)))

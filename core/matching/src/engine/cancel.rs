@@ -132,7 +132,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context: &mut Context<'_, impl EventListener>,
     ) {
         let order = self.books.remove(handle);
-        context.tell(context.command.session, is_reply, OrderEventKind::Canceled { user_ref, decrement: order.qty, reason });
+        context.tell(
+            context.command.session,
+            is_reply,
+            OrderEventKind::Canceled { user_ref, decrement: order.qty, reason },
+        );
         self.publish(order.instrument, MarketEventKind::Deleted { order_id: order.id }, context);
     }
 

@@ -1,0 +1,109 @@
+//! Configuration files.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::{Site, assert_refused, repository, run};
+
+#[test]
+fn every_sample_is_valid_as_what_it_is() {
+    let folder = repository().join("configs");
+    let mut count = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let (kind, shows) = match path.file_name().unwrap().to_str().unwrap() {
+            "exchange.toml" => ("venue configuration", &["max_connections: 64", "127.0.0.1:26400", "max_open_orders"][..]),
+            "trader.toml" => ("trader configuration", &["strategy: \"random\"", "max_position: 5000", "orders_per_second"][..]),
+            "demo.toml" => ("demo configuration", &["rate: 20000", "loss_ppm: 1000", "maker-gateway"][..]),
+            "instruments.toml" => ("instrument file", &["ALPHA", "HARBOR", "1250.0000"][..]),
+            other => panic!("{other}: say here what it is"),
+        };
+        let file = path.to_str().unwrap();
+        let printed = run(&["config", "check", file]);
+        assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{file}");
+        assert!(printed.out.contains(kind) && printed.out.lines().count() == 1, "{}", printed.out);
+        let printed = run(&["config", "show", file]);
+        assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{file}");
+        for word in shows {
+            assert!(printed.out.contains(word), "no '{word}' in\n{}", printed.out);
+        }
+        count += 1;
+    }
+    assert_eq!(count, 4);
+}
+
+#[test]
+fn a_file_is_known_by_its_keys_however_they_are_written() {
+    let site = Site::new();
+    for (text, kind) in [
+        ("instruments='instruments.toml'\norder_entry.test_users=['A']", "venue"),
+        ("order_entry={test_users=['A']}\ninstruments=\"instruments.toml\"", "venue"),
+        (
+            "instruments = 'instruments.toml'\n[order_entry]\n[[order_entry.user]]\nname = 'A'\npassword = 'test'",
+            "venue",
+        ),
+        (
+            "instruments='instruments.toml'\norder_entry={address='127.0.0.1:1',user='A',password='test'}",
+            "trader",
+        ),
+        ("rate=1", "demo"),
+        ("", "demo"),
+        ("instrument=[{symbol='A',reference_price='1'}]", "instrument file"),
+    ] {
+        let file = site.write("some.toml", text);
+        let printed = run(&["config", "check", &file]);
+        assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{text}");
+        assert!(printed.out.contains(kind), "{text}: {}", printed.out);
+    }
+}
+
+#[test]
+fn a_wrong_key_is_named_with_its_line() {
+    let site = Site::new();
+    let venue = site.write("venue.toml", "instruments = 'instruments.toml'\n[order_entry]\ntest_user = ['A']\n");
+    let trader = site.write(
+        "trader.toml",
+        "instruments = 'instruments.toml'\n[order_entry]\naddress = '127.0.0.1:1'\nuser = 'A'\npassword = 'test'\n[limits]\nclib = 1\n",
+    );
+    let demo = site.write("demo.toml", "seconds = 1\nrats = 5\n");
+    for (args, place, key) in [
+        (["exchange", "--config", &venue], "venue.toml:3", "test_user"),
+        (["config", "check", &venue], "venue.toml:3", "test_user"),
+        (["trader", "--config", &trader], "trader.toml:7", "clib"),
+        (["config", "show", &trader], "trader.toml:7", "clib"),
+        (["demo", "--config", &demo], "demo.toml:2", "rats"),
+        (["config", "check", &demo], "demo.toml:2", "rats"),
+    ] {
+        assert_refused(&args, &[place, "unknown field", key, "expected"]);
+    }
+    let broken = site.write("broken.toml", "seconds = = 1\n");
+    assert_refused(&["config", "check", &broken], &["broken.toml:1"]);
+}
+
+#[test]
+fn values_that_cannot_be_used_are_refused() {
+    let site = Site::new();
+    let with = |name: &str, text: &str| site.write(name, text);
+    let trader = "[order_entry]\naddress = '127.0.0.1:1'\nuser = 'A'\npassword = 'test'\n";
+    let strategy = with("s.toml", &format!("instruments = 'instruments.toml'\nstrategy = 'oracle'\n{trader}"));
+    assert_refused(&["trader", "--config", &strategy], &["oracle", "choose maker, taker or random"]);
+    let no_file = with("n.toml", &format!("instruments = 'none.toml'\n{trader}"));
+    assert_refused(&["trader", "--config", &no_file], &["none.toml"]);
+    let no_users = with("u.toml", "instruments = 'instruments.toml'\n");
+    assert_refused(&["exchange", "--config", &no_users], &["names no user", "test_users"]);
+}
+
+#[test]
+fn a_password_is_never_shown_and_must_not_lie_open() {
+    let site = Site::new();
+    let file = site.write(
+        "trader.toml",
+        "instruments = 'instruments.toml'\n[order_entry]\naddress = '127.0.0.1:1'\nuser = 'A'\npassword = 'hunter2'\n",
+    );
+    let set_mode = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+    set_mode(0o644);
+    assert_refused(&["config", "show", &file], &["chmod 600"]);
+    set_mode(0o600);
+    let printed = run(&["config", "show", &file]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    assert!(!printed.out.contains("hunter2"), "{}", printed.out);
+}

@@ -1,0 +1,80 @@
+//! `tickpath demo` as a process.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use crate::support::{Running, Site, assert_refused, repository, run};
+
+#[test]
+fn json_on_standard_output_is_alone_there() {
+    let printed = run(&["demo", "--seconds", "2", "--rate", "2000", "--loss", "1%", "--json", "-"]);
+    let json: serde_json::Value = serde_json::from_str(&printed.out).unwrap();
+    let failed: Vec<_> =
+        json["proofs"].as_object().unwrap().iter().filter(|(_, proof)| proof["ok"] != true).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    assert_eq!(json["measurement"]["hot_allocations"], 0);
+}
+
+#[test]
+fn json_in_a_file_comes_beside_the_report() {
+    let site = Site::new();
+    let file = site.path("result.json");
+    let flow = repository().join("io/capture/tests/data/ritch_excerpt.itch50.gz");
+    let printed = run(&["demo", "--plain", "--flow", flow.to_str().unwrap(), "--json", &file]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    assert!(printed.out.contains("Proofs") && printed.out.contains("The recorded flow"), "{}", printed.out);
+    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(json["proofs"]["flow_executions"]["ok"], true);
+    let names: Vec<_> = std::fs::read_dir(std::path::Path::new(&file).parent().unwrap()).unwrap().collect();
+    assert_eq!(names.len(), 3, "nothing is left beside it: {names:?}");
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_an_error() {
+    let flow = repository().join("io/capture/tests/data/ritch_excerpt.itch50.gz");
+    let printed =
+        run(&["demo", "--plain", "--flow", flow.to_str().unwrap(), "--json", "/nowhere/result.json"]);
+    assert_eq!(printed.code, Some(1));
+    assert!(printed.err.contains("cannot write /nowhere/result.json"), "{}", printed.err);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_reason_to_panic() {
+    let site = Site::new();
+    let file = site.path("result.json");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tickpath"))
+        .args(["demo", "--plain", "--seconds", "1", "--rate", "1000", "--json", &file])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert!(line.starts_with("00:00"), "{line}");
+    drop(out);
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!((status.code(), err.as_str()), (Some(0), ""));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\"proofs\""), "the results are written all the same");
+}
+
+#[test]
+fn ctrl_c_ends_a_market_with_its_report() {
+    let mut demo = Running::start(&["demo", "--forever", "--plain", "--rate", "1000"]);
+    demo.hear("progress", |line| line.starts_with("00:01").then_some(()));
+    demo.interrupt();
+    let printed = demo.join();
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+    assert!(printed.out.contains("holds         books_equal"), "{}", printed.out);
+    assert!(!printed.out.contains("FAILS"), "{}", printed.out);
+}
+
+#[test]
+fn what_is_no_recording_is_refused() {
+    let site = Site::new();
+    let file = site.write("noise.csv", "this is, no recording\n");
+    assert_refused(&["demo", "--flow", &file], &["noise.csv", "LOBSTER"]);
+}

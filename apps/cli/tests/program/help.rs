@@ -1,0 +1,104 @@
+//! Help, and what is said to who writes something else.
+
+use crate::support::{Site, assert_refused, run};
+
+/// The commands that a help lists, without `help` itself.
+fn listed(help: &str) -> Vec<String> {
+    help.lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| line.starts_with("  "))
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Asks every command below these for its help.
+fn visit(path: &[String], visited: &mut Vec<String>) {
+    let mut args: Vec<&str> = path.iter().map(String::as_str).collect();
+    args.push("--help");
+    let printed = run(&args);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{args:?}");
+    assert!(printed.out.contains("Usage: tickpath"), "{args:?}: {}", printed.out);
+    visited.push(path.join(" "));
+    for name in listed(&printed.out) {
+        visit(&[path, &[name]].concat(), visited);
+    }
+}
+
+#[test]
+fn every_command_has_its_help() {
+    let mut visited = Vec::new();
+    visit(&[], &mut visited);
+    for command in ["demo", "exchange", "trader", "config check", "config show", "lab bench"] {
+        assert!(visited.iter().any(|name| name == command), "{command} is not among {visited:?}");
+    }
+}
+
+#[test]
+fn help_names_the_flags() {
+    for (command, flags) in [
+        (
+            &["demo"][..],
+            &["--rate", "--seed", "--seconds", "--forever", "--loss", "--flow", "--speed", "--config", "--plain", "--json"][..],
+        ),
+        (&["exchange"], &["--config", "--port"]),
+        (&["trader"], &["--config"]),
+        (&["lab", "bench"], &["--filter", "--json", "--rounds", "--quick", "--list"]),
+    ] {
+        let help = run(&[command, &["--help"]].concat()).out;
+        for flag in flags {
+            assert!(help.contains(flag), "{command:?} does not name {flag}:\n{help}");
+        }
+    }
+}
+
+#[test]
+fn the_version_is_told() {
+    let printed = run(&["--version"]);
+    assert_eq!((printed.code, printed.out.trim()), (Some(0), concat!("tickpath ", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
+fn without_a_command_the_commands_are_listed() {
+    let printed = run(&[]);
+    assert_eq!(printed.code, Some(2));
+    assert!(listed(&printed.err).contains(&"demo".to_owned()), "{}", printed.err);
+}
+
+#[test]
+fn a_wrong_command_line_is_told_in_one_line_with_the_way_out() {
+    for (args, words) in [
+        (&["demo", "--wat"][..], &["--wat", "tickpath demo --help"][..]),
+        (&["demo", "--secnods", "3"], &["--secnods", "--seconds", "tickpath demo --help"]),
+        (&["wat"], &["wat", "tickpath --help"]),
+        (&["exchange"], &["--config", "tickpath exchange --help"]),
+        (&["config", "check"], &["<FILE>", "tickpath config check --help"]),
+        (&["demo", "--seconds", "many"], &["many", "--seconds"]),
+        (&["demo", "--seconds", "0"], &["--seconds must be at least 1"]),
+        (&["demo", "--rate", "0"], &["--rate must be at least 1"]),
+        (&["demo", "--loss", "1"], &["not a share", "0.1%"]),
+        (&["demo", "--seconds", "1", "--forever"], &["--forever", "cannot be used with"]),
+        (&["demo", "--flow", "x", "--speed", "fast"], &["write max, 1x, 10x or 0.5x"]),
+        (&["demo", "--speed", "1x"], &["--flow"]),
+    ] {
+        assert_refused(args, words);
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let site = Site::new();
+    let missing = site.path("missing");
+    for args in [
+        &["demo", "--config", &missing][..],
+        &["demo", "--flow", &missing],
+        &["exchange", "--config", &missing],
+        &["trader", "--config", &missing],
+        &["config", "check", &missing],
+        &["config", "show", &missing],
+    ] {
+        assert_refused(args, &[&missing, "No such file"]);
+    }
+}

@@ -1,0 +1,8 @@
+//! The program as its users meet it: the built binary, its exit codes and what it prints.
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+mod configs;
+mod demo;
+mod help;
+mod support;
+mod venue_and_traders;

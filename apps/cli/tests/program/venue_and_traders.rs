@@ -1,0 +1,108 @@
+//! `tickpath exchange` and `tickpath trader` as processes of their own.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use crate::support::{Running, Site, assert_refused, interrupt, run};
+
+/// The number before a word: 7 of `7 fills`.
+fn number_before(line: &str, word: &str) -> Option<u64> {
+    let end = line.find(word)?;
+    line[..end].split_whitespace().last()?.parse().ok()
+}
+
+/// The position that a trader's report ends with.
+fn position(report: &str) -> i64 {
+    let line = report.lines().find(|line| line.trim_start().starts_with("ONLY")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
+    let site = Site::new();
+    let (mut venue, order_entry, retransmission) = site.start_venue();
+    let start = |user, seed| {
+        Running::start(&["trader", "--config", &site.trader(user, seed, &order_entry, &retransmission)])
+    };
+    let (mut first, mut second) = (start("TEST01", 1), start("TEST02", 2));
+    for trader in [&mut first, &mut second] {
+        trader.hear("trade", |line| {
+            (line.starts_with("logged in") && number_before(line, " fills")? > 0).then_some(())
+        });
+    }
+    // One after the other: the last has nobody left to trade with but itself.
+    first.interrupt();
+    let first = first.join();
+    second.interrupt();
+    let second = second.join();
+    for printed in [&first, &second] {
+        assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+        assert!(printed.out.contains("stopped: Killed"), "{}", printed.out);
+        assert!(printed.out.contains("tick_to_trade"), "{}", printed.out);
+    }
+    assert_eq!(position(&first.out) + position(&second.out), 0, "what one bought the other sold");
+
+    venue.interrupt();
+    venue.hear("last line", |line| line.starts_with("2 logins, 0 refused").then_some(()));
+    let venue = venue.join();
+    assert_eq!((venue.code, venue.err.as_str()), (Some(0), ""), "{}", venue.out);
+    assert!(venue.out.contains("venue_response"), "{}", venue.out);
+}
+
+#[test]
+fn a_second_venue_at_the_same_port_is_told_so() {
+    let site = Site::new();
+    let (venue, order_entry, _) = site.start_venue();
+    let port = order_entry.rsplit(':').next().unwrap();
+    let other = Site::new();
+    let config = other.path("exchange.toml");
+    assert_refused(&["exchange", "--config", &config, "--port", port], &[&order_entry, "in use", "--port"]);
+    venue.interrupt();
+    assert_eq!(venue.join().code, Some(0));
+}
+
+#[test]
+fn a_trader_without_a_venue_says_what_is_missing() {
+    let site = Site::new();
+    // An address that nobody listens at: bound here, and never listening.
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let nobody = socket.local_addr().unwrap().to_string();
+    let config = site.trader("TEST01", 1, &nobody, &nobody);
+    assert_refused(&["trader", "--config", &config], &[&nobody, "is the other end running there?"]);
+}
+
+#[test]
+fn a_trader_that_is_not_let_in_says_why() {
+    let site = Site::new();
+    let (venue, order_entry, retransmission) = site.start_venue();
+    let config = site.trader("NOBODY", 1, &order_entry, &retransmission);
+    let printed = run(&["trader", "--config", &config]);
+    assert_eq!(printed.code, Some(1), "{}", printed.out);
+    assert_eq!(printed.err.lines().count(), 1, "{}", printed.err);
+    assert!(printed.err.contains("'NOBODY'") && printed.err.contains("check user name and password"), "{}", printed.err);
+    venue.interrupt();
+    let venue = venue.join();
+    assert!(venue.out.contains("0 logins, 1 refused"), "{}", venue.out);
+}
+
+#[test]
+fn a_venue_whose_reader_goes_away_ends_as_well() {
+    let site = Site::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tickpath"))
+        .args(["exchange", "--config", &site.path("exchange.toml")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("test users") {
+        line.clear();
+        assert_ne!(out.read_line(&mut line).unwrap(), 0, "the venue did not start");
+    }
+    drop(out);
+    interrupt(&child);
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""));
+}

@@ -1,0 +1,230 @@
+//! A recorded session, its lines and retransmission server, and a feed handler that listens.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::{Duration, Instant};
+
+use tickpath_agent::{Invoker, TscClock};
+use tickpath_book::{FastBooks, OrderBooks};
+use tickpath_feed::ArbiterConfig;
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, FinalFeed};
+use tickpath_lockfree::broadcast;
+use tickpath_matching::workload::{Workload, WorkloadConfig};
+use tickpath_matching::{Engine, EventListener, Owner};
+use tickpath_nasdaq::itch50::encode_market_event;
+use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Request, Session};
+use tickpath_net::{MulticastSender, SendStatus, UdpEndpoint, free_multicast_group};
+use tickpath_timing::NoTrace;
+use tickpath_types::{InstrumentId, InstrumentTable, MarketEvent, MarketUpdate, Nanos, OrderEvent, Sequence};
+use zerocopy::IntoBytes;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Simulated time of one turn.
+const TURN: Nanos = Nanos::from_micros(10);
+const INSTRUMENTS: u16 = 3;
+/// Messages in the packets, in turn.
+const PACKET_SIZES: [usize; 4] = [1, 7, 2, 4];
+
+/// What a venue published, and the books that it ended with.
+pub struct Recording {
+    pub messages: Vec<Vec<u8>>,
+    pub state_hash: u64,
+}
+
+#[derive(Default)]
+struct Events(Vec<MarketEvent>);
+
+impl EventListener for Events {
+    fn on_order_event(&mut self, _: &OrderEvent) {}
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        self.0.push(*event);
+    }
+}
+
+impl Recording {
+    pub fn new() -> Recording {
+        let workload = Workload::generate(&WorkloadConfig {
+            seed: 7,
+            instrument_count: INSTRUMENTS,
+            session_count: 2,
+            open_order_count: 300,
+            command_count: 1_500,
+        });
+        let mut engine: Engine<FastBooks<Owner>> = Engine::new(&workload.instruments, workload.limits).unwrap();
+        let mut events = Events::default();
+        workload.opening.iter().chain(&workload.commands).for_each(|command| engine.apply(command, &mut events));
+        let table = InstrumentTable::new(&workload.instruments);
+        let encode = |event: &MarketEvent| {
+            let mut bytes = [0; 64];
+            let len = encode_market_event(event, table.get(event.instrument), &mut bytes).unwrap();
+            bytes[..len].to_vec()
+        };
+        Recording {
+            messages: events.0.iter().map(encode).collect(),
+            state_hash: engine.books().state_hash(),
+        }
+    }
+
+    /// The packets: the number of the first message of each, and how many it has.
+    pub fn packets(&self) -> Vec<(u64, usize)> {
+        let mut packets = vec![];
+        let mut first = 0;
+        for size in PACKET_SIZES.into_iter().cycle() {
+            if first == self.messages.len() {
+                return packets;
+            }
+            let count = size.min(self.messages.len() - first);
+            packets.push((first as u64 + 1, count));
+            first += count;
+        }
+        unreachable!("a cycle does not end")
+    }
+}
+
+pub fn session() -> Session {
+    Session::new("TODAY").unwrap()
+}
+
+/// Both lines, the retransmission server, and the feed handler.
+pub struct Channel {
+    pub recording: Recording,
+    lines: [MulticastSender; 2],
+    server: UdpEndpoint,
+    /// Whether the server answers.
+    pub is_answering: bool,
+    invoker: Invoker,
+    now: Nanos,
+    pub view: FeedView,
+    updates: broadcast::Receiver<MarketUpdate>,
+    /// What the engines would have heard.
+    pub heard: Vec<MarketUpdate>,
+}
+
+impl Channel {
+    pub fn open() -> Channel {
+        Channel::with(|_| {})
+    }
+
+    pub fn with(change: impl FnOnce(&mut FeedSettings)) -> Channel {
+        let groups = [free_multicast_group().unwrap(), free_multicast_group().unwrap()];
+        let server = UdpEndpoint::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut settings = FeedSettings {
+            feed: 0,
+            line_a: groups[0],
+            line_b: groups[1],
+            interface: Ipv4Addr::LOCALHOST,
+            max_instrument: InstrumentId(INSTRUMENTS),
+            max_orders: 1_024,
+            arbiter: ArbiterConfig { hold_messages: 1_024, ..ArbiterConfig::default() },
+            retransmission: Some(server.local_address()),
+            loss: None,
+        };
+        change(&mut settings);
+        let view = FeedView::default();
+        let (sender, updates) = broadcast::channel(1 << 13);
+        let handler = FeedHandler::open(&settings, sender, TscClock::system(), &view, NoTrace).unwrap();
+        let mut invoker = Invoker::new("feed", vec![Box::new(handler)], &[]).unwrap();
+        invoker.start().unwrap();
+        Channel {
+            recording: Recording::new(),
+            lines: groups.map(|group| MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap()),
+            server,
+            is_answering: true,
+            invoker,
+            now: Nanos::from_secs(1),
+            view,
+            updates,
+            heard: vec![],
+        }
+    }
+
+    pub fn turn(&mut self) {
+        self.now = self.now + TURN;
+        self.invoker.run_once(self.now).unwrap();
+        self.answer();
+        while let Some(update) = self.updates.try_recv().unwrap() {
+            self.heard.push(update);
+        }
+    }
+
+    pub fn pass(&mut self, time: Nanos) {
+        let end = self.now + time;
+        while self.now < end {
+            self.turn();
+        }
+    }
+
+    pub fn until(&mut self, what: &str, mut is_so: impl FnMut(&Channel) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(Instant::now() < deadline, "{what} did not happen");
+            self.turn();
+        }
+    }
+
+    /// Sends bytes on one line (0 for A, 1 for B), and turns until they were read.
+    pub fn send(&mut self, line: usize, datagram: &[u8]) {
+        let before = self.view.counters.packets[line].read();
+        assert_eq!(self.lines[line].send(datagram).unwrap(), SendStatus::Sent);
+        self.until("the read", |channel| channel.view.counters.packets[line].read() > before);
+    }
+
+    /// Sends the packet of these messages on the lines that do not lose it.
+    pub fn send_packet(&mut self, (first, count): (u64, usize), is_lost: [bool; 2]) {
+        let datagram = self.packet(first, count);
+        for line in 0..2 {
+            if !is_lost[line] {
+                self.send(line, &datagram);
+            }
+        }
+    }
+
+    /// Sends the whole recording; `is_lost` says which packets a line loses.
+    pub fn send_all(&mut self, is_lost: impl Fn(usize, usize) -> bool) {
+        for (place, packet) in self.recording.packets().into_iter().enumerate() {
+            self.send_packet(packet, [is_lost(0, place), is_lost(1, place)]);
+        }
+        // As a publisher does when it has nothing to say: the end of what there is becomes known.
+        let next = Sequence(self.recording.messages.len() as u64 + 1);
+        for line in 0..2 {
+            self.send(line, Header::heartbeat(session(), next).as_bytes());
+        }
+    }
+
+    pub fn packet(&self, first: u64, count: usize) -> Vec<u8> {
+        let mut packet = PacketBuilder::new([0; 1_400], session(), Sequence(first));
+        for message in &self.recording.messages[first as usize - 1..][..count] {
+            packet.push(message).unwrap();
+        }
+        packet.finish().to_vec()
+    }
+
+    /// The retransmission server: an answer to each request, of at most 20 messages.
+    fn answer(&mut self) {
+        let mut bytes = [0; 64];
+        while let Some(received) = self.server.recv_from(&mut bytes).unwrap() {
+            let request = Request::parse(&bytes[..received.len]).unwrap();
+            assert_eq!(request.session, session());
+            if self.is_answering {
+                let datagram = self.packet(request.sequence.0, usize::from(request.message_count).min(20));
+                assert_eq!(self.server.send_to(&datagram, received.from).unwrap(), SendStatus::Sent);
+            }
+        }
+    }
+
+    /// Turns until every message was delivered or given up, then closes.
+    pub fn finish(mut self) -> (FinalFeed, Recording, Vec<MarketUpdate>) {
+        let count = self.recording.messages.len() as u64;
+        self.until("the last message", |channel| channel.view.counters.messages.read() == count);
+        self.turn();
+        self.invoker.close();
+        let feed = self.view.result.lock().unwrap().take().unwrap();
+        (feed, self.recording, self.heard)
+    }
+}
+
+/// The feed's books are the venue's, order by order.
+pub fn assert_equal_books(feed: &FinalFeed, recording: &Recording) {
+    assert_eq!(feed.books.books().state_hash(), recording.state_hash);
+    assert_eq!(feed.builder.messages, recording.messages.len() as u64);
+    assert_eq!(feed.builder.malformed + feed.builder.unknown_order + feed.builder.crossed, 0, "{:?}", feed.builder);
+}

@@ -1,0 +1,88 @@
+//! Datagrams that are no packets of the session.
+
+use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Session};
+use tickpath_types::{BookHealth, Sequence};
+use zerocopy::IntoBytes;
+
+use crate::channel::{Channel, assert_equal_books, session};
+
+#[test]
+fn garbage_is_counted_and_changes_nothing() {
+    let mut channel = Channel::open();
+    let packets = channel.recording.packets();
+    channel.send_packet(packets[0], [false; 2]);
+    let good = channel.packet(packets[1].0, packets[1].1);
+    let garbage: [&[u8]; 7] = [
+        b"",
+        b"x",
+        &[0xff; 19],
+        &[0xff; 1_400],
+        // Longer than any packet of a line may be.
+        &[0x20; 2_500],
+        &good[..good.len() - 1],
+        &[&good[..], b"tail"].concat(),
+    ];
+    for line in 0..2 {
+        for datagram in garbage {
+            channel.send(line, datagram);
+        }
+    }
+    for packet in &packets[1..] {
+        channel.send_packet(*packet, [false; 2]);
+    }
+    let (feed, recording, _) = channel.finish();
+    assert_equal_books(&feed, &recording);
+    assert_eq!(feed.arbiter.lines.each_ref().map(|line| line.malformed), [7, 7, 0]);
+    assert_eq!((feed.arbiter.gaps_opened, feed.worst_health()), (0, BookHealth::Live));
+}
+
+#[test]
+fn packets_of_another_session_are_counted_and_dropped() {
+    let mut channel = Channel::open();
+    let packets = channel.recording.packets();
+    channel.send_packet(packets[0], [false; 2]);
+    let mut other = PacketBuilder::new([0; 100], Session::new("MONDAY").unwrap(), Sequence(packets[1].0));
+    other.push(b"S").unwrap();
+    let other = other.finish().to_vec();
+    channel.send(0, &other);
+    channel.send(1, Header::end_of_session(Session::new("MONDAY").unwrap(), Sequence(9)).as_bytes());
+    for packet in &packets[1..] {
+        channel.send_packet(*packet, [false; 2]);
+    }
+    let (feed, recording, _) = channel.finish();
+    assert_equal_books(&feed, &recording);
+    assert_eq!(feed.arbiter.lines.each_ref().map(|line| line.wrong_session), [1, 1, 0]);
+}
+
+#[test]
+fn messages_that_are_no_itch_are_counted_and_the_rest_is_applied() {
+    let mut channel = Channel::open();
+    let packets = channel.recording.packets();
+    let (first, count) = packets[0];
+    let mut bad = PacketBuilder::new([0; 1_400], session(), Sequence(first));
+    for message in &channel.recording.messages[first as usize - 1..][..count] {
+        bad.push(message).unwrap();
+    }
+    // They take the numbers of the next packet's messages.
+    for message in [&b"A"[..], b"?new type", b""] {
+        bad.push(message).unwrap();
+    }
+    let bad = bad.finish().to_vec();
+    channel.send(0, &bad);
+    channel.until("the messages", |channel| channel.view.counters.messages.read() == count as u64 + 3);
+    assert_eq!(channel.view.counters.gaps_opened.read(), 0);
+}
+
+#[test]
+fn the_end_of_the_session_is_no_gap() {
+    let mut channel = Channel::open();
+    channel.send_all(|_, _| false);
+    let end = Header::end_of_session(session(), Sequence(channel.recording.messages.len() as u64 + 1));
+    for _ in 0..3 {
+        channel.send(0, end.as_bytes());
+        channel.send(1, end.as_bytes());
+    }
+    let (feed, recording, _) = channel.finish();
+    assert_equal_books(&feed, &recording);
+    assert_eq!(feed.arbiter.gaps_opened, 0);
+}

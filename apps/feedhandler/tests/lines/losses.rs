@@ -1,0 +1,159 @@
+//! Packets that a line loses.
+
+use tickpath_nasdaq::moldudp64::Header;
+use tickpath_sim::{LossConfig, LossModel};
+use tickpath_types::{BookHealth, MarketUpdate, Nanos, Sequence, UpdateKind};
+use zerocopy::IntoBytes;
+
+use crate::channel::{Channel, assert_equal_books, session};
+
+/// Updates of messages, without those of states and health.
+fn of_messages(heard: &[MarketUpdate]) -> Vec<u64> {
+    heard.iter().filter(|update| update.kind() != Some(UpdateKind::Status)).map(|update| update.sequence).collect()
+}
+
+/// The healths of an instrument's book as the engines heard of them, without repetitions.
+fn healths(heard: &[MarketUpdate], instrument: u16) -> Vec<BookHealth> {
+    let mut list: Vec<_> =
+        heard.iter().filter(|update| update.instrument == instrument).map(MarketUpdate::health).collect();
+    list.dedup();
+    list
+}
+
+#[test]
+fn two_good_lines_give_every_message_once() {
+    let mut channel = Channel::open();
+    channel.send_all(|_, _| false);
+    let (feed, recording, heard) = channel.finish();
+    assert_equal_books(&feed, &recording);
+    assert_eq!(feed.worst_health(), BookHealth::Live);
+    let count = recording.messages.len() as u64;
+    let [a, b, recovery] = &feed.arbiter.lines;
+    assert_eq!((a.first_messages, b.duplicate_messages, recovery.packets), (count, count, 0));
+    assert_eq!((feed.arbiter.gaps_opened, feed.arbiter.line_losses()), (0, 0));
+    let sequences = of_messages(&heard);
+    assert!(sequences.is_sorted_by(|a, b| a < b), "each message is told once, in order");
+    assert!(sequences.len() > 1_500, "{}", sequences.len());
+}
+
+#[test]
+fn what_one_line_loses_comes_by_the_other() {
+    for (losing, other) in [(0, 1), (1, 0)] {
+        let mut channel = Channel::open();
+        channel.send_all(|line, place| line == losing && place % 3 == 1);
+        let (feed, recording, _) = channel.finish();
+        assert_equal_books(&feed, &recording);
+        let lines = &feed.arbiter.lines;
+        assert!(lines[losing].missed_messages > 500, "{lines:?}");
+        assert_eq!(lines[other].missed_messages, 0);
+        assert_eq!((feed.arbiter.messages_lost, feed.arbiter.requests), (0, 0));
+        assert_eq!(feed.worst_health(), BookHealth::Live);
+    }
+}
+
+#[test]
+fn the_lines_may_lose_in_turn() {
+    let mut channel = Channel::open();
+    channel.send_all(|line, place| place % 2 == line);
+    let (feed, recording, _) = channel.finish();
+    assert_equal_books(&feed, &recording);
+    assert_eq!((feed.arbiter.messages_lost, feed.arbiter.requests), (0, 0));
+}
+
+#[test]
+fn a_late_line_closes_the_gap_of_the_other() {
+    let mut channel = Channel::open();
+    let packets = channel.recording.packets();
+    // A loses the second packet; B brings it only after A's third.
+    channel.send_packet(packets[0], [false, false]);
+    channel.send_packet(packets[2], [false, true]);
+    channel.until("the gap", |channel| channel.view.counters.gaps_opened.read() == 1 || {
+        channel.view.counters.open_gap.read() == 1
+    });
+    channel.send_packet(packets[1], [true, false]);
+    channel.until("the end of the gap", |channel| channel.view.counters.open_gap.read() == 0);
+    let counters = &channel.view.counters;
+    assert_eq!(counters.gaps_healed_by_line.read() + counters.gaps_healed_by_retransmission.read(), 1);
+    assert_eq!(counters.messages_lost.read(), 0);
+}
+
+#[test]
+fn what_both_lines_lose_comes_by_retransmission() {
+    let mut channel = Channel::open();
+    channel.send_all(|_, place| place % 10 == 4);
+    let (feed, recording, heard) = channel.finish();
+    assert_equal_books(&feed, &recording);
+    let counters = &feed.arbiter;
+    assert!(counters.gaps_healed_by_retransmission > 10, "{counters:?}");
+    assert_eq!((counters.gaps_opened, counters.messages_lost), (counters.gaps_healed(), 0));
+    assert_eq!(feed.worst_health(), BookHealth::Live);
+    let seen = healths(&heard, 1);
+    assert!(seen.contains(&BookHealth::Recovering), "engines hear of the gap: {seen:?}");
+    assert_eq!(seen.last(), Some(&BookHealth::Live));
+    assert!(!seen.contains(&BookHealth::Stale), "{seen:?}");
+}
+
+#[test]
+fn a_lost_tail_is_noticed_by_the_heartbeat() {
+    let mut channel = Channel::open();
+    let last = channel.recording.packets().len() - 1;
+    channel.send_all(|_, place| place == last);
+    let (feed, recording, _) = channel.finish();
+    assert_equal_books(&feed, &recording);
+    assert_eq!(feed.arbiter.gaps_healed_by_retransmission, 1);
+}
+
+#[test]
+fn what_is_lost_for_good_makes_every_book_stale() {
+    let mut channel = Channel::open();
+    channel.is_answering = false;
+    let packets = channel.recording.packets();
+    let lost = packets[200];
+    for packet in &packets[..200] {
+        channel.send_packet(*packet, [false; 2]);
+    }
+    assert_eq!(healths(&channel.heard, 1), [BookHealth::Live]);
+    channel.send_packet(packets[201], [false; 2]);
+    channel.pass(Nanos::from_millis(50));
+    assert_eq!(healths(&channel.heard, 1), [BookHealth::Live, BookHealth::Recovering]);
+    assert_eq!(channel.view.counters.open_gap.read(), 1);
+    channel.until("the loss", |channel| channel.view.counters.messages_lost.read() > 0);
+    assert_eq!(channel.view.counters.messages_lost.read(), lost.1 as u64);
+    for instrument in 1..=3 {
+        assert_eq!(healths(&channel.heard, instrument).last(), Some(&BookHealth::Stale), "{instrument}");
+    }
+
+    for packet in &packets[202..] {
+        channel.send_packet(*packet, [false; 2]);
+    }
+    let (feed, recording, heard) = channel.finish();
+    assert_eq!(feed.worst_health().max(BookHealth::Stale), feed.worst_health(), "it stays so");
+    assert_eq!(feed.arbiter.requests, 20, "as often as it may ask");
+    assert_eq!(feed.arbiter.gaps_lost, 1);
+    assert_eq!(feed.builder.messages, recording.messages.len() as u64 - lost.1 as u64);
+    assert_eq!(of_messages(&heard).last(), Some(&(recording.messages.len() as u64)), "the session goes on");
+}
+
+#[test]
+fn without_a_retransmission_server_a_gap_is_a_loss() {
+    let mut channel = Channel::with(|settings| settings.retransmission = None);
+    let packets = channel.recording.packets();
+    channel.send_packet(packets[0], [false; 2]);
+    let next = Sequence(packets[1].0 + packets[1].1 as u64);
+    channel.send(0, Header::heartbeat(session(), next).as_bytes());
+    channel.until("the loss", |channel| channel.view.counters.messages_lost.read() == packets[1].1 as u64);
+    assert_eq!(healths(&channel.heard, 1).last(), Some(&BookHealth::Stale));
+}
+
+#[test]
+fn injected_losses_are_counted_and_healed() {
+    let loss = LossConfig { seed: 3, loss_ppm: 100_000, common_ppm: 300_000 };
+    let mut channel = Channel::with(|settings| settings.loss = Some(LossModel::new(&loss)));
+    channel.send_all(|_, _| false);
+    let injected = [0, 1].map(|line| channel.view.counters.injected_losses[line].read());
+    assert!(injected.iter().all(|count| *count > 10), "{injected:?}");
+    let (feed, recording, _) = channel.finish();
+    assert_equal_books(&feed, &recording);
+    assert!(feed.arbiter.gaps_healed_by_retransmission > 0);
+    assert_eq!(feed.worst_health(), BookHealth::Live);
+}

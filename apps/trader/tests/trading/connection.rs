@@ -1,0 +1,107 @@
+//! Connections that are lost, and venues that do not let in.
+
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+
+use tickpath_agent::TscClock;
+use tickpath_nasdaq::soupbintcp::{PEER_TIMEOUT, LoginRejectReason};
+use tickpath_trader::{OrderEntry, OrderEntryError};
+use tickpath_types::{Nanos, Side, TimeInForce};
+
+use crate::site::{Site, buy, instruments, sell};
+
+/// How long the gateway waits before it connects again.
+const RECONNECT: Nanos = Nanos::from_secs(1);
+
+#[test]
+fn what_happens_while_the_connection_is_lost_is_heard_once_after_it() {
+    let mut site = Site::new();
+    let first = site.enter(sell(100, 1_000_000));
+    site.cut_cable();
+    site.until("the loss", |site| site.view.gateway.logged_in.read() == 0);
+    assert_eq!(site.view.gateway.disconnects.read(), 1);
+    for user_ref in 1..=3 {
+        site.rival_enters(user_ref, Side::Buy, 10, 1_000_000, TimeInForce::Ioc);
+    }
+    assert_eq!(site.script.changes_of(first).len(), 1, "nothing is heard yet");
+
+    site.pass(RECONNECT);
+    site.until("the new login", |site| site.view.gateway.logged_in.read() == 1);
+    site.until("what was missed", |site| site.script.changes_of(first).len() >= 4);
+    let snapshot = site.snapshot();
+    assert_eq!(site.script.changes_of(first).len(), 4, "and nothing twice");
+    assert_eq!((snapshot.positions[0].net_qty(), snapshot.counters.fills), (-30, 3));
+    assert_eq!(snapshot.open_orders, 1);
+    assert_eq!(site.script.log().starts, 1, "the strategy goes on");
+
+    site.enter(buy(30, 1_000_500));
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.open_orders, snapshot.positions[0].net_qty()), (1, -30), "it traded with its own order");
+    assert_eq!(site.view.gateway.last_sequence.read(), 1 + 3 + 3, "two acceptances and five executions");
+}
+
+#[test]
+fn a_connection_may_be_lost_again_and_again() {
+    let mut site = Site::new();
+    for round in 1..=5 {
+        site.enter(buy(1, 999_000));
+        site.cut_cable();
+        site.until("the loss", |site| site.view.gateway.disconnects.read() == round);
+        site.until("the new login", |site| site.view.gateway.logged_in.read() == 1);
+    }
+    assert_eq!(site.snapshot().open_orders, 5);
+    assert_eq!(site.venue_view.order_server.logins.read(), 1 + 1 + 5);
+}
+
+#[test]
+fn a_venue_that_ends_is_a_lost_connection_and_no_crash() {
+    let mut site = Site::new();
+    site.enter(buy(10, 999_000));
+    site.close_venue();
+    site.until("the loss", |site| site.view.gateway.disconnects.read() == 1);
+    assert_eq!(site.view.gateway.logged_in.read(), 0);
+    site.close_trader();
+    assert_eq!(site.view.snapshot.lock().unwrap().open_orders, 1, "as far as the engine knows");
+}
+
+fn connect(address: SocketAddrV4, user: &str, password: &str) -> Result<OrderEntry, OrderEntryError> {
+    OrderEntry::connect(address, user, password, instruments(), TscClock::system().now())
+}
+
+#[test]
+fn names_and_passwords_that_cannot_be_sent_are_refused_before() {
+    let nobody = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1);
+    for (user, password) in [("TOOLONG", "x"), ("A", "elevenchars"), ("\u{e4}", "x")] {
+        let error = connect(nobody, user, password).err().unwrap();
+        assert!(matches!(error, OrderEntryError::Credentials { .. }), "{error}");
+    }
+    let error = connect(nobody, "A", "x").err().unwrap();
+    assert!(matches!(error, OrderEntryError::Connect(_)), "{error}");
+}
+
+#[test]
+fn a_wrong_password_is_told() {
+    let mut site = Site::new();
+    let now = TscClock::system().now();
+    let mut entry = connect(site.endpoints.order_entry, "RIVAL", "wrong").unwrap();
+    let mut error = None;
+    site.until("the refusal", |_| {
+        error = entry.poll(now, &mut (), |_| {}, |_, _| {}).err();
+        error.is_some()
+    });
+    let Some(OrderEntryError::LoginRejected { name, reason }) = error else { panic!("{error:?}") };
+    assert_eq!((name.as_str(), reason), ("RIVAL", LoginRejectReason::NOT_AUTHORIZED));
+}
+
+#[test]
+fn a_venue_that_falls_silent_is_given_up() {
+    // It accepts the connection and never says a word.
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port());
+    let now = TscClock::system().now();
+    let mut entry = OrderEntry::connect(address, "A", "x", instruments(), now).unwrap();
+    let mut poll = |now| entry.poll(now, &mut (), |_| {}, |_, _| {});
+    assert!(poll(now).is_ok());
+    assert!(poll(now + PEER_TIMEOUT).is_ok());
+    let error = poll(now + PEER_TIMEOUT + PEER_TIMEOUT).err().unwrap();
+    assert!(matches!(error, OrderEntryError::Disconnected { .. }), "{error}");
+}

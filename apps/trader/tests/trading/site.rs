@@ -1,0 +1,324 @@
+//! A venue, a trader and a rival in one thread, and a cable between them that can be cut.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tickpath_agent::{Invoker, TscClock};
+use tickpath_exchange::{Credentials, Endpoints, Venue, VenueSettings, VenueTracers, VenueView};
+use tickpath_feed::ArbiterConfig;
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
+use tickpath_lockfree::{broadcast, spsc};
+use tickpath_matching::EngineLimits;
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
+use tickpath_net::free_multicast_group;
+use tickpath_timing::NoTrace;
+use tickpath_trader::{
+    EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry, OrderGateway,
+    TraderSnapshot, TraderView,
+};
+use tickpath_trading::{EngineConfig, NewOrder, TradeEngine};
+use tickpath_types::{
+    ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderAttributes, OrderEventKind,
+    OrderRequest, Price, Qty, SessionId, Side, Symbol, TimeInForce, UserRefNum,
+};
+
+use crate::strategy::{Action, Script};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Simulated time of one turn: the engine looks at its timer every 5 ms, at its view every 100 ms.
+const TURN: Nanos = Nanos::from_micros(500);
+pub const ALPHA: InstrumentId = InstrumentId(1);
+pub const PASSWORD: &str = "secret";
+
+pub fn instruments() -> InstrumentTable {
+    InstrumentTable::new(&[Instrument {
+        id: ALPHA,
+        symbol: Symbol::new("ALPHA").unwrap(),
+        tick_size: Price(100),
+        lot_size: Qty(1),
+        max_qty: Qty(100_000),
+        reference_price: Price(1_000_000),
+        collar_low: Price(900_000),
+        collar_high: Price(1_100_000),
+    }])
+}
+
+pub fn venue_settings() -> VenueSettings {
+    let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+    let user = |name: &str| Credentials { name: name.to_owned(), password: PASSWORD.to_owned() };
+    VenueSettings {
+        session: Session::new("TODAY").unwrap(),
+        instruments: instruments(),
+        order_entry: any_port,
+        max_connections: 4,
+        retained_responses: 1_024,
+        users: ["TRADER", "RIVAL"].map(user).to_vec(),
+        line_a: free_multicast_group().unwrap(),
+        line_b: free_multicast_group().unwrap(),
+        interface: Ipv4Addr::LOCALHOST,
+        retransmission: any_port,
+        packet_bytes: DATAGRAM_LEN_MAX,
+        heartbeat: Nanos::from_millis(100),
+        retained_messages: 1_024,
+        limits: EngineLimits {
+            max_open_orders: 1_024,
+            max_open_orders_per_session: 512,
+            max_sessions: 3,
+            max_index_pages: 16,
+            max_index_pages_per_session: 8,
+        },
+    }
+}
+
+pub fn build_venue(settings: &VenueSettings) -> Venue {
+    let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
+    Venue::build(settings, TscClock::system(), tracers).unwrap()
+}
+
+/// A venue and a trader with a scripted strategy, connected by a cable.
+pub struct Site {
+    venue: Option<Invoker>,
+    trader: Invoker,
+    cable: Cable,
+    rival: Option<Rival>,
+    now: Nanos,
+    pub endpoints: Endpoints,
+    pub venue_view: VenueView,
+    pub view: TraderView,
+    pub kill: KillSwitch,
+    pub script: Script,
+}
+
+struct Rival {
+    entry: OrderEntry,
+    heard: Vec<OrderEventKind>,
+}
+
+impl Site {
+    pub fn new() -> Site {
+        Site::with(&EngineConfig::default())
+    }
+
+    /// Everything started, everybody logged in.
+    pub fn with(config: &EngineConfig) -> Site {
+        let settings = venue_settings();
+        let clock = TscClock::system();
+        let venue = build_venue(&settings);
+        let endpoints = venue.endpoints;
+        let cable = Cable::to(endpoints.order_entry);
+
+        let (sender, updates) = broadcast::channel(1 << 10);
+        let (requests, requests_out) = spsc::channel(1 << 8);
+        let (answers_in, answers) = spsc::channel(1 << 8);
+        let feed = FeedSettings {
+            feed: 0,
+            line_a: endpoints.line_a,
+            line_b: endpoints.line_b,
+            interface: settings.interface,
+            max_instrument: ALPHA,
+            max_orders: 1_024,
+            arbiter: ArbiterConfig { hold_messages: 1_024, ..ArbiterConfig::default() },
+            retransmission: Some(endpoints.retransmission),
+            loss: None,
+        };
+        let feed = FeedHandler::open(&feed, sender, clock, &FeedView::default(), NoTrace).unwrap();
+        let (script, kill, view) = (Script::default(), KillSwitch::default(), TraderView::default());
+        let limits = [LimitsConfig::maker().limits(&instruments().as_slice()[0])];
+        let engine =
+            TradeEngine::new(config, instruments().as_slice(), &limits, script.clone(), NoTrace).unwrap();
+        let session = SessionId(1);
+        let engine = EngineAgent::new(
+            EngineIdentity { role: "engine", feed: 0, engine: 0, session },
+            engine,
+            EngineRings { updates, answers, requests },
+            kill.clone(),
+            view.clone(),
+        );
+        let gateway = OrderGateway::new(
+            GatewaySettings {
+                role: "order-gateway",
+                address: cable.address(),
+                user: "TRADER".to_owned(),
+                password: PASSWORD.to_owned(),
+                session,
+                instruments: instruments(),
+            },
+            requests_out,
+            answers_in,
+            clock,
+            Arc::clone(&view.gateway),
+            NoTrace,
+        );
+        let mut venue_agents = Invoker::new("venue", venue.agents, &[]).unwrap();
+        let mut trader =
+            Invoker::new("trader", vec![Box::new(feed), Box::new(engine), Box::new(gateway)], &[]).unwrap();
+        venue_agents.start().unwrap();
+        trader.start().unwrap();
+        let rival =
+            OrderEntry::connect(endpoints.order_entry, "RIVAL", PASSWORD, instruments(), clock.now()).unwrap();
+        let mut site = Site {
+            venue: Some(venue_agents),
+            trader,
+            cable,
+            rival: Some(Rival { entry: rival, heard: Vec::new() }),
+            now: clock.now(),
+            endpoints,
+            venue_view: venue.view,
+            view,
+            kill,
+            script,
+        };
+        site.until("the logins", |site| site.view.gateway.logged_in.read() == 1 && site.rival().is_active());
+        site
+    }
+
+    pub fn turn(&mut self) {
+        self.now = self.now + TURN;
+        if let Some(venue) = &mut self.venue {
+            venue.run_once(self.now).unwrap();
+        }
+        self.cable.carry();
+        self.trader.run_once(self.now).unwrap();
+        if let Some(Rival { entry, heard }) = &mut self.rival {
+            entry.poll(self.now, heard, |_| {}, |heard, answer| heard.push(answer.kind)).unwrap();
+        }
+    }
+
+    /// Lets simulated time pass.
+    pub fn pass(&mut self, time: Nanos) {
+        let end = self.now + time;
+        while self.now < end {
+            self.turn();
+        }
+    }
+
+    pub fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Site) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(Instant::now() < deadline, "{what} did not happen: {:?}", self.script.log());
+            self.turn();
+        }
+    }
+
+    fn rival(&mut self) -> &mut OrderEntry {
+        &mut self.rival.as_mut().unwrap().entry
+    }
+
+    /// The rival enters an order, and it is answered.
+    pub fn rival_enters(&mut self, user_ref: u32, side: Side, qty: u64, price: i64, time_in_force: TimeInForce) {
+        let order = EnterOrder {
+            user_ref: UserRefNum(user_ref),
+            instrument: ALPHA,
+            side,
+            qty: Qty(qty),
+            price: Price(price),
+            time_in_force,
+            post_only: false,
+            min_qty: Qty::ZERO,
+            attributes: OrderAttributes::default(),
+            client_order_id: ClientOrderId::default(),
+        };
+        let now = self.now;
+        let entry = self.rival();
+        entry.queue(now, &OrderRequest::Enter(order)).unwrap();
+        entry.flush().unwrap();
+        let is_answer = |kind: &OrderEventKind| kind.user_ref() == UserRefNum(user_ref);
+        self.until("the rival's answer", |site| site.rival.as_ref().unwrap().heard.iter().any(is_answer));
+    }
+
+    /// The script enters an order; its number, once the venue has accepted it.
+    pub fn enter(&mut self, order: NewOrder) -> u32 {
+        let count = self.script.log().sent.len();
+        self.script.tell(Action::Enter(order));
+        self.until("the order", |site| site.script.log().sent.len() > count);
+        let user_ref = self.script.log().sent[count].unwrap().0;
+        self.until("its acceptance", |site| !site.script.changes_of(user_ref).is_empty());
+        user_ref
+    }
+
+    /// How the engine stands, read after its view was brought up to date.
+    pub fn snapshot(&mut self) -> TraderSnapshot {
+        self.pass(Nanos::from_millis(250));
+        self.view.snapshot.lock().unwrap().clone()
+    }
+
+    pub fn cut_cable(&mut self) {
+        self.cable.cut();
+    }
+
+    /// Ends the venue, and with it the rival's connection.
+    pub fn close_venue(&mut self) {
+        self.rival = None;
+        if let Some(mut venue) = self.venue.take() {
+            venue.close();
+        }
+    }
+
+    pub fn close_trader(&mut self) {
+        self.trader.close();
+    }
+}
+
+/// Carries bytes between whoever connects here and the venue.
+struct Cable {
+    listener: TcpListener,
+    venue: SocketAddrV4,
+    ends: Option<[TcpStream; 2]>,
+}
+
+impl Cable {
+    fn to(venue: SocketAddrV4) -> Cable {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Cable { listener, venue, ends: None }
+    }
+
+    fn address(&self) -> SocketAddrV4 {
+        match self.listener.local_addr().unwrap() {
+            SocketAddr::V4(address) => address,
+            SocketAddr::V6(address) => panic!("bound to {address}"),
+        }
+    }
+
+    fn cut(&mut self) {
+        self.ends = None;
+    }
+
+    fn carry(&mut self) {
+        if let Ok((client, _)) = self.listener.accept() {
+            let Ok(venue) = TcpStream::connect(self.venue) else { return };
+            for end in [&client, &venue] {
+                end.set_nonblocking(true).unwrap();
+                end.set_nodelay(true).unwrap();
+            }
+            self.ends = Some([client, venue]);
+        }
+        let Some([client, venue]) = &mut self.ends else { return };
+        if !(pump(client, venue) && pump(venue, client)) {
+            self.cut();
+        }
+    }
+}
+
+/// False when the connection is over.
+fn pump(from: &mut TcpStream, to: &mut TcpStream) -> bool {
+    let mut bytes = [0; 4_096];
+    loop {
+        match from.read(&mut bytes) {
+            Ok(0) => return false,
+            Ok(count) if to.write_all(&bytes[..count]).is_err() => return false,
+            Ok(_) => {}
+            Err(error) => return error.kind() == ErrorKind::WouldBlock,
+        }
+    }
+}
+
+pub fn buy(qty: u64, price: i64) -> NewOrder {
+    NewOrder::limit(ALPHA, Side::Buy, Qty(qty), Price(price))
+}
+
+pub fn sell(qty: u64, price: i64) -> NewOrder {
+    NewOrder::limit(ALPHA, Side::Sell, Qty(qty), Price(price))
+}

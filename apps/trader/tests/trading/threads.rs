@@ -1,0 +1,107 @@
+//! A trader as a program runs it: on threads of its own, from its configuration.
+
+use std::time::{Duration, Instant};
+
+use tickpath_agent::{IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_exchange::{Endpoints, Venue};
+use tickpath_trader::{Trader, TraderConfig, TraderSettings};
+use tickpath_trading::{RandomStrategy, StopReason};
+
+use crate::site::{PASSWORD, build_venue, instruments, venue_settings};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what} did not happen");
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// A venue on a thread of its own; ends with the test.
+struct RunningVenue {
+    runner: Option<Runner>,
+    stop: StopSignal,
+    endpoints: Endpoints,
+}
+
+impl RunningVenue {
+    fn start() -> RunningVenue {
+        let Venue { agents, endpoints, .. } = build_venue(&venue_settings());
+        let plan =
+            ThreadPlan { name: "venue".to_owned(), core: None, idle: IdleStrategy::Park, agents, cycle: vec![] };
+        let stop = StopSignal::new();
+        let runner = Some(Runner::start(vec![plan], TscClock::system(), stop.clone()).unwrap());
+        RunningVenue { runner, stop, endpoints }
+    }
+
+    fn trader(&self, user: &str, seed: u64) -> TraderSettings {
+        let Endpoints { order_entry, line_a, line_b, retransmission } = self.endpoints;
+        let text = format!(
+            "instruments = 'i.toml'\nseed = {seed}\n\
+             [order_entry]\naddress = '{order_entry}'\nuser = '{user}'\npassword = 'unused'\n\
+             [market_data]\nline_a = '{line_a}'\nline_b = '{line_b}'\nretransmission = '{retransmission}'\nmax_orders = 1024\n\
+             [placement]\nidle = 'park'\n\
+             [[placement.thread]]\nname = 'trader'\nagents = ['feed-handler', 'engine', 'order-gateway']\n"
+        );
+        let config: TraderConfig = tickpath_config::parse("trader.toml", &text).unwrap();
+        let instruments = instruments().as_slice().to_vec();
+        let limits = instruments.iter().map(|instrument| config.limits.limits(instrument)).collect();
+        TraderSettings { config, instruments, limits, password: PASSWORD.to_owned() }
+    }
+}
+
+impl Drop for RunningVenue {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(runner) = self.runner.take() {
+            runner.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn two_traders_trade_and_stop() {
+    let venue = RunningVenue::start();
+    let start = |user, seed| {
+        let strategy = RandomStrategy::new(seed, Default::default());
+        Trader::start(&venue.trader(user, seed), strategy, TscClock::system()).unwrap()
+    };
+    let traders = [start("TRADER", 1), start("RIVAL", 2)];
+    let snapshot = |trader: &Trader| trader.view().snapshot.lock().unwrap().clone();
+    until("trades", || traders.iter().all(|trader| snapshot(trader).counters.fills > 0));
+    traders.iter().for_each(Trader::stop_trading);
+    until("the cancels", || {
+        traders.iter().map(&snapshot).all(|last| last.open_orders == 0 && last.stopped == Some(StopReason::Killed))
+    });
+    let views = traders.each_ref().map(|trader| trader.view().clone());
+    for trader in traders {
+        assert!(!trader.has_ended());
+        trader.join().unwrap();
+    }
+    let net = views.map(|view| view.snapshot.lock().unwrap().positions[0].net_qty());
+    assert_eq!(net[0] + net[1], 0, "what one bought the other sold: {net:?}");
+}
+
+#[test]
+fn a_wrong_password_ends_the_trader_with_one_line() {
+    let venue = RunningVenue::start();
+    let settings = TraderSettings { password: "wrong".to_owned(), ..venue.trader("TRADER", 1) };
+    let trader = Trader::start(&settings, RandomStrategy::new(1, Default::default()), TscClock::system()).unwrap();
+    until("the end", || trader.has_ended());
+    let error = trader.join().err().unwrap().to_string();
+    for words in ["order-gateway", "TRADER", "check user name and password"] {
+        assert!(error.contains(words), "{error}");
+    }
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
+fn a_venue_that_is_not_there_keeps_the_trader_from_starting() {
+    let settings = RunningVenue::start().trader("TRADER", 1);
+    let strategy = RandomStrategy::new(1, Default::default());
+    let error = Trader::start(&settings, strategy, TscClock::system()).err().unwrap();
+    assert!(format!("{error:#}").contains("is the other end running there?"), "{error:#}");
+}

@@ -1,0 +1,122 @@
+//! What the feed's core costs for each message: arbitration, decoding, books, and the update that leaves.
+//!
+//! The messages are those of a venue that a seeded crowd trades at, one packet for each command that caused
+//! any. Every pass ends in the venue's own books, which is checked.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex};
+use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, Line, MessageListener, UpdateListener};
+use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener};
+use tickpath_nasdaq::itch50::encode_market_event;
+use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
+use tickpath_sim::{Crowd, CrowdConfig};
+use tickpath_types::{
+    Instrument, InstrumentId, MarketEvent, MarketUpdate, Nanos, OrderEvent, Price, Qty, Sequence, SessionId, Symbol,
+    TradingState,
+};
+
+const INSTRUMENTS: u16 = 8;
+
+#[derive(Default)]
+struct Events(Vec<MarketEvent>);
+
+impl EventListener for Events {
+    fn on_order_event(&mut self, _: &OrderEvent) {}
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        self.0.push(*event);
+    }
+}
+
+struct Sink {
+    builder: BookBuilder<FastBooks<()>>,
+    updates: Updates,
+}
+
+#[derive(Default)]
+struct Updates(u64);
+
+impl UpdateListener for Updates {
+    fn on_update(&mut self, update: &MarketUpdate) {
+        self.0 = self.0.wrapping_add(black_box(*update).sequence);
+    }
+}
+
+impl MessageListener for Sink {
+    fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
+        self.builder.handle_message(sequence, message, &mut self.updates);
+    }
+    fn on_lost(&mut self, _: Sequence, _: u64) {
+        panic!("nothing is lost here");
+    }
+}
+
+fn instruments() -> Vec<Instrument> {
+    (1..=INSTRUMENTS)
+        .map(|id| Instrument {
+            id: InstrumentId(id),
+            symbol: Symbol::new(&format!("SYM{id}")).unwrap(),
+            tick_size: Price(100),
+            lot_size: Qty(1),
+            max_qty: Qty(100_000),
+            reference_price: Price(1_000_000),
+            collar_low: Price(900_000),
+            collar_high: Price(1_100_000),
+        })
+        .collect()
+}
+
+/// Packets of a venue that took `actions` of a crowd, and the hash of its books.
+fn packets(actions: usize) -> (Vec<Vec<u8>>, u64, u64) {
+    let instruments = instruments();
+    let mut engine: Engine<FastBooks<_>> = Engine::new(&instruments, EngineLimits::default()).unwrap();
+    let mut crowd = Crowd::new(CrowdConfig { sessions: 1, ..CrowdConfig::default() }, &instruments).unwrap();
+    let mut packet = PacketBuilder::new(vec![0; 60_000], Session::BLANK, Sequence(1));
+    let (mut packets, mut messages) = (Vec::new(), 0);
+    let opening = instruments.iter().map(|instrument| CommandKind::OpenInstrument {
+        instrument: instrument.id,
+        state: TradingState::Trading,
+    });
+    let flow = (0..actions).map(|_| CommandKind::Order(crowd.next_action().request));
+    for (kind, sequence) in opening.chain(flow).zip(1..) {
+        let mut events = Events::default();
+        let command = Command { sequence: Sequence(sequence), session: SessionId(1), ts: Nanos(sequence), kind };
+        engine.apply(&command, &mut events);
+        for event in &events.0 {
+            let instrument = instruments.get(usize::from(event.instrument.0) - 1);
+            let mut bytes = [0; 64];
+            let len = encode_market_event(event, instrument, &mut bytes).unwrap();
+            packet.push(&bytes[..len]).unwrap();
+            messages += 1;
+        }
+        if !packet.is_empty() {
+            packets.push(packet.finish().to_vec());
+            packet.start_next();
+        }
+    }
+    (packets, messages, engine.books().state_hash())
+}
+
+fn main() {
+    // `cargo test --benches` passes no `--bench`: run once, small, to see that it still works.
+    let is_bench = std::env::args().any(|arg| arg == "--bench");
+    let (packets, messages, hash) = packets(if is_bench { 400_000 } else { 4_000 });
+    let mut best = f64::INFINITY;
+    for _ in 0..if is_bench { 9 } else { 1 } {
+        let books = FastBooks::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 18));
+        let builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::dense(1 << 18)));
+        let mut sink = Sink { builder, updates: Updates::default() };
+        let mut arbiter = Arbiter::new(ArbiterConfig::default());
+        let start = Instant::now();
+        for packet in &packets {
+            arbiter.handle_packet(Nanos(1), Line::A, packet, &mut sink);
+        }
+        let elapsed = start.elapsed();
+        assert_eq!(sink.builder.books().state_hash(), hash, "the books are the venue's");
+        assert_eq!(arbiter.next_sequence().0, messages + 1);
+        best = best.min(elapsed.as_nanos() as f64 / messages as f64);
+    }
+    println!("packets: {best:.1} ns a message, {messages} messages in {} packets", packets.len());
+}
