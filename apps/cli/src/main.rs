@@ -66,8 +66,10 @@ fn is_help(error: &clap::Error) -> bool {
 fn usage_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let told = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-    let told: Vec<&str> =
-        told.filter(|line| !line.is_empty()).map(|line| line.strip_prefix("error: ").unwrap_or(line)).collect();
+    let told: Vec<&str> = told
+        .filter(|line| !line.is_empty())
+        .map(|line| line.strip_prefix("error: ").unwrap_or(line))
+        .collect();
     format!("{}; see {} --help", told.join("; ").replace(":;", ":"), command_named(std::env::args().skip(1)))
 }
 

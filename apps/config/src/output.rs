@@ -12,7 +12,9 @@ use std::io::{ErrorKind, Write, stdout};
 /// When standard output fails for another reason, such as a full disk.
 pub fn say(lines: impl Display) {
     match writeln!(stdout(), "{lines}") {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => panic!("cannot write to standard output: {error}"),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            panic!("cannot write to standard output: {error}")
+        }
         _ => {}
     }
 }

@@ -92,13 +92,18 @@ impl CrowdAgent {
         let orders = &session.orders;
         let count = session
             .entry
-            .poll(now, &mut context, |_| {}, |(fills, crowd, view), answer| {
-                fills.apply(orders, &answer.kind);
-                crowd.on_event(place as u16, &answer.kind);
-                if matches!(answer.kind, OrderEventKind::Rejected { .. }) {
-                    view.counters.rejected.add(1);
-                }
-            })
+            .poll(
+                now,
+                &mut context,
+                |_| {},
+                |(fills, crowd, view), answer| {
+                    fills.apply(orders, &answer.kind);
+                    crowd.on_event(place as u16, &answer.kind);
+                    if matches!(answer.kind, OrderEventKind::Rejected { .. }) {
+                        view.counters.rejected.add(1);
+                    }
+                },
+            )
             .map_err(AgentError::fatal)?;
         if count > 0 {
             let counters = &self.view.counters;
@@ -114,7 +119,8 @@ impl CrowdAgent {
         self.next_snapshot = now + SNAPSHOT_INTERVAL;
         let logged_in = self.sessions.iter().filter(|session| session.entry.is_active()).count();
         self.view.counters.logged_in.set(logged_in as u64);
-        let open: usize = (1..=self.fills.positions.len()).map(|id| self.crowd.live_count(InstrumentId(id as u16))).sum();
+        let open: usize =
+            (1..=self.fills.positions.len()).map(|id| self.crowd.live_count(InstrumentId(id as u16))).sum();
         self.view.counters.open_orders.set(open as u64);
         if let Ok(mut positions) = self.view.positions.try_lock() {
             positions.clear();

@@ -247,11 +247,16 @@ impl FlowAgent {
             let orders = &session.orders;
             let count = session
                 .entry
-                .poll(now, &mut context, |_| {}, |(fills, referee, answered), answer| {
-                    fills.apply(orders, &answer.kind);
-                    referee.hear(place, &answer.kind);
-                    **answered += u64::from(is_reply(&answer.kind));
-                })
+                .poll(
+                    now,
+                    &mut context,
+                    |_| {},
+                    |(fills, referee, answered), answer| {
+                        fills.apply(orders, &answer.kind);
+                        referee.hear(place, &answer.kind);
+                        **answered += u64::from(is_reply(&answer.kind));
+                    },
+                )
                 .map_err(AgentError::fatal)?;
             self.view.counters.received.add(session.entry.next_sequence() - before);
             total += count;

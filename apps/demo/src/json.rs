@@ -11,7 +11,12 @@ impl Outcome {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let rows = |wanted: fn(Group) -> bool| -> Map<String, Value> {
-            self.report.rows.iter().filter(|row| wanted(row.group)).map(|row| (row.name.to_owned(), row_json(row))).collect()
+            self.report
+                .rows
+                .iter()
+                .filter(|row| wanted(row.group))
+                .map(|row| (row.name.to_owned(), row_json(row)))
+                .collect()
         };
         json!({
             "proofs": self.proofs.iter().map(|proof| {
@@ -96,11 +101,13 @@ impl Outcome {
         };
         self.threads
             .iter()
-            .map(|thread| json!({
-                "name": thread.counters.name,
-                "utilisation": thread.counters.utilisation(),
-                "agents": agents(thread),
-            }))
+            .map(|thread| {
+                json!({
+                    "name": thread.counters.name,
+                    "utilisation": thread.counters.utilisation(),
+                    "agents": agents(thread),
+                })
+            })
             .collect()
     }
 

@@ -5,15 +5,15 @@
 
 mod crowd;
 mod fills;
-mod json;
-mod text;
 mod flow;
+mod json;
 mod market;
 mod outcome;
 mod participant;
 mod probe;
 mod run;
 mod settings;
+mod text;
 mod watch;
 
 pub use flow::{FlowResult, Speed};

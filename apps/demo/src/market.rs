@@ -18,8 +18,8 @@ use tickpath_net::free_multicast_group;
 use tickpath_sim::{Crowd, CrowdConfig, LossConfig, LossModel};
 use tickpath_timing::{Joiner, JoinerConfig, Stamp, Trace};
 use tickpath_trader::{
-    EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry, OrderGateway,
-    TraderView,
+    EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry,
+    OrderGateway, TraderView,
 };
 use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, Strategy, TradeEngine};
 use tickpath_types::{Instrument, InstrumentTable, MarketUpdate, Nanos, SessionId};
@@ -124,10 +124,16 @@ impl Builder {
         let (requests, requests_out) = spsc::channel(ORDER_CAPACITY);
         let (answers_in, answers) = spsc::channel(ORDER_CAPACITY);
         let (view, kill) = (TraderView::default(), KillSwitch::default());
-        let limits: Vec<_> = self.instruments.as_slice().iter().map(|instrument| limits.limits(instrument)).collect();
+        let limits: Vec<_> =
+            self.instruments.as_slice().iter().map(|instrument| limits.limits(instrument)).collect();
         let trace = self.trace();
-        let engine =
-            TradeEngine::new(&EngineConfig::default(), self.instruments.as_slice(), &limits, strategy, trace)?;
+        let engine = TradeEngine::new(
+            &EngineConfig::default(),
+            self.instruments.as_slice(),
+            &limits,
+            strategy,
+            trace,
+        )?;
         let updates = self.updates.pop().context("one receiver of market updates for each trader")?;
         self.agents.push(Box::new(EngineAgent::new(
             EngineIdentity { role: name, feed: 0, engine: place as u8, session },
@@ -145,7 +151,14 @@ impl Builder {
             instruments: self.instruments.clone(),
         };
         let (clock, counters, trace) = (self.clock, Arc::clone(&view.gateway), self.trace());
-        self.agents.push(Box::new(OrderGateway::new(settings, requests_out, answers_in, clock, counters, trace)));
+        self.agents.push(Box::new(OrderGateway::new(
+            settings,
+            requests_out,
+            answers_in,
+            clock,
+            counters,
+            trace,
+        )));
         self.traders.push(TraderHandle { name, view, kill });
         Ok(())
     }
@@ -167,8 +180,11 @@ impl Market {
         anyhow::ensure!(!instruments.is_empty(), "the recording has no instrument that can be traded");
         let instruments = InstrumentTable::new(&instruments);
         let is_flow = recorded.is_some();
-        let (trader_users, source_users): (&[&str], &[&str]) =
-            if is_flow { (&["PROBE"], &["FLOWM", "FLOWT"]) } else { (&["MAKER", "TAKER"], &["CROWD1", "CROWD2"]) };
+        let (trader_users, source_users): (&[&str], &[&str]) = if is_flow {
+            (&["PROBE"], &["FLOWM", "FLOWT"])
+        } else {
+            (&["MAKER", "TAKER"], &["CROWD1", "CROWD2"])
+        };
         let (line_a, line_b) = (free_multicast_group()?, free_multicast_group()?);
 
         let mut rings = Vec::new();
@@ -204,11 +220,23 @@ impl Market {
         builder.agents.push(Box::new(feed_handler));
         let count = instruments.as_slice().len();
         if is_flow {
-            builder.add_trader("probe", "probe-gateway", "PROBE", &settings.taker, Probe::new(PROBE_INTERVAL))?;
+            builder.add_trader(
+                "probe",
+                "probe-gateway",
+                "PROBE",
+                &settings.taker,
+                Probe::new(PROBE_INTERVAL),
+            )?;
         } else {
             let maker = MarketMaker::new(Default::default());
             builder.add_trader("maker", "maker-gateway", "MAKER", &settings.maker, maker)?;
-            builder.add_trader("taker", "taker-gateway", "TAKER", &settings.taker, LiquidityTaker::new(count))?;
+            builder.add_trader(
+                "taker",
+                "taker-gateway",
+                "TAKER",
+                &settings.taker,
+                LiquidityTaker::new(count),
+            )?;
         }
 
         let stage = Stage::default();
@@ -263,8 +291,9 @@ fn venue_settings<'a>(
     line_b: SocketAddrV4,
 ) -> VenueSettings {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-    let users: Vec<_> =
-        users.map(|name| Credentials { name: (*name).to_owned(), password: TEST_PASSWORD.to_owned() }).collect();
+    let users: Vec<_> = users
+        .map(|name| Credentials { name: (*name).to_owned(), password: TEST_PASSWORD.to_owned() })
+        .collect();
     let limits = EngineLimits {
         max_open_orders: MAX_OPEN_ORDERS,
         max_open_orders_per_session: MAX_OPEN_ORDERS_PER_SESSION,
@@ -289,8 +318,13 @@ fn venue_settings<'a>(
     }
 }
 
-fn feed_settings(settings: &DemoSettings, instruments: &InstrumentTable, endpoints: &Endpoints) -> FeedSettings {
-    let loss = LossConfig { seed: settings.seed, loss_ppm: settings.loss_ppm, common_ppm: settings.common_loss_ppm };
+fn feed_settings(
+    settings: &DemoSettings,
+    instruments: &InstrumentTable,
+    endpoints: &Endpoints,
+) -> FeedSettings {
+    let loss =
+        LossConfig { seed: settings.seed, loss_ppm: settings.loss_ppm, common_ppm: settings.common_loss_ppm };
     FeedSettings {
         feed: 0,
         line_a: endpoints.line_a,

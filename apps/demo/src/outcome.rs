@@ -136,7 +136,11 @@ impl Outcome {
         let feed = market.feed.result.lock().unwrap_or_else(PoisonError::into_inner).take();
         let feed = feed.ok_or_else(|| anyhow::anyhow!("the feed handler left no books"))?;
         let positions = collect_positions(&market.traders, &market.source);
-        let flow = market.source.flow.as_ref().map(|flow| flow.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let flow = market
+            .source
+            .flow
+            .as_ref()
+            .map(|flow| flow.lock().unwrap_or_else(PoisonError::into_inner).clone());
         let unknown_fills = market.source.view.counters.unknown_fills.read();
         let mut proofs = vec![
             books_equal(&market.venue.engine, &feed, is_quiet),
@@ -265,8 +269,10 @@ fn first_difference<A: Copy, B: Copy>(venue: &impl OrderBooks<A>, built: &impl O
     let differs = |id: &u16| {
         tickpath_types::Side::BOTH.iter().any(|side| {
             let instrument = InstrumentId(*id);
-            let mut ours = venue.orders(instrument, *side).map(|(_, order)| (order.id, order.price, order.qty));
-            let mut theirs = built.orders(instrument, *side).map(|(_, order)| (order.id, order.price, order.qty));
+            let mut ours =
+                venue.orders(instrument, *side).map(|(_, order)| (order.id, order.price, order.qty));
+            let mut theirs =
+                built.orders(instrument, *side).map(|(_, order)| (order.id, order.price, order.qty));
             loop {
                 match (ours.next(), theirs.next()) {
                     (None, None) => return false,

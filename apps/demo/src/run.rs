@@ -158,7 +158,8 @@ fn play(
     loop {
         let now = market.clock.now();
         let elapsed = now.since(began);
-        let is_over = settings.duration.is_some_and(|duration| elapsed >= duration && settings.flow.is_none());
+        let is_over =
+            settings.duration.is_some_and(|duration| elapsed >= duration && settings.flow.is_none());
         let is_played = market.source.view.counters.finished.read() == 1;
         if stop.is_stopped() || is_over || is_played {
             return Ok(());
@@ -219,7 +220,8 @@ fn arrivals(market: &Market) -> Vec<(u64, u64)> {
     let (venue, source) = (&market.venue, &market.source.view.counters);
     let traders = || market.traders.iter().map(|trader| &trader.view.gateway);
     let requests = source.requests.read() + traders().map(|gateway| gateway.requests.read()).sum::<u64>();
-    let received = source.received.read() + traders().map(|gateway| gateway.last_sequence.read()).sum::<u64>();
+    let received =
+        source.received.read() + traders().map(|gateway| gateway.last_sequence.read()).sum::<u64>();
     vec![
         (requests, venue.order_server.requests.read()),
         (venue.order_server.commands.read(), venue.matcher.commands.read()),

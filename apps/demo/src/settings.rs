@@ -166,7 +166,9 @@ mod tests {
         for cores in 1..=16 {
             let placement = default_placement(cores, "crowd", &traders);
             let placed: Vec<&String> = placement.threads.iter().flat_map(|thread| &thread.agents).collect();
-            for role in traders.iter().chain(&["crowd", "order-server", "matcher", "publisher", "feed-handler"]) {
+            for role in
+                traders.iter().chain(&["crowd", "order-server", "matcher", "publisher", "feed-handler"])
+            {
                 assert!(placed.iter().any(|placed| placed == role), "{role} on {cores} cores");
             }
             let pinned = placement.threads.iter().all(|thread| thread.core.is_some());

@@ -76,7 +76,10 @@ impl Outcome {
     }
 
     fn write_participants(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Participants                orders       fills        volume             P&L  refused by own risk")?;
+        writeln!(
+            f,
+            "Participants                orders       fills        volume             P&L  refused by own risk"
+        )?;
         for participant in &self.participants {
             writeln!(
                 f,
@@ -99,7 +102,11 @@ impl Outcome {
         let eligible = executions.eligible + executions.eligible_synthesised;
         writeln!(f, "The recorded flow")?;
         writeln!(f, "  {:>9} executions recorded", thousands(executions.seen))?;
-        writeln!(f, "  {:>9} eligible: the resting order stood at the front of the best level", thousands(eligible))?;
+        writeln!(
+            f,
+            "  {:>9} eligible: the resting order stood at the front of the best level",
+            thousands(eligible)
+        )?;
         if executions.eligible_synthesised > 0 {
             writeln!(
                 f,
@@ -114,7 +121,11 @@ impl Outcome {
             thousands(flow.expected),
         )?;
         if flow.expected > eligible {
-            writeln!(f, "  {:>9} of these are further slices of iceberg orders", thousands(flow.expected - eligible))?;
+            writeln!(
+                f,
+                "  {:>9} of these are further slices of iceberg orders",
+                thousands(flow.expected - eligible)
+            )?;
         }
         for reason in Exclusion::ALL {
             let count = executions.excluded(reason);
@@ -160,7 +171,11 @@ impl Outcome {
             100.0 * stalled as f64 / elapsed.max(1) as f64,
             self.jitter,
         )?;
-        writeln!(f, "  the clock is {} ns off the system's after the run ({:.2} ppm)", self.drift.ahead_ns, self.drift.ppm)?;
+        writeln!(
+            f,
+            "  the clock is {} ns off the system's after the run ({:.2} ppm)",
+            self.drift.ahead_ns, self.drift.ppm
+        )?;
         let host = self.host.to_string();
         host.lines().try_for_each(|line| writeln!(f, "  {line}"))?;
         writeln!(f)

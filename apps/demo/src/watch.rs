@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tickpath_agent::{ThreadCounters, ThreadReport, counts_allocations};
 use tickpath_monitor::{
-    AgentView, FeedLine, FeedView, History, InstrumentView, LatencyView, MarketView, ParticipantView, Rates, Sample,
-    ThreadView,
+    AgentView, FeedLine, FeedView, History, InstrumentView, LatencyView, MarketView, ParticipantView, Rates,
+    Sample, ThreadView,
 };
 use tickpath_timing::{LiveSpan, Span};
 use tickpath_trading::{Bbo, MarkTo, Position};
@@ -241,7 +241,10 @@ impl Watch {
                 .agents
                 .iter()
                 .enumerate()
-                .map(|(agent, counters)| AgentView { role: counters.role.to_owned(), utilisation: share(agent) })
+                .map(|(agent, counters)| AgentView {
+                    role: counters.role.to_owned(),
+                    utilisation: share(agent),
+                })
                 .collect();
             views.push(ThreadView {
                 name: thread.name.clone(),

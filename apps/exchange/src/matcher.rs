@@ -3,15 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use arrayvec::ArrayVec;
 use tickpath_agent::{Agent, AgentError, Counter};
 use tickpath_book::FastBooks;
 use tickpath_lockfree::spsc;
-use tickpath_matching::{Command, Engine, EventListener, Owner};
+use tickpath_matching::{Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
 use tickpath_timing::{CommandId, Function, Hop, MarketId, Tracer};
 use tickpath_types::{MarketEvent, Nanos, OrderEvent};
 
-/// Commands of one duty cycle at most.
-const COMMANDS_PER_CYCLE: usize = 32;
 /// One command in so many has its matching timed.
 const TIMED_EVERY: u64 = 16;
 
@@ -37,6 +36,10 @@ pub type FinalEngine = Arc<Mutex<Option<Box<Engine<FastBooks<Owner>>>>>>;
 pub struct Matcher<T> {
     engine: Option<Box<Engine<FastBooks<Owner>>>>,
     commands: spsc::Consumer<Command>,
+    /// Commands taken together, so that what they will need is fetched at once.
+    batch: ArrayVec<Command, LOOK_AHEAD_LEN>,
+    /// How many of the batch are applied.
+    applied: usize,
     outbox: Outbox<T>,
     last_engine: FinalEngine,
 }
@@ -73,7 +76,14 @@ impl<T: Tracer> Matcher<T> {
             market,
             late_market: VecDeque::with_capacity(room),
         };
-        Matcher { engine: Some(Box::new(engine)), commands, outbox, last_engine }
+        Matcher {
+            engine: Some(Box::new(engine)),
+            commands,
+            batch: ArrayVec::new(),
+            applied: 0,
+            outbox,
+            last_engine,
+        }
     }
 }
 
@@ -83,22 +93,26 @@ impl<T: Tracer + Send> Agent for Matcher<T> {
         if !self.outbox.send_late() {
             return Ok(0);
         }
-        let mut work = 0;
-        while work < COMMANDS_PER_CYCLE {
-            let Some(command) = self.commands.try_pop() else { break };
-            if let Some(next) = self.commands.peek() {
-                engine.prefetch(next);
+        if self.applied == self.batch.len() {
+            self.applied = 0;
+            self.batch.clear();
+            self.commands.drain(LOOK_AHEAD_LEN, |command| self.batch.push(*command));
+            if self.batch.len() > 1 {
+                engine.look_ahead(&self.batch);
             }
+        }
+        let mut work = 0;
+        while self.outbox.is_prompt()
+            && let Some(command) = self.batch.get(self.applied)
+        {
             let taken = self.outbox.tracer.stamp(Hop::T3, CommandId(command.sequence));
-            engine.apply(&command, &mut self.outbox);
+            engine.apply(command, &mut self.outbox);
             if T::ENABLED && command.sequence.0.is_multiple_of(TIMED_EVERY) {
                 let ticks = self.outbox.tracer.now().wrapping_sub(taken);
                 self.outbox.tracer.time(Function::Match, ticks);
             }
+            self.applied += 1;
             work += 1;
-            if !self.outbox.is_prompt() {
-                break;
-            }
         }
         if work > 0 {
             self.outbox.counters.commands.add(work as u64);

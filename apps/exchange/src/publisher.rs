@@ -245,7 +245,9 @@ fn pack(
             store.append(&room[..len]);
             Ok::<_, PackError>(len)
         })
-        .map_err(|error| AgentError::fatal(format!("cannot publish market event {}: {error:?}", event.sequence)))
+        .map_err(|error| {
+            AgentError::fatal(format!("cannot publish market event {}: {error:?}", event.sequence))
+        })
 }
 
 /// Why an event was not packed.

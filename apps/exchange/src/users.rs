@@ -111,7 +111,7 @@ mod tests {
             });
         }
         let today = Session::new("TODAY").unwrap();
-        let mut verdict =
+        let verdict =
             |name, password, session, sequence| users.login(&login(name, password, session, sequence), today);
         let not_authorised = Err(LoginRejectReason::NOT_AUTHORIZED);
         let not_available = Err(LoginRejectReason::SESSION_NOT_AVAILABLE);

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
 use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex};
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, MessageListener, UpdateListener,
+    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, MessageListener,
+    UpdateListener,
 };
 use tickpath_lockfree::broadcast;
 use tickpath_net::{MulticastReceiver, NetError, UdpEndpoint};

@@ -76,7 +76,8 @@ impl Context {
         let (core, stop) = (self.far()?, StopSignal::new());
         thread::scope(|scope| {
             let far = scope.spawn(|| {
-                let result = pin_current_thread(core).map_err(|error| anyhow!(error)).and_then(|()| far(&stop));
+                let result =
+                    pin_current_thread(core).map_err(|error| anyhow!(error)).and_then(|()| far(&stop));
                 stop.stop();
                 result
             });

@@ -45,7 +45,11 @@ pub(crate) const MEASUREMENTS: [Measurement; 8] = [
     Measurement { rows: &["udp_echo"], needs_two_cores: true, open: echo::open_udp },
     Measurement { rows: &["tcp_echo"], needs_two_cores: true, open: echo::open_tcp },
     Measurement { rows: &["order_rtt", "venue_response"], needs_two_cores: true, open: orders::open },
-    Measurement { rows: &["multicast_send", "market_data_out"], needs_two_cores: true, open: market_data::open },
+    Measurement {
+        rows: &["multicast_send", "market_data_out"],
+        needs_two_cores: true,
+        open: market_data::open,
+    },
 ];
 
 #[cfg(test)]

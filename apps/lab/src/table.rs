@@ -90,9 +90,14 @@ mod tests {
 
     #[test]
     fn figures_have_three_digits() {
-        for (value, text) in
-            [(0.0, "0"), (0.1234, "0.123"), (1.234, "1.23"), (12.34, "12.3"), (123.4, "123"), (1234.5, "1234")]
-        {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.1234, "0.123"),
+            (1.234, "1.23"),
+            (12.34, "12.3"),
+            (123.4, "123"),
+            (1234.5, "1234"),
+        ] {
             assert_eq!(figure(value), text);
         }
     }
@@ -111,9 +116,6 @@ mod tests {
             ["stamp", "15.0 ns", "tsc_read 10.0", "1.50", "<= 1.6 x limit", "yes", "14.0 - 16.0", "S3 50 ns"];
         assert_eq!(cells(&row), expected);
         let missing = Row { values: vec![], limits: vec![], ..row };
-        assert_eq!(
-            cells(&missing),
-            ["stamp", "-", "tsc_read", "-", "<= 1.6 x limit", "NO", "-", "S3 50 ns"]
-        );
+        assert_eq!(cells(&missing), ["stamp", "-", "tsc_read", "-", "<= 1.6 x limit", "NO", "-", "S3 50 ns"]);
     }
 }

@@ -82,8 +82,18 @@ fn json_has_the_documented_fields() {
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 3);
     let row_fields = [
-        "goal", "limit", "limit_name", "name", "note", "ratio", "reached", "reference", "rounds", "spread",
-        "unit", "value",
+        "goal",
+        "limit",
+        "limit_name",
+        "name",
+        "note",
+        "ratio",
+        "reached",
+        "reference",
+        "rounds",
+        "spread",
+        "unit",
+        "value",
     ];
     for row in rows {
         assert_eq!(fields(row), row_fields);
@@ -97,7 +107,14 @@ fn json_has_the_documented_fields() {
     assert!(missing["value"].is_null() && missing["limit"].is_null() && missing["spread"].is_null());
     assert_eq!((&missing["reached"], &rows[0]["reached"]), (&false.into(), &serde_json::Value::Null));
     let host_fields = [
-        "clock", "cores_allowed", "cores_used", "cpu_model", "is_virtual", "jitter", "kernel", "memory_bytes",
+        "clock",
+        "cores_allowed",
+        "cores_used",
+        "cpu_model",
+        "is_virtual",
+        "jitter",
+        "kernel",
+        "memory_bytes",
     ];
     assert_eq!(fields(&json["host"]), host_fields);
     assert!(json["host"]["jitter"]["elapsed_ns"].as_u64().unwrap() > 0);
@@ -116,10 +133,7 @@ fn the_table_has_a_line_for_each_row_and_its_conditions() {
     let text = report.to_string();
     let lines: Vec<&str> = text.lines().collect();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(
-        words(lines[0]),
-        ["row", "value", "limit", "ratio", "goal", "reached", "spread", "reference"]
-    );
+    assert_eq!(words(lines[0]), ["row", "value", "limit", "ratio", "goal", "reached", "spread", "reference"]);
     let starts: Vec<_> = lines[1..4].iter().map(|line| words(line)[0].clone()).collect();
     assert_eq!(starts, ["tsc_read", "stamp", "hot_allocations"]);
     assert!(lines[2].contains("<= 1.6 x limit"));

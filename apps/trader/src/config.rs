@@ -178,7 +178,9 @@ impl TraderSettings {
         let instruments = Instruments::load(&folder.join(&config.instruments))?;
         for symbol in config.instrument_limits.keys() {
             if !instruments.iter().any(|instrument| instrument.symbol.as_str() == symbol) {
-                return Err(ConfigError::value(format!("instrument_limits.{symbol}: the instrument file has no such symbol")));
+                return Err(ConfigError::value(format!(
+                    "instrument_limits.{symbol}: the instrument file has no such symbol"
+                )));
             }
         }
         let limits = instruments

@@ -8,7 +8,9 @@ use tickpath_lockfree::{broadcast, spsc};
 use tickpath_nasdaq::ouch50::OrderAnswer;
 use tickpath_timing::{Hop, MarketId, Token, Tracer};
 use tickpath_trading::{EngineCounters, Position, QueueFull, RequestSink, StopReason, Strategy, TradeEngine};
-use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind};
+use tickpath_types::{
+    BookHealth, InstrumentId, MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind,
+};
 
 use crate::gateway::{GatewayCounters, reply_token};
 
@@ -134,7 +136,8 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         kill: KillSwitch,
         view: TraderView,
     ) -> EngineAgent<S, T> {
-        let outbox = Outbox { session: identity.session, requests: rings.requests, trigger: None, has_sent: false };
+        let outbox =
+            Outbox { session: identity.session, requests: rings.requests, trigger: None, has_sent: false };
         EngineAgent {
             identity,
             engine,

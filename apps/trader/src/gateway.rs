@@ -233,7 +233,9 @@ impl<T: Tracer + Send> Agent for OrderGateway<T> {
             };
         }
         if self.inbox.overflowed {
-            return Err(AgentError::fatal("the engine does not take its answers: it is stuck, or its ring is too small"));
+            return Err(AgentError::fatal(
+                "the engine does not take its answers: it is stuck, or its ring is too small",
+            ));
         }
         if work > 0 {
             self.inbox.tracer.flush();

@@ -72,16 +72,26 @@ impl Trader {
         let (sender, updates) = broadcast::channel(UPDATE_CAPACITY);
         let (requests_in, requests_out) = spsc::channel(ORDER_CAPACITY);
         let (answers_in, answers) = spsc::channel(ORDER_CAPACITY);
-        let feed_handler =
-            FeedHandler::open(&feed_settings(settings, &instruments), sender, clock, &feed, tracers.feed_handler)
-                .context("market data")?;
+        let feed_handler = FeedHandler::open(
+            &feed_settings(settings, &instruments),
+            sender,
+            clock,
+            &feed,
+            tracers.feed_handler,
+        )
+        .context("market data")?;
         let engine_config = EngineConfig {
             orders_per_second: config.orders_per_second,
             silence_stop: config.stop_after_silence.map(|duration| duration.0),
             ..EngineConfig::default()
         };
-        let engine =
-            TradeEngine::new(&engine_config, instruments.as_slice(), &settings.limits, strategy, tracers.engine)?;
+        let engine = TradeEngine::new(
+            &engine_config,
+            instruments.as_slice(),
+            &settings.limits,
+            strategy,
+            tracers.engine,
+        )?;
         let session = SessionId(1);
         let engine = EngineAgent::new(
             EngineIdentity { role: "engine", feed: 0, engine: 0, session },
@@ -208,7 +218,9 @@ pub fn strategy_by_name(settings: &TraderSettings) -> anyhow::Result<Box<dyn Str
 
 /// A tracer for each agent and the drains' ends of their rings.
 #[must_use]
-pub fn traces(capacity: usize) -> (TraderTracers<Trace>, [tickpath_lockfree::records::Consumer<tickpath_timing::Stamp>; 3]) {
+pub fn traces(
+    capacity: usize,
+) -> (TraderTracers<Trace>, [tickpath_lockfree::records::Consumer<tickpath_timing::Stamp>; 3]) {
     let (feed_handler, feed_ring) = Trace::new(capacity);
     let (engine, engine_ring) = Trace::new(capacity);
     let (gateway, gateway_ring) = Trace::new(capacity);

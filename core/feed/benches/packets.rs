@@ -14,8 +14,8 @@ use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
 use tickpath_sim::{Crowd, CrowdConfig};
 use tickpath_types::{
-    Instrument, InstrumentId, MarketEvent, MarketUpdate, Nanos, OrderEvent, Price, Qty, Sequence, SessionId, Symbol,
-    TradingState,
+    Instrument, InstrumentId, MarketEvent, MarketUpdate, Nanos, OrderEvent, Price, Qty, Sequence, SessionId,
+    Symbol, TradingState,
 };
 
 const INSTRUMENTS: u16 = 8;
@@ -82,7 +82,8 @@ fn packets(actions: usize) -> (Vec<Vec<u8>>, u64, u64) {
     let flow = (0..actions).map(|_| CommandKind::Order(crowd.next_action().request));
     for (kind, sequence) in opening.chain(flow).zip(1..) {
         let mut events = Events::default();
-        let command = Command { sequence: Sequence(sequence), session: SessionId(1), ts: Nanos(sequence), kind };
+        let command =
+            Command { sequence: Sequence(sequence), session: SessionId(1), ts: Nanos(sequence), kind };
         engine.apply(&command, &mut events);
         for event in &events.0 {
             let instrument = instruments.get(usize::from(event.instrument.0) - 1);

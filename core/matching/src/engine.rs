@@ -5,6 +5,8 @@ mod enter;
 mod look_ahead;
 mod replace;
 
+pub use look_ahead::LOOK_AHEAD_LEN;
+
 use tickpath_book::{BookLimits, IndexLimits, OrderBooks, OrderHandle, OrderIndex};
 use tickpath_types::{
     ClientOrderId, Instrument, InstrumentId, MarketEvent, MarketEventKind, MatchId, OrderEvent,

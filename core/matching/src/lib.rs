@@ -78,6 +78,6 @@ mod listener;
 pub mod workload;
 
 pub use command::{Command, CommandKind};
-pub use engine::{Engine, Owner};
+pub use engine::{Engine, LOOK_AHEAD_LEN, Owner};
 pub use limits::{EngineCounters, EngineError, EngineLimits};
 pub use listener::EventListener;

@@ -61,7 +61,10 @@ impl Report {
         if rows.peek().is_none() {
             return Ok(());
         }
-        write!(f, "\nNegative, where a reader returned before the writer's call did, and taken as they are:")?;
+        write!(
+            f,
+            "\nNegative, where a reader returned before the writer's call did, and taken as they are:"
+        )?;
         rows.try_for_each(|row| write!(f, " {} {}", row.name, row.summary.negatives))?;
         writeln!(f)
     }

@@ -9,8 +9,8 @@ use crate::entries::{COMMAND_HOPS, COMMAND_PAIRS, MarketEntry, TOKEN_HOPS, VENUE
 use crate::joiner::Joiner;
 use crate::measure::Stamps;
 use crate::table::Slot;
-use tickpath_types::Sequence;
 use crate::{CommandId, Hop, MarketId, Pair, Span, Token, TraceId, Trade};
+use tickpath_types::Sequence;
 
 /// Recorded for a market data message.
 const VENUE_PAIRS: [Pair; 4] = [Pair::T3T4, Pair::T4T5, Pair::T5T6w, Pair::T6wT6];

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tickpath_types::Nanos;
 
-use crate::allocations::thread_allocations;
 use crate::agent::{Agent, AgentError, AgentFailure};
+use crate::allocations::thread_allocations;
 use crate::clock::TscClock;
 use crate::counters::ThreadCounters;
 

@@ -45,8 +45,8 @@ mod kernel_time;
 mod runner;
 mod stop;
 
-pub use allocations::{CountingAllocator, counts_allocations, thread_allocations};
 pub use agent::{Agent, AgentError, AgentFailure};
+pub use allocations::{CountingAllocator, counts_allocations, thread_allocations};
 pub use clock::{ClockSource, Drift, TscClock};
 pub use counters::{AgentCounters, Counter, ThreadCounters};
 pub use host::{Host, TscFacts};

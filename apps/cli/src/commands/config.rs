@@ -59,7 +59,8 @@ impl Config {
 fn read(file: &Path) -> anyhow::Result<Config> {
     let table: toml::Table = tickpath_config::load(file)?;
     let has = |key: &str| table.contains_key(key);
-    let logs_in = table.get("order_entry").is_some_and(|door| door.get("user").is_some_and(toml::Value::is_str));
+    let logs_in =
+        table.get("order_entry").is_some_and(|door| door.get("user").is_some_and(toml::Value::is_str));
     let read: Result<Config, ConfigError> = if logs_in || has("strategy") {
         TraderSettings::load(file).map(|settings| Config::Trader(Box::new(settings)))
     } else if has("instruments") {
@@ -73,7 +74,10 @@ fn read(file: &Path) -> anyhow::Result<Config> {
 }
 
 fn print_instruments(list: &[tickpath_types::Instrument]) {
-    say(format_args!("{:>4}  {:<8} {:>12} {:>10} {:>6} {:>8} {:>12} {:>12}", "id", "symbol", "reference", "tick", "lot", "largest", "lowest", "highest"));
+    say(format_args!(
+        "{:>4}  {:<8} {:>12} {:>10} {:>6} {:>8} {:>12} {:>12}",
+        "id", "symbol", "reference", "tick", "lot", "largest", "lowest", "highest"
+    ));
     for instrument in list {
         say(format_args!(
             "{:>4}  {:<8} {:>12} {:>10} {:>6} {:>8} {:>12} {:>12}",

@@ -70,14 +70,23 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn print_endpoints(config: &ExchangeConfig, endpoints: &Endpoints, instruments: usize) {
-    say(format_args!("venue '{}' with {instruments} instruments is open; stop it with Ctrl-C", config.session));
+    say(format_args!(
+        "venue '{}' with {instruments} instruments is open; stop it with Ctrl-C",
+        config.session
+    ));
     say(format_args!("  order entry      {}   OUCH 5.0 over SoupBinTCP", endpoints.order_entry));
-    say(format_args!("  market data A    {}   ITCH 5.0 over MoldUDP64 on {}", endpoints.line_a, config.market_data.interface));
+    say(format_args!(
+        "  market data A    {}   ITCH 5.0 over MoldUDP64 on {}",
+        endpoints.line_a, config.market_data.interface
+    ));
     say(format_args!("  market data B    {}", endpoints.line_b));
     say(format_args!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission));
     let test_users = &config.order_entry.test_users;
     if !test_users.is_empty() {
-        say(format_args!("  test users       {}   password '{TEST_PASSWORD}', on the loopback interface alone", test_users.join(", ")));
+        say(format_args!(
+            "  test users       {}   password '{TEST_PASSWORD}', on the loopback interface alone",
+            test_users.join(", ")
+        ));
     }
 }
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tickpath_agent::StopSignal;
+use tickpath_config::say;
 use tickpath_demo::{DemoSettings, Outcome, ViewMode};
 use tickpath_lab::{BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, row_names};
-use tickpath_config::say;
 use tickpath_types::Nanos;
 
 use super::json;

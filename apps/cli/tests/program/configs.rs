@@ -11,8 +11,13 @@ fn every_sample_is_valid_as_what_it_is() {
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
         let (kind, shows) = match path.file_name().unwrap().to_str().unwrap() {
-            "exchange.toml" => ("venue configuration", &["max_connections: 64", "127.0.0.1:26400", "max_open_orders"][..]),
-            "trader.toml" => ("trader configuration", &["strategy: \"random\"", "max_position: 5000", "orders_per_second"][..]),
+            "exchange.toml" => {
+                ("venue configuration", &["max_connections: 64", "127.0.0.1:26400", "max_open_orders"][..])
+            }
+            "trader.toml" => (
+                "trader configuration",
+                &["strategy: \"random\"", "max_position: 5000", "orders_per_second"][..],
+            ),
             "demo.toml" => ("demo configuration", &["rate: 20000", "loss_ppm: 1000", "maker-gateway"][..]),
             "instruments.toml" => ("instrument file", &["ALPHA", "HARBOR", "1250.0000"][..]),
             other => panic!("{other}: say here what it is"),
@@ -59,7 +64,8 @@ fn a_file_is_known_by_its_keys_however_they_are_written() {
 #[test]
 fn a_wrong_key_is_named_with_its_line() {
     let site = Site::new();
-    let venue = site.write("venue.toml", "instruments = 'instruments.toml'\n[order_entry]\ntest_user = ['A']\n");
+    let venue =
+        site.write("venue.toml", "instruments = 'instruments.toml'\n[order_entry]\ntest_user = ['A']\n");
     let trader = site.write(
         "trader.toml",
         "instruments = 'instruments.toml'\n[order_entry]\naddress = '127.0.0.1:1'\nuser = 'A'\npassword = 'test'\n[limits]\nclib = 1\n",
@@ -84,7 +90,8 @@ fn values_that_cannot_be_used_are_refused() {
     let site = Site::new();
     let with = |name: &str, text: &str| site.write(name, text);
     let trader = "[order_entry]\naddress = '127.0.0.1:1'\nuser = 'A'\npassword = 'test'\n";
-    let strategy = with("s.toml", &format!("instruments = 'instruments.toml'\nstrategy = 'oracle'\n{trader}"));
+    let strategy =
+        with("s.toml", &format!("instruments = 'instruments.toml'\nstrategy = 'oracle'\n{trader}"));
     assert_refused(&["trader", "--config", &strategy], &["oracle", "choose maker, taker or random"]);
     let no_file = with("n.toml", &format!("instruments = 'none.toml'\n{trader}"));
     assert_refused(&["trader", "--config", &no_file], &["none.toml"]);

@@ -58,7 +58,10 @@ fn a_reader_that_goes_away_is_no_reason_to_panic() {
     child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
     let status = child.wait().unwrap();
     assert_eq!((status.code(), err.as_str()), (Some(0), ""));
-    assert!(std::fs::read_to_string(&file).unwrap().contains("\"proofs\""), "the results are written all the same");
+    assert!(
+        std::fs::read_to_string(&file).unwrap().contains("\"proofs\""),
+        "the results are written all the same"
+    );
 }
 
 #[test]

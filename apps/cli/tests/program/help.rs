@@ -41,7 +41,18 @@ fn help_names_the_flags() {
     for (command, flags) in [
         (
             &["demo"][..],
-            &["--rate", "--seed", "--seconds", "--forever", "--loss", "--flow", "--speed", "--config", "--plain", "--json"][..],
+            &[
+                "--rate",
+                "--seed",
+                "--seconds",
+                "--forever",
+                "--loss",
+                "--flow",
+                "--speed",
+                "--config",
+                "--plain",
+                "--json",
+            ][..],
         ),
         (&["exchange"], &["--config", "--port"]),
         (&["trader"], &["--config"]),
@@ -57,7 +68,10 @@ fn help_names_the_flags() {
 #[test]
 fn the_version_is_told() {
     let printed = run(&["--version"]);
-    assert_eq!((printed.code, printed.out.trim()), (Some(0), concat!("tickpath ", env!("CARGO_PKG_VERSION"))));
+    assert_eq!(
+        (printed.code, printed.out.trim()),
+        (Some(0), concat!("tickpath ", env!("CARGO_PKG_VERSION")))
+    );
 }
 
 #[test]

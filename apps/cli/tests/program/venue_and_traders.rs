@@ -79,7 +79,11 @@ fn a_trader_that_is_not_let_in_says_why() {
     let printed = run(&["trader", "--config", &config]);
     assert_eq!(printed.code, Some(1), "{}", printed.out);
     assert_eq!(printed.err.lines().count(), 1, "{}", printed.err);
-    assert!(printed.err.contains("'NOBODY'") && printed.err.contains("check user name and password"), "{}", printed.err);
+    assert!(
+        printed.err.contains("'NOBODY'") && printed.err.contains("check user name and password"),
+        "{}",
+        printed.err
+    );
     venue.interrupt();
     let venue = venue.join();
     assert!(venue.out.contains("0 logins, 1 refused"), "{}", venue.out);

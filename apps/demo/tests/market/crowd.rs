@@ -41,7 +41,11 @@ fn a_market_with_losses_proves_everything() {
     assert!(outcome.injected.iter().all(|lost| *lost > 0), "{:?}", outcome.injected);
     let names: Vec<&str> = outcome.participants.iter().map(|participant| participant.name.as_str()).collect();
     assert_eq!(names, ["maker", "taker", "crowd"]);
-    assert!(outcome.participants.iter().all(|participant| participant.orders > 0), "{:?}", outcome.participants);
+    assert!(
+        outcome.participants.iter().all(|participant| participant.orders > 0),
+        "{:?}",
+        outcome.participants
+    );
     let hot = outcome.allocations.as_ref().unwrap();
     assert!(hot.iter().all(|(_, count)| *count == 0), "duty cycles allocate: {hot:?}");
 
@@ -131,7 +135,8 @@ fn all_agents_may_share_one_thread() {
     "#;
     std::fs::write(&file, text).unwrap();
     let loaded = DemoSettings::load(Some(&file)).unwrap();
-    let outcome = run(&DemoSettings { duration: settings().duration, view: settings().view, ..loaded }).unwrap();
+    let outcome =
+        run(&DemoSettings { duration: settings().duration, view: settings().view, ..loaded }).unwrap();
     for name in ["books_equal", "positions_zero", "gaps_healed", "hops_sum"] {
         assert_holds(&outcome, name);
     }
@@ -144,7 +149,8 @@ fn all_agents_may_share_one_thread() {
 fn a_placement_without_an_agent_is_refused_by_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("demo.toml");
-    std::fs::write(&file, "[[placement.thread]]\nname = 'venue'\nagents = ['order-server', 'matcher']\n").unwrap();
+    std::fs::write(&file, "[[placement.thread]]\nname = 'venue'\nagents = ['order-server', 'matcher']\n")
+        .unwrap();
     let loaded = DemoSettings::load(Some(&file)).unwrap();
     let error = format!("{:#}", run(&DemoSettings { view: settings().view, ..loaded }).err().unwrap());
     assert!(error.contains("no thread runs the agent 'publisher'"), "{error}");

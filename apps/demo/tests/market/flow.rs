@@ -12,7 +12,8 @@ fn in_repository(name: &str) -> PathBuf {
 
 /// A recording that is not part of the repository; a line says so where it is missing.
 fn in_shared_data(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("TICKPATH_DATA").map_or_else(|| PathBuf::from("/work/shared/data"), PathBuf::from);
+    let folder =
+        std::env::var_os("TICKPATH_DATA").map_or_else(|| PathBuf::from("/work/shared/data"), PathBuf::from);
     let path = folder.join(name);
     let is_there = path.exists();
     if !is_there {

@@ -43,11 +43,8 @@ fn bytes_that_are_no_packets_close_the_connection() {
     let mut user_ref = 1;
     for (what, bytes) in not_soup() {
         for is_logged_in in [false, true] {
-            let mut client = if is_logged_in {
-                rig.log_in("BERT")
-            } else {
-                Client::connect(rig.endpoints.order_entry)
-            };
+            let mut client =
+                if is_logged_in { rig.log_in("BERT") } else { Client::connect(rig.endpoints.order_entry) };
             let before = rig.view.order_server.malformed.read();
             pour(&mut rig, &mut client, &bytes);
             assert_eq!(rig.hear(&mut client), Heard::Closed, "{what}");

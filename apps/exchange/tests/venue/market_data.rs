@@ -161,7 +161,8 @@ fn events_that_come_together_leave_together_and_no_packet_is_too_long() {
     assert_eq!(a.datagrams, b.datagrams);
     assert!(a.datagrams.iter().all(|datagram| datagram.len() <= 200));
     // Four adds of 36 bytes and their lengths fit.
-    let full = a.datagrams.iter().filter(|datagram| Packet::parse(datagram).unwrap().message_count() == 4).count();
+    let full =
+        a.datagrams.iter().filter(|datagram| Packet::parse(datagram).unwrap().message_count() == 4).count();
     assert!(full >= 12, "{full}");
 }
 

@@ -136,13 +136,16 @@ fn a_replacement_has_a_number_of_its_own_and_counts_what_was_executed() {
     let gone = rig.ask(&mut anna, &replace(2, 3, 80, 1_000_200));
     let client_order_id = ClientOrderId(*b"replaced      ");
     let reason = RejectReason::UnknownOrder;
-    assert_eq!(gone, OrderEventKind::Executed {
-        user_ref: UserRefNum(2),
-        qty: Qty(50),
-        price: Price(1_000_200),
-        liquidity: Liquidity::Added,
-        match_id: MatchId(2)
-    });
+    assert_eq!(
+        gone,
+        OrderEventKind::Executed {
+            user_ref: UserRefNum(2),
+            qty: Qty(50),
+            price: Price(1_000_200),
+            liquidity: Liquidity::Added,
+            match_id: MatchId(2)
+        }
+    );
     let refused = rig.hear_event(&mut anna);
     assert_eq!(refused, OrderEventKind::Rejected { user_ref: UserRefNum(3), reason, client_order_id });
 }
@@ -185,10 +188,7 @@ fn ioc_and_post_only_are_accepted_and_end_as_they_say() {
     rig.hear_event(&mut anna);
     let crossing = EnterOrder { post_only: true, ..order(2, Side::Sell, 5, 999_900) };
     anna.request(&OrderRequest::Enter(crossing));
-    assert_eq!(
-        rig.hear_events(&mut anna),
-        [accepted(crossing, 4), canceled(2, 5, CancelReason::PostOnly)]
-    );
+    assert_eq!(rig.hear_events(&mut anna), [accepted(crossing, 4), canceled(2, 5, CancelReason::PostOnly)]);
     let resting = EnterOrder { post_only: true, ..order(3, Side::Sell, 5, 1_000_000) };
     assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(resting)), accepted(resting, 5));
 

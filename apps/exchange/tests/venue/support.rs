@@ -14,8 +14,9 @@ use tickpath_nasdaq::soupbintcp::{LoginRejectReason, Packet, next_packet};
 use tickpath_net::free_multicast_group;
 use tickpath_timing::NoTrace;
 use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderAttributes,
-    OrderEventKind, OrderRequest, Price, Qty, ReplaceOrder, Side, Symbol, TimeInForce, UserRefNum,
+    CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos,
+    OrderAttributes, OrderEventKind, OrderRequest, Price, Qty, ReplaceOrder, Side, Symbol, TimeInForce,
+    UserRefNum,
 };
 
 /// How long the kernel may take for what it does at once.
@@ -180,7 +181,10 @@ impl Rig {
 /// What a client is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    LoginAccepted { session: String, next: u64 },
+    LoginAccepted {
+        session: String,
+        next: u64,
+    },
     LoginRejected(LoginRejectReason),
     Message(Vec<u8>),
     Heartbeat,
@@ -251,10 +255,9 @@ impl Client {
     fn take_packet(&mut self) -> Option<Heard> {
         let (packet, used) = next_packet(&self.received).unwrap()?;
         let heard = match packet {
-            Packet::LoginAccepted(accepted) => Heard::LoginAccepted {
-                session: accepted.session.to_string(),
-                next: accepted.next_sequence.0,
-            },
+            Packet::LoginAccepted(accepted) => {
+                Heard::LoginAccepted { session: accepted.session.to_string(), next: accepted.next_sequence.0 }
+            }
             Packet::LoginRejected(reason) => Heard::LoginRejected(reason),
             Packet::SequencedData(message) => Heard::Message(message.to_vec()),
             Packet::ServerHeartbeat => Heard::Heartbeat,

@@ -49,19 +49,21 @@ impl Recording {
             open_order_count: 300,
             command_count: 1_500,
         });
-        let mut engine: Engine<FastBooks<Owner>> = Engine::new(&workload.instruments, workload.limits).unwrap();
+        let mut engine: Engine<FastBooks<Owner>> =
+            Engine::new(&workload.instruments, workload.limits).unwrap();
         let mut events = Events::default();
-        workload.opening.iter().chain(&workload.commands).for_each(|command| engine.apply(command, &mut events));
+        workload
+            .opening
+            .iter()
+            .chain(&workload.commands)
+            .for_each(|command| engine.apply(command, &mut events));
         let table = InstrumentTable::new(&workload.instruments);
         let encode = |event: &MarketEvent| {
             let mut bytes = [0; 64];
             let len = encode_market_event(event, table.get(event.instrument), &mut bytes).unwrap();
             bytes[..len].to_vec()
         };
-        Recording {
-            messages: events.0.iter().map(encode).collect(),
-            state_hash: engine.books().state_hash(),
-        }
+        Recording { messages: events.0.iter().map(encode).collect(), state_hash: engine.books().state_hash() }
     }
 
     /// The packets: the number of the first message of each, and how many it has.
@@ -171,8 +173,8 @@ impl Channel {
     /// Sends the packet of these messages on the lines that do not lose it.
     pub fn send_packet(&mut self, (first, count): (u64, usize), is_lost: [bool; 2]) {
         let datagram = self.packet(first, count);
-        for line in 0..2 {
-            if !is_lost[line] {
+        for (line, is_lost) in is_lost.into_iter().enumerate() {
+            if !is_lost {
                 self.send(line, &datagram);
             }
         }
@@ -215,6 +217,10 @@ impl Channel {
     pub fn finish(mut self) -> (FinalFeed, Recording, Vec<MarketUpdate>) {
         let count = self.recording.messages.len() as u64;
         self.until("the last message", |channel| channel.view.counters.messages.read() == count);
+        self.close()
+    }
+
+    pub fn close(mut self) -> (FinalFeed, Recording, Vec<MarketUpdate>) {
         self.turn();
         self.invoker.close();
         let feed = self.view.result.lock().unwrap().take().unwrap();
@@ -226,5 +232,10 @@ impl Channel {
 pub fn assert_equal_books(feed: &FinalFeed, recording: &Recording) {
     assert_eq!(feed.books.books().state_hash(), recording.state_hash);
     assert_eq!(feed.builder.messages, recording.messages.len() as u64);
-    assert_eq!(feed.builder.malformed + feed.builder.unknown_order + feed.builder.crossed, 0, "{:?}", feed.builder);
+    assert_eq!(
+        feed.builder.malformed + feed.builder.unknown_order + feed.builder.crossed,
+        0,
+        "{:?}",
+        feed.builder
+    );
 }

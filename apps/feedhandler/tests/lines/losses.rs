@@ -9,7 +9,11 @@ use crate::channel::{Channel, assert_equal_books, session};
 
 /// Updates of messages, without those of states and health.
 fn of_messages(heard: &[MarketUpdate]) -> Vec<u64> {
-    heard.iter().filter(|update| update.kind() != Some(UpdateKind::Status)).map(|update| update.sequence).collect()
+    heard
+        .iter()
+        .filter(|update| update.kind() != Some(UpdateKind::Status))
+        .map(|update| update.sequence)
+        .collect()
 }
 
 /// The healths of an instrument's book as the engines heard of them, without repetitions.
@@ -61,19 +65,18 @@ fn the_lines_may_lose_in_turn() {
 }
 
 #[test]
-fn a_late_line_closes_the_gap_of_the_other() {
+fn a_packet_that_comes_late_closes_the_gap() {
     let mut channel = Channel::open();
     let packets = channel.recording.packets();
-    // A loses the second packet; B brings it only after A's third.
-    channel.send_packet(packets[0], [false, false]);
-    channel.send_packet(packets[2], [false, true]);
-    channel.until("the gap", |channel| channel.view.counters.gaps_opened.read() == 1 || {
-        channel.view.counters.open_gap.read() == 1
-    });
+    channel.is_answering = false;
+    // Both lines bring the third packet before the second.
+    channel.send_packet(packets[0], [false; 2]);
+    channel.send_packet(packets[2], [false; 2]);
+    channel.until("the gap", |channel| channel.view.counters.open_gap.read() == 1);
     channel.send_packet(packets[1], [true, false]);
     channel.until("the end of the gap", |channel| channel.view.counters.open_gap.read() == 0);
     let counters = &channel.view.counters;
-    assert_eq!(counters.gaps_healed_by_line.read() + counters.gaps_healed_by_retransmission.read(), 1);
+    assert_eq!((counters.gaps_opened.read(), counters.gaps_healed_by_line.read()), (1, 1));
     assert_eq!(counters.messages_lost.read(), 0);
 }
 
@@ -127,7 +130,7 @@ fn what_is_lost_for_good_makes_every_book_stale() {
         channel.send_packet(*packet, [false; 2]);
     }
     let (feed, recording, heard) = channel.finish();
-    assert_eq!(feed.worst_health().max(BookHealth::Stale), feed.worst_health(), "it stays so");
+    assert!(feed.worst_health() >= BookHealth::Stale, "it stays so");
     assert_eq!(feed.arbiter.requests, 20, "as often as it may ask");
     assert_eq!(feed.arbiter.gaps_lost, 1);
     assert_eq!(feed.builder.messages, recording.messages.len() as u64 - lost.1 as u64);

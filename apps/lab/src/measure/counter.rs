@@ -30,12 +30,14 @@ pub(super) fn open(context: Context) -> anyhow::Result<Round> {
             trace.flush();
             let mut expected = 0;
             ring.drain(RING, |stamp| {
-                let is_next = matches!(stamp.decode(), Some(StampKind::Hop { hop: Hop::T9, id, .. }) if id == expected);
+                let is_next =
+                    matches!(stamp.decode(), Some(StampKind::Hop { hop: Hop::T9, id, .. }) if id == expected);
                 expected += u64::from(is_next);
             });
             ensure!(expected == BATCH, "{expected} of {BATCH} stamps came through the ring");
         }
-        let nanos = |ticks: &mut [u64]| context.clock.ticks_to_nanos(quantile(ticks, 0.5)).0 as f64 / BATCH as f64;
+        let nanos =
+            |ticks: &mut [u64]| context.clock.ticks_to_nanos(quantile(ticks, 0.5)).0 as f64 / BATCH as f64;
         Ok(vec![Sample::new("tsc_read", nanos(&mut reads)), Sample::new("stamp", nanos(&mut stamps))])
     }))
 }

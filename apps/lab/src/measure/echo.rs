@@ -84,7 +84,10 @@ fn p50_us(context: &Context, [mut client, mut server]: [impl Wire; 2]) -> anyhow
                 request[..NUMBER_LEN].copy_from_slice(&number.to_le_bytes());
                 client.write_whole(&request)?;
                 receive(stop, &mut client, &mut answer)?;
-                ensure!(answer[..NUMBER_LEN] == request[..NUMBER_LEN], "request {number} was answered wrongly");
+                ensure!(
+                    answer[..NUMBER_LEN] == request[..NUMBER_LEN],
+                    "request {number} was answered wrongly"
+                );
                 Ok(())
             };
             paced::p50_us(context, trip, |_| Ok(()))

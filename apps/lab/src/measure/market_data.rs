@@ -246,4 +246,3 @@ fn event_kind(sequence: u64) -> MarketEventKind {
         _ => MarketEventKind::Deleted { order_id },
     }
 }
-

@@ -80,7 +80,13 @@ fn pass<T>(
 /// In a venue they come from another thread's ring by way of the cache; here they come from memory, so they
 /// are prefetched, which leaves the engine's own misses to be measured.
 #[inline(always)]
-fn apply(engine: &mut Fast, commands: &[Command], batch_len: usize, rings: &mut Rings, mut after: impl FnMut()) {
+fn apply(
+    engine: &mut Fast,
+    commands: &[Command],
+    batch_len: usize,
+    rings: &mut Rings,
+    mut after: impl FnMut(),
+) {
     for (place, batch) in commands.chunks(batch_len).enumerate() {
         for later in 0..batch_len {
             prefetch_index(commands, (place + 1) * batch_len + later);

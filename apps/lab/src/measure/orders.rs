@@ -86,7 +86,10 @@ fn measure(context: &Context) -> anyhow::Result<(f64, f64)> {
     let orders = paced::trip_count(context);
     let tracers = [(); 3].map(|()| Trace::new(TRACE_RING));
     let [(order_server, drain_1), (matcher, drain_2), (publisher, drain_3)] = tracers;
-    let mut stamps = Stamps { drains: [drain_1, drain_2, drain_3], joiner: Joiner::new(IDS, *context.clock.calibration()) };
+    let mut stamps = Stamps {
+        drains: [drain_1, drain_2, drain_3],
+        joiner: Joiner::new(IDS, *context.clock.calibration()),
+    };
     let tracers = VenueTracers { order_server, matcher, publisher };
     let Venue { agents, endpoints, view } =
         Venue::build(&settings(instruments.clone(), orders as u32)?, context.clock, tracers)?;
@@ -124,7 +127,11 @@ fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Result<VenueSe
         packet_bytes: DATAGRAM_LEN_MAX,
         heartbeat: Nanos::from_secs(1),
         retained_messages: 1 << 16,
-        limits: EngineLimits { max_open_orders: orders, max_open_orders_per_session: orders, ..EngineLimits::default() },
+        limits: EngineLimits {
+            max_open_orders: orders,
+            max_open_orders_per_session: orders,
+            ..EngineLimits::default()
+        },
     })
 }
 
@@ -171,7 +178,8 @@ fn trade(
 
 /// Every order rests in the book and nothing else happened.
 fn check_final_state(view: &VenueView, orders: u64) -> anyhow::Result<()> {
-    let engine = view.engine.lock().ok().and_then(|mut engine| engine.take()).context("the matcher left no engine")?;
+    let engine =
+        view.engine.lock().ok().and_then(|mut engine| engine.take()).context("the matcher left no engine")?;
     let counters = engine.counters();
     let open = u64::from(tickpath_book::OrderBooks::order_count(engine.books()));
     ensure!(

@@ -68,7 +68,8 @@ fn more(left_out: usize) -> Vec<Cell> {
 
 fn total(participants: &[ParticipantView]) -> ParticipantView {
     let known = |participant: &ParticipantView| participant.open_orders;
-    let open_orders = participants.iter().map(known).try_fold(0_u64, |sum, open| Some(sum.saturating_add(open?)));
+    let open_orders =
+        participants.iter().map(known).try_fold(0_u64, |sum, open| Some(sum.saturating_add(open?)));
     let mut total = ParticipantView { name: "total".into(), open_orders, ..ParticipantView::default() };
     for participant in participants {
         total.orders = total.orders.saturating_add(participant.orders);

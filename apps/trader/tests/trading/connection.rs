@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 
 use tickpath_agent::TscClock;
-use tickpath_nasdaq::soupbintcp::{PEER_TIMEOUT, LoginRejectReason};
+use tickpath_nasdaq::soupbintcp::{LoginRejectReason, PEER_TIMEOUT};
 use tickpath_trader::{OrderEntry, OrderEntryError};
 use tickpath_types::{Nanos, Side, TimeInForce};
 
@@ -35,7 +35,11 @@ fn what_happens_while_the_connection_is_lost_is_heard_once_after_it() {
 
     site.enter(buy(30, 1_000_500));
     let snapshot = site.snapshot();
-    assert_eq!((snapshot.open_orders, snapshot.positions[0].net_qty()), (1, -30), "it traded with its own order");
+    assert_eq!(
+        (snapshot.open_orders, snapshot.positions[0].net_qty()),
+        (1, -30),
+        "it traded with its own order"
+    );
     assert_eq!(site.view.gateway.last_sequence.read(), 1 + 3 + 3, "two acceptances and five executions");
 }
 

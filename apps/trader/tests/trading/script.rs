@@ -21,7 +21,8 @@ fn orders_trade_and_positions_are_right() {
     site.rival_enters(2, Side::Buy, 60, 1_000_200, TimeInForce::Ioc);
     site.until("the sale", |site| site.script.changes_of(resting).len() == 2);
 
-    let taken = |qty, price, liquidity| OrderChange::Executed { qty: Qty(qty), price: Price(price), liquidity };
+    let taken =
+        |qty, price, liquidity| OrderChange::Executed { qty: Qty(qty), price: Price(price), liquidity };
     assert_eq!(
         site.script.changes_of(bought),
         [OrderChange::Accepted, taken(60, 1_000_000, Liquidity::Removed)]
@@ -49,7 +50,10 @@ fn orders_are_replaced_reduced_and_cancelled() {
     site.until("the replacement", |site| site.script.log().bbo.bid == Some((Price(999_500), Qty(80))));
     let second = site.script.log().sent[1].unwrap();
     site.until("the answer", |site| !site.script.changes_of(second.0).is_empty());
-    assert_eq!(site.script.changes_of(second.0), [OrderChange::Replaced { orig_user_ref: UserRefNum(first) }]);
+    assert_eq!(
+        site.script.changes_of(second.0),
+        [OrderChange::Replaced { orig_user_ref: UserRefNum(first) }]
+    );
     site.script.tell(Action::Cancel(second));
     site.until("the empty book", |site| site.script.log().bbo.bid.is_none());
     let reason = CancelReason::User;

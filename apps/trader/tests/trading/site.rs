@@ -15,13 +15,13 @@ use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
 use tickpath_net::free_multicast_group;
 use tickpath_timing::NoTrace;
 use tickpath_trader::{
-    EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry, OrderGateway,
-    TraderSnapshot, TraderView,
+    EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry,
+    OrderGateway, TraderSnapshot, TraderView,
 };
 use tickpath_trading::{EngineConfig, NewOrder, TradeEngine};
 use tickpath_types::{
-    ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderAttributes, OrderEventKind,
-    OrderRequest, Price, Qty, SessionId, Side, Symbol, TimeInForce, UserRefNum,
+    ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderAttributes,
+    OrderEventKind, OrderRequest, Price, Qty, SessionId, Side, Symbol, TimeInForce, UserRefNum,
 };
 
 use crate::strategy::{Action, Script};
@@ -156,8 +156,8 @@ impl Site {
             Invoker::new("trader", vec![Box::new(feed), Box::new(engine), Box::new(gateway)], &[]).unwrap();
         venue_agents.start().unwrap();
         trader.start().unwrap();
-        let rival =
-            OrderEntry::connect(endpoints.order_entry, "RIVAL", PASSWORD, instruments(), clock.now()).unwrap();
+        let rival = OrderEntry::connect(endpoints.order_entry, "RIVAL", PASSWORD, instruments(), clock.now())
+            .unwrap();
         let mut site = Site {
             venue: Some(venue_agents),
             trader,
@@ -207,7 +207,14 @@ impl Site {
     }
 
     /// The rival enters an order, and it is answered.
-    pub fn rival_enters(&mut self, user_ref: u32, side: Side, qty: u64, price: i64, time_in_force: TimeInForce) {
+    pub fn rival_enters(
+        &mut self,
+        user_ref: u32,
+        side: Side,
+        qty: u64,
+        price: i64,
+        time_in_force: TimeInForce,
+    ) {
         let order = EnterOrder {
             user_ref: UserRefNum(user_ref),
             instrument: ALPHA,

@@ -30,8 +30,13 @@ struct RunningVenue {
 impl RunningVenue {
     fn start() -> RunningVenue {
         let Venue { agents, endpoints, .. } = build_venue(&venue_settings());
-        let plan =
-            ThreadPlan { name: "venue".to_owned(), core: None, idle: IdleStrategy::Park, agents, cycle: vec![] };
+        let plan = ThreadPlan {
+            name: "venue".to_owned(),
+            core: None,
+            idle: IdleStrategy::Park,
+            agents,
+            cycle: vec![],
+        };
         let stop = StopSignal::new();
         let runner = Some(Runner::start(vec![plan], TscClock::system(), stop.clone()).unwrap());
         RunningVenue { runner, stop, endpoints }
@@ -74,7 +79,10 @@ fn two_traders_trade_and_stop() {
     until("trades", || traders.iter().all(|trader| snapshot(trader).counters.fills > 0));
     traders.iter().for_each(Trader::stop_trading);
     until("the cancels", || {
-        traders.iter().map(&snapshot).all(|last| last.open_orders == 0 && last.stopped == Some(StopReason::Killed))
+        traders
+            .iter()
+            .map(&snapshot)
+            .all(|last| last.open_orders == 0 && last.stopped == Some(StopReason::Killed))
     });
     let views = traders.each_ref().map(|trader| trader.view().clone());
     for trader in traders {
@@ -89,7 +97,8 @@ fn two_traders_trade_and_stop() {
 fn a_wrong_password_ends_the_trader_with_one_line() {
     let venue = RunningVenue::start();
     let settings = TraderSettings { password: "wrong".to_owned(), ..venue.trader("TRADER", 1) };
-    let trader = Trader::start(&settings, RandomStrategy::new(1, Default::default()), TscClock::system()).unwrap();
+    let trader =
+        Trader::start(&settings, RandomStrategy::new(1, Default::default()), TscClock::system()).unwrap();
     until("the end", || trader.has_ended());
     let error = trader.join().err().unwrap().to_string();
     for words in ["order-gateway", "TRADER", "check user name and password"] {

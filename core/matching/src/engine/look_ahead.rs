@@ -6,15 +6,15 @@ use tickpath_types::{OrderRequest, UserRefNum};
 use super::{Engine, Owner, order_key};
 use crate::{Command, CommandKind, EventListener};
 
-/// Commands that are looked up together: enough for their cache misses to run side by side, few enough for
-/// what was fetched to stay in the nearest cache until its turn comes.
-const GROUP: usize = 32;
+/// Commands that [`Engine::look_ahead`] looks at together: enough for their cache misses to run side by
+/// side, few enough for what was fetched to stay in the nearest cache until its turn comes.
+pub const LOOK_AHEAD_LEN: usize = 32;
 
 impl<B: OrderBooks<Owner>> Engine<B> {
     /// Applies commands that wait together, in order; the same as [`Engine::apply`] for each, but the
     /// memory that they need is fetched beforehand.
     pub fn apply_batch(&mut self, commands: &[Command], out: &mut impl EventListener) {
-        for group in commands.chunks(GROUP) {
+        for group in commands.chunks(LOOK_AHEAD_LEN) {
             self.look_ahead(group);
             for command in group {
                 self.apply(command, out);
@@ -29,20 +29,21 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.books.prefetch(self.index.find(key));
     }
 
-    /// Starts to fetch the open orders that these commands are about, and then their neighbours.
+    /// Starts to fetch the open orders that the first [`LOOK_AHEAD_LEN`] of these commands are about, and then
+    /// their neighbours; a hint without effect, for a caller that has work of its own between commands.
     ///
     /// An order may be gone when its turn comes; then something was fetched in vain.
     #[inline]
-    fn look_ahead(&self, group: &[Command]) {
-        let mut keys = [0; GROUP];
+    pub fn look_ahead(&self, commands: &[Command]) {
+        let mut keys = [0; LOOK_AHEAD_LEN];
         let mut len = 0;
-        for command in group {
+        for command in commands.iter().take(LOOK_AHEAD_LEN) {
             // No branch: new orders and cancels come in no order that a CPU could predict.
             let (key, is_open) = named_order(command);
             keys[len] = key;
             len += usize::from(is_open);
         }
-        let mut orders = [None; GROUP];
+        let mut orders = [None; LOOK_AHEAD_LEN];
         for (order, key) in orders.iter_mut().zip(&keys[..len]) {
             *order = self.index.find(*key);
             self.books.prefetch(*order);

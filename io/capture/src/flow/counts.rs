@@ -68,7 +68,9 @@ impl Exclusion {
             Exclusion::NotFrontOfQueue => "another order stood ahead of it at its price",
             Exclusion::HiddenExecution => "the order was not displayed",
             Exclusion::Auction => "it traded in an auction",
-            Exclusion::IncomingOrder => "the report is about the incoming order; the resting side has its own",
+            Exclusion::IncomingOrder => {
+                "the report is about the incoming order; the resting side has its own"
+            }
             Exclusion::PriceDiffers => "it traded at another price than its own",
             Exclusion::SideDiffers => "the recording contradicts itself about its side",
             Exclusion::QtyAboveOrder => "it traded for more than the order had",
