@@ -1,6 +1,6 @@
 //! Published messages, kept for retransmission.
 
-/// Longest message that is kept; ITCH's longest has 50 bytes.
+/// Longest message that is kept: 64 bytes with its length. ITCH's longest has 50.
 pub const MAX_STORED_MESSAGE: usize = 62;
 
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ impl MessageStore {
     /// Appends the message of the next sequence.
     ///
     /// # Panics
-    /// If `message` is longer than [`MAX_STORED_MESSAGE`], which no ITCH message is.
+    /// If `message` is longer than 62 bytes, which no ITCH message is.
     #[inline]
     pub fn append(&mut self, message: &[u8]) {
         let index = self.index(self.next);
