@@ -110,6 +110,8 @@ pub struct OrderServer<T> {
     kernel_time: KernelTime,
     clock: TscClock,
     next_timers: Nanos,
+    /// True when a connection has more to be sent than fitted into its last write.
+    has_backlog: bool,
     send_buffer: Box<[u8]>,
     counters: Arc<OrderServerCounters>,
     tracer: T,
@@ -139,6 +141,7 @@ impl<T: Tracer> OrderServer<T> {
             kernel_time: KernelTime::new(clock),
             clock,
             next_timers: Nanos::ZERO,
+            has_backlog: false,
             send_buffer: vec![1; SEND_BUFFER].into_boxed_slice(),
             counters,
             tracer,
@@ -177,8 +180,8 @@ impl<T: Tracer> OrderServer<T> {
             self.log_response(&event);
             count += 1;
         }
-        if count > 0 {
-            self.counters.responses.add(count as u64);
+        self.counters.responses.add(count as u64);
+        if count > 0 || std::mem::take(&mut self.has_backlog) {
             for place in 0..self.connections.len() {
                 if self.connections[place].as_ref().is_some_and(|connection| connection.is_behind) {
                     self.transmit_or_close(place, now);
@@ -260,8 +263,11 @@ impl<T: Tracer> OrderServer<T> {
                 self.tracer.stamp_at(Hop::T6tw, id, writing);
                 self.tracer.stamp_at(Hop::T6t, id, written);
             }
-            if !matches!(sent, Ok(SendOutcome::Sent | SendOutcome::Pending)) {
-                return Err(Hangup);
+            match sent {
+                // One write's worth: a client that has come back goes on with the next duty cycle.
+                Ok(SendOutcome::Sent) => self.has_backlog |= connection.is_behind,
+                Ok(SendOutcome::Pending) => {}
+                _ => return Err(Hangup),
             }
         }
         if connection.soup.is_closed() { Err(Hangup) } else { Ok(()) }

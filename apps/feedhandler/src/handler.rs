@@ -15,8 +15,8 @@ use tickpath_sim::LossModel;
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, UpdateKind};
 
-/// Longest datagram that is taken; longer ones are damaged and dropped.
-const DATAGRAM_MAX: usize = 2_048;
+/// Longest datagram that is taken: the longest that there is.
+const DATAGRAM_MAX: usize = 65_536;
 /// One message in so many has its decoding and its book's change timed.
 const TIMED_EVERY: u64 = 16;
 /// How often the recovery socket is looked at while no gap is open.

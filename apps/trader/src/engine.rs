@@ -211,18 +211,21 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         count
     }
 
-    fn take_time(&mut self, now: Nanos) {
-        self.next_timer = now + TIMER_INTERVAL;
-        if !self.is_started && self.view.gateway.logged_in.read() == 1 {
+    /// Begins once the gateway is logged in. Market data that comes before waits in the ring.
+    fn start(&mut self, now: Nanos) -> bool {
+        if self.view.gateway.logged_in.read() == 1 {
             self.is_started = true;
             self.engine.handle_start(now, &mut self.outbox);
         }
+        self.is_started
+    }
+
+    fn take_time(&mut self, now: Nanos) {
+        self.next_timer = now + TIMER_INTERVAL;
         if self.kill.is_pulled() && self.engine.stopped().is_none() {
             self.engine.stop(StopReason::Killed, now, &mut self.outbox);
         }
-        if self.is_started {
-            self.engine.handle_timer(now, &mut self.outbox);
-        }
+        self.engine.handle_timer(now, &mut self.outbox);
         if now >= self.next_snapshot {
             self.next_snapshot = now + SNAPSHOT_INTERVAL;
             self.publish_snapshot(false);
@@ -253,6 +256,9 @@ impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
 
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.last_now = now;
+        if !self.is_started && !self.start(now) {
+            return Ok(0);
+        }
         let updates = self.take_updates(now);
         let work = if updates > 0 { updates } else { self.take_answers(now) };
         if now >= self.next_timer {
