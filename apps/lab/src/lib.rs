@@ -1,6 +1,6 @@
 //! The latency laboratory: what the parts of the system cost on this host, beside what the host itself costs.
 //!
-//! [`bench`] measures each row in interleaved rounds, the physical limit next to what it bounds, and gives a
+//! [`bench()`] measures each row in interleaved rounds, the physical limit next to what it bounds, and gives a
 //! [`BenchReport`]: a text table by `Display`, JSON by [`BenchReport::to_json`]. A row that is measured
 //! elsewhere is added by [`BenchReport::push`].
 //!

@@ -1,5 +1,7 @@
 //! Every row at its smallest size, and what a report looks like.
 
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
 use tickpath_lab::{BenchOptions, BenchReport, Effort, Goal, Row, bench, row_names};
 
 fn smoke(filter: &[&str], rounds: usize) -> BenchReport {
