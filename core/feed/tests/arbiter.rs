@@ -1,5 +1,7 @@
 //! Stories of an arbiter: what comes on which line, and what leaves it.
 
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
 use proptest::prelude::*;
 use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Request, Session};

@@ -1,5 +1,7 @@
 //! Stories of books built from ITCH messages, and of what makes them suspect.
 
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
 use tickpath_book::{BookLimits, IndexLimits, OrderBooks, OrderIndex, PlainBooks};
 use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
 use tickpath_nasdaq::itch50::{OrderDelete, encode_market_event};
