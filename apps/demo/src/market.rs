@@ -56,6 +56,9 @@ const HEARTBEAT: Nanos = Nanos::from_millis(100);
 /// How often a probe is sent beside a recorded flow.
 const PROBE_INTERVAL: Nanos = Nanos::from_millis(1);
 
+/// Users whom nobody here logs in: whoever wants to join the market.
+pub(crate) const GUESTS: [&str; 2] = ["TEST01", "TEST02"];
+
 /// A trader as it is watched.
 pub(crate) struct TraderHandle {
     pub(crate) name: &'static str,
@@ -194,7 +197,12 @@ impl Market {
             trace
         };
         let venue = Venue::build(
-            &venue_settings(&instruments, trader_users.iter().chain(source_users), line_a, line_b),
+            &venue_settings(
+                &instruments,
+                trader_users.iter().chain(source_users).chain(&GUESTS),
+                line_a,
+                line_b,
+            ),
             clock,
             VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() },
         )?;
@@ -276,6 +284,14 @@ impl Market {
     pub(crate) fn end(self, error: anyhow::Error) -> anyhow::Error {
         self.stop.stop();
         self.runner.join().err().map_or(error, anyhow::Error::from)
+    }
+}
+
+impl Market {
+    /// Logins of others than the market's own participants.
+    pub(crate) fn guests(&self) -> u64 {
+        let own: u64 = self.traders.iter().map(|trader| 1 + trader.view.gateway.disconnects.read()).sum();
+        self.venue.order_server.logins.read().saturating_sub(own + self.source.sessions as u64)
     }
 }
 

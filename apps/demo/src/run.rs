@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tickpath_agent::{Host, StopSignal, TscClock, measure_jitter};
+use tickpath_config::TEST_PASSWORD;
 use tickpath_monitor::{Action, View};
 use tickpath_timing::{Hop, MarketId, Trace, Tracer};
 use tickpath_types::{Nanos, Sequence};
 
-use crate::market::Market;
+use crate::market::{GUESTS, Market};
 use crate::outcome::Outcome;
 use crate::participant::Phase;
 use crate::settings::{DemoSettings, ViewMode};
@@ -101,8 +102,13 @@ fn stamp_cost(clock: &TscClock) -> f64 {
 fn endpoint_note(market: &Market) -> String {
     let endpoints = &market.endpoints;
     format!(
-        "order entry {} (OUCH 5.0), market data {} and {} (ITCH 5.0), retransmission {}",
-        endpoints.order_entry, endpoints.line_a, endpoints.line_b, endpoints.retransmission
+        "join in: order entry {} (OUCH 5.0) as {} with password '{TEST_PASSWORD}', market data {} and {} (ITCH 5.0), \
+         retransmission {}",
+        endpoints.order_entry,
+        GUESTS.join(" or "),
+        endpoints.line_a,
+        endpoints.line_b,
+        endpoints.retransmission
     )
 }
 
@@ -216,18 +222,24 @@ fn drain(market: &mut Market, watch: &mut Watch) -> anyhow::Result<bool> {
 }
 
 /// What was sent on each leg of the market, and what has arrived.
+///
+/// Where guests take part, what they send and receive is not known: only the venue's own legs are compared.
 fn arrivals(market: &Market) -> Vec<(u64, u64)> {
     let (venue, source) = (&market.venue, &market.source.view.counters);
+    let mut legs = vec![
+        (venue.order_server.commands.read(), venue.matcher.commands.read()),
+        (venue.matcher.responses.read(), venue.order_server.responses.read()),
+        (venue.matcher.market_events.read(), venue.publisher.messages.read()),
+        (venue.publisher.messages.read(), market.feed.counters.messages.read()),
+    ];
+    if market.guests() > 0 {
+        return legs;
+    }
     let traders = || market.traders.iter().map(|trader| &trader.view.gateway);
     let requests = source.requests.read() + traders().map(|gateway| gateway.requests.read()).sum::<u64>();
     let received =
         source.received.read() + traders().map(|gateway| gateway.last_sequence.read()).sum::<u64>();
-    vec![
-        (requests, venue.order_server.requests.read()),
-        (venue.order_server.commands.read(), venue.matcher.commands.read()),
-        (venue.matcher.responses.read(), venue.order_server.responses.read()),
-        (venue.order_server.responses.read(), received),
-        (venue.matcher.market_events.read(), venue.publisher.messages.read()),
-        (venue.publisher.messages.read(), market.feed.counters.messages.read()),
-    ]
+    legs.push((requests, venue.order_server.requests.read()));
+    legs.push((venue.order_server.responses.read(), received));
+    legs
 }

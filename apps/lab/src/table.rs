@@ -5,6 +5,8 @@ use std::fmt;
 use crate::report::BenchReport;
 use crate::row::{Goal, Row};
 
+/// Longest line of the text below the table.
+const TEXT_WIDTH: usize = 100;
 const HEADINGS: [&str; 8] = ["row", "value", "limit", "ratio", "goal", "reached", "spread", "reference"];
 
 impl fmt::Display for BenchReport {
@@ -20,30 +22,46 @@ impl fmt::Display for BenchReport {
             writeln!(f, "{}", padded.join("  ").trim_end())?;
         }
         writeln!(f)?;
+        let indent = widths[0] + 2;
         for row in self.rows.iter().filter(|row| !row.note.is_empty()) {
-            writeln!(f, "{:<width$}  {}", row.name, row.note, width = widths[0])?;
+            let note = wrapped(&row.note, TEXT_WIDTH - indent).join(&format!("\n{:indent$}", ""));
+            writeln!(f, "{:<indent$}{note}", row.name)?;
         }
         writeln!(f)?;
-        self.write_conditions(f)
+        writeln!(f, "{}", wrapped(&self.conditions(), TEXT_WIDTH).join("\n"))?;
+        write!(f, "{}", self.host.host)
     }
 }
 
 impl BenchReport {
-    fn write_conditions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn conditions(&self) -> String {
         let host = &self.host;
         let cores = match host.far_core {
             Some(far) => format!("pinned to cores {} and {far}", host.near_core),
             None => format!("pinned to core {}, the only one", host.near_core),
         };
-        writeln!(
-            f,
-            "Values and limits are medians over {} interleaved rounds, the ratio is that of the value to the \
-             limit of the same round, spread is the least and the greatest round; threads {cores}, busy \
-             polling, timed by the {}; a thread that only spun saw, {}.",
+        format!(
+            "Values and limits are medians over {} interleaved rounds, the ratio is the median of that of value \
+             and limit in each round, the spread is the least and the greatest round; threads were {cores} and \
+             polled busily; time is that of the {}; a thread that only spun saw, {}.",
             self.rounds, host.clock, host.jitter
-        )?;
-        write!(f, "{}", host.host)
+        )
     }
+}
+
+/// The words of a text in lines of at most `width` characters, where no word is longer.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 fn cells(row: &Row) -> [String; 8] {
@@ -100,6 +118,12 @@ mod tests {
         ] {
             assert_eq!(figure(value), text);
         }
+    }
+
+    #[test]
+    fn text_is_wrapped_at_its_width_and_not_before() {
+        assert_eq!(wrapped("one two three  four", 7), ["one two", "three", "four"]);
+        assert_eq!(wrapped("", 7), [""; 0]);
     }
 
     #[test]

@@ -141,5 +141,9 @@ fn the_table_has_a_line_for_each_row_and_its_conditions() {
     assert!(lines[2].contains("<= 1.6 x limit"));
     assert!(lines[3].contains("3.00 allocations") && lines[3].contains("NO"));
     assert!(text.contains("\nhot_allocations  allocations after start-up\n"));
-    assert!(text.contains("medians over 1 interleaved rounds") && text.contains("of the time lost"));
+    let (notes, conditions) = text.split_at(text.find("Values and limits").unwrap());
+    assert!(
+        notes.contains("\ntsc_read") && words(conditions).join(" ").contains("over 1 interleaved rounds")
+    );
+    assert!(conditions.contains("polled busily") && conditions.contains("cpu     "));
 }
