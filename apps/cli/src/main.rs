@@ -65,7 +65,10 @@ fn is_help(error: &clap::Error) -> bool {
 /// What is wrong with the command line, what was perhaps meant, and which help to ask for, in one line.
 fn usage_line(error: &clap::Error) -> String {
     let text = error.to_string();
-    let told = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let told = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
     let told: Vec<&str> = told
         .filter(|line| !line.is_empty())
         .map(|line| line.strip_prefix("error: ").unwrap_or(line))

@@ -18,7 +18,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 pub enum Effort {
     /// Just enough to see that it works; the figures mean little.
     Smoke,
-    /// A fifth of the full measurement.
+    /// A tenth of the full measurement: a first look.
     Quick,
     /// Some seconds a round.
     #[default]
@@ -29,8 +29,8 @@ impl Effort {
     /// How often to do what a full round does `full` times.
     pub(crate) fn count(self, full: usize) -> usize {
         match self {
-            Effort::Smoke => (full / 1_000).clamp(1, 500),
-            Effort::Quick => full / 5,
+            Effort::Smoke => (full / 1_000).clamp(1, 1_000),
+            Effort::Quick => (full / 10).max(1),
             Effort::Full => full,
         }
     }

@@ -246,3 +246,33 @@ fn event_kind(sequence: u64) -> MarketEventKind {
         _ => MarketEventKind::Deleted { order_id },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_the_next_message_or_not_of_its_length_is_noticed() {
+        let add = [&b"A"[..], &[0; 35]].concat();
+        let mut check = Check { received: 0, wrong: 0 };
+        check.on_message(Sequence(1), &add);
+        assert_eq!((check.received, check.wrong), (1, 0));
+        check.on_message(Sequence(3), &add);
+        check.on_message(Sequence(3), &add[..35]);
+        check.on_message(Sequence(4), &[&b"F"[..], &[0; 35]].concat());
+        assert_eq!((check.received, check.wrong), (4, 3));
+        check.on_lost(Sequence(5), 7);
+        assert_eq!(check.wrong, 10);
+    }
+
+    #[test]
+    fn the_mix_is_what_it_says_and_fills_packets_as_the_bound_expects() {
+        let count =
+            |wanted: fn(&MarketEventKind) -> bool| (0..20).filter(|it| wanted(&event_kind(*it))).count();
+        assert_eq!(count(|kind| matches!(kind, MarketEventKind::Add { .. })), 9);
+        assert_eq!(count(|kind| matches!(kind, MarketEventKind::Deleted { .. })), 9);
+        assert_eq!(count(|kind| matches!(kind, MarketEventKind::Executed { .. })), 2);
+        let longest = (0..20).map(|it| market_event_len(&event_kind(it))).max().unwrap() as u64;
+        assert!(MESSAGES_PER_PACKET_MIN * (longest + 2) <= DATAGRAM_LEN_MAX as u64 - 20);
+    }
+}

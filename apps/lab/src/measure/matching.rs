@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
-use anyhow::ensure;
-use tickpath_book::{FastBooks, PlainBooks};
-use tickpath_lockfree::cpu::prefetch_index;
+use anyhow::{Context as _, ensure};
+use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
+use tickpath_lockfree::spsc;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_matching::{Command, Engine, EventListener, Owner};
 use tickpath_types::{MarketEvent, OrderEvent};
@@ -13,14 +13,12 @@ use super::{Round, Sample};
 use crate::context::Context;
 use crate::statistics::quantile;
 
-/// Commands that a busy matcher takes from its ring in one duty cycle.
-const BATCH: usize = 32;
+/// Commands that wait together, and after which the rings of events are drained.
+const SLICE: usize = 512;
 /// Commands timed together for the tail.
 const GROUP: usize = 16;
-/// Slots of each ring of events; a power of two.
-const RING_LEN: usize = 1_024;
-
-type Fast = Engine<FastBooks<Owner>>;
+/// Slots of each ring of events.
+const RING: usize = 1_024;
 
 pub(super) fn open(context: Context) -> anyhow::Result<Round> {
     let full = WorkloadConfig::default();
@@ -30,105 +28,92 @@ pub(super) fn open(context: Context) -> anyhow::Result<Round> {
         ..full
     };
     let workload = Workload::generate(&config);
-    check_by_plain_twin(&workload)?;
-    let opened: Fast = workload.opened();
+    let plain: Engine<PlainBooks<Owner>> = workload.opened();
+    pass(&context, &workload, plain, SLICE).context("the plain books, which the others are checked by")?;
+    let opened: Engine<FastBooks<Owner>> = workload.opened();
     Ok(Box::new(move || {
-        let count = workload.commands.len() as f64;
-        let elapsed = pass(&workload, &opened, |engine, rings| {
-            let start = context.clock.ticks();
-            apply(engine, &workload.commands, BATCH, rings, || ());
-            context.clock.ticks_to_nanos(context.clock.ticks() - start)
-        })?;
-        let mut groups = pass(&workload, &opened, |engine, rings| {
-            let mut ticks = Vec::with_capacity(workload.commands.len() / GROUP + 2);
-            ticks.push(context.clock.ticks());
-            apply(engine, &workload.commands, GROUP, rings, || ticks.push(context.clock.ticks()));
-            ticks.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<u64>>()
-        })?;
-        let p99 = context.clock.ticks_to_nanos(quantile(&mut groups, 0.99)).0 as f64 / GROUP as f64;
-        let millions = count / elapsed.0 as f64 * 1_000.0;
-        Ok(vec![Sample::new("matching", millions), Sample::new("matching_p99", p99)])
+        let nanos_each = |timed_together, quantile_wanted| -> anyhow::Result<f64> {
+            let mut ticks = pass(&context, &workload, opened.clone(), timed_together)?;
+            let ticks = quantile(&mut ticks, quantile_wanted);
+            Ok(context.clock.ticks_to_nanos(ticks).0 as f64 / timed_together as f64)
+        };
+        let (typical, tail) = (nanos_each(SLICE, 0.5)?, nanos_each(GROUP, 0.99)?);
+        Ok(vec![Sample::new("matching", 1_000.0 / typical), Sample::new("matching_p99", tail)])
     }))
 }
 
-/// The plain books must come to the same state.
-fn check_by_plain_twin(workload: &Workload) -> anyhow::Result<()> {
-    let mut plain: Engine<PlainBooks<Owner>> = workload.opened();
-    let mut rings = Rings::new();
-    workload.commands.iter().for_each(|command| plain.apply(command, &mut rings));
-    ensure!(rings.event_count() == workload.event_count, "the plain twin has other events");
-    ensure!(plain.state_hash() == workload.state_hash, "the plain twin ends in another state");
-    Ok(())
-}
-
-/// Runs `measured` on an engine as opened and checks the events and the state that it leaves.
-fn pass<T>(
+/// Applies the load to an engine as opened and checks the events and the state that it leaves; returns the
+/// ticks of each run of `timed_together` commands.
+fn pass<B: OrderBooks<Owner>>(
+    context: &Context,
     workload: &Workload,
-    opened: &Fast,
-    measured: impl FnOnce(&mut Fast, &mut Rings) -> T,
-) -> anyhow::Result<T> {
-    let (mut engine, mut rings) = (opened.clone(), Rings::new());
-    let result = measured(&mut engine, &mut rings);
-    black_box((&rings.orders, &rings.markets));
-    ensure!(rings.event_count() == workload.event_count, "the engine gave other events than its twin");
-    ensure!(engine.state_hash() == workload.state_hash, "the engine ended in another state than its twin");
-    Ok(result)
-}
-
-/// Applies the commands batch by batch.
-///
-/// In a venue they come from another thread's ring by way of the cache; here they come from memory, so they
-/// are prefetched, which leaves the engine's own misses to be measured.
-#[inline(always)]
-fn apply(
-    engine: &mut Fast,
-    commands: &[Command],
-    batch_len: usize,
-    rings: &mut Rings,
-    mut after: impl FnMut(),
-) {
-    for (place, batch) in commands.chunks(batch_len).enumerate() {
-        for later in 0..batch_len {
-            prefetch_index(commands, (place + 1) * batch_len + later);
+    mut engine: Engine<B>,
+    timed_together: usize,
+) -> anyhow::Result<Vec<u64>> {
+    let mut rings = Rings::new();
+    let mut samples = Vec::with_capacity(workload.commands.len() / timed_together + 1);
+    let mut waiting: Vec<Command> = Vec::with_capacity(SLICE);
+    for slice in workload.commands.chunks(SLICE) {
+        // In a venue commands come out of another thread's ring by way of the cache, not from memory.
+        waiting.clear();
+        waiting.extend_from_slice(slice);
+        let mut start = context.clock.ticks();
+        for together in black_box(&waiting[..]).chunks(timed_together) {
+            engine.apply_batch(together, &mut rings);
+            let end = context.clock.ticks();
+            // The last run of all may be shorter than the others.
+            if together.len() == timed_together {
+                samples.push(end - start);
+            }
+            start = end;
         }
-        engine.apply_batch(batch, rings);
-        after();
+        rings.drain();
     }
+    ensure!(rings.full == 0, "{} events found their ring full", rings.full);
+    ensure!(rings.event_count == workload.event_count, "the engine gave other events than its twin");
+    ensure!(engine.state_hash() == workload.state_hash, "the engine ended in another state than its twin");
+    Ok(samples)
 }
 
-/// Keeps the latest events of each kind, as the rings to the next agents would.
+type Ring<T> = (spsc::Producer<T>, spsc::Consumer<T>);
+
+/// The rings to the agents that take the events.
 struct Rings {
-    orders: Box<[Option<OrderEvent>; RING_LEN]>,
-    markets: Box<[Option<MarketEvent>; RING_LEN]>,
-    order_count: usize,
-    market_count: usize,
+    orders: Ring<OrderEvent>,
+    markets: Ring<MarketEvent>,
+    event_count: u64,
+    full: u64,
 }
 
 impl Rings {
     fn new() -> Rings {
-        Rings {
-            orders: Box::new([None; RING_LEN]),
-            markets: Box::new([None; RING_LEN]),
-            order_count: 0,
-            market_count: 0,
-        }
+        Rings { orders: spsc::channel(RING), markets: spsc::channel(RING), event_count: 0, full: 0 }
     }
 
-    fn event_count(&self) -> u64 {
-        (self.order_count + self.market_count) as u64
+    fn drain(&mut self) {
+        let orders = self.orders.1.drain(RING, |event| _ = black_box(event));
+        let markets = self.markets.1.drain(RING, |event| _ = black_box(event));
+        self.event_count += (orders + markets) as u64;
+    }
+
+    #[cold]
+    fn count_full(&mut self) {
+        self.full += 1;
     }
 }
 
 impl EventListener for Rings {
     #[inline]
     fn on_order_event(&mut self, event: &OrderEvent) {
-        self.orders[self.order_count % RING_LEN] = Some(*event);
-        self.order_count += 1;
+        if self.orders.0.try_push(*event).is_err() {
+            self.count_full();
+        }
     }
 
     #[inline]
     fn on_market_event(&mut self, event: &MarketEvent) {
-        self.markets[self.market_count % RING_LEN] = Some(*event);
-        self.market_count += 1;
+        if self.markets.0.try_push(*event).is_err() {
+            self.count_full();
+        }
     }
 }

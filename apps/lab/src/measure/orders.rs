@@ -211,3 +211,22 @@ impl Stamps {
         Ok(row.summary.p50_ns as f64 / 1_000.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_echo_has_the_lengths_of_the_real_messages() {
+        let (soup, no_options) = (3, 2);
+        assert_eq!(wire_lens().unwrap(), (soup + 45 + no_options, soup + 64));
+    }
+
+    #[test]
+    fn orders_rest_on_either_side_and_never_cross() {
+        let orders: Vec<EnterOrder> = (1..=2 * LEVELS).map(order).collect();
+        let best = |side| orders.iter().filter(move |it| it.side == side).map(|it| it.price.0);
+        assert_eq!(best(Side::Buy).max(), Some(REFERENCE.0 - TICK));
+        assert_eq!(best(Side::Sell).min(), Some(REFERENCE.0 + TICK));
+    }
+}
