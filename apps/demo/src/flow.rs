@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tickpath_agent::{Agent, AgentError, TscClock};
 use tickpath_capture::Recording;
 use tickpath_capture::flow::{Expected, FlowCounts, FlowStep, Mapper, Role};
-use tickpath_trader::OrderEntry;
+use tickpath_trader::{OrderEntry, is_reply};
 use tickpath_types::{CancelReason, Liquidity, MatchId, Nanos, OrderEventKind, Price, Qty, UserRefNum};
 
 use crate::fills::{Fills, OrderBook};
@@ -294,18 +294,6 @@ impl FlowAgent {
             outcome.damage.clone_from(&self.damage);
             outcome.recorded_ns = self.last_ts - self.first_ts.unwrap_or(self.last_ts);
         }
-    }
-}
-
-/// Every request has one reply, unless it is about an order that is gone.
-fn is_reply(kind: &OrderEventKind) -> bool {
-    match kind {
-        OrderEventKind::Accepted { .. }
-        | OrderEventKind::Replaced { .. }
-        | OrderEventKind::Rejected { .. }
-        | OrderEventKind::Modified { .. } => true,
-        OrderEventKind::Canceled { reason, .. } => *reason == CancelReason::User,
-        OrderEventKind::Executed { .. } => false,
     }
 }
 

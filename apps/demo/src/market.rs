@@ -106,13 +106,14 @@ struct Builder {
     traders: Vec<TraderHandle>,
 }
 
-impl Builder {
-    fn trace(&mut self) -> Trace {
-        let (trace, ring) = Trace::new(TRACE_CAPACITY);
-        self.rings.push(ring);
-        trace
-    }
+/// A tracer whose ring joins the others.
+fn new_trace(rings: &mut Vec<records::Consumer<Stamp>>) -> Trace {
+    let (trace, ring) = Trace::new(TRACE_CAPACITY);
+    rings.push(ring);
+    trace
+}
 
+impl Builder {
     /// An engine and its gateway; engines and sessions are numbered in the order of the calls.
     fn add_trader<S: Strategy + Send + 'static>(
         &mut self,
@@ -129,7 +130,7 @@ impl Builder {
         let (view, kill) = (TraderView::default(), KillSwitch::default());
         let limits: Vec<_> =
             self.instruments.as_slice().iter().map(|instrument| limits.limits(instrument)).collect();
-        let trace = self.trace();
+        let trace = new_trace(&mut self.rings);
         let engine = TradeEngine::new(
             &EngineConfig::default(),
             self.instruments.as_slice(),
@@ -153,7 +154,7 @@ impl Builder {
             session,
             instruments: self.instruments.clone(),
         };
-        let (clock, counters, trace) = (self.clock, Arc::clone(&view.gateway), self.trace());
+        let (clock, counters, trace) = (self.clock, Arc::clone(&view.gateway), new_trace(&mut self.rings));
         self.agents.push(Box::new(OrderGateway::new(
             settings,
             requests_out,
@@ -191,11 +192,7 @@ impl Market {
         let (line_a, line_b) = (free_multicast_group()?, free_multicast_group()?);
 
         let mut rings = Vec::new();
-        let mut trace = || {
-            let (trace, ring) = Trace::new(TRACE_CAPACITY);
-            rings.push(ring);
-            trace
-        };
+        let mut trace = || new_trace(&mut rings);
         let venue = Venue::build(
             &venue_settings(
                 &instruments,

@@ -195,6 +195,13 @@ impl<T: Tracer> Inbox<T> {
     }
 }
 
+/// True for an answer that replies to a request and is not mere news of an order. Every request has one,
+/// unless it is about an order that is gone.
+#[must_use]
+pub fn is_reply(kind: &OrderEventKind) -> bool {
+    reply_token(SessionId::default(), kind).is_some()
+}
+
 /// The request that an answer replies to, if it is a reply and not news of an order.
 pub(crate) fn reply_token(session: SessionId, kind: &OrderEventKind) -> Option<Token> {
     match kind {

@@ -18,7 +18,7 @@ mod system;
 
 pub use config::{LimitsConfig, MarketDataSection, OrderEntrySection, TraderConfig, TraderSettings};
 pub use engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch, TraderSnapshot, TraderView};
-pub use gateway::{GatewayCounters, GatewaySettings, OrderGateway};
+pub use gateway::{GatewayCounters, GatewaySettings, OrderGateway, is_reply};
 pub use order_entry::{OrderEntry, OrderEntryError};
 pub use run::{run, run_with};
 pub use system::{Trader, TraderTracers, strategy_by_name, traces};
