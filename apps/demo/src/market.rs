@@ -343,6 +343,7 @@ fn feed_settings(
         line_a: endpoints.line_a,
         line_b: endpoints.line_b,
         interface: DemoSettings::INTERFACE,
+        reader: settings.reader,
         max_instrument: instruments.max_id(),
         max_orders: MAX_OPEN_ORDERS,
         arbiter: ArbiterConfig::default(),

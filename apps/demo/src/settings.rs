@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tickpath_config::{ConfigError, Fraction, IdleConfig, InstrumentConfig, Instruments, Placement};
+use tickpath_feedhandler::LineReader;
 use tickpath_monitor::Mode;
 use tickpath_trader::LimitsConfig;
 use tickpath_types::{Instrument, Nanos};
@@ -33,6 +34,8 @@ pub struct DemoConfig {
     pub maker: Option<LimitsConfig>,
     /// Limits of the taker.
     pub taker: Option<LimitsConfig>,
+    /// How market data is read: `auto`, `ring` or `sockets`.
+    pub reader: LineReader,
     /// Which agents run on which threads.
     pub placement: Option<Placement>,
 }
@@ -62,6 +65,8 @@ pub struct DemoSettings {
     pub taker: LimitsConfig,
     /// Which agents run on which threads; by the number of cores when `None`.
     pub placement: Option<Placement>,
+    /// How market data is read.
+    pub reader: LineReader,
     /// How the market is shown while it runs.
     pub view: ViewMode,
 }
@@ -99,6 +104,7 @@ impl DemoSettings {
             maker: config.maker.unwrap_or_else(LimitsConfig::maker),
             taker: config.taker.unwrap_or_else(LimitsConfig::taker),
             placement: config.placement,
+            reader: config.reader,
             view: ViewMode::Monitor(Mode::Auto),
         };
         if settings.rate == 0 {

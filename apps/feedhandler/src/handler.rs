@@ -1,7 +1,7 @@
 //! The feed handler as an agent.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
 use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex};
@@ -10,10 +10,12 @@ use tickpath_feed::{
     UpdateListener,
 };
 use tickpath_lockfree::broadcast;
-use tickpath_net::{MulticastReceiver, NetError, UdpEndpoint};
+use tickpath_net::{NetError, UdpEndpoint};
 use tickpath_sim::LossModel;
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, UpdateKind};
+
+use crate::lines::{LinePacket, LineReader, Lines, ReadBy};
 
 /// Longest datagram that is taken: the longest that there is.
 const DATAGRAM_MAX: usize = 65_536;
@@ -51,6 +53,8 @@ pub struct FeedCounters {
     pub messages_lost: Counter,
     /// Packets that the kernel dropped because the socket's buffer was full.
     pub kernel_drops: Counter,
+    /// Packets that were cut short, fragmented or damaged on their way.
+    pub unreadable: Counter,
     /// 1 while a gap is open.
     pub open_gap: Counter,
 }
@@ -70,6 +74,8 @@ pub struct FinalFeed {
 /// What can be read of a feed handler while it runs, and afterwards.
 #[derive(Clone, Default)]
 pub struct FeedView {
+    /// How it reads its packets, once it is open.
+    pub read_by: Arc<OnceLock<ReadBy>>,
     /// Its counts.
     pub counters: Arc<FeedCounters>,
     /// Its books, once it has closed.
@@ -87,6 +93,8 @@ pub struct FeedSettings {
     pub line_b: SocketAddrV4,
     /// Interface that the lines come in by.
     pub interface: Ipv4Addr,
+    /// How packets are read off it.
+    pub reader: LineReader,
     /// Instruments with ids from 1 to this.
     pub max_instrument: InstrumentId,
     /// Open orders in all books at most.
@@ -105,14 +113,13 @@ pub struct FeedSettings {
 /// A duty cycle takes one packet, so that what it causes leaves before the next packet - or its copy on the
 /// other line - is read.
 pub struct FeedHandler<T> {
-    lines: [MulticastReceiver; 2],
+    lines: Lines,
     recovery: UdpEndpoint,
     retransmission: Option<SocketAddrV4>,
     loss: Option<LossModel>,
     arbiter: Arbiter,
     sink: Sink<T>,
     kernel_time: KernelTime,
-    next_line: usize,
     next_recovery_poll: Nanos,
     next_counters: Nanos,
     buffer: Box<[u8; DATAGRAM_MAX]>,
@@ -147,14 +154,16 @@ impl<T: Tracer> FeedHandler<T> {
         view: &FeedView,
         tracer: T,
     ) -> Result<FeedHandler<T>, NetError> {
-        let join = |group| MulticastReceiver::join(group, settings.interface);
+        let (lines, read_by) =
+            Lines::join([settings.line_a, settings.line_b], settings.interface, settings.reader)?;
+        view.read_by.get_or_init(|| read_by);
         let any_port = settings.retransmission.map_or(Ipv4Addr::LOCALHOST, |server| {
             if server.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED }
         });
         let books = FastBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
         let index = OrderIndex::new(IndexLimits::dense(settings.max_orders));
         Ok(FeedHandler {
-            lines: [join(settings.line_a)?, join(settings.line_b)?],
+            lines,
             recovery: UdpEndpoint::bind(SocketAddrV4::new(any_port, 0))?,
             retransmission: settings.retransmission,
             loss: settings.loss.clone(),
@@ -166,7 +175,6 @@ impl<T: Tracer> FeedHandler<T> {
                 received_at: 0,
             },
             kernel_time: KernelTime::new(clock),
-            next_line: 0,
             next_recovery_poll: Nanos::ZERO,
             next_counters: Nanos::ZERO,
             buffer: Box::new([0; DATAGRAM_MAX]),
@@ -175,32 +183,28 @@ impl<T: Tracer> FeedHandler<T> {
         })
     }
 
-    /// Takes one packet from one of the lines, in turn; true when there was one.
+    /// Takes one packet from one of the lines; true when there was one.
+    #[inline]
     fn read_line(&mut self, now: Nanos) -> Result<bool, AgentError> {
-        for _ in 0..2 {
-            let index = self.next_line;
-            self.next_line = 1 - index;
-            let received = self.lines[index]
-                .recv(&mut self.buffer[..])
-                .map_err(|error| AgentError::fatal(format!("cannot read market data: {error}")))?;
-            let Some(received) = received else { continue };
-            let read_at = self.sink.updates.tracer.now();
-            self.counters.packets[index].add(1);
-            let packet = &self.buffer[..received.len];
-            if self.loss.as_ref().is_some_and(|loss| drops(loss, index, packet)) {
-                self.counters.injected_losses[index].add(1);
-                return Ok(true);
-            }
-            self.sink.read_at = read_at;
-            self.sink.received_at = match received.kernel_ns {
-                Some(kernel_ns) if T::ENABLED => self.kernel_time.ticks(kernel_ns, read_at),
-                _ => 0,
-            };
-            let line = if index == 0 { Line::A } else { Line::B };
-            self.arbiter.handle_packet(now, line, packet, &mut self.sink);
+        let received = self
+            .lines
+            .recv(&mut self.buffer[..])
+            .map_err(|error| AgentError::fatal(format!("cannot read market data: {error}")))?;
+        let Some(LinePacket { line, packet, kernel_ns }) = received else { return Ok(false) };
+        let read_at = self.sink.updates.tracer.now();
+        let index = line as usize;
+        self.counters.packets[index].add(1);
+        if self.loss.as_ref().is_some_and(|loss| drops(loss, index, packet)) {
+            self.counters.injected_losses[index].add(1);
             return Ok(true);
         }
-        Ok(false)
+        self.sink.read_at = read_at;
+        self.sink.received_at = match kernel_ns {
+            Some(kernel_ns) if T::ENABLED => self.kernel_time.ticks(kernel_ns, read_at),
+            _ => 0,
+        };
+        self.arbiter.handle_packet(now, line, packet, &mut self.sink);
+        Ok(true)
     }
 
     /// Lets time pass for the arbiter, sends its request, and reads the answers.
@@ -242,7 +246,9 @@ impl<T: Tracer> FeedHandler<T> {
         to.gaps_healed_by_retransmission.set(from.gaps_healed_by_retransmission);
         to.messages_lost.set(from.messages_lost);
         to.open_gap.set(u64::from(self.arbiter.has_gap()));
-        to.kernel_drops.set(self.lines.iter().map(|line| u64::from(line.kernel_drop_count())).sum());
+        let drops = self.lines.drops();
+        to.kernel_drops.set(drops.kernel);
+        to.unreadable.set(drops.unreadable);
     }
 }
 

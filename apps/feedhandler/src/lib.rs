@@ -4,5 +4,7 @@
 //! and sends every change of a book to the engines by a broadcast ring.
 
 mod handler;
+mod lines;
 
 pub use handler::{FeedBooks, FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};
+pub use lines::{LineReader, ReadBy};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tickpath_config::{ConfigError, Duration, Fraction, Instruments, Placement, PriceText, Secret};
+use tickpath_feedhandler::LineReader;
 use tickpath_trading::{EngineConfig, Limits, Money};
 use tickpath_types::{Instrument, Price, Qty};
 
@@ -62,6 +63,8 @@ pub struct MarketDataSection {
     pub line_b: SocketAddrV4,
     /// Address of the interface that the lines come in by.
     pub interface: Ipv4Addr,
+    /// How packets are read off it: `auto`, `ring` or `sockets`.
+    pub reader: LineReader,
     /// Where lost messages are requested.
     pub retransmission: SocketAddrV4,
     /// Open orders in all books at most.
@@ -102,6 +105,7 @@ impl Default for MarketDataSection {
             line_a: SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 1), 26_401),
             line_b: SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 2), 26_402),
             interface: Ipv4Addr::LOCALHOST,
+            reader: LineReader::Auto,
             retransmission: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 26_403),
             max_orders: 1 << 18,
             inject_loss: Fraction::default(),

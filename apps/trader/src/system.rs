@@ -175,6 +175,7 @@ fn feed_settings(settings: &TraderSettings, instruments: &InstrumentTable) -> Fe
         line_a: data.line_a,
         line_b: data.line_b,
         interface: data.interface,
+        reader: data.reader,
         max_instrument: InstrumentId(instruments.max_id().0),
         max_orders: data.max_orders,
         arbiter: ArbiterConfig::default(),

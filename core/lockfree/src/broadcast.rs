@@ -42,7 +42,7 @@ use core::{fmt, marker::PhantomData};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::{
-    CachePadded,
+    CachePadded, cpu,
     capacity::ring_capacity,
     sync::{Arc, AtomicBool, AtomicU64, Ordering, fence},
 };
@@ -70,6 +70,8 @@ impl core::error::Error for Lagged {}
 
 const WORD: usize = size_of::<u64>();
 const LINE_WORDS: usize = 8;
+/// Slots that the next one to write is fetched ahead of. Not the next itself, which receivers poll.
+const AHEAD: u64 = 3;
 
 /// One cache line of a slot.
 #[repr(align(64))]
@@ -188,6 +190,9 @@ impl<T: Payload> Sender<T> {
         slot.sequence().store(written(self.position), Ordering::Release);
         self.position += 1;
         self.shared.tail.store(self.position, Ordering::Release);
+        for line in self.shared.slot::<T>(self.position + AHEAD).0 {
+            cpu::prefetch_write_ahead(line, 0);
+        }
     }
 
     /// Adds a consumer, which receives what is sent from now on. Allocates nothing.

@@ -42,6 +42,13 @@ pub fn prefetch_write<T>(value: &mut T) {
     arch::prefetch_write(core::ptr::from_mut(value));
 }
 
+/// Begins to fetch the element so many behind a pointer, to write to it. The place need not be memory at all: a
+/// ring's end is not looked for.
+#[inline(always)]
+pub fn prefetch_write_ahead<T>(first: *const T, count: usize) {
+    arch::prefetch_write(first.wrapping_add(count).cast_mut());
+}
+
 /// Starts to fetch `slice[index]` for reading; does nothing when `index` is out of range.
 #[inline(always)]
 pub fn prefetch_index<T>(slice: &[T], index: usize) {

@@ -37,13 +37,16 @@
 use core::{fmt, mem::MaybeUninit, ptr::NonNull};
 
 use crate::{
-    CachePadded, Full,
+    CachePadded, Full, cpu,
     capacity::ring_capacity,
     sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell},
 };
 
 /// Sequence of a slot that was never written. Not zero, so that creation writes to every page.
 const NEVER_WRITTEN: u64 = u64::MAX;
+
+/// Slots that the next one to write is fetched ahead of. Not the next itself, which the consumer polls.
+const AHEAD: u64 = 2;
 
 #[repr(C, align(64))]
 struct Slot<T> {
@@ -117,6 +120,12 @@ impl<T> Slots<T> {
         self.mask + 1
     }
 
+    /// Begins to fetch a slot to write to it.
+    #[inline(always)]
+    fn prefetch(self, position: u64) {
+        cpu::prefetch_write_ahead(self.first.as_ptr(), (position & self.mask) as usize);
+    }
+
     /// The slot of a position.
     ///
     /// # Safety
@@ -158,6 +167,7 @@ impl<T: Copy + Send> Producer<T> {
         });
         slot.sequence.store(self.position, Ordering::Release);
         self.position += 1;
+        self.slots.prefetch(self.position + AHEAD);
         Ok(())
     }
 

@@ -45,6 +45,14 @@ pub enum NetError {
         /// What the system said.
         source: io::Error,
     },
+    /// No packet ring here: it needs `CAP_NET_RAW` and Linux. Receive by sockets instead.
+    #[error("no packet ring ({what}): {source}: it needs CAP_NET_RAW; sockets need nothing")]
+    PacketRing {
+        /// The step that failed.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The system refuses a socket or an option of one: mostly the limit of open files (`ulimit -n`).
     #[error("cannot set up a socket ({what}): {source}: check the limit of open files")]
     Socket {

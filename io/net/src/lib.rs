@@ -27,7 +27,7 @@
 //! On loopback, busy-polled with both ends on cores of their own, expect 2 to 3 us one way by multicast and
 //! 3 to 5 us by TCP; `cargo bench -p tickpath-net` measures this host.
 
-#![allow(unsafe_code)] // recvmsg, recvmmsg and sendmsg on fixed arrays
+#![allow(unsafe_code)] // recvmsg, recvmmsg and sendmsg on fixed arrays; a mapped packet ring
 
 mod batch;
 mod byte_queue;
@@ -35,6 +35,7 @@ mod endpoint;
 mod error;
 mod message;
 mod multicast;
+mod packet_ring;
 mod poller;
 mod sockets;
 mod tcp;
@@ -45,6 +46,7 @@ pub use endpoint::UdpEndpoint;
 pub use error::NetError;
 pub use message::{Received, SendStatus};
 pub use multicast::{MulticastReceiver, MulticastSender, free_multicast_group};
+pub use packet_ring::{PacketRing, PacketRingConfig, PacketRingCounters, RingDatagram};
 pub use poller::{Interest, Poller, Ready};
 pub use sockets::BufferGrant;
 pub use tcp::{BufferSizes, Fill, SendOutcome, TcpAcceptor, TcpConnection};

@@ -258,7 +258,7 @@ impl AsFd for MulticastReceiver {
     }
 }
 
-fn check_group(group: SocketAddrV4) -> Result<(), NetError> {
+pub(crate) fn check_group(group: SocketAddrV4) -> Result<(), NetError> {
     if group.ip().is_multicast() { Ok(()) } else { Err(NetError::NotMulticast { group }) }
 }
 

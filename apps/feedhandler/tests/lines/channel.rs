@@ -114,6 +114,7 @@ impl Channel {
             line_a: groups[0],
             line_b: groups[1],
             interface: Ipv4Addr::LOCALHOST,
+            reader: Default::default(),
             max_instrument: InstrumentId(INSTRUMENTS),
             max_orders: 1_024,
             arbiter: ArbiterConfig { hold_messages: 1_024, ..ArbiterConfig::default() },

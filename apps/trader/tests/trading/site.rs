@@ -117,6 +117,7 @@ impl Site {
             line_a: endpoints.line_a,
             line_b: endpoints.line_b,
             interface: settings.interface,
+            reader: Default::default(),
             max_instrument: ALPHA,
             max_orders: 1_024,
             arbiter: ArbiterConfig { hold_messages: 1_024, ..ArbiterConfig::default() },
