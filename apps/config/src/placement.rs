@@ -2,8 +2,12 @@
 
 use serde::Deserialize;
 use tickpath_agent::{Agent, IdleStrategy, ThreadPlan};
+use tickpath_types::Nanos;
 
 use crate::ConfigError;
+
+/// How often agents keep their code warm.
+const REHEARSE_INTERVAL: Option<Nanos> = Some(Nanos(5000));
 
 /// How the threads idle, as a configuration writes it: `spin`, `yield` or `park`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -48,6 +52,9 @@ pub struct Placement {
     /// What the threads do between duty cycles that found no work.
     #[serde(default)]
     pub idle: IdleConfig,
+    /// Core of the thread that drains the stamps and draws the view; not pinned when absent.
+    #[serde(default)]
+    pub observer: Option<usize>,
     /// The threads.
     #[serde(rename = "thread")]
     pub threads: Vec<ThreadConfig>,
@@ -68,7 +75,14 @@ impl Placement {
                 agents: agents.iter().map(|role| (*role).to_owned()).collect(),
             })
             .collect();
-        Placement { idle, threads }
+        Placement { idle, observer: None, threads }
+    }
+
+    /// The same, with the observer on the core of one of the threads, where that is pinned.
+    #[must_use]
+    pub fn observed_beside(self, thread: &str) -> Placement {
+        let observer = self.threads.iter().find(|known| known.name == thread).and_then(|known| known.core);
+        Placement { observer, ..self }
     }
 
     /// Puts each agent on its thread.
@@ -120,7 +134,8 @@ impl ThreadConfig {
             };
             cycle.push(index);
         }
-        Ok(ThreadPlan { name: self.name.clone(), core: self.core, idle, agents, cycle })
+        let name = self.name.clone();
+        Ok(ThreadPlan { name, core: self.core, idle, rehearse_interval: REHEARSE_INTERVAL, agents, cycle })
     }
 }
 

@@ -65,7 +65,7 @@ impl CrowdAgent {
         while count < REQUESTS_PER_CYCLE {
             let Some(action) = self.next.take().or_else(|| self.crowd.poll(elapsed)) else { break };
             let session = &mut self.sessions[usize::from(action.session)];
-            if session.entry.queue(now, &action.request).is_err() {
+            if session.entry.queue(&action.request).is_err() {
                 self.next = Some(action);
                 break;
             }
@@ -76,7 +76,7 @@ impl CrowdAgent {
             count += 1;
         }
         for session in self.sessions.iter_mut().filter(|session| session.has_queued) {
-            session.has_queued = session.entry.flush().is_err();
+            session.has_queued = session.entry.flush(now).is_err();
         }
         self.view.counters.requests.add(count as u64);
         Ok(count)

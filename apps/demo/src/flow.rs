@@ -209,11 +209,11 @@ impl FlowAgent {
             }
             if session != self.turn {
                 // What is queued belongs before the turn.
-                self.flush();
+                self.flush(now);
                 self.turn = session;
             }
             let entry = &mut self.sessions[session];
-            if entry.entry.queue(now, &step.request).is_err() {
+            if entry.entry.queue(&step.request).is_err() {
                 self.next = Some(step);
                 break;
             }
@@ -226,15 +226,15 @@ impl FlowAgent {
             self.view.counters.orders.add(u64::from(step.request.is_new_order()));
             count += 1;
         }
-        self.flush();
+        self.flush(now);
         self.view.counters.requests.add(count as u64);
         count
     }
 
-    fn flush(&mut self) {
+    fn flush(&mut self, now: Nanos) {
         for session in &mut self.sessions {
             // Whatever TCP has no room for stays queued and goes with the next flush.
-            let _ = session.entry.flush();
+            let _ = session.entry.flush(now);
         }
     }
 

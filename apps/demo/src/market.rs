@@ -92,6 +92,8 @@ pub(crate) struct Market {
     pub(crate) runner: Runner,
     /// Where each thread runs.
     pub(crate) cores: Vec<Option<usize>>,
+    /// Where whoever watches is to run.
+    pub(crate) observer: Option<usize>,
     pub(crate) stop: StopSignal,
 }
 
@@ -273,6 +275,7 @@ impl Market {
             clock,
             runner,
             cores,
+            observer: placement.observer,
             stop,
         })
     }

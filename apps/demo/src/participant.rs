@@ -45,6 +45,7 @@ pub(crate) struct SourceView {
 }
 
 #[derive(Default)]
+#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
 pub(crate) struct SourceCounters {
     /// Requests sent, of any kind.
     pub(crate) requests: Counter,

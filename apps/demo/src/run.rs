@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use tickpath_agent::{Host, StopSignal, TscClock, measure_jitter};
+use tickpath_agent::{Host, PinGuard, StopSignal, TscClock, measure_jitter};
 use tickpath_config::TEST_PASSWORD;
 use tickpath_monitor::{Action, View};
 use tickpath_timing::{Hop, MarketId, Trace, Tracer};
@@ -44,6 +44,7 @@ pub fn run(settings: &DemoSettings, stop: &StopSignal) -> anyhow::Result<Outcome
     let jitter = measure_jitter(&clock, JITTER_TIME);
     let stamp_ns = stamp_cost(&clock);
     let mut market = Market::start(settings, clock)?;
+    let _pinned = market.observer.and_then(|core| PinGuard::pin(core).ok());
     let mut watch = Watch::new(market.instruments.as_slice().len(), host_line(&host));
     match trade(&mut market, &mut watch, settings, stop) {
         Ok((elapsed, is_quiet)) => {

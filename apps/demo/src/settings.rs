@@ -124,7 +124,9 @@ pub(crate) fn default_placement(cores: usize, source: &str, traders: &[&str]) ->
     let venue = ["order-server", "matcher", "order-server", "publisher", source];
     let trader: Vec<&str> = std::iter::once("feed-handler").chain(traders.iter().copied()).collect();
     match cores {
-        0..4 => Placement::new(IdleConfig::Yield, cores, &[("venue", &venue), ("trader", &trader)]),
+        // The observer turns over whatever cache it runs beside, which costs an order more than an answer.
+        0..4 => Placement::new(IdleConfig::Yield, cores, &[("venue", &venue), ("trader", &trader)])
+            .observed_beside("venue"),
         4..8 => Placement::new(
             IdleConfig::Yield,
             cores,
@@ -134,7 +136,8 @@ pub(crate) fn default_placement(cores: usize, source: &str, traders: &[&str]) ->
                 ("trader", &trader),
                 ("source", &[source]),
             ],
-        ),
+        )
+        .observed_beside("source"),
         _ => {
             let (engines, gateways): (Vec<&str>, Vec<&str>) =
                 traders.iter().partition(|role| !role.ends_with("-gateway"));

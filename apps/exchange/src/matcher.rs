@@ -16,6 +16,7 @@ const TIMED_EVERY: u64 = 16;
 
 /// What a [`Matcher`] has done, readable from outside while it runs.
 #[derive(Default)]
+#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
 pub struct MatcherCounters {
     /// Commands applied.
     pub commands: Counter,

@@ -46,6 +46,7 @@ const TIMED_EVERY: u64 = 16;
 
 /// What an [`OrderServer`] has done, readable from outside while it runs.
 #[derive(Default)]
+#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
 pub struct OrderServerCounters {
     /// Connections accepted.
     pub connections: Counter,

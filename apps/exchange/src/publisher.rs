@@ -28,6 +28,7 @@ const END_OF_SESSION_PACKETS: usize = 3;
 
 /// What a [`Publisher`] has done, readable from outside while it runs.
 #[derive(Default)]
+#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
 pub struct PublisherCounters {
     /// Messages published; also the sequence of the last one.
     pub messages: Counter,

@@ -15,7 +15,9 @@ use tickpath_sim::LossModel;
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, UpdateKind};
 
+use crate::deferred::{DEFERRED_MAX, Deferred};
 use crate::lines::{LinePacket, LineReader, Lines, ReadBy};
+use crate::understudy::Understudy;
 
 /// Longest datagram that is taken: the longest that there is.
 const DATAGRAM_MAX: usize = 65_536;
@@ -32,6 +34,7 @@ pub type FeedBooks = BookBuilder<FastBooks<()>>;
 
 /// What a [`FeedHandler`] has done, readable from outside while it runs.
 #[derive(Default)]
+#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
 pub struct FeedCounters {
     /// Packets taken from lines A, B and the retransmission server.
     pub packets: [Counter; 3],
@@ -111,15 +114,16 @@ pub struct FeedSettings {
 /// change to the engines.
 ///
 /// A duty cycle takes one packet, so that what it causes leaves before the next packet - or its copy on the
-/// other line - is read.
+/// other line - is read. Of a packet with few messages it takes one message, so that what that causes leaves
+/// before the next message is looked at.
 pub struct FeedHandler<T> {
     lines: Lines,
+    understudy: Understudy<T>,
     recovery: UdpEndpoint,
     retransmission: Option<SocketAddrV4>,
     loss: Option<LossModel>,
     arbiter: Arbiter,
     sink: Sink<T>,
-    kernel_time: KernelTime,
     next_recovery_poll: Nanos,
     next_counters: Nanos,
     buffer: Box<[u8; DATAGRAM_MAX]>,
@@ -128,18 +132,36 @@ pub struct FeedHandler<T> {
 }
 
 /// Takes the arbiter's messages to the books and the books' updates to the ring.
-struct Sink<T> {
-    builder: Option<FeedBooks>,
-    updates: Updates<T>,
-    /// When the packet at hand was read, and received by the kernel.
+pub(crate) struct Sink<T> {
+    pub(crate) builder: Option<FeedBooks>,
+    pub(crate) updates: Updates<T>,
+    deferred: Deferred,
+    /// Whether messages are to wait now that one was delivered.
+    turn: Turn,
+    /// When the packet at hand was read.
     read_at: u64,
-    received_at: u64,
+    /// When the kernel received it, by its clock.
+    kernel_ns: Option<u64>,
+    /// The same on the scale of `read_at`, once it is asked for; 0 when it is not known.
+    received_at: Option<u64>,
+    kernel_time: KernelTime,
 }
 
-struct Updates<T> {
-    sender: broadcast::Sender<MarketUpdate>,
-    tracer: T,
-    feed: u8,
+/// How the messages of a packet are delivered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// All at once.
+    All,
+    /// The first now, each other in a duty cycle of its own.
+    First,
+    /// The first was delivered.
+    Later,
+}
+
+pub(crate) struct Updates<T> {
+    pub(crate) sender: broadcast::Sender<MarketUpdate>,
+    pub(crate) tracer: T,
+    pub(crate) feed: u8,
 }
 
 impl<T: Tracer> FeedHandler<T> {
@@ -168,13 +190,12 @@ impl<T: Tracer> FeedHandler<T> {
             retransmission: settings.retransmission,
             loss: settings.loss.clone(),
             arbiter: Arbiter::new(settings.arbiter),
-            sink: Sink {
-                builder: Some(BookBuilder::new(books, index)),
-                updates: Updates { sender, tracer, feed: settings.feed },
-                read_at: 0,
-                received_at: 0,
-            },
-            kernel_time: KernelTime::new(clock),
+            understudy: Understudy::new(tracer.understudy(), clock),
+            sink: Sink::new(
+                BookBuilder::new(books, index),
+                Updates { sender, tracer, feed: settings.feed },
+                clock,
+            ),
             next_recovery_poll: Nanos::ZERO,
             next_counters: Nanos::ZERO,
             buffer: Box::new([0; DATAGRAM_MAX]),
@@ -190,19 +211,17 @@ impl<T: Tracer> FeedHandler<T> {
             .lines
             .recv(&mut self.buffer[..])
             .map_err(|error| AgentError::fatal(format!("cannot read market data: {error}")))?;
-        let Some(LinePacket { line, packet, kernel_ns }) = received else { return Ok(false) };
-        let read_at = self.sink.updates.tracer.now();
+        let Some(LinePacket { line, len, kernel_ns }) = received else { return Ok(false) };
         let index = line as usize;
+        let packet = &self.buffer[..len];
         self.counters.packets[index].add(1);
+        // What the model loses was lost before it could be read.
         if self.loss.as_ref().is_some_and(|loss| drops(loss, index, packet)) {
             self.counters.injected_losses[index].add(1);
             return Ok(true);
         }
-        self.sink.read_at = read_at;
-        self.sink.received_at = match kernel_ns {
-            Some(kernel_ns) if T::ENABLED => self.kernel_time.ticks(kernel_ns, read_at),
-            _ => 0,
-        };
+        let is_short = message_count(packet) <= DEFERRED_MAX && !self.arbiter.has_gap();
+        self.sink.start_packet(kernel_ns, if is_short { Turn::First } else { Turn::All });
         self.arbiter.handle_packet(now, line, packet, &mut self.sink);
         Ok(true)
     }
@@ -223,8 +242,7 @@ impl<T: Tracer> FeedHandler<T> {
         self.next_recovery_poll = now + RECOVERY_POLL_INTERVAL;
         if let Ok(Some(received)) = self.recovery.recv_from(&mut self.buffer[..]) {
             self.counters.packets[2].add(1);
-            self.sink.read_at = self.sink.updates.tracer.now();
-            self.sink.received_at = 0;
+            self.sink.start_packet(None, Turn::All);
             self.arbiter.handle_packet(now, Line::Recovery, &self.buffer[..received.len], &mut self.sink);
             work += 1;
         }
@@ -258,13 +276,46 @@ fn drops(loss: &LossModel, line: usize, packet: &[u8]) -> bool {
     loss.drops(line, sequence)
 }
 
-impl<T: Tracer> MessageListener for Sink<T> {
+/// Messages that a packet's header says it has.
+#[inline]
+fn message_count(packet: &[u8]) -> usize {
+    packet.get(18..20).map_or(0, |bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
+}
+
+impl<T: Tracer> Sink<T> {
+    pub(crate) fn new(builder: FeedBooks, updates: Updates<T>, clock: TscClock) -> Sink<T> {
+        Sink {
+            builder: Some(builder),
+            updates,
+            deferred: Deferred::new(),
+            turn: Turn::All,
+            read_at: 0,
+            kernel_ns: None,
+            received_at: None,
+            kernel_time: KernelTime::new(clock),
+        }
+    }
+
+    /// A packet was read just now.
     #[inline]
-    fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
+    fn start_packet(&mut self, kernel_ns: Option<u64>, turn: Turn) {
+        self.read_at = self.updates.tracer.now_ordered();
+        self.kernel_ns = kernel_ns;
+        self.received_at = None;
+        self.turn = turn;
+    }
+
+    /// Delivers a message that waited; true when there was one.
+    #[inline]
+    fn deliver_next(&mut self) -> bool {
+        let Some((sequence, bytes, len)) = self.deferred.pop() else { return false };
+        self.deliver(sequence, &bytes[..len]);
+        true
+    }
+
+    #[inline]
+    fn deliver(&mut self, sequence: Sequence, message: &[u8]) {
         let updates = &mut self.updates;
-        let id = MarketId::new(sequence).via_feed(updates.feed);
-        updates.tracer.stamp_at(Hop::T7k, id, self.received_at);
-        updates.tracer.stamp_at(Hop::T7, id, self.read_at);
         let builder = self.builder.as_mut().expect("a closed agent takes no messages");
         if T::ENABLED && sequence.0.is_multiple_of(TIMED_EVERY) {
             let started = updates.tracer.now();
@@ -274,6 +325,37 @@ impl<T: Tracer> MessageListener for Sink<T> {
         } else {
             builder.handle_message(sequence, message, updates);
         }
+        // The engines have it already: nothing waits for these.
+        let id = MarketId::new(sequence).via_feed(updates.feed);
+        updates.tracer.stamp_at(Hop::T7, id, self.read_at);
+        if T::ENABLED {
+            let received_at = self.received_at();
+            self.updates.tracer.stamp_at(Hop::T7k, id, received_at);
+        }
+    }
+
+    #[inline]
+    fn received_at(&mut self) -> u64 {
+        let (kernel_time, read_at) = (&mut self.kernel_time, self.read_at);
+        let kernel_ns = self.kernel_ns;
+        *self.received_at.get_or_insert_with(|| kernel_ns.map_or(0, |ns| kernel_time.ticks(ns, read_at)))
+    }
+}
+
+impl<T: Tracer> MessageListener for Sink<T> {
+    #[inline]
+    fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
+        match self.turn {
+            Turn::All => {}
+            Turn::First => self.turn = Turn::Later,
+            Turn::Later if self.deferred.push(sequence, message) => return,
+            Turn::Later => {
+                // Cannot wait: so nothing before it can.
+                self.turn = Turn::All;
+                while self.deliver_next() {}
+            }
+        }
+        self.deliver(sequence, message);
     }
 
     fn on_lost(&mut self, _first: Sequence, _count: u64) {
@@ -295,6 +377,10 @@ impl<T: Tracer> UpdateListener for Updates<T> {
 
 impl<T: Tracer + Send> Agent for FeedHandler<T> {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        if self.sink.deliver_next() {
+            self.sink.updates.tracer.flush();
+            return Ok(1);
+        }
         let mut work = usize::from(self.read_line(now)?);
         work += self.recover(now);
         if work > 0 {
@@ -310,11 +396,16 @@ impl<T: Tracer + Send> Agent for FeedHandler<T> {
         Ok(work)
     }
 
+    fn rehearse(&mut self, now: Nanos) {
+        self.understudy.run(now);
+    }
+
     fn role_name(&self) -> &'static str {
         "feed-handler"
     }
 
     fn on_close(&mut self) {
+        while self.sink.deliver_next() {}
         self.publish_counters();
         let Some(books) = self.sink.builder.take() else { return };
         if let Ok(mut result) = self.result.lock() {

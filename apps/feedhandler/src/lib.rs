@@ -3,8 +3,10 @@
 //! [`FeedHandler`] is an agent around [`tickpath_feed`]: it owns the sockets, injects losses when told to,
 //! and sends every change of a book to the engines by a broadcast ring.
 
+mod deferred;
 mod handler;
 mod lines;
+mod understudy;
 
 pub use handler::{FeedBooks, FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};
 pub use lines::{LineReader, ReadBy};

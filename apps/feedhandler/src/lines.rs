@@ -11,13 +11,13 @@ use tickpath_net::{MulticastReceiver, NetError, PacketRing, PacketRingConfig};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LineReader {
-    /// A packet ring where the system offers one, else sockets.
+    /// Sockets: a system call for each look.
     #[default]
-    Auto,
+    Sockets,
     /// A packet ring: memory shared with the kernel, no system calls. Needs `CAP_NET_RAW`.
     Ring,
-    /// Sockets: a system call for each look.
-    Sockets,
+    /// A packet ring where the system offers one, else sockets.
+    Auto,
 }
 
 /// How the packets of a feed handler are read indeed.
@@ -42,10 +42,11 @@ impl fmt::Display for ReadBy {
     }
 }
 
-/// A packet of a line.
-pub(crate) struct LinePacket<'a> {
+/// A packet of a line, in the buffer that it was read into.
+#[derive(Clone, Copy)]
+pub(crate) struct LinePacket {
     pub(crate) line: Line,
-    pub(crate) packet: &'a [u8],
+    pub(crate) len: usize,
     /// When the kernel received it, in nanoseconds since the Unix epoch.
     pub(crate) kernel_ns: Option<u64>,
 }
@@ -92,14 +93,15 @@ impl Lines {
         Ok((Lines::Sockets { receivers: [a?, b?], next: 0, truncated: 0 }, read_by))
     }
 
-    /// The next packet, in `buffer` where it has to be copied.
+    /// Reads the next packet, if there is one.
     #[inline]
-    pub(crate) fn recv<'a>(&'a mut self, buffer: &'a mut [u8]) -> io::Result<Option<LinePacket<'a>>> {
+    pub(crate) fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<LinePacket>> {
         match self {
-            Lines::Ring(ring) => Ok(ring.recv().map(|datagram| LinePacket {
-                line: LINES[datagram.group],
-                packet: datagram.payload,
-                kernel_ns: Some(datagram.kernel_ns),
+            Lines::Ring(ring) => Ok(ring.recv().map(|datagram| {
+                let len = datagram.payload.len();
+                buffer[..len].copy_from_slice(datagram.payload);
+
+                LinePacket { line: LINES[datagram.group], len, kernel_ns: Some(datagram.kernel_ns) }
             })),
             Lines::Sockets { receivers, next, truncated } => {
                 for _ in 0..receivers.len() {
@@ -107,8 +109,8 @@ impl Lines {
                     *next = 1 - index;
                     let Some(received) = receivers[index].recv(buffer)? else { continue };
                     *truncated += u64::from(received.is_truncated);
-                    let (line, kernel_ns) = (LINES[index], received.kernel_ns);
-                    return Ok(Some(LinePacket { line, packet: &buffer[..received.len], kernel_ns }));
+                    let (len, kernel_ns) = (received.len, received.kernel_ns);
+                    return Ok(Some(LinePacket { line: LINES[index], len, kernel_ns }));
                 }
                 Ok(None)
             }

@@ -105,7 +105,7 @@ impl Default for MarketDataSection {
             line_a: SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 1), 26_401),
             line_b: SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 2), 26_402),
             interface: Ipv4Addr::LOCALHOST,
-            reader: LineReader::Auto,
+            reader: LineReader::Sockets,
             retransmission: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 26_403),
             max_orders: 1 << 18,
             inject_loss: Fraction::default(),

@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tickpath_agent::{Agent, AgentError, Counter};
-use tickpath_lockfree::{broadcast, spsc};
+use tickpath_lockfree::{CachePadded, broadcast, spsc};
 use tickpath_nasdaq::ouch50::OrderAnswer;
 use tickpath_timing::{Hop, MarketId, Token, Tracer};
-use tickpath_trading::{EngineCounters, Position, QueueFull, RequestSink, StopReason, Strategy, TradeEngine};
+use tickpath_trading::{
+    EngineCounters, Position, QueueFull, Rehearsal, RequestSink, StopReason, Strategy, TradeEngine,
+};
 use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind,
 };
@@ -18,6 +20,8 @@ use crate::gateway::{GatewayCounters, reply_token};
 const UPDATES_PER_CYCLE: usize = 32;
 /// Answers taken in one duty cycle at most.
 const ANSWERS_PER_CYCLE: usize = 32;
+/// Requests that a rehearsal may cause at once.
+const REHEARSED_REQUESTS_MAX: usize = 16;
 /// How often the engine is told that time passes.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
 /// How often what others read is brought up to date.
@@ -44,7 +48,7 @@ pub struct TraderView {
     /// How the engine stands; at most a tenth of a second old, exact once it has closed.
     pub snapshot: Arc<Mutex<TraderSnapshot>>,
     /// Market updates taken.
-    pub updates: Arc<Counter>,
+    pub updates: Arc<CachePadded<Counter>>,
     /// The gateway's counts.
     pub gateway: Arc<GatewayCounters>,
 }
@@ -93,6 +97,7 @@ pub struct EngineRings {
 pub struct EngineAgent<S, T> {
     identity: EngineIdentity,
     engine: TradeEngine<S, T>,
+    understudy: Option<Understudy<S, T>>,
     updates: broadcast::Receiver<MarketUpdate>,
     answers: spsc::Consumer<OrderAnswer>,
     outbox: Outbox,
@@ -105,12 +110,47 @@ pub struct EngineAgent<S, T> {
     view: TraderView,
 }
 
+/// Decisions that nobody acts on.
+struct Understudy<S, T> {
+    rehearsal: Rehearsal<S, T>,
+    outbox: Outbox,
+    requests: spsc::Consumer<OrderRequest>,
+}
+
+impl<S: Strategy, T: Tracer> Understudy<S, T> {
+    fn of(engine: &TradeEngine<S, T>, session: SessionId) -> Option<Understudy<S, T>> {
+        let (producer, requests) = spsc::channel(REHEARSED_REQUESTS_MAX);
+        Some(Understudy {
+            rehearsal: Rehearsal::of(engine)?,
+            outbox: Outbox::new(session, producer),
+            requests,
+        })
+    }
+
+    /// One update, and the answers to what it causes.
+    fn run(&mut self, now: Nanos) {
+        self.outbox.trigger = Some(MarketId::new(Sequence(0)));
+        self.rehearsal.decide(now, &mut self.outbox);
+        for _ in 0..REHEARSED_REQUESTS_MAX {
+            let Some(request) = self.requests.try_pop() else { break };
+            self.rehearsal.answer(&request, now, &mut self.outbox);
+        }
+        self.rehearsal.tracer_mut().discard();
+    }
+}
+
 /// The way to the gateway: stamps each request and links it to what triggered it.
 struct Outbox {
     session: SessionId,
     requests: spsc::Producer<OrderRequest>,
     trigger: Option<MarketId>,
     has_sent: bool,
+}
+
+impl Outbox {
+    fn new(session: SessionId, requests: spsc::Producer<OrderRequest>) -> Outbox {
+        Outbox { session, requests, trigger: None, has_sent: false }
+    }
 }
 
 impl<T: Tracer> RequestSink<T> for Outbox {
@@ -136,11 +176,12 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         kill: KillSwitch,
         view: TraderView,
     ) -> EngineAgent<S, T> {
-        let outbox =
-            Outbox { session: identity.session, requests: rings.requests, trigger: None, has_sent: false };
+        let understudy = Understudy::of(&engine, identity.session);
+        let outbox = Outbox::new(identity.session, rings.requests);
         EngineAgent {
             identity,
             engine,
+            understudy,
             updates: rings.updates,
             answers: rings.answers,
             outbox,
@@ -176,10 +217,12 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     fn take_update(&mut self, now: Nanos, update: &MarketUpdate) {
         let EngineIdentity { feed, engine, .. } = self.identity;
         let id = MarketId::new(Sequence(update.sequence)).via_feed(feed).to_engine(engine);
-        if update.kind() != Some(UpdateKind::Status) {
+        // A change of a book's health is no message: it comes of one that is missing.
+        let is_message = update.kind() != Some(UpdateKind::Status);
+        if is_message {
             self.engine.tracer_mut().stamp(Hop::T9, id);
         }
-        self.outbox.trigger = Some(id);
+        self.outbox.trigger = is_message.then_some(id);
         self.engine.handle_market(update, now, &mut self.outbox);
     }
 
@@ -269,6 +312,13 @@ impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
             self.engine.tracer_mut().flush();
         }
         Ok(work)
+    }
+
+    fn rehearse(&mut self, now: Nanos) {
+        self.engine.prefetch();
+        if let Some(understudy) = &mut self.understudy {
+            understudy.run(now);
+        }
     }
 
     fn role_name(&self) -> &'static str {

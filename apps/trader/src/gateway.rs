@@ -7,7 +7,11 @@ use tickpath_agent::{Agent, AgentError, Counter, TscClock};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::ouch50::OrderAnswer;
 use tickpath_timing::{Function, Hop, Token, Tracer};
-use tickpath_types::{CancelReason, InstrumentTable, Nanos, OrderEventKind, OrderRequest, SessionId};
+use tickpath_types::{
+    CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, Nanos,
+    OrderAttributes, OrderEventKind, OrderRequest, Price, Qty, ReplaceOrder, SessionId, Side, TimeInForce,
+    UserRefNum,
+};
 
 use crate::order_entry::{OrderEntry, OrderEntryError};
 
@@ -15,13 +19,18 @@ use crate::order_entry::{OrderEntry, OrderEntryError};
 const REQUESTS_PER_CYCLE: usize = 32;
 /// One request in so many has its encoding timed.
 const TIMED_EVERY: u32 = 16;
+/// Kinds of requests that are rehearsed.
+const REHEARSED_KINDS: usize = 3;
 /// How often the socket is looked at while there is nothing to write: a look is a system call of some 200 ns.
 const READ_INTERVAL: Nanos = Nanos(1_000);
+/// How long a look may wait in addition while other agents of the thread have work.
+const READ_DELAY_MAX: Nanos = Nanos(10_000);
 /// How long to wait before connecting again.
 const RECONNECT_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// What an [`OrderGateway`] has done, readable from outside while it runs.
 #[derive(Default)]
+#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
 pub struct GatewayCounters {
     /// Requests written to the venue.
     pub requests: Counter,
@@ -54,18 +63,35 @@ pub struct GatewaySettings {
 
 /// Writes an engine's requests to the venue and hands it the answers.
 ///
-/// A duty cycle either writes or reads, writing first. When the connection is lost it logs in again where the
+/// Writing comes first: reads wait until nothing is to be done, though not for ever. When the connection is lost it logs in again where the
 /// session stood: no answer is missed and none comes twice.
 pub struct OrderGateway<T> {
     settings: GatewaySettings,
     entry: Option<OrderEntry>,
     reconnect_at: Nanos,
     clock: TscClock,
-    requests: spsc::Consumer<OrderRequest>,
-    requests_until_timed: u32,
+    requests: Requests,
     next_read: Nanos,
     inbox: Inbox<T>,
+    rehearsal: Rehearsal<T>,
     counters: Arc<GatewayCounters>,
+}
+
+/// The way from the engine.
+struct Requests {
+    session: SessionId,
+    ring: spsc::Consumer<OrderRequest>,
+    until_timed: u32,
+    /// Those of the latest cycle that sent any.
+    sent: Box<[Token]>,
+}
+
+/// Requests that are encoded and not sent.
+struct Rehearsal<T> {
+    requests: Requests,
+    ring: spsc::Producer<OrderRequest>,
+    tracer: T,
+    kind: usize,
 }
 
 /// The way back to the engine.
@@ -87,6 +113,8 @@ impl<T: Tracer> OrderGateway<T> {
         counters: Arc<GatewayCounters>,
         tracer: T,
     ) -> OrderGateway<T> {
+        let rehearsal = Rehearsal::new(settings.session, tracer.understudy());
+        let requests = Requests::new(settings.session, requests);
         let inbox = Inbox { session: settings.session, answers, tracer, read_at: 0, overflowed: false };
         OrderGateway {
             settings,
@@ -94,9 +122,9 @@ impl<T: Tracer> OrderGateway<T> {
             reconnect_at: Nanos::ZERO,
             clock,
             requests,
-            requests_until_timed: 0,
             next_read: Nanos::ZERO,
             inbox,
+            rehearsal,
             counters,
         }
     }
@@ -108,36 +136,36 @@ impl<T: Tracer> OrderGateway<T> {
 
     /// Takes what the engine asks for and sends it by one write.
     fn send_requests(&mut self, now: Nanos) -> Result<usize, OrderEntryError> {
-        let Some(entry) = self.entry.as_mut().filter(|entry| entry.is_active()) else { return Ok(0) };
-        let mut sent = [None; REQUESTS_PER_CYCLE];
-        let mut count = 0;
-        while count < REQUESTS_PER_CYCLE {
-            let Some(request) = self.requests.try_pop() else { break };
-            let token = Token::of_request(self.inbox.session, &request);
-            let taken = self.inbox.tracer.stamp(Hop::T11, token);
-            entry.queue(now, &request)?;
-            if T::ENABLED {
-                self.requests_until_timed = self.requests_until_timed.wrapping_sub(1);
-                if self.requests_until_timed.is_multiple_of(TIMED_EVERY) {
-                    let ticks = self.inbox.tracer.now().wrapping_sub(taken);
-                    self.inbox.tracer.time(Function::OrderEncode, ticks);
-                }
-            }
-            sent[count] = Some(token);
-            count += 1;
-        }
-        if count == 0 {
-            return Ok(0);
-        }
-        let writing = self.inbox.tracer.now();
-        let flushed = entry.flush();
-        let written = self.inbox.tracer.now();
-        for token in sent[..count].iter().flatten() {
-            self.inbox.tracer.stamp_at(Hop::T12w, *token, writing);
-            self.inbox.tracer.stamp_at(Hop::T12, *token, written);
+        let entry = self.entry.as_mut().filter(|entry| entry.is_connected() && entry.is_active());
+        let Some(entry) = entry else { return Ok(0) };
+        let tracer = &mut self.inbox.tracer;
+        let count = self.requests.encode(entry, tracer)?;
+        let writing = tracer.now();
+        let flushed = entry.flush(now);
+        let written = tracer.now();
+        for token in &self.requests.sent[..count] {
+            tracer.stamp_at(Hop::T12w, *token, writing);
+            tracer.stamp_at(Hop::T12, *token, written);
         }
         self.counters.requests.add(count as u64);
         flushed.map(|()| count)
+    }
+
+    fn take_answers(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        self.next_read = now + READ_INTERVAL;
+        if self.entry.as_ref().is_none_or(|entry| !entry.is_connected()) {
+            return if now >= self.reconnect_at { self.reconnect(now).map(|()| 0) } else { Ok(0) };
+        }
+        let count = self.read_answers(now).map_err(|error| self.disconnect(now, error))?;
+        if self.inbox.overflowed {
+            return Err(AgentError::fatal(
+                "the engine does not take its answers: it is stuck, or its ring is too small",
+            ));
+        }
+        if count > 0 {
+            self.inbox.tracer.flush();
+        }
+        Ok(count)
     }
 
     fn read_answers(&mut self, now: Nanos) -> Result<usize, OrderEntryError> {
@@ -178,6 +206,93 @@ impl<T: Tracer> OrderGateway<T> {
             Some(entry) => entry.reconnect(self.settings.address, now).map_err(AgentError::recoverable),
             None => Ok(()),
         }
+    }
+}
+
+impl Requests {
+    fn new(session: SessionId, ring: spsc::Consumer<OrderRequest>) -> Requests {
+        let none = Token::new(session, UserRefNum(0), true);
+        Requests { session, ring, until_timed: 0, sent: [none; REQUESTS_PER_CYCLE].into() }
+    }
+
+    /// Encodes what the ring holds, as much as one cycle sends. Never inlined: what is sent and what is rehearsed
+    /// run the same code.
+    #[inline(never)]
+    fn encode<T: Tracer>(
+        &mut self,
+        entry: &mut OrderEntry,
+        tracer: &mut T,
+    ) -> Result<usize, OrderEntryError> {
+        let mut count = 0;
+        while count < REQUESTS_PER_CYCLE {
+            let Some(request) = self.ring.try_pop() else { break };
+            let token = Token::of_request(self.session, &request);
+            let taken = tracer.stamp(Hop::T11, token);
+            entry.queue(&request)?;
+            if T::ENABLED {
+                self.until_timed = self.until_timed.wrapping_sub(1);
+                if self.until_timed.is_multiple_of(TIMED_EVERY) {
+                    let ticks = tracer.now().wrapping_sub(taken);
+                    tracer.time(Function::OrderEncode, ticks);
+                }
+            }
+            self.sent[count] = token;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+impl<T: Tracer> Rehearsal<T> {
+    fn new(session: SessionId, tracer: T) -> Rehearsal<T> {
+        let (ring, requests) = spsc::channel(REHEARSED_KINDS);
+        Rehearsal { requests: Requests::new(session, requests), ring, tracer, kind: 0 }
+    }
+
+    /// Takes one request of each kind in turn up to the write, and forgets it.
+    fn run(&mut self, entry: &mut OrderEntry) {
+        if !entry.is_active() || entry.queued_len() > 0 {
+            return;
+        }
+        self.kind = (self.kind + 1) % REHEARSED_KINDS;
+        if self.ring.try_push(specimen(self.kind)).is_ok() {
+            // An order that cannot be encoded is as well rehearsed.
+            let _ = self.requests.encode(entry, &mut self.tracer);
+        }
+        entry.discard();
+        self.tracer.discard();
+    }
+}
+
+/// A request of each kind that strategies make.
+fn specimen(kind: usize) -> OrderRequest {
+    let (user_ref, price, time_in_force) = (UserRefNum(1), Price(10_000), TimeInForce::Day);
+    let attributes = OrderAttributes::default();
+    match kind {
+        0 => OrderRequest::Replace(ReplaceOrder {
+            orig_user_ref: user_ref,
+            user_ref,
+            qty: Qty(1),
+            price,
+            time_in_force,
+            post_only: true,
+            min_qty: Qty::ZERO,
+            attributes,
+            client_order_id: ClientOrderId::default(),
+        }),
+        1 => OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty::ZERO }),
+        _ => OrderRequest::Enter(EnterOrder {
+            user_ref,
+            instrument: InstrumentId(1),
+            side: Side::Buy,
+            qty: Qty(1),
+            price,
+            time_in_force,
+            post_only: true,
+            min_qty: Qty::ZERO,
+            attributes,
+            client_order_id: ClientOrderId::default(),
+        }),
     }
 }
 
@@ -222,32 +337,24 @@ impl<T: Tracer + Send> Agent for OrderGateway<T> {
     }
 
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        if self.entry.as_ref().is_some_and(|entry| !entry.is_connected()) {
-            if now >= self.reconnect_at {
-                self.reconnect(now)?;
-            }
-            return Ok(0);
-        }
-        let mut work = match self.send_requests(now) {
-            Ok(count) => count,
-            Err(error) => return Err(self.disconnect(now, error)),
-        };
-        if work == 0 && now >= self.next_read {
-            self.next_read = now + READ_INTERVAL;
-            work = match self.read_answers(now) {
-                Ok(count) => count,
-                Err(error) => return Err(self.disconnect(now, error)),
-            };
-        }
-        if self.inbox.overflowed {
-            return Err(AgentError::fatal(
-                "the engine does not take its answers: it is stuck, or its ring is too small",
-            ));
-        }
-        if work > 0 {
+        if self.requests.ring.peek().is_some() {
+            let count = self.send_requests(now).map_err(|error| self.disconnect(now, error))?;
             self.inbox.tracer.flush();
+            if count > 0 {
+                return Ok(count);
+            }
         }
-        Ok(work)
+        if now >= self.next_read + READ_DELAY_MAX { self.take_answers(now) } else { Ok(0) }
+    }
+
+    fn do_background_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        if now >= self.next_read { self.take_answers(now) } else { Ok(0) }
+    }
+
+    fn rehearse(&mut self, _now: Nanos) {
+        if let Some(entry) = self.entry.as_mut().filter(|entry| entry.is_connected()) {
+            self.rehearsal.run(entry);
+        }
     }
 
     fn role_name(&self) -> &'static str {

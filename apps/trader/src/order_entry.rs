@@ -131,12 +131,12 @@ impl OrderEntry {
     /// [`OrderEntryError::Encode`] when it cannot be written, [`OrderEntryError::Backpressured`] when too
     /// many wait; the request is not taken.
     #[inline]
-    pub fn queue(&mut self, now: Nanos, request: &OrderRequest) -> Result<(), OrderEntryError> {
+    pub fn queue(&mut self, request: &OrderRequest) -> Result<(), OrderEntryError> {
         let instruments = &self.instruments;
         let room = &mut self.out[self.out_len..];
         let len = self
             .soup
-            .encode_message_with(now, room, |room| {
+            .frame_message_with(room, |room| {
                 ouch50::encode_request(request, |id| instruments.symbol(id), room)
             })
             .map_err(|error| match error {
@@ -147,16 +147,28 @@ impl OrderEntry {
         Ok(())
     }
 
+    /// Forgets what is queued.
+    pub fn discard(&mut self) {
+        self.out_len = 0;
+    }
+
+    /// Bytes that are queued.
+    #[must_use]
+    pub const fn queued_len(&self) -> usize {
+        self.out_len
+    }
+
     /// Hands everything that is queued to TCP by one write.
     ///
     /// # Errors
     /// [`OrderEntryError::Disconnected`], or [`OrderEntryError::Backpressured`] when TCP has no room; the
     /// requests then stay queued.
     #[inline]
-    pub fn flush(&mut self) -> Result<(), OrderEntryError> {
+    pub fn flush(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         if self.out_len == 0 {
             return Ok(());
         }
+        self.soup.sent(now);
         match self.tcp.send(&self.out[..self.out_len]) {
             Ok(SendOutcome::Sent | SendOutcome::Pending) => {
                 self.out_len = 0;
@@ -224,7 +236,7 @@ impl OrderEntry {
     /// Logs out; what was queued is sent before.
     pub fn logout(&mut self, now: Nanos) {
         // The connection ends either way.
-        let _ = self.flush();
+        let _ = self.flush(now);
         self.soup.logout();
         let _ = self.transmit(now);
     }
@@ -253,7 +265,7 @@ impl OrderEntry {
     fn transmit(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         let len = self.soup.poll_transmit(now, &mut self.out[self.out_len..]);
         self.out_len += len;
-        self.flush()
+        self.flush(now)
     }
 
     #[cold]

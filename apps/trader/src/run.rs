@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tickpath_agent::{StopSignal, TscClock};
+use tickpath_agent::{PinGuard, StopSignal, TscClock};
 use tickpath_config::say;
 use tickpath_timing::{Joiner, JoinerConfig};
 use tickpath_trading::{MarkTo, Money, Position, Strategy};
@@ -44,6 +44,7 @@ pub fn run_with<S: Strategy + Send + 'static>(
     let name = strategy.name().to_owned();
     let (tracers, mut rings) = traces(TRACE_CAPACITY);
     let trader = Trader::start_traced(settings, strategy, clock, tracers)?;
+    let _pinned = trader.observer().and_then(|core| PinGuard::pin(core).ok());
     let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
     let config = &settings.config;
     say(format_args!(

@@ -35,6 +35,7 @@ pub struct TraderTracers<T> {
 /// A trader that runs: feed handler, engine and order gateway.
 pub struct Trader {
     runner: Runner,
+    observer: Option<usize>,
     kill: KillSwitch,
     stop: StopSignal,
     instruments: InstrumentTable,
@@ -120,7 +121,7 @@ impl Trader {
         let placement = config.placement.clone().unwrap_or_else(|| default_placement(&cores));
         let stop = StopSignal::new();
         let runner = Runner::start(placement.plan(agents)?, clock, stop.clone())?;
-        Ok(Trader { runner, kill, stop, instruments, feed, view })
+        Ok(Trader { runner, observer: placement.observer, kill, stop, instruments, feed, view })
     }
 
     /// What is traded.
@@ -139,6 +140,12 @@ impl Trader {
     #[must_use]
     pub fn view(&self) -> &TraderView {
         &self.view
+    }
+
+    /// Core for whoever watches, if the placement names one.
+    #[must_use]
+    pub const fn observer(&self) -> Option<usize> {
+        self.observer
     }
 
     /// Threads that could not be pinned, in words.
@@ -191,7 +198,10 @@ fn default_placement(cores: &[usize]) -> Placement {
     if cores.len() < 8 {
         let cycle = ["feed-handler", "engine", "order-gateway"];
         let mut placement = Placement::new(IdleConfig::Yield, 1, &[("trader", &cycle)]);
-        placement.threads[0].core = last.filter(|_| cores.len() > 1);
+        if cores.len() > 1 {
+            placement.threads[0].core = last;
+            placement.observer = cores.first().copied();
+        }
         return placement;
     }
     let threads: [(&str, &[&str]); 3] =

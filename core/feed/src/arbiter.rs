@@ -105,6 +105,9 @@ impl Arbiter {
     }
 
     /// Takes one datagram from `line`.
+    ///
+    /// Never inlined: what is received and what is rehearsed run the same code.
+    #[inline(never)]
     pub fn handle_packet(&mut self, now: Nanos, line: Line, packet: &[u8], out: &mut impl MessageListener) {
         let Ok(packet) = Packet::parse(packet) else {
             self.line(line).malformed += 1;

@@ -42,8 +42,9 @@ use core::{fmt, marker::PhantomData};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::{
-    CachePadded, cpu,
+    CachePadded,
     capacity::ring_capacity,
+    cpu,
     sync::{Arc, AtomicBool, AtomicU64, Ordering, fence},
 };
 

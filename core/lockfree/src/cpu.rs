@@ -42,6 +42,16 @@ pub fn prefetch_write<T>(value: &mut T) {
     arch::prefetch_write(core::ptr::from_mut(value));
 }
 
+/// Begins to fetch every cache line of a value, to write to it.
+#[inline(always)]
+pub fn prefetch_lines_write<T>(value: &T) {
+    let first = core::ptr::from_ref(value).cast::<u8>();
+    for offset in (0..size_of::<T>()).step_by(64) {
+        arch::prefetch_write(first.wrapping_add(offset).cast_mut());
+    }
+    arch::prefetch_write(first.wrapping_add(size_of::<T>().saturating_sub(1)).cast_mut());
+}
+
 /// Begins to fetch the element so many behind a pointer, to write to it. The place need not be memory at all: a
 /// ring's end is not looked for.
 #[inline(always)]

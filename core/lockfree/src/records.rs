@@ -33,8 +33,9 @@
 use core::{fmt, mem::MaybeUninit, ptr::NonNull};
 
 use crate::{
-    CachePadded, cpu,
+    CachePadded,
     capacity::ring_capacity,
+    cpu,
     sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell},
 };
 
@@ -165,6 +166,14 @@ impl<R: Copy + Send> Producer<R> {
         self.cursor = unsafe { self.cursor.add(1) };
         cpu::prefetch_write_ahead(self.cursor.as_ptr(), Self::AHEAD);
         true
+    }
+
+    /// Forgets the records that the consumer does not see yet.
+    pub fn discard(&mut self) {
+        let hidden = self.position() - self.published;
+        // SAFETY: `advance` publishes whenever it moves the cursor to another chunk, so the hidden records all lie
+        // right before the cursor.
+        self.cursor = unsafe { self.cursor.sub(hidden as usize) };
     }
 
     /// Makes all records so far visible to the consumer.

@@ -37,8 +37,9 @@
 use core::{fmt, mem::MaybeUninit, ptr::NonNull};
 
 use crate::{
-    CachePadded, Full, cpu,
+    CachePadded, Full,
     capacity::ring_capacity,
+    cpu,
     sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell},
 };
 

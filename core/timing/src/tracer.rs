@@ -15,6 +15,9 @@ pub trait Tracer {
     /// The time-stamp counter, or 0 when tracing is off.
     fn now(&self) -> u64;
 
+    /// The same, after all that was read before has arrived, for the end of a read out of shared memory.
+    fn now_ordered(&self) -> u64;
+
     /// A message is at a hop now; returns the time taken, or 0 when tracing is off.
     fn stamp<I: TraceId>(&mut self, hop: Hop, id: I) -> u64;
 
@@ -28,9 +31,19 @@ pub trait Tracer {
     /// A function took so many ticks.
     fn time(&mut self, function: Function, ticks: u64);
 
+    /// A tracer of the same kind whose stamps nobody sees.
+    #[must_use]
+    fn understudy(&self) -> Self;
+
+    /// Forgets what was taken since the latest [`flush`](Self::flush), where it still can.
+    fn discard(&mut self);
+
     /// Shows the drain what was taken: once at the end of a duty cycle that did work.
     fn flush(&mut self);
 }
+
+/// Records of an understudy's ring: more than four times those of a rehearsal.
+const UNDERSTUDY_CAPACITY: usize = 1 << 9;
 
 /// Writes stamps into a ring of its own, which the drain empties off the hot path.
 ///
@@ -66,6 +79,11 @@ impl Tracer for Trace {
     }
 
     #[inline(always)]
+    fn now_ordered(&self) -> u64 {
+        cpu::rdtsc_ordered()
+    }
+
+    #[inline(always)]
     fn stamp<I: TraceId>(&mut self, hop: Hop, id: I) -> u64 {
         let tsc = cpu::rdtsc();
         self.ring.push(Stamp::hop(hop, id, tsc));
@@ -87,6 +105,15 @@ impl Tracer for Trace {
         self.ring.push(Stamp::time(function, ticks));
     }
 
+    fn understudy(&self) -> Self {
+        Trace::new(UNDERSTUDY_CAPACITY).0
+    }
+
+    #[inline(always)]
+    fn discard(&mut self) {
+        self.ring.discard();
+    }
+
     #[inline(always)]
     fn flush(&mut self) {
         self.ring.flush();
@@ -106,6 +133,11 @@ impl Tracer for NoTrace {
     }
 
     #[inline(always)]
+    fn now_ordered(&self) -> u64 {
+        0
+    }
+
+    #[inline(always)]
     fn stamp<I: TraceId>(&mut self, _: Hop, _: I) -> u64 {
         0
     }
@@ -118,6 +150,13 @@ impl Tracer for NoTrace {
 
     #[inline(always)]
     fn time(&mut self, _: Function, _: u64) {}
+
+    fn understudy(&self) -> Self {
+        NoTrace
+    }
+
+    #[inline(always)]
+    fn discard(&mut self) {}
 
     #[inline(always)]
     fn flush(&mut self) {}

@@ -70,12 +70,7 @@ fn answer(request: &OrderRequest, last: &mut EnterOrder) -> OrderEventKind {
             OrderEventKind::Accepted { order, order_id: OrderId(1), state: OrderState::Live }
         }
         OrderRequest::Replace(replace) => OrderEventKind::Replaced {
-            order: EnterOrder {
-                user_ref: replace.user_ref,
-                qty: replace.qty,
-                price: replace.price,
-                ..*last
-            },
+            order: EnterOrder { user_ref: replace.user_ref, qty: replace.qty, price: replace.price, ..*last },
             orig_user_ref: replace.orig_user_ref,
             order_id: OrderId(2),
             state: OrderState::Live,
@@ -91,7 +86,8 @@ fn answer(request: &OrderRequest, last: &mut EnterOrder) -> OrderEventKind {
 
 /// Median nanoseconds of an update and the requests it caused on average.
 fn measure(name: &str, strategy: impl Strategy, kind: UpdateKind, steps: u64) {
-    let limits = vec![Limits { threshold: 1, max_position: Qty(100_000), ..Limits::default() }; INSTRUMENTS.into()];
+    let limits =
+        vec![Limits { threshold: 1, max_position: Qty(100_000), ..Limits::default() }; INSTRUMENTS.into()];
     let config = EngineConfig { orders_per_second: u32::MAX, ..EngineConfig::default() };
     let mut engine =
         TradeEngine::new(&config, &instruments(), &limits, strategy, NoTrace).expect("the limits fit");
@@ -115,7 +111,8 @@ fn measure(name: &str, strategy: impl Strategy, kind: UpdateKind, steps: u64) {
             if kind == UpdateKind::Trade {
                 let decrement = last.qty;
                 let user_ref = event.user_ref();
-                let done = OrderEventKind::Canceled { user_ref, decrement, reason: CancelReason::ImmediateOrCancel };
+                let done =
+                    OrderEventKind::Canceled { user_ref, decrement, reason: CancelReason::ImmediateOrCancel };
                 engine.handle_order_event(&done, Nanos(step), &mut sink);
             }
         }

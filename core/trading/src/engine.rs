@@ -55,6 +55,9 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     }
 
     /// Takes one market update.
+    ///
+    /// Never inlined: what trades and what is rehearsed run the same code.
+    #[inline(never)]
     pub fn handle_market(&mut self, update: &MarketUpdate, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.heard_at = Some(now);
         let is_timed = T::ENABLED && self.sampler.is_due();
@@ -74,6 +77,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     }
 
     /// Takes one answer of the venue.
+    #[inline(never)]
     pub fn handle_order_event(&mut self, event: &OrderEventKind, now: Nanos, sink: &mut impl RequestSink<T>) {
         if let Some(update) = self.desk.apply_order_event(event) {
             self.call(now, sink, false, |strategy, cx| strategy.on_order(&update, cx));
@@ -132,6 +136,22 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     #[must_use]
     pub const fn desk(&self) -> &Desk {
         &self.desk
+    }
+
+    /// Begins to fetch what the next order needs and no order has touched for long: for quiet moments.
+    pub fn prefetch(&self) {
+        self.desk.orders.prefetch();
+    }
+
+    /// Forgets all own orders and begins their numbers anew: for a rehearsal, which has no venue.
+    pub(crate) fn forget_orders(&mut self) {
+        self.desk.orders.forget();
+    }
+
+    /// The engine's tracer.
+    #[must_use]
+    pub const fn tracer(&self) -> &T {
+        &self.tracer
     }
 
     /// The engine's tracer, for stamps around its calls.

@@ -72,9 +72,9 @@ impl AggressiveTrade {
 pub struct Features {
     bbo: Bbo,
     health: BookHealth,
-    fair_price: Option<Price>,
     aggressive_trade: Option<AggressiveTrade>,
     is_known: bool,
+    is_news: bool,
 }
 
 impl Features {
@@ -83,12 +83,10 @@ impl Features {
         if update.kind() == Some(UpdateKind::Trade) {
             self.apply_trade(update);
         }
-        let bbo = Bbo { bid: update.bid(), ask: update.ask() };
-        if bbo != self.bbo {
-            self.bbo = bbo;
-            self.fair_price = bbo.fair_price();
-        }
-        self.health = update.health();
+        let (bbo, health) = (Bbo { bid: update.bid(), ask: update.ask() }, update.health());
+        self.is_news = bbo != self.bbo || health != self.health || !self.is_known;
+        self.bbo = bbo;
+        self.health = health;
         self.is_known = true;
     }
 
@@ -116,10 +114,17 @@ impl Features {
         &self.bbo
     }
 
+    /// True when the latest update changed the best prices, the quantities there, or whether they can be
+    /// believed. Most updates change none of these.
+    #[must_use]
+    pub const fn is_news(&self) -> bool {
+        self.is_news
+    }
+
     /// The size-weighted fair price, see [`Bbo::fair_price`].
     #[must_use]
-    pub const fn fair_price(&self) -> Option<Price> {
-        self.fair_price
+    pub fn fair_price(&self) -> Option<Price> {
+        self.bbo.fair_price()
     }
 
     /// The latest aggressive trade; `None` before the first, and after one that met an unknown best.

@@ -325,6 +325,17 @@ impl OrderManager {
     fn insert(&mut self, order: OwnOrder, exposure: Qty) {
         self.next_user_ref = order.user_ref.0 + 1;
         self.table.insert(order, exposure);
+        self.prefetch();
+    }
+
+    /// Begins to fetch what the next order needs.
+    pub(crate) fn prefetch(&self) {
+        self.table.prefetch(self.next_user_ref);
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.table.clear();
+        self.next_user_ref = self.first_user_ref;
     }
 
     fn free_user_ref(&self) -> Result<UserRefNum, OrderError> {

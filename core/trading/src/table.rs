@@ -3,6 +3,7 @@
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side, TimeInForce, UserRefNum};
 
 use crate::{OwnOrder, OwnState};
+use tickpath_lockfree::cpu;
 
 /// End of a list.
 pub(crate) const NIL: u32 = u32::MAX;
@@ -151,6 +152,19 @@ impl Table {
         let rest = self.slots.get(from..)?;
         let offset = rest.iter().position(|slot| slot.order.is_open())?;
         Some((from + offset, rest[offset].order.user_ref))
+    }
+
+    /// Begins to fetch the place of an order that is yet to come: no order has used it for long.
+    pub fn prefetch(&self, user_ref: u32) {
+        let place = self.place(UserRefNum(user_ref));
+        cpu::prefetch_lines_write(&self.slots[place]);
+    }
+
+    /// Forgets every order.
+    pub fn clear(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.order.state = OwnState::Dead);
+        self.lists.fill(List { first: NIL, last: NIL, len: 0, exposure: Qty::ZERO });
+        self.len = 0;
     }
 
     /// Adds an order at the tail of its list; its instrument must exist and its place be free.

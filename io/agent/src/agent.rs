@@ -15,6 +15,25 @@ pub trait Agent: Send {
     /// [recoverable](AgentError::recoverable) one is counted and the agent is called again.
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError>;
 
+    /// Does a bounded amount of work that can wait while any agent of the thread has something to do, such as a
+    /// system call to see whether there is any. Called after a cycle in which none found work; an agent whose
+    /// background work must not wait for ever does it in [`do_work`](Self::do_work) in the end.
+    ///
+    /// # Errors
+    /// As [`do_work`](Self::do_work).
+    fn do_background_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        let _ = now;
+        Ok(0)
+    }
+
+    /// Goes through the motions of the agent's work on data of its own, with no effect that anyone could see, so
+    /// that the code of a rare path is in the processor's caches and its branches are predicted when it counts.
+    /// Called now and then after a cycle in which no agent found work, where the plan
+    /// [says so](crate::ThreadPlan::rehearse_interval). Bounded, and far shorter than the interval.
+    fn rehearse(&mut self, now: Nanos) {
+        let _ = now;
+    }
+
     /// Name for threads, counters and logs, e.g. `"sequencer"`.
     fn role_name(&self) -> &'static str;
 

@@ -83,7 +83,8 @@ impl Invoker {
         Ok(())
     }
 
-    /// One cycle through the agents, all at the same `now`; returns the sum of their work counts.
+    /// One cycle through the agents, all at the same `now`, and their background work where none found any;
+    /// returns the sum of their work counts.
     ///
     /// # Errors
     /// The first fatal error of an agent.
@@ -94,32 +95,46 @@ impl Invoker {
             let result = self.agents[index].do_work(now);
             work_sum += settle(&self.counters, index, result, 0)?;
         }
+        if work_sum == 0 {
+            for index in 0..self.agents.len() {
+                let result = self.agents[index].do_background_work(now);
+                work_sum += settle(&self.counters, index, result, 0)?;
+            }
+        }
         Ok(work_sum)
     }
 
-    /// One cycle through the agents, each at its own time, starting at `ticks`.
+    /// One cycle through the agents, each at its own time, starting at `ticks`, and their background work where
+    /// none found any.
     ///
-    /// Reads the clock once per agent: the end of one call is the start of the next.
+    /// Reads the clock after each call that found work, where the next one starts, and at the end: a call that
+    /// found none costs no reading, and its time counts to the next that does.
     /// Returns the sum of the work counts and the ticks at the end.
     ///
     /// # Errors
     /// The first fatal error of an agent.
     #[inline]
-    pub fn run_timed(&mut self, clock: &TscClock, mut ticks: u64) -> Result<(usize, u64), AgentFailure> {
+    pub fn run_timed(&mut self, clock: &TscClock, ticks: u64) -> Result<(usize, u64), AgentFailure> {
+        let mut timer = Timer { clock, ticks, allocated: thread_allocations() };
         let mut work_sum = 0;
-        let mut allocated = thread_allocations();
         for &index in &self.cycle {
-            let result = self.agents[index].do_work(clock.at(ticks));
-            let end = clock.ticks();
-            let now_allocated = thread_allocations();
-            if now_allocated != allocated {
-                self.counters.agents[index].allocations.add(now_allocated - allocated);
-                allocated = now_allocated;
-            }
-            work_sum += settle(&self.counters, index, result, end.saturating_sub(ticks))?;
-            ticks = end;
+            let result = self.agents[index].do_work(timer.now());
+            work_sum += timer.settle(&self.counters, index, result)?;
         }
-        Ok((work_sum, ticks))
+        if work_sum == 0 {
+            for (index, agent) in self.agents.iter_mut().enumerate() {
+                let result = agent.do_background_work(timer.now());
+                work_sum += timer.settle(&self.counters, index, result)?;
+            }
+        }
+        Ok((work_sum, clock.ticks()))
+    }
+
+    /// Calls [`Agent::rehearse`] of each agent.
+    pub fn rehearse(&mut self, now: Nanos) {
+        for agent in &mut self.agents {
+            agent.rehearse(now);
+        }
     }
 
     /// Calls [`Agent::on_close`] of each agent that was started.
@@ -134,6 +149,42 @@ impl Invoker {
     #[must_use]
     pub fn counters(&self) -> Arc<ThreadCounters> {
         Arc::clone(&self.counters)
+    }
+}
+
+/// Where the time of a cycle goes.
+struct Timer<'a> {
+    clock: &'a TscClock,
+    /// The end of the latest call that found work.
+    ticks: u64,
+    allocated: u64,
+}
+
+impl Timer<'_> {
+    #[inline]
+    fn now(&self) -> Nanos {
+        self.clock.at(self.ticks)
+    }
+
+    /// Accounts the call that has just returned.
+    #[inline]
+    fn settle(
+        &mut self,
+        counters: &ThreadCounters,
+        index: usize,
+        result: Result<usize, AgentError>,
+    ) -> Result<usize, AgentFailure> {
+        let allocated = thread_allocations();
+        if allocated != self.allocated {
+            counters.agents[index].allocations.add(allocated - self.allocated);
+            self.allocated = allocated;
+        }
+        if matches!(result, Ok(0)) {
+            return Ok(0);
+        }
+        let end = self.clock.ticks();
+        let ticks = end.saturating_sub(std::mem::replace(&mut self.ticks, end));
+        settle(counters, index, result, ticks)
     }
 }
 

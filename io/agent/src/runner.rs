@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
-use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use tickpath_types::Nanos;
 
@@ -27,6 +27,8 @@ pub struct ThreadPlan {
     pub core: Option<usize>,
     /// What to do when a cycle found no work.
     pub idle: IdleStrategy,
+    /// How often the agents [rehearse](Agent::rehearse) while there is no work; never when `None`.
+    pub rehearse_interval: Option<Nanos>,
     /// The agents of the thread.
     pub agents: Vec<Box<dyn Agent>>,
     /// Order of the calls as indices into `agents`, an agent possibly more than once; empty calls each once.
@@ -190,6 +192,7 @@ struct Loop {
     name: String,
     core: Option<usize>,
     idler: Idler,
+    rehearse_interval: Option<Nanos>,
     invoker: Invoker,
     clock: TscClock,
     stop: StopSignal,
@@ -199,7 +202,15 @@ impl Loop {
     fn new(plan: ThreadPlan, clock: TscClock, stop: &StopSignal) -> Result<Loop, PlanError> {
         let invoker = Invoker::new(&plan.name, plan.agents, &plan.cycle)?;
         let idler = Idler::new(plan.idle);
-        Ok(Loop { name: plan.name, core: plan.core, idler, invoker, clock, stop: stop.clone() })
+        Ok(Loop {
+            name: plan.name,
+            core: plan.core,
+            idler,
+            rehearse_interval: plan.rehearse_interval,
+            invoker,
+            clock,
+            stop: stop.clone(),
+        })
     }
 
     fn run(mut self, index: usize, ready: Ready, go: &AtomicBool) -> Result<(), AgentFailure> {
@@ -233,7 +244,9 @@ impl Loop {
         let counters = self.invoker.counters();
         let counts = counters.of_cycles();
         let stall_ticks_min = self.clock.nanos_to_ticks(STALL_MIN);
+        let rehearse_ticks = self.rehearse_interval.map(|interval| self.clock.nanos_to_ticks(interval));
         let mut own_since = self.clock.ticks();
+        let mut rehearsed_at = own_since;
         counts.start_ticks.set(own_since);
         while !self.stop.is_stopped() {
             let (work, end) = self.invoker.run_timed(&self.clock, self.clock.ticks())?;
@@ -246,6 +259,13 @@ impl Loop {
                 counts.stalled_ticks.add(cycle_ticks);
             }
             own_since = if self.idler.idle(work) { self.clock.ticks() } else { end };
+            if work == 0
+                && rehearse_ticks.is_some_and(|ticks| own_since.saturating_sub(rehearsed_at) >= ticks)
+            {
+                self.invoker.rehearse(self.clock.at(own_since));
+                own_since = self.clock.ticks();
+                rehearsed_at = own_since;
+            }
         }
         Ok(())
     }
@@ -269,4 +289,31 @@ pub fn pin_current_thread(core: usize) -> Result<(), String> {
         .set(core)
         .and_then(|()| sched_setaffinity(Pid::from_raw(0), &cores))
         .map_err(|error| format!("not pinned to core {core}: {error}: choose one of the allowed cores"))
+}
+
+/// Keeps the calling thread on one core until it is dropped.
+#[derive(Debug)]
+pub struct PinGuard {
+    before: CpuSet,
+    /// To be dropped on the thread that it pinned.
+    _thread: std::marker::PhantomData<*const ()>,
+}
+
+impl PinGuard {
+    /// Pins the calling thread.
+    ///
+    /// # Errors
+    /// As [`pin_current_thread`].
+    pub fn pin(core: usize) -> Result<PinGuard, String> {
+        let before = sched_getaffinity(Pid::from_raw(0)).map_err(|error| format!("affinity: {error}"))?;
+        pin_current_thread(core)?;
+        Ok(PinGuard { before, _thread: std::marker::PhantomData })
+    }
+}
+
+impl Drop for PinGuard {
+    fn drop(&mut self) {
+        // Where this fails the thread stays where it was pinned.
+        let _ = sched_setaffinity(Pid::from_raw(0), &self.before);
+    }
 }

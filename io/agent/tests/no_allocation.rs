@@ -73,6 +73,7 @@ fn the_run_loop_allocates_nothing() {
             name: "audited".to_owned(),
             core: None,
             idle,
+            rehearse_interval: None,
             agents: vec![Box::new(auditor)],
             cycle: vec![0, 0],
         };

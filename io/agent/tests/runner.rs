@@ -81,6 +81,7 @@ fn start(fates: &[Fate], idle: IdleStrategy) -> (Result<Runner, RunnerError>, Ar
         name: format!("{}-thread", NAMES[index]),
         core: None,
         idle,
+        rehearse_interval: None,
         agents: vec![Box::new(Probe {
             role: NAMES[index],
             fate: *fate,
@@ -174,6 +175,7 @@ fn a_core_that_does_not_exist_is_a_warning() {
         name: "pinned".to_owned(),
         core: Some(usize::MAX),
         idle: IdleStrategy::Yield,
+        rehearse_interval: None,
         agents: vec![Box::new(probe)],
         cycle: vec![],
     };

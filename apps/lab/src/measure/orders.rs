@@ -97,6 +97,7 @@ fn measure(context: &Context) -> anyhow::Result<(f64, f64)> {
         name: "venue".to_owned(),
         core: Some(context.far()?),
         idle: IdleStrategy::Spin,
+        rehearse_interval: None,
         // Answers leave before market data is published, as in the venue's own placement on one thread.
         cycle: [0, 1, 0, 2].into(),
         agents,
@@ -151,8 +152,8 @@ fn trade(
     })?;
     let trip = |number: u64| {
         let order = order(number as u32);
-        entry.queue(clock.now(), &OrderRequest::Enter(order))?;
-        entry.flush()?;
+        entry.queue(&OrderRequest::Enter(order))?;
+        entry.flush(clock.now())?;
         wait_for(stop, || {
             let mut answer = None;
             entry.poll(clock.now(), &mut answer, |_| (), |answer, it| *answer = Some(it.kind))?;

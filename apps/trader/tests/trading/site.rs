@@ -230,8 +230,8 @@ impl Site {
         };
         let now = self.now;
         let entry = self.rival();
-        entry.queue(now, &OrderRequest::Enter(order)).unwrap();
-        entry.flush().unwrap();
+        entry.queue(&OrderRequest::Enter(order)).unwrap();
+        entry.flush(now).unwrap();
         let is_answer = |kind: &OrderEventKind| kind.user_ref() == UserRefNum(user_ref);
         self.until("the rival's answer", |site| site.rival.as_ref().unwrap().heard.iter().any(is_answer));
     }

@@ -34,6 +34,7 @@ impl RunningVenue {
             name: "venue".to_owned(),
             core: None,
             idle: IdleStrategy::Park,
+            rehearse_interval: None,
             agents,
             cycle: vec![],
         };

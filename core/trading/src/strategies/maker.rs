@@ -1,10 +1,10 @@
 //! Quoting on both sides around the fair price.
 
 use tickpath_types::{
-    BookHealth, CancelReason, Instrument, InstrumentId, MarketUpdate, Price, Qty, RejectReason, Side,
+    BookHealth, CancelReason, Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, RejectReason, Side,
 };
 
-use crate::{Context, NewOrder, OrderChange, OrderUpdate, OwnOrder, OwnState, Refusal, Strategy};
+use crate::{Context, Features, NewOrder, OrderChange, OrderUpdate, OwnOrder, OwnState, Refusal, Strategy};
 
 /// Settings of a [`MarketMaker`]; clip, threshold and the largest position are the instrument's
 /// [`Limits`](crate::Limits).
@@ -37,6 +37,8 @@ impl Default for MakerConfig {
 #[derive(Clone, Debug)]
 pub struct MarketMaker {
     config: MakerConfig,
+    /// A request was refused, and is to be made again when the timer says so.
+    was_refused: bool,
 }
 
 /// Where a quote ought to be.
@@ -50,37 +52,40 @@ impl MarketMaker {
     /// A maker in every instrument.
     #[must_use]
     pub const fn new(config: MakerConfig) -> MarketMaker {
-        MarketMaker { config }
+        MarketMaker { config, was_refused: false }
     }
 
-    fn quote(&self, instrument: InstrumentId, cx: &mut Context<'_>) {
+    fn quote(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
         let Some(features) = cx.features(instrument) else { return };
         if features.health() != BookHealth::Live {
-            return pull(instrument, cx);
+            self.was_refused |= !pull(instrument, cx);
+            return;
         }
         let Some(fair) = features.fair_price() else { return };
         for side in Side::BOTH {
             let wanted = self.wanted(instrument, side, fair, cx);
-            self.move_quote(instrument, side, wanted, fair, cx);
+            let is_done = self.move_quote(instrument, side, wanted, fair, cx);
+            self.was_refused |= !is_done;
         }
     }
 
     fn wanted(&self, id: InstrumentId, side: Side, fair: Price, cx: &Context<'_>) -> Option<Quote> {
         let (instrument, limits) = (cx.instrument(id)?, cx.limits(id)?);
         let (best, _) = cx.bbo(id).best(side)?;
-        let inventory = i128::from(cx.position(id)?.net_qty()) * i128::from(side.sign());
-        let largest = i128::from(limits.max_position.0);
+        let inventory = cx.position(id)?.net_qty().saturating_mul(side.sign());
+        let largest = i64::try_from(limits.max_position.0).unwrap_or(i64::MAX);
 
-        let room = u64::try_from(largest - inventory).unwrap_or(0);
+        let room = u64::try_from(largest.saturating_sub(inventory)).unwrap_or(0);
         let qty = round_to_lots(limits.clip.0.min(room), instrument);
         let fades = fair.0.abs_diff(best.0) < limits.threshold;
-        let skew = inventory.clamp(0, largest) * i128::from(self.config.skew_ticks) / largest.max(1);
-        let ticks = i128::from(fades) + skew + i128::from(self.config.offset_ticks);
+        let skew = share(self.config.skew_ticks, inventory.clamp(0, largest), largest);
+        let ticks = i128::from(fades) + i128::from(skew) + i128::from(self.config.offset_ticks);
         let away = i128::from(side.sign()) * ticks * i128::from(instrument.tick_size.0);
         let price = i64::try_from(i128::from(best.0) - away).ok().map(Price)?;
         (!qty.is_zero() && instrument.is_within_collar(price)).then_some(Quote { price, qty })
     }
 
+    /// False when what it asked for was refused, which the engine counts.
     fn move_quote(
         &self,
         instrument: InstrumentId,
@@ -88,23 +93,22 @@ impl MarketMaker {
         wanted: Option<Quote>,
         fair: Price,
         cx: &mut Context<'_>,
-    ) {
+    ) -> bool {
         let mut open = cx.orders(instrument, side);
         let (current, other) = (open.next().copied(), open.next());
         let is_waiting = other.is_some() || current.is_some_and(|order| order.state != OwnState::Live);
-        // Refusals are counted by the engine; the next update asks again.
         match (current, wanted) {
-            _ if is_waiting => {}
-            (None, None) => {}
+            _ if is_waiting => true,
+            (None, None) => true,
             (None, Some(quote)) => {
                 let order = NewOrder::limit(instrument, side, quote.qty, quote.price).post_only();
-                let _ = cx.enter(&order);
+                cx.enter(&order).is_ok()
             }
-            (Some(order), None) => _ = cx.cancel(order.user_ref),
+            (Some(order), None) => cx.cancel(order.user_ref).is_ok(),
             (Some(order), Some(quote)) if self.is_off(&order, &quote, cx) => {
-                replace_or_cancel(&order, &quote, fair, cx);
+                replace_or_cancel(&order, &quote, fair, cx)
             }
-            (Some(_), Some(_)) => {}
+            (Some(_), Some(_)) => true,
         }
     }
 
@@ -115,25 +119,38 @@ impl MarketMaker {
     }
 }
 
-fn replace_or_cancel(order: &OwnOrder, quote: &Quote, fair: Price, cx: &mut Context<'_>) {
+fn replace_or_cancel(order: &OwnOrder, quote: &Quote, fair: Price, cx: &mut Context<'_>) -> bool {
     let size = Qty(order.cum_qty.0.saturating_add(quote.qty.0));
     let is_through_fair = order.side.crosses(order.price, fair);
     match cx.replace(order.user_ref, size, quote.price) {
-        Ok(_) => {}
+        Ok(_) => true,
         // The size counts everything that the chain of replacements executed, and has outgrown an order.
-        Err(Refusal::InvalidQty) => _ = cx.cancel(order.user_ref),
-        Err(_) if is_through_fair => _ = cx.cancel(order.user_ref),
-        Err(_) => {}
+        Err(Refusal::InvalidQty) => cx.cancel(order.user_ref).is_ok(),
+        Err(_) if is_through_fair => cx.cancel(order.user_ref).is_ok(),
+        Err(_) => false,
     }
 }
 
-fn pull(instrument: InstrumentId, cx: &mut Context<'_>) {
+/// False when a cancel was refused.
+fn pull(instrument: InstrumentId, cx: &mut Context<'_>) -> bool {
     for side in Side::BOTH {
         while let Some(order) = cx.orders(instrument, side).find(|order| order.state == OwnState::Live) {
             if cx.cancel(order.user_ref).is_err() {
-                return;
+                return false;
             }
         }
+    }
+    true
+}
+
+/// `whole * part / of`, rounded down, for `part` from 0 to `of`: nothing when both are 0.
+fn share(whole: u32, part: i64, of: i64) -> i64 {
+    if part == 0 {
+        return 0;
+    }
+    match part.checked_mul(i64::from(whole)) {
+        Some(product) => product / of,
+        None => (i128::from(part) * i128::from(whole) / i128::from(of)) as i64,
     }
 }
 
@@ -146,12 +163,27 @@ impl Strategy for MarketMaker {
         "maker"
     }
 
-    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        self.quote(update.instrument(), cx);
+    fn understudy(&self) -> Option<Self> {
+        Some(self.clone())
     }
 
-    /// An answer may free a quote to be moved. What the venue refused is tried again only on the next
-    /// market update: trying at once could go round and round.
+    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
+        if cx.features(update.instrument()).is_some_and(Features::is_news) {
+            self.quote(update.instrument(), cx);
+        }
+    }
+
+    /// What was refused here is tried again.
+    fn on_timer(&mut self, _: Nanos, cx: &mut Context<'_>) {
+        if std::mem::take(&mut self.was_refused) {
+            for index in 0..cx.instruments().len() {
+                self.quote(InstrumentId(index as u16 + 1), cx);
+            }
+        }
+    }
+
+    /// An answer may free a quote to be moved. What the venue refused is tried again on the next
+    /// market update or timer: trying at once could go round and round.
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {
         let is_refused = match update.change {
             OrderChange::Rejected { reason } => reason != RejectReason::UnknownOrder,
@@ -159,7 +191,9 @@ impl Strategy for MarketMaker {
             OrderChange::Canceled { reason, .. } => reason != CancelReason::User,
             _ => false,
         };
-        if !is_refused {
+        if is_refused {
+            self.was_refused = true;
+        } else {
             self.quote(update.order.instrument, cx);
         }
     }

@@ -44,6 +44,10 @@ impl Strategy for LiquidityTaker {
         "taker"
     }
 
+    fn understudy(&self) -> Option<Self> {
+        Some(LiquidityTaker::new(self.followed.len()))
+    }
+
     fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
         if update.kind() != Some(UpdateKind::Trade) {
             return;

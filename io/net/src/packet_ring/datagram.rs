@@ -33,7 +33,8 @@ impl<'a> Datagram<'a> {
         if half(header, 6) & MORE_FRAGMENTS_AND_OFFSET != 0 {
             return Err(Reject::Fragment);
         }
-        let udp_len = rest.get(..UDP_HEADER_LEN).map(|udp| usize::from(half(udp, 4))).ok_or(Reject::Damaged)?;
+        let udp_len =
+            rest.get(..UDP_HEADER_LEN).map(|udp| usize::from(half(udp, 4))).ok_or(Reject::Damaged)?;
         let udp = rest.get(..udp_len).filter(|udp| udp.len() >= UDP_HEADER_LEN).ok_or(Reject::Damaged)?;
         if !is_checked && !is_sum_right(&header[12..20], udp) {
             return Err(Reject::Damaged);
@@ -55,7 +56,8 @@ fn is_sum_right(addresses: &[u8], udp: &[u8]) -> bool {
         return true;
     }
     let sum = |bytes: &[u8]| -> u64 {
-        let pairs = bytes.chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
+        let pairs =
+            bytes.chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
         pairs.map(u64::from).sum()
     };
     let mut total = sum(addresses) + sum(udp) + libc::IPPROTO_UDP as u64 + udp.len() as u64;

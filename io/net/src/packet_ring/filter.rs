@@ -24,7 +24,8 @@ const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 /// Accepts UDP datagrams to one of `groups`, address and port, of packets that begin with the IPv4 header. The
 /// first fragment of a datagram is accepted, to be counted; the others, which have no port, are not.
 pub(super) fn accepting(groups: &[SocketAddrV4]) -> Vec<SockFilter> {
-    let op = |code: u32, if_true: u8, if_false: u8, k: u32| SockFilter::new(code as u16, if_true, if_false, k);
+    let op =
+        |code: u32, if_true: u8, if_false: u8, k: u32| SockFilter::new(code as u16, if_true, if_false, k);
     let drop = || op(RETURN, 0, 0, 0);
     let mut program = vec![
         op(LOAD_BYTE, 0, 0, PROTOCOL),

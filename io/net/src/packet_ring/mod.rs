@@ -30,7 +30,7 @@ pub struct PacketRingConfig {
 impl Default for PacketRingConfig {
     /// 16 MiB of memory: packets of two standard Ethernet frames' length, and 4 ms of a million a second.
     fn default() -> Self {
-        PacketRingConfig { packet_len_max: 4_000, packets_max: 4_096 }
+        PacketRingConfig { packet_len_max: 1_900, packets_max: 1_000 }
     }
 }
 
@@ -147,9 +147,11 @@ impl PacketRing {
 
 fn join(group: SocketAddrV4, interface: Ipv4Addr) -> Result<Socket, NetError> {
     let socket = sockets::udp()?;
-    socket
-        .join_multicast_v4(group.ip(), &interface)
-        .map_err(|source| NetError::JoinGroup { group, interface, source })?;
+    socket.join_multicast_v4(group.ip(), &interface).map_err(|source| NetError::JoinGroup {
+        group,
+        interface,
+        source,
+    })?;
     Ok(socket)
 }
 
@@ -160,6 +162,7 @@ fn interface_index(address: Ipv4Addr) -> io::Result<u32> {
         found.is_some_and(|found| found.ip() == address)
     };
     let found = getifaddrs()?.find(has_address);
-    let found = found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no interface has this address"))?;
+    let found =
+        found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no interface has this address"))?;
     Ok(if_nametoindex(found.interface_name.as_str())?)
 }

@@ -248,12 +248,32 @@ impl ClientSession {
         out: &mut [u8],
         write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<usize, E> {
+        let len = self.frame_message_with(out, write)?;
+        self.sent(now);
+        Ok(len)
+    }
+
+    /// As [`encode_message_with`](Self::encode_message_with), without counting it as sent: that is for
+    /// [`sent`](Self::sent) to do.
+    ///
+    /// # Errors
+    /// As [`encode_message_with`](Self::encode_message_with).
+    #[inline]
+    pub fn frame_message_with<E: From<SendError>>(
+        &self,
+        out: &mut [u8],
+        write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+    ) -> Result<usize, E> {
         if self.state != State::Active {
             return Err(SendError::NotLoggedIn.into());
         }
-        let len = framed(out, DataKind::Unsequenced, write)?;
+        framed(out, DataKind::Unsequenced, write)
+    }
+
+    /// Messages were sent just now: no heartbeat is due for a while.
+    #[inline]
+    pub fn sent(&mut self, now: Nanos) {
         self.timers.sent(now);
-        Ok(len)
     }
 
     /// Logs out: the next [`poll_transmit`](Self::poll_transmit) says so and the connection is over.

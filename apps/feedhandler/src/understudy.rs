@@ -1,0 +1,75 @@
+//! Packets that no venue sent, to keep the code of packets that one sends warm.
+
+use tickpath_agent::TscClock;
+use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex};
+use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, Line};
+use tickpath_lockfree::broadcast;
+use tickpath_nasdaq::itch50::{EncodeError, encode_market_event};
+use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
+use tickpath_timing::Tracer;
+use tickpath_types::{
+    InstrumentId, MarketEvent, MarketEventKind, MatchId, Nanos, OrderId, Price, Qty, Sequence, Side,
+};
+
+use crate::handler::{Sink, Updates};
+
+/// Orders that may rest.
+const ORDERS_MAX: u32 = 16;
+/// Orders that rest at once.
+const RESTING: u64 = 4;
+const PACKET_LEN_MAX: usize = 256;
+
+/// An arbiter and books of the same types as those in use, and the packets that they take.
+pub(crate) struct Understudy<T> {
+    arbiter: Arbiter,
+    sink: Sink<T>,
+    packet: PacketBuilder<[u8; PACKET_LEN_MAX]>,
+    next_sequence: u64,
+    step: u64,
+}
+
+impl<T: Tracer> Understudy<T> {
+    pub(crate) fn new(tracer: T, clock: TscClock) -> Understudy<T> {
+        let books = FastBooks::new(BookLimits::new(InstrumentId(1), ORDERS_MAX));
+        let index = OrderIndex::new(IndexLimits::dense(ORDERS_MAX));
+        let (sender, _) = broadcast::channel(ORDERS_MAX as usize);
+        Understudy {
+            arbiter: Arbiter::new(ArbiterConfig { hold_messages: 1, ..ArbiterConfig::default() }),
+            sink: Sink::new(BookBuilder::new(books, index), Updates { sender, tracer, feed: 0 }, clock),
+            packet: PacketBuilder::new([0; PACKET_LEN_MAX], Session::new("").expect("blanks"), Sequence(1)),
+            next_sequence: 1,
+            step: 0,
+        }
+    }
+
+    /// One packet: an order comes, another trades in part, and an old one goes.
+    pub(crate) fn run(&mut self, now: Nanos) {
+        self.step += 1;
+        let order_id = OrderId(self.step);
+        let side = Side::BOTH[(self.step % 2) as usize];
+        let price = Price(1_000_000 - side.sign() * 100 * (1 + self.step as i64 % 3));
+        let mut events = [Some(MarketEventKind::Add { order_id, side, price, qty: Qty(100) }), None, None];
+        if self.step > RESTING {
+            let (traded, old) = (OrderId(self.step - 1), OrderId(self.step - RESTING));
+            events[1] =
+                Some(MarketEventKind::Executed { order_id: traded, qty: Qty(1), match_id: MatchId(1) });
+            events[2] = Some(MarketEventKind::Deleted { order_id: old });
+        }
+        self.packet.start_next();
+        for kind in events.into_iter().flatten() {
+            // Every message of these fits.
+            let _ = self.push(now, kind);
+        }
+        let packet = self.packet.finish();
+        self.arbiter.handle_packet(now, Line::A, packet, &mut self.sink);
+        self.sink.updates.tracer.discard();
+    }
+
+    fn push(&mut self, ts: Nanos, kind: MarketEventKind) -> Result<(), EncodeError> {
+        let sequence = Sequence(self.next_sequence);
+        let event = MarketEvent { sequence, command: Sequence(1), ts, instrument: InstrumentId(1), kind };
+        self.packet.push_with(|room| encode_market_event(&event, None, room))?;
+        self.next_sequence += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! An engine that trades with nobody, to keep the engine's code warm.
+
+use tickpath_timing::Tracer;
+use tickpath_types::{
+    BookHealth, CancelReason, ClientOrderId, EnterOrder, Instrument, MarketUpdate, Nanos, OrderAttributes,
+    OrderEventKind, OrderId, OrderRequest, OrderState, Qty, Side, TimeInForce, UpdateKind, UserRefNum,
+};
+
+use crate::{EngineConfig, RequestSink, Strategy, TradeEngine};
+
+/// Orders that may be open.
+const OPEN_ORDERS_MAX: usize = 64;
+/// Number of an order after which the numbers begin anew.
+const USER_REF_MAX: u32 = 1 << 31;
+/// Quantity at the best prices, and of each trade.
+const QTY: u64 = 1_000_000;
+
+/// A second engine of the same type as one that trades. Its market moves with every update, and its venue accepts
+/// whatever it is asked and executes nothing.
+///
+/// Decisions are rare where updates are many. Between two of them other code and other programs take the
+/// processor's caches and branch predictors, and the next decision takes several times as long as it needs. Here
+/// the same code decides again and again, on data that nobody sees.
+#[derive(Debug)]
+pub struct Rehearsal<S, T> {
+    engine: TradeEngine<S, T>,
+    instrument: Instrument,
+    step: u64,
+}
+
+impl<S: Strategy, T: Tracer> Rehearsal<S, T> {
+    /// A rehearsal of an engine; `None` where its strategy has [no understudy](Strategy::understudy).
+    #[must_use]
+    pub fn of(engine: &TradeEngine<S, T>) -> Option<Rehearsal<S, T>> {
+        let desk = engine.desk();
+        let instrument = *desk.instruments().first()?;
+        let config = EngineConfig {
+            max_open_orders: OPEN_ORDERS_MAX,
+            orders_per_second: u32::MAX,
+            ..EngineConfig::default()
+        };
+        let limits = desk.instruments().iter().map(|instrument| desk.risk().limits(instrument.id).copied());
+        let limits: Option<Vec<_>> = limits.collect();
+        let strategy = engine.strategy().understudy()?;
+        let tracer = engine.tracer().understudy();
+        let engine = TradeEngine::new(&config, desk.instruments(), &limits?, strategy, tracer).ok()?;
+        Some(Rehearsal { engine, instrument, step: 0 })
+    }
+
+    /// Has the engine decide on one update. What it asks for goes to `sink`, and is to be
+    /// [answered](Self::answer).
+    pub fn decide(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
+        self.step += 1;
+        let update = self.update();
+        self.engine.handle_market(&update, now, sink);
+    }
+
+    /// The market goes up and down a few ticks, and every second update is a trade.
+    fn update(&self) -> MarketUpdate {
+        let tick = self.instrument.tick_size.0;
+        let bid = self.instrument.reference_price.0 + tick * (self.step % 4) as i64;
+        let ask = bid + 2 * tick;
+        let is_trade = self.step.is_multiple_of(2);
+        MarketUpdate {
+            sequence: self.step,
+            ts_event: self.step,
+            order_id: self.step,
+            price: ask,
+            qty: QTY,
+            bid_price: bid,
+            bid_qty: QTY,
+            ask_price: ask,
+            ask_qty: QTY,
+            instrument: self.instrument.id.0,
+            kind: if is_trade { UpdateKind::Trade } else { UpdateKind::Add } as u8,
+            side: 1,
+            health: BookHealth::Live as u8,
+            reserved: [0; 3],
+        }
+    }
+
+    /// Answers a request as a venue would at which nothing trades.
+    pub fn answer(&mut self, request: &OrderRequest, now: Nanos, sink: &mut impl RequestSink<T>) {
+        let order_id = OrderId(self.step);
+        let known = self.engine.desk().orders().order(request.user_ref()).copied();
+        match *request {
+            OrderRequest::Enter(order) => {
+                self.tell(OrderEventKind::Accepted { order, order_id, state: OrderState::Live }, now, sink);
+                if order.time_in_force == TimeInForce::Ioc {
+                    self.end(order.user_ref, order.qty, CancelReason::ImmediateOrCancel, now, sink);
+                }
+            }
+            OrderRequest::Replace(replace) => {
+                let order = EnterOrder {
+                    user_ref: replace.user_ref,
+                    instrument: self.instrument.id,
+                    side: known.map_or(Side::Buy, |order| order.side),
+                    qty: replace.qty,
+                    price: replace.price,
+                    time_in_force: replace.time_in_force,
+                    post_only: replace.post_only,
+                    min_qty: Qty::ZERO,
+                    attributes: OrderAttributes::default(),
+                    client_order_id: ClientOrderId::default(),
+                };
+                let orig_user_ref = replace.orig_user_ref;
+                let state = OrderState::Live;
+                self.tell(OrderEventKind::Replaced { order, orig_user_ref, order_id, state }, now, sink);
+            }
+            OrderRequest::Cancel(cancel) => {
+                let decrement = Qty(known.map_or(0, |order| order.qty.0.saturating_sub(cancel.qty.0)));
+                self.end(cancel.user_ref, decrement, CancelReason::User, now, sink);
+            }
+            OrderRequest::Modify(modify) => {
+                let (user_ref, side_marking, qty) = (modify.user_ref, modify.side_marking, modify.qty);
+                let event = OrderEventKind::Modified { user_ref, side_marking, qty };
+                self.tell(event, now, sink);
+            }
+        }
+        if request.user_ref().0 > USER_REF_MAX {
+            self.engine.forget_orders();
+        }
+    }
+
+    fn end(
+        &mut self,
+        user_ref: UserRefNum,
+        decrement: Qty,
+        reason: CancelReason,
+        now: Nanos,
+        sink: &mut impl RequestSink<T>,
+    ) {
+        self.tell(OrderEventKind::Canceled { user_ref, decrement, reason }, now, sink);
+    }
+
+    fn tell(&mut self, event: OrderEventKind, now: Nanos, sink: &mut impl RequestSink<T>) {
+        self.engine.handle_order_event(&event, now, sink);
+    }
+
+    /// The engine's tracer, whose stamps are to be discarded.
+    pub const fn tracer_mut(&mut self) -> &mut T {
+        self.engine.tracer_mut()
+    }
+}
