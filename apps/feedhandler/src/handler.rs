@@ -348,7 +348,10 @@ impl<T: Tracer> MessageListener for Sink<T> {
         match self.turn {
             Turn::All => {}
             Turn::First => self.turn = Turn::Later,
-            Turn::Later if self.deferred.push(sequence, message) => return,
+            Turn::Later if self.deferred.push(sequence, message) => {
+                let builder = self.builder.as_ref().expect("a closed agent takes no messages");
+                return builder.prefetch(message);
+            }
             Turn::Later => {
                 // Cannot wait: so nothing before it can.
                 self.turn = Turn::All;
@@ -398,6 +401,9 @@ impl<T: Tracer + Send> Agent for FeedHandler<T> {
 
     fn rehearse(&mut self, now: Nanos) {
         self.understudy.run(now);
+        if let Some(builder) = &mut self.sink.builder {
+            builder.refresh_fronts();
+        }
     }
 
     fn role_name(&self) -> &'static str {

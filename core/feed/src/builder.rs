@@ -79,7 +79,14 @@ pub struct BookBuilder<B> {
     counters: BuilderCounters,
     recovering: bool,
     sequence: Sequence,
+    /// The instrument whose fronts were refreshed last.
+    refreshed: InstrumentId,
 }
+
+/// Where a message that refers to an order has its reference.
+const ORDER_REF: std::ops::Range<usize> = 11..19;
+/// Instruments whose fronts are refreshed by one call.
+const FRONTS_PER_CALL: usize = 8;
 
 impl<B: OrderBooks<()>> BookBuilder<B> {
     /// Starts with empty books.
@@ -94,6 +101,7 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
             counters: BuilderCounters::default(),
             recovering: false,
             sequence: Sequence(0),
+            refreshed: InstrumentId(0),
         }
     }
 
@@ -104,6 +112,31 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
         self.counters.messages += 1;
         if itch50::decode(message, &mut Apply { builder: self, out }).is_err() {
             self.counters.malformed += 1;
+        }
+    }
+
+    /// Begins to fetch what a message that will be handled soon refers to. Any bytes will do: it is a hint.
+    #[inline]
+    pub fn prefetch(&self, message: &[u8]) {
+        if let Some(order_ref) = message.get(ORDER_REF).and_then(|bytes| bytes.try_into().ok()) {
+            self.index.prefetch(u64::from_be_bytes(order_ref));
+        }
+    }
+
+    /// Fetches the orders that trade next, those at the front of the best levels, and what finds them: of some
+    /// instruments at each call, in turn. For quiet moments.
+    pub fn refresh_fronts(&mut self) {
+        let last = self.states.len() - 1;
+        for _ in 0..FRONTS_PER_CALL.min(last) {
+            let id = InstrumentId(self.refreshed.0 % last as u16 + 1);
+            self.refreshed = id;
+            for side in Side::BOTH {
+                let front = self.books.front(id, side);
+                if let Some(order) = front.and_then(|front| self.books.order(front)) {
+                    self.index.prefetch(order.id.0);
+                    self.books.prefetch_neighbours(front);
+                }
+            }
         }
     }
 
