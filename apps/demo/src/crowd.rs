@@ -6,7 +6,7 @@ use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentId, Nanos, OrderEventKind};
 
 use crate::fills::{Fills, OrderBook};
-use crate::participant::{Phase, SourceView, Stage};
+use crate::participant::{Phase, SourceWriter, Stage};
 
 /// Requests sent in one duty cycle at most.
 const REQUESTS_PER_CYCLE: usize = 16;
@@ -31,7 +31,7 @@ pub(crate) struct CrowdAgent {
     stage: Stage,
     next_snapshot: Nanos,
     clock: TscClock,
-    view: SourceView,
+    view: SourceWriter,
 }
 
 impl CrowdAgent {
@@ -41,7 +41,7 @@ impl CrowdAgent {
         instruments: usize,
         stage: Stage,
         clock: TscClock,
-        view: SourceView,
+        view: SourceWriter,
     ) -> CrowdAgent {
         let session = |entry| Session { entry, orders: OrderBook::new(), has_queued: false };
         CrowdAgent {
@@ -122,21 +122,11 @@ impl CrowdAgent {
         let open: usize =
             (1..=self.fills.positions.len()).map(|id| self.crowd.live_count(InstrumentId(id as u16))).sum();
         self.view.counters.open_orders.set(open as u64);
-        if let Ok(mut positions) = self.view.positions.try_lock() {
-            positions.clear();
-            positions.extend_from_slice(&self.fills.positions);
-        }
+        self.view.write_positions(&self.fills.positions);
     }
 }
 
 impl Agent for CrowdAgent {
-    fn on_start(&mut self) -> Result<(), AgentError> {
-        if let Ok(mut positions) = self.view.positions.lock() {
-            positions.reserve(self.fills.positions.len());
-        }
-        Ok(())
-    }
-
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let mut work = match self.stage.phase() {
             Phase::Trading => self.send_due(now)?,

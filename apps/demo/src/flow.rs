@@ -1,7 +1,7 @@
 //! A recorded order flow as an agent: the venue is driven through the same book as the real one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tickpath_agent::{Agent, AgentError, TscClock};
 use tickpath_capture::Recording;
@@ -10,7 +10,7 @@ use tickpath_trader::{OrderEntry, is_reply};
 use tickpath_types::{CancelReason, Liquidity, MatchId, Nanos, OrderEventKind, Price, Qty, UserRefNum};
 
 use crate::fills::{Fills, OrderBook};
-use crate::participant::{Phase, SourceView, Stage};
+use crate::participant::{Phase, SourceWriter, Stage};
 
 /// Requests sent in one duty cycle at most.
 const REQUESTS_PER_CYCLE: usize = 16;
@@ -52,7 +52,7 @@ pub struct FlowResult {
     pub recorded_ns: u64,
 }
 
-/// Where a flow leaves its result.
+/// Where a flow leaves its result when it closes.
 pub(crate) type FlowOutcome = Arc<Mutex<FlowResult>>;
 
 struct Session {
@@ -106,7 +106,7 @@ pub(crate) struct FlowAgent {
     stage: Stage,
     next_snapshot: Nanos,
     clock: TscClock,
-    view: SourceView,
+    view: SourceWriter,
     outcome: FlowOutcome,
 }
 
@@ -123,7 +123,7 @@ impl FlowAgent {
         instruments: usize,
         stage: Stage,
         clock: TscClock,
-        view: SourceView,
+        view: SourceWriter,
         outcome: FlowOutcome,
     ) -> FlowAgent {
         FlowAgent {
@@ -280,19 +280,19 @@ impl FlowAgent {
         self.next_snapshot = now + SNAPSHOT_INTERVAL;
         let logged_in = self.sessions.iter().filter(|session| session.entry.is_active()).count();
         self.view.counters.logged_in.set(logged_in as u64);
-        if let Ok(mut positions) = self.view.positions.try_lock() {
-            positions.clear();
-            positions.extend_from_slice(&self.fills.positions);
-        }
-        if let Ok(mut outcome) = self.outcome.try_lock() {
-            outcome.counts = self.mapper.counts();
-            outcome.expected = self.referee.expected_total;
-            outcome.confirmed = self.referee.confirmed;
-            outcome.contradicted = self.referee.contradicted;
-            outcome.rejected = self.referee.rejected;
-            outcome.would_have_crossed = self.referee.would_have_crossed;
-            outcome.damage.clone_from(&self.damage);
-            outcome.recorded_ns = self.last_ts - self.first_ts.unwrap_or(self.last_ts);
+        self.view.write_positions(&self.fills.positions);
+    }
+
+    fn result(&self) -> FlowResult {
+        FlowResult {
+            counts: self.mapper.counts(),
+            expected: self.referee.expected_total,
+            confirmed: self.referee.confirmed,
+            contradicted: self.referee.contradicted,
+            rejected: self.referee.rejected,
+            would_have_crossed: self.referee.would_have_crossed,
+            damage: self.damage.clone(),
+            recorded_ns: self.last_ts - self.first_ts.unwrap_or(self.last_ts),
         }
     }
 }
@@ -353,6 +353,7 @@ impl Agent for FlowAgent {
     fn on_close(&mut self) {
         let now = self.clock.now();
         self.publish(now);
+        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = self.result();
         for session in &mut self.sessions {
             session.entry.logout(now);
         }

@@ -138,6 +138,7 @@ impl Outcome {
             },
             "stalls_during_run": self.threads.iter().map(|thread| thread.counters.stalls()).sum::<u64>(),
             "clock_drift_ppm": self.drift.ppm,
+            "market_data_reader": self.read_by.to_string(),
         })
     }
 }

@@ -19,7 +19,7 @@ use tickpath_sim::{Crowd, CrowdConfig, LossConfig, LossModel};
 use tickpath_timing::{Joiner, JoinerConfig, Stamp, Trace};
 use tickpath_trader::{
     EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry,
-    OrderGateway, TraderView,
+    OrderGateway, SETTLE_AFTER, TraderView,
 };
 use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, Strategy, TradeEngine};
 use tickpath_types::{Instrument, InstrumentTable, MarketUpdate, Nanos, SessionId};
@@ -41,7 +41,7 @@ const JOINER: JoinerConfig = JoinerConfig {
 };
 /// Market updates that an engine may be behind: more than 100 ms at the default rate.
 const UPDATE_CAPACITY: usize = 1 << 14;
-/// Requests and answers between an engine and its gateway.
+/// Requests and events between an engine and its gateway.
 const ORDER_CAPACITY: usize = 1 << 12;
 /// Messages kept for each user, should its connection be lost.
 const RETAINED_RESPONSES: usize = 1 << 16;
@@ -128,8 +128,8 @@ impl Builder {
         let place = self.traders.len();
         let session = SessionId(place as u16 + 1);
         let (requests, requests_out) = spsc::channel(ORDER_CAPACITY);
-        let (answers_in, answers) = spsc::channel(ORDER_CAPACITY);
-        let (view, kill) = (TraderView::default(), KillSwitch::default());
+        let (events_in, events) = spsc::channel(ORDER_CAPACITY);
+        let kill = KillSwitch::default();
         let limits: Vec<_> =
             self.instruments.as_slice().iter().map(|instrument| limits.limits(instrument)).collect();
         let trace = new_trace(&mut self.rings);
@@ -141,13 +141,14 @@ impl Builder {
             trace,
         )?;
         let updates = self.updates.pop().context("one receiver of market updates for each trader")?;
-        self.agents.push(Box::new(EngineAgent::new(
+        let engine = EngineAgent::new(
             EngineIdentity { role: name, feed: 0, engine: place as u8, session },
             engine,
-            EngineRings { updates, answers, requests },
+            EngineRings { updates, events, requests },
             kill.clone(),
-            view.clone(),
-        )));
+        );
+        let view = engine.view();
+        self.agents.push(Box::new(engine));
         let settings = GatewaySettings {
             role: gateway_role,
             address: self.order_entry,
@@ -155,12 +156,13 @@ impl Builder {
             password: TEST_PASSWORD.to_owned(),
             session,
             instruments: self.instruments.clone(),
+            settle_after: SETTLE_AFTER,
         };
         let (clock, counters, trace) = (self.clock, Arc::clone(&view.gateway), new_trace(&mut self.rings));
         self.agents.push(Box::new(OrderGateway::new(
             settings,
             requests_out,
-            answers_in,
+            events_in,
             clock,
             counters,
             trace,
@@ -362,7 +364,8 @@ fn add_source(
     users: &[&str],
     stage: &Stage,
 ) -> anyhow::Result<SourceHandle> {
-    let (clock, view, count) = (builder.clock, SourceView::default(), builder.instruments.as_slice().len());
+    let (clock, count) = (builder.clock, builder.instruments.as_slice().len());
+    let (view, writer) = SourceView::new(count);
     let entries = users.iter().map(|user| builder.log_in(user)).collect::<anyhow::Result<Vec<_>>>()?;
     let Some((recording, survey)) = recorded else {
         let config = CrowdConfig {
@@ -372,7 +375,7 @@ fn add_source(
             ..CrowdConfig::default()
         };
         let crowd = Crowd::new(config, builder.instruments.as_slice())?;
-        let agent = CrowdAgent::new(crowd, entries, count, stage.clone(), clock, view.clone());
+        let agent = CrowdAgent::new(crowd, entries, count, stage.clone(), clock, writer);
         builder.agents.push(Box::new(agent));
         return Ok(SourceHandle { name: "crowd", view, sessions: users.len(), flow: None });
     };
@@ -388,7 +391,7 @@ fn add_source(
         count,
         stage.clone(),
         clock,
-        view.clone(),
+        writer,
         Arc::clone(&outcome),
     )));
     Ok(SourceHandle { name: "flow", view, sessions: users.len(), flow: Some(outcome) })

@@ -6,9 +6,10 @@ use tickpath_agent::{Drift, Host, Jitter, ThreadReport};
 use tickpath_book::OrderBooks;
 use tickpath_exchange::FinalEngine;
 use tickpath_feed::ArbiterCounters;
-use tickpath_feedhandler::FinalFeed;
+use tickpath_feedhandler::{FinalFeed, ReadBy};
 use tickpath_matching::Engine;
 use tickpath_timing::Report;
+use tickpath_trader::TraderSnapshot;
 use tickpath_trading::Position;
 use tickpath_types::{InstrumentId, Nanos};
 
@@ -86,6 +87,8 @@ pub struct Outcome {
     pub arbiter: ArbiterCounters,
     /// Packets dropped on purpose on lines A and B.
     pub injected: [u64; 2],
+    /// How the feed handler read them.
+    pub read_by: ReadBy,
     /// A recorded flow's result.
     pub flow: Option<FlowResult>,
     /// The threads' final counts.
@@ -134,9 +137,15 @@ impl Outcome {
         market.joiner.finish();
         let report = market.joiner.report();
 
+        let read_by = market.feed.read_by.get().cloned();
+        let read_by = read_by.ok_or_else(|| anyhow::anyhow!("the feed handler never opened its lines"))?;
         let feed = market.feed.result.lock().unwrap_or_else(PoisonError::into_inner).take();
         let feed = feed.ok_or_else(|| anyhow::anyhow!("the feed handler left no books"))?;
-        let positions = collect_positions(&market.traders, &market.source);
+        let snapshots =
+            market.traders.iter().map(|trader| trader.view.snapshot()).collect::<Result<Vec<_>, _>>()?;
+        let mut positions: Vec<Vec<Position>> =
+            snapshots.iter().map(|snapshot| snapshot.positions.clone()).collect();
+        positions.push(market.source.view.positions()?);
         let flow = market
             .source
             .flow
@@ -162,7 +171,7 @@ impl Outcome {
             executions: venue.matcher.executions.read(),
             retransmitted: venue.publisher.retransmitted.read(),
         };
-        let participants = participants(&market.traders, &market.source, &positions, &watch);
+        let participants = participants(&market.traders, &snapshots, &market.source, &positions, &watch);
         let counters = &market.feed.counters;
         Ok(Outcome {
             proofs,
@@ -171,6 +180,7 @@ impl Outcome {
             elapsed,
             participants,
             arbiter: feed.arbiter,
+            read_by,
             injected: [counters.injected_losses[0].read(), counters.injected_losses[1].read()],
             flow,
             allocations: watch.warm_allocations(&threads),
@@ -185,21 +195,9 @@ impl Outcome {
     }
 }
 
-/// Each participant's positions, in the order of the participants.
-fn collect_positions(
-    traders: &[crate::market::TraderHandle],
-    source: &crate::market::SourceHandle,
-) -> Vec<Vec<Position>> {
-    let mut list: Vec<Vec<Position>> = traders
-        .iter()
-        .map(|trader| trader.view.snapshot.lock().unwrap_or_else(PoisonError::into_inner).positions.clone())
-        .collect();
-    list.push(source.view.positions.lock().unwrap_or_else(PoisonError::into_inner).clone());
-    list
-}
-
 fn participants(
     traders: &[crate::market::TraderHandle],
+    snapshots: &[TraderSnapshot],
     source: &crate::market::SourceHandle,
     positions: &[Vec<Position>],
     watch: &Watch,
@@ -218,10 +216,8 @@ fn participants(
     };
     let mut list: Vec<Participant> = traders
         .iter()
-        .zip(positions)
-        .map(|(trader, positions)| {
-            let snapshot = trader.view.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
-            let counters = &snapshot.counters;
+        .zip(snapshots)
+        .map(|(trader, TraderSnapshot { counters, positions, .. })| {
             let orders = counters.enters + counters.replaces;
             participant(trader.name, orders, counters.fills, counters.refused_risk, positions)
         })

@@ -1,10 +1,11 @@
 //! What is seen of a participant from outside, and the phases that all of them go through.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex};
 
 use tickpath_agent::Counter;
-use tickpath_trading::Position;
+use tickpath_lockfree::seqlock::{self, Busy};
+use tickpath_trading::{Position, PositionRecord};
 
 /// What the market is doing; moves forward only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,11 +38,44 @@ impl Stage {
 }
 
 /// What can be read of a source of orders that is no trader: the crowd, or a recorded flow.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct SourceView {
     pub(crate) counters: Arc<SourceCounters>,
+    positions: seqlock::Reader<(), PositionRecord>,
+}
+
+impl SourceView {
+    /// A view of a source that trades so many instruments, and the source's end of it.
+    pub(crate) fn new(instrument_count: usize) -> (SourceView, SourceWriter) {
+        let (writer, positions) = seqlock::cell((), &vec![PositionRecord::default(); instrument_count]);
+        let counters = Arc::<SourceCounters>::default();
+        (
+            SourceView { counters: Arc::clone(&counters), positions },
+            SourceWriter { counters, positions: writer },
+        )
+    }
+
     /// Positions by instrument; a tenth of a second old at most, exact at the end.
-    pub(crate) positions: Arc<Mutex<Vec<Position>>>,
+    ///
+    /// # Errors
+    /// [`Busy`] when the source was just writing them: keep the older ones. Never once it has closed.
+    pub(crate) fn positions(&self) -> Result<Vec<Position>, Busy> {
+        let mut records = vec![PositionRecord::default(); self.positions.row_count()];
+        self.positions.try_read(&mut records)?;
+        Ok(records.iter().map(Position::from).collect())
+    }
+}
+
+/// A source's end of its [`SourceView`].
+pub(crate) struct SourceWriter {
+    pub(crate) counters: Arc<SourceCounters>,
+    positions: seqlock::Writer<(), PositionRecord>,
+}
+
+impl SourceWriter {
+    pub(crate) fn write_positions(&mut self, positions: &[Position]) {
+        self.positions.write(&(), positions.iter().map(PositionRecord::from));
+    }
 }
 
 #[derive(Default)]

@@ -72,6 +72,7 @@ impl Outcome {
             }
             writeln!(f)?;
         }
+        writeln!(f, "  market data was read by {}", self.read_by)?;
         writeln!(f)
     }
 

@@ -9,6 +9,7 @@ use tickpath_monitor::{
     Sample, ThreadView,
 };
 use tickpath_timing::{LiveSpan, Span};
+use tickpath_trader::TraderSnapshot;
 use tickpath_trading::{Bbo, MarkTo, Position};
 use tickpath_types::{BookHealth, MarketUpdate, Nanos, UpdateKind};
 
@@ -44,6 +45,9 @@ pub(crate) struct Watch {
     lost_updates: u64,
     seen: Seen,
     busy: Busy,
+    /// What was read last of each trader, and of the source's positions.
+    snapshots: Vec<TraderSnapshot>,
+    source_positions: Vec<Position>,
     history: History,
     host: String,
     /// Allocations of each thread's agents when the market had warmed up.
@@ -61,6 +65,8 @@ impl Watch {
             lost_updates: 0,
             seen: Seen::default(),
             busy: Vec::new(),
+            snapshots: Vec::new(),
+            source_positions: Vec::new(),
             history: History::default(),
             host,
             warm: None,
@@ -168,10 +174,10 @@ impl Watch {
             .collect()
     }
 
-    fn participants(&self, market: &Market) -> Vec<ParticipantView> {
+    fn participants(&mut self, market: &Market) -> Vec<ParticipantView> {
+        self.look(market);
         let mut list = Vec::with_capacity(market.traders.len() + 1);
-        for trader in &market.traders {
-            let Ok(snapshot) = trader.view.snapshot.lock() else { continue };
+        for (trader, snapshot) in market.traders.iter().zip(&self.snapshots) {
             let Valued { net, pnl, volume } = self.value(&snapshot.positions);
             list.push(ParticipantView {
                 name: trader.name.to_owned(),
@@ -185,20 +191,31 @@ impl Watch {
             });
         }
         let source = &market.source;
-        if let Ok(positions) = source.view.positions.lock() {
-            let Valued { net, pnl, volume } = self.value(&positions);
-            list.push(ParticipantView {
-                name: source.name.to_owned(),
-                orders: source.view.counters.orders.read(),
-                fills: source.view.counters.fills.read(),
-                volume,
-                open_orders: source.flow.is_none().then(|| source.view.counters.open_orders.read()),
-                position: net,
-                pnl,
-                refused: 0,
-            });
-        }
+        let Valued { net, pnl, volume } = self.value(&self.source_positions);
+        list.push(ParticipantView {
+            name: source.name.to_owned(),
+            orders: source.view.counters.orders.read(),
+            fills: source.view.counters.fills.read(),
+            volume,
+            open_orders: source.flow.is_none().then(|| source.view.counters.open_orders.read()),
+            position: net,
+            pnl,
+            refused: 0,
+        });
         list
+    }
+
+    /// Reads what the participants publish; whoever is just writing is shown as it was.
+    fn look(&mut self, market: &Market) {
+        self.snapshots.resize_with(market.traders.len(), TraderSnapshot::default);
+        for (trader, snapshot) in market.traders.iter().zip(&mut self.snapshots) {
+            if let Ok(newer) = trader.view.snapshot() {
+                *snapshot = newer;
+            }
+        }
+        if let Ok(newer) = market.source.view.positions() {
+            self.source_positions = newer;
+        }
     }
 
     fn rates(&mut self, market: &Market) -> Rates {

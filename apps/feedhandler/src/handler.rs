@@ -230,6 +230,8 @@ impl<T: Tracer> FeedHandler<T> {
     fn recover(&mut self, now: Nanos) -> usize {
         let mut work = 0;
         if self.arbiter.poll_timeout().is_some_and(|deadline| now >= deadline) {
+            // What was held behind a gap is no packet of its own.
+            self.sink.turn = Turn::All;
             self.arbiter.handle_timeout(now, &mut self.sink);
             if let (Some(request), Some(server)) = (self.arbiter.poll_request(), self.retransmission) {
                 let _ = self.recovery.send_to(&request.to_bytes(), server);
@@ -385,7 +387,10 @@ impl<T: Tracer + Send> Agent for FeedHandler<T> {
             return Ok(1);
         }
         let mut work = usize::from(self.read_line(now)?);
-        work += self.recover(now);
+        // What the retransmission server sends must not overtake what waits.
+        if self.sink.deferred.is_empty() {
+            work += self.recover(now);
+        }
         if work > 0 {
             let recovering = self.arbiter.is_recovering();
             let builder = self.sink.builder.as_mut().expect("a closed agent does no work");

@@ -100,7 +100,6 @@ impl Lines {
             Lines::Ring(ring) => Ok(ring.recv().map(|datagram| {
                 let len = datagram.payload.len();
                 buffer[..len].copy_from_slice(datagram.payload);
-
                 LinePacket { line: LINES[datagram.group], len, kernel_ns: Some(datagram.kernel_ns) }
             })),
             Lines::Sockets { receivers, next, truncated } => {

@@ -8,7 +8,8 @@ use tickpath_nasdaq::itch50::{EncodeError, encode_market_event};
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
 use tickpath_timing::Tracer;
 use tickpath_types::{
-    InstrumentId, MarketEvent, MarketEventKind, MatchId, Nanos, OrderId, Price, Qty, Sequence, Side,
+    Instrument, InstrumentId, MarketEvent, MarketEventKind, MatchId, Nanos, OrderId, Price, Qty, Sequence,
+    Side, Symbol,
 };
 
 use crate::handler::{Sink, Updates};
@@ -18,6 +19,17 @@ const ORDERS_MAX: u32 = 16;
 /// Orders that rest at once.
 const RESTING: u64 = 4;
 const PACKET_LEN_MAX: usize = 256;
+/// What is traded.
+const INSTRUMENT: Instrument = Instrument {
+    id: InstrumentId(1),
+    symbol: Symbol(*b"REHEARSE"),
+    tick_size: Price(100),
+    lot_size: Qty(1),
+    max_qty: Qty(100),
+    reference_price: Price(1_000_000),
+    collar_low: Price(1),
+    collar_high: Price(2_000_000),
+};
 
 /// An arbiter and books of the same types as those in use, and the packets that they take.
 pub(crate) struct Understudy<T> {
@@ -30,7 +42,7 @@ pub(crate) struct Understudy<T> {
 
 impl<T: Tracer> Understudy<T> {
     pub(crate) fn new(tracer: T, clock: TscClock) -> Understudy<T> {
-        let books = FastBooks::new(BookLimits::new(InstrumentId(1), ORDERS_MAX));
+        let books = FastBooks::new(BookLimits::new(INSTRUMENT.id, ORDERS_MAX));
         let index = OrderIndex::new(IndexLimits::dense(ORDERS_MAX));
         let (sender, _) = broadcast::channel(ORDERS_MAX as usize);
         Understudy {
@@ -47,7 +59,7 @@ impl<T: Tracer> Understudy<T> {
         self.step += 1;
         let order_id = OrderId(self.step);
         let side = Side::BOTH[(self.step % 2) as usize];
-        let price = Price(1_000_000 - side.sign() * 100 * (1 + self.step as i64 % 3));
+        let price = Price(INSTRUMENT.reference_price.0 - side.sign() * 100 * (1 + self.step as i64 % 3));
         let mut events = [Some(MarketEventKind::Add { order_id, side, price, qty: Qty(100) }), None, None];
         if self.step > RESTING {
             let (traded, old) = (OrderId(self.step - 1), OrderId(self.step - RESTING));
@@ -57,8 +69,8 @@ impl<T: Tracer> Understudy<T> {
         }
         self.packet.start_next();
         for kind in events.into_iter().flatten() {
-            // Every message of these fits.
-            let _ = self.push(now, kind);
+            let pushed = self.push(now, kind);
+            debug_assert!(pushed.is_ok(), "each of these can be encoded and fits: {pushed:?}");
         }
         let packet = self.packet.finish();
         self.arbiter.handle_packet(now, Line::A, packet, &mut self.sink);
@@ -67,9 +79,42 @@ impl<T: Tracer> Understudy<T> {
 
     fn push(&mut self, ts: Nanos, kind: MarketEventKind) -> Result<(), EncodeError> {
         let sequence = Sequence(self.next_sequence);
-        let event = MarketEvent { sequence, command: Sequence(1), ts, instrument: InstrumentId(1), kind };
-        self.packet.push_with(|room| encode_market_event(&event, None, room))?;
+        let event = MarketEvent { sequence, command: Sequence(1), ts, instrument: INSTRUMENT.id, kind };
+        self.packet.push_with(|room| encode_market_event(&event, Some(&INSTRUMENT), room))?;
         self.next_sequence += 1;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_feed::BuilderCounters;
+    use tickpath_timing::Trace;
+
+    use super::*;
+
+    #[test]
+    fn its_packets_make_good_books_for_ever() {
+        let (tracer, mut drain) = Trace::new(16);
+        let mut understudy = Understudy::new(tracer.understudy(), TscClock::system());
+        let mut updates = understudy.sink.updates.sender.subscribe();
+        for step in 1..=20_000 {
+            understudy.run(Nanos(step));
+            let mut told = 0;
+            while updates.try_recv().expect("every update is taken").is_some() {
+                told += 1;
+            }
+            assert_eq!(told, if step > RESTING { 3 } else { 1 });
+        }
+        let builder = understudy.sink.builder.as_ref().expect("it never closes");
+        let expected =
+            BuilderCounters { messages: understudy.next_sequence - 1, ..BuilderCounters::default() };
+        assert_eq!(*builder.counters(), expected);
+        assert_eq!(u64::from(builder.books().order_count()), RESTING);
+        assert_eq!(understudy.arbiter.next_sequence(), Sequence(understudy.next_sequence));
+        assert!(!understudy.arbiter.has_gap());
+        assert_eq!(understudy.sink.updates.tracer.dropped(), 0, "its stamps are discarded in time");
+        drop(tracer);
+        assert_eq!(drain.drain(16, |_| ()), 0);
     }
 }

@@ -27,6 +27,7 @@
 
 mod bench;
 mod context;
+mod day;
 mod host;
 mod json;
 mod measure;

@@ -4,6 +4,7 @@ mod between_cores;
 mod counter;
 mod echo;
 mod instruments;
+mod itch;
 mod market_data;
 mod matching;
 mod orders;
@@ -37,11 +38,13 @@ pub(crate) struct Measurement {
 }
 
 /// In the order of a round: a limit comes just before what it is the limit of.
-pub(crate) const MEASUREMENTS: [Measurement; 8] = [
+pub(crate) const MEASUREMENTS: [Measurement; 10] = [
     Measurement { rows: &["tsc_read", "stamp"], needs_two_cores: false, open: counter::open },
     Measurement { rows: &["cacheline_rtt"], needs_two_cores: true, open: between_cores::open_cache_line },
     Measurement { rows: &["spsc_rtt"], needs_two_cores: true, open: between_cores::open_spsc },
     Measurement { rows: &["matching", "matching_p99"], needs_two_cores: false, open: matching::open },
+    Measurement { rows: &["itch_decode", "itch_books"], needs_two_cores: false, open: itch::open_8000 },
+    Measurement { rows: &["itch_books_500"], needs_two_cores: false, open: itch::open_500 },
     Measurement { rows: &["udp_echo"], needs_two_cores: true, open: echo::open_udp },
     Measurement { rows: &["tcp_echo"], needs_two_cores: true, open: echo::open_tcp },
     Measurement { rows: &["order_rtt", "venue_response"], needs_two_cores: true, open: orders::open },

@@ -14,7 +14,7 @@ pub(crate) struct RowSpec {
 }
 
 /// In the order of the report.
-pub(crate) const ROWS: [RowSpec; 13] = [
+pub(crate) const ROWS: [RowSpec; 16] = [
     RowSpec {
         name: "host_jitter",
         unit: "% lost",
@@ -73,6 +73,32 @@ pub(crate) const ROWS: [RowSpec; 13] = [
         reference: "Liquibook 250 ns, lobster 730 ns (cancel)",
         note: "the same load timed in groups of 16 (a step of the counter is too coarse for one): p99 of a \
                group's time per command",
+    },
+    RowSpec {
+        name: "itch_decode",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(6.0)),
+        reference: "CppTrader 14 ns",
+        note: "a message of the day itch-8000 out of its file: framed, decoded through the listener that the books \
+               use, every field folded into a checksum",
+    },
+    RowSpec {
+        name: "itch_books",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(25.0)),
+        reference: "itch-book 60 ns",
+        note: "a message of the day itch-8000 (50 M messages, 8,000 symbols, 1.5 M live orders) out of its file into \
+               full order-by-order books",
+    },
+    RowSpec {
+        name: "itch_books_500",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(15.0)),
+        reference: "itch-order-book, levels only, 36 ns; CppTrader 41 to 168 ns",
+        note: "the same of itch-500 (20 M messages, 500 symbols, 200 k live orders)",
     },
     RowSpec {
         name: "udp_echo",

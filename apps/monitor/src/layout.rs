@@ -1,4 +1,5 @@
-//! Who gets which rows: every section its least first, in order of importance, then what it wants.
+//! Who gets which rows: every section its least first, in order of importance; then, in a roomy view, the
+//! market up to half of the screen; then everybody what they want, in turn; last the agents, all or none.
 
 use ratatui::layout::Rect;
 
@@ -39,6 +40,10 @@ pub struct Plan {
     pub footer: Rect,
 }
 
+/// Places of sections while rows are given out.
+const MARKET: usize = 2;
+const SYSTEM: usize = 6;
+
 /// One section while rows are given out.
 struct Section {
     rows: u16,
@@ -60,11 +65,23 @@ pub fn plan(area: Rect, view: &MarketView) -> Plan {
         Section::new(1, 1),
         // A roomy view adds the line of totals.
         table(view.participants.len() + usize::from(is_roomy)),
-        Section::new(3 + chrome, system_rows(view, is_roomy) + chrome),
+        Section::new(3 + chrome, system_rows(view) + chrome),
         if is_roomy { Section::new(0, 0) } else { Section::new(1, 1) },
         if is_roomy { Section::new(0, note_rows(view, chrome)) } else { Section::new(0, 0) },
     ];
-    let spare = give_out(&mut sections, area.height);
+    let mut spare = give_least(&mut sections, area.height);
+    if is_roomy {
+        spare -= sections[MARKET].grow(spare, area.height / 2);
+    }
+    spare = give_in_turn(&mut sections, spare);
+    if is_roomy {
+        // Some of the agents would be of no use: they are shown when all of them fit.
+        let agents = agent_rows(view, sections[SYSTEM].rows.saturating_sub(chrome));
+        if sections[SYSTEM].rows > 0 && agents <= spare {
+            sections[SYSTEM].rows += agents;
+            spare -= agents;
+        }
+    }
     let [header, latency, instruments, footer, rates, participants, system, history, notes] =
         sections.map(|section| section.rows);
     let latency = if is_roomy { latency.max((latency + spare).min(LATENCY_ROWS_MAX)) } else { latency };
@@ -93,10 +110,17 @@ impl Section {
     fn new(rows_min: u16, rows_wanted: u16) -> Section {
         Section { rows: 0, rows_min, rows_wanted: rows_wanted.max(rows_min) }
     }
+
+    /// Takes what it wants of `left` rows, as long as it has no more than `rows_max`; returns how many it took.
+    fn grow(&mut self, left: u16, rows_max: u16) -> u16 {
+        let more = self.rows_wanted.min(rows_max).saturating_sub(self.rows).min(left);
+        self.rows += more;
+        more
+    }
 }
 
-/// Gives every section its least while rows last, then rows in turn; returns what nobody wants.
-fn give_out(sections: &mut [Section], rows: u16) -> u16 {
+/// Gives every section its least while rows last; who gets nothing wants nothing. Returns the rows left.
+fn give_least(sections: &mut [Section], rows: u16) -> u16 {
     let mut left = rows;
     for section in sections.iter_mut() {
         if section.rows_min <= left {
@@ -106,13 +130,16 @@ fn give_out(sections: &mut [Section], rows: u16) -> u16 {
             section.rows_wanted = 0;
         }
     }
+    left
+}
+
+/// Gives rows in turn to whoever wants one; returns what nobody wants.
+fn give_in_turn(sections: &mut [Section], rows: u16) -> u16 {
+    let mut left = rows;
     while left > 0 {
         let before = left;
-        for section in sections.iter_mut().filter(|section| section.rows < section.rows_wanted) {
-            if left > 0 {
-                section.rows += 1;
-                left -= 1;
-            }
+        for section in sections.iter_mut() {
+            left -= section.grow(left.min(1), section.rows + 1);
         }
         if left == before {
             break;
@@ -126,11 +153,15 @@ fn heading_and(rows: usize) -> u16 {
     u16::try_from(rows).unwrap_or(1_000).min(1_000) + 1
 }
 
-fn system_rows(view: &MarketView, with_agents: bool) -> u16 {
-    let agents: usize = view.threads.iter().map(|thread| thread.agents.len()).sum();
-    let threads = view.threads.len() + if with_agents { agents } else { 0 };
+fn system_rows(view: &MarketView) -> u16 {
     // The feed's table has one more line, about gaps.
-    heading_and(threads.max(view.feed.lines.len() + 1))
+    heading_and(view.threads.len().max(view.feed.lines.len() + 1))
+}
+
+/// Rows that the threads' table needs beside its `rows` to show their agents too.
+fn agent_rows(view: &MarketView, rows: u16) -> u16 {
+    let agents: usize = view.threads.iter().map(|thread| thread.agents.len()).sum();
+    heading_and(view.threads.len() + agents).saturating_sub(rows)
 }
 
 fn note_rows(view: &MarketView, chrome: u16) -> u16 {
@@ -143,7 +174,19 @@ fn note_rows(view: &MarketView, chrome: u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::LatencyView;
+    use crate::data::{InstrumentView, LatencyView};
+
+    fn instrument() -> InstrumentView {
+        InstrumentView {
+            symbol: tickpath_types::Symbol::new("ALPHA").unwrap(),
+            bid: None,
+            ask: None,
+            last: None,
+            trades: 0,
+            volume: 0,
+            health: tickpath_types::BookHealth::Live,
+        }
+    }
 
     fn rows(plan: &Plan) -> u16 {
         [
@@ -190,9 +233,21 @@ mod tests {
     }
 
     #[test]
+    fn the_market_comes_first_and_leaves_the_others_half() {
+        let mut view = MarketView::default();
+        for count in 0..60 {
+            view.instruments = vec![instrument(); count];
+            let wanted = heading_and(count) + BOX_ROWS;
+            let height = plan(Rect::new(0, 0, 120, 40), &view).instruments.height;
+            assert!(height == wanted.max(4) || height >= 20, "{count} instruments in {height} rows");
+        }
+    }
+
+    #[test]
     fn rows_left_over_stay_with_nobody() {
         let mut sections = [Section::new(1, 2), Section::new(5, 9), Section::new(1, 1)];
-        assert_eq!(give_out(&mut sections, 4), 1);
+        let left = give_least(&mut sections, 4);
+        assert_eq!((left, give_in_turn(&mut sections, left)), (2, 1));
         assert_eq!(sections.map(|section| section.rows), [2, 0, 1]);
     }
 }

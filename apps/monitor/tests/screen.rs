@@ -159,6 +159,50 @@ fn a_large_terminal_adds_columns_totals_agents_and_notes() {
     }
 }
 
+/// As the demonstration fills it on a small host.
+fn demonstration() -> MarketView {
+    let mut view = sample();
+    let symbols = ["ALPHA", "BRAVO", "CEDAR", "DELTA", "EMBER", "FJORD", "GRANIT", "HELIX"];
+    view.instruments = symbols.map(|symbol| instrument(symbol, BookHealth::Live)).to_vec();
+    view.participants.push(ParticipantView { name: "crowd".into(), ..Default::default() });
+    for (thread, roles) in view.threads.iter_mut().zip([5, 5]) {
+        let agents = (1..=roles).map(|n| AgentView { role: format!("agent {n}"), utilisation: 0.1 });
+        thread.agents = agents.collect();
+    }
+    view
+}
+
+#[test]
+fn every_instrument_of_the_demonstration_has_a_row_on_120_by_40_and_the_rest_is_counted_on_80_by_24() {
+    let view = demonstration();
+    let rows = screen_of(&view, 120, 40, Screen::default());
+    for instrument in &view.instruments {
+        check(&rows, &format!("{} 1,500 1,234.01", instrument.symbol.as_str()));
+    }
+    for words in ["total 24,110", "crowd 0 0", "order_round_trip - -", "trader - 95%", "gap OPEN,", "receive"]
+    {
+        check(&rows, words);
+    }
+
+    let rows = screen_of(&view, 80, 24, Screen::default());
+    for words in
+        ["FJORD 1,500", "book 1-6/8", "crowd 0 0", "order_round_trip - -", "trader - 95%", "gap OPEN,"]
+    {
+        check(&rows, words);
+    }
+}
+
+#[test]
+fn agents_are_shown_when_all_of_them_fit() {
+    let view = demonstration();
+    let shown = |height| {
+        let rows = screen_of(&view, 120, height, Screen::default());
+        rows.iter().filter(|row| row.contains("  agent ")).count()
+    };
+    assert_eq!([34, 40, 44].map(shown), [0, 0, 0]);
+    assert_eq!([50, 60, 90].map(shown), [10, 10, 10]);
+}
+
 #[test]
 fn bars_and_sparklines_follow_the_figures() {
     let rows = screen_of(&sample(), 120, 40, Screen::default());

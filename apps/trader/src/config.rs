@@ -7,7 +7,9 @@ use serde::Deserialize;
 use tickpath_config::{ConfigError, Duration, Fraction, Instruments, Placement, PriceText, Secret};
 use tickpath_feedhandler::LineReader;
 use tickpath_trading::{EngineConfig, Limits, Money};
-use tickpath_types::{Instrument, Price, Qty};
+use tickpath_types::{Instrument, Nanos, Price, Qty};
+
+use crate::gateway::SETTLE_AFTER;
 
 /// A trader as its file describes it.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,6 +36,9 @@ pub struct TraderConfig {
     pub instrument_limits: std::collections::BTreeMap<String, LimitsConfig>,
     /// Cancel everything and stop when no market data came for so long.
     pub stop_after_silence: Option<Duration>,
+    /// Stop when the connection to the venue was lost and did not come back for so long.
+    #[serde(default = "default_disconnect_stop")]
+    pub disconnect_stop: Duration,
     /// New orders and replacements a second at most.
     #[serde(default = "default_orders_per_second")]
     pub orders_per_second: u32,
@@ -51,6 +56,10 @@ pub struct OrderEntrySection {
     pub user: String,
     /// Its password.
     pub password: Secret,
+    /// How long after a new login the venue may still answer requests that it got by the lost connection. What is
+    /// not answered by then, and until the venue is heard once more, counts as never received.
+    #[serde(default = "default_settle_after")]
+    pub settle_after: Duration,
 }
 
 /// `[market_data]`: ITCH 5.0 over MoldUDP64, as the venue publishes it.
@@ -93,6 +102,14 @@ pub struct LimitsConfig {
 
 fn default_strategy() -> String {
     "maker".to_owned()
+}
+
+fn default_disconnect_stop() -> Duration {
+    Duration(Nanos::from_secs(10))
+}
+
+fn default_settle_after() -> Duration {
+    Duration(SETTLE_AFTER)
 }
 
 fn default_orders_per_second() -> u32 {
@@ -211,6 +228,8 @@ mod tests {
         assert_eq!(config.strategy, "maker");
         assert!(config.market_data.interface.is_loopback());
         assert_eq!(config.limits, LimitsConfig::maker());
+        assert_eq!(config.disconnect_stop.0, Nanos::from_secs(10));
+        assert_eq!(config.order_entry.settle_after.0, Nanos::from_secs(1));
     }
 
     #[test]

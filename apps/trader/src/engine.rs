@@ -1,57 +1,29 @@
 //! The strategy engine as an agent.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
-use tickpath_agent::{Agent, AgentError, Counter};
-use tickpath_lockfree::{CachePadded, broadcast, spsc};
-use tickpath_nasdaq::ouch50::OrderAnswer;
+use tickpath_agent::{Agent, AgentError};
+use tickpath_lockfree::{broadcast, spsc};
 use tickpath_timing::{Hop, MarketId, Token, Tracer};
-use tickpath_trading::{
-    EngineCounters, Position, QueueFull, Rehearsal, RequestSink, StopReason, Strategy, TradeEngine,
-};
+use tickpath_trading::{QueueFull, Rehearsal, RequestSink, StopReason, Strategy, TradeEngine};
 use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind,
 };
 
-use crate::gateway::{GatewayCounters, reply_token};
+use crate::gateway::{GatewayEvent, reply_token};
+use crate::snapshot::{SnapshotWriter, TraderView};
 
 /// Market updates taken in one duty cycle at most.
 const UPDATES_PER_CYCLE: usize = 32;
-/// Answers taken in one duty cycle at most.
-const ANSWERS_PER_CYCLE: usize = 32;
+/// Events of the gateway taken in one duty cycle at most.
+const EVENTS_PER_CYCLE: usize = 32;
 /// Requests that a rehearsal may cause at once.
 const REHEARSED_REQUESTS_MAX: usize = 16;
 /// How often the engine is told that time passes.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
 /// How often what others read is brought up to date.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
-
-/// How an engine stands, for whoever watches it.
-#[derive(Clone, Debug, Default)]
-pub struct TraderSnapshot {
-    /// What it did.
-    pub counters: EngineCounters,
-    /// Its position in each instrument, by id from 1.
-    pub positions: Vec<Position>,
-    /// Own orders that are open.
-    pub open_orders: u64,
-    /// Market updates that it lost because it read too slowly.
-    pub lost_updates: u64,
-    /// Why it no longer trades.
-    pub stopped: Option<StopReason>,
-}
-
-/// What can be read of a trader while it runs, and afterwards.
-#[derive(Clone, Default)]
-pub struct TraderView {
-    /// How the engine stands; at most a tenth of a second old, exact once it has closed.
-    pub snapshot: Arc<Mutex<TraderSnapshot>>,
-    /// Market updates taken.
-    pub updates: Arc<CachePadded<Counter>>,
-    /// The gateway's counts.
-    pub gateway: Arc<GatewayCounters>,
-}
 
 /// Tells an engine from outside to cancel its orders and stop; clones share one switch.
 #[derive(Clone, Debug, Default)]
@@ -87,8 +59,8 @@ pub struct EngineIdentity {
 pub struct EngineRings {
     /// Market updates of the feed handler.
     pub updates: broadcast::Receiver<MarketUpdate>,
-    /// Answers from the order gateway.
-    pub answers: spsc::Consumer<OrderAnswer>,
+    /// Answers of the venue, and what becomes of the connection to it.
+    pub events: spsc::Consumer<GatewayEvent>,
     /// Requests to the order gateway.
     pub requests: spsc::Producer<OrderRequest>,
 }
@@ -99,7 +71,7 @@ pub struct EngineAgent<S, T> {
     engine: TradeEngine<S, T>,
     understudy: Option<Understudy<S, T>>,
     updates: broadcast::Receiver<MarketUpdate>,
-    answers: spsc::Consumer<OrderAnswer>,
+    events: spsc::Consumer<GatewayEvent>,
     outbox: Outbox,
     kill: KillSwitch,
     is_started: bool,
@@ -107,6 +79,7 @@ pub struct EngineAgent<S, T> {
     next_timer: Nanos,
     next_snapshot: Nanos,
     last_now: Nanos,
+    snapshot: SnapshotWriter,
     view: TraderView,
 }
 
@@ -174,8 +147,8 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         engine: TradeEngine<S, T>,
         rings: EngineRings,
         kill: KillSwitch,
-        view: TraderView,
     ) -> EngineAgent<S, T> {
+        let (snapshot, view) = SnapshotWriter::new(engine.desk().instruments().len());
         let understudy = Understudy::of(&engine, identity.session);
         let outbox = Outbox::new(identity.session, rings.requests);
         EngineAgent {
@@ -183,7 +156,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
             engine,
             understudy,
             updates: rings.updates,
-            answers: rings.answers,
+            events: rings.events,
             outbox,
             kill,
             is_started: false,
@@ -191,8 +164,14 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
             next_timer: Nanos::ZERO,
             next_snapshot: Nanos::ZERO,
             last_now: Nanos::ZERO,
+            snapshot,
             view,
         }
+    }
+
+    /// What can be read of it from other threads. Its order gateway counts there too.
+    pub fn view(&self) -> TraderView {
+        self.view.clone()
     }
 
     /// Stops after an update that caused a request: the gateway's turn comes first.
@@ -241,14 +220,22 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         }
     }
 
-    fn take_answers(&mut self, now: Nanos) -> usize {
+    fn take_events(&mut self, now: Nanos) -> usize {
         let mut count = 0;
-        while count < ANSWERS_PER_CYCLE {
-            let Some(answer) = self.answers.try_pop() else { break };
-            if let Some(token) = reply_token(self.identity.session, &answer.kind) {
-                self.engine.tracer_mut().stamp(Hop::T9t, token);
+        while count < EVENTS_PER_CYCLE {
+            let Some(event) = self.events.try_pop() else { break };
+            match event {
+                GatewayEvent::Answer(answer) => {
+                    if let Some(token) = reply_token(self.identity.session, &answer.kind) {
+                        self.engine.tracer_mut().stamp(Hop::T9t, token);
+                    }
+                    self.engine.handle_order_event(&answer.kind, now, &mut self.outbox);
+                }
+                GatewayEvent::Unsent(request) => self.engine.handle_unsent(&request, now, &mut self.outbox),
+                GatewayEvent::Disconnected => self.engine.handle_disconnect(now),
+                GatewayEvent::Reconnected => self.engine.handle_reconnect(),
+                GatewayEvent::Settled => self.engine.handle_settled(now, &mut self.outbox),
             }
-            self.engine.handle_order_event(&answer.kind, now, &mut self.outbox);
             count += 1;
         }
         count
@@ -271,39 +258,23 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         self.engine.handle_timer(now, &mut self.outbox);
         if now >= self.next_snapshot {
             self.next_snapshot = now + SNAPSHOT_INTERVAL;
-            self.publish_snapshot(false);
+            self.publish_snapshot();
         }
     }
 
-    /// A reader that holds the snapshot just now keeps the older one, except of the last.
-    fn publish_snapshot(&self, is_last: bool) {
-        let lock = if is_last { self.view.snapshot.lock().ok() } else { self.view.snapshot.try_lock().ok() };
-        let Some(mut snapshot) = lock else { return };
-        let desk = self.engine.desk();
-        snapshot.counters = *desk.counters();
-        snapshot.positions.clear();
-        snapshot.positions.extend(desk.positions().iter().map(|(_, position)| *position));
-        snapshot.open_orders = desk.orders().total_open() as u64;
-        snapshot.lost_updates = self.lost_updates;
-        snapshot.stopped = desk.stopped();
+    fn publish_snapshot(&mut self) {
+        self.snapshot.write(self.engine.desk(), self.lost_updates);
     }
 }
 
 impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
-    fn on_start(&mut self) -> Result<(), AgentError> {
-        if let Ok(mut snapshot) = self.view.snapshot.lock() {
-            snapshot.positions.reserve(self.engine.desk().instruments().len());
-        }
-        Ok(())
-    }
-
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.last_now = now;
         if !self.is_started && !self.start(now) {
             return Ok(0);
         }
         let updates = self.take_updates(now);
-        let work = if updates > 0 { updates } else { self.take_answers(now) };
+        let work = if updates > 0 { updates } else { self.take_events(now) };
         if now >= self.next_timer {
             self.take_time(now);
         }
@@ -326,7 +297,7 @@ impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
     }
 
     fn on_close(&mut self) {
-        while self.take_answers(self.last_now) > 0 {}
-        self.publish_snapshot(true);
+        while self.take_events(self.last_now) > 0 {}
+        self.publish_snapshot();
     }
 }

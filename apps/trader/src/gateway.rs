@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tickpath_agent::{Agent, AgentError, Counter, TscClock};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::ouch50::OrderAnswer;
+use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{
     CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, Nanos,
@@ -28,21 +29,42 @@ const READ_DELAY_MAX: Nanos = Nanos(10_000);
 /// How long to wait before connecting again.
 const RECONNECT_INTERVAL: Nanos = Nanos::from_secs(1);
 
+/// What an order gateway tells its engine, in the order in which it happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatewayEvent {
+    /// The venue said something of an order.
+    Answer(OrderAnswer),
+    /// The request was not sent, and never will be: it came while the gateway was not logged in.
+    Unsent(OrderRequest),
+    /// The connection is lost. What was sent and is not answered may have reached the venue or not.
+    Disconnected,
+    /// The gateway is logged in again. What the venue had to say meanwhile follows, or came just before.
+    Reconnected,
+    /// The venue has said what it had to say of everything that was sent before the connection was lost: what is
+    /// not answered by now did not reach it.
+    Settled,
+}
+
 /// What an [`OrderGateway`] has done, readable from outside while it runs.
-#[derive(Default)]
+#[derive(Debug, Default)]
 #[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
 pub struct GatewayCounters {
     /// Requests written to the venue.
     pub requests: Counter,
+    /// Requests given back to the engine because the gateway was not logged in.
+    pub unsent: Counter,
     /// Answers read from it.
     pub answers: Counter,
     /// Number of the last message of the venue's session.
     pub last_sequence: Counter,
     /// 1 while logged in.
     pub logged_in: Counter,
-    /// Connections lost.
+    /// Connections lost after the login.
     pub disconnects: Counter,
 }
+
+/// How long after a new login requests may still be answered that the venue got by the lost connection.
+pub const SETTLE_AFTER: Nanos = Nanos::from_secs(1);
 
 /// How an order gateway logs in.
 #[derive(Clone)]
@@ -59,15 +81,36 @@ pub struct GatewaySettings {
     pub session: SessionId,
     /// The venue's instruments.
     pub instruments: InstrumentTable,
+    /// How long after a new login requests may still be answered that the venue got by the lost connection;
+    /// [`SETTLE_AFTER`] is ample where the venue answers within milliseconds.
+    pub settle_after: Nanos,
+}
+
+/// Whether there is a login.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    /// There was none yet.
+    New,
+    Up,
+    Lost,
+    /// There is one again, and requests that were sent before may still be answered: until `from`, and until the
+    /// venue is heard once more after everything that had come by then was read. TCP keeps the order: whatever
+    /// the venue said before that was read too.
+    Settling {
+        from: Nanos,
+        is_dry: bool,
+    },
 }
 
 /// Writes an engine's requests to the venue and hands it the answers.
 ///
-/// Writing comes first: reads wait until nothing is to be done, though not for ever. When the connection is lost it logs in again where the
-/// session stood: no answer is missed and none comes twice.
+/// Writing comes first: reads wait until nothing is to be done, though not for ever. When the connection is lost
+/// it logs in again where the session stood: no answer is missed and none comes twice. Requests that come
+/// meanwhile are given back, each by a [`GatewayEvent::Unsent`], and never sent late.
 pub struct OrderGateway<T> {
     settings: GatewaySettings,
     entry: Option<OrderEntry>,
+    link: Link,
     reconnect_at: Nanos,
     clock: TscClock,
     requests: Requests,
@@ -97,9 +140,11 @@ struct Rehearsal<T> {
 /// The way back to the engine.
 struct Inbox<T> {
     session: SessionId,
-    answers: spsc::Producer<OrderAnswer>,
+    events: spsc::Producer<GatewayEvent>,
     tracer: T,
     read_at: u64,
+    /// Set when a look at the socket brought something.
+    has_read: bool,
     overflowed: bool,
 }
 
@@ -108,17 +153,19 @@ impl<T: Tracer> OrderGateway<T> {
     pub fn new(
         settings: GatewaySettings,
         requests: spsc::Consumer<OrderRequest>,
-        answers: spsc::Producer<OrderAnswer>,
+        events: spsc::Producer<GatewayEvent>,
         clock: TscClock,
         counters: Arc<GatewayCounters>,
         tracer: T,
     ) -> OrderGateway<T> {
         let rehearsal = Rehearsal::new(settings.session, tracer.understudy());
         let requests = Requests::new(settings.session, requests);
-        let inbox = Inbox { session: settings.session, answers, tracer, read_at: 0, overflowed: false };
+        let session = settings.session;
+        let inbox = Inbox { session, events, tracer, read_at: 0, has_read: false, overflowed: false };
         OrderGateway {
             settings,
             entry: None,
+            link: Link::New,
             reconnect_at: Nanos::ZERO,
             clock,
             requests,
@@ -137,7 +184,7 @@ impl<T: Tracer> OrderGateway<T> {
     /// Takes what the engine asks for and sends it by one write.
     fn send_requests(&mut self, now: Nanos) -> Result<usize, OrderEntryError> {
         let entry = self.entry.as_mut().filter(|entry| entry.is_connected() && entry.is_active());
-        let Some(entry) = entry else { return Ok(0) };
+        let Some(entry) = entry else { return Ok(self.give_back_requests()) };
         let tracer = &mut self.inbox.tracer;
         let count = self.requests.encode(entry, tracer)?;
         let writing = tracer.now();
@@ -149,6 +196,20 @@ impl<T: Tracer> OrderGateway<T> {
         }
         self.counters.requests.add(count as u64);
         flushed.map(|()| count)
+    }
+
+    /// Nothing can be sent: whoever asked is told at once, as far as there is room to tell.
+    #[cold]
+    fn give_back_requests(&mut self) -> usize {
+        let room = self.inbox.events.free_slots().min(REQUESTS_PER_CYCLE);
+        let mut count = 0;
+        while count < room {
+            let Some(request) = self.requests.ring.try_pop() else { break };
+            self.inbox.tell(GatewayEvent::Unsent(request));
+            count += 1;
+        }
+        self.counters.unsent.add(count as u64);
+        count
     }
 
     fn take_answers(&mut self, now: Nanos) -> Result<usize, AgentError> {
@@ -170,10 +231,14 @@ impl<T: Tracer> OrderGateway<T> {
 
     fn read_answers(&mut self, now: Nanos) -> Result<usize, OrderEntryError> {
         let Some(entry) = self.entry.as_mut() else { return Ok(0) };
+        self.inbox.has_read = false;
         let count = entry.poll(
             now,
             &mut self.inbox,
-            |inbox| inbox.read_at = inbox.tracer.now(),
+            |inbox| {
+                inbox.read_at = inbox.tracer.now();
+                inbox.has_read = true;
+            },
             |inbox, answer| inbox.take(answer),
         )?;
         self.counters.logged_in.set(u64::from(entry.is_active()));
@@ -181,17 +246,51 @@ impl<T: Tracer> OrderGateway<T> {
             self.counters.answers.add(count as u64);
             self.counters.last_sequence.set(entry.next_sequence() - 1);
         }
+        if self.link != Link::Up && entry.is_active() {
+            self.settle(now);
+        }
         Ok(count)
     }
 
-    /// Loses the connection; a refused login is final, everything else is tried again.
+    /// After a look at the socket, logged in: whether the engine is to be told.
+    #[cold]
+    fn settle(&mut self, now: Nanos) {
+        self.link = match self.link {
+            Link::New | Link::Up => Link::Up,
+            Link::Lost => {
+                self.inbox.tell(GatewayEvent::Reconnected);
+                Link::Settling { from: now + self.settings.settle_after, is_dry: false }
+            }
+            Link::Settling { is_dry: true, .. } if self.inbox.has_read => {
+                self.inbox.tell(GatewayEvent::Settled);
+                Link::Up
+            }
+            Link::Settling { from, is_dry } => {
+                Link::Settling { from, is_dry: is_dry || (now >= from && !self.inbox.has_read) }
+            }
+        };
+    }
+
+    /// Loses the connection. A refused login is final, except that a venue may not yet have noticed the end of the
+    /// connection before, and refuses a second one; everything else is tried again.
     #[cold]
     fn disconnect(&mut self, now: Nanos, error: OrderEntryError) -> AgentError {
         self.counters.logged_in.set(0);
-        self.counters.disconnects.add(1);
         self.reconnect_at = now + RECONNECT_INTERVAL;
-        if let OrderEntryError::LoginRejected { .. } | OrderEntryError::Encode(_) = error {
+        let is_final = match error {
+            OrderEntryError::LoginRejected { reason, .. } => {
+                self.link == Link::New || reason != LoginRejectReason::SESSION_NOT_AVAILABLE
+            }
+            OrderEntryError::Encode(_) => true,
+            _ => false,
+        };
+        if is_final {
             return AgentError::fatal(error);
+        }
+        if let Link::Up | Link::Settling { .. } = self.link {
+            self.link = Link::Lost;
+            self.counters.disconnects.add(1);
+            self.inbox.tell(GatewayEvent::Disconnected);
         }
         if let Some(entry) = &mut self.entry {
             entry.disconnect();
@@ -298,12 +397,17 @@ fn specimen(kind: usize) -> OrderRequest {
 
 impl<T: Tracer> Inbox<T> {
     #[inline]
+    fn tell(&mut self, event: GatewayEvent) {
+        self.overflowed |= self.events.try_push(event).is_err();
+    }
+
+    #[inline]
     fn take(&mut self, answer: &OrderAnswer) {
         let token = reply_token(self.session, &answer.kind);
         if let Some(token) = token {
             self.tracer.stamp_at(Hop::T7t, token, self.read_at);
         }
-        self.overflowed |= self.answers.try_push(*answer).is_err();
+        self.tell(GatewayEvent::Answer(*answer));
         if let Some(token) = token {
             self.tracer.stamp(Hop::T8t, token);
         }

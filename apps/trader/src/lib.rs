@@ -6,7 +6,7 @@
 //! ```text
 //! lines A and B -> feed handler -> [updates] -> engine -> [requests] -> order gateway -> TCP
 //!                                                 ^                        |
-//!                                                 +------ [answers] <------+
+//!                                                 +------ [events] <-------+
 //! ```
 
 mod config;
@@ -14,11 +14,13 @@ mod engine;
 mod gateway;
 mod order_entry;
 mod run;
+mod snapshot;
 mod system;
 
 pub use config::{LimitsConfig, MarketDataSection, OrderEntrySection, TraderConfig, TraderSettings};
-pub use engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch, TraderSnapshot, TraderView};
-pub use gateway::{GatewayCounters, GatewaySettings, OrderGateway, is_reply};
+pub use engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
+pub use gateway::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway, SETTLE_AFTER, is_reply};
 pub use order_entry::{OrderEntry, OrderEntryError};
 pub use run::{run, run_with};
+pub use snapshot::{TraderSnapshot, TraderView};
 pub use system::{Trader, TraderTracers, strategy_by_name, traces};

@@ -107,9 +107,10 @@ impl OrderEntry {
         Ok(())
     }
 
-    /// Gives the connection up, until [`reconnect`](Self::reconnect).
+    /// Gives the connection up, until [`reconnect`](Self::reconnect), and forgets what is queued.
     pub fn disconnect(&mut self) {
         self.is_connected = false;
+        self.discard();
     }
 
     /// False after [`disconnect`](Self::disconnect).
@@ -233,8 +234,11 @@ impl OrderEntry {
         if fill == Fill::Closed { Err(self.disconnected("the connection was closed")) } else { Ok(answers) }
     }
 
-    /// Logs out; what was queued is sent before.
+    /// Logs out; what was queued is sent before. Nothing happens while the connection is given up.
     pub fn logout(&mut self, now: Nanos) {
+        if !self.is_connected {
+            return;
+        }
         // The connection ends either way.
         let _ = self.flush(now);
         self.soup.logout();

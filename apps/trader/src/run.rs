@@ -6,11 +6,11 @@ use std::time::Duration;
 use tickpath_agent::{PinGuard, StopSignal, TscClock};
 use tickpath_config::say;
 use tickpath_timing::{Joiner, JoinerConfig};
-use tickpath_trading::{MarkTo, Money, Position, Strategy};
+use tickpath_trading::{EngineCounters, MarkTo, Money, Position, StopReason, Strategy};
 use tickpath_types::Nanos;
 
 use crate::config::TraderSettings;
-use crate::engine::TraderSnapshot;
+use crate::snapshot::TraderSnapshot;
 use crate::system::{Trader, traces};
 
 /// How often the stamps are drained.
@@ -57,14 +57,16 @@ pub fn run_with<S: Strategy + Send + 'static>(
     ));
     trader.warnings().for_each(|warning| eprintln!("warning: {warning}"));
 
+    let mut snapshot = TraderSnapshot::default();
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
     while !stop.is_stopped() && !trader.has_ended() {
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
+        look(&trader, &mut snapshot);
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
-            say(progress_line(&trader));
+            say(progress_line(&trader, &snapshot));
         }
-        if snapshot(&trader).stopped.is_some() {
+        if snapshot.stopped.is_some() {
             break;
         }
         std::thread::sleep(DRAIN_INTERVAL);
@@ -74,7 +76,7 @@ pub fn run_with<S: Strategy + Send + 'static>(
     while !trader.has_ended() && clock.now() < deadline {
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
         std::thread::sleep(DRAIN_INTERVAL);
-        let snapshot = snapshot(&trader);
+        look(&trader, &mut snapshot);
         if snapshot.open_orders == 0 && snapshot.stopped.is_some() {
             break;
         }
@@ -83,23 +85,25 @@ pub fn run_with<S: Strategy + Send + 'static>(
     trader.join()?;
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
-    let last = view.snapshot.lock().map(|snapshot| snapshot.clone()).unwrap_or_default();
+    let last = view.snapshot()?;
     say(joiner.report());
     print_positions(settings, &last);
     anyhow::ensure!(last.open_orders == 0, "{} orders may still be open at the venue", last.open_orders);
     Ok(())
 }
 
-fn snapshot(trader: &Trader) -> TraderSnapshot {
-    trader.view().snapshot.lock().map(|snapshot| snapshot.clone()).unwrap_or_default()
+/// Brings the snapshot up to date, unless the engine is just doing that itself.
+fn look(trader: &Trader, snapshot: &mut TraderSnapshot) {
+    if let Ok(newer) = trader.view().snapshot() {
+        *snapshot = newer;
+    }
 }
 
 fn total_pnl(positions: &[Position]) -> Money {
     Money(positions.iter().map(|position| position.total_pnl(MarkTo::Mid).0).sum())
 }
 
-fn progress_line(trader: &Trader) -> String {
-    let snapshot = snapshot(trader);
+fn progress_line(trader: &Trader, snapshot: &TraderSnapshot) -> String {
     let feed = &trader.feed().counters;
     let logged_in = trader.view().gateway.logged_in.read() == 1;
     format!(
@@ -127,7 +131,17 @@ fn print_positions(settings: &TraderSettings, snapshot: &TraderSnapshot) {
         ));
     }
     say(format_args!("  {:<8} {:>10}   {:>19}   P&L {:>16}", "all", "", "", total_pnl(&snapshot.positions)));
-    if let Some(reason) = snapshot.stopped {
-        say(format_args!("stopped: {reason:?}"));
+    let EngineCounters { unsent, unanswered, .. } = snapshot.counters;
+    if unsent + unanswered > 0 {
+        say(format_args!("lost connections: {unsent} requests not sent, {unanswered} sent and given up"));
+    }
+    match snapshot.stopped {
+        Some(StopReason::Disconnected) => say(format_args!(
+            "stopped: the connection to the venue was lost and did not come back within {}; {} orders may still be \
+             open there",
+            settings.config.disconnect_stop, snapshot.open_orders
+        )),
+        Some(reason) => say(format_args!("stopped: {reason:?}")),
+        None => {}
     }
 }

@@ -14,12 +14,13 @@ use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, RandomStrategy
 use tickpath_types::{InstrumentId, InstrumentTable, SessionId};
 
 use crate::config::TraderSettings;
-use crate::engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch, TraderView};
+use crate::engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
 use crate::gateway::{GatewaySettings, OrderGateway};
+use crate::snapshot::TraderView;
 
 /// Market updates that the engine may be behind.
 const UPDATE_CAPACITY: usize = 1 << 14;
-/// Requests and answers between the engine and its gateway.
+/// Requests and events between the engine and its gateway.
 const ORDER_CAPACITY: usize = 1 << 12;
 
 /// One tracer for each agent of a trader.
@@ -69,10 +70,10 @@ impl Trader {
     ) -> anyhow::Result<Trader> {
         let config = &settings.config;
         let instruments = InstrumentTable::new(&settings.instruments);
-        let (feed, view, kill) = (FeedView::default(), TraderView::default(), KillSwitch::default());
+        let (feed, kill) = (FeedView::default(), KillSwitch::default());
         let (sender, updates) = broadcast::channel(UPDATE_CAPACITY);
         let (requests_in, requests_out) = spsc::channel(ORDER_CAPACITY);
-        let (answers_in, answers) = spsc::channel(ORDER_CAPACITY);
+        let (events_in, events) = spsc::channel(ORDER_CAPACITY);
         let feed_handler = FeedHandler::open(
             &feed_settings(settings, &instruments),
             sender,
@@ -84,6 +85,7 @@ impl Trader {
         let engine_config = EngineConfig {
             orders_per_second: config.orders_per_second,
             silence_stop: config.stop_after_silence.map(|duration| duration.0),
+            disconnect_stop: Some(config.disconnect_stop.0),
             ..EngineConfig::default()
         };
         let engine = TradeEngine::new(
@@ -97,10 +99,10 @@ impl Trader {
         let engine = EngineAgent::new(
             EngineIdentity { role: "engine", feed: 0, engine: 0, session },
             engine,
-            EngineRings { updates, answers, requests: requests_in },
+            EngineRings { updates, events, requests: requests_in },
             kill.clone(),
-            view.clone(),
         );
+        let view = engine.view();
         let gateway = OrderGateway::new(
             GatewaySettings {
                 role: "order-gateway",
@@ -109,9 +111,10 @@ impl Trader {
                 password: settings.password.clone(),
                 session,
                 instruments: instruments.clone(),
+                settle_after: config.order_entry.settle_after.0,
             },
             requests_out,
-            answers_in,
+            events_in,
             clock,
             Arc::clone(&view.gateway),
             tracers.gateway,

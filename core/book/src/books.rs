@@ -101,9 +101,21 @@ pub trait OrderBooks<T: Copy> {
     fn prefetch(&self, _handle: Option<OrderHandle>) {}
 
     /// Starts to fetch what lies one step further, once what [`OrderBooks::prefetch`] asked for has
-    /// arrived: the order's neighbours in the queue.
+    /// arrived: the order's neighbours in the queue, and its level.
     #[inline]
     fn prefetch_neighbours(&self, _handle: Option<OrderHandle>) {}
+
+    /// Starts to fetch what leads to the level of a price; a hint without effect.
+    #[inline]
+    fn prefetch_side(&self, _instrument: InstrumentId, _side: Side, _price: Price) {}
+
+    /// Starts to fetch the level of a price, once what [`OrderBooks::prefetch_side`] asked for has arrived.
+    #[inline]
+    fn prefetch_level(&self, _instrument: InstrumentId, _side: Side, _price: Price) {}
+
+    /// Starts to fetch the last order of that level, once [`OrderBooks::prefetch_level`] has brought it.
+    #[inline]
+    fn prefetch_tail(&self, _instrument: InstrumentId, _side: Side, _price: Price) {}
 
     /// Digest of all levels and queues, without the users' data: equal for equal books, whatever their
     /// implementation, history and handles. Walks everything.

@@ -2,7 +2,7 @@
 
 mod ladder;
 
-use tickpath_lockfree::cpu::prefetch_index;
+use tickpath_lockfree::cpu::{prefetch_index, prefetch_read};
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use crate::{AddError, BookLimits, Level, Order, OrderBooks, OrderHandle, QueuePosition};
@@ -123,6 +123,12 @@ impl LevelRecord {
 impl<T: Copy> FastBooks<T> {
     fn side(&self, instrument: InstrumentId, side: Side) -> &BookSide {
         self.sides.get(side_index(instrument, side) as usize).unwrap_or(&BookSide::EMPTY)
+    }
+
+    /// The level that a price had lately, or another one, or nobody's.
+    #[inline]
+    fn recent(&self, instrument: InstrumentId, side: Side, price: Price) -> u32 {
+        self.side(instrument, side).recent[BookSide::recent_entry(key(side, price))]
     }
 
     fn level(&self, index: u32) -> &LevelRecord {
@@ -390,6 +396,26 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         if let Some(record) = self.orders.get(handle.map_or(NIL, OrderHandle::slot) as usize) {
             prefetch_index(&self.orders, record.prev as usize);
             prefetch_index(&self.orders, record.next as usize);
+            prefetch_index(&self.levels, record.level as usize);
         }
+    }
+
+    #[inline]
+    fn prefetch_side(&self, instrument: InstrumentId, side: Side, price: Price) {
+        if let Some(book) = self.sides.get(side_index(instrument, side) as usize) {
+            prefetch_read(&book.best);
+            prefetch_read(&book.recent[BookSide::recent_entry(key(side, price))]);
+        }
+    }
+
+    #[inline]
+    fn prefetch_level(&self, instrument: InstrumentId, side: Side, price: Price) {
+        prefetch_index(&self.levels, self.recent(instrument, side, price) as usize);
+    }
+
+    #[inline]
+    fn prefetch_tail(&self, instrument: InstrumentId, side: Side, price: Price) {
+        let level = self.level(self.recent(instrument, side, price));
+        prefetch_index(&self.orders, level.tail as usize);
     }
 }

@@ -157,6 +157,11 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
         }
     }
 
+    #[inline]
+    pub(crate) const fn index(&self) -> &OrderIndex {
+        &self.index
+    }
+
     /// The books.
     #[must_use]
     pub const fn books(&self) -> &B {

@@ -35,8 +35,10 @@ mod arbiter;
 mod builder;
 mod counters;
 mod hold;
+mod look_ahead;
 
 pub use arbiter::{Arbiter, ArbiterConfig, Line, MessageListener};
 pub use builder::{BookBuilder, BuilderCounters, InstrumentState, UpdateListener};
 pub use counters::{ArbiterCounters, LineCounters};
 pub use hold::MAX_HELD_MESSAGE;
+pub use look_ahead::LOOK_AHEAD_LEN;

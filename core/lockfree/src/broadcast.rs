@@ -39,20 +39,14 @@
 
 use core::{fmt, marker::PhantomData};
 
-use zerocopy::{FromBytes, Immutable, IntoBytes};
-
 use crate::{
     CachePadded,
     capacity::ring_capacity,
-    cpu,
+    cpu, payload,
     sync::{Arc, AtomicBool, AtomicU64, Ordering, fence},
 };
 
-/// Plain data without padding, of which every bit pattern is a value: what may be copied word by word
-/// while it is being overwritten.
-pub trait Payload: Copy + Send + FromBytes + IntoBytes + Immutable {}
-
-impl<T: Copy + Send + FromBytes + IntoBytes + Immutable> Payload for T {}
+pub use crate::payload::Payload;
 
 /// The consumer was overtaken and lost this many messages; the next receive goes on with the oldest
 /// message that is still there.
@@ -69,7 +63,6 @@ impl fmt::Display for Lagged {
 
 impl core::error::Error for Lagged {}
 
-const WORD: usize = size_of::<u64>();
 const LINE_WORDS: usize = 8;
 /// Slots that the next one to write is fetched ahead of. Not the next itself, which receivers poll.
 const AHEAD: u64 = 3;
@@ -83,8 +76,7 @@ struct Line([AtomicU64; LINE_WORDS]);
 struct Layout<T>(PhantomData<T>);
 
 impl<T> Layout<T> {
-    const WORDS: usize = size_of::<T>().div_ceil(WORD);
-    const LINES: usize = (1 + Self::WORDS).div_ceil(LINE_WORDS);
+    const LINES: usize = (1 + payload::words_of::<T>()).div_ceil(LINE_WORDS);
 }
 
 struct Shared {
@@ -112,21 +104,12 @@ impl<'a> Slot<'a> {
 
     #[inline(always)]
     fn store<T: Payload>(self, item: &T) {
-        for (index, bytes) in item.as_bytes().chunks(WORD).enumerate() {
-            let mut word = [0; WORD];
-            word[..bytes.len()].copy_from_slice(bytes);
-            self.word(index).store(u64::from_ne_bytes(word), Ordering::Relaxed);
-        }
+        payload::store(item, |index| self.word(index));
     }
 
     #[inline(always)]
     fn load<T: Payload>(self) -> T {
-        let mut item = T::new_zeroed();
-        for (index, bytes) in item.as_mut_bytes().chunks_mut(WORD).enumerate() {
-            let word = self.word(index).load(Ordering::Relaxed).to_ne_bytes();
-            bytes.copy_from_slice(&word[..bytes.len()]);
-        }
-        item
+        payload::load(|index| self.word(index))
     }
 }
 

@@ -1,15 +1,16 @@
-//! Bounded lock-free rings, an index pool and the CPU's prefetch, pause and time-stamp instructions.
+//! Bounded lock-free rings, a cell for the latest value, an index pool and the CPU's prefetch, pause and time-stamp instructions.
 //!
 //! | module | what it is | at its bound |
 //! |---|---|---|
 //! | [`spsc`] | one producer, one consumer, lowest latency | push gives the item back |
 //! | [`records`] | one producer, one consumer, cheapest push, published in batches | push drops and counts |
 //! | [`broadcast`] | one producer, many consumers | the oldest message is overwritten, a consumer learns how many it lost |
+//! | [`seqlock`] | one writer, any readers of the latest value | the older value is overwritten, a reader that meets a write is told so |
 //! | [`pool`] | objects addressed by a 32-bit slot | allocate gives the value back |
 //!
 //! [`cpu`] wraps the instructions, [`CachePadded`] keeps a value on cache lines of its own.
 //!
-//! All memory is allocated and touched when a ring or pool is created; nothing allocates, blocks or
+//! All memory is allocated and touched when a ring, cell or pool is created; nothing allocates, blocks or
 //! makes a system call afterwards. Capacities of rings are rounded up to a power of two.
 //!
 //! ```
@@ -29,8 +30,10 @@ mod cache_padded;
 mod capacity;
 pub mod cpu;
 mod full;
+mod payload;
 pub mod pool;
 pub mod records;
+pub mod seqlock;
 pub mod spsc;
 mod sync;
 

@@ -168,7 +168,8 @@ impl<R: Copy + Send> Producer<R> {
         true
     }
 
-    /// Forgets the records that the consumer does not see yet.
+    /// Forgets the records that the consumer does not see yet: those since the latest [`flush`](Self::flush), less
+    /// what appeared by itself.
     pub fn discard(&mut self) {
         let hidden = self.position() - self.published;
         // SAFETY: `advance` publishes whenever it moves the cursor to another chunk, so the hidden records all lie
@@ -396,6 +397,63 @@ mod tests {
             assert!(next_in - next_out <= 16);
         }
         assert!(next_out > 1000 && producer.dropped() > 0);
+    }
+
+    #[test]
+    fn discard_forgets_what_is_hidden_and_keeps_what_was_published() {
+        let (mut producer, mut consumer) = channel::<u64>(16);
+        producer.discard();
+        (0..3).for_each(|record| assert!(producer.push(record)));
+        producer.discard();
+        producer.discard();
+        producer.flush();
+        assert!(consumer.is_empty(), "all were hidden");
+
+        (10..12).for_each(|record| assert!(producer.push(record)));
+        producer.flush();
+        (20..22).for_each(|record| assert!(producer.push(record)));
+        producer.discard();
+        assert!(producer.push(30));
+        producer.flush();
+        assert_eq!(drained(&mut consumer, 100), [10, 11, 30]);
+    }
+
+    /// The ring has chunks of 4, and shows a chunk when the next one is begun.
+    #[test]
+    fn discard_at_the_ends_of_chunks_laps_and_of_the_room() {
+        for start in [0, 3, 4, 13, 15] {
+            for pushed in 0..=16 {
+                let (mut producer, mut consumer) = channel::<u64>(16);
+                (0..start).for_each(|record| assert!(producer.push(record)));
+                producer.flush();
+                assert_eq!(consumer.drain(100, |_| ()), start as usize);
+                (0..pushed).for_each(|record| assert!(producer.push(100 + record)));
+                let shown = consumer.len() as u64;
+                assert!(pushed - shown <= 4);
+                producer.discard();
+                producer.flush();
+                let expected: Vec<_> = (0..shown).map(|record| 100 + record).collect();
+                assert_eq!(drained(&mut consumer, 100), expected, "{start} {pushed}");
+
+                // Nothing is lost of the room, and the order holds.
+                assert!((0..16).all(|record| producer.push(200 + record)));
+                assert!(!producer.push(0));
+                assert_eq!(drained(&mut consumer, 100), (200..216).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_full_ring_dropped_cannot_be_discarded() {
+        let (mut producer, mut consumer) = channel::<u64>(4);
+        (0..5).for_each(|record| _ = producer.push(record));
+        producer.discard();
+        assert_eq!((producer.dropped(), consumer.len()), (1, 4), "a full ring shows what it has");
+        assert!(!producer.push(5));
+        assert_eq!(drained(&mut consumer, 100), [0, 1, 2, 3]);
+        assert!(producer.push(6));
+        drop(producer);
+        assert_eq!(drained(&mut consumer, 100), [6]);
     }
 
     #[test]

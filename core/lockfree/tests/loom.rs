@@ -1,11 +1,11 @@
-//! The rings under loom: every interleaving, and every value that the memory model lets a load see,
+//! The rings and the cell under loom: every interleaving, and every value that the memory model lets a load see,
 //! of small scenarios.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p tickpath-lockfree --release --test loom`
 #![cfg(loom)]
 
 use loom::thread::{spawn, yield_now};
-use tickpath_lockfree::{broadcast, records, spsc};
+use tickpath_lockfree::{broadcast, records, seqlock, spsc};
 
 /// Preemptions explored per execution; yields in wait loops are free.
 const PREEMPTIONS: usize = 3;
@@ -214,4 +214,41 @@ fn broadcast_reaches_each_receiver() {
         assert_eq!((second.try_recv(), second.try_recv()), (Ok(Some(1)), Ok(Some(2))));
         receiving.join().unwrap();
     });
+}
+
+/// A reader that looks while the writer writes, and once more after it.
+fn seqlock_is_whole(writes: u64, looks: usize) {
+    check(move || {
+        let (mut writer, reader) = seqlock::cell(0, &[!0_u64]);
+        let writing = spawn(move || {
+            for value in 1..=writes {
+                writer.write(&value, [!value]);
+            }
+        });
+        let mut last = 0;
+        let mut look = || {
+            let mut rows = [0];
+            if let Ok(value) = reader.try_read(&mut rows) {
+                assert_eq!(rows, [!value], "torn");
+                assert!(value >= last, "{value} came after {last}");
+                last = value;
+            }
+            last
+        };
+        for _ in 0..looks {
+            look();
+        }
+        writing.join().unwrap();
+        assert_eq!(look(), writes, "the last value is there, and nothing keeps it from being read");
+    });
+}
+
+#[test]
+fn seqlock_is_never_torn_by_one_write() {
+    seqlock_is_whole(1, 2);
+}
+
+#[test]
+fn seqlock_is_never_torn_by_several_writes() {
+    seqlock_is_whole(3, 1);
 }

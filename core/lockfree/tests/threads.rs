@@ -1,10 +1,10 @@
-//! The rings between real threads: everything arrives once, in order and whole.
+//! The rings between real threads: everything arrives once, in order and whole. The cell: what is read is whole.
 // Threads are what is tested here.
 #![allow(clippy::disallowed_methods)]
 
 use std::thread;
 
-use tickpath_lockfree::{broadcast, records, spsc};
+use tickpath_lockfree::{broadcast, records, seqlock, spsc};
 
 const COUNT: u64 = if cfg!(miri) { 60 } else { 50_000 };
 
@@ -104,5 +104,37 @@ fn broadcast_is_whole_and_each_loss_is_told() {
             }
         }
         drop(sender);
+    });
+}
+
+#[test]
+fn seqlock_is_whole_and_never_goes_back() {
+    let (mut writer, reader) = seqlock::cell(0, &[message(0), message(1), message(2)]);
+    thread::scope(|scope| {
+        for reader in [reader.clone(), reader] {
+            scope.spawn(move || {
+                let (mut rows, mut last, mut seen) = ([message(0); 3], 0, 0);
+                while last < COUNT {
+                    let Ok(number) = reader.try_read(&mut rows) else {
+                        thread::yield_now();
+                        continue;
+                    };
+                    assert_eq!(rows, [message(number), message(number + 1), message(number + 2)], "torn");
+                    assert!(number >= last);
+                    if number == last {
+                        thread::yield_now();
+                    }
+                    seen += u64::from(number > last);
+                    last = number;
+                }
+                assert!(seen > 0);
+            });
+        }
+        for number in 0..=COUNT {
+            writer.write(&number, (number..).take(3).map(message));
+            if number % 8 == 0 {
+                thread::yield_now();
+            }
+        }
     });
 }

@@ -1,4 +1,4 @@
-//! Seeded generators of order flow, and packet-loss models.
+//! Seeded generators of order flow and of whole days of market data, and packet-loss models.
 //!
 //! A seed gives the same output on every machine: all arithmetic is in integers, so that nothing depends
 //! on a mathematics library. Nothing here performs IO or reads a clock; the caller plays the schedule.
@@ -28,10 +28,12 @@
 
 mod crowd;
 mod draw;
+mod itch_day;
 mod live;
 mod loss;
 mod schedule;
 
 pub use crowd::{Crowd, CrowdAction, CrowdConfig, CrowdConfigError, CrowdCounters};
+pub use itch_day::{ItchDay, ItchDayConfig, ItchDayCounters, ItchDayError};
 pub use loss::{LossConfig, LossModel};
 pub use schedule::{Burst, Spacing};

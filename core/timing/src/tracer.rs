@@ -31,7 +31,8 @@ pub trait Tracer {
     /// A function took so many ticks.
     fn time(&mut self, function: Function, ticks: u64);
 
-    /// A tracer of the same kind whose stamps nobody sees.
+    /// A tracer of the same kind whose stamps nobody sees. They are to be [discarded](Self::discard) after each
+    /// rehearsal, else its ring fills up.
     #[must_use]
     fn understudy(&self) -> Self;
 
@@ -42,7 +43,7 @@ pub trait Tracer {
     fn flush(&mut self);
 }
 
-/// Records of an understudy's ring: more than four times those of a rehearsal.
+/// Records of an understudy's ring: at least four times those of a rehearsal, so that all of them can be discarded.
 const UNDERSTUDY_CAPACITY: usize = 1 << 9;
 
 /// Writes stamps into a ring of its own, which the drain empties off the hot path.
@@ -234,6 +235,62 @@ mod tests {
         trace.flush();
         assert_eq!((trace.dropped(), drain.dropped()), (1, 1));
         assert_eq!(drain.drain(16, |_| ()), 4);
+    }
+
+    fn sequences(drain: &mut records::Consumer<Stamp>) -> Vec<u64> {
+        let mut seen = Vec::new();
+        drain.drain(1 << 16, |stamp| {
+            if let Some(StampKind::Hop { id, .. }) = stamp.decode() {
+                seen.push(id);
+            }
+        });
+        seen
+    }
+
+    #[test]
+    fn discard_forgets_what_was_taken_since_the_latest_flush() {
+        let (mut trace, mut drain) = Trace::new(64);
+        trace.stamp(Hop::T2, CommandId(Sequence(1)));
+        trace.flush();
+        trace.stamp(Hop::T2, CommandId(Sequence(2)));
+        trace.link(CommandId(Sequence(2)), Token::new(SessionId(1), UserRefNum(2), true));
+        trace.time(Function::Match, 9);
+        trace.discard();
+        trace.flush();
+        trace.stamp(Hop::T2, CommandId(Sequence(3)));
+        trace.flush();
+        assert_eq!(sequences(&mut drain), [1, 3]);
+    }
+
+    #[test]
+    fn an_understudys_stamps_reach_nobody_and_take_nobodys_room() {
+        let (mut trace, mut drain) = Trace::new(16);
+        let mut understudy = trace.understudy();
+        trace.stamp(Hop::T2, CommandId(Sequence(1)));
+        // As a rehearsal does, far more often than its ring has room.
+        for sequence in 0..10 * UNDERSTUDY_CAPACITY as u64 {
+            for _ in 0..REHEARSED {
+                understudy.stamp(Hop::T2, CommandId(Sequence(100 + sequence)));
+            }
+            understudy.discard();
+        }
+        assert_eq!(understudy.dropped(), 0, "what is discarded takes no room");
+        trace.flush();
+        understudy.flush();
+        assert_eq!((sequences(&mut drain), trace.dropped()), (vec![1], 0));
+        drop(understudy);
+        assert!(!drain.is_disconnected(), "the tracer is still there");
+    }
+
+    /// Stamps of a rehearsal at most: a quarter of its ring.
+    const REHEARSED: usize = UNDERSTUDY_CAPACITY / 4;
+
+    #[test]
+    fn an_ordered_reading_is_not_before_one_that_preceded_it() {
+        let (trace, _drain) = Trace::new(1);
+        let start = trace.now_ordered();
+        assert!(start > 0 && trace.now_ordered() >= start);
+        assert_eq!(NoTrace.now_ordered(), 0);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Nanoseconds from a market update to the requests that it causes, with the code warm.
 //!
 //! `cargo bench -p tickpath-trading --bench decide`. The maker moves both quotes on every update, the taker
-//! follows every trade; answers come between, outside the time. `--test` runs a little of it as a test.
+//! follows every trade; answers come between, outside the time. Without `--bench`, or with `--test`, it runs a
+//! little of it as a test.
 #![allow(clippy::disallowed_methods)] // a bench reads the clock
 
 use std::hint::black_box;
@@ -9,14 +10,17 @@ use std::time::{Duration, Instant};
 
 use tickpath_timing::{NoTrace, Tracer};
 use tickpath_trading::{
-    EngineConfig, Limits, LiquidityTaker, MarketMaker, QueueFull, RequestSink, Strategy, TradeEngine,
+    Desk, EngineConfig, Limits, LiquidityTaker, MakerConfig, MarketMaker, QueueFull, RequestSink, Strategy,
+    TradeEngine,
 };
 use tickpath_types::{
-    BookHealth, CancelReason, EnterOrder, Instrument, InstrumentId, MarketUpdate, Nanos, OrderEventKind,
-    OrderId, OrderRequest, OrderState, Price, Qty, Symbol, UpdateKind,
+    BookHealth, CancelReason, ClientOrderId, EnterOrder, Instrument, InstrumentId, MarketUpdate, Nanos,
+    OrderAttributes, OrderEventKind, OrderId, OrderRequest, OrderState, Price, Qty, Symbol, TimeInForce,
+    UpdateKind,
 };
 
 const INSTRUMENTS: u16 = 8;
+const TICK: i64 = 100;
 
 #[derive(Default)]
 struct Requests(Vec<OrderRequest>);
@@ -32,7 +36,7 @@ fn instruments() -> Vec<Instrument> {
     let instrument = |id| Instrument {
         id: InstrumentId(id),
         symbol: Symbol::new("ALPHA").expect("five letters"),
-        tick_size: Price(100),
+        tick_size: Price(TICK),
         lot_size: Qty(1),
         max_qty: Qty(100_000),
         reference_price: Price(1_000_000),
@@ -42,8 +46,9 @@ fn instruments() -> Vec<Instrument> {
     (1..=INSTRUMENTS).map(instrument).collect()
 }
 
+/// The market goes up three ticks and down again.
 fn update(step: u64, kind: UpdateKind) -> MarketUpdate {
-    let bid = 1_000_000 + (step / u64::from(INSTRUMENTS) % 2) as i64 * 300;
+    let bid = 1_000_000 + (step / u64::from(INSTRUMENTS) % 2) as i64 * 3 * TICK;
     MarketUpdate {
         sequence: step,
         ts_event: step,
@@ -52,7 +57,7 @@ fn update(step: u64, kind: UpdateKind) -> MarketUpdate {
         qty: 200,
         bid_price: bid,
         bid_qty: 200,
-        ask_price: bid + 200,
+        ask_price: bid + 2 * TICK,
         ask_qty: 200,
         instrument: 1 + (step % u64::from(INSTRUMENTS)) as u16,
         kind: kind as u8,
@@ -63,61 +68,65 @@ fn update(step: u64, kind: UpdateKind) -> MarketUpdate {
 }
 
 /// What the venue says: quotes rest, IOC orders find nothing.
-fn answer(request: &OrderRequest, last: &mut EnterOrder) -> OrderEventKind {
+fn answers(request: &OrderRequest, desk: &Desk) -> Vec<OrderEventKind> {
     match *request {
         OrderRequest::Enter(order) => {
-            *last = order;
-            OrderEventKind::Accepted { order, order_id: OrderId(1), state: OrderState::Live }
+            let (user_ref, decrement, reason) = (order.user_ref, order.qty, CancelReason::ImmediateOrCancel);
+            let accepted = OrderEventKind::Accepted { order, order_id: OrderId(1), state: OrderState::Live };
+            let canceled = OrderEventKind::Canceled { user_ref, decrement, reason };
+            let is_ioc = order.time_in_force == TimeInForce::Ioc;
+            std::iter::once(accepted).chain(is_ioc.then_some(canceled)).collect()
         }
-        OrderRequest::Replace(replace) => OrderEventKind::Replaced {
-            order: EnterOrder { user_ref: replace.user_ref, qty: replace.qty, price: replace.price, ..*last },
-            orig_user_ref: replace.orig_user_ref,
-            order_id: OrderId(2),
-            state: OrderState::Live,
-        },
-        OrderRequest::Cancel(cancel) => OrderEventKind::Canceled {
-            user_ref: cancel.user_ref,
-            decrement: Qty(100),
-            reason: CancelReason::User,
-        },
-        OrderRequest::Modify(_) => unreachable!("no strategy here modifies"),
+        OrderRequest::Replace(replace) => {
+            let known = desk.orders().order(replace.user_ref).expect("it was asked for just now");
+            vec![OrderEventKind::Replaced {
+                order: EnterOrder {
+                    user_ref: replace.user_ref,
+                    instrument: known.instrument,
+                    side: known.side,
+                    qty: replace.qty,
+                    price: replace.price,
+                    time_in_force: replace.time_in_force,
+                    post_only: replace.post_only,
+                    min_qty: Qty::ZERO,
+                    attributes: OrderAttributes::default(),
+                    client_order_id: ClientOrderId::default(),
+                },
+                orig_user_ref: replace.orig_user_ref,
+                order_id: OrderId(2),
+                state: OrderState::Live,
+            }]
+        }
+        OrderRequest::Cancel(_) | OrderRequest::Modify(_) => unreachable!("nothing here asks for one"),
     }
 }
 
-/// Median nanoseconds of an update and the requests it caused on average.
-fn measure(name: &str, strategy: impl Strategy, kind: UpdateKind, steps: u64) {
+/// Prints the median nanoseconds of an update; `requests_expected` are caused by all of them.
+fn measure(name: &str, strategy: impl Strategy, kind: UpdateKind, steps: u64, requests_expected: u64) {
     let limits =
         vec![Limits { threshold: 1, max_position: Qty(100_000), ..Limits::default() }; INSTRUMENTS.into()];
     let config = EngineConfig { orders_per_second: u32::MAX, ..EngineConfig::default() };
     let mut engine =
         TradeEngine::new(&config, &instruments(), &limits, strategy, NoTrace).expect("the limits fit");
     let mut sink = Requests::default();
-    let mut last = None;
     let (mut times, mut requests) = (Vec::new(), 0);
     engine.handle_start(Nanos(1), &mut sink);
     for step in 0..steps {
         let update = black_box(update(step, kind));
+        // The order rate allows one request in a nanosecond.
+        let now = Nanos::from_micros(step);
         let start = Instant::now();
-        engine.handle_market(&update, Nanos(step), &mut sink);
+        engine.handle_market(&update, now, &mut sink);
         times.push(start.elapsed());
-        requests += sink.0.len();
+        requests += sink.0.len() as u64;
         for request in std::mem::take(&mut sink.0) {
-            if let OrderRequest::Enter(order) = request {
-                last = Some(order);
-            }
-            let last = last.as_mut().expect("an order is entered first");
-            let event = answer(&request, last);
-            engine.handle_order_event(&event, Nanos(step), &mut sink);
-            if kind == UpdateKind::Trade {
-                let decrement = last.qty;
-                let user_ref = event.user_ref();
-                let done =
-                    OrderEventKind::Canceled { user_ref, decrement, reason: CancelReason::ImmediateOrCancel };
-                engine.handle_order_event(&done, Nanos(step), &mut sink);
+            for event in answers(&request, engine.desk()) {
+                engine.handle_order_event(&event, now, &mut sink);
             }
         }
-        sink.0.clear();
+        assert!(sink.0.is_empty(), "an update's answers cause nothing more: {:?}", sink.0);
     }
+    assert_eq!(requests, requests_expected, "{name}");
     times.sort();
     let median = times[times.len() / 2];
     let clock = clock_cost();
@@ -136,7 +145,12 @@ fn clock_cost() -> Duration {
 }
 
 fn main() {
-    let steps = if std::env::args().any(|argument| argument == "--test") { 100 } else { 1_000_000 };
-    measure("maker, quotes move", MarketMaker::new(Default::default()), UpdateKind::Add, steps);
-    measure("taker, a large trade", LiquidityTaker::new(INSTRUMENTS.into()), UpdateKind::Trade, steps);
+    let has = |name: &str| std::env::args().any(|argument| argument == name);
+    let steps = if has("--bench") && !has("--test") { 1_000_000 } else { 100 };
+    let maker = MarketMaker::new(MakerConfig::default());
+    measure("maker, quotes move", maker, UpdateKind::Add, steps, 2 * steps);
+    let taker = LiquidityTaker::new(INSTRUMENTS.into());
+    // The first trade of an instrument met a best price that nobody knows.
+    let followed = steps - u64::from(INSTRUMENTS);
+    measure("taker, a large trade", taker, UpdateKind::Trade, steps, followed);
 }

@@ -20,6 +20,9 @@ pub struct EngineConfig {
     pub order_burst: u32,
     /// Cancel everything and stop when no market data came for so long; `None` never.
     pub silence_stop: Option<Nanos>,
+    /// Stop when the connection to the venue is lost for so long; `None` never. Orders that are open then stay
+    /// open at the venue, and are cancelled should it come back.
+    pub disconnect_stop: Option<Nanos>,
     /// Where open positions are valued.
     pub mark_to: MarkTo,
 }
@@ -38,6 +41,7 @@ impl Default for EngineConfig {
             orders_per_second: 2_000,
             order_burst: 64,
             silence_stop: None,
+            disconnect_stop: Some(Nanos::from_secs(10)),
             mark_to: MarkTo::Mid,
         }
     }

@@ -42,6 +42,9 @@ pub enum Refusal {
     /// The engine has stopped: only cancels go.
     #[error("the engine has stopped")]
     Stopped,
+    /// The connection to the venue is lost: ask again when it is back. Nothing goes meanwhile, cancels neither.
+    #[error("the connection to the venue is lost")]
+    NotConnected,
 }
 
 impl From<QueueFull> for Refusal {
@@ -135,6 +138,12 @@ impl<'a> Context<'a> {
         self.desk.stopped
     }
 
+    /// False while the connection to the venue is lost: own orders may execute, and every request is refused.
+    #[must_use]
+    pub const fn is_connected(&self) -> bool {
+        self.desk.is_connected
+    }
+
     /// Enters an order that rests for the day.
     ///
     /// # Errors
@@ -173,8 +182,8 @@ impl<'a> Context<'a> {
     /// Cancels an order. Neither risk, rate nor a stop holds a cancel back.
     ///
     /// # Errors
-    /// A [`Refusal`] when it was not sent: the order is not open, its cancel is under way, or the queue is
-    /// full.
+    /// A [`Refusal`] when it was not sent: the order is not open, its cancel is under way, the queue is full, or
+    /// the connection is lost.
     pub fn cancel(&mut self, user_ref: UserRefNum) -> Result<(), Refusal> {
         self.reduce(user_ref, Qty::ZERO)
     }
@@ -189,8 +198,11 @@ impl<'a> Context<'a> {
     }
 
     /// Cancels every open order whose cancel is not under way, until the queue is full; returns how many
-    /// are still to be cancelled.
+    /// are still to be cancelled: all of them while the connection is lost.
     pub fn cancel_all(&mut self) -> usize {
+        if !self.desk.is_connected {
+            return self.desk.orders.total_open();
+        }
         let (mut place, mut left) = (0, 0);
         while let Some((at, user_ref)) = self.desk.orders.next_open(place) {
             place = at + 1;
@@ -260,6 +272,7 @@ impl<'a> Context<'a> {
     }
 
     fn send_cancel(&mut self, cancel: &CancelOrder) -> Result<(), Refusal> {
+        self.check_connected()?;
         self.outlet.send(&OrderRequest::Cancel(*cancel))?;
         self.desk.orders.record_cancel(cancel);
         self.desk.counters.cancels += 1;
@@ -267,7 +280,11 @@ impl<'a> Context<'a> {
     }
 
     const fn check_running(&self) -> Result<(), Refusal> {
-        if self.desk.stopped.is_some() { Err(Refusal::Stopped) } else { Ok(()) }
+        if self.desk.stopped.is_some() { Err(Refusal::Stopped) } else { self.check_connected() }
+    }
+
+    const fn check_connected(&self) -> Result<(), Refusal> {
+        if self.desk.is_connected { Ok(()) } else { Err(Refusal::NotConnected) }
     }
 
     fn check_rate(&self) -> Result<(), Refusal> {
@@ -294,6 +311,7 @@ impl<'a> Context<'a> {
                 Refusal::RateLimited => &mut counters.refused_rate,
                 Refusal::QueueFull => &mut counters.refused_queue,
                 Refusal::Stopped => &mut counters.refused_stopped,
+                Refusal::NotConnected => &mut counters.refused_disconnected,
                 Refusal::UnknownInstrument
                 | Refusal::PriceNotOnTick
                 | Refusal::PriceOutsideCollar

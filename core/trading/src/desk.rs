@@ -1,6 +1,9 @@
 //! Everything that a trade engine knows, except its strategy.
 
-use tickpath_types::{Instrument, InstrumentId, MarketUpdate, OrderEventKind, Side};
+use tickpath_types::{
+    Instrument, InstrumentId, MarketUpdate, OrderEventKind, OrderRequest, RejectReason, Side,
+};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::{
     ConfigError, EngineConfig, Exposure, Features, Limits, OrderChange, OrderManager, OrderRate, OrderUpdate,
@@ -15,14 +18,32 @@ pub enum StopReason {
     Killed,
     /// No market data came for [`EngineConfig::silence_stop`].
     Silence,
-    /// The way to the venue is gone.
+    /// The connection to the venue was lost and did not come back for [`EngineConfig::disconnect_stop`].
     Disconnected,
     /// The program ends.
     Shutdown,
 }
 
+impl StopReason {
+    const ALL: [StopReason; 4] =
+        [StopReason::Killed, StopReason::Silence, StopReason::Disconnected, StopReason::Shutdown];
+
+    /// A number for it, from 1.
+    #[must_use]
+    pub const fn code(self) -> u64 {
+        self as u64 + 1
+    }
+
+    /// The reason of a number; `None` for 0 and what is none.
+    #[must_use]
+    pub fn from_code(code: u64) -> Option<StopReason> {
+        StopReason::ALL.into_iter().find(|reason| reason.code() == code)
+    }
+}
+
 /// What an engine did, in numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct EngineCounters {
     /// Market updates taken.
     pub market_updates: u64,
@@ -52,6 +73,12 @@ pub struct EngineCounters {
     pub refused_queue: u64,
     /// Refused because the engine had stopped.
     pub refused_stopped: u64,
+    /// Refused because the connection to the venue was lost.
+    pub refused_disconnected: u64,
+    /// Requests that the order gateway gave back, because the connection was lost before it could send them.
+    pub unsent: u64,
+    /// Requests that were sent before the connection was lost and given up after the next one.
+    pub unanswered: u64,
 }
 
 /// Instruments, markets, positions, orders and limits of one engine.
@@ -64,6 +91,7 @@ pub struct Desk {
     pub(crate) risk: Risk,
     pub(crate) rate: OrderRate,
     pub(crate) stopped: Option<StopReason>,
+    pub(crate) is_connected: bool,
     pub(crate) counters: EngineCounters,
 }
 
@@ -94,6 +122,7 @@ impl Desk {
             risk: Risk::new(limits),
             rate: OrderRate::new(config.orders_per_second, config.order_burst),
             stopped: None,
+            is_connected: true,
             counters: EngineCounters::default(),
         })
     }
@@ -126,6 +155,24 @@ impl Desk {
             _ => {}
         }
         Some(update)
+    }
+
+    /// A request that never left: what it asked for is undone.
+    pub(crate) fn apply_unsent(&mut self, request: &OrderRequest) -> Option<OrderUpdate> {
+        let (user_ref, reason) = (request.user_ref(), RejectReason::NotConnected);
+        self.counters.unsent += 1;
+        match request.is_new_order() {
+            true => self.orders.reject_unheard(user_ref, reason),
+            false => self.orders.undo_cancel(user_ref, reason),
+        }
+    }
+
+    /// The next order at or after a place whose request is in doubt is given up; with its place.
+    pub(crate) fn give_up_next(&mut self, from: usize) -> Option<(usize, Option<OrderUpdate>)> {
+        let (place, user_ref) = self.orders.next_in_doubt(from)?;
+        let update = self.orders.give_up(user_ref);
+        self.counters.unanswered += u64::from(update.is_some());
+        Some((place, update))
     }
 
     /// Where an instrument stands when an order of a side is checked.
@@ -180,6 +227,12 @@ impl Desk {
     #[must_use]
     pub const fn stopped(&self) -> Option<StopReason> {
         self.stopped
+    }
+
+    /// False while the connection to the venue is lost.
+    #[must_use]
+    pub const fn is_connected(&self) -> bool {
+        self.is_connected
     }
 
     /// What it did.

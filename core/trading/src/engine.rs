@@ -1,10 +1,12 @@
 //! The engine: market data, answers and time in; requests out.
 
 use tickpath_timing::{Function, Sampler, Tracer};
-use tickpath_types::{Instrument, MarketUpdate, Nanos, OrderEventKind};
+use tickpath_types::{Instrument, MarketUpdate, Nanos, OrderEventKind, OrderRequest};
 
 use crate::sink::Port;
-use crate::{ConfigError, Context, Desk, EngineConfig, Limits, RequestSink, StopReason, Strategy};
+use crate::{
+    ConfigError, Context, Desk, EngineConfig, Limits, OrderUpdate, RequestSink, StopReason, Strategy,
+};
 
 /// One market update in `2^FUNCTION_TIMER_SHIFT` has its functions timed.
 const FUNCTION_TIMER_SHIFT: u32 = 4;
@@ -20,6 +22,8 @@ pub struct TradeEngine<S, T> {
     desk: Desk,
     sampler: Sampler,
     silence_stop: Option<Nanos>,
+    disconnect_stop: Option<Nanos>,
+    disconnected_at: Option<Nanos>,
     /// Time of the latest market data, or of the start.
     heard_at: Option<Nanos>,
 }
@@ -42,6 +46,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
             desk: Desk::new(config, instruments, limits)?,
             sampler: Sampler::one_in_pow2(FUNCTION_TIMER_SHIFT),
             silence_stop: config.silence_stop,
+            disconnect_stop: config.disconnect_stop,
+            disconnected_at: None,
             heard_at: None,
         })
     }
@@ -79,7 +85,49 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     /// Takes one answer of the venue.
     #[inline(never)]
     pub fn handle_order_event(&mut self, event: &OrderEventKind, now: Nanos, sink: &mut impl RequestSink<T>) {
-        if let Some(update) = self.desk.apply_order_event(event) {
+        let update = self.desk.apply_order_event(event);
+        self.tell(update, now, sink);
+    }
+
+    /// The connection to the venue is lost. Own orders may execute meanwhile, and what becomes of them is told
+    /// later; requests are refused until [`handle_reconnect`](Self::handle_reconnect). Requests that were not
+    /// answered are in doubt until their answer or [`handle_settled`](Self::handle_settled).
+    #[cold]
+    pub fn handle_disconnect(&mut self, now: Nanos) {
+        self.disconnected_at.get_or_insert(now);
+        self.desk.is_connected = false;
+        self.desk.orders.doubt_pending();
+    }
+
+    /// The connection to the venue stands again.
+    #[cold]
+    pub fn handle_reconnect(&mut self) {
+        self.disconnected_at = None;
+        self.desk.is_connected = true;
+    }
+
+    /// The venue has answered everything that it got before the connection was lost: what is in doubt still did
+    /// not reach it. The strategy is told as if the venue had refused it: a new order is rejected, the cancel of
+    /// an order too, and the order stands.
+    #[cold]
+    pub fn handle_settled(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
+        let mut from = 0;
+        while let Some((place, update)) = self.desk.give_up_next(from) {
+            from = place + 1;
+            self.tell(update, now, sink);
+        }
+    }
+
+    /// A request of this engine was not sent, because the connection was lost before it could be: the strategy
+    /// is told as if the venue had refused it.
+    #[cold]
+    pub fn handle_unsent(&mut self, request: &OrderRequest, now: Nanos, sink: &mut impl RequestSink<T>) {
+        let update = self.desk.apply_unsent(request);
+        self.tell(update, now, sink);
+    }
+
+    fn tell(&mut self, update: Option<OrderUpdate>, now: Nanos, sink: &mut impl RequestSink<T>) {
+        if let Some(update) = update {
             self.call(now, sink, false, |strategy, cx| strategy.on_order(&update, cx));
         }
     }
@@ -89,6 +137,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     pub fn handle_timer(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         if self.is_silent(now) {
             self.stop(StopReason::Silence, now, sink);
+        } else if self.is_cut_off(now) {
+            self.stop(StopReason::Disconnected, now, sink);
         } else if self.desk.stopped.is_some() {
             self.call(now, sink, false, |_, cx| _ = cx.cancel_all());
         } else {
@@ -108,6 +158,14 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
             return false;
         };
         now.since(heard_at) >= limit
+    }
+
+    fn is_cut_off(&self, now: Nanos) -> bool {
+        let (Some(limit), Some(at), None) = (self.disconnect_stop, self.disconnected_at, self.desk.stopped)
+        else {
+            return false;
+        };
+        now.since(at) >= limit
     }
 
     fn call(

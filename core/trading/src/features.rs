@@ -192,6 +192,39 @@ mod tests {
     }
 
     #[test]
+    fn news_is_a_change_of_the_best_prices_their_quantities_or_the_health() {
+        let market = quote(1, (100, 50), (101, 200));
+        let is_news = |after: MarketUpdate| {
+            let mut features = Features::default();
+            features.apply(&market);
+            features.apply(&after);
+            features.is_news()
+        };
+        let same_again = MarketUpdate { sequence: 2, ts_event: 2, order_id: 7, price: 90, qty: 5, ..market };
+        assert!(!is_news(same_again), "an order behind the best");
+        assert!(!is_news(MarketUpdate { kind: UpdateKind::Trade as u8, ..same_again }));
+        for (bid, ask) in [
+            ((99, 50), (101, 200)),
+            ((100, 49), (101, 200)),
+            ((100, 50), (102, 200)),
+            ((100, 50), (101, 201)),
+        ] {
+            assert!(is_news(quote(1, bid, ask)), "{bid:?} {ask:?}");
+        }
+        assert!(is_news(MarketUpdate { bid_price: 0, bid_qty: 0, ..market }), "the last bid went");
+        for health in [BookHealth::Recovering, BookHealth::Stale, BookHealth::Suspect] {
+            assert!(is_news(MarketUpdate { health: health as u8, ..market }), "{health:?}");
+        }
+
+        let mut features = Features::default();
+        assert!(!features.is_news(), "nothing was heard");
+        features.apply(&quote(1, (0, 0), (0, 0)));
+        assert!(features.is_news(), "an empty live book is known now");
+        features.apply(&quote(1, (0, 0), (0, 0)));
+        assert!(!features.is_news());
+    }
+
+    #[test]
     fn a_trade_is_measured_against_the_best_before_it() {
         let mut features = Features::default();
         assert!(!features.is_live());

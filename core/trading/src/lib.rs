@@ -85,7 +85,7 @@ pub use features::{AggressiveTrade, Bbo, Features, PPM};
 pub use money::Money;
 pub use order::{OrderChange, OrderUpdate, OwnOrder, OwnState};
 pub use orders::{OpenOrders, OrderCounters, OrderError, OrderManager};
-pub use position::{MarkTo, Position, Positions, Totals, Traded};
+pub use position::{MarkTo, Position, PositionRecord, Positions, Totals, Traded};
 pub use rate::OrderRate;
 pub use rehearsal::Rehearsal;
 pub use requests::NewOrder;

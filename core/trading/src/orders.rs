@@ -2,7 +2,7 @@
 
 use tickpath_types::{
     CancelOrder, ClientOrderId, EnterOrder, InstrumentId, OrderEventKind, OrderId, OrderState, Price, Qty,
-    ReplaceOrder, Side, UserRefNum,
+    RejectReason, ReplaceOrder, Side, UserRefNum,
 };
 
 use crate::order::{OrderChange, OrderUpdate, OwnOrder, OwnState};
@@ -42,6 +42,8 @@ pub struct OrderCounters {
     pub late: u64,
     /// Executions of more than was open; the position follows the venue.
     pub overfilled: u64,
+    /// Orders given up after a lost connection, and accepted by the venue all the same: they are open again.
+    pub revived: u64,
 }
 
 /// Own orders by UserRefNum, of a bounded number, with lists of the open ones per instrument and side.
@@ -174,14 +176,62 @@ impl OrderManager {
             slot.order.state = OwnState::PendingCancel;
             slot.cancel_to = sent.qty;
             slot.is_cancel_sent = sent.qty.is_zero();
+            // Of an accepted order only this cancel waits for an answer now.
+            slot.is_in_doubt &= !slot.is_accepted;
         }
+    }
+
+    /// The connection is lost: whether the venue has what it did not answer is in doubt from now on.
+    pub(crate) fn doubt_pending(&mut self) {
+        for slot in self.table.open_slots_mut() {
+            slot.is_in_doubt |= !slot.order.is_settled();
+        }
+    }
+
+    /// The open order in doubt at or after a place in the table, with its place.
+    pub(crate) fn next_in_doubt(&self, from: usize) -> Option<(usize, UserRefNum)> {
+        self.table.next_in_doubt(from)
+    }
+
+    /// The request in doubt did not reach the venue, as far as can be known: a new order is dead, the cancel
+    /// of an order is undone. `None` when the order was answered after all.
+    pub(crate) fn give_up(&mut self, user_ref: UserRefNum) -> Option<OrderUpdate> {
+        let slot = self.table.find_mut(user_ref)?;
+        if !slot.is_accepted {
+            return self.reject_unheard(user_ref, RejectReason::Unanswered);
+        }
+        slot.is_in_doubt = false;
+        self.undo_cancel(user_ref, RejectReason::Unanswered)
+    }
+
+    /// A new order did not reach the venue: it is dead, and the order that it was to replace is as before.
+    pub(crate) fn reject_unheard(
+        &mut self,
+        user_ref: UserRefNum,
+        reason: RejectReason,
+    ) -> Option<OrderUpdate> {
+        self.table.find(user_ref).filter(|slot| !slot.is_accepted)?;
+        let client_order_id = self.client_order_id;
+        self.apply(&OrderEventKind::Rejected { user_ref, reason, client_order_id })
+    }
+
+    /// The cancel or reduction of an order was not sent, or is lost: the order stands as before. `None` when
+    /// none was under way.
+    pub(crate) fn undo_cancel(&mut self, user_ref: UserRefNum, reason: RejectReason) -> Option<OrderUpdate> {
+        self.table.get(user_ref).filter(|order| order.state == OwnState::PendingCancel)?;
+        self.settle(user_ref);
+        let order = *self.table.get(user_ref)?;
+        Some(OrderUpdate { order, change: OrderChange::CancelRejected { reason } })
     }
 
     /// Takes an answer of the venue; `None` when it fits no order of this manager, which is counted.
     pub fn apply(&mut self, event: &OrderEventKind) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
-        let Some(slot) = self.table.find(user_ref) else { return self.apply_late(event) };
-        let was_accepted = slot.is_accepted;
+        let was_accepted = match self.table.find(user_ref).map(|slot| slot.is_accepted) {
+            Some(was_accepted) => was_accepted,
+            None if self.revive(event) => false,
+            None => return self.apply_late(event),
+        };
         if was_accepted && matches!(event, OrderEventKind::Accepted { .. } | OrderEventKind::Replaced { .. })
         {
             self.counters.late += 1;
@@ -219,6 +269,22 @@ impl OrderManager {
         };
         let order = *self.table.last_known(user_ref)?;
         Some(OrderUpdate { order, change })
+    }
+
+    /// An order that was given up and that the venue accepts all the same is open again; true when it is.
+    #[cold]
+    fn revive(&mut self, event: &OrderEventKind) -> bool {
+        let is_acceptance =
+            matches!(event, OrderEventKind::Accepted { .. } | OrderEventKind::Replaced { .. });
+        let given_up = self.table.last_known_slot(event.user_ref());
+        let Some(slot) = given_up.filter(|slot| is_acceptance && slot.is_in_doubt && !slot.is_accepted)
+        else {
+            return false;
+        };
+        let order = OwnOrder { state: OwnState::PendingNew, ..slot.order };
+        self.counters.revived += 1;
+        self.table.insert(order, order.leaves_qty());
+        true
     }
 
     /// An event about an order that is not open. An execution counts as long as the order is remembered:
@@ -317,7 +383,7 @@ impl OrderManager {
         if let Some(slot) = self.table.find_mut(user_ref)
             && slot.order.state == OwnState::PendingCancel
         {
-            slot.order.state = OwnState::Live;
+            slot.order.state = if slot.is_accepted { OwnState::Live } else { OwnState::PendingNew };
             slot.is_cancel_sent = false;
         }
     }

@@ -1,6 +1,7 @@
 //! Positions and profit and loss, exact.
 
 use tickpath_types::{InstrumentId, Price, Qty, Side};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::{Bbo, Money};
 
@@ -181,6 +182,57 @@ impl Position {
     }
 }
 
+/// A [`Position`] as plain data, for a cell that other threads read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct PositionRecord {
+    /// `open_cost`, `realised`, and the notionals of `bought` and `sold`.
+    money: [i128; 4],
+    /// Quantity and number of fills of `bought` and of `sold`.
+    traded: [[u64; 2]; 2],
+    net_qty: i64,
+    /// `bid`, `ask`, `last_px`; what is there of them is in `known`.
+    prices: [i64; 3],
+    /// Bit `n` when `prices[n]` is there.
+    known: u64,
+    reserved: u64,
+}
+
+impl From<&Position> for PositionRecord {
+    fn from(position: &Position) -> PositionRecord {
+        let Position { net_qty, open_cost, realised, bought, sold, bid, ask, last_px } = *position;
+        let prices = [bid, ask, last_px];
+        PositionRecord {
+            money: [open_cost.0, realised.0, bought.notional.0, sold.notional.0],
+            traded: [bought, sold].map(|traded| [traded.qty.0, traded.fill_count]),
+            net_qty,
+            prices: prices.map(|price| price.map_or(0, |price| price.0)),
+            known: (0..).zip(prices).map(|(place, price)| u64::from(price.is_some()) << place).sum(),
+            reserved: 0,
+        }
+    }
+}
+
+impl From<&PositionRecord> for Position {
+    fn from(record: &PositionRecord) -> Position {
+        let price = |place: usize| (record.known >> place & 1 == 1).then_some(Price(record.prices[place]));
+        let traded = |side: usize| {
+            let [qty, fill_count] = record.traded[side];
+            Traded { qty: Qty(qty), notional: Money(record.money[2 + side]), fill_count }
+        };
+        Position {
+            net_qty: record.net_qty,
+            open_cost: Money(record.money[0]),
+            realised: Money(record.money[1]),
+            bought: traded(0),
+            sold: traded(1),
+            bid: price(0),
+            ask: price(1),
+            last_px: price(2),
+        }
+    }
+}
+
 fn signed(side: Side, qty: Qty) -> i64 {
     side.sign().saturating_mul(i64::try_from(qty.0).unwrap_or(i64::MAX))
 }
@@ -349,6 +401,16 @@ mod tests {
         assert_eq!((totals.realised, totals.unrealised, totals.pnl()), (Money(4), Money(-3), Money(1)));
         assert_eq!((totals.volume, totals.fill_count), (Qty(5), 3));
         assert_eq!(positions.pnl(InstrumentId(2)), Money(-3));
+    }
+
+    #[test]
+    fn a_record_gives_back_the_position() {
+        let mut position = after(&[(Side::Buy, 100, 7), (Side::Sell, 120, 9), (Side::Sell, 90, 4)]);
+        assert_eq!(Position::from(&PositionRecord::from(&Position::default())), Position::default());
+        for market in [Bbo::default(), Bbo { ask: None, ..bbo(95, 0) }, bbo(0, -7)] {
+            position.mark(&market);
+            assert_eq!(Position::from(&PositionRecord::from(&position)), position);
+        }
     }
 
     #[test]

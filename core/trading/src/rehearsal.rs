@@ -10,7 +10,7 @@ use crate::{EngineConfig, RequestSink, Strategy, TradeEngine};
 
 /// Orders that may be open.
 const OPEN_ORDERS_MAX: usize = 64;
-/// Number of an order after which the numbers begin anew.
+/// Number of an order after which the numbers begin anew: long before they run out.
 const USER_REF_MAX: u32 = 1 << 31;
 /// Quantity at the best prices, and of each trade.
 const QTY: u64 = 1_000_000;
@@ -26,12 +26,18 @@ pub struct Rehearsal<S, T> {
     engine: TradeEngine<S, T>,
     instrument: Instrument,
     step: u64,
+    user_ref_max: u32,
 }
 
 impl<S: Strategy, T: Tracer> Rehearsal<S, T> {
     /// A rehearsal of an engine; `None` where its strategy has [no understudy](Strategy::understudy).
     #[must_use]
     pub fn of(engine: &TradeEngine<S, T>) -> Option<Rehearsal<S, T>> {
+        Rehearsal::up_to(USER_REF_MAX, engine)
+    }
+
+    /// With numbers that begin anew after `user_ref_max`.
+    pub(crate) fn up_to(user_ref_max: u32, engine: &TradeEngine<S, T>) -> Option<Rehearsal<S, T>> {
         let desk = engine.desk();
         let instrument = *desk.instruments().first()?;
         let config = EngineConfig {
@@ -44,7 +50,7 @@ impl<S: Strategy, T: Tracer> Rehearsal<S, T> {
         let strategy = engine.strategy().understudy()?;
         let tracer = engine.tracer().understudy();
         let engine = TradeEngine::new(&config, desk.instruments(), &limits?, strategy, tracer).ok()?;
-        Some(Rehearsal { engine, instrument, step: 0 })
+        Some(Rehearsal { engine, instrument, step: 0, user_ref_max })
     }
 
     /// Has the engine decide on one update. What it asks for goes to `sink`, and is to be
@@ -117,7 +123,7 @@ impl<S: Strategy, T: Tracer> Rehearsal<S, T> {
                 self.tell(event, now, sink);
             }
         }
-        if request.user_ref().0 > USER_REF_MAX {
+        if request.user_ref().0 > self.user_ref_max {
             self.engine.forget_orders();
         }
     }
@@ -135,6 +141,12 @@ impl<S: Strategy, T: Tracer> Rehearsal<S, T> {
 
     fn tell(&mut self, event: OrderEventKind, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.engine.handle_order_event(&event, now, sink);
+    }
+
+    /// The engine that rehearses.
+    #[cfg(test)]
+    pub(crate) const fn engine(&self) -> &TradeEngine<S, T> {
+        &self.engine
     }
 
     /// The engine's tracer, whose stamps are to be discarded.

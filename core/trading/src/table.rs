@@ -23,6 +23,8 @@ pub(crate) struct Slot {
     pub is_cancel_sent: bool,
     /// The size that a reduction on its way leaves.
     pub cancel_to: Qty,
+    /// The connection was lost while a request about the order was not answered.
+    pub is_in_doubt: bool,
 }
 
 /// The open orders of one instrument and side.
@@ -66,6 +68,7 @@ impl Table {
             is_accepted: false,
             is_cancel_sent: false,
             cancel_to: Qty::ZERO,
+            is_in_doubt: false,
         };
         let list = List { first: NIL, last: NIL, len: 0, exposure: Qty::ZERO };
         Table {
@@ -154,6 +157,24 @@ impl Table {
         Some((from + offset, rest[offset].order.user_ref))
     }
 
+    /// Every place with an open order.
+    pub fn open_slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.slots.iter_mut().filter(|slot| slot.order.is_open())
+    }
+
+    /// The open order in doubt at or after a place, with its place.
+    pub fn next_in_doubt(&self, from: usize) -> Option<(usize, UserRefNum)> {
+        let rest = self.slots.get(from..)?;
+        let offset = rest.iter().position(|slot| slot.order.is_open() && slot.is_in_doubt)?;
+        Some((from + offset, rest[offset].order.user_ref))
+    }
+
+    /// The place of a number, open or not, while it has not been given to another.
+    pub fn last_known_slot(&self, user_ref: UserRefNum) -> Option<&Slot> {
+        let slot = &self.slots[self.place(user_ref)];
+        (slot.order.user_ref == user_ref).then_some(slot)
+    }
+
     /// Begins to fetch the place of an order that is yet to come: no order has used it for long.
     pub fn prefetch(&self, user_ref: u32) {
         let place = self.place(UserRefNum(user_ref));
@@ -189,6 +210,7 @@ impl Table {
             is_accepted: false,
             is_cancel_sent: false,
             cancel_to: Qty::ZERO,
+            is_in_doubt: false,
         };
         self.len += 1;
     }

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use tickpath_timing::{NoTrace, Tracer};
 use tickpath_trading::{
     EngineConfig, Limits, LiquidityTaker, MakerConfig, MarketMaker, QueueFull, RandomConfig, RandomStrategy,
-    RequestSink, StopReason, Strategy, TradeEngine,
+    Rehearsal, RequestSink, StopReason, Strategy, TradeEngine,
 };
 use tickpath_types::{
     BookHealth, CancelReason, EnterOrder, Instrument, InstrumentId, MarketUpdate, Nanos, OrderEventKind,
@@ -144,6 +144,35 @@ fn run(strategy: impl Strategy, limits: Limits) {
     let allocated = allocations() - before;
     assert_eq!(allocated, 0, "{}", engine.strategy().name());
     assert!(sink.count > 100, "{} sent only {} requests", engine.strategy().name(), sink.count);
+}
+
+fn rehearse(strategy: impl Strategy, limits: Limits) {
+    let config = EngineConfig::default();
+    let engine = TradeEngine::new(&config, &[instrument()], &[limits], strategy, NoTrace)
+        .expect("one instrument with its limits");
+    let mut rehearsal = Rehearsal::of(&engine).expect("it has an understudy");
+    let mut requests: Vec<OrderRequest> = Vec::with_capacity(64);
+    let mut count = 0;
+    let before = allocations();
+    for step in 1..5_000 {
+        let now = Nanos::from_millis(step * 20);
+        rehearsal.decide(now, &mut requests);
+        while let Some(request) = requests.pop() {
+            count += 1;
+            rehearsal.answer(&request, now, &mut requests);
+        }
+    }
+    let allocated = allocations() - before;
+    assert_eq!(allocated, 0, "{}", engine.strategy().name());
+    assert!(count > 2_000, "{} made only {count} requests", engine.strategy().name());
+}
+
+#[test]
+fn nothing_is_allocated_by_a_rehearsal() {
+    let limits = Limits::default();
+    rehearse(MarketMaker::new(MakerConfig::default()), limits);
+    rehearse(LiquidityTaker::new(1), Limits { threshold: 500_000, ..limits });
+    rehearse(RandomStrategy::new(1, RandomConfig::default()), limits);
 }
 
 #[test]

@@ -201,6 +201,11 @@ pub enum RejectReason {
     NotAuthorised,
     /// An option of the message is not offered.
     OptionNotOffered,
+    /// The client's own word, no venue's: it was not connected and the request was not sent.
+    NotConnected,
+    /// The client's own word, no venue's: the connection was lost after the request was sent, and no answer
+    /// came by the next one.
+    Unanswered,
 }
 
 /// One answer to a session.

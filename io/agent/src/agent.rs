@@ -8,7 +8,8 @@ use tickpath_types::Nanos;
 pub trait Agent: Send {
     /// Does a bounded amount of work and returns how much; 0 lets the runner idle.
     ///
-    /// `now` counts from the Unix epoch. It is read once, just before the call.
+    /// `now` counts from the Unix epoch. It is read at the start of each cycle through the thread's agents and after
+    /// each call that found work: only calls that found none lie between the reading and this call.
     ///
     /// # Errors
     /// A [fatal](AgentError::fatal) error stops the whole system; a

@@ -1,4 +1,4 @@
-//! Counts each thread's allocations, so that a duty cycle that allocates is seen.
+//! Counts each thread's allocations, so that a duty cycle that allocates is seen; puts the largest on huge pages.
 #![allow(unsafe_code)] // an allocator is unsafe by its trait
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -12,6 +12,10 @@ thread_local! {
 /// [`AgentCounters::allocations`](crate::AgentCounters) then tell which agent allocates in its duty cycles.
 ///
 /// Costs an addition for each allocation, and nothing where nothing is allocated.
+///
+/// Blocks of 8 MiB and more - books, indices, rings - get huge pages where the system gives them on request
+/// (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always`): a look-up in a large table then misses
+/// the cache alone and not the page tables too.
 pub struct CountingAllocator;
 
 /// Allocations and reallocations of this thread so far; 0 for ever where [`CountingAllocator`] is not installed.
@@ -34,29 +38,141 @@ fn count() {
     let _ = COUNT.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: every method passes its arguments unchanged to the system's allocator, whose contract is the same;
-// counting neither allocates nor unwinds.
+// SAFETY: every method answers as the system's allocator would, by it or, for the largest blocks, by mappings of
+// their own; which of the two follows from the layout alone. Counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
+        if huge::is_for(layout) {
+            return huge::map(layout);
+        }
         // SAFETY: the caller's promise about `layout` is the one that `System` asks for.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
+        if huge::is_for(layout) {
+            return huge::map(layout);
+        }
         // SAFETY: as in `alloc`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count();
-        // SAFETY: the block came from `System` by this allocator, with this layout.
-        unsafe { System.realloc(pointer, layout, new_size) }
+        // SAFETY: the caller promises that the size, rounded up to the alignment, is no more than `isize::MAX`.
+        let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        if !huge::is_for(layout) && !huge::is_for(new_layout) {
+            // SAFETY: the block came from `System` by this allocator, with this layout.
+            return unsafe { System.realloc(pointer, layout, new_size) };
+        }
+        // SAFETY: the layouts are the caller's; the old block is as long as its layout says and apart from the new.
+        unsafe {
+            let new = if huge::is_for(new_layout) { huge::map(new_layout) } else { System.alloc(new_layout) };
+            if !new.is_null() {
+                std::ptr::copy_nonoverlapping(pointer, new, layout.size().min(new_size));
+                self.dealloc(pointer, layout);
+            }
+            new
+        }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        if huge::is_for(layout) {
+            return huge::unmap(pointer, layout);
+        }
         // SAFETY: the block came from `System` by this allocator, with this layout.
         unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// Blocks so large that they are worth huge pages.
+mod huge {
+    use std::alloc::Layout;
+    use std::ptr;
+
+    use nix::libc;
+
+    /// A huge page of x86-64, and of aarch64 with pages of 4 KiB.
+    const PAGE: usize = 2 << 20;
+    /// Blocks from this size on; at most a fifth of one is lost to rounding.
+    const SIZE_MIN: usize = 4 * PAGE;
+
+    pub(super) fn is_for(layout: Layout) -> bool {
+        cfg!(all(target_os = "linux", not(miri))) && layout.size() >= SIZE_MIN && layout.align() <= PAGE
+    }
+
+    /// A zeroed block on huge pages where the system has them to give; null when there is no memory.
+    pub(super) fn map(layout: Layout) -> *mut u8 {
+        let len = layout.size().next_multiple_of(PAGE);
+        let Some(mapped_len) = len.checked_add(PAGE) else { return ptr::null_mut() };
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new anonymous mapping, wherever the kernel wants it, replaces no memory.
+        let mapped = unsafe { libc::mmap(ptr::null_mut(), mapped_len, protection, flags, -1, 0) };
+        if mapped == libc::MAP_FAILED {
+            return ptr::null_mut();
+        }
+        let mapped = mapped.cast::<u8>();
+        let before = mapped.align_offset(PAGE);
+        // SAFETY: the block and what is cut off on both sides lie in the mapping just made, whose length is a page
+        // more than the block's; nobody has seen any of it yet. That advice is refused changes nothing.
+        unsafe {
+            let block = mapped.add(before);
+            if before > 0 {
+                libc::munmap(mapped.cast(), before);
+            }
+            if before < PAGE {
+                libc::munmap(block.add(len).cast(), PAGE - before);
+            }
+            libc::madvise(block.cast(), len, libc::MADV_HUGEPAGE);
+            block
+        }
+    }
+
+    pub(super) fn unmap(pointer: *mut u8, layout: Layout) {
+        // SAFETY: `map` made a mapping of this length there, by the caller's promise that the block is this
+        // allocator's with this layout.
+        unsafe { libc::munmap(pointer.cast(), layout.size().next_multiple_of(PAGE)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUND: usize = 8 << 20;
+
+    #[test]
+    fn blocks_on_either_side_of_the_bound_keep_their_bytes_through_every_change_of_size() {
+        let layout = |size| Layout::from_size_align(size, 64).unwrap();
+        let mut size = 1_000;
+        // SAFETY: each block is used within its size, resized and freed with the layout it has.
+        unsafe {
+            let mut block = CountingAllocator.alloc(layout(size));
+            block.write_bytes(7, size);
+            for new_size in [BOUND - 1, BOUND, 3 * BOUND + 5, BOUND + 1, 100] {
+                block = CountingAllocator.realloc(block, layout(size), new_size);
+                assert!(!block.is_null());
+                assert_eq!(block.align_offset(if new_size < BOUND { 64 } else { 2 << 20 }), 0);
+                let kept = std::slice::from_raw_parts(block, size.min(new_size));
+                assert!(kept.iter().all(|byte| *byte == 7), "{size} to {new_size}");
+                block.write_bytes(7, new_size);
+                size = new_size;
+            }
+            CountingAllocator.dealloc(block, layout(size));
+        }
+    }
+
+    #[test]
+    fn a_large_zeroed_block_is_zero_to_its_end() {
+        let layout = Layout::from_size_align(BOUND + 4_097, 8).unwrap();
+        // SAFETY: the block is read within its size and freed with its layout.
+        unsafe {
+            let block = CountingAllocator.alloc_zeroed(layout);
+            assert!(std::slice::from_raw_parts(block, layout.size()).iter().all(|byte| *byte == 0));
+            CountingAllocator.dealloc(block, layout);
+        }
     }
 }

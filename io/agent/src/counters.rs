@@ -46,9 +46,10 @@ pub struct AgentCounters {
     pub busy_calls: Counter,
     /// Sum of the work counts that the duty cycles returned.
     pub work: Counter,
-    /// Ticks spent in duty cycles that found work; counted by a [`Runner`](crate::Runner) only.
+    /// Ticks spent in duty cycles that found work, and in those of any agent that found none right before them in
+    /// the same cycle, whose end nobody reads; counted by a [`Runner`](crate::Runner) only.
     pub busy_ticks: Counter,
-    /// Longest duty cycle that found work, in ticks.
+    /// Longest duty cycle that found work, in ticks, counted likewise.
     pub call_ticks_max: Counter,
     /// Allocations in duty cycles, where the program counts them; counted by a
     /// [`Runner`](crate::Runner) only.
@@ -159,7 +160,7 @@ impl ThreadCounters {
         self.cycles.stalled_ticks.read()
     }
 
-    /// Ticks spent in duty cycles that found work, all agents together.
+    /// Ticks spent in duty cycles that found work, all agents together; see [`AgentCounters::busy_ticks`].
     #[must_use]
     pub fn busy_ticks(&self) -> u64 {
         self.agents.iter().map(|agent| agent.busy_ticks.read()).sum()

@@ -107,23 +107,24 @@ impl Invoker {
     /// One cycle through the agents, each at its own time, starting at `ticks`, and their background work where
     /// none found any.
     ///
-    /// Reads the clock after each call that found work, where the next one starts, and at the end: a call that
-    /// found none costs no reading, and its time counts to the next that does.
+    /// Reads the clock after each call that found work or failed, where the next one starts, and at the end: a call
+    /// that found none costs no reading. The next is told the same time, and its time counts to the next of the
+    /// same cycle that finds work, if there is one.
     /// Returns the sum of the work counts and the ticks at the end.
     ///
     /// # Errors
     /// The first fatal error of an agent.
     #[inline]
     pub fn run_timed(&mut self, clock: &TscClock, ticks: u64) -> Result<(usize, u64), AgentFailure> {
-        let mut timer = Timer { clock, ticks, allocated: thread_allocations() };
+        let mut timer = Timer { clock, ticks, now: clock.at(ticks), allocated: thread_allocations() };
         let mut work_sum = 0;
         for &index in &self.cycle {
-            let result = self.agents[index].do_work(timer.now());
+            let result = self.agents[index].do_work(timer.now);
             work_sum += timer.settle(&self.counters, index, result)?;
         }
         if work_sum == 0 {
             for (index, agent) in self.agents.iter_mut().enumerate() {
-                let result = agent.do_background_work(timer.now());
+                let result = agent.do_background_work(timer.now);
                 work_sum += timer.settle(&self.counters, index, result)?;
             }
         }
@@ -157,15 +158,12 @@ struct Timer<'a> {
     clock: &'a TscClock,
     /// The end of the latest call that found work.
     ticks: u64,
+    /// The same as time.
+    now: Nanos,
     allocated: u64,
 }
 
 impl Timer<'_> {
-    #[inline]
-    fn now(&self) -> Nanos {
-        self.clock.at(self.ticks)
-    }
-
     /// Accounts the call that has just returned.
     #[inline]
     fn settle(
@@ -184,6 +182,7 @@ impl Timer<'_> {
         }
         let end = self.clock.ticks();
         let ticks = end.saturating_sub(std::mem::replace(&mut self.ticks, end));
+        self.now = self.clock.at(end);
         settle(counters, index, result, ticks)
     }
 }

@@ -87,15 +87,7 @@ impl<R: Read> ItchReader<R> {
                     Ok(Some((Frame::Message(message), used))) => return Ok(Some((message.len(), used))),
                     Ok(Some((Frame::EndOfSession, _))) => return Ok(None),
                     Ok(None) => {}
-                    Err(error) => {
-                        let what = match error {
-                            FramingError::UnknownType { message_type, .. } => {
-                                format!("message type {message_type:#04x}, whose length is not known,")
-                            }
-                            _ => "a length field that is not zero, unlike those before,".to_owned(),
-                        };
-                        return Err(ReadError::malformed(Position::Byte(self.window.offset()), what));
-                    }
+                    Err(error) => return Err(malformed(error, self.window.offset())),
                 }
             }
             if !self.window.fill()? {
@@ -141,6 +133,17 @@ impl<R: Read> EventReader for ItchReader<R> {
     fn info(&self) -> RecordingInfo {
         RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false }
     }
+}
+
+/// What cannot be framed at an offset.
+pub(crate) fn malformed(error: FramingError, offset: u64) -> ReadError {
+    let what = match error {
+        FramingError::UnknownType { message_type, .. } => {
+            format!("message type {message_type:#04x}, whose length is not known,")
+        }
+        _ => "a length field that is not zero, unlike those before,".to_owned(),
+    };
+    ReadError::malformed(Position::Byte(offset), what)
 }
 
 /// What a message means, and the ticker that it tells.

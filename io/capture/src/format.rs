@@ -7,6 +7,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use tickpath_nasdaq::itch50::message_len;
 
+use crate::input::{Input, InputMeter};
 use crate::window::read_some;
 use crate::{CaptureError, ReadError, lobster};
 
@@ -30,7 +31,7 @@ impl Format {
     /// # Errors
     /// [`CaptureError`] when the file cannot be read, is empty or a directory, or is of no such format.
     pub fn detect(path: &Path) -> Result<Format, CaptureError> {
-        let mut input = open(path)?;
+        let (mut input, _) = open(path)?;
         let mut sample = vec![0; SAMPLE_LEN];
         let mut len = 0;
         while len < sample.len() {
@@ -97,12 +98,15 @@ fn of_text(data: &[u8]) -> Result<Format, &'static str> {
 }
 
 /// Opens a file and takes its compression off.
-pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>, CaptureError> {
+pub(crate) fn open(path: &Path) -> Result<(Input, InputMeter), CaptureError> {
     let failed = |source| CaptureError::Open { path: path.to_owned(), source };
-    if fs::metadata(path).map_err(failed)?.is_dir() {
+    let metadata = fs::metadata(path).map_err(failed)?;
+    if metadata.is_dir() {
         return Err(CaptureError::Directory { path: path.to_owned() });
     }
-    decompress(File::open(path).map_err(failed)?).map_err(failed)
+    let meter = InputMeter::new(metadata.len());
+    let file = meter.count(File::open(path).map_err(failed)?);
+    Ok((meter.time(decompress(file).map_err(failed)?), meter))
 }
 
 /// Takes gzip or Zstandard compression off, told by the first bytes.

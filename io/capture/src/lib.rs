@@ -5,6 +5,7 @@
 //! Databento DBN of schema MBO, LOBSTER message files, and ITCH 5.0 BinaryFILEs, each plain or
 //! compressed. The readers take any [`std::io::Read`]. Every input gives events or an error that
 //! says where and what to do, never a panic. [`flow`] turns the stream into order requests.
+//! [`ItchBlocks`] gives the raw messages of an ITCH file instead, and [`table`] writes CSV and Parquet.
 //!
 //! ```
 //! use tickpath_capture::flow::{FlowLimits, Mapper, SurveyBuilder};
@@ -42,15 +43,22 @@ mod error;
 mod event;
 pub mod flow;
 mod format;
+mod input;
+mod itch_blocks;
 mod lobster;
+mod lobster_book;
 mod mbo;
 mod recording;
+pub mod table;
 mod window;
 
 pub use binaryfile::ItchReader;
 pub use error::{CaptureError, Position, ReadError};
 pub use event::{Depth, EventKind, IgnoredReason, Level, RecordedEvent, RecordingInfo, Status, TimeBase};
 pub use format::{Format, decompress};
+pub use input::InputMeter;
+pub use itch_blocks::{ItchBlock, ItchBlocks};
 pub use lobster::{LOBSTER_LINE_LEN_MAX, LobsterReader};
+pub use lobster_book::{LOBSTER_LEVELS_MAX, LobsterBookReader, LobsterBookRow, order_book_beside};
 pub use mbo::{DBN_METADATA_LEN_MAX, DbnReader};
 pub use recording::{EventReader, Recording};

@@ -1,11 +1,11 @@
 //! A recording opened from a file.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use tickpath_types::Symbol;
 
 use crate::format::open;
+use crate::input::{Input, InputMeter};
 use crate::{
     CaptureError, DbnReader, Depth, Format, ItchReader, LobsterReader, ReadError, RecordedEvent,
     RecordingInfo,
@@ -30,10 +30,9 @@ pub trait EventReader {
 pub struct Recording {
     path: PathBuf,
     format: Format,
+    meter: InputMeter,
     reader: Reader,
 }
-
-type Input = Box<dyn Read + Send>;
 
 enum Reader {
     Dbn(Box<DbnReader<Input>>),
@@ -49,7 +48,7 @@ impl Recording {
     pub fn open(path: impl AsRef<Path>) -> Result<Recording, CaptureError> {
         let path = path.as_ref();
         let format = Format::detect(path)?;
-        let input = open(path)?;
+        let (input, meter) = open(path)?;
         let reader = match format {
             Format::Dbn => Reader::Dbn(Box::new(
                 DbnReader::new(input)
@@ -64,7 +63,7 @@ impl Recording {
             }
             Format::Itch => Reader::Itch(ItchReader::new(input)),
         };
-        Ok(Recording { path: path.to_owned(), format, reader })
+        Ok(Recording { path: path.to_owned(), format, meter, reader })
     }
 
     /// The file.
@@ -77,6 +76,12 @@ impl Recording {
     #[must_use]
     pub const fn format(&self) -> Format {
         self.format
+    }
+
+    /// How much of the file was read, and what that took.
+    #[must_use]
+    pub const fn meter(&self) -> &InputMeter {
+        &self.meter
     }
 
     /// The next event, or `None` when there are no more.

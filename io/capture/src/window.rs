@@ -40,6 +40,11 @@ impl<R: Read> Window<R> {
         self.offset
     }
 
+    /// True once the reader has no more.
+    pub(crate) const fn is_at_end(&self) -> bool {
+        self.at_end
+    }
+
     /// Steps over the first `len` bytes of [`Window::data`].
     pub(crate) fn consume(&mut self, len: usize) {
         debug_assert!(len <= self.end - self.start);

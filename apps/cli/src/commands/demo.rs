@@ -50,7 +50,7 @@ pub struct Args {
     json: Option<PathBuf>,
 }
 
-fn parse_speed(text: &str) -> Result<Speed, String> {
+pub(super) fn parse_speed(text: &str) -> Result<Speed, String> {
     if text == "max" {
         return Ok(Speed::Max);
     }

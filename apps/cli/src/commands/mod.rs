@@ -3,8 +3,10 @@
 mod config;
 mod demo;
 mod exchange;
+mod generate;
 mod json;
 mod lab;
+mod replay;
 mod trader;
 
 use std::process::ExitCode;
@@ -18,9 +20,14 @@ pub enum Command {
     Exchange(exchange::Args),
     /// Run a trader until Ctrl-C
     Trader(trader::Args),
+    /// Recorded markets through full order books: what is in a file, and whether it holds together
+    Replay(replay::Args),
     /// The latency laboratory: benchmarks beside the host's limits
     #[command(subcommand)]
     Lab(lab::Args),
+    /// Write synthetic market data with known statistics and a known hash
+    #[command(subcommand)]
+    Generate(generate::Args),
     /// Check or show a configuration file
     #[command(subcommand)]
     Config(config::Args),
@@ -32,7 +39,9 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::run(&args),
         Command::Exchange(args) => exchange::run(&args),
         Command::Trader(args) => trader::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Generate(args) => generate::run(&args),
         Command::Config(args) => config::run(&args),
     }
 }

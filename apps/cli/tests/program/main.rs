@@ -3,6 +3,8 @@
 
 mod configs;
 mod demo;
+mod generate;
 mod help;
+mod replay;
 mod support;
 mod venue_and_traders;

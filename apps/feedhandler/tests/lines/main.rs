@@ -1,6 +1,12 @@
 //! The feed handler on real multicast lines, with losses on A, on B and on both, in simulated time.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
+use tickpath_feedhandler::LineReader;
+
 mod channel;
 mod damage;
 mod losses;
+mod turns;
+
+/// How this suite reads the lines; `lines_by_ring` is the same suite by a packet ring.
+const READER: LineReader = LineReader::Sockets;

@@ -21,6 +21,9 @@ const COLUMNS: [Column; 10] = [
     Column::text("book", 10, 0),
 ];
 
+/// Blank characters behind the last column's heading.
+const HEADING_ROOM: u16 = 6;
+
 /// `scroll` instruments are passed over, as long as that leaves no row empty.
 pub fn render(area: Rect, buf: &mut Buffer, instruments: &[InstrumentView], scroll: usize, is_roomy: bool) {
     if area.is_empty() {
@@ -40,9 +43,13 @@ pub fn render(area: Rect, buf: &mut Buffer, instruments: &[InstrumentView], scro
     let rows: Vec<_> = instruments[first..last].iter().map(|it| row(it, decimals)).collect();
     let used = table::render(inner, buf, &COLUMNS, &rows);
     if !is_roomy && rows.len() < instruments.len() {
-        let more = format!("{}-{} of {}", first + 1, last, instruments.len());
-        let (x, width) = (inner.x + used + 1, inner.width.saturating_sub(used + 1));
-        buf.set_stringn(x, inner.y, more, width.into(), palette::LABEL);
+        let (from, of) = (first + 1, instruments.len());
+        // The last column's heading is shorter than what is below it.
+        let room = usize::from((inner.width.saturating_sub(used) + HEADING_ROOM).min(inner.width));
+        let more = [format!("{from}-{last} of {of}"), format!("{from}-{last}/{of}")];
+        if let Some(more) = more.iter().find(|more| more.len() < room) {
+            buf.set_string(inner.right() - more.len() as u16, inner.y, more, palette::LABEL);
+        }
     }
 }
 

@@ -16,8 +16,7 @@ const RECONNECT: Nanos = Nanos::from_secs(1);
 fn what_happens_while_the_connection_is_lost_is_heard_once_after_it() {
     let mut site = Site::new();
     let first = site.enter(sell(100, 1_000_000));
-    site.cut_cable();
-    site.until("the loss", |site| site.view.gateway.logged_in.read() == 0);
+    site.lose_connection();
     assert_eq!(site.view.gateway.disconnects.read(), 1);
     for user_ref in 1..=3 {
         site.rival_enters(user_ref, Side::Buy, 10, 1_000_000, TimeInForce::Ioc);
@@ -64,7 +63,7 @@ fn a_venue_that_ends_is_a_lost_connection_and_no_crash() {
     site.until("the loss", |site| site.view.gateway.disconnects.read() == 1);
     assert_eq!(site.view.gateway.logged_in.read(), 0);
     site.close_trader();
-    assert_eq!(site.view.snapshot.lock().unwrap().open_orders, 1, "as far as the engine knows");
+    assert_eq!(site.view.snapshot().unwrap().open_orders, 1, "as far as the engine knows");
 }
 
 fn connect(address: SocketAddrV4, user: &str, password: &str) -> Result<OrderEntry, OrderEntryError> {

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod connection;
+mod gateway;
+mod lost;
 mod script;
 mod site;
 mod strategy;

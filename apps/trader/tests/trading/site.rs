@@ -16,9 +16,9 @@ use tickpath_net::free_multicast_group;
 use tickpath_timing::NoTrace;
 use tickpath_trader::{
     EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry,
-    OrderGateway, TraderSnapshot, TraderView,
+    OrderGateway, SETTLE_AFTER, TraderSnapshot, TraderView,
 };
-use tickpath_trading::{EngineConfig, NewOrder, TradeEngine};
+use tickpath_trading::{EngineConfig, NewOrder, Refusal, TradeEngine};
 use tickpath_types::{
     ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderAttributes,
     OrderEventKind, OrderRequest, Price, Qty, SessionId, Side, Symbol, TimeInForce, UserRefNum,
@@ -81,7 +81,7 @@ pub fn build_venue(settings: &VenueSettings) -> Venue {
 pub struct Site {
     venue: Option<Invoker>,
     trader: Invoker,
-    cable: Cable,
+    pub cable: Cable,
     rival: Option<Rival>,
     now: Nanos,
     pub endpoints: Endpoints,
@@ -111,7 +111,7 @@ impl Site {
 
         let (sender, updates) = broadcast::channel(1 << 10);
         let (requests, requests_out) = spsc::channel(1 << 8);
-        let (answers_in, answers) = spsc::channel(1 << 8);
+        let (events_in, events) = spsc::channel(1 << 8);
         let feed = FeedSettings {
             feed: 0,
             line_a: endpoints.line_a,
@@ -125,7 +125,7 @@ impl Site {
             loss: None,
         };
         let feed = FeedHandler::open(&feed, sender, clock, &FeedView::default(), NoTrace).unwrap();
-        let (script, kill, view) = (Script::default(), KillSwitch::default(), TraderView::default());
+        let (script, kill) = (Script::default(), KillSwitch::default());
         let limits = [LimitsConfig::maker().limits(&instruments().as_slice()[0])];
         let engine =
             TradeEngine::new(config, instruments().as_slice(), &limits, script.clone(), NoTrace).unwrap();
@@ -133,10 +133,10 @@ impl Site {
         let engine = EngineAgent::new(
             EngineIdentity { role: "engine", feed: 0, engine: 0, session },
             engine,
-            EngineRings { updates, answers, requests },
+            EngineRings { updates, events, requests },
             kill.clone(),
-            view.clone(),
         );
+        let view = engine.view();
         let gateway = OrderGateway::new(
             GatewaySettings {
                 role: "order-gateway",
@@ -145,9 +145,10 @@ impl Site {
                 password: PASSWORD.to_owned(),
                 session,
                 instruments: instruments(),
+                settle_after: SETTLE_AFTER,
             },
             requests_out,
-            answers_in,
+            events_in,
             clock,
             Arc::clone(&view.gateway),
             NoTrace,
@@ -238,10 +239,7 @@ impl Site {
 
     /// The script enters an order; its number, once the venue has accepted it.
     pub fn enter(&mut self, order: NewOrder) -> u32 {
-        let count = self.script.log().sent.len();
-        self.script.tell(Action::Enter(order));
-        self.until("the order", |site| site.script.log().sent.len() > count);
-        let user_ref = self.script.log().sent[count].unwrap().0;
+        let user_ref = self.ask(Action::Enter(order)).unwrap().0;
         self.until("its acceptance", |site| !site.script.changes_of(user_ref).is_empty());
         user_ref
     }
@@ -249,11 +247,32 @@ impl Site {
     /// How the engine stands, read after its view was brought up to date.
     pub fn snapshot(&mut self) -> TraderSnapshot {
         self.pass(Nanos::from_millis(250));
-        self.view.snapshot.lock().unwrap().clone()
+        self.view.snapshot().unwrap()
     }
 
     pub fn cut_cable(&mut self) {
         self.cable.cut();
+    }
+
+    /// Cuts the cable, and the trader notices.
+    pub fn lose_connection(&mut self) {
+        self.cut_cable();
+        self.until("the loss", |site| site.view.gateway.logged_in.read() == 0);
+    }
+
+    /// Until the trader is logged in, and its engine knows.
+    pub fn log_in_again(&mut self) {
+        self.until("the new login", |site| site.view.gateway.logged_in.read() == 1);
+        self.turn();
+        self.turn();
+    }
+
+    /// The script is told to do something, and has asked for it.
+    pub fn ask(&mut self, action: Action) -> Result<UserRefNum, Refusal> {
+        let count = self.script.log().sent.len();
+        self.script.tell(action);
+        self.until("the request", |site| site.script.log().sent.len() > count);
+        self.script.log().sent[count]
     }
 
     /// Ends the venue, and with it the rival's connection.
@@ -270,32 +289,59 @@ impl Site {
 }
 
 /// Carries bytes between whoever connects here and the venue.
-struct Cable {
+pub struct Cable {
     listener: TcpListener,
     venue: SocketAddrV4,
     ends: Option<[TcpStream; 2]>,
+    /// The venue's end of a cable that was cut without its noticing.
+    dangling: Option<TcpStream>,
+    /// False while nothing gets through to the venue: what is written is lost when the cable is cut.
+    pub carries_requests: bool,
+    /// False while nothing gets through from the venue.
+    pub carries_answers: bool,
+    /// False while every new connection ends at once.
+    pub is_plugged: bool,
 }
 
 impl Cable {
-    fn to(venue: SocketAddrV4) -> Cable {
+    pub fn to(venue: SocketAddrV4) -> Cable {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
-        Cable { listener, venue, ends: None }
+        Cable {
+            listener,
+            venue,
+            ends: None,
+            dangling: None,
+            carries_requests: true,
+            carries_answers: true,
+            is_plugged: true,
+        }
     }
 
-    fn address(&self) -> SocketAddrV4 {
+    pub fn address(&self) -> SocketAddrV4 {
         match self.listener.local_addr().unwrap() {
             SocketAddr::V4(address) => address,
             SocketAddr::V6(address) => panic!("bound to {address}"),
         }
     }
 
-    fn cut(&mut self) {
+    /// Whatever does not get through just now is lost; the next connection is whole.
+    pub fn cut(&mut self) {
         self.ends = None;
+        self.dangling = None;
+        (self.carries_requests, self.carries_answers) = (true, true);
     }
 
-    fn carry(&mut self) {
+    /// Cuts it so that the client notices and the venue does not, until [`cut`](Self::cut).
+    pub fn cut_at_the_client(&mut self) {
+        self.dangling = self.ends.take().map(|[_, venue]| venue);
+    }
+
+    pub fn carry(&mut self) {
         if let Ok((client, _)) = self.listener.accept() {
+            if !self.is_plugged {
+                return;
+            }
             let Ok(venue) = TcpStream::connect(self.venue) else { return };
             for end in [&client, &venue] {
                 end.set_nonblocking(true).unwrap();
@@ -304,7 +350,9 @@ impl Cable {
             self.ends = Some([client, venue]);
         }
         let Some([client, venue]) = &mut self.ends else { return };
-        if !(pump(client, venue) && pump(venue, client)) {
+        let is_whole =
+            (!self.carries_requests || pump(client, venue)) && (!self.carries_answers || pump(venue, client));
+        if !is_whole {
             self.cut();
         }
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tickpath_agent::{IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
 use tickpath_exchange::{Endpoints, Venue};
-use tickpath_trader::{Trader, TraderConfig, TraderSettings};
+use tickpath_trader::{Trader, TraderConfig, TraderSettings, TraderSnapshot};
 use tickpath_trading::{RandomStrategy, StopReason};
 
 use crate::site::{PASSWORD, build_venue, instruments, venue_settings};
@@ -76,21 +76,23 @@ fn two_traders_trade_and_stop() {
         Trader::start(&venue.trader(user, seed), strategy, TscClock::system()).unwrap()
     };
     let traders = [start("TRADER", 1), start("RIVAL", 2)];
-    let snapshot = |trader: &Trader| trader.view().snapshot.lock().unwrap().clone();
-    until("trades", || traders.iter().all(|trader| snapshot(trader).counters.fills > 0));
+    let is_so = |trader: &Trader, is_so: fn(&TraderSnapshot) -> bool| {
+        // An engine that is just writing its snapshot is asked again.
+        trader.view().snapshot().is_ok_and(|snapshot| is_so(&snapshot))
+    };
+    until("trades", || traders.iter().all(|trader| is_so(trader, |now| now.counters.fills > 0)));
     traders.iter().for_each(Trader::stop_trading);
     until("the cancels", || {
-        traders
-            .iter()
-            .map(&snapshot)
-            .all(|last| last.open_orders == 0 && last.stopped == Some(StopReason::Killed))
+        let is_stopped =
+            |now: &TraderSnapshot| now.open_orders == 0 && now.stopped == Some(StopReason::Killed);
+        traders.iter().all(|trader| is_so(trader, is_stopped))
     });
     let views = traders.each_ref().map(|trader| trader.view().clone());
     for trader in traders {
         assert!(!trader.has_ended());
         trader.join().unwrap();
     }
-    let net = views.map(|view| view.snapshot.lock().unwrap().positions[0].net_qty());
+    let net = views.map(|view| view.snapshot().unwrap().positions[0].net_qty());
     assert_eq!(net[0] + net[1], 0, "what one bought the other sold: {net:?}");
 }
 

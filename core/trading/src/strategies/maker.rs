@@ -33,7 +33,8 @@ impl Default for MakerConfig {
 /// easily. Inventory pushes the side that adds to it further away, and removes it where there is no room
 /// left for a lot. Quotes move by replacement, one request per order at a time, and are pulled while the
 /// book cannot be believed. A quote that cannot be moved (rate limit, full queue) and stands at or through
-/// the fair price is cancelled. One-sided markets are left alone.
+/// the fair price is cancelled. What was refused is asked for again on the timer, or on news. One-sided
+/// markets are left alone.
 #[derive(Clone, Debug)]
 pub struct MarketMaker {
     config: MakerConfig,
@@ -163,8 +164,9 @@ impl Strategy for MarketMaker {
         "maker"
     }
 
+    /// Quotes at every tick, so that it moves as the rehearsal's market does, however little this one moves.
     fn understudy(&self) -> Option<Self> {
-        Some(self.clone())
+        Some(MarketMaker::new(MakerConfig { min_move_ticks: 1, ..self.config }))
     }
 
     fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
@@ -182,8 +184,8 @@ impl Strategy for MarketMaker {
         }
     }
 
-    /// An answer may free a quote to be moved. What the venue refused is tried again on the next
-    /// market update or timer: trying at once could go round and round.
+    /// An answer may free a quote to be moved. What the venue refused is tried again on news or on the
+    /// timer: trying at once could go round and round.
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {
         let is_refused = match update.change {
             OrderChange::Rejected { reason } => reason != RejectReason::UnknownOrder,

@@ -1,9 +1,10 @@
+use tickpath_timing::Tracer;
 use tickpath_types::{
-    BookHealth, CancelReason, InstrumentId, MarketUpdate, Nanos, Price, Qty, RejectReason, Side,
+    BookHealth, CancelReason, InstrumentId, MarketUpdate, Nanos, OrderRequest, Price, Qty, RejectReason, Side,
 };
 
 use crate::testing::{LIMITS, Rig, canceled, executed, quote, rejected};
-use crate::{EngineConfig, Limits, MakerConfig, MarketMaker, Money};
+use crate::{EngineConfig, Limits, MakerConfig, MarketMaker, Money, QueueFull, RequestSink};
 
 fn rig() -> Rig<MarketMaker> {
     Rig::new(MarketMaker::new(MakerConfig::default()))
@@ -36,12 +37,57 @@ fn quotes_follow_the_market_one_request_at_a_time() {
     assert_eq!(rig.market(quote(1, (102, 500), (112, 500))), "#1->#3 100 @102, #2->#4 100 @112");
     assert_eq!(rig.market(quote(1, (104, 500), (114, 500))), "", "both wait for answers");
     assert_eq!(rig.accept_replace(1, 3), "#3->#5 100 @104", "the answer frees the bid");
+}
+
+#[test]
+fn what_was_refused_is_asked_for_again_on_the_timer_and_on_news() {
+    let mut rig = quoting();
+    let market = quote(1, (102, 500), (112, 500));
+    assert_eq!(rig.market(market), "#1->#3 100 @102, #2->#4 100 @112");
+    rig.accept_replace(1, 3);
+    assert_eq!(rig.event(rejected(4, RejectReason::PriceOutsideCollar)), "", "not at once");
+    assert_eq!(rig.market(market), "", "nothing is new");
+    let now = rig.now;
+    assert_eq!(rig.timer(now), "#2->#5 100 @112");
+    assert_eq!(rig.timer(now), "", "it was asked for");
+
+    assert_eq!(rig.event(rejected(5, RejectReason::PriceOutsideCollar)), "");
     assert_eq!(
-        rig.event(rejected(4, RejectReason::PriceOutsideCollar)),
-        "",
-        "no second try on the same data"
+        rig.market(quote(1, (102, 500), (113, 500))),
+        "#2->#6 100 @113",
+        "news comes before the timer"
     );
-    assert_eq!(rig.market(quote(1, (104, 500), (114, 500))), "#2->#6 100 @114");
+}
+
+#[test]
+fn the_timer_asks_for_nothing_that_was_not_refused() {
+    let mut rig = quoting();
+    rig.market(quote(2, (50, 500), (60, 500)));
+    let now = rig.now;
+    assert_eq!(rig.timer(now), "", "two orders wait for answers, two rest");
+    rig.event(executed(1, 100, 100));
+    assert_eq!(rig.timer(now), "");
+}
+
+#[test]
+fn a_pull_that_found_no_room_is_made_again_on_the_timer() {
+    let mut rig = quoting();
+    let recovering =
+        MarketUpdate { health: BookHealth::Recovering as u8, ..quote(1, (100, 500), (110, 500)) };
+    rig.engine.handle_market(&recovering, rig.now, &mut NoRoom);
+    assert_eq!(rig.engine.desk().counters().refused_queue, 1);
+    let now = rig.now;
+    assert_eq!(rig.timer(now), "cancel #1, cancel #2");
+    assert_eq!(rig.timer(now), "");
+}
+
+/// A queue that is always full.
+struct NoRoom;
+
+impl<T: Tracer> RequestSink<T> for NoRoom {
+    fn send(&mut self, _: &OrderRequest, _: &mut T) -> Result<(), QueueFull> {
+        Err(QueueFull)
+    }
 }
 
 #[test]
@@ -108,12 +154,14 @@ fn a_one_sided_market_is_left_alone() {
 }
 
 #[test]
-fn what_the_venue_would_not_let_rest_is_tried_on_new_data_only() {
+fn what_the_venue_would_not_let_rest_is_not_tried_at_once() {
     let mut rig = rig();
     rig.market(quote(1, (100, 500), (110, 500)));
     rig.accept(1);
     assert_eq!(rig.event(canceled(1, 100, CancelReason::PostOnly)), "");
-    assert_eq!(rig.market(quote(1, (100, 500), (110, 500))), "#3 buy 100 @100 post");
+    assert_eq!(rig.market(quote(1, (100, 500), (110, 500))), "", "nothing is new");
+    let now = rig.now;
+    assert_eq!(rig.timer(now), "#3 buy 100 @100 post");
 }
 
 #[test]
@@ -147,8 +195,10 @@ fn a_quote_through_fair_that_cannot_move_is_pulled() {
     assert_eq!(rig.market(quote(1, (102, 500), (112, 500))), "", "off by two, and no harm yet");
     assert_eq!(rig.market(quote(1, (110, 500), (120, 500))), "cancel #2", "fair is 115");
     assert_eq!(rig.engine.desk().counters().refused_rate, 4);
-    rig.now = rig.now + Nanos::from_secs(1);
-    assert_eq!(rig.market(quote(1, (110, 500), (120, 500))), "#1->#3 100 @110");
+    let now = rig.now;
+    assert_eq!(rig.timer(now), "", "too early");
+    assert_eq!(rig.timer(now + Nanos::from_secs(1)), "#1->#3 100 @110", "tried again until it goes");
+    assert_eq!(rig.engine.desk().counters().refused_rate, 5);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod engine;
 mod maker;
 mod orders;
 mod random;
+mod rehearsal;
 mod repeatable;
 mod taker;
 

@@ -123,4 +123,27 @@ mod tests {
         assert_eq!(with(7, 1), Err(Reject::Fragment), "a later fragment");
         assert_eq!(with(25, 8), Ok(0), "an empty datagram");
     }
+
+    #[test]
+    fn no_damage_leads_outside_the_packet() {
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut draw = move |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        for _ in 0..50_000 {
+            let mut bytes = [packet(), vec![0; draw(40)]].concat();
+            for _ in 0..=draw(4) {
+                let at = draw(bytes.len());
+                bytes[at] = draw(256) as u8;
+            }
+            bytes.truncate(draw(bytes.len() + 1));
+            for is_checked in [false, true] {
+                if let Ok(datagram) = Datagram::parse(&bytes, is_checked) {
+                    let end = datagram.payload.as_ptr_range().end;
+                    assert!(end <= bytes.as_ptr_range().end && datagram.payload.len() + 28 <= bytes.len());
+                }
+            }
+        }
+    }
 }

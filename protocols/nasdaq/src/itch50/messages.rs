@@ -13,8 +13,8 @@ use super::codes::{
     OperationalHaltAction, ParticipantState, PriceVariation, RegShoAction, StockTradingState, YesNo,
 };
 use crate::wire::{
-    Alpha, IndexLevel, Locate, LongShares, LongTimestamp, MatchNumber, OrderRef, Shares, ShortPrice, Stock,
-    Timestamp, wire_message,
+    Alpha, Bits, IndexLevel, Locate, LongShares, LongTimestamp, MatchNumber, OrderRef, Shares, ShortPrice,
+    Stock, Timestamp, wire_message,
 };
 
 /// Declares all messages with the fields that they share, and whatever must name each of them once.
@@ -108,6 +108,41 @@ macro_rules! itch_messages {
             }
         }
 
+        /// Takes every field of every message, and nothing else, into one number: what is left of a decoder when
+        /// nobody listens, and a checksum of what it decoded.
+        ///
+        /// The same messages in the same order give the same number on every machine. Each field counts, the type
+        /// and the tracking number too, and of an unknown message its length and every byte.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Checksum(u64);
+
+        impl Listener for Checksum {
+            $(
+                #[inline]
+                fn $handler(&mut self, message: &$name) {
+                    // One multiplication a field, none of which waits for another.
+                    let mut factor = Checksum::FACTOR;
+                    let mut sum = u64::from(message.message_type).wrapping_mul(factor);
+                    for field in [
+                        message.stock_locate.bits(),
+                        message.tracking_number.bits(),
+                        message.timestamp.bits(),
+                        $( message.$field.bits(), )*
+                    ] {
+                        factor = factor.wrapping_add(Checksum::FACTOR << 1);
+                        sum = sum.wrapping_add(field.wrapping_mul(factor));
+                    }
+                    self.take(sum);
+                }
+            )*
+
+            fn on_unknown(&mut self, message_type: u8, message: &[u8]) {
+                self.take(u64::from(message_type));
+                self.take(message.len() as u64);
+                message.iter().for_each(|byte| self.take(u64::from(*byte)));
+            }
+        }
+
         /// Length of a message of this type, or `None` when ITCH 5.0 does not list it.
         #[must_use]
         pub const fn message_len(message_type: u8) -> Option<usize> {
@@ -120,6 +155,22 @@ macro_rules! itch_messages {
         /// The type bytes of ITCH 5.0.
         pub const MESSAGE_TYPES: &[u8] = &[$( $name::TYPE ),*];
     };
+}
+
+impl Checksum {
+    /// An odd number whose ones are spread: products by odd multiples of it lose no bit of a field.
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// The number so far.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    #[inline(always)]
+    const fn take(&mut self, value: u64) {
+        self.0 = self.0.rotate_left(7) ^ value;
+    }
 }
 
 itch_messages! {

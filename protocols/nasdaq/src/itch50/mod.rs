@@ -39,7 +39,7 @@ pub use codes::{
     OperationalHaltAction, ParticipantState, PriceVariation, RegShoAction, StockTradingState, YesNo,
 };
 pub use messages::{
-    AddOrder, AddOrderMpid, BrokenTrade, CrossTrade, DirectListing, IpoQuotingPeriod, Listener,
+    AddOrder, AddOrderMpid, BrokenTrade, Checksum, CrossTrade, DirectListing, IpoQuotingPeriod, Listener,
     LuldAuctionCollar, MESSAGE_TYPES, MarketParticipantPosition, Message, MwcbDeclineLevel, MwcbStatus,
     NetOrderImbalance, NonCrossTrade, OperationalHalt, OrderCancel, OrderDelete, OrderExecuted,
     OrderExecutedWithPrice, OrderReplace, RegShoRestriction, RetailPriceImprovement, StockDirectory,

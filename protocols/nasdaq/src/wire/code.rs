@@ -36,6 +36,13 @@ macro_rules! codes {
             }
         }
 
+        impl crate::wire::Bits for $name {
+            #[inline]
+            fn bits(&self) -> u64 {
+                u64::from(self.0)
+            }
+        }
+
         impl From<u8> for $name {
             #[inline]
             fn from(byte: u8) -> Self {

@@ -15,6 +15,49 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub(crate) use code::codes;
 pub(crate) use message::wire_message;
 
+/// A field as a number: the same for equal fields and no other, of one type of at most 8 bytes.
+pub(crate) trait Bits {
+    fn bits(&self) -> u64;
+}
+
+impl Bits for U16 {
+    #[inline]
+    fn bits(&self) -> u64 {
+        u64::from(self.get())
+    }
+}
+
+impl Bits for U32 {
+    #[inline]
+    fn bits(&self) -> u64 {
+        u64::from(self.get())
+    }
+}
+
+impl Bits for U64 {
+    #[inline]
+    fn bits(&self) -> u64 {
+        self.get()
+    }
+}
+
+impl Bits for Timestamp {
+    #[inline]
+    fn bits(&self) -> u64 {
+        self.get().0
+    }
+}
+
+impl<const N: usize> Bits for Alpha<N> {
+    #[inline]
+    fn bits(&self) -> u64 {
+        const { assert!(N <= 8) };
+        let mut word = [0; 8];
+        word[..N].copy_from_slice(&self.0);
+        u64::from_be_bytes(word)
+    }
+}
+
 /// A value of the project's vocabulary does not fit the field of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{value} does not fit {field}: keep within 0..={max}")]
@@ -105,6 +148,13 @@ macro_rules! field {
         )]
         #[repr(transparent)]
         pub struct $name(pub $wire);
+
+        impl Bits for $name {
+            #[inline]
+            fn bits(&self) -> u64 {
+                self.0.bits()
+            }
+        }
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,322 @@
+//! `tickpath generate`.
+
+mod output;
+
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind, IsTerminal, Write, stderr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde_json::{Map, Value, json};
+use tickpath_agent::StopSignal;
+use tickpath_config::say;
+use tickpath_sim::{ItchDay, ItchDayConfig, ItchDayCounters};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::json;
+use output::Output;
+
+/// Messages that are made, hashed and written together.
+const BATCH: usize = 8_192;
+/// Exit status after Ctrl-C, as shells report it.
+const INTERRUPTED: u8 = 130;
+/// How often the progress line changes.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Write synthetic market data with known statistics and a known hash
+#[derive(clap::Subcommand)]
+pub enum Args {
+    /// A whole day of Nasdaq TotalView-ITCH 5.0, as Nasdaq's BinaryFILE
+    ///
+    /// The same settings give the same bytes on every machine. The books are consistent: every reference is
+    /// known, nothing executes beyond its quantity, no book is crossed. There are two standard days: itch-500
+    /// (20 million messages, 500 symbols, 200 thousand live orders) and itch-8000 (50 million messages, 8,000
+    /// symbols, 1.5 million live orders).
+    Itch(ItchArgs),
+}
+
+#[derive(clap::Args)]
+pub struct ItchArgs {
+    /// Where to write; compressed when the name ends in .gz or .zst, "-" is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// The standard day that gives what is not named below
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Preset::Itch500)]
+    preset: Preset,
+    /// Messages of the whole day [default: the preset's]
+    #[arg(long, value_name = "N")]
+    messages: Option<u64>,
+    /// Symbols [default: the preset's]
+    #[arg(long, value_name = "N")]
+    symbols: Option<u32>,
+    /// Orders that rest from opening to close [default: the preset's]
+    #[arg(long, value_name = "N")]
+    live: Option<u32>,
+    /// Seed [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Write the summary as JSON to a file, or to standard output for "-"
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Preset {
+    #[value(name = "itch-500")]
+    Itch500,
+    #[value(name = "itch-8000")]
+    Itch8000,
+}
+
+impl ItchArgs {
+    fn config(&self) -> ItchDayConfig {
+        let preset = match self.preset {
+            Preset::Itch500 => ItchDayConfig::itch_500(),
+            Preset::Itch8000 => ItchDayConfig::itch_8000(),
+        };
+        ItchDayConfig {
+            messages: self.messages.unwrap_or(preset.messages),
+            symbols: self.symbols.unwrap_or(preset.symbols),
+            live: self.live.unwrap_or(preset.live),
+            seed: self.seed.unwrap_or(preset.seed),
+        }
+    }
+}
+
+fn is_standard_output(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let Args::Itch(args) = args;
+    let json_to_standard_output = args.json.as_deref().is_some_and(is_standard_output);
+    let day_to_standard_output = is_standard_output(&args.output);
+    anyhow::ensure!(
+        !(json_to_standard_output && day_to_standard_output),
+        "--output and --json cannot both be standard output: name a file for one of them"
+    );
+    let config = args.config();
+    let mut day = ItchDay::new(config)?;
+    let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
+    let mut output = Output::create(&args.output)?;
+    let start = Instant::now();
+    let summary = match write(&mut day, config.messages, &mut output, &stop) {
+        Ok(Some(written)) => {
+            let file_bytes = output.finish()?;
+            Summary { config, written, file_bytes, counters: day.counters(), time: start.elapsed() }
+        }
+        Ok(None) => {
+            eprintln!("tickpath: interrupted, and {} was not written", args.output.display());
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        // The reader of a pipe has what it wanted: `tickpath generate itch -o - | head`.
+        Err(error) if day_to_standard_output && error.kind() == ErrorKind::BrokenPipe => {
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(error) => return Err(output.failed(error)),
+    };
+    if day_to_standard_output {
+        eprint!("{}", summary.text(&args.output));
+    } else if !json_to_standard_output {
+        say(summary.text(&args.output).trim_end());
+    }
+    if let Some(path) = &args.json {
+        json::write(path, &format!("{:#}", summary.json(&args.output)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was written, before compression.
+struct Written {
+    bytes: u64,
+    xxh3: u64,
+}
+
+/// Writes the day; `None` when it was stopped.
+fn write(
+    day: &mut ItchDay,
+    messages: u64,
+    output: &mut Output,
+    stop: &StopSignal,
+) -> io::Result<Option<Written>> {
+    let mut progress = Progress::new(messages);
+    let (mut batch, mut hash, mut bytes, mut count) = (Vec::new(), Xxh3::new(), 0, 0);
+    loop {
+        if stop.is_stopped() {
+            return Ok(None);
+        }
+        batch.clear();
+        count += day.append_frames(BATCH, &mut batch) as u64;
+        if batch.is_empty() {
+            return Ok(Some(Written { bytes, xxh3: hash.digest() }));
+        }
+        hash.update(&batch);
+        bytes += batch.len() as u64;
+        output.write_all(&batch)?;
+        progress.show(count);
+    }
+}
+
+/// A line on standard error that is overwritten, if that is a terminal.
+struct Progress {
+    all: u64,
+    is_shown: bool,
+    start: Instant,
+    next: Instant,
+    width: usize,
+}
+
+impl Progress {
+    fn new(all: u64) -> Progress {
+        let start = Instant::now();
+        Progress { all, is_shown: stderr().is_terminal(), start, next: start + PROGRESS_INTERVAL, width: 0 }
+    }
+
+    fn show(&mut self, done: u64) {
+        let now = Instant::now();
+        if !self.is_shown || now < self.next {
+            return;
+        }
+        self.next = now + PROGRESS_INTERVAL;
+        let line = progress_line(done, self.all, now - self.start);
+        self.width = self.width.max(line.len());
+        eprint!("\r{line:<width$}", width = self.width);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.width > 0 {
+            eprint!("\r{:<width$}\r", "", width = self.width);
+        }
+    }
+}
+
+fn progress_line(done: u64, all: u64, time: Duration) -> String {
+    let rate = done as f64 / time.as_secs_f64().max(1e-9);
+    let left = (all - done) as f64 / rate.max(1.0);
+    let percent = done * 100 / all;
+    format!(
+        "{} of {} messages, {percent} %, {:.1} M/s, {left:.0} s left",
+        thousands(done),
+        thousands(all),
+        rate / 1e6
+    )
+}
+
+struct Summary {
+    config: ItchDayConfig,
+    written: Written,
+    file_bytes: u64,
+    counters: ItchDayCounters,
+    time: Duration,
+}
+
+impl Summary {
+    fn text(&self, path: &Path) -> String {
+        let ItchDayConfig { messages, symbols, live, seed } = self.config;
+        let seconds = self.time.as_secs_f64();
+        let mut text = String::new();
+        let mut line = |name: &str, value: String| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name:<18}{value}");
+        };
+        let name =
+            if is_standard_output(path) { "standard output".into() } else { path.display().to_string() };
+        line("written", name);
+        line("settings", format!("--messages {messages} --symbols {symbols} --live {live} --seed {seed}"));
+        line("messages", thousands(self.counters.messages));
+        let bytes = thousands(self.written.bytes);
+        let compressed = if self.file_bytes == self.written.bytes {
+            String::new()
+        } else {
+            format!(", {} compressed", thousands(self.file_bytes))
+        };
+        line("bytes", format!("{bytes}{compressed}"));
+        line("symbols", thousands(symbols.into()));
+        line("live orders", format!("{} at peak", thousands(self.counters.live_max.into())));
+        line("references", format!("{}, each once", thousands(self.counters.order_refs)));
+        line("xxh3", format!("{:016x}", self.written.xxh3));
+        let rate = messages as f64 / seconds.max(1e-9) / 1e6;
+        line("seconds", format!("{seconds:.2} ({rate:.1} million messages a second)"));
+        let mut types: Vec<(u8, u64)> = self.counters.by_type().collect();
+        types.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        for (message_type, count) in types {
+            let percent = percent(count, self.counters.messages);
+            line(
+                &format!("  {}", char::from(message_type)),
+                format!("{:>14} {percent:>9.4} %", thousands(count)),
+            );
+        }
+        text
+    }
+
+    fn json(&self, path: &Path) -> Value {
+        let seconds = self.time.as_secs_f64();
+        let by_type: Map<String, Value> = self
+            .counters
+            .by_type()
+            .map(|(message_type, count)| {
+                let share = json!({ "messages": count, "percent": percent(count, self.counters.messages) });
+                (char::from(message_type).to_string(), share)
+            })
+            .collect();
+        json!({
+            "file": path.display().to_string(),
+            "format": "itch50-binaryfile",
+            "settings": {
+                "messages": self.config.messages,
+                "symbols": self.config.symbols,
+                "live": self.config.live,
+                "seed": self.config.seed,
+            },
+            "messages": self.counters.messages,
+            "bytes": self.written.bytes,
+            "file_bytes": self.file_bytes,
+            "xxh3": format!("{:016x}", self.written.xxh3),
+            "live_max": self.counters.live_max,
+            "live_end": self.counters.live,
+            "order_refs": self.counters.order_refs,
+            "by_type": by_type,
+            "seconds": seconds,
+            "messages_per_second": self.counters.messages as f64 / seconds.max(1e-9),
+        })
+    }
+}
+
+fn percent(count: u64, all: u64) -> f64 {
+    count as f64 * 100.0 / all as f64
+}
+
+/// `1234567` as `1,234,567`.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(thousands(number), text);
+        }
+    }
+
+    #[test]
+    fn progress_tells_rate_and_time_left() {
+        let line = progress_line(5_000_000, 50_000_000, Duration::from_secs(2));
+        assert_eq!(line, "5,000,000 of 50,000,000 messages, 10 %, 2.5 M/s, 18 s left");
+    }
+}

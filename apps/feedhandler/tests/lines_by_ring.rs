@@ -1,0 +1,15 @@
+//! The suite `lines` by a packet ring, where the process may have one.
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+use tickpath_feedhandler::LineReader;
+
+#[path = "lines/channel.rs"]
+mod channel;
+#[path = "lines/damage.rs"]
+mod damage;
+#[path = "lines/losses.rs"]
+mod losses;
+#[path = "lines/turns.rs"]
+mod turns;
+
+const READER: LineReader = LineReader::Ring;

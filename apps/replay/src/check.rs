@@ -1,0 +1,227 @@
+//! The plain twin beside the books, and what differs.
+
+use tickpath_book::{OrderBooks, PlainBooks};
+use tickpath_types::{InstrumentId, Side};
+
+use crate::apply::{ApplyMessages, Updates};
+
+/// Symbols of instruments by their id in the books.
+pub(crate) type Names<'a> = dyn Fn(u16) -> String + 'a;
+
+/// What comparing with the plain twin found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TwinReport {
+    /// Messages between comparisons of all books.
+    pub every: u64,
+    /// Comparisons of all books, that at the end included.
+    pub comparisons: u64,
+    /// Digest of all books at the last comparison.
+    pub state_hash: u64,
+    /// The first difference, in words.
+    pub difference: Option<String>,
+}
+
+/// The plain twin of some books, fed with the same messages.
+///
+/// After each message the updates of both are compared; after every so many messages, and at the end, the
+/// digests of all books. Once they differ the twin is given up: only the first difference tells anything.
+pub(crate) struct Twin<P> {
+    plain: P,
+    updates: Updates,
+    next_at: u64,
+    report: TwinReport,
+}
+
+impl<P> Twin<P> {
+    pub(crate) fn new(plain: P, every: u64) -> Twin<P> {
+        let report = TwinReport { every, ..TwinReport::default() };
+        Twin { plain, updates: Updates::default(), next_at: every, report }
+    }
+
+    /// How many messages may be applied to the books after message `number` before they must be compared.
+    pub(crate) fn room(&self, number: u64) -> u64 {
+        self.next_at.saturating_sub(number)
+    }
+
+    /// Applies the messages that were just applied to the books, and compares.
+    pub(crate) fn follow<M>(
+        &mut self,
+        first: u64,
+        messages: &[M],
+        updates: &Updates,
+        books: &impl OrderBooks<()>,
+        names: &Names,
+        place: impl Fn(usize) -> String,
+    ) where
+        P: ApplyMessages<M, Books = PlainBooks>,
+    {
+        if self.report.difference.is_some() || messages.is_empty() {
+            return;
+        }
+        self.updates.0.clear();
+        self.plain.apply(first, messages, &mut self.updates);
+        if self.updates.0 != updates.0 {
+            self.report.difference = Some(self.first_update_difference(first, updates, names, place));
+            return;
+        }
+        let last = first + messages.len() as u64 - 1;
+        if last >= self.next_at {
+            self.next_at = last + self.report.every;
+            self.compare(books, names, &format!("message {last} ({})", place(messages.len() - 1)));
+        }
+    }
+
+    /// Compares a last time.
+    pub(crate) fn finish<M>(mut self, books: &impl OrderBooks<()>, names: &Names) -> TwinReport
+    where
+        P: ApplyMessages<M, Books = PlainBooks>,
+    {
+        if self.report.difference.is_none() {
+            self.compare(books, names, "the last message");
+        }
+        self.report
+    }
+
+    fn compare<M>(&mut self, books: &impl OrderBooks<()>, names: &Names, when: &str)
+    where
+        P: ApplyMessages<M, Books = PlainBooks>,
+    {
+        let plain = self.plain.books();
+        self.report.comparisons += 1;
+        self.report.state_hash = books.state_hash();
+        if self.report.state_hash != plain.state_hash() {
+            let difference = first_difference(books, plain, names);
+            let every = self.report.every;
+            self.report.difference = Some(format!(
+                "the books differ from the plain twin after {when}, and did not {every} messages before: {difference}"
+            ));
+        }
+    }
+
+    fn first_update_difference(
+        &self,
+        first: u64,
+        updates: &Updates,
+        names: &Names,
+        place: impl Fn(usize) -> String,
+    ) -> String {
+        let (ours, plain) = (&updates.0, &self.updates.0);
+        let index = ours.iter().zip(plain).position(|(a, b)| a != b).unwrap_or(ours.len().min(plain.len()));
+        let (ours, plain) = (ours.get(index), plain.get(index));
+        let number = ours.into_iter().chain(plain).map(|update| update.sequence).min().unwrap_or(first);
+        let symbol = names(ours.or(plain).map_or(0, |update| update.instrument));
+        format!(
+            "message {number} ({}), {symbol}: the books say {ours:?} and the plain twin {plain:?}",
+            place((number - first) as usize)
+        )
+    }
+}
+
+/// The first level or order in which two sets of books differ.
+fn first_difference(ours: &impl OrderBooks<()>, plain: &impl OrderBooks<()>, names: &Names) -> String {
+    for instrument in (0..=ours.limits().max_instrument.0).map(InstrumentId) {
+        let symbol = || names(instrument.0);
+        for side in Side::BOTH {
+            let (mut a, mut b) = (ours.levels(instrument, side), plain.levels(instrument, side));
+            let mut rank = 0;
+            loop {
+                rank += 1;
+                match (a.next(), b.next()) {
+                    (None, None) => break,
+                    (a, b) if a == b => {}
+                    (a, b) => {
+                        return format!(
+                            "{}, {side} level {rank}: {a:?} in the books, {b:?} in the twin",
+                            symbol()
+                        );
+                    }
+                }
+            }
+            let orders = ours.orders(instrument, side).map(|(_, order)| order);
+            let twins = plain.orders(instrument, side).map(|(_, order)| order);
+            if let Some((a, b)) = orders.zip(twins).find(|(a, b)| a != b) {
+                return format!(
+                    "{}, {side} order {} at {}: {a:?} in the books, {b:?} in the twin",
+                    symbol(),
+                    a.id,
+                    a.price
+                );
+            }
+        }
+    }
+    "their digests alone".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderIndex};
+    use tickpath_capture::{Depth, EventKind, Level, RecordedEvent, RecordingInfo, TimeBase};
+    use tickpath_types::{Price, Qty};
+
+    use super::*;
+    use crate::event_books::EventBooks;
+
+    const INFO: RecordingInfo =
+        RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false };
+    const LIMITS: BookLimits = BookLimits::new(InstrumentId(3), 100);
+
+    fn books<B: OrderBooks<()>>() -> EventBooks<B> {
+        EventBooks::new(B::new(LIMITS), OrderIndex::new(IndexLimits::dense(100)), INFO)
+    }
+
+    fn add(order_id: u64, price: i64, qty: u64) -> RecordedEvent {
+        let level = Level { side: Side::Buy, price: Price(price) };
+        let kind = EventKind::Add { order_id, level, qty: Qty(qty) };
+        RecordedEvent { ts_ns: order_id, instrument: 0, ends_transaction: true, kind }
+    }
+
+    /// Feeds `ours` to the books and `theirs` to the twin, one message at a time.
+    fn check(ours: &[RecordedEvent], theirs: &[RecordedEvent], every: u64) -> TwinReport {
+        let mut fast = books::<FastBooks>();
+        let mut twin = Twin::new(books::<PlainBooks>(), every);
+        let names = |_| "ABC".to_owned();
+        for (number, (our, their)) in (1..).zip(ours.iter().zip(theirs)) {
+            let mut updates = Updates::default();
+            fast.apply(number, std::slice::from_ref(our), &mut updates);
+            let place = |_| format!("byte {}", number * 10);
+            twin.follow(number, std::slice::from_ref(their), &updates, fast.books(), &names, place);
+        }
+        twin.finish::<RecordedEvent>(fast.books(), &names)
+    }
+
+    #[test]
+    fn equal_books_are_compared_every_so_often_and_at_the_end() {
+        let events: Vec<_> = (1..=10).map(|id| add(id, 100 - id as i64, 5)).collect();
+        let report = check(&events, &events, 4);
+        assert_eq!((report.comparisons, report.difference), (3, None));
+    }
+
+    #[test]
+    fn a_message_whose_effect_differs_is_named() {
+        let ours: Vec<_> = (1..=10).map(|id| add(id, 100, 5)).collect();
+        let mut theirs = ours.clone();
+        theirs[6] = add(7, 100, 6);
+        let words = check(&ours, &theirs, 100).difference.unwrap();
+        assert!(words.contains("message 7 (byte 70), ABC"), "{words}");
+    }
+
+    #[test]
+    fn a_difference_that_no_update_shows_is_found_in_the_books() {
+        // The order in which two deeper orders came: best prices and sizes are the same all the time.
+        let mut ours = vec![add(1, 100, 5), add(2, 90, 5), add(3, 90, 5)];
+        let mut fast = books::<FastBooks>();
+        let mut updates = Updates::default();
+        fast.apply(1, &ours, &mut updates);
+        ours.swap(1, 2);
+        let mut plain = books::<PlainBooks>();
+        plain.apply(1, &ours, &mut Updates::default());
+        let twin = Twin { next_at: 3, ..Twin::new(plain, 3) };
+        let names = |_| "ABC".to_owned();
+        let words = twin.finish::<RecordedEvent>(fast.books(), &names).difference.unwrap();
+        assert!(words.contains("ABC, buy order 2 at 0.0090"), "{words}");
+        let mut more = books::<PlainBooks>();
+        more.apply(1, &[add(1, 100, 5), add(2, 90, 5), add(4, 80, 5)], &mut Updates::default());
+        let words = Twin::new(more, 3).finish::<RecordedEvent>(fast.books(), &names).difference.unwrap();
+        assert!(words.contains("ABC, buy level 2"), "{words}");
+    }
+}

@@ -1,0 +1,261 @@
+//! Books from recorded events of any format.
+
+use tickpath_book::{Order, OrderBooks, OrderHandle, OrderIndex};
+use tickpath_capture::{Depth, EventKind, Level, RecordedEvent, RecordingInfo};
+use tickpath_feed::{BuilderCounters, UpdateListener};
+use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, OrderId, Price, Qty, Side, UpdateKind};
+
+use crate::apply::{ApplyMessages, Updates};
+
+/// Builds order-by-order books from [`RecordedEvent`]s.
+///
+/// A recording that reports the outcome of each fill in a record of its own
+/// ([`RecordingInfo::sums_fills`]: Databento MBO) changes its books by those alone, as its documentation has
+/// it; in any other a fill takes its quantity off the order. In a recording of the best levels an order that
+/// sank below them may go without a word; it is taken out when an event shows that it must be gone, see
+/// [`EventBooks::unreported`]. References are looked up by number, so two
+/// instruments must not use the same one at a time.
+pub(crate) struct EventBooks<B> {
+    books: B,
+    index: OrderIndex,
+    counters: BuilderCounters,
+    do_fills_change_books: bool,
+    depth: Depth,
+    unreported: u64,
+}
+
+/// The id in the books of an instrument of a recording; `None` beyond the last one.
+pub(crate) fn instrument_id(index: u32) -> Option<InstrumentId> {
+    u16::try_from(index + 1).ok().map(InstrumentId)
+}
+
+/// One event being applied, and what it did.
+struct Applied {
+    kind: UpdateKind,
+    order_id: u64,
+    level: Level,
+    qty: Qty,
+}
+
+impl<B: OrderBooks<()>> EventBooks<B> {
+    pub(crate) fn new(books: B, index: OrderIndex, info: RecordingInfo) -> EventBooks<B> {
+        let counters = BuilderCounters::default();
+        let (do_fills_change_books, depth) = (!info.sums_fills, info.depth);
+        EventBooks { books, index, counters, do_fills_change_books, depth, unreported: 0 }
+    }
+
+    /// Orders that were taken out because an event of a recording of the best levels proves them gone.
+    pub(crate) const fn unreported(&self) -> u64 {
+        self.unreported
+    }
+
+    fn handle(&mut self, number: u64, event: &RecordedEvent, updates: &mut Updates) {
+        self.counters.messages += 1;
+        let Some(instrument) = instrument_id(event.instrument) else {
+            self.counters.refused += 1;
+            return;
+        };
+        if let (Depth::Partial { levels }, Some(level)) = (self.depth, level_of(&event.kind)) {
+            self.take_out_unreported(instrument, &event.kind, level, levels == Some(1));
+        }
+        if let Some(applied) = self.handle_kind(instrument, &event.kind) {
+            updates.on_update(&self.update(number, event.ts_ns, instrument, &applied));
+        }
+    }
+
+    fn handle_kind(&mut self, instrument: InstrumentId, kind: &EventKind) -> Option<Applied> {
+        match *kind {
+            EventKind::Add { order_id, level, qty } => {
+                self.add(instrument, order_id, level, qty);
+                Some(Applied { kind: UpdateKind::Add, order_id, level, qty })
+            }
+            EventKind::Delete { order_id, qty, .. } => {
+                let (handle, order) = self.resting(instrument, order_id)?;
+                let qty = qty.unwrap_or(order.qty);
+                self.reduce(handle, &order, qty);
+                Some(Applied { kind: UpdateKind::Delete, order_id, level: level(&order), qty })
+            }
+            EventKind::Reduce { order_id, by, .. } => {
+                let (handle, order) = self.resting(instrument, order_id)?;
+                self.reduce(handle, &order, by);
+                Some(Applied { kind: UpdateKind::Reduce, order_id, level: level(&order), qty: by })
+            }
+            EventKind::Modify { order_id, level, qty } => {
+                self.modify(instrument, order_id, level, qty);
+                Some(Applied { kind: UpdateKind::Replace, order_id, level, qty })
+            }
+            EventKind::Replace { order_id, new_order_id, price, qty } => {
+                let (handle, order) = self.resting(instrument, order_id)?;
+                self.remove(handle, order_id);
+                let level = Level { side: order.side, price };
+                self.add(instrument, new_order_id, level, qty);
+                Some(Applied { kind: UpdateKind::Replace, order_id: new_order_id, level, qty })
+            }
+            EventKind::Fill { order_id, qty, price, in_auction: false, .. } if self.do_fills_change_books => {
+                let (handle, order) = self.resting(instrument, order_id)?;
+                self.reduce(handle, &order, qty);
+                let level = Level { side: order.side, price: price.unwrap_or(order.price) };
+                Some(Applied { kind: UpdateKind::Trade, order_id, level, qty })
+            }
+            EventKind::Clear => {
+                self.clear(instrument);
+                let level = Level { side: Side::Buy, price: Price(0) };
+                Some(Applied { kind: UpdateKind::Status, order_id: 0, level, qty: Qty::ZERO })
+            }
+            EventKind::Fill { .. }
+            | EventKind::Trade { .. }
+            | EventKind::Status(_)
+            | EventKind::Ignored(_) => None,
+        }
+    }
+
+    fn add(&mut self, instrument: InstrumentId, order_id: u64, level: Level, qty: Qty) {
+        if self.index.find(order_id).is_some() {
+            self.counters.duplicate_order += 1;
+            return;
+        }
+        let Level { side, price } = level;
+        let order = Order { id: OrderId(order_id), instrument, side, price, qty, data: () };
+        match self.books.add(order) {
+            Ok(handle) if self.index.insert(order_id, handle).is_ok() => {}
+            Ok(handle) => {
+                self.books.remove(handle);
+                self.counters.refused += 1;
+            }
+            Err(_) => self.counters.refused += 1,
+        }
+    }
+
+    /// A smaller order keeps its place; at another price or with more it goes to the tail.
+    fn modify(&mut self, instrument: InstrumentId, order_id: u64, level: Level, qty: Qty) {
+        match self.resting(instrument, order_id) {
+            Some((handle, order)) if level == self::level(&order) && qty <= order.qty => {
+                self.reduce(handle, &order, Qty(order.qty.0 - qty.0));
+            }
+            Some((handle, _)) => {
+                self.remove(handle, order_id);
+                if !qty.is_zero() {
+                    self.add(instrument, order_id, level, qty);
+                }
+            }
+            None => self.add(instrument, order_id, level, qty),
+        }
+    }
+
+    fn clear(&mut self, instrument: InstrumentId) {
+        for side in Side::BOTH {
+            while let Some(front) = self.books.front(instrument, side) {
+                let order = self.books.remove(front);
+                self.index.remove(order.id.0);
+            }
+        }
+    }
+
+    /// What is reported at the best level, and every fill, is at the best price: nothing better rests. What
+    /// is added does not trade: nothing that it would cross rests.
+    fn take_out_unreported(
+        &mut self,
+        instrument: InstrumentId,
+        kind: &EventKind,
+        level: Level,
+        is_best_level: bool,
+    ) {
+        let Level { side, price } = level;
+        if is_best_level || matches!(kind, EventKind::Fill { .. }) {
+            while self.books.best_price(instrument, side).is_some_and(|best| side.is_better(best, price)) {
+                self.take_out_front(instrument, side);
+            }
+        }
+        if matches!(kind, EventKind::Add { .. }) {
+            while self.books.would_trade(instrument, side, price) {
+                self.take_out_front(instrument, side.opposite());
+            }
+        }
+    }
+
+    fn take_out_front(&mut self, instrument: InstrumentId, side: Side) {
+        if let Some(front) = self.books.front(instrument, side) {
+            let order = self.books.remove(front);
+            self.index.remove(order.id.0);
+            self.unreported += 1;
+        }
+    }
+
+    fn resting(&mut self, instrument: InstrumentId, order_id: u64) -> Option<(OrderHandle, Order<()>)> {
+        let found = self.index.find(order_id).and_then(|handle| Some((handle, self.books.order(handle)?)));
+        let found = found.filter(|(_, order)| order.instrument == instrument);
+        self.counters.unknown_order += u64::from(found.is_none());
+        found
+    }
+
+    fn reduce(&mut self, handle: OrderHandle, order: &Order<()>, by: Qty) {
+        self.counters.beyond_qty += u64::from(by > order.qty);
+        if by >= order.qty {
+            self.remove(handle, order.id.0);
+        } else if !by.is_zero() {
+            self.books.reduce(handle, by);
+        }
+    }
+
+    fn remove(&mut self, handle: OrderHandle, order_id: u64) {
+        self.books.remove(handle);
+        self.index.remove(order_id);
+    }
+
+    fn update(&self, number: u64, ts_ns: u64, instrument: InstrumentId, applied: &Applied) -> MarketUpdate {
+        let best =
+            |side| self.books.best(instrument, side).map_or((0, 0), |level| (level.price.0, level.qty.0));
+        let ((bid_price, bid_qty), (ask_price, ask_qty)) = (best(Side::Buy), best(Side::Sell));
+        MarketUpdate {
+            sequence: number,
+            ts_event: ts_ns,
+            order_id: applied.order_id,
+            price: applied.level.price.0,
+            qty: applied.qty.0,
+            bid_price,
+            bid_qty,
+            ask_price,
+            ask_qty,
+            instrument: instrument.0,
+            kind: applied.kind as u8,
+            side: applied.level.side as u8,
+            health: BookHealth::Live as u8,
+            reserved: [0; 3],
+        }
+    }
+}
+
+/// Where in the book an event is, outside auctions.
+fn level_of(kind: &EventKind) -> Option<Level> {
+    match *kind {
+        EventKind::Add { level, .. } | EventKind::Modify { level, .. } => Some(level),
+        EventKind::Delete { level, .. } | EventKind::Reduce { level, .. } => level,
+        EventKind::Fill { side, price, in_auction: false, .. } => {
+            side.zip(price).map(|(side, price)| Level { side, price })
+        }
+        _ => None,
+    }
+}
+
+fn level(order: &Order<()>) -> Level {
+    Level { side: order.side, price: order.price }
+}
+
+impl<B: OrderBooks<()>> ApplyMessages<RecordedEvent> for EventBooks<B> {
+    type Books = B;
+
+    #[inline(never)]
+    fn apply(&mut self, first: u64, events: &[RecordedEvent], updates: &mut Updates) {
+        for (number, event) in (first..).zip(events) {
+            self.handle(number, event, updates);
+        }
+    }
+
+    fn books(&self) -> &B {
+        &self.books
+    }
+
+    fn counters(&self) -> &BuilderCounters {
+        &self.counters
+    }
+}

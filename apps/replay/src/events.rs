@@ -1,0 +1,137 @@
+//! DBN and LOBSTER: recorded events into books.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tickpath_book::{FastBooks, PlainBooks};
+use tickpath_capture::{
+    CaptureError, Depth, Format, LobsterBookReader, Position, ReadError, RecordedEvent, Recording,
+    order_book_beside,
+};
+use tickpath_types::InstrumentId;
+
+use crate::apply::ApplyMessages;
+use crate::check::Twin;
+use crate::event_books::{EventBooks, instrument_id};
+use crate::integrity::Judgement;
+use crate::lobster_rows::RowCheck;
+use crate::message::Source;
+use crate::report::FileReport;
+use crate::run::ReplayError;
+use crate::session::{BookSize, Session};
+
+/// Events of a block.
+const BLOCK_LEN: usize = 4_096;
+/// Instruments that the books have room for beyond those that the recording names at its start.
+const INSTRUMENTS_MIN: usize = 1_024;
+
+/// A block of events and what ended it.
+struct Block {
+    events: Vec<RecordedEvent>,
+    elapsed: Duration,
+    is_last: bool,
+}
+
+pub(crate) fn replay(path: &Path, mut session: Session<'_>) -> Result<FileReport, ReplayError> {
+    let mut recording = Recording::open(path)?;
+    let (format, info, meter) = (recording.format(), recording.info(), recording.meter().clone());
+    let mut rows = row_check(path, &session)?;
+    let mut books: Option<EventBooks<FastBooks>> = None;
+    let mut twin: Option<Twin<EventBooks<PlainBooks>>> = None;
+    let mut block = Block { events: Vec::with_capacity(BLOCK_LEN), elapsed: Duration::ZERO, is_last: false };
+    while !block.is_last && !session.is_over(&meter) {
+        read(&mut recording, &mut block, &mut session);
+        let wanted = session.wanted(&block.events, info.time_base)?;
+        let events = &block.events[..wanted];
+        session.decode.record(block.elapsed, block.events.len());
+        if books.is_none() && !session.options.decode_only {
+            let size = match block.is_last && session.number == 0 {
+                true => size_of(events).with_options(session.options),
+                false => {
+                    let named = recording.symbols().len().max(INSTRUMENTS_MIN).min(usize::from(u16::MAX));
+                    BookSize::of_file(session.options, &meter, InstrumentId(named as u16))
+                }
+            };
+            let (fast, index) = size.fast();
+            books = Some(EventBooks::new(fast, index, info));
+            twin = session.options.check_every.map(|every| {
+                let (plain, index) = size.plain();
+                Twin::new(EventBooks::new(plain, index, info), every)
+            });
+        }
+        let first = session.number + 1;
+        if let Some(rows) = &mut rows {
+            (first..).zip(events).for_each(|(number, event)| rows.message(number, event));
+        }
+        let source = Source { format, info, symbols: recording.symbols() };
+        let place = |index| format!("message {}", first + index as u64);
+        session.apply(events, source, &mut books, &mut twin, block.elapsed, place)?;
+    }
+    let judgement = Judgement {
+        is_full_depth: info.depth == Depth::Full,
+        is_ordered_by_time: format == Format::Lobster,
+        has_books: books.is_some(),
+    };
+    let is_whole = session.ended.is_none() && session.tape.integrity.read_error.is_none();
+    let rows = rows.map(|rows| rows.finish(is_whole));
+    let source = Source { format, info, symbols: recording.symbols() };
+    session.tape.integrity.unreported = books.as_ref().map_or(0, EventBooks::unreported);
+    let names = |instrument| session.tape.name(instrument);
+    let twin = twin
+        .zip(books.as_ref())
+        .map(|(twin, books)| twin.finish::<RecordedEvent>(ApplyMessages::books(books), &names));
+    let books = books.as_ref().map(ApplyMessages::books);
+    FileReport::of(path, source, session, books, twin, rows, judgement)
+}
+
+/// The room that the events of a whole file need.
+fn size_of(events: &[RecordedEvent]) -> BookSize {
+    let last = events.iter().filter_map(|event| instrument_id(event.instrument)).max();
+    BookSize { max_instrument: last.unwrap_or_default(), max_orders: events.len() as u32 + 1 }
+}
+
+/// Reads the next events and folds them; what reading and unpacking the file took is not counted.
+fn read(recording: &mut Recording, block: &mut Block, session: &mut Session<'_>) {
+    block.events.clear();
+    let read_before = recording.meter().read_ns();
+    let begin = Instant::now();
+    while block.events.len() < BLOCK_LEN && !block.is_last {
+        match recording.next_event() {
+            Ok(Some(event)) => {
+                session.fold.event(&event);
+                block.events.push(event);
+            }
+            Ok(None) => block.is_last = true,
+            Err(CaptureError::Read {
+                source: ReadError::Malformed { position: Position::Line(line), what },
+                ..
+            }) => {
+                session.tape.integrity.malformed.add(|| format!("line {line} ({what})"));
+            }
+            Err(CaptureError::Read { source, .. }) => {
+                session.tape.integrity.read_error.get_or_insert_with(|| source.to_string());
+                block.is_last = true;
+            }
+            Err(error) => {
+                session.tape.integrity.read_error.get_or_insert_with(|| error.to_string());
+                block.is_last = true;
+            }
+        }
+    }
+    let unpacking = Duration::from_nanos(recording.meter().read_ns() - read_before);
+    block.elapsed = begin.elapsed().saturating_sub(unpacking);
+}
+
+/// The order book file to hold a LOBSTER message file against, when a check is wanted and there is one.
+fn row_check(
+    path: &Path,
+    session: &Session<'_>,
+) -> Result<Option<RowCheck<Box<dyn std::io::Read + Send>>>, ReplayError> {
+    let options = session.options;
+    if options.check_every.is_none() && options.order_book.is_none() {
+        return Ok(None);
+    }
+    let Some(file) = options.order_book.clone().or_else(|| order_book_beside(path)) else { return Ok(None) };
+    let name = file.display().to_string();
+    Ok(Some(RowCheck::new(LobsterBookReader::open(&file)?, name)))
+}

@@ -1,0 +1,176 @@
+//! Best prices, trades and depth into tables.
+
+use std::path::PathBuf;
+
+use tickpath_book::{Level, OrderBooks};
+use tickpath_capture::table::{Cell, Column, ColumnKind, TableError, TableWriter};
+use tickpath_types::{InstrumentId, Price, Side};
+
+use crate::options::Exports;
+use crate::tape::{Bbo, Seen, SeenTrade};
+
+const BBO_COLUMNS: [Column; 7] = [
+    Column::new("ts_ns", ColumnKind::Integer),
+    Column::new("message", ColumnKind::Integer),
+    Column::new("symbol", ColumnKind::Text),
+    Column::new("bid_price", ColumnKind::Price),
+    Column::new("bid_qty", ColumnKind::Integer),
+    Column::new("ask_price", ColumnKind::Price),
+    Column::new("ask_qty", ColumnKind::Integer),
+];
+
+const TRADE_COLUMNS: [Column; 8] = [
+    Column::new("ts_ns", ColumnKind::Integer),
+    Column::new("message", ColumnKind::Integer),
+    Column::new("symbol", ColumnKind::Text),
+    Column::new("price", ColumnKind::Price),
+    Column::new("qty", ColumnKind::Integer),
+    Column::new("aggressor", ColumnKind::Text),
+    Column::new("kind", ColumnKind::Text),
+    Column::new("order_id", ColumnKind::Integer),
+];
+
+const DEPTH_COLUMNS: [Column; 8] = [
+    Column::new("ts_ns", ColumnKind::Integer),
+    Column::new("message", ColumnKind::Integer),
+    Column::new("symbol", ColumnKind::Text),
+    Column::new("side", ColumnKind::Text),
+    Column::new("level", ColumnKind::Integer),
+    Column::new("price", ColumnKind::Price),
+    Column::new("qty", ColumnKind::Integer),
+    Column::new("orders", ColumnKind::Integer),
+];
+
+/// The levels that were written last, per instrument and side.
+#[derive(Default)]
+struct Shown {
+    by_instrument: Vec<[Vec<Level>; 2]>,
+}
+
+/// The tables that were asked for.
+#[derive(Default)]
+pub(crate) struct Exporter {
+    bbo: Option<TableWriter>,
+    trades: Option<TableWriter>,
+    depth: Option<TableWriter>,
+    level_count: usize,
+    shown: Shown,
+}
+
+impl Exporter {
+    pub(crate) fn create(exports: &Exports, level_count: usize) -> Result<Exporter, TableError> {
+        let table = |path: &Option<PathBuf>, columns: &[Column]| {
+            path.as_deref().map(|path| TableWriter::create(path, columns)).transpose()
+        };
+        Ok(Exporter {
+            bbo: table(&exports.bbo, &BBO_COLUMNS)?,
+            trades: table(&exports.trades, &TRADE_COLUMNS)?,
+            depth: table(&exports.depth, &DEPTH_COLUMNS)?,
+            level_count,
+            shown: Shown::default(),
+        })
+    }
+
+    /// True when the books are looked at after every single message.
+    pub(crate) const fn wants_depth(&self) -> bool {
+        self.depth.is_some()
+    }
+
+    pub(crate) fn bbo(&mut self, ts_ns: u64, number: u64, symbol: &str, bbo: Bbo) -> Result<(), TableError> {
+        let Some(table) = &mut self.bbo else { return Ok(()) };
+        let side = |(price, qty): (i64, u64)| match qty {
+            0 => (Cell::Empty, Cell::Empty),
+            _ => (Cell::Price(Price(price)), Cell::Integer(qty)),
+        };
+        let ((bid_price, bid_qty), (ask_price, ask_qty)) = (side(bbo.bid), side(bbo.ask));
+        let (time, message) = (Cell::Integer(ts_ns), Cell::Integer(number));
+        table.row(&[time, message, Cell::Text(symbol), bid_price, bid_qty, ask_price, ask_qty])
+    }
+
+    pub(crate) fn trade(
+        &mut self,
+        seen: &Seen<'_>,
+        symbol: &str,
+        trade: &SeenTrade,
+    ) -> Result<(), TableError> {
+        let Some(table) = &mut self.trades else { return Ok(()) };
+        table.row(&[
+            Cell::Integer(seen.ts_ns),
+            Cell::Integer(seen.number),
+            Cell::Text(symbol),
+            trade.price.map_or(Cell::Empty, Cell::Price),
+            Cell::Integer(trade.qty.0),
+            trade.aggressor.map_or(Cell::Empty, |side| Cell::Text(side_name(side))),
+            Cell::Text(trade.kind),
+            if trade.order_id == 0 { Cell::Empty } else { Cell::Integer(trade.order_id) },
+        ])
+    }
+
+    /// Writes the levels of one instrument that are not as they were last.
+    pub(crate) fn depth(
+        &mut self,
+        ts_ns: u64,
+        number: u64,
+        symbol: &str,
+        instrument: InstrumentId,
+        books: &impl OrderBooks<()>,
+    ) -> Result<(), TableError> {
+        let Some(table) = &mut self.depth else { return Ok(()) };
+        let index = usize::from(instrument.0);
+        if self.shown.by_instrument.len() <= index {
+            self.shown.by_instrument.resize_with(index + 1, Default::default);
+        }
+        for side in Side::BOTH {
+            let shown = &mut self.shown.by_instrument[index][side.index()];
+            let mut levels = books.levels(instrument, side);
+            for rank in 0..self.level_count {
+                let level = levels.next();
+                if level == shown.get(rank).copied() {
+                    continue;
+                }
+                match level {
+                    Some(level) if rank < shown.len() => shown[rank] = level,
+                    Some(level) => shown.push(level),
+                    None => {}
+                }
+                table.row(&[
+                    Cell::Integer(ts_ns),
+                    Cell::Integer(number),
+                    Cell::Text(symbol),
+                    Cell::Text(if side == Side::Buy { "bid" } else { "ask" }),
+                    Cell::Integer(rank as u64 + 1),
+                    level.map_or(Cell::Empty, |level| Cell::Price(level.price)),
+                    Cell::Integer(level.map_or(0, |level| level.qty.0)),
+                    Cell::Integer(level.map_or(0, |level| u64::from(level.order_count))),
+                ])?;
+            }
+            let left = books.levels(instrument, side).take(self.level_count).count();
+            shown.truncate(left);
+        }
+        Ok(())
+    }
+
+    /// Completes all tables.
+    pub(crate) fn finish(self) -> Result<ExportedRows, TableError> {
+        let finish = |table: Option<TableWriter>| table.map(TableWriter::finish).transpose();
+        Ok(ExportedRows { bbo: finish(self.bbo)?, trades: finish(self.trades)?, depth: finish(self.depth)? })
+    }
+}
+
+/// Rows that were exported; `None` for a table that was not asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportedRows {
+    /// Changes of best prices.
+    pub bbo: Option<u64>,
+    /// Trades.
+    pub trades: Option<u64>,
+    /// Changes of levels.
+    pub depth: Option<u64>,
+}
+
+const fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Buy => "buy",
+        Side::Sell => "sell",
+    }
+}

@@ -1,0 +1,174 @@
+//! Reports as JSON, with field names that stay.
+
+use serde_json::{Map, Value, json};
+use tickpath_book::Level;
+use tickpath_capture::Format;
+use tickpath_types::{Price, Side};
+
+use crate::check::TwinReport;
+use crate::cost::{Cost, peak_rss_bytes};
+use crate::integrity::{Finding, Integrity};
+use crate::lobster_rows::RowsReport;
+use crate::report::{CheckReport, FileReport, ReplayReport, SymbolBook, TypeCount};
+use crate::statistics::SymbolStatistics;
+use crate::text::side_word;
+
+impl ReplayReport {
+    /// The report as one JSON object: with one file that file's fields, with several their sums; `files` has
+    /// each of them. Prices are decimals as text.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let files: Vec<Value> = self.files.iter().map(FileReport::to_json).collect();
+        let mut report = match files.as_slice() {
+            [one] => one.clone(),
+            _ => self.sum(),
+        };
+        report["files"] = Value::Array(files);
+        report["failures"] = self
+            .failures
+            .iter()
+            .map(|(path, error)| json!({ "file": path.display().to_string(), "error": error }))
+            .collect();
+        report["trustworthy"] = json!(self.is_trustworthy());
+        report
+    }
+
+    fn sum(&self) -> Value {
+        let mean = |cost: fn(&FileReport) -> Option<Cost>| {
+            let costs =
+                self.files.iter().filter_map(|file| Some((cost(file)?.mean_ns, file.messages_read as f64)));
+            let (ns, messages) =
+                costs.fold((0.0, 0.0), |(ns, sum), (mean, messages)| (ns + mean * messages, sum + messages));
+            (messages > 0.0).then(|| ns / messages)
+        };
+        let checks: Vec<Value> = self.files.iter().map(|file| check(&file.check)).collect();
+        json!({
+            "messages": self.messages(),
+            "by_type": by_type(&self.by_type()),
+            "decode_ns_per_message": mean(|file| file.decode),
+            "books_ns_per_message": mean(|file| file.books),
+            "peak_rss_bytes": peak_rss_bytes(),
+            "seconds": self.files.iter().map(|file| file.elapsed.as_secs_f64()).sum::<f64>(),
+            "integrity": integrity(&self.integrity()),
+            "check": checks,
+            "tops": self.files.iter().flat_map(|file| &file.tops).map(top).collect::<Value>(),
+            "symbol_count": self.files.iter().map(|file| file.symbol_count).sum::<usize>(),
+        })
+    }
+}
+
+impl FileReport {
+    /// The report as a JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let symbols: Vec<Value> =
+            self.statistics.iter().map(|(symbol, statistics)| symbol_json(symbol, statistics)).collect();
+        json!({
+            "file": self.path.display().to_string(),
+            "format": match self.format {
+                Format::Itch => "itch50",
+                Format::Dbn => "dbn",
+                Format::Lobster => "lobster",
+            },
+            "messages": self.messages,
+            "messages_read": self.messages_read,
+            "by_type": by_type(&self.by_type),
+            "type_names": self.by_type.iter().map(|entry| (entry.code.to_string(), json!(entry.name))).collect::<Map<_, _>>(),
+            "first_ns": self.span.map(|(first, _)| first.ns),
+            "last_ns": self.span.map(|(_, last)| last.ns),
+            "decode_ns_per_message": self.decode.map(|cost| cost.median_ns),
+            "decode_ns_per_message_mean": self.decode.map(|cost| cost.mean_ns),
+            "books_ns_per_message": self.books.map(|cost| cost.median_ns),
+            "books_ns_per_message_mean": self.books.map(|cost| cost.mean_ns),
+            "blocks": self.decode.map(|cost| cost.blocks),
+            "checksum": format!("{:016x}", self.checksum),
+            "peak_rss_bytes": self.peak_rss_bytes,
+            "seconds": self.elapsed.as_secs_f64(),
+            "integrity": integrity(&self.integrity),
+            "check": check(&self.check),
+            "tops": self.tops.iter().map(top).collect::<Value>(),
+            "symbol_count": self.symbol_count,
+            "symbols": symbols,
+            "absent_symbols": self.absent_symbols,
+            "exported": { "bbo": self.exported.bbo, "trades": self.exported.trades, "depth": self.exported.depth },
+            "trustworthy": self.is_trustworthy(),
+            "contradictions": self.contradictions,
+        })
+    }
+}
+
+fn by_type(list: &[TypeCount]) -> Value {
+    let mut map = Map::new();
+    for TypeCount { code, count, .. } in list {
+        let sum = map.get(&code.to_string()).and_then(Value::as_u64).unwrap_or(0) + count;
+        map.insert(code.to_string(), json!(sum));
+    }
+    Value::Object(map)
+}
+
+fn integrity(integrity: &Integrity) -> Value {
+    json!({
+        "unknown_references": finding(&integrity.unknown_references),
+        "beyond_quantity": finding(&integrity.beyond_quantity),
+        "duplicate_references": finding(&integrity.duplicate_references),
+        "refused": finding(&integrity.refused),
+        "crossed": {
+            "trading": finding(&integrity.crossed.trading),
+            "quotation_only": finding(&integrity.crossed.quotation_only),
+            "halted": finding(&integrity.crossed.halted),
+            "unknown": finding(&integrity.crossed.unknown),
+        },
+        "malformed": finding(&integrity.malformed),
+        "time_backwards": finding(&integrity.time_backwards),
+        "unreported": integrity.unreported,
+        "orders_left": integrity.orders_left,
+        "read_error": integrity.read_error,
+    })
+}
+
+fn finding(finding: &Finding) -> Value {
+    json!({ "count": finding.count, "first": finding.first })
+}
+
+fn check(check: &CheckReport) -> Value {
+    let twin = check.twin.as_ref().map(|TwinReport { every, comparisons, state_hash, difference }| {
+        json!({ "every": every, "comparisons": comparisons, "state_hash": format!("{state_hash:016x}"), "difference": difference })
+    });
+    let rows = check.rows.as_ref().map(|RowsReport { file, determined, undeterminable, different, first_difference }| {
+        json!({ "file": file, "determined": determined, "undeterminable": undeterminable, "different": different, "first_difference": first_difference })
+    });
+    match (&twin, &rows) {
+        (None, None) => Value::Null,
+        _ => {
+            json!({ "ok": check.differences().next().is_none(), "plain_twin": twin, "order_book_rows": rows })
+        }
+    }
+}
+
+fn top(book: &SymbolBook) -> Value {
+    let level = |level: &Level| json!({ "price": level.price.to_string(), "qty": level.qty.0, "orders": level.order_count });
+    let mut map = Map::new();
+    map.insert("symbol".to_owned(), json!(book.symbol));
+    for side in Side::BOTH {
+        map.insert(side_word(side).to_owned(), book.sides[side.index()].iter().map(level).collect());
+    }
+    Value::Object(map)
+}
+
+fn symbol_json(symbol: &str, statistics: &SymbolStatistics) -> Value {
+    let price = |price: Option<Price>| price.map(|price| price.to_string());
+    json!({
+        "symbol": symbol,
+        "messages": statistics.messages,
+        "adds": statistics.adds,
+        "executions": statistics.executions,
+        "volume": u64::try_from(statistics.volume).unwrap_or(u64::MAX),
+        "low": price(statistics.low),
+        "high": price(statistics.high),
+        "last": price(statistics.last),
+        "tick": Price(statistics.tick as i64).to_string(),
+        "spread_sum": Price(i64::try_from(statistics.spread_sum).unwrap_or(i64::MAX - 1)).to_string(),
+        "spread_count": statistics.spread_count,
+        "spread_average_ticks_ppm": statistics.spread_average_ticks_ppm().map(|ppm| u64::try_from(ppm).unwrap_or(u64::MAX)),
+    })
+}

@@ -1,0 +1,259 @@
+//! Messages of each format as the tape sees them.
+
+use tickpath_capture::{EventKind, Format, IgnoredReason, RecordedEvent, RecordingInfo, Status};
+use tickpath_nasdaq::itch50::{Message, YesNo, message_len};
+use tickpath_nasdaq::wire::Stock;
+use tickpath_types::{Price, Qty};
+
+use crate::event_books::instrument_id;
+use crate::tape::{Seen, SeenTrade};
+
+/// What is known about the recording that a message is from.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) format: Format,
+    pub(crate) info: RecordingInfo,
+    /// By index of instrument; ITCH tells its symbols in its messages.
+    pub(crate) symbols: &'a [String],
+}
+
+/// A message of a recording.
+pub(crate) trait RecordedMessage {
+    /// Its time, as the recording counts.
+    fn ts_ns(&self) -> u64;
+
+    /// What it says; `number` is its number in the file.
+    fn see<'s>(&'s self, number: u64, source: Source<'s>) -> Seen<'s>;
+}
+
+/// Where an ITCH message has its time.
+const ITCH_TIME: std::ops::Range<usize> = 5..11;
+/// Where an ITCH message has its stock locate.
+const ITCH_LOCATE: std::ops::Range<usize> = 1..3;
+
+impl RecordedMessage for &[u8] {
+    #[inline]
+    fn ts_ns(&self) -> u64 {
+        match self.get(ITCH_TIME) {
+            Some([a, b, c, d, e, f]) => u64::from_be_bytes([0, 0, *a, *b, *c, *d, *e, *f]),
+            _ => 0,
+        }
+    }
+
+    fn see<'s>(&'s self, number: u64, _source: Source<'s>) -> Seen<'s> {
+        let code = self.first().copied().unwrap_or_default();
+        if message_len(code) != Some(self.len()) {
+            return Seen { is_malformed: true, ..blank(number, self.ts_ns(), 0, code) };
+        }
+        let instrument = match self.get(ITCH_LOCATE) {
+            Some([high, low]) => u16::from_be_bytes([*high, *low]),
+            _ => 0,
+        };
+        let mut seen = blank(number, self.ts_ns(), instrument, code);
+        match code {
+            // Nothing more to be seen, and most frequent.
+            b'D' | b'X' => seen.needs_order = true,
+            _ => see_itch(self, &mut seen),
+        }
+        seen
+    }
+}
+
+fn see_itch<'s>(message: &'s [u8], seen: &mut Seen<'s>) {
+    let Ok(message) = Message::parse(message) else { return };
+    match message {
+        Message::AddOrder(m) => see_add(seen, &m.stock, m.price.get()),
+        Message::AddOrderMpid(m) => see_add(seen, &m.stock, m.price.get()),
+        Message::OrderReplace(m) => {
+            seen.needs_order = true;
+            seen.order_price = Some(m.price.get());
+        }
+        Message::OrderExecuted(m) => {
+            let trade = trade(None, m.executed_shares.get(), "executed");
+            see_execution(seen, SeenTrade { order_id: m.order_ref.get().0, ..trade });
+        }
+        Message::OrderExecutedWithPrice(m) => {
+            let trade = trade(Some(m.execution_price.get()), m.executed_shares.get(), "executed_with_price");
+            let counts = m.printable != YesNo::NO;
+            see_execution(seen, SeenTrade { order_id: m.order_ref.get().0, counts, ..trade });
+        }
+        Message::NonCrossTrade(m) => {
+            seen.symbol = Some(text(&m.stock));
+            seen.trade = Some(trade(Some(m.price.get()), m.shares.get(), "hidden"));
+        }
+        Message::CrossTrade(m) => {
+            seen.symbol = Some(text(&m.stock));
+            seen.trade = Some(trade(Some(m.cross_price.get()), m.shares.get(), "cross"));
+        }
+        Message::StockTradingAction(m) => {
+            seen.symbol = Some(text(&m.stock));
+            seen.state = m.trading_state.state();
+        }
+        Message::StockDirectory(m) => seen.symbol = Some(text(&m.stock)),
+        _ => {}
+    }
+}
+
+fn see_add<'s>(seen: &mut Seen<'s>, stock: &'s Stock, price: Price) {
+    seen.symbol = Some(text(stock));
+    seen.order_price = Some(price);
+    seen.is_add = true;
+}
+
+fn see_execution(seen: &mut Seen<'_>, trade: SeenTrade) {
+    seen.needs_order = true;
+    seen.is_execution = true;
+    seen.trade = Some(trade);
+}
+
+fn text(stock: &Stock) -> &str {
+    std::str::from_utf8(&stock.0).unwrap_or_default().trim_end()
+}
+
+const fn trade(price: Option<Price>, qty: Qty, kind: &'static str) -> SeenTrade {
+    SeenTrade { price, qty, aggressor: None, kind, counts: true, order_id: 0 }
+}
+
+const fn blank<'s>(number: u64, ts_ns: u64, instrument: u16, code: u8) -> Seen<'s> {
+    Seen {
+        number,
+        ts_ns,
+        instrument,
+        code,
+        symbol: None,
+        state: None,
+        is_malformed: false,
+        needs_order: false,
+        order_price: None,
+        is_add: false,
+        is_execution: false,
+        trade: None,
+    }
+}
+
+impl RecordedMessage for RecordedEvent {
+    #[inline]
+    fn ts_ns(&self) -> u64 {
+        self.ts_ns
+    }
+
+    fn see<'s>(&'s self, number: u64, source: Source<'s>) -> Seen<'s> {
+        let instrument = instrument_id(self.instrument).map_or(0, |id| id.0);
+        let mut seen = blank(number, self.ts_ns, instrument, event_code(source.format, &self.kind));
+        seen.symbol = source.symbols.get(self.instrument as usize).map(String::as_str);
+        match self.kind {
+            EventKind::Add { level, .. } => {
+                seen.is_add = true;
+                seen.order_price = Some(level.price);
+            }
+            EventKind::Modify { level, .. } => seen.order_price = Some(level.price),
+            EventKind::Replace { price, .. } => {
+                seen.needs_order = true;
+                seen.order_price = Some(price);
+            }
+            EventKind::Delete { .. } | EventKind::Reduce { .. } => seen.needs_order = true,
+            EventKind::Fill { order_id, qty, side, price, in_auction } => {
+                // Where fills have the outcome in another record, the trade is one of its own as well.
+                let has_own_records = source.info.sums_fills;
+                seen.is_execution = true;
+                seen.needs_order = !has_own_records && !in_auction;
+                let aggressor = side.filter(|_| !in_auction).map(|side| side.opposite());
+                let counts = !has_own_records;
+                seen.trade = Some(SeenTrade { aggressor, counts, order_id, ..trade(price, qty, "executed") });
+            }
+            EventKind::Trade { order_id, price, qty, aggressor, is_hidden } => {
+                let kind = match (is_hidden, source.info.sums_fills) {
+                    (true, _) => "hidden",
+                    (false, true) => "trade",
+                    (false, false) => "cross",
+                };
+                seen.trade = Some(SeenTrade { aggressor, order_id, ..trade(Some(price), qty, kind) });
+            }
+            EventKind::Status(Status::Trading(state)) => seen.state = Some(state),
+            EventKind::Ignored(reason) => seen.is_malformed = is_malformed(reason),
+            EventKind::Clear | EventKind::Status(Status::System(_)) => {}
+        }
+        seen
+    }
+}
+
+const fn is_malformed(reason: IgnoredReason) -> bool {
+    !matches!(reason, IgnoredReason::OtherRecord | IgnoredReason::BrokenTrade)
+}
+
+/// The letter or digit that the format has for an event.
+const fn event_code(format: Format, kind: &EventKind) -> u8 {
+    match (format, kind) {
+        (Format::Lobster, EventKind::Add { .. }) => b'1',
+        (Format::Lobster, EventKind::Reduce { .. }) => b'2',
+        (Format::Lobster, EventKind::Delete { .. }) => b'3',
+        (Format::Lobster, EventKind::Fill { .. }) => b'4',
+        (Format::Lobster, EventKind::Trade { is_hidden: true, .. }) => b'5',
+        (Format::Lobster, EventKind::Trade { .. }) => b'6',
+        (Format::Lobster, EventKind::Status(_)) => b'7',
+        (_, EventKind::Add { .. }) => b'A',
+        (_, EventKind::Delete { .. } | EventKind::Reduce { .. }) => b'C',
+        (_, EventKind::Modify { .. } | EventKind::Replace { .. }) => b'M',
+        (_, EventKind::Fill { .. }) => b'F',
+        (_, EventKind::Trade { .. }) => b'T',
+        (_, EventKind::Clear) => b'R',
+        (_, EventKind::Ignored(IgnoredReason::OtherRecord)) => b'N',
+        (_, _) => b'?',
+    }
+}
+
+/// What a type of message is called.
+pub(crate) const fn type_name(format: Format, code: u8) -> &'static str {
+    match format {
+        Format::Itch => itch_name(code),
+        Format::Dbn => match code {
+            b'A' => "Add",
+            b'C' => "Cancel",
+            b'M' => "Modify",
+            b'F' => "Fill",
+            b'T' => "Trade",
+            b'R' => "Clear book",
+            b'N' => "Other record",
+            _ => "Record with a field out of range",
+        },
+        Format::Lobster => match code {
+            b'1' => "New limit order",
+            b'2' => "Cancellation in part",
+            b'3' => "Deletion",
+            b'4' => "Execution",
+            b'5' => "Execution of a hidden order",
+            b'6' => "Cross trade",
+            b'7' => "Trading halt",
+            _ => "Other",
+        },
+    }
+}
+
+const fn itch_name(code: u8) -> &'static str {
+    match code {
+        b'S' => "System Event",
+        b'R' => "Stock Directory",
+        b'H' => "Stock Trading Action",
+        b'Y' => "Reg SHO Restriction",
+        b'L' => "Market Participant Position",
+        b'V' => "MWCB Decline Level",
+        b'W' => "MWCB Status",
+        b'K' => "IPO Quoting Period Update",
+        b'J' => "LULD Auction Collar",
+        b'h' => "Operational Halt",
+        b'A' => "Add Order",
+        b'F' => "Add Order with MPID",
+        b'E' => "Order Executed",
+        b'C' => "Order Executed with Price",
+        b'X' => "Order Cancel",
+        b'D' => "Order Delete",
+        b'U' => "Order Replace",
+        b'P' => "Trade (hidden order)",
+        b'Q' => "Cross Trade",
+        b'B' => "Broken Trade",
+        b'I' => "Net Order Imbalance",
+        b'N' => "Retail Price Improvement",
+        b'O' => "Direct Listing Price Discovery",
+        _ => "Unknown type",
+    }
+}

@@ -1,0 +1,199 @@
+//! Times of a recording as people write them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tickpath_capture::TimeBase;
+
+const NS_PER_SEC: u64 = 1_000_000_000;
+const NS_PER_DAY: u64 = 86_400 * NS_PER_SEC;
+
+/// A time of day, perhaps with a date: `09:30:00`, `15:59:59.999999999`, `2023-12-25T23:00:00`.
+///
+/// In exchange time as the recording has it: Eastern Time for ITCH and LOBSTER, UTC for DBN. A time without
+/// a date is one of the recording's first day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Days since 1970-01-01.
+    day: Option<u64>,
+    /// Since midnight.
+    ns: u64,
+}
+
+/// The text is no time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{text}' is not a time: write HH:MM:SS, with a fraction or a date before it if need be, e.g. 09:30:00.5 or 2023-12-25T23:00:00"
+)]
+pub struct ParseMomentError {
+    text: String,
+}
+
+impl FromStr for Moment {
+    type Err = ParseMomentError;
+
+    fn from_str(text: &str) -> Result<Moment, ParseMomentError> {
+        let (date, time) = match text.split_once('T') {
+            Some((date, time)) => (Some(date), time),
+            None => (None, text),
+        };
+        let day = date.map(|date| parse_date(date).ok_or(()));
+        match (day.transpose(), parse_time(time)) {
+            (Ok(day), Some(ns)) => Ok(Moment { day, ns }),
+            _ => Err(ParseMomentError { text: text.to_owned() }),
+        }
+    }
+}
+
+impl Moment {
+    /// The moment as the recording counts time, whose first message has the time `first_ns`. `None` when it
+    /// has a date and the recording has none.
+    pub(crate) fn in_recording(self, base: TimeBase, first_ns: u64) -> Option<u64> {
+        match (base, self.day) {
+            (TimeBase::Midnight, None) => Some(self.ns),
+            (TimeBase::Midnight, Some(_)) => None,
+            (TimeBase::UnixEpoch, day) => Some(day.unwrap_or(first_ns / NS_PER_DAY) * NS_PER_DAY + self.ns),
+        }
+    }
+}
+
+/// `HH:MM:SS` with up to nine decimals. The day has 25 hours when clocks go back; 24:00:00 is its end.
+fn parse_time(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, part)| (whole, Some(part)));
+    let mut parts = whole.split(':');
+    let mut next = |max: u64| {
+        let part = parts.next().filter(|part| part.len() == 2)?;
+        digits(part).filter(|value| *value <= max)
+    };
+    let seconds = next(24)? * 3_600 + next(59)? * 60 + next(59)?;
+    let ns = match fraction {
+        Some(part) if (1..=9).contains(&part.len()) => digits(&format!("{part:0<9}"))?,
+        Some(_) => return None,
+        None => 0,
+    };
+    parts.next().is_none().then_some(seconds * NS_PER_SEC + ns)
+}
+
+fn parse_date(text: &str) -> Option<u64> {
+    let mut parts = text.split('-');
+    let year = digits(parts.next().filter(|part| part.len() == 4)?)?;
+    let month =
+        digits(parts.next().filter(|part| part.len() == 2)?).filter(|month| (1..=12).contains(month))?;
+    let day = digits(parts.next().filter(|part| part.len() == 2)?)?;
+    let is_whole = parts.next().is_none() && year >= 1970 && (1..=month_len(year, month)).contains(&day);
+    is_whole.then(|| {
+        days_before_year(year) + (1..month).map(|month| month_len(year, month)).sum::<u64>() + day - 1
+    })
+}
+
+fn digits(text: &str) -> Option<u64> {
+    (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
+}
+
+const fn is_leap(year: u64) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+}
+
+const fn month_len(year: u64, month: u64) -> u64 {
+    match month {
+        2 if is_leap(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days from 1970-01-01 to the first of a year from 1970 on.
+fn days_before_year(year: u64) -> u64 {
+    let leap_years = |year: u64| year / 4 - year / 100 + year / 400;
+    (year - 1970) * 365 + leap_years(year - 1) - leap_years(1969)
+}
+
+/// A time of a recording, for a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedTime {
+    /// As the recording counts.
+    pub ns: u64,
+    /// From when.
+    pub base: TimeBase,
+}
+
+impl fmt::Display for RecordedTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of_day = match self.base {
+            TimeBase::Midnight => self.ns,
+            TimeBase::UnixEpoch => {
+                let (year, month, day) = date(self.ns / NS_PER_DAY);
+                write!(f, "{year:04}-{month:02}-{day:02} ")?;
+                self.ns % NS_PER_DAY
+            }
+        };
+        let seconds = of_day / NS_PER_SEC;
+        let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+        write!(f, "{hour:02}:{minute:02}:{second:02}.{:09}", of_day % NS_PER_SEC)?;
+        if self.base == TimeBase::UnixEpoch { f.write_str(" UTC") } else { Ok(()) }
+    }
+}
+
+/// The date of a day since 1970-01-01.
+fn date(day: u64) -> (u64, u64, u64) {
+    let mut year = 1970 + day / 366;
+    while days_before_year(year + 1) <= day {
+        year += 1;
+    }
+    let mut left = day - days_before_year(year);
+    let mut month = 1;
+    while left >= month_len(year, month) {
+        left -= month_len(year, month);
+        month += 1;
+    }
+    (year, month, left + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact() {
+        let ns = |text: &str| text.parse::<Moment>().unwrap().in_recording(TimeBase::Midnight, 0);
+        assert_eq!(ns("09:30:00"), Some(34_200 * NS_PER_SEC));
+        assert_eq!(ns("09:30:00.5"), Some(34_200 * NS_PER_SEC + 500_000_000));
+        assert_eq!(ns("00:00:00.000000001"), Some(1));
+        assert_eq!(ns("2023-12-25T00:00:00"), None);
+        for text in [
+            "",
+            "9:30:00",
+            "09:30",
+            "09:60:00",
+            "25:00:00",
+            "09:30:00.",
+            "09:30:00.1234567890",
+            "x",
+            "-1:00:00",
+            "2023-02-29T00:00:00",
+            "2023-13-01T00:00:00",
+            "09:30:00:00",
+        ] {
+            assert!(text.parse::<Moment>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let day = |text: &str| text.parse::<Moment>().unwrap().in_recording(TimeBase::UnixEpoch, 0).unwrap();
+        // From `date -u -d ... +%s`.
+        for (text, seconds) in [
+            ("1970-01-01T00:00:00", 0),
+            ("2000-02-29T00:00:00", 951_782_400),
+            ("2023-12-25T13:00:05", 1_703_509_205),
+            ("2100-03-01T00:00:00", 4_107_542_400),
+        ] {
+            assert_eq!(day(text), seconds * NS_PER_SEC, "{text}");
+            let shown = RecordedTime { ns: day(text), base: TimeBase::UnixEpoch }.to_string();
+            assert_eq!(shown, format!("{}.000000000 UTC", text.replace('T', " ")));
+        }
+        let noon: Moment = "12:00:00".parse().unwrap();
+        assert_eq!(noon.in_recording(TimeBase::UnixEpoch, 3 * NS_PER_DAY + 5), Some(7 * NS_PER_DAY / 2));
+    }
+}

@@ -1,0 +1,90 @@
+//! What to replay, and how.
+
+use std::path::PathBuf;
+
+use crate::moment::Moment;
+
+/// Messages between two comparisons with the plain twin, unless another number is asked for.
+pub const CHECK_EVERY_DEFAULT: u64 = 100_000;
+/// Levels of each side that are shown and exported, unless another number is asked for.
+pub const DEPTH_DEFAULT: usize = 5;
+/// Most levels of each side that can be shown and exported.
+pub const DEPTH_MAX: usize = 100;
+/// Symbols that are shown when none are chosen: the most active ones.
+pub const SYMBOLS_SHOWN: usize = 5;
+/// Open orders that the books have room for, unless another number is asked for: a third more than the 1.5
+/// million of a very full day over all symbols. Each takes about 100 bytes.
+pub const ORDERS_MAX_DEFAULT: u32 = 2 << 20;
+
+/// How fast.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Speed {
+    /// As fast as it goes.
+    #[default]
+    Max,
+    /// The recording's own time multiplied by hundredths: 100 is its own speed.
+    Hundredths(u64),
+}
+
+/// Files to export to; a name ends in `.csv` or `.parquet`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exports {
+    /// The best bid and ask of a symbol after each message that changed them.
+    pub bbo: Option<PathBuf>,
+    /// Every trade that the recording reports.
+    pub trades: Option<PathBuf>,
+    /// Each of the best levels of a symbol after each message that changed it.
+    pub depth: Option<PathBuf>,
+}
+
+/// What to replay, and how.
+///
+/// The books are always built from the first message. The window - `from`, `to` - chooses the messages that
+/// are counted, exported and part of the statistics; reading ends at `to`, so the books that are shown are
+/// those of that moment. `symbols` chooses whose statistics, books and exports are wanted; messages are
+/// counted for all. `limit` counts messages from the start of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayOptions {
+    /// Symbols as the venue writes them; none for all.
+    pub symbols: Vec<String>,
+    /// Start of the window.
+    pub from: Option<Moment>,
+    /// End of the window, not part of it.
+    pub to: Option<Moment>,
+    /// Messages to read at most.
+    pub limit: Option<u64>,
+    /// How fast.
+    pub speed: Speed,
+    /// Whether and after how many messages the plain twin is compared.
+    pub check_every: Option<u64>,
+    /// The order book file to hold a LOBSTER message file against; without it the one beside the message
+    /// file is used when there is one.
+    pub order_book: Option<PathBuf>,
+    /// Levels of each side that are shown and exported, at most [`DEPTH_MAX`].
+    pub depth: usize,
+    /// Files to export to.
+    pub exports: Exports,
+    /// Only decode: no books, no judgement of them.
+    pub decode_only: bool,
+    /// Room in the books for open orders, [`ORDERS_MAX_DEFAULT`] or what a small file can hold unless another
+    /// number is asked for. An order that does not fit is refused and counted.
+    pub orders_max: Option<u32>,
+}
+
+impl Default for ReplayOptions {
+    fn default() -> Self {
+        ReplayOptions {
+            symbols: Vec::new(),
+            from: None,
+            to: None,
+            limit: None,
+            speed: Speed::Max,
+            check_every: None,
+            order_book: None,
+            depth: DEPTH_DEFAULT,
+            exports: Exports::default(),
+            decode_only: false,
+            orders_max: None,
+        }
+    }
+}

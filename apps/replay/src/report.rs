@@ -1,0 +1,238 @@
+//! What a replay found.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tickpath_book::{Level, OrderBooks};
+use tickpath_capture::{Depth, Format};
+use tickpath_types::{InstrumentId, Side};
+
+use crate::check::TwinReport;
+use crate::cost::{Cost, peak_rss_bytes};
+use crate::exports::ExportedRows;
+use crate::integrity::{Integrity, Judgement};
+use crate::lobster_rows::RowsReport;
+use crate::message::{Source, type_name};
+use crate::moment::RecordedTime;
+use crate::options::SYMBOLS_SHOWN;
+use crate::run::ReplayError;
+use crate::session::{Ended, Session};
+use crate::statistics::SymbolStatistics;
+
+/// How many messages of a type there were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeCount {
+    /// The letter or digit of the type in its format; `?` for what is none.
+    pub code: char,
+    /// What it is called.
+    pub name: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+/// The book of one symbol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SymbolBook {
+    /// The symbol.
+    pub symbol: String,
+    /// The best levels of bids and asks.
+    pub sides: [Vec<Level>; 2],
+}
+
+/// What was compared with something else, when `--check` was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// The plain twin.
+    pub twin: Option<TwinReport>,
+    /// The order book file of a LOBSTER message file.
+    pub rows: Option<RowsReport>,
+}
+
+impl CheckReport {
+    /// Everything that differs, in words.
+    pub fn differences(&self) -> impl Iterator<Item = &str> {
+        let twin = self.twin.as_ref().and_then(|twin| twin.difference.as_deref());
+        let rows = self.rows.as_ref().and_then(|rows| rows.first_difference.as_deref());
+        twin.into_iter().chain(rows)
+    }
+}
+
+/// What a replay of one file found.
+#[derive(Clone, Debug)]
+pub struct FileReport {
+    /// The file.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: Format,
+    /// How much of the books it covers.
+    pub depth: Depth,
+    /// Messages that were read, from the start of the file.
+    pub messages_read: u64,
+    /// Messages in the window.
+    pub messages: u64,
+    /// These by type, most frequent first.
+    pub by_type: Vec<TypeCount>,
+    /// Times of the first and last of these.
+    pub span: Option<(RecordedTime, RecordedTime)>,
+    /// Instruments that the recording has.
+    pub symbol_count: usize,
+    /// Statistics of the symbols that were chosen or, when none were, of all; most active first.
+    pub statistics: Vec<(String, SymbolStatistics)>,
+    /// Books of the symbols that were chosen, or of the most active ones, at the end.
+    pub tops: Vec<SymbolBook>,
+    /// Symbols that were chosen and are not in the recording.
+    pub absent_symbols: Vec<String>,
+    /// Decoding alone: framing, and every field of every message folded into `checksum`.
+    pub decode: Option<Cost>,
+    /// Framing, decoding and full books with an update for each message; `None` without books.
+    pub books: Option<Cost>,
+    /// All fields of all messages that were decoded, see [`Fold`](crate::Fold).
+    pub checksum: u64,
+    /// The most memory that the process had so far, in bytes.
+    pub peak_rss_bytes: Option<u64>,
+    /// Wall time.
+    pub elapsed: Duration,
+    /// Whether what the recording says holds together.
+    pub integrity: Integrity,
+    /// What was compared.
+    pub check: CheckReport,
+    /// Rows that were exported.
+    pub exported: ExportedRows,
+    /// Why the replay ended before the end of the file, when it did.
+    pub ended: Option<Ended>,
+    /// Everything for which the result cannot be trusted, in words; empty when it can.
+    pub contradictions: Vec<String>,
+}
+
+impl FileReport {
+    /// True when nothing contradicts the result.
+    #[must_use]
+    pub fn is_trustworthy(&self) -> bool {
+        self.contradictions.is_empty()
+    }
+
+    pub(crate) fn of(
+        path: &Path,
+        source: Source<'_>,
+        session: Session<'_>,
+        books: Option<&impl OrderBooks<()>>,
+        twin: Option<TwinReport>,
+        rows: Option<RowsReport>,
+        judgement: Judgement,
+    ) -> Result<FileReport, ReplayError> {
+        let elapsed = session.elapsed();
+        let (options, mut tape) = (session.options, session.tape);
+        tape.integrity.orders_left = books.map_or(0, |books| u64::from(books.order_count()));
+        let check = CheckReport { twin, rows };
+        let mut contradictions = tape.integrity.contradictions(judgement);
+        contradictions.extend(check.differences().map(str::to_owned));
+
+        let named = tape.instruments.iter().enumerate().filter(|(_, known)| known.symbol.is_some());
+        let mut shown: Vec<(u16, String, SymbolStatistics)> = named
+            .clone()
+            .filter(|(_, known)| known.is_chosen)
+            .map(|(id, known)| (id as u16, known.symbol.clone().unwrap_or_default(), known.statistics))
+            .collect();
+        shown.sort_by(|a, b| (b.2.messages, &a.1).cmp(&(a.2.messages, &b.1)));
+        let is_present =
+            |symbol: &&String| named.clone().any(|(_, known)| known.symbol.as_ref() == Some(symbol));
+        let absent_symbols = options.symbols.iter().filter(|symbol| !is_present(symbol)).cloned().collect();
+        let top_count = if options.symbols.is_empty() { SYMBOLS_SHOWN } else { shown.len() };
+        let top = |(id, symbol, _): &(u16, String, SymbolStatistics)| {
+            let levels = |side| {
+                books
+                    .into_iter()
+                    .flat_map(move |books| books.levels(InstrumentId(*id), side))
+                    .take(options.depth)
+            };
+            SymbolBook { symbol: symbol.clone(), sides: Side::BOTH.map(|side| levels(side).collect()) }
+        };
+        let tops = match books {
+            Some(_) => shown.iter().take(top_count).map(top).collect(),
+            None => Vec::new(),
+        };
+        let time = |ns| RecordedTime { ns, base: source.info.time_base };
+        Ok(FileReport {
+            path: path.to_owned(),
+            format: source.format,
+            depth: source.info.depth,
+            messages_read: session.number,
+            messages: tape.counts.iter().sum(),
+            by_type: by_type(source.format, &tape.counts),
+            span: tape.span_ns.map(|(first, last)| (time(first), time(last))),
+            symbol_count: named.count(),
+            tops,
+            statistics: shown.into_iter().map(|(_, symbol, statistics)| (symbol, statistics)).collect(),
+            absent_symbols,
+            decode: session.decode.cost(),
+            books: session.books.cost(),
+            checksum: session.fold.checksum,
+            peak_rss_bytes: peak_rss_bytes(),
+            elapsed,
+            check,
+            ended: session.ended,
+            contradictions,
+            exported: tape.exporter.finish()?,
+            integrity: tape.integrity,
+        })
+    }
+}
+
+fn by_type(format: Format, counts: &[u64; 256]) -> Vec<TypeCount> {
+    let mut list: Vec<TypeCount> = Vec::new();
+    for (code, &count) in (0_u8..=255).zip(counts).filter(|(_, count)| **count > 0) {
+        let name = type_name(format, code);
+        let shown = if name == "Unknown type" { '?' } else { char::from(code) };
+        match list.iter_mut().find(|known| known.code == shown) {
+            Some(known) => known.count += count,
+            None => list.push(TypeCount { code: shown, name, count }),
+        }
+    }
+    list.sort_by_key(|entry| std::cmp::Reverse(entry.count));
+    list
+}
+
+/// What a replay of several files found together.
+#[derive(Clone, Debug)]
+pub struct ReplayReport {
+    /// Each file.
+    pub files: Vec<FileReport>,
+    /// Files that could not be replayed at all, and why.
+    pub failures: Vec<(PathBuf, String)>,
+}
+
+impl ReplayReport {
+    /// True when every file was replayed and nothing contradicts any result.
+    #[must_use]
+    pub fn is_trustworthy(&self) -> bool {
+        self.failures.is_empty() && self.files.iter().all(FileReport::is_trustworthy)
+    }
+
+    /// Messages of all files.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.files.iter().map(|file| file.messages).sum()
+    }
+
+    /// Findings of all files.
+    #[must_use]
+    pub fn integrity(&self) -> Integrity {
+        let mut sum = Integrity::default();
+        self.files.iter().for_each(|file| sum.merge(&file.integrity));
+        sum
+    }
+
+    /// Counts of all files by type: a letter may mean different types in different formats.
+    #[must_use]
+    pub fn by_type(&self) -> Vec<TypeCount> {
+        let mut list: Vec<TypeCount> = Vec::new();
+        for entry in self.files.iter().flat_map(|file| &file.by_type) {
+            match list.iter_mut().find(|known| (known.code, known.name) == (entry.code, entry.name)) {
+                Some(known) => known.count += entry.count,
+                None => list.push(entry.clone()),
+            }
+        }
+        list.sort_by_key(|entry| std::cmp::Reverse(entry.count));
+        list
+    }
+}

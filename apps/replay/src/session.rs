@@ -1,0 +1,265 @@
+//! One pass over one recording: blocks of messages into the books, the twin and the tape.
+
+use std::time::{Duration, Instant};
+
+use tickpath_agent::StopSignal;
+use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex, PlainBooks};
+use tickpath_capture::{InputMeter, TimeBase};
+use tickpath_feed::BuilderCounters;
+use tickpath_types::InstrumentId;
+
+use crate::apply::{ApplyMessages, Updates};
+use crate::check::Twin;
+use crate::cost::CostMeter;
+use crate::exports::Exporter;
+use crate::fold::Fold;
+use crate::message::{RecordedMessage, Source};
+use crate::options::{ORDERS_MAX_DEFAULT, ReplayOptions};
+use crate::pace::Pacer;
+use crate::run::{Progress, ReplayError};
+use crate::tape::{Tape, Window};
+
+/// Room for orders is never below this, so that a small file has enough whatever its compression.
+const ORDERS_MIN: u32 = 1 << 16;
+/// At most one message adds an order in so many bytes of a file, however well it is compressed.
+const FILE_BYTES_PER_ORDER: u64 = 4;
+/// Progress is told no more often.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Why a pass ended before the end of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// At the number of messages that was asked for.
+    Limit,
+    /// At the end of the window.
+    Window,
+    /// Because it was told to.
+    Stopped,
+}
+
+/// Everything that one pass keeps beside the books.
+pub(crate) struct Session<'a> {
+    pub(crate) options: &'a ReplayOptions,
+    pub(crate) tape: Tape,
+    pub(crate) decode: CostMeter,
+    pub(crate) books: CostMeter,
+    pub(crate) fold: Fold,
+    /// Messages read so far.
+    pub(crate) number: u64,
+    pub(crate) ended: Option<Ended>,
+    stop: &'a StopSignal,
+    observer: &'a mut dyn FnMut(&Progress),
+    pacer: Pacer,
+    updates: Updates,
+    counters: BuilderCounters,
+    started: Instant,
+    last_progress: Instant,
+    has_window: bool,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(
+        options: &'a ReplayOptions,
+        exporter: Exporter,
+        stop: &'a StopSignal,
+        observer: &'a mut dyn FnMut(&Progress),
+    ) -> Session<'a> {
+        let now = Instant::now();
+        Session {
+            options,
+            tape: Tape::new(options, exporter),
+            decode: CostMeter::new(),
+            books: CostMeter::new(),
+            fold: Fold::default(),
+            number: 0,
+            ended: None,
+            stop,
+            observer,
+            pacer: Pacer::new(options.speed),
+            updates: Updates::default(),
+            counters: BuilderCounters::default(),
+            started: now,
+            last_progress: now,
+            has_window: false,
+        }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Before each block: tells the progress; true when the pass is over.
+    pub(crate) fn is_over(&mut self, meter: &InputMeter) -> bool {
+        if self.stop.is_stopped() {
+            self.ended.get_or_insert(Ended::Stopped);
+        }
+        if self.last_progress.elapsed() >= PROGRESS_INTERVAL {
+            self.last_progress = Instant::now();
+            let progress = Progress {
+                bytes: meter.position(),
+                bytes_total: meter.len(),
+                messages: self.number,
+                elapsed: self.started.elapsed(),
+            };
+            (self.observer)(&progress);
+        }
+        self.ended.is_some()
+    }
+
+    /// How many of a block's messages are wanted: up to the limit and the end of the window.
+    pub(crate) fn wanted<M: RecordedMessage>(
+        &mut self,
+        messages: &[M],
+        base: TimeBase,
+    ) -> Result<usize, ReplayError> {
+        if let (false, Some(first)) = (self.has_window, messages.iter().find(|message| message.ts_ns() > 0)) {
+            self.tape.window = Window::resolve(self.options, base, first.ts_ns())?;
+            self.has_window = true;
+        }
+        let mut len = messages.len();
+        if let Some(limit) = self.options.limit {
+            let left = limit - self.number;
+            if left <= len as u64 {
+                (len, self.ended) = (left as usize, Some(Ended::Limit));
+            }
+        }
+        let to_ns = self.tape.window.to_ns;
+        if to_ns < u64::MAX
+            && let Some(end) = messages[..len].iter().position(|message| message.ts_ns() >= to_ns)
+        {
+            (len, self.ended) = (end, Some(Ended::Window));
+        }
+        Ok(len)
+    }
+
+    /// Takes a block to books, twin and tape; the time that the books took is added to `framing`, what it
+    /// took to find the messages.
+    pub(crate) fn apply<M, F, P>(
+        &mut self,
+        messages: &[M],
+        source: Source<'_>,
+        books: &mut Option<F>,
+        twin: &mut Option<Twin<P>>,
+        framing: Duration,
+        place: impl Fn(usize) -> String,
+    ) -> Result<(), ReplayError>
+    where
+        M: RecordedMessage,
+        F: ApplyMessages<M>,
+        P: ApplyMessages<M, Books = PlainBooks>,
+    {
+        let (mut start, mut elapsed) = (0, framing);
+        while start < messages.len() {
+            let rest = &messages[start..];
+            let from_ns = self.tape.window.from_ns;
+            let ts_of = |index: usize| Some(rest[index].ts_ns()).filter(|ts_ns| *ts_ns >= from_ns);
+            let Some(due) = self.pacer.wait(rest.len(), ts_of, self.stop) else {
+                self.ended = Some(Ended::Stopped);
+                break;
+            };
+            let room = twin.as_ref().map_or(u64::MAX, |twin| twin.room(self.number).max(1));
+            let at_once = if self.tape.exporter.wants_depth() { 1 } else { due };
+            let part = &rest[..at_once.min(usize::try_from(room).unwrap_or(usize::MAX))];
+            let first = self.number + 1;
+            self.updates.0.clear();
+            self.updates.0.reserve(part.len());
+            if let Some(books) = books {
+                let begin = Instant::now();
+                books.apply(first, part, &mut self.updates);
+                elapsed += begin.elapsed();
+                let last = start + part.len() - 1;
+                self.take_counters(*books.counters(), || format!("{} to {}", place(start), place(last)));
+                if let Some(twin) = twin {
+                    let name = |instrument| self.tape.name(instrument);
+                    twin.follow(first, part, &self.updates, books.books(), &name, |index| {
+                        place(start + index)
+                    });
+                }
+            }
+            self.see(part, source, books.as_ref().map(|books| books.books()), |index| place(start + index))?;
+            self.number += part.len() as u64;
+            start += part.len();
+        }
+        if books.is_some() {
+            self.books.record(elapsed, start);
+        }
+        Ok(())
+    }
+
+    /// Takes messages that were just applied to the tape.
+    fn see<M: RecordedMessage>(
+        &mut self,
+        messages: &[M],
+        source: Source<'_>,
+        books: Option<&impl OrderBooks<()>>,
+        place: impl Fn(usize) -> String,
+    ) -> Result<(), ReplayError> {
+        let mut updates = self.updates.0.iter().peekable();
+        for (index, message) in messages.iter().enumerate() {
+            let number = self.number + 1 + index as u64;
+            let update = updates.next_if(|update| update.sequence == number);
+            let seen = message.see(number, source);
+            self.tape.message(&seen, update, books.is_some(), || place(index))?;
+            if let (Some(books), Some(_), true) = (books, update, self.tape.exporter.wants_depth()) {
+                let known = &self.tape.instruments[usize::from(seen.instrument)];
+                if known.is_chosen && self.tape.window.contains(seen.ts_ns) {
+                    let symbol = known.symbol.as_deref().unwrap_or_default();
+                    let instrument = InstrumentId(seen.instrument);
+                    self.tape.exporter.depth(seen.ts_ns, number, symbol, instrument, books)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What contradicted the books since the last time.
+    fn take_counters(&mut self, now: BuilderCounters, place: impl Fn() -> String) {
+        let before = std::mem::replace(&mut self.counters, now);
+        let integrity = &mut self.tape.integrity;
+        integrity.beyond_quantity.add_all(now.beyond_qty - before.beyond_qty, &place);
+        integrity.duplicate_references.add_all(now.duplicate_order - before.duplicate_order, &place);
+        integrity.refused.add_all(now.refused - before.refused, &place);
+    }
+}
+
+/// How much room the books of a recording need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BookSize {
+    pub(crate) max_instrument: InstrumentId,
+    pub(crate) max_orders: u32,
+}
+
+impl BookSize {
+    /// For a file of which no more is known than its length.
+    pub(crate) fn of_file(
+        options: &ReplayOptions,
+        meter: &InputMeter,
+        max_instrument: InstrumentId,
+    ) -> BookSize {
+        let by_len = match meter.len() {
+            0 => ORDERS_MAX_DEFAULT,
+            len => u32::try_from(len / FILE_BYTES_PER_ORDER).unwrap_or(u32::MAX),
+        };
+        let max_orders = by_len.clamp(ORDERS_MIN, ORDERS_MAX_DEFAULT);
+        BookSize { max_instrument, max_orders }.with_options(options)
+    }
+
+    /// With the room for orders that the options ask for, if they do.
+    pub(crate) fn with_options(self, options: &ReplayOptions) -> BookSize {
+        BookSize { max_orders: options.orders_max.unwrap_or(self.max_orders), ..self }
+    }
+
+    fn limits(self) -> BookLimits {
+        let limits = BookLimits::new(self.max_instrument, self.max_orders);
+        // Of many orders not every one has a level of its own.
+        BookLimits { max_levels: self.max_orders.min(ORDERS_MIN.max(self.max_orders / 2)), ..limits }
+    }
+
+    pub(crate) fn fast(self) -> (FastBooks, OrderIndex) {
+        (FastBooks::new(self.limits()), OrderIndex::new(IndexLimits::dense(self.max_orders)))
+    }
+
+    pub(crate) fn plain(self) -> (PlainBooks, OrderIndex) {
+        (PlainBooks::new(self.limits()), OrderIndex::new(IndexLimits::dense(self.max_orders)))
+    }
+}

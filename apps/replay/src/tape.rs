@@ -1,0 +1,239 @@
+//! What the messages say, message by message: counts, statistics, contradictions, exports.
+
+use tickpath_capture::TimeBase;
+use tickpath_types::{MarketUpdate, Price, Qty, Side, TradingState, UpdateKind};
+
+use crate::exports::Exporter;
+use crate::integrity::Integrity;
+use crate::options::ReplayOptions;
+use crate::run::ReplayError;
+use crate::statistics::SymbolStatistics;
+
+/// One message as the tape sees it, whatever its format.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen<'a> {
+    /// Its number in the file, from 1.
+    pub(crate) number: u64,
+    pub(crate) ts_ns: u64,
+    /// Id in the books; 0 for the whole system.
+    pub(crate) instrument: u16,
+    /// Its type, an index into the counts.
+    pub(crate) code: u8,
+    /// The symbol, where the message tells it.
+    pub(crate) symbol: Option<&'a str>,
+    /// The state of trading that it publishes.
+    pub(crate) state: Option<TradingState>,
+    pub(crate) is_malformed: bool,
+    /// True when it is about an order that must rest.
+    pub(crate) needs_order: bool,
+    /// True for an add or replacement, whose price shows the tick.
+    pub(crate) order_price: Option<Price>,
+    pub(crate) is_add: bool,
+    /// An execution of a resting order.
+    pub(crate) is_execution: bool,
+    /// A trade; without a price it is at the price of the resting order.
+    pub(crate) trade: Option<SeenTrade>,
+}
+
+/// A trade as a message reports it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeenTrade {
+    pub(crate) price: Option<Price>,
+    pub(crate) qty: Qty,
+    /// Side of the incoming order, where the message tells it.
+    pub(crate) aggressor: Option<Side>,
+    /// Against what, in a word.
+    pub(crate) kind: &'static str,
+    /// False when it is reported once more elsewhere.
+    pub(crate) counts: bool,
+    pub(crate) order_id: u64,
+}
+
+/// The best bid and ask with their quantities; a quantity of 0 means there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bbo {
+    pub(crate) bid: (i64, u64),
+    pub(crate) ask: (i64, u64),
+}
+
+impl Bbo {
+    fn of(update: &MarketUpdate) -> Bbo {
+        Bbo { bid: (update.bid_price, update.bid_qty), ask: (update.ask_price, update.ask_qty) }
+    }
+
+    const fn has_both(self) -> bool {
+        self.bid.1 > 0 && self.ask.1 > 0
+    }
+}
+
+/// What the tape knows of one instrument.
+#[derive(Debug, Default)]
+pub(crate) struct TapeInstrument {
+    pub(crate) symbol: Option<String>,
+    /// True when its statistics, book and exports are wanted.
+    pub(crate) is_chosen: bool,
+    pub(crate) trading: Option<TradingState>,
+    pub(crate) bbo: Bbo,
+    pub(crate) statistics: SymbolStatistics,
+}
+
+/// The window of messages that are counted, in the recording's time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) from_ns: u64,
+    pub(crate) to_ns: u64,
+}
+
+impl Window {
+    /// The window of the options in a recording that starts at `first_ns`.
+    pub(crate) fn resolve(
+        options: &ReplayOptions,
+        base: TimeBase,
+        first_ns: u64,
+    ) -> Result<Window, ReplayError> {
+        let resolve = |moment: Option<crate::Moment>, default| match moment {
+            Some(moment) => moment.in_recording(base, first_ns).ok_or(ReplayError::NoDates),
+            None => Ok(default),
+        };
+        Ok(Window { from_ns: resolve(options.from, 0)?, to_ns: resolve(options.to, u64::MAX)? })
+    }
+
+    pub(crate) const fn contains(self, ts_ns: u64) -> bool {
+        self.from_ns <= ts_ns && ts_ns < self.to_ns
+    }
+}
+
+/// Counts, statistics and contradictions of one recording.
+pub(crate) struct Tape {
+    /// Messages in the window by type.
+    pub(crate) counts: [u64; 256],
+    pub(crate) integrity: Integrity,
+    /// Index by id in the books.
+    pub(crate) instruments: Vec<TapeInstrument>,
+    pub(crate) exporter: Exporter,
+    pub(crate) window: Window,
+    /// Times of the first and last message in the window.
+    pub(crate) span_ns: Option<(u64, u64)>,
+    chosen: Vec<String>,
+    last_ts_ns: u64,
+}
+
+impl Tape {
+    pub(crate) fn new(options: &ReplayOptions, exporter: Exporter) -> Tape {
+        Tape {
+            counts: [0; 256],
+            integrity: Integrity::default(),
+            instruments: Vec::new(),
+            exporter,
+            window: Window { from_ns: 0, to_ns: u64::MAX },
+            span_ns: None,
+            chosen: options.symbols.clone(),
+            last_ts_ns: 0,
+        }
+    }
+
+    /// The symbol of an instrument, or its number.
+    pub(crate) fn name(&self, instrument: u16) -> String {
+        let symbol = self.instruments.get(usize::from(instrument)).and_then(|known| known.symbol.clone());
+        symbol.unwrap_or_else(|| format!("#{instrument}"))
+    }
+
+    fn instrument(&mut self, id: u16, symbol: Option<&str>) -> &mut TapeInstrument {
+        let index = usize::from(id);
+        if index >= self.instruments.len() {
+            let is_chosen = self.chosen.is_empty();
+            self.instruments
+                .resize_with(index + 1, || TapeInstrument { is_chosen, ..TapeInstrument::default() });
+        }
+        let instrument = &mut self.instruments[index];
+        if let Some(symbol) = symbol.filter(|symbol| !symbol.is_empty())
+            && instrument.symbol.is_none()
+        {
+            instrument.is_chosen =
+                self.chosen.is_empty() || self.chosen.iter().any(|chosen| chosen == symbol);
+            instrument.symbol = Some(symbol.to_owned());
+        }
+        instrument
+    }
+
+    /// Takes one message, and what it did to the books; `None` when it did nothing, `place` says where it is.
+    pub(crate) fn message(
+        &mut self,
+        seen: &Seen<'_>,
+        update: Option<&MarketUpdate>,
+        has_books: bool,
+        place: impl Fn() -> String,
+    ) -> Result<(), ReplayError> {
+        let in_window = self.window.contains(seen.ts_ns);
+        if in_window {
+            self.counts[usize::from(seen.code)] += 1;
+            self.span_ns = Some((self.span_ns.map_or(seen.ts_ns, |(first, _)| first), seen.ts_ns));
+        }
+        if seen.is_malformed {
+            self.integrity.malformed.add(place);
+            return Ok(());
+        }
+        if seen.ts_ns < self.last_ts_ns {
+            self.integrity.time_backwards.add(&place);
+        }
+        self.last_ts_ns = seen.ts_ns;
+        if seen.needs_order && update.is_none() && has_books {
+            self.integrity.unknown_references.add(&place);
+        }
+        let instrument = self.instrument(seen.instrument, seen.symbol);
+        instrument.trading = seen.state.or(instrument.trading);
+        if let Some(price) = seen.order_price {
+            instrument.statistics.learn_tick(price);
+        }
+        let bbo = update.map(Bbo::of);
+        if let Some(bbo) = bbo.filter(|bbo| bbo.has_both() && bbo.bid.0 >= bbo.ask.0) {
+            let trading = instrument.trading;
+            let words = || format!("{} (bid {} at ask {})", place(), Price(bbo.bid.0), Price(bbo.ask.0));
+            self.integrity.crossed.of(trading).add(words);
+        }
+        if in_window {
+            self.observe(seen, update, bbo)?;
+        } else if let Some(bbo) = bbo {
+            self.instruments[usize::from(seen.instrument)].bbo = bbo;
+        }
+        Ok(())
+    }
+
+    /// Statistics and exports of a message in the window.
+    fn observe(
+        &mut self,
+        seen: &Seen<'_>,
+        update: Option<&MarketUpdate>,
+        bbo: Option<Bbo>,
+    ) -> Result<(), ReplayError> {
+        let instrument = &mut self.instruments[usize::from(seen.instrument)];
+        let symbol = instrument.symbol.as_deref().unwrap_or_default();
+        let statistics = &mut instrument.statistics;
+        statistics.messages += 1;
+        statistics.adds += u64::from(seen.is_add);
+        statistics.executions += u64::from(seen.is_execution);
+        if let Some(trade) = seen.trade.filter(|trade| trade.counts) {
+            let executed = update.filter(|update| update.kind() == Some(UpdateKind::Trade));
+            let price = trade.price.or(executed.map(|update| Price(update.price)));
+            if let Some(price) = price.filter(|_| !trade.qty.is_zero()) {
+                statistics.trade(price, trade.qty);
+            }
+            if instrument.is_chosen {
+                let aggressor = trade.aggressor.or(executed.map(MarketUpdate::aggressor));
+                self.exporter.trade(seen, symbol, &SeenTrade { price, aggressor, ..trade })?;
+            }
+        }
+        if let Some(bbo) = bbo {
+            if bbo.has_both() && bbo.ask.0 > bbo.bid.0 {
+                statistics.spread(bbo.ask.0.abs_diff(bbo.bid.0));
+            }
+            if bbo != instrument.bbo {
+                instrument.bbo = bbo;
+                if instrument.is_chosen {
+                    self.exporter.bbo(seen.ts_ns, seen.number, symbol, bbo)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

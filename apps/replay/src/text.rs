@@ -1,0 +1,316 @@
+//! Reports as text.
+
+use std::fmt;
+
+use tickpath_capture::{Depth, Format};
+use tickpath_types::{Price, Side};
+
+use crate::cost::Cost;
+use crate::integrity::Finding;
+use crate::options::SYMBOLS_SHOWN;
+use crate::report::{FileReport, ReplayReport, SymbolBook, TypeCount};
+use crate::session::Ended;
+use crate::statistics::SymbolStatistics;
+
+impl fmt::Display for ReplayReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, file) in self.files.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{file}")?;
+        }
+        for (path, error) in &self.failures {
+            let is_told = error.contains(&*path.to_string_lossy());
+            let name = if is_told { String::new() } else { format!("{}: ", path.display()) };
+            write!(f, "\nNOT REPLAYED: {name}{error}")?;
+        }
+        if self.files.len() + self.failures.len() > 1 {
+            write_sum(self, f)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_sum(report: &ReplayReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let count = report.files.len() + report.failures.len();
+    let trusted = report.files.iter().filter(|file| file.is_trustworthy()).count();
+    write!(f, "\n\nSum of {count} files: {} messages, ", grouped(report.messages()))?;
+    write!(f, "{} orders left; ", grouped(report.integrity().orders_left))?;
+    if trusted == count {
+        write!(f, "all can be trusted")
+    } else {
+        write!(f, "{trusted} of {count} can be trusted")
+    }?;
+    write_types(&report.by_type(), report.messages(), f)
+}
+
+impl fmt::Display for FileReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_head(self, f)?;
+        write_types(&self.by_type, self.messages, f)?;
+        write_costs(self, f)?;
+        write_integrity(self, f)?;
+        write_checks(self, f)?;
+        write_statistics(self, f)?;
+        write_tops(&self.tops, f)?;
+        write_exports(self, f)?;
+        for symbol in &self.absent_symbols {
+            write!(f, "\nThere is no symbol {symbol} in the recording.")?;
+        }
+        write_verdict(self, f)
+    }
+}
+
+fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let format = match (report.format, report.depth) {
+        (Format::Itch, _) => "ITCH 5.0".to_owned(),
+        (Format::Dbn, _) => "DBN, market by order".to_owned(),
+        (Format::Lobster, Depth::Partial { levels: Some(levels) }) => format!("LOBSTER, {levels} level(s)"),
+        (Format::Lobster, _) => "LOBSTER".to_owned(),
+    };
+    let symbols = if report.symbol_count == 1 {
+        "1 symbol".to_owned()
+    } else {
+        format!("{} symbols", grouped(report.symbol_count as u64))
+    };
+    write!(f, "{}: {format}, {symbols}", report.path.display())?;
+    if let Some((first, last)) = report.span {
+        write!(f, "\n{first} to {last}")?;
+    }
+    let seconds = report.elapsed.as_secs_f64();
+    let rate = report.messages_read as f64 / seconds.max(1e-9) / 1e6;
+    write!(f, "\n{} messages in {seconds:.2} s ({rate:.2} million/s)", grouped(report.messages_read))?;
+    if report.messages != report.messages_read {
+        write!(f, ", {} of them in the window", grouped(report.messages))?;
+    }
+    match report.ended {
+        Some(Ended::Limit) => write!(f, "; ended at --limit"),
+        Some(Ended::Window) => write!(f, "; ended at --to"),
+        Some(Ended::Stopped) => write!(f, "; STOPPED before the end of the file"),
+        None => Ok(()),
+    }
+}
+
+fn write_types(by_type: &[TypeCount], messages: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "\n\nMessages")?;
+    for TypeCount { code, name, count } in by_type {
+        let share = *count as f64 * 100.0 / messages.max(1) as f64;
+        write!(f, "\n  {code}  {name:<32} {:>14} {share:>7.2}%", grouped(*count))?;
+    }
+    Ok(())
+}
+
+fn write_costs(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "\n\nCost of a message")?;
+    let mut line = |name: &str, cost: Option<Cost>| match cost {
+        Some(Cost { median_ns, mean_ns, blocks }) => {
+            write!(
+                f,
+                "\n  {name:<26} {median_ns:>8.1} ns median of {blocks} block(s), {mean_ns:.1} ns overall"
+            )
+        }
+        None => Ok(()),
+    };
+    line("decode, all fields folded", report.decode)?;
+    line("decode + full books", report.books)?;
+    if let Some(bytes) = report.peak_rss_bytes {
+        write!(f, "\n  peak memory of the process {:>8.1} MiB", bytes as f64 / (1 << 20) as f64)?;
+    }
+    write!(f, "\n  checksum of all fields     {:016x}", report.checksum)
+}
+
+fn write_integrity(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let integrity = &report.integrity;
+    write!(f, "\n\nIntegrity")?;
+    let mut line = |name: &str, finding: &Finding| {
+        write!(f, "\n  {name:<34} {:>12}", grouped(finding.count))?;
+        match &finding.first {
+            Some(first) => write!(f, "  first at {first}"),
+            None => Ok(()),
+        }
+    };
+    line("malformed messages", &integrity.malformed)?;
+    line("times that run backwards", &integrity.time_backwards)?;
+    if report.books.is_some() {
+        line("references to no order", &integrity.unknown_references)?;
+        line("executions beyond the quantity", &integrity.beyond_quantity)?;
+        line("references used twice", &integrity.duplicate_references)?;
+        line("orders refused by the books", &integrity.refused)?;
+        line("crossed while trading", &integrity.crossed.trading)?;
+        line("crossed while quoting only", &integrity.crossed.quotation_only)?;
+        line("crossed while halted", &integrity.crossed.halted)?;
+        line("crossed, state not published", &integrity.crossed.unknown)?;
+        write!(f, "\n  {:<34} {:>12}", "orders left at the end", grouped(integrity.orders_left))?;
+    }
+    if let (Depth::Partial { .. }, Some(_)) = (report.depth, report.books) {
+        write!(f, "\n  {:<34} {:>12}", "orders that went unreported", grouped(integrity.unreported))?;
+        f.write_str("\n  The recording covers the best levels only: orders from before it and from below these levels")?;
+        f.write_str(
+            "\n  are missing, so these counts do not judge it; --check with the order book file does.",
+        )?;
+    }
+    Ok(())
+}
+
+fn write_checks(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if let Some(twin) = &report.check.twin {
+        let result = if twin.difference.is_none() { "equal" } else { "DIFFERENT" };
+        write!(
+            f,
+            "\n\nCheck: {result} to the plain twin after every message in best prices, and in all orders of all"
+        )?;
+        write!(
+            f,
+            "\n  books at {} comparison(s), every {} messages and at the end; state {:016x}",
+            twin.comparisons,
+            grouped(twin.every),
+            twin.state_hash
+        )?;
+    }
+    if let Some(rows) = &report.check.rows {
+        write!(f, "\n\nCheck against {}:", rows.file)?;
+        write!(
+            f,
+            "\n  {:>12} rows follow from the row before and the message",
+            grouped(rows.determined - rows.different.min(rows.determined))
+        )?;
+        write!(f, "\n  {:>12} rows are different from what follows", grouped(rows.different))?;
+        write!(
+            f,
+            "\n  {:>12} rows cannot be determined: the first, and those that show a level from below",
+            grouped(rows.undeterminable)
+        )?;
+    }
+    Ok(())
+}
+
+fn write_statistics(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if report.statistics.is_empty() {
+        return Ok(());
+    }
+    write!(
+        f,
+        "\n\n{:<10} {:>12} {:>11} {:>11} {:>14} {:>12} {:>12} {:>12} {:>14}",
+        "Symbol", "messages", "adds", "executions", "volume", "low", "high", "last", "spread: ticks x tick"
+    )?;
+    let shown = if report.absent_symbols.len() + report.tops.len() > SYMBOLS_SHOWN {
+        report.statistics.len()
+    } else {
+        report.tops.len().max(SYMBOLS_SHOWN)
+    };
+    for (symbol, statistics) in report.statistics.iter().take(shown) {
+        write_symbol(symbol, statistics, f)?;
+    }
+    match report.statistics.len().saturating_sub(shown) {
+        0 => Ok(()),
+        left => write!(
+            f,
+            "\n... and {} more: choose with --symbols, or all of them in --json",
+            grouped(left as u64)
+        ),
+    }
+}
+
+fn write_symbol(symbol: &str, statistics: &SymbolStatistics, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let price = |price: Option<Price>| price.map_or("-".to_owned(), |price| price.to_string());
+    let spread = statistics.spread_average_ticks_ppm().map_or("-".to_owned(), |ppm| {
+        format!("{}.{:03} x {}", ppm / 1_000_000, ppm / 1_000 % 1_000, Price(statistics.tick as i64))
+    });
+    write!(
+        f,
+        "\n{symbol:<10} {:>12} {:>11} {:>11} {:>14} {:>12} {:>12} {:>12} {spread:>20}",
+        grouped(statistics.messages),
+        grouped(statistics.adds),
+        grouped(statistics.executions),
+        grouped(u64::try_from(statistics.volume).unwrap_or(u64::MAX)),
+        price(statistics.low),
+        price(statistics.high),
+        price(statistics.last),
+    )
+}
+
+fn write_tops(tops: &[SymbolBook], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for book in tops {
+        let [bids, asks] = &book.sides;
+        write!(
+            f,
+            "\n\n{:<10} {:>7} {:>12} {:>12}   {:<12} {:>12} {:>7}",
+            book.symbol, "orders", "bid qty", "bid", "ask", "ask qty", "orders"
+        )?;
+        if bids.is_empty() && asks.is_empty() {
+            write!(f, "\n{:>30}", "no orders")?;
+        }
+        for rank in 0..bids.len().max(asks.len()) {
+            let (bid, ask) = (bids.get(rank), asks.get(rank));
+            let cell = |text: Option<String>| text.unwrap_or_default();
+            write!(
+                f,
+                "\n{:>18} {:>12} {:>12}   {:<12} {:>12} {:>7}",
+                cell(bid.map(|level| level.order_count.to_string())),
+                cell(bid.map(|level| grouped(level.qty.0))),
+                cell(bid.map(|level| level.price.to_string())),
+                cell(ask.map(|level| level.price.to_string())),
+                cell(ask.map(|level| grouped(level.qty.0))),
+                cell(ask.map(|level| level.order_count.to_string())),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn write_exports(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let exported = &report.exported;
+    for (name, rows) in
+        [("best prices", exported.bbo), ("trades", exported.trades), ("depth", exported.depth)]
+    {
+        if let Some(rows) = rows {
+            write!(f, "\nExported {} row(s) of {name}.", grouped(rows))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_verdict(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if report.is_trustworthy() {
+        return write!(f, "\n\nNothing contradicts the recording.");
+    }
+    write!(f, "\n\nNOT TO BE TRUSTED:")?;
+    for words in &report.contradictions {
+        write!(f, "\n  {words}")?;
+    }
+    Ok(())
+}
+
+/// Digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Names of the sides, bids first.
+pub(crate) const fn side_word(side: Side) -> &'static str {
+    match side {
+        Side::Buy => "bids",
+        Side::Sell => "asks",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_come_in_threes() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345_678, "12,345,678")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

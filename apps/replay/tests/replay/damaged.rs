@@ -1,0 +1,193 @@
+//! Files that are cut, damaged, or of no use.
+
+use std::io::Write;
+use std::path::Path;
+
+use tickpath_nasdaq::itch50::{BuySell, StockTradingState};
+use tickpath_replay::{FileReport, ReplayOptions};
+
+use crate::support::{Day, checked, file, run, stored, try_run};
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Replayed from a file, or the error in words.
+fn outcome(name: &str, bytes: &[u8]) -> Result<FileReport, String> {
+    let (_folder, path) = file(name, bytes);
+    try_run(&path, &checked()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_small_day_is_trusted() {
+    let report = outcome("day", &Day::small().bytes).unwrap();
+    assert!(report.is_trustworthy(), "{:?}", report.contradictions);
+    assert_eq!((report.messages, report.integrity.orders_left), (13, 2));
+}
+
+#[test]
+fn a_file_cut_at_any_byte_gives_what_is_whole() {
+    let day = Day::small();
+    let mut ends = Vec::new();
+    let mut at = 0;
+    while at < day.bytes.len() {
+        at += 2 + usize::from(u16::from_be_bytes([day.bytes[at], day.bytes[at + 1]]));
+        ends.push(at);
+    }
+    for len in 3..day.bytes.len() {
+        let report = outcome("day", &day.bytes[..len]).unwrap();
+        let whole = ends.iter().filter(|end| **end <= len).count();
+        assert_eq!(report.messages, whole as u64, "{len}");
+        assert_eq!(report.is_trustworthy(), ends.contains(&len), "{len}");
+        if !ends.contains(&len) {
+            let start = whole.checked_sub(1).map_or(0, |last| ends[last]);
+            let words = report.contradictions.join("\n");
+            assert!(words.contains(&format!("cut short at byte {start} ")), "{len}: {words}");
+        }
+    }
+}
+
+#[test]
+fn compressed_files_cut_at_any_byte_are_never_trusted() {
+    for bytes in [
+        gzip(&Day::small().bytes),
+        zstd::encode_all(&Day::small().bytes[..], 1).unwrap(),
+        std::fs::read(stored("test_data.mbo.v3.dbn.zst")).unwrap(),
+    ] {
+        for len in 0..bytes.len() {
+            match outcome("day", &bytes[..len]) {
+                Ok(report) => assert!(!report.is_trustworthy(), "{len} of {}", bytes.len()),
+                Err(error) => assert!(!error.contains('\n'), "{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_anywhere_never_panics_and_is_told_in_single_lines() {
+    for original in [
+        Day::small().bytes,
+        gzip(&Day::small().bytes),
+        std::fs::read(stored("test_data.mbo.v3.dbn.zst")).unwrap(),
+        b"34200.5,1,11,100,2238100,1\n34201.0,4,11,40,2238100,1\n".to_vec(),
+    ] {
+        for at in 0..original.len() {
+            for value in [0x00, 0xff, original[at] ^ 0x10] {
+                let mut bytes = original.clone();
+                bytes[at] = value;
+                match outcome("AAA_message_1.csv", &bytes) {
+                    Ok(report) => {
+                        assert!(report.contradictions.iter().all(|words| !words.contains('\n')));
+                        let _ = report.to_string();
+                    }
+                    Err(error) => assert!(!error.contains('\n'), "{error}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_recording_is_said_in_one_line() {
+    for (name, bytes, words) in [
+        ("empty", &b""[..], "is empty"),
+        ("text", b"hello\n", "some other text"),
+        ("rows.csv", b"1,2,3,4\n", "order book file"),
+        ("a.gz", &[0x1f, 0x8b], "damaged"),
+    ] {
+        let error = outcome(name, bytes).err().unwrap_or_else(|| panic!("{name} was replayed"));
+        assert!(error.contains(words) || error.contains("cut"), "{name}: {error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let error = try_run(folder.path(), &checked()).unwrap_err().to_string();
+    assert!(error.contains("is a directory"), "{error}");
+    let error = try_run(Path::new("/no/such/file"), &checked()).unwrap_err().to_string();
+    assert!(error.contains("cannot open /no/such/file"), "{error}");
+    let error = try_run(&stored("test_data.trades.v3.dbn.zst"), &checked()).unwrap_err().to_string();
+    assert!(error.contains("schema is trades"), "{error}");
+}
+
+/// The contradictions of a day, each of which must have the words.
+fn contradictions(day: &Day, words: &[&str]) -> FileReport {
+    let (_folder, path) = file("day", &day.bytes);
+    let report = run(&path, &checked());
+    let all = report.contradictions.join("\n");
+    assert!(!report.is_trustworthy());
+    for word in words {
+        assert!(all.contains(word), "no '{word}' in {all}");
+    }
+    assert_eq!(report.check.twin.as_ref().unwrap().difference, None, "the twin is contradicted alike");
+    report
+}
+
+#[test]
+fn references_never_added_are_counted_with_their_offset() {
+    let mut day = Day::small();
+    let at = day.bytes.len();
+    day.delete(1, 999).execute(1, 998, 1);
+    let report =
+        contradictions(&day, &[&format!("2 references to orders that are not there, first at byte {at}")]);
+    assert_eq!(report.messages, 15);
+    // Not judged when only decoding is asked for.
+    let (_folder, path) = file("day", &day.bytes);
+    assert!(run(&path, &ReplayOptions { decode_only: true, ..ReplayOptions::default() }).is_trustworthy());
+}
+
+#[test]
+fn executions_beyond_the_order_and_doubled_references_are_counted() {
+    let mut day = Day::small();
+    day.execute(1, 1, 1_000_000);
+    contradictions(&day, &["1 execution or reduction beyond the order's quantity"]);
+    let mut day = Day::small();
+    let again = day.bytes[14 + 27 + 27..14 + 27 + 27 + 38].to_vec();
+    day.bytes.extend(again);
+    contradictions(&day, &["1 reference that is used twice", "1 time that runs backwards"]);
+}
+
+#[test]
+fn a_length_that_lies_is_named_and_never_trusted() {
+    let mut day = Day::small();
+    day.bytes[14 + 1] += 1;
+    contradictions(&day, &["malformed", "first at byte 14"]);
+    // Zero ends the session, and then nothing may follow.
+    let mut day = Day::small();
+    day.bytes[14 + 1] = 0;
+    let report = contradictions(&day, &["ends the session", "at byte 14 "]);
+    assert_eq!(report.messages, 1);
+}
+
+#[test]
+fn crossed_books_are_counted_by_the_state_of_trading() {
+    let mut day = Day::small();
+    day.state(1, StockTradingState::HALTED);
+    day.add(1, BuySell::BUY, 5, 1_000_200);
+    let (_folder, path) = file("day", &day.bytes);
+    let report = run(&path, &checked());
+    assert!(report.is_trustworthy(), "{:?}", report.contradictions);
+    assert_eq!(report.integrity.crossed.halted.count, 1);
+    day.state(1, StockTradingState::TRADING);
+    let (_folder, path) = file("day", &day.bytes);
+    let report = run(&path, &checked());
+    assert_eq!(report.integrity.crossed.trading.count, 1);
+    assert!(!report.is_trustworthy());
+}
+
+#[test]
+fn books_that_are_full_say_how_to_make_room() {
+    let (_folder, path) = file("AAA_message_1.csv", b"1,1,1,5,100,1\n2,1,2,5,100,1\n3,1,3,5,100,1\n");
+    for (room, refused) in [(3, 0), (2, 1)] {
+        let report = run(&path, &ReplayOptions { orders_max: Some(room), ..checked() });
+        assert_eq!(report.integrity.refused.count, refused);
+        assert_eq!(report.is_trustworthy(), refused == 0);
+    }
+}
+
+#[test]
+fn bad_lines_are_stepped_over() {
+    let text = "1.5,1,1,5,100,1\nrubbish\n2.5,1,2,5,100,1\n";
+    let report = outcome("AAA_message_1.csv", text.as_bytes()).unwrap();
+    assert_eq!((report.messages, report.integrity.malformed.count), (2, 1));
+    assert!(report.contradictions[0].contains("line 2"), "{:?}", report.contradictions);
+}

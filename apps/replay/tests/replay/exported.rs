@@ -1,0 +1,93 @@
+//! Exports, read back.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use tickpath_replay::{Exports, ReplayOptions};
+
+use crate::support::{Day, OPEN_NS, checked, file, run, try_run};
+
+fn options(bbo: PathBuf, trades: PathBuf, depth: PathBuf) -> ReplayOptions {
+    let exports = Exports { bbo: Some(bbo), trades: Some(trades), depth: Some(depth) };
+    ReplayOptions { exports, depth: 2, ..checked() }
+}
+
+#[test]
+fn comma_separated_exports_are_exact() {
+    let (folder, path) = file("day", &Day::small().bytes);
+    let at = |name: &str| folder.path().join(name);
+    let report = run(&path, &options(at("b.csv"), at("t.csv"), at("d.csv")));
+    assert_eq!((report.exported.bbo, report.exported.trades), (Some(7), Some(2)));
+    let ts = |number: u64| OPEN_NS + number * 1_000_000;
+    let line = |number: u64, rest: &str| format!("{},{number},{rest}\n", ts(number));
+    let bbo = [
+        line(4, "AAA,100.0000,100,,"),
+        line(5, "AAA,100.0000,100,100.0300,200"),
+        line(7, "BBB,,,5.0000,10"),
+        line(8, "AAA,100.0000,60,100.0300,200"),
+        line(10, "AAA,100.0000,60,100.0200,150"),
+        line(11, "AAA,100.0000,60,100.0200,100"),
+        line(13, "BBB,,,,"),
+    ];
+    let header = "ts_ns,message,symbol,bid_price,bid_qty,ask_price,ask_qty\n";
+    assert_eq!(fs::read_to_string(at("b.csv")).unwrap(), header.to_owned() + &bbo.concat());
+    let trades = [line(8, "AAA,100.0000,40,sell,executed,1"), line(9, "AAA,100.0200,7,,hidden,")];
+    let header = "ts_ns,message,symbol,price,qty,aggressor,kind,order_id\n";
+    assert_eq!(fs::read_to_string(at("t.csv")).unwrap(), header.to_owned() + &trades.concat());
+    let depth = [
+        line(4, "AAA,bid,1,100.0000,100,1"),
+        line(5, "AAA,ask,1,100.0300,200,1"),
+        line(6, "AAA,bid,2,99.9900,50,1"),
+        line(7, "BBB,ask,1,5.0000,10,1"),
+        line(8, "AAA,bid,1,100.0000,60,1"),
+        line(10, "AAA,ask,1,100.0200,150,1"),
+        line(11, "AAA,ask,1,100.0200,100,1"),
+        line(12, "AAA,bid,2,,0,0"),
+        line(13, "BBB,ask,1,,0,0"),
+    ];
+    let header = "ts_ns,message,symbol,side,level,price,qty,orders\n";
+    assert_eq!(fs::read_to_string(at("d.csv")).unwrap(), header.to_owned() + &depth.concat());
+}
+
+#[test]
+fn parquet_has_the_same_rows() {
+    let (folder, path) = file("day", &Day::small().bytes);
+    let at = |name: &str| folder.path().join(name);
+    run(&path, &options(at("b.parquet"), at("t.parquet"), at("d.parquet")));
+    for (name, rows, first) in [
+        ("b.parquet", 7, "symbol: \"AAA\", bid_price: 100.0000, bid_qty: 100, ask_price: null"),
+        ("t.parquet", 2, "price: 100.0000, qty: 40, aggressor: \"sell\", kind: \"executed\", order_id: 1"),
+        ("d.parquet", 9, "side: \"bid\", level: 1, price: 100.0000, qty: 100, orders: 1"),
+    ] {
+        let reader = SerializedFileReader::new(File::open(at(name)).unwrap()).unwrap();
+        let read: Vec<String> =
+            reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        assert_eq!(read.len(), rows, "{name}");
+        assert!(read[0].contains(first), "{name}: {}", read[0]);
+    }
+}
+
+#[test]
+fn only_chosen_symbols_in_the_window_are_exported() {
+    let (folder, path) = file("day", &Day::small().bytes);
+    let bbo = folder.path().join("b.csv");
+    let options = ReplayOptions {
+        symbols: vec!["AAA".to_owned()],
+        from: Some("09:30:00.008".parse().unwrap()),
+        exports: Exports { bbo: Some(bbo.clone()), ..Exports::default() },
+        ..ReplayOptions::default()
+    };
+    assert_eq!(run(&path, &options).exported.bbo, Some(3));
+    assert!(!fs::read_to_string(bbo).unwrap().contains("BBB"));
+}
+
+#[test]
+fn an_export_that_cannot_be_written_is_one_line() {
+    let (folder, path) = file("day", &Day::small().bytes);
+    for (name, words) in [("b.txt", ".csv or .parquet"), ("no/b.csv", "cannot write")] {
+        let exports = Exports { bbo: Some(folder.path().join(name)), ..Exports::default() };
+        let error = try_run(&path, &ReplayOptions { exports, ..ReplayOptions::default() }).unwrap_err();
+        assert!(error.to_string().contains(words) && !error.to_string().contains('\n'), "{error}");
+    }
+}

@@ -1,0 +1,9 @@
+//! Whole files through the replay.
+
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+mod damaged;
+mod exported;
+mod options;
+mod recorded;
+mod support;

@@ -1,0 +1,175 @@
+//! What becomes of orders when the connection is lost: before a request, between a request and its answer, and
+//! for good.
+
+use tickpath_trader::SETTLE_AFTER;
+use tickpath_trading::{EngineConfig, OrderChange, Refusal, StopReason};
+use tickpath_types::{CancelReason, Nanos, Price, Qty, RejectReason, Side, TimeInForce, UserRefNum};
+
+use crate::site::{Site, buy, sell};
+use crate::strategy::Action;
+
+const UNANSWERED: RejectReason = RejectReason::Unanswered;
+
+#[test]
+fn requests_are_refused_while_the_connection_is_lost_and_go_after_it() {
+    let mut site = Site::new();
+    let resting = site.enter(buy(10, 999_000));
+    site.cable.is_plugged = false;
+    site.lose_connection();
+    for action in [
+        Action::Enter(buy(10, 998_000)),
+        Action::Replace(UserRefNum(resting), Qty(20), Price(998_000)),
+        Action::Cancel(UserRefNum(resting)),
+    ] {
+        assert_eq!(site.ask(action), Err(Refusal::NotConnected));
+    }
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.open_orders, snapshot.counters.refused_disconnected), (1, 3));
+
+    site.cable.is_plugged = true;
+    site.log_in_again();
+    assert_eq!(site.venue_view.order_server.requests.read(), 1, "nothing is sent late");
+    assert_eq!(site.ask(Action::Cancel(UserRefNum(resting))), Ok(UserRefNum(resting)));
+    site.until("the cancel's answer", |site| site.script.changes_of(resting).len() == 2);
+    site.enter(buy(10, 998_000));
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.open_orders, snapshot.counters.unanswered, snapshot.stopped), (1, 0, None));
+}
+
+#[test]
+fn an_answer_that_was_lost_comes_after_the_next_login_once() {
+    let mut site = Site::new();
+    site.cable.carries_answers = false;
+    let order = site.ask(Action::Enter(buy(10, 999_000))).unwrap();
+    site.until("the venue's answer", |site| site.venue_view.order_server.responses.read() == 1);
+    site.lose_connection();
+    assert_eq!(site.script.changes_of(order.0), []);
+    site.log_in_again();
+    site.until("the acceptance", |site| !site.script.changes_of(order.0).is_empty());
+    site.pass(SETTLE_AFTER + SETTLE_AFTER + SETTLE_AFTER);
+    assert_eq!(site.script.changes_of(order.0), [OrderChange::Accepted], "and it is not given up");
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.open_orders, snapshot.counters.unanswered), (1, 0));
+}
+
+#[test]
+fn an_order_that_never_reached_the_venue_is_rejected_when_nothing_can_be_heard_of_it_any_more() {
+    let mut site = Site::new();
+    site.cable.carries_requests = false;
+    let order = site.ask(Action::Enter(buy(10, 999_000))).unwrap();
+    site.pass(Nanos::from_millis(10));
+    site.lose_connection();
+    site.log_in_again();
+    site.pass(SETTLE_AFTER.since(Nanos::from_millis(300)));
+    assert_eq!(site.snapshot().open_orders, 1, "the venue may still answer: it counts as open");
+    assert_eq!(site.script.changes_of(order.0), []);
+    site.until("the end of the doubt", |site| !site.script.changes_of(order.0).is_empty());
+    assert_eq!(site.script.changes_of(order.0), [OrderChange::Rejected { reason: UNANSWERED }]);
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.open_orders, snapshot.counters.unanswered), (0, 1));
+    assert_eq!(site.venue_view.order_server.requests.read(), 0, "it was not sent again");
+    site.enter(buy(10, 999_000));
+}
+
+#[test]
+fn a_cancel_that_never_reached_the_venue_leaves_a_live_order_that_can_be_cancelled() {
+    let mut site = Site::new();
+    let order = site.enter(buy(10, 999_000));
+    site.cable.carries_requests = false;
+    site.ask(Action::Cancel(UserRefNum(order))).unwrap();
+    site.pass(Nanos::from_millis(10));
+    site.lose_connection();
+    site.log_in_again();
+    site.until("the end of the doubt", |site| site.script.changes_of(order).len() == 2);
+    assert_eq!(site.script.changes_of(order)[1], OrderChange::CancelRejected { reason: UNANSWERED });
+    assert_eq!(site.snapshot().open_orders, 1);
+    site.ask(Action::Cancel(UserRefNum(order))).unwrap();
+    site.until("the cancel's answer", |site| site.script.changes_of(order).len() == 3);
+    let canceled = OrderChange::Canceled { decrement: Qty(10), reason: CancelReason::User };
+    assert_eq!(site.script.changes_of(order)[2], canceled);
+    assert_eq!(site.snapshot().open_orders, 0);
+}
+
+#[test]
+fn the_kill_switch_waits_for_the_connection_and_cancels_then() {
+    let mut site = Site::new();
+    site.enter(buy(10, 999_000));
+    site.cable.carries_requests = false;
+    site.ask(Action::Cancel(UserRefNum(1))).unwrap();
+    site.ask(Action::Enter(buy(20, 998_000))).unwrap();
+    site.lose_connection();
+    site.kill.pull();
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.open_orders, snapshot.stopped), (2, Some(StopReason::Killed)));
+    site.log_in_again();
+    // The second order never was; the first one's cancel is lost, given up and sent once more.
+    site.until("the end of all", |site| site.script.changes_of(1).len() == 3);
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.open_orders, snapshot.counters.unanswered), (0, 2));
+    assert_eq!(site.script.changes_of(2), [OrderChange::Rejected { reason: UNANSWERED }]);
+}
+
+#[test]
+fn a_connection_that_does_not_come_back_stops_the_engine_and_what_may_be_open_is_known() {
+    let limit = Nanos::from_secs(3);
+    let mut site = Site::with(&EngineConfig { disconnect_stop: Some(limit), ..EngineConfig::default() });
+    site.enter(buy(10, 999_000));
+    site.enter(sell(10, 1_001_000));
+    site.cable.is_plugged = false;
+    site.lose_connection();
+    site.pass(limit.since(Nanos::from_millis(300)));
+    assert_eq!(site.snapshot().stopped, None);
+    site.pass(Nanos::from_millis(300));
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.stopped, snapshot.open_orders), (Some(StopReason::Disconnected), 2));
+    assert_eq!(site.view.gateway.disconnects.read(), 1, "a vain attempt is no connection lost");
+
+    site.cable.is_plugged = true;
+    site.until("the cancels", |site| site.script.changes_of(2).len() == 2);
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.stopped, snapshot.open_orders), (Some(StopReason::Disconnected), 0));
+}
+
+#[test]
+fn a_connection_that_comes_back_in_time_stops_nothing() {
+    let limit = Nanos::from_secs(3);
+    let mut site = Site::with(&EngineConfig { disconnect_stop: Some(limit), ..EngineConfig::default() });
+    for _ in 0..3 {
+        site.lose_connection();
+        site.log_in_again();
+    }
+    site.pass(limit + limit);
+    assert_eq!(site.snapshot().stopped, None);
+}
+
+#[test]
+fn a_cancel_that_crosses_a_fill_during_the_loss_ends_with_the_fill() {
+    let mut site = Site::new();
+    let order = site.enter(buy(10, 999_000));
+    site.cable.carries_requests = false;
+    site.ask(Action::Cancel(UserRefNum(order))).unwrap();
+    site.cable.is_plugged = false;
+    site.lose_connection();
+    site.rival_enters(1, Side::Sell, 10, 999_000, TimeInForce::Ioc);
+    site.cable.is_plugged = true;
+    site.log_in_again();
+    site.until("the fill", |site| site.script.changes_of(order).len() == 2);
+    site.pass(SETTLE_AFTER + SETTLE_AFTER + SETTLE_AFTER);
+    assert!(matches!(site.script.changes_of(order)[..], [_, OrderChange::Executed { qty: Qty(10), .. }]));
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.open_orders, snapshot.positions[0].net_qty()), (0, 10));
+    assert_eq!(snapshot.counters.unanswered, 0, "the order's end is the answer");
+}
+
+#[test]
+fn a_venue_that_has_not_noticed_the_loss_is_asked_again() {
+    let mut site = Site::new();
+    let order = site.enter(buy(10, 999_000));
+    site.cable.cut_at_the_client();
+    site.until("the refused login", |site| site.venue_view.order_server.logins_refused.read() > 0);
+    assert_eq!(site.view.gateway.logged_in.read(), 0);
+    site.cut_cable();
+    site.log_in_again();
+    site.ask(Action::Cancel(UserRefNum(order))).unwrap();
+    site.until("the cancel's answer", |site| site.script.changes_of(order).len() == 2);
+}

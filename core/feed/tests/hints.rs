@@ -1,0 +1,194 @@
+//! Hints to the processor's caches take anything, go everywhere and change nothing.
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+use std::cell::RefCell;
+
+use tickpath_book::{
+    AddError, BookLimits, FastBooks, IndexLimits, Level, Order, OrderBooks, OrderHandle, OrderIndex,
+    QueuePosition,
+};
+use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
+use tickpath_nasdaq::itch50::{OrderDelete, encode_market_event};
+use tickpath_types::{
+    Instrument, InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, Nanos, OrderId, Price, Qty,
+    Sequence, Side, Symbol,
+};
+use zerocopy::IntoBytes;
+
+/// Books that note who was asked for.
+struct Noting {
+    books: FastBooks<()>,
+    fronts: RefCell<Vec<(InstrumentId, Side)>>,
+    neighbours: RefCell<Vec<Option<OrderId>>>,
+}
+
+impl OrderBooks<()> for Noting {
+    fn new(limits: BookLimits) -> Noting {
+        Noting { books: FastBooks::new(limits), fronts: RefCell::default(), neighbours: RefCell::default() }
+    }
+    fn limits(&self) -> BookLimits {
+        self.books.limits()
+    }
+    fn order_count(&self) -> u32 {
+        self.books.order_count()
+    }
+    fn level_count(&self) -> u32 {
+        self.books.level_count()
+    }
+    fn add(&mut self, order: Order<()>) -> Result<OrderHandle, AddError> {
+        self.books.add(order)
+    }
+    fn reduce(&mut self, handle: OrderHandle, qty: Qty) -> Qty {
+        self.books.reduce(handle, qty)
+    }
+    fn remove(&mut self, handle: OrderHandle) -> Order<()> {
+        self.books.remove(handle)
+    }
+    fn order(&self, handle: OrderHandle) -> Option<Order<()>> {
+        self.books.order(handle)
+    }
+    fn data_mut(&mut self, handle: OrderHandle) -> &mut () {
+        self.books.data_mut(handle)
+    }
+    fn best(&self, instrument: InstrumentId, side: Side) -> Option<Level> {
+        self.books.best(instrument, side)
+    }
+    fn front(&self, instrument: InstrumentId, side: Side) -> Option<OrderHandle> {
+        self.fronts.borrow_mut().push((instrument, side));
+        self.books.front(instrument, side)
+    }
+    fn levels(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Level> {
+        self.books.levels(instrument, side)
+    }
+    fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = (OrderHandle, Order<()>)> {
+        self.books.orders(instrument, side)
+    }
+    fn queue_position(&self, handle: OrderHandle) -> QueuePosition {
+        self.books.queue_position(handle)
+    }
+    fn prefetch_neighbours(&self, handle: Option<OrderHandle>) {
+        let order = handle.and_then(|handle| self.books.order(handle));
+        self.neighbours.borrow_mut().push(order.map(|order| order.id));
+        self.books.prefetch_neighbours(handle);
+    }
+}
+
+struct Unheard;
+
+impl UpdateListener for Unheard {
+    fn on_update(&mut self, _: &MarketUpdate) {}
+}
+
+fn listed(id: u16) -> Instrument {
+    Instrument {
+        id: InstrumentId(id),
+        symbol: Symbol::new("ALPHA").unwrap(),
+        tick_size: Price(100),
+        lot_size: Qty(1),
+        max_qty: Qty(1_000),
+        reference_price: Price(1_000_000),
+        collar_low: Price(900_000),
+        collar_high: Price(1_100_000),
+    }
+}
+
+/// Two orders at each best price of every instrument: the first of instrument 3 are number 300 and 301.
+fn builder(instrument_count: u16) -> BookBuilder<Noting> {
+    let books = Noting::new(BookLimits::new(InstrumentId(instrument_count), 1_024));
+    let mut builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::dense(1_024)));
+    for id in 1..=instrument_count {
+        for number in 0..4 {
+            let side = Side::BOTH[number as usize % 2];
+            let (order_id, price) =
+                (OrderId(100 * u64::from(id) + number), Price(1_000_000 - side.sign() * 100));
+            let kind = MarketEventKind::Add { order_id, side, price, qty: Qty(10) };
+            let (sequence, instrument) = (Sequence(order_id.0), InstrumentId(id));
+            let event = MarketEvent { sequence, command: sequence, ts: Nanos(1), instrument, kind };
+            let mut bytes = [0; 64];
+            let len = encode_market_event(&event, Some(&listed(id)), &mut bytes).unwrap();
+            builder.handle_message(sequence, &bytes[..len], &mut Unheard);
+        }
+    }
+    builder.books().fronts.take();
+    builder
+}
+
+fn state(builder: &BookBuilder<Noting>) -> (u64, BuilderCounters) {
+    (builder.books().state_hash(), *builder.counters())
+}
+
+#[test]
+fn a_prefetch_takes_any_bytes() {
+    let builder = builder(3);
+    let before = state(&builder);
+    for order_ref in [0, 1, 100, 301, 303, 1 << 20, 1 << 40, u64::MAX] {
+        let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(order_ref));
+        let mut bytes = delete.as_bytes().to_vec();
+        bytes.resize(70, 0xff);
+        for len in 0..=bytes.len() {
+            builder.prefetch(&bytes[..len]);
+        }
+    }
+    for byte in 0..=u8::MAX {
+        builder.prefetch(&[byte; 64]);
+    }
+    assert_eq!(state(&builder), before);
+
+    let empty = BookBuilder::new(
+        FastBooks::new(BookLimits::new(InstrumentId(1), 1)),
+        OrderIndex::new(IndexLimits::dense(1)),
+    );
+    empty.prefetch(&[0; 36]);
+    assert_eq!(empty.books().order_count(), 0);
+}
+
+#[test]
+fn refreshing_goes_round_all_instruments_and_changes_nothing() {
+    for count in [1, 3, 8, 9, 20] {
+        let mut builder = builder(count);
+        let before = state(&builder);
+        let mut visited = Vec::new();
+        for _ in 0..10 {
+            builder.refresh_fronts();
+            let fronts = builder.books().fronts.take();
+            assert!(
+                !fronts.is_empty() && fronts.len() <= 2 * usize::from(count.min(8)),
+                "{count}: {fronts:?}"
+            );
+            visited.extend(fronts);
+        }
+        let in_turn = (1..=count).cycle().flat_map(|id| Side::BOTH.map(|side| (InstrumentId(id), side)));
+        assert_eq!(visited, in_turn.take(visited.len()).collect::<Vec<_>>());
+        assert!(visited.len() >= 4 * usize::from(count), "all of {count}, and again");
+        let firsts = visited
+            .iter()
+            .map(|(id, side)| OrderId(100 * u64::from(id.0) + u64::from(*side == Side::BOTH[1])));
+        assert_eq!(builder.books().neighbours.take(), firsts.map(Some).collect::<Vec<_>>());
+        assert_eq!(state(&builder), before);
+    }
+}
+
+#[test]
+fn there_may_be_nothing_to_refresh() {
+    let mut without_instruments = builder(0);
+    without_instruments.refresh_fronts();
+    assert!(without_instruments.books().fronts.take().is_empty());
+
+    let books = Noting::new(BookLimits::new(InstrumentId(2), 8));
+    let mut without_orders = BookBuilder::new(books, OrderIndex::new(IndexLimits::dense(8)));
+    without_orders.refresh_fronts();
+    assert_eq!(without_orders.books().fronts.take().len(), 4);
+    assert!(without_orders.books().neighbours.take().is_empty());
+}
+
+#[test]
+fn the_greatest_number_of_instruments_goes_round_too() {
+    let books = Noting::new(BookLimits::new(InstrumentId(u16::MAX), 1));
+    let mut builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::dense(1)));
+    let mut visited = Vec::new();
+    while visited.len() <= 2 * usize::from(u16::MAX) {
+        builder.refresh_fronts();
+        visited.extend(builder.books().fronts.take().into_iter().map(|(id, _)| id.0));
+    }
+    assert_eq!(visited[2 * usize::from(u16::MAX) - 1..][..2], [u16::MAX, 1]);
+}

@@ -1,0 +1,118 @@
+//! Messages taken together end as messages taken one by one, whatever they are.
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex};
+use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
+use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener};
+use tickpath_nasdaq::itch50::encode_market_event;
+use tickpath_sim::{Crowd, CrowdConfig};
+use tickpath_types::{
+    Instrument, InstrumentId, MarketEvent, MarketUpdate, Nanos, OrderEvent, Price, Qty, Sequence, SessionId,
+    Symbol, TradingState,
+};
+
+const INSTRUMENTS: u16 = 3;
+
+#[derive(Default)]
+struct Events(Vec<MarketEvent>);
+
+impl EventListener for Events {
+    fn on_order_event(&mut self, _: &OrderEvent) {}
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        self.0.push(*event);
+    }
+}
+
+#[derive(Default)]
+struct Updates(Vec<MarketUpdate>);
+
+impl UpdateListener for Updates {
+    fn on_update(&mut self, update: &MarketUpdate) {
+        self.0.push(*update);
+    }
+}
+
+/// What a venue publishes at which a crowd trades.
+fn messages(actions: usize) -> Vec<Vec<u8>> {
+    let instruments: Vec<Instrument> = (1..=INSTRUMENTS)
+        .map(|id| Instrument {
+            id: InstrumentId(id),
+            symbol: Symbol::new(&format!("SYM{id}")).unwrap(),
+            tick_size: Price(100),
+            lot_size: Qty(1),
+            max_qty: Qty(100_000),
+            reference_price: Price(1_000_000),
+            collar_low: Price(900_000),
+            collar_high: Price(1_100_000),
+        })
+        .collect();
+    let mut engine: Engine<FastBooks<_>> = Engine::new(&instruments, EngineLimits::default()).unwrap();
+    let mut crowd = Crowd::new(CrowdConfig { sessions: 1, ..CrowdConfig::default() }, &instruments).unwrap();
+    let opening = instruments.iter().map(|instrument| CommandKind::OpenInstrument {
+        instrument: instrument.id,
+        state: TradingState::Trading,
+    });
+    let flow = (0..actions).map(|_| CommandKind::Order(crowd.next_action().request));
+    let mut events = Events::default();
+    for (kind, sequence) in opening.chain(flow).zip(1..) {
+        let sequence = Sequence(sequence);
+        engine.apply(&Command { sequence, session: SessionId(1), ts: Nanos(sequence.0), kind }, &mut events);
+    }
+    let encode = |event: &MarketEvent| {
+        let instrument = instruments.get(usize::from(event.instrument.0).wrapping_sub(1));
+        let mut bytes = [0; 64];
+        let len = encode_market_event(event, instrument, &mut bytes).unwrap();
+        bytes[..len].to_vec()
+    };
+    events.0.iter().map(encode).collect()
+}
+
+/// A short one, to be damaged.
+static RECORDED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| messages(300));
+
+/// Updates, counts and books after the messages, taken in groups of so many.
+fn taken(messages: &[Vec<u8>], group: usize) -> (Vec<MarketUpdate>, BuilderCounters, u64) {
+    let books = FastBooks::<()>::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 14));
+    let mut builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::dense(1 << 14)));
+    let mut updates = Updates::default();
+    let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+    let mut next = Sequence(1);
+    for group in slices.chunks(group) {
+        match group {
+            [message] => builder.handle_message(next, message, &mut updates),
+            group => builder.handle_batch(next, group, &mut updates),
+        }
+        next = Sequence(next.0 + group.len() as u64);
+    }
+    (updates.0, *builder.counters(), builder.books().state_hash())
+}
+
+#[test]
+fn a_market_ends_the_same_in_groups_of_any_size() {
+    let messages = messages(6_000);
+    let one_by_one = taken(&messages, 1);
+    assert!(one_by_one.0.len() > 5_000 && one_by_one.1.unknown_order == 0);
+    for group in [2, 31, 32, 33, messages.len()] {
+        assert_eq!(taken(&messages, group), one_by_one, "{group}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn damage_ends_the_same(
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_usize..60), 1..40)
+    ) {
+        let mut messages = RECORDED.clone();
+        for (index, byte, at) in cuts {
+            let message = index.get_mut(&mut messages);
+            match message.get_mut(at) {
+                Some(place) => *place = byte,
+                None => message.truncate(at / 2),
+            }
+        }
+        prop_assert_eq!(taken(&messages, 64), taken(&messages, 1));
+    }
+}

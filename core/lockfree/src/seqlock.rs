@@ -1,0 +1,216 @@
+//! Seqlock: the latest value of some plain data, from one writer to any number of readers.
+//!
+//! For what a duty cycle shows to whoever watches it. The writer is wait-free and never learns of the
+//! readers. A reader copies and looks whether the copy is whole; a copy that met a write is made again, a
+//! bounded number of times, then the reader is told [`Busy`] and may keep what it read before.
+//!
+//! A value is a head and a number of rows that is fixed at creation: a head of counters and a row for each
+//! instrument, for instance, or a head alone with no rows. A reader sees head and rows of one write.
+//!
+//! # Protocol
+//!
+//! The value is stored and loaded as relaxed atomic words, which makes a torn copy harmless; the sequence
+//! tells whether the copy is torn.
+//!
+//! - For its write number `n`, from 1, the writer stores sequence := `2n - 1` (relaxed), a release fence,
+//!   the words (relaxed), sequence := `2n` (release).
+//! - A reader loads the sequence (acquire); odd means that a write is under way. It loads the words
+//!   (relaxed), an acquire fence, and the sequence again (relaxed); the copy is good if that is the same.
+//! - The first load and the writer's last store order the words of write `n` before the copy, so that no
+//!   older word is seen. If the copy saw a word of a later write `m`, the two fences order the sequence
+//!   `2m - 1`, which precedes that word, before the second load, which then does not see `2n`.
+//!
+//! ```
+//! use tickpath_lockfree::seqlock;
+//!
+//! let (mut writer, reader) = seqlock::cell(0_u64, &[0_i64; 2]);
+//! writer.write(&7, [-3, 3]);
+//! let mut rows = [0; 2];
+//! assert_eq!(reader.try_read(&mut rows), Ok(7));
+//! assert_eq!(rows, [-3, 3]);
+//! ```
+
+use core::{fmt, marker::PhantomData};
+
+use crate::{
+    CachePadded, cpu,
+    payload::{self, Payload},
+    sync::{Arc, AtomicU64, Ordering, fence},
+};
+
+/// Copies that a read makes at most. A write of a few hundred words takes a microsecond, and a writer is
+/// busy with it for a small part of its time: more than a few copies in a row meet one only when the
+/// writer's thread lost its core in the middle of it.
+const TRIES_MAX: usize = if cfg!(loom) { 2 } else { 64 };
+
+/// A write was under way whenever the reader looked: keep the older value, or look again later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy;
+
+impl fmt::Display for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the value is being written: keep the older one, or look again later")
+    }
+}
+
+impl core::error::Error for Busy {}
+
+struct Shared<H, R> {
+    sequence: CachePadded<AtomicU64>,
+    /// Those of the head, then those of each row.
+    words: Box<[AtomicU64]>,
+    row_count: usize,
+    value: PhantomData<fn() -> (H, R)>,
+}
+
+impl<H: Payload, R: Payload> Shared<H, R> {
+    fn head_word(&self, index: usize) -> &AtomicU64 {
+        &self.words[index]
+    }
+
+    fn row_word(&self, row: usize, index: usize) -> &AtomicU64 {
+        &self.words[payload::words_of::<H>() + row * payload::words_of::<R>() + index]
+    }
+}
+
+/// Creates a cell that holds `head` and `rows`, with as many rows as it will always have.
+#[must_use]
+pub fn cell<H: Payload, R: Payload>(head: H, rows: &[R]) -> (Writer<H, R>, Reader<H, R>) {
+    let words = payload::words_of::<H>() + rows.len() * payload::words_of::<R>();
+    let shared = Arc::new(Shared {
+        sequence: CachePadded::new(AtomicU64::new(0)),
+        words: (0..words).map(|_| AtomicU64::new(0)).collect(),
+        row_count: rows.len(),
+        value: PhantomData,
+    });
+    let reader = Reader { shared: Arc::clone(&shared) };
+    let mut writer = Writer { sequence: 0, shared };
+    writer.write(&head, rows.iter().copied());
+    (writer, reader)
+}
+
+/// The half that writes.
+pub struct Writer<H, R> {
+    /// As last stored; even.
+    sequence: u64,
+    shared: Arc<Shared<H, R>>,
+}
+
+impl<H: Payload, R: Payload> Writer<H, R> {
+    /// Puts another value in the place of the last. Rows beyond the cell's number are left out; those that
+    /// are not given stay as they were. The rows are made while readers wait: they should cost little, and a
+    /// panic of theirs leaves the cell [`Busy`] until the next write.
+    pub fn write(&mut self, head: &H, rows: impl IntoIterator<Item = R>) {
+        let shared = &*self.shared;
+        shared.sequence.store(self.sequence + 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        payload::store(head, |index| shared.head_word(index));
+        for (row, place) in rows.into_iter().zip(0..shared.row_count) {
+            payload::store(&row, |index| shared.row_word(place, index));
+        }
+        self.sequence += 2;
+        shared.sequence.store(self.sequence, Ordering::Release);
+    }
+}
+
+/// A half that reads; clones read the same cell. What was written last stays readable when the writer is gone.
+pub struct Reader<H, R> {
+    shared: Arc<Shared<H, R>>,
+}
+
+impl<H: Payload, R: Payload> Reader<H, R> {
+    /// Copies the latest value: returns its head and puts its rows into `rows`, as many as there are of both.
+    ///
+    /// # Errors
+    /// [`Busy`] when every copy met a write; what `rows` holds then is of no use.
+    pub fn try_read(&self, rows: &mut [R]) -> Result<H, Busy> {
+        for _ in 0..TRIES_MAX {
+            if let Some(head) = self.copy(rows) {
+                return Ok(head);
+            }
+            cpu::pause();
+        }
+        Err(Busy)
+    }
+
+    /// `None` when the copy may be torn.
+    fn copy(&self, rows: &mut [R]) -> Option<H> {
+        let shared = &*self.shared;
+        let before = shared.sequence.load(Ordering::Acquire);
+        if !before.is_multiple_of(2) {
+            return None;
+        }
+        let head = payload::load(|index| shared.head_word(index));
+        for (row, place) in rows.iter_mut().zip(0..shared.row_count) {
+            *row = payload::load(|index| shared.row_word(place, index));
+        }
+        fence(Ordering::Acquire);
+        (shared.sequence.load(Ordering::Relaxed) == before).then_some(head)
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.shared.row_count
+    }
+}
+
+impl<H, R> Clone for Reader<H, R> {
+    fn clone(&self) -> Self {
+        Reader { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<H, R> fmt::Debug for Writer<H, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("sequence", &self.sequence).finish_non_exhaustive()
+    }
+}
+
+impl<H, R> fmt::Debug for Reader<H, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("row_count", &self.shared.row_count).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_value_is_read_as_often_as_one_likes() {
+        let (mut writer, reader) = cell([1_u8; 3], &[[0_u64; 2]; 2]);
+        let other = reader.clone();
+        let mut rows = [[9; 2]; 2];
+        assert_eq!((reader.try_read(&mut rows), rows), (Ok([1; 3]), [[0; 2]; 2]));
+        for value in 2..200_u8 {
+            writer.write(&[value; 3], [[value.into(); 2], [!u64::from(value); 2]]);
+        }
+        drop(writer);
+        for reader in [&reader, &other, &reader] {
+            assert_eq!((reader.try_read(&mut rows), rows), (Ok([199; 3]), [[199; 2], [!199; 2]]));
+        }
+    }
+
+    #[test]
+    fn rows_beyond_the_number_are_left_out_and_missing_ones_stay() {
+        let (mut writer, reader) = cell((), &[1_u32, 2]);
+        assert_eq!(reader.row_count(), 2);
+        writer.write(&(), [5, 6, 7]);
+        let mut rows = [0; 3];
+        assert_eq!((reader.try_read(&mut rows), rows), (Ok(()), [5, 6, 0]));
+        writer.write(&(), [8]);
+        let mut row = [0; 1];
+        assert_eq!((reader.try_read(&mut row), row), (Ok(()), [8]));
+        assert_eq!((reader.try_read(&mut rows), rows), (Ok(()), [8, 6, 0]));
+    }
+
+    #[test]
+    fn a_write_that_does_not_end_is_busy_and_the_next_one_heals_it() {
+        let (mut writer, reader) = cell::<u64, u64>(1, &[]);
+        writer.shared.sequence.store(writer.sequence + 1, Ordering::Relaxed);
+        assert_eq!(reader.try_read(&mut []), Err(Busy));
+        writer.write(&2, []);
+        assert_eq!(reader.try_read(&mut []), Ok(2));
+    }
+}

@@ -1,0 +1,143 @@
+//! What a synthetic day is to be.
+
+use super::announcements;
+
+/// A day has so many messages for each live order at least: fewer could not fill the books and empty them.
+const MESSAGES_PER_LIVE_MIN: u64 = 8;
+/// And so many for each security.
+const MESSAGES_PER_SYMBOL_MIN: u64 = 32;
+/// And so many in all.
+const MESSAGES_MIN: u64 = 1_000;
+const MESSAGES_MAX: u64 = 10_000_000_000;
+/// A security has two sides.
+const LIVE_PER_SYMBOL_MIN: u32 = 2;
+/// Books of some five gigabytes.
+const LIVE_MAX: u32 = 1 << 26;
+
+/// Settings of an [`ItchDay`](super::ItchDay). The same settings give the same bytes on every machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ItchDayConfig {
+    /// Messages of the whole day, exactly.
+    pub messages: u64,
+    /// Securities, 1 to 65,535.
+    pub symbols: u32,
+    /// Orders that rest from opening to close.
+    pub live: u32,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+}
+
+impl ItchDayConfig {
+    /// `itch-500`: 20 million messages, 500 securities, 200 thousand live orders.
+    #[must_use]
+    pub const fn itch_500() -> ItchDayConfig {
+        ItchDayConfig { messages: 20_000_000, symbols: 500, live: 200_000, seed: 1 }
+    }
+
+    /// `itch-8000`: 50 million messages, 8,000 securities, 1.5 million live orders.
+    #[must_use]
+    pub const fn itch_8000() -> ItchDayConfig {
+        ItchDayConfig { messages: 50_000_000, symbols: 8_000, live: 1_500_000, seed: 1 }
+    }
+
+    /// A day of a fraction of the size, in messages, securities and live orders alike, so that each
+    /// security's book stays as it is. `divisor` is 1 or more; at least one security remains.
+    #[must_use]
+    pub const fn scaled(self, divisor: u32) -> ItchDayConfig {
+        let symbols = if self.symbols < divisor { 1 } else { self.symbols / divisor };
+        ItchDayConfig { messages: self.messages / divisor as u64, symbols, live: self.live / divisor, ..self }
+    }
+
+    /// The number of securities, once everything is within its bounds.
+    pub(super) fn check(&self) -> Result<u16, ItchDayError> {
+        let symbols = match u16::try_from(self.symbols) {
+            Ok(symbols) if symbols > 0 => symbols,
+            _ => return Err(ItchDayError::Symbols { symbols: self.symbols }),
+        };
+        let live_min = LIVE_PER_SYMBOL_MIN * self.symbols;
+        if !(live_min..=LIVE_MAX).contains(&self.live) {
+            return Err(ItchDayError::Live { live: self.live, min: live_min, max: LIVE_MAX });
+        }
+        let min = (u64::from(self.live) * MESSAGES_PER_LIVE_MIN)
+            .max(u64::from(self.symbols) * MESSAGES_PER_SYMBOL_MIN)
+            .max(MESSAGES_MIN);
+        if !(min..=MESSAGES_MAX).contains(&self.messages) {
+            return Err(ItchDayError::Messages { messages: self.messages, min, max: MESSAGES_MAX });
+        }
+        Ok(symbols)
+    }
+
+    pub(super) const fn order_flow_messages(&self) -> u64 {
+        self.messages - announcements(self.symbols as u64)
+    }
+}
+
+/// A day cannot be made of these settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ItchDayError {
+    /// A locate code has two bytes, and 0 is the whole system.
+    #[error("symbols is {symbols}: choose 1 to 65535, as many as ITCH can number")]
+    Symbols {
+        /// The setting.
+        symbols: u32,
+    },
+    /// Each security needs orders on both sides.
+    #[error("live is {live}: choose {min} to {max}, two or more for each symbol")]
+    Live {
+        /// The setting.
+        live: u32,
+        /// The smallest for as many securities.
+        min: u32,
+        /// The largest.
+        max: u32,
+    },
+    /// The books must be filled, kept, and emptied.
+    #[error(
+        "messages is {messages}: choose {min} to {max} (8 for each live order, 32 for each \
+         symbol, 1000 in all), or fewer live orders or symbols"
+    )]
+    Messages {
+        /// The setting.
+        messages: u64,
+        /// The smallest for as many live orders and securities.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_out_of_range_are_named() {
+        let small = ItchDayConfig { messages: 8_000, symbols: 10, live: 1_000, seed: 1 };
+        let error = |config: ItchDayConfig| config.check().unwrap_err().to_string();
+        assert_eq!(small.check(), Ok(10));
+        assert!(error(ItchDayConfig { messages: 7_999, ..small }).contains("messages is 7999: choose 8000"));
+        assert!(error(ItchDayConfig { messages: 0, ..small }).contains("messages is 0"));
+        assert!(error(ItchDayConfig { messages: MESSAGES_MAX + 1, ..small }).contains("10000000000"));
+        assert!(error(ItchDayConfig { symbols: 0, ..small }).contains("symbols is 0"));
+        assert!(error(ItchDayConfig { symbols: 65_536, ..small }).contains("choose 1 to 65535"));
+        assert!(error(ItchDayConfig { live: 19, ..small }).contains("live is 19: choose 20"));
+        assert_eq!(ItchDayConfig { live: 20, ..small }.check(), Ok(10));
+        assert!(
+            error(ItchDayConfig { live: LIVE_MAX + 1, messages: MESSAGES_MAX, ..small }).contains("live")
+        );
+        let smallest = ItchDayConfig { messages: 1_000, symbols: 1, live: 2, seed: 1 };
+        assert_eq!(smallest.check(), Ok(1));
+        assert!(error(ItchDayConfig { messages: 999, ..smallest }).contains("choose 1000"));
+    }
+
+    #[test]
+    fn the_standard_days_and_their_tenths_can_be_made() {
+        for config in [ItchDayConfig::itch_500(), ItchDayConfig::itch_8000()] {
+            assert!(config.check().is_ok() && config.scaled(10).check().is_ok());
+        }
+        let tenth = ItchDayConfig::itch_8000().scaled(10);
+        assert_eq!((tenth.messages, tenth.symbols, tenth.live), (5_000_000, 800, 150_000));
+        assert_eq!(ItchDayConfig::itch_500().scaled(1_000).symbols, 1);
+    }
+}

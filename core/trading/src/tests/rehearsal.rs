@@ -1,0 +1,141 @@
+//! What is rehearsed goes on for ever, and nobody notices.
+
+use tickpath_timing::NoTrace;
+use tickpath_types::{Nanos, OrderRequest, Qty, Side};
+
+use crate::testing::{LIMITS, Rig, executed, quote};
+use crate::tests::Scripted;
+use crate::{
+    EngineConfig, Limits, LiquidityTaker, MakerConfig, MarketMaker, RandomConfig, RandomStrategy, Rehearsal,
+    Strategy,
+};
+
+const STEPS: usize = 5_000;
+/// More requests than one step of any strategy here causes.
+const REQUESTS_MAX: usize = 8;
+/// Bound of the numbers in the tests that reach it.
+const USER_REF_MAX: u32 = 100;
+
+/// The requests of each step, every one of them answered.
+fn rehearse<S: Strategy>(rehearsal: &mut Rehearsal<S, NoTrace>) -> Vec<Vec<OrderRequest>> {
+    let step = |step: usize| {
+        let now = Nanos::from_micros(100 * step as u64);
+        let mut sink = Vec::new();
+        rehearsal.decide(now, &mut sink);
+        let mut answered = 0;
+        while let Some(request) = sink.get(answered).copied() {
+            rehearsal.answer(&request, now, &mut sink);
+            answered += 1;
+            assert!(answered <= REQUESTS_MAX, "requests and answers go round: {sink:?}");
+        }
+        let desk = rehearsal.engine().desk();
+        assert!(desk.orders().total_open() <= 4, "orders pile up in step {step}");
+        assert_eq!(desk.orders().counters().overfilled, 0);
+        assert_eq!(desk.positions().totals(), Default::default(), "something traded in step {step}");
+        sink
+    };
+    (0..STEPS).map(step).collect()
+}
+
+fn counts(steps: &[Vec<OrderRequest>]) -> Vec<usize> {
+    steps.iter().map(Vec::len).collect()
+}
+
+/// A rehearsal that a rig's engine may have, of numbers up to `user_ref_max`.
+fn of<S: Strategy>(rig: &Rig<S>, user_ref_max: u32) -> Rehearsal<S, NoTrace> {
+    Rehearsal::up_to(user_ref_max, &rig.engine).expect("the strategy has an understudy")
+}
+
+#[test]
+fn a_maker_moves_both_quotes_at_every_step() {
+    for config in [
+        MakerConfig::default(),
+        MakerConfig { offset_ticks: 20, min_move_ticks: 5, ..MakerConfig::default() },
+    ] {
+        let rig = Rig::new(MarketMaker::new(config));
+        let steps = rehearse(&mut Rehearsal::of(&rig.engine).unwrap());
+        assert_eq!(counts(&steps), [2; STEPS], "{config:?}");
+        assert!(steps[0].iter().all(|request| matches!(request, OrderRequest::Enter(_))));
+        assert!(steps[1..].iter().flatten().all(|request| matches!(request, OrderRequest::Replace(_))));
+    }
+}
+
+#[test]
+fn a_taker_follows_every_trade() {
+    let rig = Rig::new(LiquidityTaker::new(2));
+    let steps = rehearse(&mut Rehearsal::of(&rig.engine).unwrap());
+    assert_eq!(counts(&steps), [0, 1].repeat(STEPS / 2));
+    let is_bought =
+        |request: &OrderRequest| matches!(request, OrderRequest::Enter(order) if order.side == Side::Buy);
+    assert!(steps.iter().flatten().all(is_bought));
+}
+
+#[test]
+fn a_random_strategy_enters_and_cancels() {
+    let rig =
+        Rig::new(RandomStrategy::new(7, RandomConfig { open_orders_max: 2, ..RandomConfig::default() }));
+    let steps = rehearse(&mut Rehearsal::of(&rig.engine).unwrap());
+    for half in [&steps[..STEPS / 2], &steps[STEPS / 2..]] {
+        assert!(half.iter().flatten().any(|request| matches!(request, OrderRequest::Enter(_))));
+        assert!(half.iter().flatten().any(|request| matches!(request, OrderRequest::Cancel(_))));
+    }
+}
+
+#[test]
+fn the_engine_that_trades_keeps_its_orders_and_lends_nothing_but_its_settings() {
+    let mut rig = Rig::new(MarketMaker::new(MakerConfig::default()));
+    rig.market(quote(1, (100, 500), (110, 500)));
+    rig.accept(1);
+    rig.accept(2);
+    rig.event(executed(1, 30, 100));
+    let before = format!("{:?}", rig.engine);
+    let mut rehearsal = Rehearsal::of(&rig.engine).unwrap();
+    assert_eq!(rehearsal.engine().desk().orders().total_open(), 0);
+    let steps = rehearse(&mut rehearsal);
+    assert_eq!(steps[0][0].user_ref().0, 1, "numbers of its own");
+    assert_eq!(format!("{:?}", rig.engine), before);
+    assert_eq!(rig.market(quote(1, (101, 500), (111, 500))), "#1->#3 130 @101, #2->#4 100 @111");
+}
+
+#[test]
+fn its_limits_hold_in_the_rehearsal_too() {
+    let limits = Limits { max_order_qty: Qty(50), ..LIMITS };
+    let rig = Rig::with(EngineConfig::default(), limits, MarketMaker::new(MakerConfig::default()));
+    let mut rehearsal = Rehearsal::of(&rig.engine).unwrap();
+    assert!(rehearse(&mut rehearsal).iter().all(Vec::is_empty), "a clip of 100 is too much");
+    assert_eq!(rehearsal.engine().desk().counters().refused_risk, 2 * STEPS as u64);
+}
+
+#[test]
+fn numbers_begin_anew_past_the_bound() {
+    let maker = Rig::new(MarketMaker::new(MakerConfig::default()));
+    let steps = rehearse(&mut of(&maker, USER_REF_MAX));
+    assert_eq!(counts(&steps), [2; STEPS]);
+    assert_begin_anew(&steps);
+
+    let taker = Rig::new(LiquidityTaker::new(2));
+    let steps = rehearse(&mut of(&taker, USER_REF_MAX));
+    assert_eq!(counts(&steps), [0, 1].repeat(STEPS / 2));
+    assert_begin_anew(&steps);
+}
+
+/// Numbers rise to the bound or one step's requests past it, and then start at 1.
+fn assert_begin_anew(steps: &[Vec<OrderRequest>]) {
+    let numbers: Vec<_> = steps.iter().flatten().map(|request| request.user_ref().0).collect();
+    let mut begins = 0;
+    for pair in numbers.windows(2) {
+        if pair[1] == 1 {
+            assert!(pair[0] > USER_REF_MAX && pair[0] <= USER_REF_MAX + 2, "{pair:?}");
+            begins += 1;
+        } else {
+            assert_eq!(pair[1], pair[0] + 1);
+        }
+    }
+    assert!(begins > 10, "{begins}");
+}
+
+#[test]
+fn without_an_understudy_there_is_no_rehearsal() {
+    let rig = Rig::new(Scripted::new());
+    assert!(Rehearsal::of(&rig.engine).is_none());
+}

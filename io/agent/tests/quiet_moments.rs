@@ -1,0 +1,237 @@
+//! What agents do when there is nothing to do, and whose time it is.
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+use std::sync::{Arc, Mutex};
+
+use tickpath_agent::{
+    Agent, AgentError, IdleStrategy, Invoker, Runner, StopSignal, ThreadCounters, ThreadPlan, TscClock,
+};
+use tickpath_types::Nanos;
+
+/// What the agents of one thread were called for, in order, and when.
+type Log = Arc<Mutex<Vec<(&'static str, Nanos)>>>;
+
+/// Returns what it is told to, from the last to the first and then 0, and takes its time.
+#[derive(Default)]
+struct Actor {
+    names: [&'static str; 3],
+    work: Vec<usize>,
+    background: Vec<usize>,
+    work_time: Nanos,
+    log: Log,
+}
+
+impl Actor {
+    fn boxed(self, log: &Log) -> Box<dyn Agent> {
+        Box::new(Actor { log: Arc::clone(log), ..self })
+    }
+
+    fn note(&self, kind: usize, now: Nanos) {
+        self.log.lock().unwrap().push((self.names[kind], now));
+    }
+}
+
+impl Agent for Actor {
+    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        self.note(0, now);
+        spin(self.work_time);
+        Ok(self.work.pop().unwrap_or(0))
+    }
+
+    fn do_background_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        self.note(1, now);
+        match self.background.pop() {
+            Some(usize::MAX) => Err(AgentError::fatal("no answer")),
+            work => Ok(work.unwrap_or(0)),
+        }
+    }
+
+    fn rehearse(&mut self, now: Nanos) {
+        self.note(2, now);
+    }
+
+    fn role_name(&self) -> &'static str {
+        self.names[0]
+    }
+}
+
+const FIRST: [&str; 3] = ["first", "first's background", "first's rehearsal"];
+const SECOND: [&str; 3] = ["second", "second's background", "second's rehearsal"];
+
+fn spin(time: Nanos) {
+    let clock = TscClock::shared();
+    let end = clock.now() + time;
+    while clock.now() < end {
+        std::hint::spin_loop();
+    }
+}
+
+fn take(log: &Log) -> Vec<&'static str> {
+    std::mem::take(&mut *log.lock().unwrap()).into_iter().map(|(name, _)| name).collect()
+}
+
+type RunCycle = fn(&mut Invoker) -> Result<usize, String>;
+
+/// Both ways to run a cycle.
+fn cycles() -> [RunCycle; 2] {
+    [
+        |invoker| invoker.run_once(Nanos(7)).map_err(|failure| failure.to_string()),
+        |invoker| {
+            let clock = TscClock::shared();
+            let outcome = invoker.run_timed(&clock, clock.ticks());
+            outcome.map(|(work, _)| work).map_err(|failure| failure.to_string())
+        },
+    ]
+}
+
+#[test]
+fn background_work_runs_after_a_cycle_in_which_nobody_worked() {
+    for run in cycles() {
+        let log = Log::default();
+        let first = Actor { names: FIRST, work: vec![1, 0, 0], background: vec![5, 0], ..Actor::default() };
+        let second = Actor { names: SECOND, work: vec![0, 2, 0], ..Actor::default() };
+        let mut invoker =
+            Invoker::new("thread", vec![first.boxed(&log), second.boxed(&log)], &[0, 1, 0]).unwrap();
+        assert_eq!(run(&mut invoker), Ok(0));
+        let calls = ["first", "second", "first", "first's background", "second's background"];
+        assert_eq!(take(&log), calls, "once each, however often the cycle names it");
+        assert_eq!(run(&mut invoker), Ok(3), "one of them is enough");
+        assert_eq!(take(&log), ["first", "second", "first"]);
+        assert_eq!(run(&mut invoker), Ok(5), "and it counts as work");
+        assert_eq!(take(&log), calls);
+        let counters = invoker.counters();
+        assert_eq!((counters.agents[0].work.read(), counters.agents[0].busy_calls.read()), (6, 2));
+    }
+}
+
+#[test]
+fn a_fatal_error_in_background_work_ends_the_cycle() {
+    for run in cycles() {
+        let log = Log::default();
+        let first = Actor { names: FIRST, background: vec![usize::MAX], ..Actor::default() };
+        let second = Actor { names: SECOND, ..Actor::default() };
+        let mut invoker = Invoker::new("thread", vec![first.boxed(&log), second.boxed(&log)], &[]).unwrap();
+        assert_eq!(run(&mut invoker), Err("first: no answer".to_owned()));
+        assert_eq!(take(&log), ["first", "second", "first's background"]);
+    }
+}
+
+#[test]
+fn each_agent_is_asked_to_rehearse() {
+    let log = Log::default();
+    let agents = [FIRST, SECOND].map(|names| Actor { names, ..Actor::default() }.boxed(&log));
+    let mut invoker = Invoker::new("thread", agents.into(), &[0, 1, 0]).unwrap();
+    invoker.rehearse(Nanos(3));
+    assert_eq!(*log.lock().unwrap(), [(FIRST[2], Nanos(3)), (SECOND[2], Nanos(3))]);
+}
+
+const SLOW: Nanos = Nanos::from_micros(200);
+
+/// Runs one timed cycle; its counters, the ticks that it took, and how many [`SLOW`] is.
+fn timed(agents: [Actor; 2]) -> (Arc<ThreadCounters>, u64, u64) {
+    let log = Log::default();
+    let clock = TscClock::shared();
+    let mut invoker = Invoker::new("thread", agents.map(|agent| agent.boxed(&log)).into(), &[]).unwrap();
+    let start = clock.ticks();
+    let (_, end) = invoker.run_timed(&clock, start).unwrap();
+    (invoker.counters(), end - start, clock.nanos_to_ticks(SLOW) - 1)
+}
+
+#[test]
+fn the_time_of_an_idle_call_counts_to_the_next_busy_one() {
+    let idle = || Actor { names: FIRST, work_time: SLOW, ..Actor::default() };
+    let busy = || Actor { names: SECOND, work: vec![1], ..Actor::default() };
+
+    let (counters, elapsed, slow) = timed([idle(), busy()]);
+    assert_eq!((counters.agents[0].busy_ticks.read(), counters.agents[0].busy_calls.read()), (0, 0));
+    let busy_ticks = counters.agents[1].busy_ticks.read();
+    assert!((slow..=elapsed).contains(&busy_ticks), "{slow} {busy_ticks} {elapsed}");
+    assert_eq!(counters.agents[1].call_ticks_max.read(), busy_ticks);
+
+    let (counters, elapsed, slow) = timed([busy(), idle()]);
+    assert!(counters.busy_ticks() <= elapsed - slow, "nothing busy came after it in its cycle");
+
+    let background = Actor { names: SECOND, background: vec![1], ..Actor::default() };
+    let (counters, _, slow) = timed([idle(), background]);
+    assert!(counters.agents[1].busy_ticks.read() >= slow, "background work comes after it");
+
+    let (counters, ..) = timed([idle(), Actor { names: SECOND, ..Actor::default() }]);
+    assert_eq!(counters.busy_ticks(), 0);
+}
+
+#[test]
+fn a_call_after_a_busy_one_has_a_time_of_its_own_and_after_an_idle_one_the_same() {
+    let log = Log::default();
+    let clock = TscClock::shared();
+    let first = Actor { names: FIRST, work: vec![0, 1], work_time: SLOW, ..Actor::default() };
+    let second = Actor { names: SECOND, work: vec![1], ..Actor::default() };
+    let mut invoker = Invoker::new("thread", vec![first.boxed(&log), second.boxed(&log)], &[]).unwrap();
+    for is_later in [true, false] {
+        let start = clock.ticks();
+        invoker.run_timed(&clock, start).unwrap();
+        let calls = std::mem::take(&mut *log.lock().unwrap());
+        assert_eq!(calls[0], (FIRST[0], clock.at(start)));
+        assert_eq!(calls[1].1 >= calls[0].1 + SLOW, is_later, "{calls:?}");
+        assert!(is_later || calls[1].1 == calls[0].1);
+    }
+}
+
+/// Has so much work in every cycle until its time is over, and notes when it was to rehearse.
+struct Player {
+    work: usize,
+    stop: StopSignal,
+    first_call: Option<Nanos>,
+    rehearsals: Arc<Mutex<Vec<Nanos>>>,
+}
+
+const INTERVAL: Nanos = Nanos::from_micros(300);
+const PLAY_TIME: Nanos = Nanos::from_millis(20);
+
+impl Agent for Player {
+    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        if now.since(*self.first_call.get_or_insert(now)) >= PLAY_TIME {
+            self.stop.stop();
+        }
+        Ok(self.work)
+    }
+
+    fn rehearse(&mut self, now: Nanos) {
+        self.rehearsals.lock().unwrap().push(now);
+    }
+
+    fn role_name(&self) -> &'static str {
+        "player"
+    }
+}
+
+/// When two agents on one thread, with so much work each, were to rehearse.
+fn play(idle: IdleStrategy, rehearse_interval: Option<Nanos>, work: [usize; 2]) -> Vec<Nanos> {
+    let (stop, rehearsals) = (StopSignal::new(), Arc::default());
+    let agent =
+        |work| Player { work, stop: stop.clone(), first_call: None, rehearsals: Arc::clone(&rehearsals) };
+    let agents = work.map(|work| Box::new(agent(work)) as Box<dyn Agent>).into();
+    let plan =
+        ThreadPlan { name: "play".to_owned(), core: None, idle, rehearse_interval, agents, cycle: vec![] };
+    Runner::start(vec![plan], TscClock::shared(), stop).unwrap().join().unwrap();
+    Arc::try_unwrap(rehearsals).unwrap().into_inner().unwrap()
+}
+
+#[test]
+fn agents_rehearse_at_the_interval_while_nobody_works() {
+    for idle in [IdleStrategy::Spin, IdleStrategy::Yield, IdleStrategy::Park] {
+        let rehearsals = play(idle, Some(INTERVAL), [0, 0]);
+        assert!(rehearsals.len() >= 4, "{idle:?}: {}", rehearsals.len());
+        let times: Vec<_> = rehearsals.chunks(2).map(|both| both[0]).collect();
+        assert!(rehearsals.chunks(2).all(|both| both == [both[0]; 2]), "both agents, at one time");
+        // A nanosecond each for the two conversions from ticks.
+        let is_apart = |pair: &[Nanos]| pair[1].since(pair[0]) + Nanos(2) >= INTERVAL;
+        assert!(times.windows(2).all(is_apart), "{idle:?}: {times:?}");
+    }
+}
+
+#[test]
+fn nobody_rehearses_while_one_works_or_where_no_interval_is_set() {
+    assert_eq!(play(IdleStrategy::Spin, Some(INTERVAL), [0, 1]), []);
+    assert_eq!(play(IdleStrategy::Spin, Some(Nanos::ZERO), [1, 0]), []);
+    assert_eq!(play(IdleStrategy::Spin, None, [0, 0]), []);
+}

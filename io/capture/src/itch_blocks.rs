@@ -1,0 +1,251 @@
+//! The raw messages of an ITCH 5.0 BinaryFILE, block by block.
+
+use std::io::Read;
+use std::path::Path;
+
+use tickpath_nasdaq::itch50::framing::{Frame, FramingError, Lengths, next_frame};
+
+use crate::binaryfile::malformed;
+use crate::format::open;
+use crate::input::InputMeter;
+use crate::window::Window;
+use crate::{CaptureError, Position, ReadError};
+
+/// About what a message takes in a file, to make room for those of a block at once.
+const USUAL_FRAME_LEN: usize = 30;
+
+/// Reads an ITCH 5.0 BinaryFILE, already decompressed, as blocks of message slices; also the variant
+/// whose length fields are zero.
+///
+/// Reading and framing are two calls, so that each can be timed alone: [`ItchBlocks::fill`] reads,
+/// [`ItchBlocks::block`] frames what was read. Memory is constant.
+pub struct ItchBlocks<R> {
+    window: Window<R>,
+    lengths: Option<Lengths>,
+    /// Bytes of the window that the last block took.
+    taken: usize,
+    /// What reading said; it is told once everything before it was delivered.
+    failure: Option<ReadError>,
+    framing_error: Option<FramingError>,
+    is_end_of_session: bool,
+    is_at_end: bool,
+    is_finished: bool,
+}
+
+/// Messages that lie in memory one after another.
+#[derive(Clone, Debug)]
+pub struct ItchBlock<'a> {
+    data: &'a [u8],
+    offset: u64,
+    /// The messages, without their length fields.
+    pub messages: Vec<&'a [u8]>,
+}
+
+impl ItchBlock<'_> {
+    /// Where in the uncompressed data the length field of a message stands.
+    ///
+    /// # Panics
+    /// When the block has no such message.
+    #[must_use]
+    pub fn offset_of(&self, index: usize) -> u64 {
+        let message = self.messages[index].as_ptr() as usize;
+        self.offset + (message - self.data.as_ptr() as usize) as u64 - 2
+    }
+}
+
+impl ItchBlocks<Box<dyn Read + Send>> {
+    /// Opens a file, through gzip and Zstandard.
+    ///
+    /// # Errors
+    /// [`CaptureError`] when it cannot be opened.
+    pub fn open(path: impl AsRef<Path>) -> Result<(Self, InputMeter), CaptureError> {
+        let (input, meter) = open(path.as_ref())?;
+        Ok((ItchBlocks::new(input), meter))
+    }
+}
+
+impl<R: Read> ItchBlocks<R> {
+    /// A reader of one file.
+    pub fn new(reader: R) -> Self {
+        ItchBlocks {
+            window: Window::new(reader),
+            lengths: None,
+            taken: 0,
+            failure: None,
+            framing_error: None,
+            is_end_of_session: false,
+            is_at_end: false,
+            is_finished: false,
+        }
+    }
+
+    /// True when the data ends with what [`ItchBlocks::fill`] has read.
+    #[must_use]
+    pub const fn is_at_end(&self) -> bool {
+        self.is_at_end
+    }
+
+    /// Reads the next block: false at the end of the file or of its session.
+    ///
+    /// # Errors
+    /// [`ReadError`]; every message before it was delivered, and there are no more.
+    pub fn fill(&mut self) -> Result<bool, ReadError> {
+        if self.is_finished {
+            return Ok(false);
+        }
+        self.window.consume(std::mem::take(&mut self.taken));
+        self.read();
+        let outcome = self.outcome();
+        self.is_finished = !matches!(outcome, Ok(true));
+        outcome
+    }
+
+    /// Fills the window, or notes why it cannot be filled.
+    fn read(&mut self) {
+        loop {
+            match self.window.fill() {
+                Ok(true) => continue,
+                Ok(false) => self.is_at_end |= self.window.is_at_end(),
+                Err(error) => {
+                    self.failure = Some(error);
+                    self.is_at_end = true;
+                }
+            }
+            return;
+        }
+    }
+
+    /// Whether what is in the window begins with a message.
+    fn outcome(&mut self) -> Result<bool, ReadError> {
+        let (data, offset) = (self.window.data(), self.window.offset());
+        if self.is_end_of_session {
+            let what = "a length of zero, which ends the session, with more data behind it,";
+            return if data.is_empty() && self.failure.is_none() {
+                Ok(false)
+            } else {
+                Err(ReadError::malformed(Position::Byte(offset.saturating_sub(2)), what))
+            };
+        }
+        if let Some(error) = self.framing_error {
+            return Err(malformed(error, offset));
+        }
+        let lengths = match self.lengths {
+            Some(lengths) => lengths,
+            None => *self.lengths.insert(Lengths::detect(data)),
+        };
+        match next_frame(data, lengths) {
+            Ok(Some(_)) => Ok(true),
+            Err(error) => Err(malformed(error, offset)),
+            Ok(None) => match self.failure.take() {
+                Some(error) => Err(error),
+                // What is left of zero length fields is the marker that ends the session.
+                None if matches!(data, [] | [0, 0]) => Ok(false),
+                None => Err(ReadError::Truncated { offset }),
+            },
+        }
+    }
+
+    /// The messages that the last [`ItchBlocks::fill`] read, which gave true; none may be left after an
+    /// end-of-session marker.
+    pub fn block(&mut self) -> ItchBlock<'_> {
+        let lengths = self.lengths.unwrap_or_default();
+        let (data, offset) = (self.window.data(), self.window.offset());
+        let mut messages = Vec::with_capacity(data.len() / USUAL_FRAME_LEN);
+        let mut taken = 0;
+        loop {
+            match next_frame(&data[taken..], lengths) {
+                Ok(Some((Frame::Message(message), used))) => {
+                    messages.push(message);
+                    taken += used;
+                }
+                Ok(Some((Frame::EndOfSession, used))) => {
+                    self.is_end_of_session = true;
+                    taken += used;
+                    break;
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    self.framing_error = Some(error);
+                    break;
+                }
+            }
+        }
+        self.taken = taken;
+        ItchBlock { data, offset, messages }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delete(order_ref: u64) -> Vec<u8> {
+        let mut frame = vec![0, 19, b'D', 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        frame.extend(order_ref.to_be_bytes());
+        frame
+    }
+
+    /// Every message's offset and length, and how the file ends.
+    fn read(data: &[u8]) -> (Vec<(u64, usize)>, Result<(), String>) {
+        let mut blocks = ItchBlocks::new(data);
+        let mut seen = Vec::new();
+        loop {
+            match blocks.fill() {
+                Ok(true) => {
+                    let block = blocks.block();
+                    let offsets = (0..block.messages.len()).map(|index| block.offset_of(index));
+                    seen.extend(offsets.zip(block.messages.iter().map(|message| message.len())));
+                }
+                Ok(false) => return (seen, Ok(())),
+                Err(error) => {
+                    assert!(!blocks.fill().unwrap(), "nothing comes after an error");
+                    return (seen, Err(error.to_string()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_hold_every_message_whatever_their_number() {
+        let count = 20_000;
+        let data: Vec<u8> = (0..count).flat_map(delete).collect();
+        let (seen, end) = read(&data);
+        assert_eq!(end, Ok(()));
+        assert_eq!(seen.len(), count as usize);
+        assert!(seen.iter().enumerate().all(|(index, found)| *found == (index as u64 * 21, 19)));
+    }
+
+    #[test]
+    fn every_cut_delivers_what_is_whole_and_says_where_it_ends() {
+        let data: Vec<u8> = (0..3).flat_map(delete).collect();
+        for len in 1..data.len() {
+            let (seen, end) = read(&data[..len]);
+            assert_eq!(seen.len(), len / 21, "{len}");
+            match len % 21 {
+                0 => assert_eq!(end, Ok(())),
+                _ => assert!(end.unwrap_err().contains(&format!("byte {}", len / 21 * 21)), "{len}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_marker_ends_the_session_and_nothing_may_follow() {
+        let ended = [delete(1), vec![0, 0]].concat();
+        assert_eq!(read(&ended), (vec![(0, 19)], Ok(())));
+        let (seen, end) = read(&[ended, delete(2)].concat());
+        assert_eq!(seen.len(), 1);
+        let error = end.unwrap_err();
+        assert!(error.contains("ends the session") && error.contains("byte 21 "), "{error}");
+    }
+
+    #[test]
+    fn zero_lengths_follow_from_the_type() {
+        let mut data = delete(1);
+        data[1] = 0;
+        let two = [data.clone(), data.clone()].concat();
+        assert_eq!(read(&two), (vec![(0, 19), (21, 19)], Ok(())));
+        let (seen, end) = read(&[data, vec![0, 0, b'z']].concat());
+        assert_eq!(seen.len(), 1);
+        assert!(end.unwrap_err().contains("0x7a"));
+    }
+}

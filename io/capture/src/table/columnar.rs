@@ -1,0 +1,203 @@
+//! Parquet: columns in groups of rows.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use parquet::basic::{ConvertedType, Encoding, LogicalType, Repetition, Type as PhysicalType};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, Type};
+
+use super::{Cell, Column, ColumnKind};
+
+/// Rows of a group, which are kept in memory until it is written.
+const GROUP_ROWS: usize = 65_536;
+/// Digits of a decimal column: what 64 bits hold.
+const DECIMAL_PRECISION: i32 = 18;
+/// Decimals of a price.
+const DECIMAL_SCALE: i32 = 4;
+
+/// The values of one column in the group that is being filled.
+enum Values {
+    Numbers(Vec<i64>),
+    Texts(Vec<ByteArray>),
+}
+
+struct Buffer {
+    values: Values,
+    /// 1 where there is a value, 0 where it is empty.
+    defined: Vec<i16>,
+}
+
+pub(super) struct ParquetSink<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+    columns: Vec<Buffer>,
+}
+
+impl<W: Write + Send> ParquetSink<W> {
+    pub(super) fn new(out: W, columns: &[Column]) -> io::Result<Self> {
+        let fields = columns.iter().map(|column| field(column).map(Arc::new));
+        let fields = fields.collect::<Result<Vec<_>, _>>().map_err(io_error)?;
+        let schema = Type::group_type_builder("schema").with_fields(fields).build().map_err(io_error)?;
+        let mut properties = WriterProperties::builder();
+        // Times and prices differ little from row to row, which delta packing makes small without a compressor.
+        for column in columns.iter().filter(|column| column.kind != ColumnKind::Text) {
+            let path = ColumnPath::from(column.name);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+        let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties.build()))
+            .map_err(io_error)?;
+        Ok(ParquetSink { writer, columns: columns.iter().map(Buffer::new).collect() })
+    }
+
+    pub(super) fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        for (column, cell) in self.columns.iter_mut().zip(cells) {
+            column.push(cell);
+        }
+        if self.columns.first().is_some_and(|column| column.defined.len() >= GROUP_ROWS) {
+            self.write_group()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        if self.columns.first().is_some_and(|column| !column.defined.is_empty()) {
+            self.write_group()?;
+        }
+        self.writer.into_inner().map_err(io_error)?.flush()
+    }
+
+    fn write_group(&mut self) -> io::Result<()> {
+        self.try_write_group().map_err(io_error)?;
+        self.columns.iter_mut().for_each(Buffer::clear);
+        Ok(())
+    }
+
+    fn try_write_group(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        for column in &self.columns {
+            let mut writer = group.next_column()?.expect("as many columns as the schema has");
+            match (writer.untyped(), &column.values) {
+                (ColumnWriter::Int64ColumnWriter(writer), Values::Numbers(values)) => {
+                    writer.write_batch(values, Some(&column.defined), None)?;
+                }
+                (ColumnWriter::ByteArrayColumnWriter(writer), Values::Texts(values)) => {
+                    writer.write_batch(values, Some(&column.defined), None)?;
+                }
+                _ => unreachable!("the schema was made of the same columns"),
+            }
+            writer.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+}
+
+impl Buffer {
+    fn new(column: &Column) -> Buffer {
+        let values = match column.kind {
+            ColumnKind::Text => Values::Texts(Vec::new()),
+            _ => Values::Numbers(Vec::new()),
+        };
+        Buffer { values, defined: Vec::new() }
+    }
+
+    fn push(&mut self, cell: &Cell<'_>) {
+        match (&mut self.values, cell) {
+            (Values::Numbers(values), Cell::Integer(number)) => values.push(number.cast_signed()),
+            (Values::Numbers(values), Cell::Price(price)) => values.push(price.0),
+            (Values::Texts(values), Cell::Text(text)) => values.push(ByteArray::from(*text)),
+            _ => {
+                debug_assert_eq!(*cell, Cell::Empty, "a cell is of its column's kind");
+                return self.defined.push(0);
+            }
+        }
+        self.defined.push(1);
+    }
+
+    fn clear(&mut self) {
+        self.defined.clear();
+        match &mut self.values {
+            Values::Numbers(values) => values.clear(),
+            Values::Texts(values) => values.clear(),
+        }
+    }
+}
+
+fn field(column: &Column) -> Result<Type, ParquetError> {
+    let physical = match column.kind {
+        ColumnKind::Text => PhysicalType::BYTE_ARRAY,
+        _ => PhysicalType::INT64,
+    };
+    let builder = Type::primitive_type_builder(column.name, physical).with_repetition(Repetition::OPTIONAL);
+    match column.kind {
+        ColumnKind::Integer => builder,
+        ColumnKind::Price => builder
+            .with_converted_type(ConvertedType::DECIMAL)
+            .with_precision(DECIMAL_PRECISION)
+            .with_scale(DECIMAL_SCALE),
+        ColumnKind::Text => builder.with_logical_type(Some(LogicalType::String)),
+    }
+    .build()
+}
+
+/// What the library could not do, as an error of the file where it is one.
+fn io_error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(source) => *source,
+            Err(source) => io::Error::other(source),
+        },
+        other => io::Error::other(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::{Field, RowAccessor};
+    use tickpath_types::Price;
+
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_back_over_several_groups() {
+        let columns = [
+            Column::new("n", ColumnKind::Integer),
+            Column::new("price", ColumnKind::Price),
+            Column::new("symbol", ColumnKind::Text),
+        ];
+        let file = tempfile::tempfile().unwrap();
+        let mut sink = ParquetSink::new(file.try_clone().unwrap(), &columns).unwrap();
+        let count = GROUP_ROWS as u64 + 1;
+        for n in 0..count {
+            let price = if n % 2 == 0 { Cell::Price(Price(-12_345)) } else { Cell::Empty };
+            sink.row(&[Cell::Integer(n), price, Cell::Text("ABC")]).unwrap();
+        }
+        sink.finish().unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        assert_eq!(reader.num_row_groups(), 2);
+        let mut rows = 0;
+        for row in reader.get_row_iter(None).unwrap() {
+            let row = row.unwrap();
+            assert_eq!(row.get_long(0).unwrap(), rows);
+            assert_eq!(row.get_string(2).unwrap(), "ABC");
+            match row.get_column_iter().nth(1).unwrap().1 {
+                Field::Decimal(decimal) => {
+                    assert_eq!(
+                        (decimal.scale(), decimal.data()),
+                        (4, (-12_345_i64).to_be_bytes().as_slice())
+                    );
+                }
+                other => assert!(rows % 2 == 1 && *other == Field::Null),
+            }
+            rows += 1;
+        }
+        assert_eq!(rows, count as i64);
+    }
+}

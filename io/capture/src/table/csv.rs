@@ -1,0 +1,36 @@
+//! Comma-separated text with a line of column names.
+
+use std::io::{self, Write};
+
+use super::{Cell, Column};
+
+pub(super) struct CsvSink<W> {
+    out: W,
+}
+
+impl<W: Write> CsvSink<W> {
+    pub(super) fn new(mut out: W, columns: &[Column]) -> io::Result<Self> {
+        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        writeln!(out, "{}", names.join(","))?;
+        Ok(CsvSink { out })
+    }
+
+    pub(super) fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        for (index, cell) in cells.iter().enumerate() {
+            if index > 0 {
+                self.out.write_all(b",")?;
+            }
+            match cell {
+                Cell::Empty => {}
+                Cell::Integer(number) => write!(self.out, "{number}")?,
+                Cell::Price(price) => write!(self.out, "{price}")?,
+                Cell::Text(text) => self.out.write_all(text.as_bytes())?,
+            }
+        }
+        self.out.write_all(b"\n")
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,237 @@
+//! Tables of recorded data in files: CSV, and Parquet with the feature `parquet`.
+//!
+//! A table is written beside its place under the name `FILE.part` and renamed when it is finished, so a
+//! file under its own name is whole. Memory is constant: rows are kept only until a group of them is
+//! written.
+//!
+//! ```
+//! use tickpath_capture::table::{Cell, Column, ColumnKind, TableWriter};
+//! use tickpath_types::Price;
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("trades.csv");
+//! let columns = [Column::new("ts_ns", ColumnKind::Integer), Column::new("price", ColumnKind::Price)];
+//! let mut table = TableWriter::create(&path, &columns)?;
+//! table.row(&[Cell::Integer(34_200_000_000_000), Cell::Price(Price(1_002_500))])?;
+//! assert_eq!(table.finish()?, 1);
+//! assert_eq!(std::fs::read_to_string(&path)?, "ts_ns,price\n34200000000000,100.2500\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#[cfg(feature = "parquet")]
+mod columnar;
+mod csv;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use tickpath_types::Price;
+
+use csv::CsvSink;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// Whole numbers from 0 to 2^63 - 1; Parquet `INT64`.
+    Integer,
+    /// Prices; in CSV with four decimals, Parquet `DECIMAL(18, 4)`.
+    Price,
+    /// Text without commas, quotes and line ends; Parquet `STRING`.
+    Text,
+}
+
+/// One column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: ColumnKind,
+}
+
+impl Column {
+    /// A column.
+    #[must_use]
+    pub const fn new(name: &'static str, kind: ColumnKind) -> Column {
+        Column { name, kind }
+    }
+}
+
+/// One value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell<'a> {
+    /// Nothing: an empty field, a null.
+    Empty,
+    /// A whole number.
+    Integer(u64),
+    /// A price.
+    Price(Price),
+    /// Text.
+    Text(&'a str),
+}
+
+/// Why a table could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The name does not say which format: end it in `.csv` or `.parquet`.
+    #[error("cannot export to {}: the name must end in {}", path.display(), formats())]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file system refused: make room, or choose another place.
+    #[error("cannot write {}: {source}; nothing is left of it", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// The endings that [`TableWriter::create`] takes.
+const fn formats() -> &'static str {
+    if cfg!(feature = "parquet") { ".csv or .parquet" } else { ".csv (this program has no Parquet)" }
+}
+
+/// Writes the rows of one table.
+pub struct TableWriter {
+    path: PathBuf,
+    /// `None` once it is finished or has failed.
+    sink: Option<Sink>,
+    row_count: u64,
+}
+
+enum Sink {
+    Csv(CsvSink<BufWriter<File>>),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<columnar::ParquetSink<BufWriter<File>>>),
+}
+
+impl TableWriter {
+    /// Starts a file whose format its name tells.
+    ///
+    /// # Errors
+    /// [`TableError`] when the name tells none, or the file cannot be made.
+    pub fn create(path: &Path, columns: &[Column]) -> Result<TableWriter, TableError> {
+        let extension = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let failed = |source| TableError::Write { path: path.to_owned(), source };
+        let open = || File::create(beside(path)).map(BufWriter::new).map_err(failed);
+        let sink = match extension {
+            "csv" => Sink::Csv(CsvSink::new(open()?, columns).map_err(failed)?),
+            #[cfg(feature = "parquet")]
+            "parquet" => {
+                Sink::Parquet(Box::new(columnar::ParquetSink::new(open()?, columns).map_err(failed)?))
+            }
+            _ => return Err(TableError::UnknownFormat { path: path.to_owned() }),
+        };
+        Ok(TableWriter { path: path.to_owned(), sink: Some(sink), row_count: 0 })
+    }
+
+    /// Writes one row: as many cells as there are columns, each of its column's kind or empty.
+    ///
+    /// # Errors
+    /// [`TableError`]; what was written is removed, and further rows are not taken.
+    pub fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), TableError> {
+        let written = match &mut self.sink {
+            Some(Sink::Csv(sink)) => sink.row(cells),
+            #[cfg(feature = "parquet")]
+            Some(Sink::Parquet(sink)) => sink.row(cells),
+            None => Err(io::Error::other("an earlier row could not be written")),
+        };
+        self.row_count += 1;
+        written.map_err(|source| self.fail(source))
+    }
+
+    /// Completes the file, gives it its name and returns how many rows it has.
+    ///
+    /// # Errors
+    /// [`TableError`]; the file is then not there.
+    pub fn finish(mut self) -> Result<u64, TableError> {
+        let finished = match self.sink.take() {
+            Some(Sink::Csv(sink)) => sink.finish(),
+            #[cfg(feature = "parquet")]
+            Some(Sink::Parquet(sink)) => sink.finish(),
+            None => Err(io::Error::other("an earlier row could not be written")),
+        };
+        finished
+            .and_then(|()| fs::rename(beside(&self.path), &self.path))
+            .map_err(|source| self.fail(source))?;
+        Ok(self.row_count)
+    }
+
+    /// Removes what was written.
+    fn fail(&mut self, source: io::Error) -> TableError {
+        self.discard();
+        TableError::Write { path: self.path.clone(), source }
+    }
+
+    fn discard(&mut self) {
+        self.sink = None;
+        // Whether it can be removed changes nothing about the failure that is told.
+        let _ = fs::remove_file(beside(&self.path));
+    }
+}
+
+impl Drop for TableWriter {
+    fn drop(&mut self) {
+        if self.sink.is_some() {
+            self.discard();
+        }
+    }
+}
+
+/// Where a table is until it is whole.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: [Column; 1] = [Column::new("n", ColumnKind::Integer)];
+
+    #[test]
+    fn a_table_has_its_name_only_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        let mut table = TableWriter::create(&path, &COLUMNS).unwrap();
+        table.row(&[Cell::Integer(7)]).unwrap();
+        assert!(!path.exists() && beside(&path).exists());
+        drop(table);
+        assert!(!path.exists() && !beside(&path).exists());
+        let mut table = TableWriter::create(&path, &COLUMNS).unwrap();
+        table.row(&[Cell::Empty]).unwrap();
+        assert_eq!(table.finish().unwrap(), 1);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "n\n\n");
+    }
+
+    #[test]
+    fn names_must_tell_the_format() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["t", "t.txt", "csv"] {
+            let error = TableWriter::create(&folder.path().join(name), &COLUMNS).err().unwrap();
+            assert!(matches!(error, TableError::UnknownFormat { .. }), "{error}");
+        }
+        let error = TableWriter::create(&folder.path().join("none/t.csv"), &COLUMNS).err().unwrap();
+        assert!(matches!(error, TableError::Write { .. }), "{error}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_one_line() {
+        // The beside name is a link to a device that is always full.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        std::os::unix::fs::symlink("/dev/full", beside(&path)).unwrap();
+        let mut table = TableWriter::create(&path, &COLUMNS).unwrap();
+        let error = (0..100_000).find_map(|n| table.row(&[Cell::Integer(n)]).err()).expect("it is full");
+        assert!(error.to_string().contains("No space left") && !error.to_string().contains('\n'), "{error}");
+        assert!(table.finish().is_err() && !path.exists() && !beside(&path).exists());
+    }
+}
