@@ -78,6 +78,8 @@ pub struct FileReport {
     pub symbol_count: usize,
     /// Statistics of the symbols that were chosen or, when none were, of all; most active first.
     pub statistics: Vec<(String, SymbolStatistics)>,
+    /// How many of these a text shows: those that were chosen, or the most active ones.
+    pub shown_count: usize,
     /// Books of the symbols that were chosen, or of the most active ones, at the end.
     pub tops: Vec<SymbolBook>,
     /// Symbols that were chosen and are not in the recording.
@@ -127,17 +129,19 @@ impl FileReport {
         let mut contradictions = tape.integrity.contradictions(judgement);
         contradictions.extend(check.differences().map(str::to_owned));
 
-        let named = tape.instruments.iter().enumerate().filter(|(_, known)| known.symbol.is_some());
-        let mut shown: Vec<(u16, String, SymbolStatistics)> = named
+        // Number 0 is the whole system; one whose symbol no message told is known by its number.
+        let seen = tape.instruments.iter().enumerate().skip(1);
+        let seen = seen.filter(|(_, known)| known.symbol.is_some() || known.statistics.messages > 0);
+        let mut shown: Vec<(u16, String, SymbolStatistics)> = seen
             .clone()
             .filter(|(_, known)| known.is_chosen)
-            .map(|(id, known)| (id as u16, known.symbol.clone().unwrap_or_default(), known.statistics))
+            .map(|(id, known)| (id as u16, tape.name(id as u16), known.statistics))
             .collect();
         shown.sort_by(|a, b| (b.2.messages, &a.1).cmp(&(a.2.messages, &b.1)));
         let is_present =
-            |symbol: &&String| named.clone().any(|(_, known)| known.symbol.as_ref() == Some(symbol));
+            |symbol: &&String| seen.clone().any(|(_, known)| known.symbol.as_ref() == Some(symbol));
         let absent_symbols = options.symbols.iter().filter(|symbol| !is_present(symbol)).cloned().collect();
-        let top_count = if options.symbols.is_empty() { SYMBOLS_SHOWN } else { shown.len() };
+        let shown_count = if options.symbols.is_empty() { SYMBOLS_SHOWN } else { shown.len() };
         let top = |(id, symbol, _): &(u16, String, SymbolStatistics)| {
             let levels = |side| {
                 books
@@ -148,7 +152,7 @@ impl FileReport {
             SymbolBook { symbol: symbol.clone(), sides: Side::BOTH.map(|side| levels(side).collect()) }
         };
         let tops = match books {
-            Some(_) => shown.iter().take(top_count).map(top).collect(),
+            Some(_) => shown.iter().take(shown_count).map(top).collect(),
             None => Vec::new(),
         };
         let time = |ns| RecordedTime { ns, base: source.info.time_base };
@@ -160,7 +164,8 @@ impl FileReport {
             messages: tape.counts.iter().sum(),
             by_type: by_type(source.format, &tape.counts),
             span: tape.span_ns.map(|(first, last)| (time(first), time(last))),
-            symbol_count: named.count(),
+            symbol_count: seen.count(),
+            shown_count,
             tops,
             statistics: shown.into_iter().map(|(_, symbol, statistics)| (symbol, statistics)).collect(),
             absent_symbols,

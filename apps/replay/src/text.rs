@@ -7,7 +7,6 @@ use tickpath_types::{Price, Side};
 
 use crate::cost::Cost;
 use crate::integrity::Finding;
-use crate::options::SYMBOLS_SHOWN;
 use crate::report::{FileReport, ReplayReport, SymbolBook, TypeCount};
 use crate::session::Ended;
 use crate::statistics::SymbolStatistics;
@@ -191,14 +190,10 @@ fn write_statistics(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Res
     }
     write!(
         f,
-        "\n\n{:<10} {:>12} {:>11} {:>11} {:>14} {:>12} {:>12} {:>12} {:>14}",
+        "\n\n{:<10} {:>12} {:>11} {:>11} {:>14} {:>12} {:>12} {:>12} {:>20}",
         "Symbol", "messages", "adds", "executions", "volume", "low", "high", "last", "spread: ticks x tick"
     )?;
-    let shown = if report.absent_symbols.len() + report.tops.len() > SYMBOLS_SHOWN {
-        report.statistics.len()
-    } else {
-        report.tops.len().max(SYMBOLS_SHOWN)
-    };
+    let shown = report.shown_count;
     for (symbol, statistics) in report.statistics.iter().take(shown) {
         write_symbol(symbol, statistics, f)?;
     }

@@ -131,13 +131,26 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Err(error) => report.failures.push((file.clone(), error.to_string())),
         }
     }
-    if args.json.as_deref().is_none_or(|path| path.as_os_str() != "-") {
-        say(&report);
+    match &args.json {
+        Some(path) if path.as_os_str() == "-" => tell_doubts(&report),
+        _ => say(&report),
     }
     if let Some(path) = &args.json {
         json::write(path, &format!("{:#}", report.to_json()))?;
     }
     Ok(if report.is_trustworthy() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What a reader of the text would find, for one who gets the JSON: a line each on standard error.
+fn tell_doubts(report: &ReplayReport) {
+    for file in &report.files {
+        for words in &file.contradictions {
+            eprintln!("tickpath: {}: {words}", file.path.display());
+        }
+    }
+    for (path, error) in &report.failures {
+        eprintln!("tickpath: not replayed: {}: {error}", path.display());
+    }
 }
 
 /// One line on standard error that is written over, when that is a terminal.

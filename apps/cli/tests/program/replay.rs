@@ -14,7 +14,11 @@ fn a_file_that_contradicts_itself_fails_and_its_decoding_does_not() {
     let file = stored("ritch_ex20101224.TEST_ITCH_50.gz");
     let books = run(&["replay", &file, "--check", "--depth", "1"]);
     assert_eq!(books.code, Some(1), "{}", books.err);
-    assert!(books.out.contains("12,012 messages") && books.out.contains("NOT TO BE TRUSTED"), "{}", books.out);
+    assert!(
+        books.out.contains("12,012 messages") && books.out.contains("NOT TO BE TRUSTED"),
+        "{}",
+        books.out
+    );
     let decoded = run(&["replay", &file, "--decode-only", "--json", "-"]);
     assert_eq!((decoded.code, decoded.err.as_str()), (Some(0), ""));
     let json: serde_json::Value = serde_json::from_str(&decoded.out).unwrap();
@@ -28,7 +32,11 @@ fn several_files_are_summed_and_one_that_fails_is_told() {
     let trades = stored("test_data.trades.v3.dbn.zst");
     let printed = run(&["replay", &ritch, &trades, "--decode-only"]);
     assert_eq!(printed.code, Some(1));
-    assert!(printed.out.contains("NOT REPLAYED") && printed.out.contains("schema is trades"), "{}", printed.out);
+    assert!(
+        printed.out.contains("NOT REPLAYED") && printed.out.contains("schema is trades"),
+        "{}",
+        printed.out
+    );
     assert!(printed.out.contains("Sum of 2 files: 12,012 messages"), "{}", printed.out);
 }
 

@@ -62,7 +62,11 @@ impl Day {
             messages += 1;
         }
         let elapsed = context.clock.ticks() - start;
-        ensure!(messages == self.config.messages, "{messages} messages of {} were there", self.config.messages);
+        ensure!(
+            messages == self.config.messages,
+            "{messages} messages of {} were there",
+            self.config.messages
+        );
         ensure!(black_box(listener.get()) == self.outcome.checksum, "the checksum is not the day's");
         Ok(self.nanos_each(context, elapsed))
     }
@@ -91,7 +95,12 @@ impl Day {
         let damage = counters.malformed + counters.unknown_order + counters.duplicate_order;
         let damage = damage + counters.beyond_qty + counters.refused + counters.crossed;
         ensure!(damage == 0, "the books contradict the day: {counters:?}");
-        ensure!(counters.messages == self.config.messages, "{} messages of {}", counters.messages, self.config.messages);
+        ensure!(
+            counters.messages == self.config.messages,
+            "{} messages of {}",
+            counters.messages,
+            self.config.messages
+        );
         let live = builder.books().order_count();
         ensure!(live == self.outcome.live, "{live} orders rest at the end, and {} should", self.outcome.live);
         let state_hash = builder.books().state_hash();
@@ -105,7 +114,8 @@ impl Day {
         let books = FastBooks::new(BookLimits::new(InstrumentId(self.config.symbols as u16), max_orders));
         // A page has 1024 numbers, of which a quarter are given out.
         let max_pages = (self.config.messages / 256) as u32 + 64;
-        let limits = IndexLimits { max_pages, max_pages_per_block: max_pages, ..IndexLimits::dense(max_orders) };
+        let limits =
+            IndexLimits { max_pages, max_pages_per_block: max_pages, ..IndexLimits::dense(max_orders) };
         BookBuilder::new(books, OrderIndex::new(limits))
     }
 

@@ -1,9 +1,8 @@
 //! Exports, read back.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::PathBuf;
 
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use tickpath_replay::{Exports, ReplayOptions};
 
 use crate::support::{Day, OPEN_NS, checked, file, run, try_run};
@@ -50,8 +49,11 @@ fn comma_separated_exports_are_exact() {
     assert_eq!(fs::read_to_string(at("d.csv")).unwrap(), header.to_owned() + &depth.concat());
 }
 
+#[cfg(feature = "parquet")]
 #[test]
 fn parquet_has_the_same_rows() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
     let (folder, path) = file("day", &Day::small().bytes);
     let at = |name: &str| folder.path().join(name);
     run(&path, &options(at("b.parquet"), at("t.parquet"), at("d.parquet")));
@@ -60,7 +62,7 @@ fn parquet_has_the_same_rows() {
         ("t.parquet", 2, "price: 100.0000, qty: 40, aggressor: \"sell\", kind: \"executed\", order_id: 1"),
         ("d.parquet", 9, "side: \"bid\", level: 1, price: 100.0000, qty: 100, orders: 1"),
     ] {
-        let reader = SerializedFileReader::new(File::open(at(name)).unwrap()).unwrap();
+        let reader = SerializedFileReader::new(fs::File::open(at(name)).unwrap()).unwrap();
         let read: Vec<String> =
             reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
         assert_eq!(read.len(), rows, "{name}");

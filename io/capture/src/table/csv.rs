@@ -24,6 +24,9 @@ impl<W: Write> CsvSink<W> {
                 Cell::Empty => {}
                 Cell::Integer(number) => write!(self.out, "{number}")?,
                 Cell::Price(price) => write!(self.out, "{price}")?,
+                Cell::Text(text) if text.contains([',', '"', '\n', '\r']) => {
+                    write!(self.out, "\"{}\"", text.replace('"', "\"\""))?;
+                }
                 Cell::Text(text) => self.out.write_all(text.as_bytes())?,
             }
         }
@@ -32,5 +35,21 @@ impl<W: Write> CsvSink<W> {
 
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::ColumnKind;
+
+    #[test]
+    fn text_that_would_break_a_line_is_quoted() {
+        let columns = [Column::new("a", ColumnKind::Text), Column::new("b", ColumnKind::Text)];
+        let mut out = Vec::new();
+        let mut sink = CsvSink::new(&mut out, &columns).unwrap();
+        sink.row(&[Cell::Text("A,B"), Cell::Text("C\"D")]).unwrap();
+        sink.finish().unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "a,b\n\"A,B\",\"C\"\"D\"\n");
     }
 }

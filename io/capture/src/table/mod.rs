@@ -37,7 +37,7 @@ pub enum ColumnKind {
     Integer,
     /// Prices; in CSV with four decimals, Parquet `DECIMAL(18, 4)`.
     Price,
-    /// Text without commas, quotes and line ends; Parquet `STRING`.
+    /// Text; in CSV within quotes where it needs them, Parquet `STRING`.
     Text,
 }
 
