@@ -27,7 +27,7 @@ mod units;
 pub use error::ConfigError;
 pub use instruments::{InstrumentConfig, Instruments};
 pub use load::{load, parse};
-pub use output::say;
+pub use output::{say, thousands};
 pub use placement::{IdleConfig, Placement, ThreadConfig};
 pub use secret::{Secret, TEST_PASSWORD};
 pub use units::{ByteSize, Duration, Fraction, PriceText};

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use tickpath_capture::flow::Exclusion;
+use tickpath_config::thousands;
 
 use crate::json::format_pnl;
 use crate::outcome::Outcome;
@@ -17,19 +18,6 @@ impl Outcome {
         // full price.
         if busy_ns > 0.0 { self.report.counters.records as f64 * self.stamp_ns / busy_ns } else { 0.0 }
     }
-}
-
-/// `1234567` as `1,234,567`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 impl fmt::Display for Outcome {
@@ -201,10 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_and_money_is_exact() {
-        assert_eq!(thousands(0), "0");
-        assert_eq!(thousands(999), "999");
-        assert_eq!(thousands(1_234_567), "1,234,567");
+    fn money_is_exact() {
         assert_eq!(format_pnl(-12_345), "-1.2345");
         assert_eq!(format_pnl(5), "0.0005");
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 use tickpath_agent::StopSignal;
-use tickpath_config::say;
+use tickpath_config::{say, thousands};
 use tickpath_sim::{ItchDay, ItchDayConfig, ItchDayCounters};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -290,29 +290,9 @@ fn percent(count: u64, all: u64) -> f64 {
     count as f64 * 100.0 / all as f64
 }
 
-/// `1234567` as `1,234,567`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(thousands(number), text);
-        }
-    }
 
     #[test]
     fn progress_tells_rate_and_time_left() {
