@@ -52,7 +52,10 @@ impl<T: Copy> PlainBooks<T> {
         let queue =
             self.sides.get(&(order.instrument, order.side)).and_then(|levels| levels.get(&order.price));
         match queue {
-            None if self.level_count() >= max_levels => Err(AddError::LevelsFull { max_levels }),
+            // There are no more levels than orders, and to count orders takes no walk.
+            None if self.order_count() >= max_levels && self.level_count() >= max_levels => {
+                Err(AddError::LevelsFull { max_levels })
+            }
             Some(queue) if self.level(order.price, queue).qty.0.checked_add(order.qty.0).is_none() => {
                 Err(AddError::QtyOverflow { price: order.price })
             }
