@@ -58,7 +58,7 @@ pub(crate) fn replay(path: &Path, mut session: Session<'_>) -> Result<FileReport
         let begin = Instant::now();
         for message in messages {
             // What is malformed is counted where it is named.
-            let _ = itch50::decode(message, &mut session.fold);
+            let _ = itch50::decode(message, &mut session.itch);
         }
         session.decode.record(framing + begin.elapsed(), messages.len());
         let place = |index| format!("byte {}", block.offset_of(index));

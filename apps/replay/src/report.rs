@@ -88,7 +88,7 @@ pub struct FileReport {
     pub decode: Option<Cost>,
     /// Framing, decoding and full books with an update for each message; `None` without books.
     pub books: Option<Cost>,
-    /// All fields of all messages that were decoded, see [`Fold`](crate::Fold).
+    /// All fields of all messages that were decoded, see [`Fold`](crate::Fold) and [`Checksum`](tickpath_nasdaq::itch50::Checksum).
     pub checksum: u64,
     /// The most memory that the process had so far, in bytes.
     pub peak_rss_bytes: Option<u64>,
@@ -171,7 +171,8 @@ impl FileReport {
             absent_symbols,
             decode: session.decode.cost(),
             books: session.books.cost(),
-            checksum: session.fold.checksum,
+            // A file has one format, and the other checksum is still 0.
+            checksum: session.itch.get() ^ session.fold.checksum,
             peak_rss_bytes: peak_rss_bytes(),
             elapsed,
             check,

@@ -18,6 +18,7 @@ use crate::options::{ORDERS_MAX_DEFAULT, ReplayOptions};
 use crate::pace::Pacer;
 use crate::run::{Progress, ReplayError};
 use crate::tape::{Tape, Window};
+use tickpath_nasdaq::itch50::Checksum;
 
 /// Room for orders is never below this, so that a small file has enough whatever its compression.
 const ORDERS_MIN: u32 = 1 << 16;
@@ -43,6 +44,9 @@ pub(crate) struct Session<'a> {
     pub(crate) tape: Tape,
     pub(crate) decode: CostMeter,
     pub(crate) books: CostMeter,
+    /// Of the messages of an ITCH file.
+    pub(crate) itch: Checksum,
+    /// Of the events of any other.
     pub(crate) fold: Fold,
     /// Messages read so far.
     pub(crate) number: u64,
@@ -70,6 +74,7 @@ impl<'a> Session<'a> {
             tape: Tape::new(options, exporter),
             decode: CostMeter::new(),
             books: CostMeter::new(),
+            itch: Checksum::default(),
             fold: Fold::default(),
             number: 0,
             ended: None,

@@ -101,7 +101,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.json {
         json::write(path, &format!("{:#}", outcome.to_json()))?;
     }
-    Ok(if outcome.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    // What was asked for is the whole recording.
+    let damage = outcome.flow.as_ref().and_then(|flow| flow.damage.as_ref());
+    if let Some(damage) = damage {
+        eprintln!("tickpath: {damage}");
+    }
+    Ok(if outcome.holds() && damage.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[cfg(test)]

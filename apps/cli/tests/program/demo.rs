@@ -31,6 +31,18 @@ fn json_in_a_file_comes_beside_the_report() {
 }
 
 #[test]
+fn a_recording_that_is_cut_off_is_no_success() {
+    let site = Site::new();
+    let whole = std::fs::read(repository().join("io/capture/tests/data/ritch_excerpt.itch50.gz")).unwrap();
+    let cut = site.path("cut.itch50.gz");
+    std::fs::write(&cut, &whole[..whole.len() * 3 / 4]).unwrap();
+    let printed = run(&["demo", "--plain", "--flow", &cut]);
+    assert_eq!(printed.code, Some(1), "{}", printed.err);
+    assert!(printed.err.contains("cut short"), "{}", printed.err);
+    assert!(printed.out.contains("what came before was played"), "{}", printed.out);
+}
+
+#[test]
 fn a_result_that_cannot_be_written_is_an_error() {
     let flow = repository().join("io/capture/tests/data/ritch_excerpt.itch50.gz");
     let printed =
