@@ -6,6 +6,7 @@ use tickpath_agent::StopSignal;
 use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex, PlainBooks};
 use tickpath_capture::{InputMeter, TimeBase};
 use tickpath_feed::BuilderCounters;
+use tickpath_nasdaq::itch50::Checksum;
 use tickpath_types::InstrumentId;
 
 use crate::apply::{ApplyMessages, Updates};
@@ -18,7 +19,6 @@ use crate::options::{ORDERS_MAX_DEFAULT, ReplayOptions};
 use crate::pace::Pacer;
 use crate::run::{Progress, ReplayError};
 use crate::tape::{Tape, Window};
-use tickpath_nasdaq::itch50::Checksum;
 
 /// Room for orders is never below this, so that a small file has enough whatever its compression.
 const ORDERS_MIN: u32 = 1 << 16;
