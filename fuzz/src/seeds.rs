@@ -1,12 +1,19 @@
 //! Well-formed inputs to start from: one of every message of each protocol.
 
-use tickpath_nasdaq::itch50::{MESSAGE_TYPES, message_len};
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tickpath_nasdaq::itch50::{
+    AddOrder, BuySell, EventCode, MESSAGE_TYPES, OrderDelete, OrderExecuted, OrderReplace,
+    StockTradingAction, StockTradingState, SystemEvent, message_len,
+};
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Request, Session};
 use tickpath_nasdaq::ouch50::{self, Inbound, Outbound, TagValue, encode_with_options};
 use tickpath_nasdaq::soupbintcp::{
     LoginAccepted, LoginRejectReason, LoginRequest, Packet, Password, Username,
 };
-use tickpath_nasdaq::wire::Alpha;
+use tickpath_nasdaq::wire::{Alpha, Stock};
 use tickpath_types::{Nanos, Sequence};
 use zerocopy::IntoBytes;
 
@@ -167,4 +174,92 @@ pub fn ouch_outbound() -> Vec<Vec<u8>> {
         .collect();
     seeds.extend(sided);
     seeds
+}
+
+/// Two records of Databento's own test file, as they are, and four of them.
+#[must_use]
+pub fn dbn() -> Vec<Vec<u8>> {
+    /// Bytes of a record of schema MBO.
+    const RECORD_LEN: usize = 56;
+    let file = include_bytes!("../../io/capture/tests/data/test_data.mbo.v3.dbn.zst");
+    let plain = zstd::decode_all(&file[..]).expect("a whole file");
+    let records = plain[plain.len() - 2 * RECORD_LEN..].to_vec();
+    vec![plain.clone(), [plain, records].concat()]
+}
+
+/// A LOBSTER message of every type, with and without column names.
+#[must_use]
+pub fn lobster() -> Vec<Vec<u8>> {
+    let lines = "34200.017459617,1,16113575,18,5853300,1\n34200.1,2,16113575,3,5853300,1\n\
+                 34200.2,1,16113584,18,5853400,-1\n34200.25,4,16113584,8,5853400,-1\n\
+                 34201,5,0,9,5853350,-1\n34202,6,-1,9,5853350,1\n34203,7,0,0,-1,-1\n34204,7,0,0,1,-1\n\
+                 34205,3,16113575,15,5853300,1\n";
+    vec![lines.as_bytes().to_vec(), format!("Time,Type,OrderID,Size,Price,Direction\r\n{lines}").into_bytes()]
+}
+
+/// Rows of a LOBSTER order book file of one level and of two, with a level that is not there.
+#[must_use]
+pub fn lobster_book() -> Vec<Vec<u8>> {
+    let one = "9999999999,0,5853300,18\n9999999999,0,5853300,15\n5853400,18,5853300,15\n";
+    let two = "Ask1,AskSize1,Bid1,BidSize1,Ask2,AskSize2,Bid2,BidSize2\r\n\
+               5853400,18,5853300,15,5853500,200,-9999999999,0\r\n";
+    vec![one.as_bytes().to_vec(), two.as_bytes().to_vec()]
+}
+
+/// A short day of one symbol that holds together, lengths given and implied.
+fn itch_days() -> Vec<Vec<u8>> {
+    let now = |ms: u64| Nanos(34_200_000_000_000 + ms * 1_000_000);
+    let stock = Stock::new("FUZZ").expect("a symbol");
+    let trading = StockTradingState::TRADING;
+    let messages: Vec<Vec<u8>> = vec![
+        SystemEvent::new(0, 0, now(0), EventCode::START_OF_MESSAGES).as_bytes().to_vec(),
+        SystemEvent::new(0, 0, now(1), EventCode::START_OF_MARKET_HOURS).as_bytes().to_vec(),
+        StockTradingAction::new(1, 0, now(2), stock, trading, Alpha::BLANK, Alpha::BLANK).as_bytes().to_vec(),
+        AddOrder::new(1, 0, now(3), 1, BuySell::BUY, 100, stock, 1_000_000).as_bytes().to_vec(),
+        AddOrder::new(1, 0, now(4), 2, BuySell::SELL, 200, stock, 1_000_300).as_bytes().to_vec(),
+        OrderExecuted::new(1, 0, now(5), 1, 40, 7).as_bytes().to_vec(),
+        OrderReplace::new(1, 0, now(6), 2, 3, 150, 1_000_200).as_bytes().to_vec(),
+        OrderDelete::new(1, 0, now(7), 3).as_bytes().to_vec(),
+        SystemEvent::new(0, 0, now(8), EventCode::END_OF_MARKET_HOURS).as_bytes().to_vec(),
+    ];
+    let framed = |is_given: bool| {
+        let frame = |message: &Vec<u8>| {
+            let len = if is_given { message.len() as u16 } else { 0 };
+            [&len.to_be_bytes()[..], message].concat()
+        };
+        messages.iter().flat_map(frame).collect()
+    };
+    vec![framed(true), framed(false)]
+}
+
+/// ITCH files of every message and of a short day, lengths given and implied.
+#[must_use]
+pub fn itch_blocks() -> Vec<Vec<u8>> {
+    [binaryfile(), itch_days()].concat()
+}
+
+/// The first file of each format behind gzip and Zstandard, and gzip in two members.
+#[must_use]
+pub fn compressed() -> Vec<Vec<u8>> {
+    let gzip = |bytes: &[u8]| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("memory has room")
+    };
+    let plain = [itch_days().remove(0), itch_days().remove(1), dbn().remove(0), lobster().remove(0)];
+    let zstd = |bytes: &Vec<u8>| zstd::encode_all(&bytes[..], 1).expect("memory has room");
+    let (first, second) = plain[0].split_at(40);
+    let mut seeds: Vec<Vec<u8>> = plain.iter().map(|bytes| gzip(bytes)).collect();
+    seeds.extend(plain.iter().map(zstd));
+    seeds.push([gzip(first), gzip(second)].concat());
+    seeds
+}
+
+/// A file of every format, plain and compressed, and LOBSTER messages with their order book.
+#[must_use]
+pub fn replay_file() -> Vec<Vec<u8>> {
+    let with_rows = b"1,1,1,5,100,1\n2,1,2,5,90,1\n3,4,1,5,100,1\n\n\
+        9999999999,0,100,5,9999999999,0,-9999999999,0\n9999999999,0,100,5,9999999999,0,90,5\n\
+        9999999999,0,90,5,9999999999,0,-9999999999,0\n";
+    let plain = [itch_days(), dbn(), lobster()].concat();
+    [plain, compressed(), vec![with_rows.to_vec()]].concat()
 }

@@ -2,8 +2,10 @@
 
 use tickpath_fuzz::seeds;
 
-/// Mutations tried of each target; the whole file takes seconds.
+/// Mutations tried of each decoder; the whole file takes seconds.
 const ROUNDS: usize = 20_000;
+/// Mutations tried of a target that reads every input several times, or through a file and books.
+const LONG_ROUNDS: usize = 1_000;
 
 /// xorshift64*: the same run every time.
 struct Random(u64);
@@ -41,26 +43,27 @@ fn mutate(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-fn smoke(body: fn(&[u8]), seeds: &[Vec<u8>]) {
+fn smoke(body: fn(&[u8]), seeds: &[Vec<u8>], rounds: usize) {
     assert!(!seeds.is_empty());
     body(&[]);
     seeds.iter().for_each(|seed| body(seed));
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         body(&mutate(&mut random, seeds));
     }
 }
 
 macro_rules! smoke_tests {
-    ($($target:ident)*) => { $(
+    ($rounds:ident: $($target:ident)*) => { $(
         #[test]
         fn $target() {
-            smoke(tickpath_fuzz::$target, &seeds::$target());
+            smoke(tickpath_fuzz::$target, &seeds::$target(), $rounds);
         }
     )* };
 }
 
-smoke_tests! { itch mold binaryfile soup_server soup_client ouch_inbound ouch_outbound }
+smoke_tests! { ROUNDS: itch mold binaryfile soup_server soup_client ouch_inbound ouch_outbound }
+smoke_tests! { LONG_ROUNDS: dbn lobster lobster_book itch_blocks compressed replay_file }
 
 #[test]
 fn seeds_cover_every_message() {
@@ -73,4 +76,19 @@ fn seeds_cover_every_message() {
     assert_eq!(count(seeds::itch()), 23);
     assert_eq!(count(seeds::ouch_inbound()), 5);
     assert_eq!(count(seeds::ouch_outbound()), 15);
+}
+
+#[test]
+fn seeds_of_recordings_are_read_to_their_end() {
+    use tickpath_agent::StopSignal;
+    use tickpath_replay::{ReplayOptions, replay};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("FUZZ_message_2.csv");
+    let seeds = [seeds::itch_blocks(), seeds::dbn(), seeds::lobster(), seeds::compressed()].concat();
+    for (index, seed) in seeds.iter().enumerate() {
+        std::fs::write(&path, seed).unwrap();
+        let report = replay(&path, &ReplayOptions::default(), &StopSignal::new(), &mut |_| {}).unwrap();
+        assert!(report.messages >= 2 && report.integrity.read_error.is_none(), "seed {index}: {report}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
 
 use crate::{ConfigError, Fraction, PriceText, load};
@@ -14,7 +14,7 @@ const MAX_PRICE: Price = Price(200_000 * Price::SCALE - 100);
 const MAX_INSTRUMENTS: usize = 4_096;
 
 /// The instruments of a venue, as its file gives them.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instruments {
     /// One table each; ids are given in this order, from 1.
@@ -23,7 +23,7 @@ pub struct Instruments {
 }
 
 /// One `[[instrument]]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct InstrumentConfig {
     /// Ticker, at most 8 characters.

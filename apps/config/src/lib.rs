@@ -1,5 +1,6 @@
 //! Configuration files: loading with errors that fit one line, human units, instruments, secrets and the
-//! placement of agents on threads; and standard output, which every program of this project writes alike.
+//! placement of agents on threads; and what every program of this project writes alike: standard output, and files
+//! that are whole or not there.
 //!
 //! ```
 //! use tickpath_config::{Instruments, parse};
@@ -20,14 +21,18 @@ mod error;
 mod instruments;
 mod load;
 mod output;
+mod output_file;
 mod placement;
 mod secret;
+mod speed;
 mod units;
 
 pub use error::ConfigError;
 pub use instruments::{InstrumentConfig, Instruments};
-pub use load::{load, parse};
+pub use load::{load, parse, to_toml};
 pub use output::{say, thousands};
+pub use output_file::OutputFile;
 pub use placement::{IdleConfig, Placement, ThreadConfig};
-pub use secret::{Secret, TEST_PASSWORD};
+pub use secret::{HIDDEN_PASSWORD, Secret, TEST_PASSWORD};
+pub use speed::Speed;
 pub use units::{ByteSize, Duration, Fraction, PriceText};

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::ConfigError;
@@ -29,6 +30,15 @@ pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigErr
             message: error.message().lines().collect::<Vec<_>>().join("; "),
         }
     })
+}
+
+/// Writes a configuration as [`parse`] reads it.
+///
+/// # Panics
+/// When the type has no form in TOML.
+#[must_use]
+pub fn to_toml<T: Serialize>(config: &T) -> String {
+    toml::to_string(config).expect("a configuration is read from TOML and can be written as such")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which agents run on which threads, chosen in the configuration and not in the code.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tickpath_agent::{Agent, IdleStrategy, ThreadPlan};
 use tickpath_types::Nanos;
 
@@ -10,7 +10,7 @@ use crate::ConfigError;
 const REHEARSE_INTERVAL: Option<Nanos> = Some(Nanos(5000));
 
 /// How the threads idle, as a configuration writes it: `spin`, `yield` or `park`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdleConfig {
     /// Takes a whole core: where every thread has a core of its own.
@@ -33,7 +33,7 @@ impl From<IdleConfig> for IdleStrategy {
 }
 
 /// One thread and the agents that run on it in turn.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadConfig {
     /// Name of the thread.
@@ -46,7 +46,7 @@ pub struct ThreadConfig {
 }
 
 /// The placement of all agents of a program on threads.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
     /// What the threads do between duty cycles that found no work.
@@ -61,17 +61,17 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// A placement from `(thread, agents)`; thread `n` is pinned to core `n` when `cores` has that many
-    /// to spare, and nothing is pinned otherwise.
+    /// A placement from `(thread, agents)`. `cores` are those that this process may run on: thread `n` is pinned to
+    /// the `n`th of them when there is one for each thread, and nothing is pinned otherwise.
     #[must_use]
-    pub fn new(idle: IdleConfig, cores: usize, threads: &[(&str, &[&str])]) -> Placement {
-        let pin = cores >= threads.len();
+    pub fn new(idle: IdleConfig, cores: &[usize], threads: &[(&str, &[&str])]) -> Placement {
+        let pin = cores.len() >= threads.len();
         let threads = threads
             .iter()
             .enumerate()
             .map(|(index, (name, agents))| ThreadConfig {
                 name: (*name).to_owned(),
-                core: pin.then_some(index),
+                core: pin.then(|| cores[index]),
                 agents: agents.iter().map(|role| (*role).to_owned()).collect(),
             })
             .collect();
@@ -85,57 +85,68 @@ impl Placement {
         Placement { observer, ..self }
     }
 
+    /// Whether the agents with these roles can be placed so.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] when an agent has no thread or has two, a thread names an agent that there is not, or
+    /// none at all.
+    pub fn check(&self, roles: &[&str]) -> Result<(), ConfigError> {
+        let mut unplaced = roles.to_vec();
+        for thread in &self.threads {
+            if thread.agents.is_empty() {
+                return Err(ConfigError::value(format!(
+                    "thread '{}' has no agents: leave it out",
+                    thread.name
+                )));
+            }
+            for (place, role) in thread.agents.iter().enumerate() {
+                if thread.agents[..place].contains(role) {
+                    continue;
+                }
+                let Some(found) = unplaced.iter().position(|unplaced| unplaced == role) else {
+                    return Err(ConfigError::value(format!(
+                        "thread '{}': there is no agent '{role}' left to run: check its spelling and the other threads",
+                        thread.name
+                    )));
+                };
+                unplaced.remove(found);
+            }
+        }
+        match unplaced.first() {
+            Some(role) => {
+                Err(ConfigError::value(format!("no thread runs the agent '{role}': name it in one")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Puts each agent on its thread.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] when an agent has no thread, has two, or a thread names an agent that there
-    /// is not.
+    /// As [`check`](Self::check).
     pub fn plan(&self, agents: Vec<Box<dyn Agent>>) -> Result<Vec<ThreadPlan>, ConfigError> {
-        let mut unplaced: Vec<Option<Box<dyn Agent>>> = agents.into_iter().map(Some).collect();
-        let mut plans = Vec::with_capacity(self.threads.len());
-        for thread in &self.threads {
-            plans.push(thread.plan(self.idle.into(), &mut unplaced)?);
-        }
-        match unplaced.iter().flatten().next() {
-            Some(agent) => Err(ConfigError::value(format!(
-                "no thread runs the agent '{}': name it in one",
-                agent.role_name()
-            ))),
-            None => Ok(plans),
-        }
+        let roles: Vec<&str> = agents.iter().map(|agent| agent.role_name()).collect();
+        self.check(&roles)?;
+        let mut unplaced = agents;
+        Ok(self.threads.iter().map(|thread| thread.plan(self.idle.into(), &mut unplaced)).collect())
     }
 }
 
 impl ThreadConfig {
-    fn plan(
-        &self,
-        idle: IdleStrategy,
-        unplaced: &mut [Option<Box<dyn Agent>>],
-    ) -> Result<ThreadPlan, ConfigError> {
+    /// Takes the thread's agents out of those that have none yet.
+    fn plan(&self, idle: IdleStrategy, unplaced: &mut Vec<Box<dyn Agent>>) -> ThreadPlan {
         let mut agents: Vec<Box<dyn Agent>> = Vec::new();
         let mut cycle = Vec::with_capacity(self.agents.len());
         for role in &self.agents {
-            let placed = agents.iter().position(|agent| agent.role_name() == role);
-            let index = match placed {
-                Some(index) => index,
-                None => {
-                    let found = unplaced
-                        .iter_mut()
-                        .find(|agent| agent.as_ref().is_some_and(|agent| agent.role_name() == role))
-                        .and_then(Option::take);
-                    agents.push(found.ok_or_else(|| {
-                        ConfigError::value(format!(
-                            "thread '{}': there is no agent '{role}' left to run: check its spelling and the other threads",
-                            self.name
-                        ))
-                    })?);
-                    agents.len() - 1
-                }
-            };
+            let index = agents.iter().position(|agent| agent.role_name() == role).unwrap_or_else(|| {
+                let found = unplaced.iter().position(|agent| agent.role_name() == role);
+                agents.push(unplaced.remove(found.expect("the placement was checked against the agents")));
+                agents.len() - 1
+            });
             cycle.push(index);
         }
         let name = self.name.clone();
-        Ok(ThreadPlan { name, core: self.core, idle, rehearse_interval: REHEARSE_INTERVAL, agents, cycle })
+        ThreadPlan { name, core: self.core, idle, rehearse_interval: REHEARSE_INTERVAL, agents, cycle }
     }
 }
 
@@ -164,23 +175,25 @@ mod tests {
     #[test]
     fn a_role_may_stand_twice_in_a_cycle() {
         let placement =
-            Placement::new(IdleConfig::Yield, 2, &[("venue", &["a", "b", "a"]), ("trader", &["c"])]);
+            Placement::new(IdleConfig::Yield, &[1, 3], &[("venue", &["a", "b", "a"]), ("trader", &["c"])]);
         let plans = placement.plan(agents(&["c", "b", "a"])).unwrap();
         assert_eq!(plans[0].cycle, [0, 1, 0]);
         assert_eq!((plans[0].agents.len(), plans[1].agents.len()), (2, 1));
-        assert_eq!((plans[0].core, plans[1].core), (Some(0), Some(1)));
-        let crowded = Placement::new(IdleConfig::Park, 1, &[("x", &["a"]), ("y", &["b"])]);
+        assert_eq!((plans[0].core, plans[1].core), (Some(1), Some(3)), "the cores that are allowed");
+        let crowded = Placement::new(IdleConfig::Park, &[1], &[("x", &["a"]), ("y", &["b"])]);
         assert_eq!(crowded.threads[1].core, None, "more threads than cores");
     }
 
     #[test]
     fn every_agent_has_one_thread() {
-        let placement = Placement::new(IdleConfig::Yield, 2, &[("venue", &["a"]), ("trader", &["b"])]);
+        let placement = Placement::new(IdleConfig::Yield, &[0, 1], &[("venue", &["a"]), ("trader", &["b"])]);
         for (roles, says) in [(&["a", "b", "c"][..], "'c'"), (&["a"][..], "'b'")] {
             let error = placement.plan(agents(roles)).err().unwrap().to_string();
             assert!(error.contains(says), "{error}");
         }
-        let twice = Placement::new(IdleConfig::Yield, 2, &[("venue", &["a"]), ("trader", &["a"])]);
+        let twice = Placement::new(IdleConfig::Yield, &[0, 1], &[("venue", &["a"]), ("trader", &["a"])]);
         assert!(twice.plan(agents(&["a"])).is_err());
+        let empty = Placement::new(IdleConfig::Yield, &[], &[("venue", &["a"]), ("trader", &[])]);
+        assert!(empty.check(&["a"]).unwrap_err().to_string().contains("'trader' has no agents"));
     }
 }

@@ -4,12 +4,16 @@ use std::fmt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::ConfigError;
 
 /// The password of a venue's test users: public, and good only for a venue on the loopback interface.
 pub const TEST_PASSWORD: &str = "test";
+
+/// What stands in a written configuration in place of a password that stood there itself: whoever uses it is told
+/// to set this variable.
+pub const HIDDEN_PASSWORD: &str = "env:TICKPATH_PASSWORD_NOT_SHOWN";
 
 /// A secret named in a configuration: `env:NAME`, `file:PATH`, or itself.
 ///
@@ -47,6 +51,18 @@ impl Secret {
             require_private(config)?;
         }
         Ok(self.0.clone())
+    }
+}
+
+impl Serialize for Secret {
+    /// Where it is kept; [`HIDDEN_PASSWORD`] when it was written out.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_a_place = self.0.starts_with("env:") || self.0.starts_with("file:");
+        serializer.serialize_str(if is_a_place || self.0 == TEST_PASSWORD {
+            &self.0
+        } else {
+            HIDDEN_PASSWORD
+        })
     }
 }
 

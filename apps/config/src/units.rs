@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer};
-use tickpath_types::{Nanos, Price};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tickpath_types::{Nanos, ParsePriceError, Price};
 
 use crate::ConfigError;
 
@@ -15,7 +15,8 @@ fn split_unit(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim())
 }
 
-/// A decimal times `scale`, exactly; `None` when it is not a decimal, has more places than `scale`, or overflows.
+/// A decimal times `scale`, exactly; `None` when it is not a decimal, says more than a whole number of units can, or
+/// overflows.
 fn scaled(number: &str, scale: u64) -> Option<u64> {
     let number = number.replace('_', "");
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
@@ -26,17 +27,26 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     let mut place = scale;
     for digit in fraction.bytes() {
         let digit = u64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
-        if !place.is_multiple_of(10) && digit != 0 {
+        // Below one unit a place is worth nothing: a zero there says nothing, another digit cannot be kept.
+        let is_whole = place != 0 && place.is_multiple_of(10);
+        place = if is_whole { place / 10 } else { 0 };
+        if place == 0 && digit != 0 {
             return None;
         }
-        place /= 10;
         value = value.checked_add(digit * place)?;
     }
     Some(value)
 }
 
-macro_rules! from_text {
+/// Read from and written as text: a value that was written reads as itself.
+macro_rules! as_text {
     ($name:ident) => {
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
@@ -49,7 +59,7 @@ macro_rules! from_text {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Duration(pub Nanos);
 
-from_text!(Duration);
+as_text!(Duration);
 
 impl FromStr for Duration {
     type Err = ConfigError;
@@ -92,7 +102,7 @@ impl fmt::Display for Duration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(pub u64);
 
-from_text!(ByteSize);
+as_text!(ByteSize);
 
 impl FromStr for ByteSize {
     type Err = ConfigError;
@@ -129,7 +139,7 @@ pub struct Fraction {
     pub ppm: u32,
 }
 
-from_text!(Fraction);
+as_text!(Fraction);
 
 impl FromStr for Fraction {
     type Err = ConfigError;
@@ -170,10 +180,22 @@ impl fmt::Display for Fraction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceText(pub Price);
 
-impl<'de> Deserialize<'de> for PriceText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Price::parse(&text).map(PriceText).map_err(serde::de::Error::custom)
+as_text!(PriceText);
+
+impl FromStr for PriceText {
+    type Err = ParsePriceError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Price::parse(text).map(PriceText)
+    }
+}
+
+impl fmt::Display for PriceText {
+    /// With two decimals, or as many as it needs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        let (whole, places) = text.split_once('.').unwrap_or((&text, ""));
+        write!(f, "{whole}.{:0<2}", places.trim_end_matches('0'))
     }
 }
 
@@ -188,9 +210,22 @@ mod tests {
         {
             assert_eq!(text.parse::<Duration>().unwrap().0, Nanos(nanos), "{text}");
         }
-        for text in ["", "5", "5 parsecs", "-1s", "1.5ns", "s", "1.x s", "99999999999999999999s"] {
+        for text in [
+            "",
+            "5",
+            "5 parsecs",
+            "-1s",
+            "1.5ns",
+            "1.05ns",
+            "1.00001ns",
+            "s",
+            "1.x s",
+            "99999999999999999999s",
+        ] {
             assert!(text.parse::<Duration>().is_err(), "{text}");
         }
+        assert_eq!("1.0ns".parse::<Duration>().unwrap().0, Nanos(1), "zeros say nothing");
+        assert_eq!("0.000000001s".parse::<Duration>().unwrap().0, Nanos(1));
         assert_eq!(Duration(Nanos(1_500)).to_string(), "1500ns");
         assert_eq!(Duration(Nanos::from_secs(60)).to_string(), "1m");
     }
@@ -203,10 +238,21 @@ mod tests {
         for (text, ppm) in [("0.1%", 1_000), ("0", 0), ("100%", 1_000_000), ("250ppm", 250), ("0.0001%", 1)] {
             assert_eq!(text.parse::<Fraction>().unwrap().ppm, ppm, "{text}");
         }
-        for text in ["101%", "0.1", "0.00001%", "-1%", "%"] {
+        for text in ["101%", "0.1", "0.00001%", "0.000001%", "0.10000001%", "1.05ppm", "-1%", "%"] {
             assert!(text.parse::<Fraction>().is_err(), "{text}");
         }
         assert_eq!(Fraction { ppm: 1_000 }.to_string(), "0.1%");
         assert_eq!(Fraction { ppm: 50_000 }.to_string(), "5%");
+    }
+
+    #[test]
+    fn prices_keep_two_decimals_or_what_they_need() {
+        for (text, written) in
+            [("100", "100.00"), ("0.005", "0.005"), ("1.25", "1.25"), ("-0.0001", "-0.0001")]
+        {
+            let price: PriceText = text.parse().unwrap();
+            assert_eq!(price.to_string(), written);
+            assert_eq!(price.to_string().parse::<PriceText>().unwrap(), price);
+        }
     }
 }

@@ -10,6 +10,8 @@ use crate::participant::{Phase, SourceWriter, Stage};
 
 /// Requests sent in one duty cycle at most.
 const REQUESTS_PER_CYCLE: usize = 16;
+/// How long a session's turn to be read can wait while there is something to send.
+const READ_INTERVAL: Nanos = Nanos::from_micros(50);
 /// How often what others read is brought up to date.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
 
@@ -27,6 +29,7 @@ pub(crate) struct CrowdAgent {
     started: Option<Nanos>,
     sessions: Vec<Session>,
     next_session: usize,
+    next_read: Nanos,
     fills: Fills,
     stage: Stage,
     next_snapshot: Nanos,
@@ -50,6 +53,7 @@ impl CrowdAgent {
             started: None,
             sessions: entries.into_iter().map(session).collect(),
             next_session: 0,
+            next_read: Nanos::ZERO,
             fills: Fills::new(instruments),
             stage,
             next_snapshot: Nanos::ZERO,
@@ -84,6 +88,7 @@ impl CrowdAgent {
 
     /// Reads the answers of one session, in turn.
     fn read(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        self.next_read = now + READ_INTERVAL;
         let place = self.next_session;
         self.next_session = (place + 1) % self.sessions.len();
         let session = &mut self.sessions[place];
@@ -132,8 +137,9 @@ impl Agent for CrowdAgent {
             Phase::Trading => self.send_due(now)?,
             Phase::LogIn | Phase::Draining => 0,
         };
-        if work == 0 {
-            work = self.read(now)?;
+        // A crowd that is behind its schedule always has something to send.
+        if work == 0 || now >= self.next_read {
+            work += self.read(now)?;
         }
         if now >= self.next_snapshot {
             self.publish_snapshot(now);
@@ -151,5 +157,125 @@ impl Agent for CrowdAgent {
         for session in &mut self.sessions {
             session.entry.logout(now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+
+    use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet, Session as SessionName};
+    use tickpath_sim::CrowdConfig;
+    use tickpath_types::{Instrument, InstrumentTable, Price, Qty, Sequence, Symbol};
+
+    use super::*;
+    use crate::participant::SourceView;
+
+    fn instruments() -> InstrumentTable {
+        InstrumentTable::new(&[Instrument {
+            id: InstrumentId(1),
+            symbol: Symbol::new("ONLY").unwrap(),
+            tick_size: Price(100),
+            lot_size: Qty(1),
+            max_qty: Qty(100_000),
+            reference_price: Price(1_000_000),
+            collar_low: Price(500_000),
+            collar_high: Price(1_500_000),
+        }])
+    }
+
+    /// A venue that lets everybody in, throws away what it is sent, and says what the test writes.
+    struct Venue(TcpStream);
+
+    impl Venue {
+        fn accept(listener: &TcpListener) -> Venue {
+            let (stream, _) = listener.accept().unwrap();
+            let mut reader = stream.try_clone().unwrap();
+            std::thread::spawn(move || {
+                let mut bytes = [0; 1 << 16];
+                while reader.read(&mut bytes).is_ok_and(|len| len > 0) {}
+            });
+            Venue(stream)
+        }
+
+        fn say(&mut self, packet: &Packet) {
+            let mut bytes = [0; 64];
+            let len = packet.encode(&mut bytes).unwrap();
+            self.0.write_all(&bytes[..len]).unwrap();
+        }
+    }
+
+    /// A crowd that is logged in and always has something to send.
+    struct Busy {
+        agent: CrowdAgent,
+        venue: Venue,
+        view: SourceView,
+        stage: Stage,
+        now: Nanos,
+    }
+
+    impl Busy {
+        fn start() -> Busy {
+            let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let SocketAddr::V4(address) = listener.local_addr().unwrap() else { unreachable!() };
+            let instruments = instruments();
+            let config = CrowdConfig { rate: CrowdConfig::RATE_MAX, sessions: 1, ..CrowdConfig::default() };
+            let crowd = Crowd::new(config, instruments.as_slice()).unwrap();
+            let entry = OrderEntry::connect(address, "CROWD1", "test", instruments, Nanos::ZERO).unwrap();
+            let mut venue = Venue::accept(&listener);
+            let (clock, stage, (view, writer)) = (TscClock::shared(), Stage::default(), SourceView::new(1));
+            let mut agent = CrowdAgent::new(crowd, vec![entry], 1, stage.clone(), clock, writer);
+            agent.do_work(Nanos::ZERO).unwrap();
+            let accepted = LoginAccepted { session: SessionName::BLANK, next_sequence: Sequence(1) };
+            venue.say(&Packet::LoginAccepted(accepted));
+            let now = Nanos::from_millis(1);
+            while view.counters.logged_in.read() == 0 {
+                agent.publish_snapshot(now);
+                agent.do_work(now).unwrap();
+            }
+            stage.enter(Phase::Trading);
+            Busy { agent, venue, view, stage, now }
+        }
+
+        /// Lets a tenth of a second pass.
+        fn step(&mut self) -> Result<usize, AgentError> {
+            self.now = self.now + Nanos::from_millis(100);
+            self.agent.do_work(self.now)
+        }
+    }
+
+    #[test]
+    fn a_crowd_behind_its_schedule_hears_the_venue() {
+        let mut crowd = Busy::start();
+        // Longer than a client bears silence; the venue says that it is there.
+        for _ in 0..20 {
+            crowd.venue.say(&Packet::ServerHeartbeat);
+            for _ in 0..10 {
+                crowd.step().unwrap();
+            }
+        }
+        // In the first cycle one is due.
+        let requests = crowd.view.counters.requests.read();
+        assert!(requests > 199 * REQUESTS_PER_CYCLE as u64, "{requests} are not some in every cycle");
+        crowd.venue.say(&Packet::EndOfSession);
+        let is_heard = (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            crowd.step().is_err()
+        });
+        assert!(is_heard);
+    }
+
+    #[test]
+    fn what_nobody_has_read_yet_is_no_silence() {
+        let mut crowd = Busy::start();
+        crowd.stage.enter(Phase::Draining);
+        crowd.step().unwrap();
+        crowd.venue.say(&Packet::ServerHeartbeat);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        crowd.now = crowd.now + Nanos::from_secs(60);
+        crowd.step().unwrap();
+        crowd.now = crowd.now + Nanos::from_secs(60);
+        assert!(crowd.step().is_err(), "and that is one");
     }
 }

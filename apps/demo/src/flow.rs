@@ -1,34 +1,28 @@
 //! A recorded order flow as an agent: the venue is driven through the same book as the real one.
 
-use std::collections::HashMap;
+mod outstanding;
+mod reader;
+mod referee;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tickpath_agent::{Agent, AgentError, TscClock};
-use tickpath_capture::Recording;
-use tickpath_capture::flow::{Expected, FlowCounts, FlowStep, Mapper, Role};
-use tickpath_trader::{OrderEntry, is_reply};
-use tickpath_types::{CancelReason, Liquidity, MatchId, Nanos, OrderEventKind, Price, Qty, UserRefNum};
+use tickpath_capture::flow::{FlowCounts, Role};
+use tickpath_config::Speed;
+use tickpath_trader::OrderEntry;
+use tickpath_types::Nanos;
 
 use crate::fills::{Fills, OrderBook};
 use crate::participant::{Phase, SourceWriter, Stage};
+use outstanding::Outstanding;
+pub(crate) use reader::FlowReader;
+use reader::Next;
+use referee::Referee;
 
 /// Requests sent in one duty cycle at most.
 const REQUESTS_PER_CYCLE: usize = 16;
-/// Requests that wait for their answer at most.
-const WINDOW: u64 = 256;
-/// A request that had no answer for so long will have none: the venue ignores what is about a dead order.
-const ANSWER_TIMEOUT: Nanos = Nanos::from_millis(200);
 /// How often what others read is brought up to date.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
-
-/// How fast a recording is played.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Speed {
-    /// As fast as the venue answers.
-    Max,
-    /// So many times as fast as it was recorded, in hundredths.
-    Hundredths(u64),
-}
 
 /// What became of the executions of a recording.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +40,8 @@ pub struct FlowResult {
     pub rejected: u64,
     /// Post-only orders that would have traded.
     pub would_have_crossed: u64,
+    /// Whether everything that could be read was played; false when the market was stopped before.
+    pub is_complete: bool,
     /// Why reading ended before the end of the file, if it did.
     pub damage: Option<String>,
     /// Time from the first to the last recorded event that was played.
@@ -58,29 +54,7 @@ pub(crate) type FlowOutcome = Arc<Mutex<FlowResult>>;
 struct Session {
     entry: OrderEntry,
     orders: OrderBook,
-    /// Requests sent and answered.
-    sent: u64,
-    answered: u64,
-}
-
-/// What the venue said of one execution, as it comes from its two sides.
-#[derive(Clone, Copy, Default)]
-struct Match {
-    taker: Option<(UserRefNum, Price, Qty)>,
-    maker: Option<(UserRefNum, Price, Qty)>,
-}
-
-/// Checks the venue's executions against what the recording says.
-#[derive(Default)]
-struct Referee {
-    /// By the number of the taker's order.
-    expected: HashMap<UserRefNum, Expected>,
-    matches: HashMap<MatchId, Match>,
-    confirmed: u64,
-    contradicted: u64,
-    rejected: u64,
-    would_have_crossed: u64,
-    expected_total: u64,
+    outstanding: Outstanding,
 }
 
 /// Plays a recording by two sessions: the maker's, which keeps the book, and the taker's, which executes.
@@ -89,20 +63,17 @@ struct Referee {
 /// one session overtakes one of the other, the sessions take turns: one sends only when the venue has
 /// answered everything of the other.
 pub(crate) struct FlowAgent {
-    recording: Recording,
-    mapper: Mapper,
-    is_read: bool,
-    next: Option<FlowStep>,
+    /// Gone once it has closed.
+    reader: Option<FlowReader>,
     speed: Speed,
     first_ts: Option<u64>,
     last_ts: u64,
     started: Option<Nanos>,
-    last_progress: Nanos,
     sessions: [Session; 2],
     turn: usize,
     referee: Referee,
     fills: Fills,
-    damage: Option<String>,
+    is_over: bool,
     stage: Stage,
     next_snapshot: Nanos,
     clock: TscClock,
@@ -116,8 +87,7 @@ const TAKER: usize = 1;
 impl FlowAgent {
     #[expect(clippy::too_many_arguments, reason = "each is one end of the wiring")]
     pub(crate) fn new(
-        recording: Recording,
-        mapper: Mapper,
+        reader: FlowReader,
         speed: Speed,
         entries: [OrderEntry; 2],
         instruments: usize,
@@ -127,20 +97,20 @@ impl FlowAgent {
         outcome: FlowOutcome,
     ) -> FlowAgent {
         FlowAgent {
-            recording,
-            mapper,
-            is_read: false,
-            next: None,
+            reader: Some(reader),
             speed,
             first_ts: None,
             last_ts: 0,
             started: None,
-            last_progress: Nanos::ZERO,
-            sessions: entries.map(|entry| Session { entry, orders: OrderBook::new(), sent: 0, answered: 0 }),
+            sessions: entries.map(|entry| Session {
+                entry,
+                orders: OrderBook::new(),
+                outstanding: Outstanding::new(),
+            }),
             turn: MAKER,
-            referee: Referee::default(),
+            referee: Referee::new(),
             fills: Fills::new(instruments),
-            damage: None,
+            is_over: false,
             stage,
             next_snapshot: Nanos::ZERO,
             clock,
@@ -149,86 +119,67 @@ impl FlowAgent {
         }
     }
 
-    /// The next request that the recording asks for; `None` at its end. A damaged file ends where it is
-    /// damaged: what came before was played.
-    fn next_step(&mut self) -> Option<FlowStep> {
-        loop {
-            if let Some(step) = self.next.take().or_else(|| self.mapper.poll_step()) {
-                return Some(step);
-            }
-            if self.is_read {
-                return None;
-            }
-            match self.recording.next_event() {
-                Ok(Some(event)) => self.mapper.handle_event(&event),
-                Ok(None) => self.end_recording(),
-                Err(error) => {
-                    self.damage = Some(error.to_string());
-                    self.end_recording();
-                }
-            }
-        }
-    }
-
-    fn end_recording(&mut self) {
-        self.is_read = true;
-        self.mapper.finish();
-    }
-
-    fn is_due(&mut self, step: &FlowStep, now: Nanos) -> bool {
-        let first = *self.first_ts.get_or_insert(step.ts_ns);
-        self.last_ts = self.last_ts.max(step.ts_ns);
-        let started = *self.started.get_or_insert(now);
-        match self.speed {
-            Speed::Max => true,
-            Speed::Hundredths(factor) => {
-                let recorded = u128::from(step.ts_ns.saturating_sub(first));
-                let due = recorded * 100 / u128::from(factor.max(1));
-                u128::from(now.since(started).0) >= due
-            }
-        }
-    }
-
-    fn outstanding(&self, session: usize) -> u64 {
-        self.sessions[session].sent - self.sessions[session].answered
-    }
-
+    /// Sends what is due, until a step must wait for its time, for answers, or for the reader.
     fn send_due(&mut self, now: Nanos) -> usize {
         let mut count = 0;
-        while count < REQUESTS_PER_CYCLE {
-            let Some(step) = self.next_step() else {
-                let answered = self.outstanding(MAKER) + self.outstanding(TAKER) == 0;
-                self.view.counters.finished.set(u64::from(answered && count == 0));
-                break;
-            };
-            let session = if step.role == Role::Maker { MAKER } else { TAKER };
-            let other_is_done = session == self.turn || self.outstanding(1 - session) == 0;
-            if !self.is_due(&step, now) || !other_is_done || self.outstanding(session) >= WINDOW {
-                self.next = Some(step);
-                break;
-            }
-            if session != self.turn {
-                // What is queued belongs before the turn.
-                self.flush(now);
-                self.turn = session;
-            }
-            let entry = &mut self.sessions[session];
-            if entry.entry.queue(&step.request).is_err() {
-                self.next = Some(step);
-                break;
-            }
-            entry.orders.remember(&step.request);
-            entry.sent += 1;
-            if let Some(expected) = step.expected {
-                self.referee.expected.insert(step.request.user_ref(), expected);
-                self.referee.expected_total += 1;
-            }
-            self.view.counters.orders.add(u64::from(step.request.is_new_order()));
+        while count < REQUESTS_PER_CYCLE && self.send_next(now) {
             count += 1;
         }
         self.flush(now);
         self.view.counters.requests.add(count as u64);
         count
+    }
+
+    /// Queues the recording's next request, if its turn has come.
+    fn send_next(&mut self, now: Nanos) -> bool {
+        let Some(reader) = &mut self.reader else { return false };
+        let step = match reader.peek() {
+            Next::Step(step) => *step,
+            Next::NotYet => return false,
+            Next::End => {
+                self.is_over = self.sessions.iter().all(|session| session.outstanding.is_empty());
+                self.view.counters.finished.set(u64::from(self.is_over));
+                return false;
+            }
+        };
+        let place = if step.role == Role::Maker { MAKER } else { TAKER };
+        let is_its_turn = place == self.turn || self.sessions[1 - place].outstanding.is_empty();
+        if !self.is_due(step.ts_ns, now) || !is_its_turn || self.sessions[place].outstanding.is_full() {
+            return false;
+        }
+        if place != self.turn {
+            // What is queued belongs before the turn.
+            self.flush(now);
+            self.turn = place;
+        }
+        let session = &mut self.sessions[place];
+        if session.entry.queue(&step.request).is_err() {
+            return false;
+        }
+        self.last_ts = self.last_ts.max(step.ts_ns);
+        session.orders.remember(&step.request);
+        session.outstanding.sent(&step.request, now);
+        if let Some(expected) = step.expected {
+            self.referee.expect(step.request.user_ref(), expected);
+        }
+        self.view.counters.orders.add(u64::from(step.request.is_new_order()));
+        if let Some(reader) = &mut self.reader {
+            reader.take();
+        }
+        true
+    }
+
+    fn is_due(&mut self, ts_ns: u64, now: Nanos) -> bool {
+        let first = *self.first_ts.get_or_insert(ts_ns);
+        let started = *self.started.get_or_insert(now);
+        match self.speed {
+            Speed::Max => true,
+            Speed::Hundredths(factor) => {
+                let recorded = u128::from(ts_ns.saturating_sub(first));
+                let due = recorded * 100 / u128::from(factor.max(1));
+                u128::from(now.since(started).0) >= due
+            }
+        }
     }
 
     fn flush(&mut self, now: Nanos) {
@@ -243,7 +194,7 @@ impl FlowAgent {
         for place in [MAKER, TAKER] {
             let session = &mut self.sessions[place];
             let before = session.entry.next_sequence();
-            let mut context = (&mut self.fills, &mut self.referee, &mut session.answered);
+            let mut context = (&mut self.fills, &mut self.referee, &mut session.outstanding);
             let orders = &session.orders;
             let count = session
                 .entry
@@ -251,27 +202,24 @@ impl FlowAgent {
                     now,
                     &mut context,
                     |_| {},
-                    |(fills, referee, answered), answer| {
+                    |(fills, referee, outstanding), answer| {
                         fills.apply(orders, &answer.kind);
                         referee.hear(place, &answer.kind);
-                        **answered += u64::from(is_reply(&answer.kind));
+                        outstanding.heard(&answer.kind, now);
                     },
                 )
                 .map_err(AgentError::fatal)?;
+            if count == 0 {
+                session.outstanding.expire(now);
+            }
             self.view.counters.received.add(session.entry.next_sequence() - before);
             total += count;
         }
         if total > 0 {
-            self.last_progress = now;
             self.view.counters.answers.add(total as u64);
             self.view.counters.fills.set(self.fills.fills);
             self.view.counters.unknown_fills.set(self.fills.unknown);
             self.view.counters.rejected.set(self.referee.rejected);
-        } else if now.since(self.last_progress) >= ANSWER_TIMEOUT {
-            self.last_progress = now;
-            for session in &mut self.sessions {
-                session.answered = session.sent;
-            }
         }
         Ok(total)
     }
@@ -283,53 +231,19 @@ impl FlowAgent {
         self.view.write_positions(&self.fills.positions);
     }
 
-    fn result(&self) -> FlowResult {
+    fn result(&mut self) -> FlowResult {
+        let (counts, damage) = self.reader.take().map(FlowReader::finish).unwrap_or_default();
         FlowResult {
-            counts: self.mapper.counts(),
+            counts,
             expected: self.referee.expected_total,
             confirmed: self.referee.confirmed,
             contradicted: self.referee.contradicted,
             rejected: self.referee.rejected,
             would_have_crossed: self.referee.would_have_crossed,
-            damage: self.damage.clone(),
-            recorded_ns: self.last_ts - self.first_ts.unwrap_or(self.last_ts),
+            is_complete: self.is_over,
+            damage,
+            recorded_ns: self.last_ts.saturating_sub(self.first_ts.unwrap_or(0)),
         }
-    }
-}
-
-impl Referee {
-    fn hear(&mut self, session: usize, kind: &OrderEventKind) {
-        match *kind {
-            OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } => {
-                let heard = self.matches.entry(match_id).or_default();
-                let side = if liquidity == Liquidity::Removed { &mut heard.taker } else { &mut heard.maker };
-                *side = Some((user_ref, price, qty));
-                if let Match { taker: Some(taker), maker: Some(maker) } = *heard {
-                    self.matches.remove(&match_id);
-                    self.judge(taker, maker);
-                }
-            }
-            OrderEventKind::Canceled { user_ref, reason: CancelReason::ImmediateOrCancel, .. }
-                if session == TAKER && self.expected.remove(&user_ref).is_some() =>
-            {
-                self.contradicted += 1;
-            }
-            OrderEventKind::Canceled { reason: CancelReason::PostOnly, .. } => self.would_have_crossed += 1,
-            OrderEventKind::Rejected { user_ref, .. } => {
-                self.rejected += 1;
-                if session == TAKER && self.expected.remove(&user_ref).is_some() {
-                    self.contradicted += 1;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn judge(&mut self, taker: (UserRefNum, Price, Qty), maker: (UserRefNum, Price, Qty)) {
-        let Some(expected) = self.expected.remove(&taker.0) else { return };
-        let said = (expected.resting, expected.price, expected.qty);
-        let is_as_said = maker == said && (taker.1, taker.2) == (expected.price, expected.qty);
-        *(if is_as_said { &mut self.confirmed } else { &mut self.contradicted }) += 1;
     }
 }
 
@@ -357,52 +271,5 @@ impl Agent for FlowAgent {
         for session in &mut self.sessions {
             session.entry.logout(now);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn executed(user_ref: u32, liquidity: Liquidity, price: i64) -> OrderEventKind {
-        OrderEventKind::Executed {
-            user_ref: UserRefNum(user_ref),
-            qty: Qty(5),
-            price: Price(price),
-            liquidity,
-            match_id: MatchId(1),
-        }
-    }
-
-    fn referee() -> Referee {
-        let mut referee = Referee::default();
-        let expected = Expected { resting: UserRefNum(7), price: Price(100), qty: Qty(5) };
-        referee.expected.insert(UserRefNum(1), expected);
-        referee
-    }
-
-    #[test]
-    fn both_sides_must_say_what_the_recording_says() {
-        for (resting, price, verdict) in [(7, 100, (1, 0)), (8, 100, (0, 1)), (7, 101, (0, 1))] {
-            let mut referee = referee();
-            referee.hear(MAKER, &executed(resting, Liquidity::Added, price));
-            assert_eq!((referee.confirmed, referee.contradicted), (0, 0), "one side is not enough");
-            referee.hear(TAKER, &executed(1, Liquidity::Removed, price));
-            assert_eq!((referee.confirmed, referee.contradicted), verdict);
-        }
-    }
-
-    #[test]
-    fn an_execution_that_does_not_happen_contradicts() {
-        let mut referee = referee();
-        let canceled = OrderEventKind::Canceled {
-            user_ref: UserRefNum(1),
-            decrement: Qty(5),
-            reason: CancelReason::ImmediateOrCancel,
-        };
-        referee.hear(TAKER, &canceled);
-        assert_eq!((referee.confirmed, referee.contradicted), (0, 1));
-        referee.hear(TAKER, &canceled);
-        assert_eq!(referee.contradicted, 1, "once");
     }
 }

@@ -117,6 +117,7 @@ impl Outcome {
             "stamp_ns": self.stamp_ns,
             "records": counters.records,
             "records_dropped": counters.dropped,
+            "missed_updates": self.missed_updates,
             "share_of_busy_time": self.stamp_share(),
             "hot_allocations": self.allocations.as_ref().map(|list| list.iter().map(|(_, count)| count).sum::<u64>()),
         })
@@ -176,6 +177,7 @@ fn flow_json(flow: &FlowResult) -> Value {
         "rejected": flow.rejected,
         "would_have_crossed": flow.would_have_crossed,
         "recorded_ns": flow.recorded_ns,
+        "complete": flow.is_complete,
         "damage": flow.damage,
     })
 }

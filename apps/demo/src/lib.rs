@@ -16,7 +16,8 @@ mod settings;
 mod text;
 mod watch;
 
-pub use flow::{FlowResult, Speed};
+pub use flow::FlowResult;
 pub use outcome::{Outcome, Participant, Proof, Totals};
 pub use run::run;
 pub use settings::{DemoConfig, DemoSettings, ViewMode};
+pub use tickpath_config::Speed;

@@ -21,14 +21,14 @@ use tickpath_trader::{
     EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry,
     OrderGateway, SETTLE_AFTER, TraderView,
 };
-use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, Strategy, TradeEngine};
+use tickpath_trading::{EngineConfig, Limits, LiquidityTaker, MarketMaker, Strategy, TradeEngine};
 use tickpath_types::{Instrument, InstrumentTable, MarketUpdate, Nanos, SessionId};
 
 use crate::crowd::CrowdAgent;
-use crate::flow::{FlowAgent, FlowOutcome};
+use crate::flow::{FlowAgent, FlowOutcome, FlowReader};
 use crate::participant::{SourceView, Stage};
 use crate::probe::Probe;
-use crate::settings::{DemoSettings, default_placement};
+use crate::settings::{CROWD, CROWD_TRADERS, DemoSettings, FLOW, FLOW_TRADERS, default_placement};
 
 /// Stamps that an agent's ring holds: a second of the busiest agent at the default rate.
 const TRACE_CAPACITY: usize = 1 << 18;
@@ -53,6 +53,8 @@ const MAX_OPEN_ORDERS: u32 = 1 << 18;
 const MAX_OPEN_ORDERS_PER_SESSION: u32 = 1 << 18;
 /// A quiet line says that it is alive.
 const HEARTBEAT: Nanos = Nanos::from_millis(100);
+/// Orders of the probe that may wait for their answer.
+const PROBES_OPEN_MAX: u32 = 16;
 /// How often a probe is sent beside a recorded flow.
 const PROBE_INTERVAL: Nanos = Nanos::from_millis(1);
 
@@ -122,7 +124,7 @@ impl Builder {
         name: &'static str,
         gateway_role: &'static str,
         user: &str,
-        limits: &LimitsConfig,
+        limits: impl Fn(&Instrument) -> Limits,
         strategy: S,
     ) -> anyhow::Result<()> {
         let place = self.traders.len();
@@ -130,8 +132,7 @@ impl Builder {
         let (requests, requests_out) = spsc::channel(ORDER_CAPACITY);
         let (events_in, events) = spsc::channel(ORDER_CAPACITY);
         let kill = KillSwitch::default();
-        let limits: Vec<_> =
-            self.instruments.as_slice().iter().map(|instrument| limits.limits(instrument)).collect();
+        let limits: Vec<_> = self.instruments.as_slice().iter().map(limits).collect();
         let trace = new_trace(&mut self.rings);
         let engine = TradeEngine::new(
             &EngineConfig::default(),
@@ -233,31 +234,30 @@ impl Market {
                 "probe",
                 "probe-gateway",
                 "PROBE",
-                &settings.taker,
+                probe_limits,
                 Probe::new(PROBE_INTERVAL),
             )?;
         } else {
             let maker = MarketMaker::new(Default::default());
-            builder.add_trader("maker", "maker-gateway", "MAKER", &settings.maker, maker)?;
+            let limits = |instrument: &Instrument| settings.maker.limits(instrument);
+            builder.add_trader("maker", "maker-gateway", "MAKER", limits, maker)?;
             builder.add_trader(
                 "taker",
                 "taker-gateway",
                 "TAKER",
-                &settings.taker,
+                |instrument| settings.taker.limits(instrument),
                 LiquidityTaker::new(count),
             )?;
         }
 
         let stage = Stage::default();
         let source = add_source(&mut builder, settings, recorded, source_users, &stage)?;
-        let trader_roles: &[&str] = if is_flow {
-            &["probe", "probe-gateway"]
-        } else {
-            &["maker", "maker-gateway", "taker", "taker-gateway"]
-        };
-        let cores = tickpath_agent::Host::describe().cores_allowed.len();
-        let placement =
-            settings.placement.clone().unwrap_or_else(|| default_placement(cores, source.name, trader_roles));
+        let trader_roles: &[&str] = if is_flow { &FLOW_TRADERS } else { &CROWD_TRADERS };
+        let cores = tickpath_agent::Host::describe().cores_allowed;
+        let placement = settings
+            .placement
+            .clone()
+            .unwrap_or_else(|| default_placement(&cores, source.name, trader_roles));
         let stop = StopSignal::new();
         let plans = placement.plan(builder.agents)?;
         let cores = plans.iter().map(|plan| plan.core).collect();
@@ -336,6 +336,19 @@ fn venue_settings<'a>(
     }
 }
 
+/// Room for the probe's orders of one lot, whatever a lot is in the recording.
+fn probe_limits(instrument: &Instrument) -> Limits {
+    let lot = instrument.lot_size.0;
+    LimitsConfig {
+        clip: lot,
+        max_order: lot,
+        max_position: lot * u64::from(PROBES_OPEN_MAX),
+        max_open_orders: PROBES_OPEN_MAX,
+        ..LimitsConfig::taker()
+    }
+    .limits(instrument)
+}
+
 fn feed_settings(
     settings: &DemoSettings,
     instruments: &InstrumentTable,
@@ -377,15 +390,14 @@ fn add_source(
         let crowd = Crowd::new(config, builder.instruments.as_slice())?;
         let agent = CrowdAgent::new(crowd, entries, count, stage.clone(), clock, writer);
         builder.agents.push(Box::new(agent));
-        return Ok(SourceHandle { name: "crowd", view, sessions: users.len(), flow: None });
+        return Ok(SourceHandle { name: CROWD, view, sessions: users.len(), flow: None });
     };
     let [maker, taker] =
         <[OrderEntry; 2]>::try_from(entries).map_err(|_| anyhow::anyhow!("a flow has two sessions"))?;
     let outcome = FlowOutcome::default();
     let mapper = Mapper::new(survey, FlowLimits::default());
     builder.agents.push(Box::new(FlowAgent::new(
-        recording,
-        mapper,
+        FlowReader::start(recording, mapper)?,
         settings.speed,
         [maker, taker],
         count,
@@ -394,5 +406,5 @@ fn add_source(
         writer,
         Arc::clone(&outcome),
     )));
-    Ok(SourceHandle { name: "flow", view, sessions: users.len(), flow: Some(outcome) })
+    Ok(SourceHandle { name: FLOW, view, sessions: users.len(), flow: Some(outcome) })
 }

@@ -106,6 +106,8 @@ pub struct Outcome {
     pub drift: Drift,
     /// What one stamp costs, in nanoseconds.
     pub stamp_ns: f64,
+    /// Market updates that whoever watches missed: prices that open positions are valued at may be older ones.
+    pub missed_updates: u64,
     /// The settings that were used.
     pub settings: DemoSettings,
 }
@@ -190,6 +192,7 @@ impl Outcome {
             jitter,
             drift,
             stamp_ns,
+            missed_updates: watch.lost_updates,
             settings: settings.clone(),
         })
     }

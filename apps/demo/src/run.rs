@@ -34,7 +34,7 @@ const DRAIN_MAX: usize = 1 << 18;
 /// Stamps taken to learn what one costs.
 const COST_SAMPLES: u64 = 200_000;
 
-/// Runs a demonstration until its time is over, it is stopped, or its recording ends.
+/// Runs a demonstration until its time is over, it is stopped, or its recording ends, whichever comes first.
 ///
 /// # Errors
 /// What keeps the market from starting, or an agent that failed; proofs that fail are part of the outcome.
@@ -165,8 +165,7 @@ fn play(
     loop {
         let now = market.clock.now();
         let elapsed = now.since(began);
-        let is_over =
-            settings.duration.is_some_and(|duration| elapsed >= duration && settings.flow.is_none());
+        let is_over = settings.duration.is_some_and(|duration| elapsed >= duration);
         let is_played = market.source.view.counters.finished.read() == 1;
         if stop.is_stopped() || is_over || is_played {
             return Ok(());
@@ -183,8 +182,7 @@ fn play(
         };
         if now >= next_draw {
             next_draw = now + DRAW_INTERVAL;
-            let planned = settings.duration.filter(|_| settings.flow.is_none());
-            view.draw(&watch.view(market, elapsed, planned, notes.to_vec()))?;
+            view.draw(&watch.view(market, elapsed, settings.duration, notes.to_vec()))?;
         }
         if view.poll_key(DRAIN_INTERVAL)? == Some(Action::Quit) {
             return Ok(());

@@ -3,37 +3,56 @@
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use tickpath_config::{ConfigError, Fraction, IdleConfig, InstrumentConfig, Instruments, Placement};
+use serde::{Deserialize, Serialize};
+use tickpath_config::{ConfigError, Fraction, IdleConfig, InstrumentConfig, Instruments, Placement, Speed};
 use tickpath_feedhandler::LineReader;
 use tickpath_monitor::Mode;
-use tickpath_trader::LimitsConfig;
+use tickpath_sim::CrowdConfig;
+use tickpath_trader::{LimitsConfig, LimitsTable};
 use tickpath_types::{Instrument, Nanos};
-
-pub use crate::flow::Speed;
 
 /// Instruments of a demonstration that names no others.
 const INSTRUMENTS: &str = include_str!("../../../configs/instruments.toml");
 
+/// New orders of the crowd a second, unless told otherwise.
+const RATE_DEFAULT: u64 = 20_000;
+/// How long the market trades, unless told otherwise.
+const SECONDS_DEFAULT: u64 = 20;
+/// Longest time that can be asked for: a year.
+const SECONDS_MAX: u64 = 365 * 86_400;
+/// Packets lost on each line, unless told otherwise.
+const LOSS_DEFAULT: Fraction = Fraction { ppm: 1_000 };
+
+/// The venue's agents, and whoever listens to it.
+const VENUE_ROLES: [&str; 4] = ["order-server", "matcher", "publisher", "feed-handler"];
+/// Traders in the crowd's market, engines and gateways in turn.
+pub(crate) const CROWD_TRADERS: [&str; 4] = ["maker", "maker-gateway", "taker", "taker-gateway"];
+/// Traders beside a recorded flow.
+pub(crate) const FLOW_TRADERS: [&str; 2] = ["probe", "probe-gateway"];
+/// Agent of the crowd.
+pub(crate) const CROWD: &str = "crowd";
+/// Agent of a recorded flow.
+pub(crate) const FLOW: &str = "flow";
+
 /// The configuration file of a demonstration; flags override it.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DemoConfig {
     /// New orders of the crowd a second.
     pub rate: Option<u64>,
     /// Seed of the crowd and of the losses.
     pub seed: Option<u64>,
-    /// How long the market trades, in seconds.
+    /// How long the market trades, in seconds; a recorded flow without it is played to its end.
     pub seconds: Option<u64>,
     /// Packets lost on each line.
     pub loss: Option<Fraction>,
     /// The instruments; those built in when there are none.
     #[serde(rename = "instrument")]
     pub instruments: Vec<InstrumentConfig>,
-    /// Limits of the maker.
-    pub maker: Option<LimitsConfig>,
-    /// Limits of the taker.
-    pub taker: Option<LimitsConfig>,
+    /// Limits of the maker; what is not given suits it.
+    pub maker: LimitsTable,
+    /// Limits of the taker; what is not given suits it.
+    pub taker: LimitsTable,
     /// How market data is read: `auto`, `ring` or `sockets`.
     pub reader: LineReader,
     /// Which agents run on which threads.
@@ -47,7 +66,7 @@ pub struct DemoSettings {
     pub rate: u64,
     /// Seed of the crowd and of the losses.
     pub seed: u64,
-    /// How long the market trades; until it is stopped when `None`.
+    /// How long the market trades at most; until it is stopped, or a recorded flow ends, when `None`.
     pub duration: Option<Nanos>,
     /// Packets lost on each line, parts in a million.
     pub loss_ppm: u32,
@@ -80,50 +99,110 @@ pub enum ViewMode {
     Monitor(Mode),
 }
 
+impl DemoConfig {
+    /// What a configuration file says, or nothing.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the file cannot be read.
+    pub fn load(file: Option<&Path>) -> Result<DemoConfig, ConfigError> {
+        Ok(file.map(tickpath_config::load).transpose()?.unwrap_or_default())
+    }
+
+    /// The checked settings, of a market with a crowd.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] naming what to change.
+    pub fn settings(&self) -> Result<DemoSettings, ConfigError> {
+        let rate = in_range("rate", self.rate.unwrap_or(RATE_DEFAULT), CrowdConfig::RATE_MAX.into())?;
+        let seconds = in_range("seconds", self.seconds.unwrap_or(SECONDS_DEFAULT), SECONDS_MAX)?;
+        if let Some(placement) = &self.placement {
+            check_placement(placement)?;
+        }
+        let instruments = self.listed_instruments()?.definitions()?;
+        let (maker, taker) = (self.maker.or(LimitsConfig::maker()), self.taker.or(LimitsConfig::taker()));
+        for instrument in &instruments {
+            maker.check(instrument)?;
+            taker.check(instrument)?;
+        }
+        Ok(DemoSettings {
+            rate,
+            seed: self.seed.unwrap_or(1),
+            duration: Some(Nanos::from_secs(seconds)),
+            loss_ppm: self.loss.unwrap_or(LOSS_DEFAULT).ppm,
+            common_loss_ppm: 100_000,
+            flow: None,
+            speed: Speed::Max,
+            instruments,
+            maker,
+            taker,
+            placement: self.placement.clone(),
+            reader: self.reader,
+            view: ViewMode::Monitor(Mode::Auto),
+        })
+    }
+
+    /// The same with every default filled in, as for a host with these `cores`.
+    ///
+    /// # Errors
+    /// As [`settings`](Self::settings).
+    pub fn filled(&self, cores: &[usize]) -> Result<DemoConfig, ConfigError> {
+        let settings = self.settings()?;
+        let placement = self.placement.clone();
+        Ok(DemoConfig {
+            rate: Some(settings.rate),
+            seed: Some(settings.seed),
+            seconds: Some(self.seconds.unwrap_or(SECONDS_DEFAULT)),
+            loss: Some(Fraction { ppm: settings.loss_ppm }),
+            instruments: self.listed_instruments()?.instruments,
+            maker: settings.maker.into(),
+            taker: settings.taker.into(),
+            reader: settings.reader,
+            placement: Some(placement.unwrap_or_else(|| default_placement(cores, CROWD, &CROWD_TRADERS))),
+        })
+    }
+
+    fn listed_instruments(&self) -> Result<Instruments, ConfigError> {
+        if self.instruments.is_empty() {
+            return tickpath_config::parse("the built-in instruments", INSTRUMENTS);
+        }
+        Ok(Instruments { instruments: self.instruments.clone() })
+    }
+}
+
+fn in_range(name: &str, value: u64, max: u64) -> Result<u64, ConfigError> {
+    if (1..=max).contains(&value) {
+        return Ok(value);
+    }
+    Err(ConfigError::value(format!("{name} must be at least 1 and at most {max}: {value} is not")))
+}
+
+/// A placement is for a crowd or for a recorded flow.
+fn check_placement(placement: &Placement) -> Result<(), ConfigError> {
+    let roles = |traders: &[&'static str], source| [&VENUE_ROLES, traders, &[source]].concat();
+    let is_for_flow = placement.check(&roles(&FLOW_TRADERS, FLOW)).is_ok();
+    if is_for_flow { Ok(()) } else { placement.check(&roles(&CROWD_TRADERS, CROWD)) }
+}
+
 impl DemoSettings {
     /// The settings of a configuration file, or the default ones.
     ///
     /// # Errors
     /// [`ConfigError`] when the file is wrong.
     pub fn load(file: Option<&Path>) -> Result<DemoSettings, ConfigError> {
-        let config = file.map(tickpath_config::load::<DemoConfig>).transpose()?.unwrap_or_default();
-        let listed = if config.instruments.is_empty() {
-            tickpath_config::parse("the built-in instruments", INSTRUMENTS)?
-        } else {
-            Instruments { instruments: config.instruments }
-        };
-        let settings = DemoSettings {
-            rate: config.rate.unwrap_or(20_000),
-            seed: config.seed.unwrap_or(1),
-            duration: Some(Nanos::from_secs(config.seconds.unwrap_or(20))),
-            loss_ppm: config.loss.map_or(1_000, |loss| loss.ppm),
-            common_loss_ppm: 100_000,
-            flow: None,
-            speed: Speed::Max,
-            instruments: listed.definitions()?,
-            maker: config.maker.unwrap_or_else(LimitsConfig::maker),
-            taker: config.taker.unwrap_or_else(LimitsConfig::taker),
-            placement: config.placement,
-            reader: config.reader,
-            view: ViewMode::Monitor(Mode::Auto),
-        };
-        if settings.rate == 0 {
-            return Err(ConfigError::value("rate must be at least 1 order a second"));
-        }
-        Ok(settings)
+        DemoConfig::load(file)?.settings()
     }
 
     /// Address of everything: nothing of a demonstration leaves the machine.
     pub(crate) const INTERFACE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 }
 
-/// Threads that suit a host of so many cores; `source` is the crowd's or the flow's agent, `traders` the
-/// engines and gateways in turn.
-pub(crate) fn default_placement(cores: usize, source: &str, traders: &[&str]) -> Placement {
+/// Threads that suit a host on whose `cores` this process may run; `source` is the crowd's or the flow's agent,
+/// `traders` the engines and gateways in turn.
+pub(crate) fn default_placement(cores: &[usize], source: &str, traders: &[&str]) -> Placement {
     // The source writes to TCP most of all: on the traders' core its writes would drive their code out of the caches.
     let venue = ["order-server", "matcher", "order-server", "publisher", source];
     let trader: Vec<&str> = std::iter::once("feed-handler").chain(traders.iter().copied()).collect();
-    match cores {
+    match cores.len() {
         // The observer turns over whatever cache it runs beside, which costs an order more than an answer.
         0..4 => Placement::new(IdleConfig::Yield, cores, &[("venue", &venue), ("trader", &trader)])
             .observed_beside("venue"),
@@ -172,16 +251,18 @@ mod tests {
     #[test]
     fn every_agent_is_placed_on_any_host() {
         let traders = ["maker", "maker-gateway", "taker", "taker-gateway"];
-        for cores in 1..=16 {
-            let placement = default_placement(cores, "crowd", &traders);
+        for count in 1..=16 {
+            let cores: Vec<usize> = (1..=count).collect();
+            let placement = default_placement(&cores, "crowd", &traders);
             let placed: Vec<&String> = placement.threads.iter().flat_map(|thread| &thread.agents).collect();
             for role in
                 traders.iter().chain(&["crowd", "order-server", "matcher", "publisher", "feed-handler"])
             {
-                assert!(placed.iter().any(|placed| placed == role), "{role} on {cores} cores");
+                assert!(placed.iter().any(|placed| placed == role), "{role} on {count} cores");
             }
-            let pinned = placement.threads.iter().all(|thread| thread.core.is_some());
-            assert_eq!(pinned, cores >= placement.threads.len());
+            let pinned: Vec<usize> = placement.threads.iter().filter_map(|thread| thread.core).collect();
+            let expected = if count >= placement.threads.len() { placement.threads.len() } else { 0 };
+            assert_eq!(pinned, cores[..expected], "the cores that are allowed, in turn");
         }
     }
 }

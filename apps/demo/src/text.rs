@@ -82,7 +82,15 @@ impl Outcome {
             )?;
         }
         let sum: i128 = self.participants.iter().map(|participant| participant.pnl).sum();
-        writeln!(f, "  {:<20} {:>54}  rounding of open prices to 0.0001 alone\n", "sum", format_pnl(sum))
+        writeln!(f, "  {:<20} {:>54}  rounding of open prices to 0.0001 alone", "sum", format_pnl(sum))?;
+        if self.missed_updates > 0 {
+            writeln!(
+                f,
+                "  the view fell behind and missed {} market updates: open positions may be valued at older prices",
+                thousands(self.missed_updates)
+            )?;
+        }
+        writeln!(f)
     }
 
     fn write_flow(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,6 +129,10 @@ impl Outcome {
             if count > 0 {
                 writeln!(f, "  {:>9} excluded: {}", thousands(count), reason.words())?;
             }
+        }
+        if !flow.is_complete {
+            let seconds = self.elapsed.as_secs_f64();
+            writeln!(f, "  not played to its end: the market was stopped after {seconds:.1} s")?;
         }
         if let Some(damage) = &flow.damage {
             writeln!(f, "  the recording is damaged; what came before was played: {damage}")?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickpath_agent::{ThreadCounters, ThreadReport, counts_allocations};
+use tickpath_config::thousands;
 use tickpath_monitor::{
     AgentView, FeedLine, FeedView, History, InstrumentView, LatencyView, MarketView, ParticipantView, Rates,
     Sample, ThreadView,
@@ -42,7 +43,8 @@ type Busy = Vec<(u64, Vec<u64>)>;
 /// Follows a market from outside: takes the same updates as the engines, and reads counters.
 pub(crate) struct Watch {
     pub(crate) quotes: Vec<Quote>,
-    lost_updates: u64,
+    /// Updates that came faster than they were taken: trades among them are not counted.
+    pub(crate) lost_updates: u64,
     seen: Seen,
     busy: Busy,
     /// What was read last of each trader, and of the source's positions.
@@ -132,8 +134,14 @@ impl Watch {
         market: &mut Market,
         elapsed: Nanos,
         planned: Option<Nanos>,
-        notes: Vec<String>,
+        mut notes: Vec<String>,
     ) -> MarketView {
+        if self.lost_updates > 0 {
+            notes.push(format!(
+                "the view fell behind and missed {} market updates: its trades and volumes are too low",
+                thousands(self.lost_updates)
+            ));
+        }
         let live = market.joiner.live(market.clock.ticks());
         let participants = self.participants(market);
         let rates = self.rates(market);

@@ -2,23 +2,41 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tickpath_config::{ConfigError, Duration, IdleConfig, Instruments, Placement, Secret, TEST_PASSWORD};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, HEADER_LEN, Session};
 use tickpath_nasdaq::soupbintcp::{Password, Username};
-use tickpath_types::InstrumentTable;
+use tickpath_types::{InstrumentTable, Nanos};
 
 use crate::users::Credentials;
 use crate::venue::VenueSettings;
 
+/// Connections at a time at most, of some 50 KiB each.
+const CONNECTIONS_MAX: usize = 1 << 12;
+/// Users at most.
+const USERS_MAX: usize = 1 << 10;
+/// Messages kept for all users together at most, of 88 bytes each.
+const RETAINED_RESPONSES_MAX: usize = 1 << 26;
+/// Messages kept for retransmission at most, of 64 bytes each.
+const RETAINED_MESSAGES_MAX: usize = 1 << 26;
+/// Open orders at most, of some hundred bytes each.
+const OPEN_ORDERS_MAX: u32 = 1 << 22;
+/// Least time without a packet after which a heartbeat is sent: more of them would be a load and no news.
+const HEARTBEAT_MIN: Nanos = Nanos::from_millis(1);
+/// A venue's agents.
+const ROLES: [&str; 3] = ["order-server", "matcher", "publisher"];
+
 /// A venue as its file describes it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExchangeConfig {
-    /// Name of the session of order entry and market data, at most 10 characters.
-    #[serde(default = "default_session")]
+    /// Name of the session of order entry and market data, at most 10 characters; of the time of the start when
+    /// absent. Numbers begin anew with every start, and clients know by the name whether theirs still count: a
+    /// name that is set here must be another one each time.
+    #[serde(default = "new_session")]
     pub session: String,
     /// The instrument file; relative to this file.
     pub instruments: PathBuf,
@@ -36,7 +54,7 @@ pub struct ExchangeConfig {
 }
 
 /// The door for orders: OUCH 5.0 over SoupBinTCP.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OrderEntryConfig {
     /// Where to listen.
@@ -48,12 +66,12 @@ pub struct OrderEntryConfig {
     /// Users whose password is public: good for a venue on the loopback interface alone.
     pub test_users: Vec<String>,
     /// Users with a password of their own.
-    #[serde(rename = "user")]
+    #[serde(rename = "user", skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<UserConfig>,
 }
 
 /// One `[[order_entry.user]]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserConfig {
     /// At most 6 characters.
@@ -63,7 +81,7 @@ pub struct UserConfig {
 }
 
 /// Market data out: ITCH 5.0 over MoldUDP64 on two multicast lines.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MarketDataConfig {
     /// Group and port of line A.
@@ -83,7 +101,7 @@ pub struct MarketDataConfig {
 }
 
 /// Bounds of the matching engine.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MatchingConfig {
     /// Open orders of all users; further ones are rejected.
@@ -92,8 +110,20 @@ pub struct MatchingConfig {
     pub max_open_orders_per_user: u32,
 }
 
-fn default_session() -> String {
-    "TICKPATH".to_owned()
+/// A name that no start before had, nor one on another machine except by chance.
+fn new_session() -> String {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    session_of(since_epoch.as_millis())
+}
+
+/// `TP` and the time of the start in milliseconds, in 8 digits of base 36: they last 89 years.
+fn session_of(mut millis: u128) -> String {
+    let mut name = *b"TP00000000";
+    for place in name[2..].iter_mut().rev() {
+        *place = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[(millis % 36) as usize];
+        millis /= 36;
+    }
+    name.map(char::from).iter().collect()
 }
 
 impl Default for OrderEntryConfig {
@@ -171,6 +201,10 @@ impl ExchangeConfig {
                 "market_data.packet_bytes must be 84 to 65507; 1400 passes any network",
             ));
         }
+        self.check_bounds(users.len())?;
+        if let Some(placement) = &self.placement {
+            placement.check(&ROLES)?;
+        }
         let limits = EngineLimits {
             max_open_orders: self.matching.max_open_orders,
             max_open_orders_per_session: self.matching.max_open_orders_per_user,
@@ -181,8 +215,8 @@ impl ExchangeConfig {
             session,
             instruments,
             order_entry: self.order_entry.address,
-            max_connections: self.order_entry.max_connections.max(1),
-            retained_responses: self.order_entry.retained_messages.max(1),
+            max_connections: self.order_entry.max_connections,
+            retained_responses: self.order_entry.retained_messages,
             users,
             line_a: data.line_a,
             line_b: data.line_b,
@@ -190,22 +224,61 @@ impl ExchangeConfig {
             retransmission: data.retransmission,
             packet_bytes: data.packet_bytes,
             heartbeat: data.heartbeat.0,
-            retained_messages: data.retained_messages.max(1),
+            retained_messages: data.retained_messages,
             limits,
         })
     }
 
-    /// The threads that the file names, or those that suit a host of so many cores.
+    /// All memory is taken at the start: what a machine cannot have is refused before.
+    fn check_bounds(&self, users: usize) -> Result<(), ConfigError> {
+        let (entry, data, matching) = (&self.order_entry, &self.market_data, &self.matching);
+        for (name, value, max) in [
+            ("the number of users", users as u64, USERS_MAX as u64),
+            ("order_entry.max_connections", entry.max_connections as u64, CONNECTIONS_MAX as u64),
+            (
+                "order_entry.retained_messages",
+                entry.retained_messages as u64,
+                (RETAINED_RESPONSES_MAX / users.max(1)) as u64,
+            ),
+            ("market_data.retained_messages", data.retained_messages as u64, RETAINED_MESSAGES_MAX as u64),
+            ("matching.max_open_orders", matching.max_open_orders.into(), OPEN_ORDERS_MAX.into()),
+            (
+                "matching.max_open_orders_per_user",
+                matching.max_open_orders_per_user.into(),
+                OPEN_ORDERS_MAX.into(),
+            ),
+        ] {
+            if !(1..=max).contains(&value) {
+                return Err(ConfigError::value(format!("{name} must be 1 to {max}: {value} is not")));
+            }
+        }
+        if data.heartbeat.0 < HEARTBEAT_MIN {
+            return Err(ConfigError::value(format!(
+                "market_data.heartbeat must be at least {}: {} is less",
+                Duration(HEARTBEAT_MIN),
+                data.heartbeat
+            )));
+        }
+        Ok(())
+    }
+
+    /// The same with every default filled in, as for a host with these `cores`.
     #[must_use]
-    pub fn placement(&self, cores: usize) -> Placement {
+    pub fn filled(&self, cores: &[usize]) -> ExchangeConfig {
+        ExchangeConfig { placement: Some(self.placement(cores)), ..self.clone() }
+    }
+
+    /// The threads that the file names, or those that suit a host on whose `cores` this process may run.
+    #[must_use]
+    pub fn placement(&self, cores: &[usize]) -> Placement {
         self.placement.clone().unwrap_or_else(|| default_placement(cores))
     }
 }
 
 /// One thread on a small host, so that whoever trades has the other core; one for each agent on a large one.
-fn default_placement(cores: usize) -> Placement {
+fn default_placement(cores: &[usize]) -> Placement {
     let cycle = ["order-server", "matcher", "order-server", "publisher"];
-    match cores {
+    match cores.len() {
         0..4 => Placement::new(IdleConfig::Yield, cores, &[("venue", &cycle)]),
         4..8 => Placement::new(
             IdleConfig::Yield,
@@ -294,6 +367,19 @@ mod tests {
     }
 
     #[test]
+    fn every_start_has_a_session_of_its_own_unless_the_file_names_one() {
+        assert_eq!(session_of(0), "TP00000000");
+        assert_eq!(session_of(36 * 36 + 35), "TP0000010Z");
+        assert_ne!(session_of(1_795_000_000_000), session_of(1_795_000_000_001), "a millisecond later");
+        let text = "instruments = 'i.toml'\norder_entry.test_users = ['TEST01']";
+        let first = settings(text).unwrap().session;
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert_ne!(first, settings(text).unwrap().session);
+        let named = settings(&format!("session = 'MONDAY'\n{text}")).unwrap();
+        assert_eq!(Some(named.session), Session::new("MONDAY"));
+    }
+
+    #[test]
     fn what_cannot_run_is_refused_in_one_line() {
         for (text, says) in [
             ("instruments = 'i'", "names no user"),
@@ -316,6 +402,34 @@ mod tests {
             (
                 "instruments = 'i'\norder_entry.test_users = ['A']\nmarket_data.heartbeat = '1'",
                 "not a duration",
+            ),
+            (
+                "instruments = 'i'\norder_entry.test_users = ['A']\nmarket_data.heartbeat = '0s'",
+                "heartbeat must be at least 1ms",
+            ),
+            (
+                "instruments = 'i'\norder_entry.test_users = ['A']\nmarket_data.retained_messages = 100000000000000",
+                "market_data.retained_messages must be 1 to 67108864",
+            ),
+            (
+                "instruments = 'i'\norder_entry.test_users = ['A', 'B']\norder_entry.retained_messages = 67108864",
+                "order_entry.retained_messages must be 1 to 33554432",
+            ),
+            (
+                "instruments = 'i'\norder_entry.test_users = ['A']\norder_entry.max_connections = 0",
+                "order_entry.max_connections must be 1 to 4096",
+            ),
+            (
+                "instruments = 'i'\norder_entry.test_users = ['A']\nmatching.max_open_orders = 4294967295",
+                "matching.max_open_orders must be 1 to 4194304",
+            ),
+            (
+                "instruments = 'i'\norder_entry.test_users = ['A']\nmatching.max_open_orders_per_user = 0",
+                "matching.max_open_orders_per_user must be 1 to",
+            ),
+            (
+                "instruments = 'i'\norder_entry.test_users = ['A']\n[[placement.thread]]\nname = 'x'\nagents = ['cook']",
+                "no agent 'cook'",
             ),
         ] {
             let error = settings(text).err().unwrap_or_else(|| panic!("{text} was accepted")).to_string();

@@ -10,6 +10,7 @@
 //! [`Venue::build`] opens the sockets and gives the agents.
 
 mod config;
+mod late;
 mod matcher;
 mod message_store;
 mod order_server;
@@ -20,7 +21,7 @@ mod users;
 mod venue;
 
 pub use config::{ExchangeConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig, UserConfig};
-pub use matcher::{FinalEngine, Matcher, MatcherCounters};
+pub use matcher::{FinalEngine, Matcher, MatcherCounters, Response};
 pub use message_store::MessageStore;
 pub use order_server::{OrderServer, OrderServerCounters};
 pub use publisher::{Publisher, PublisherConfig, PublisherCounters};

@@ -1,6 +1,5 @@
 //! The matching engine as an agent.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use arrayvec::ArrayVec;
@@ -9,7 +8,9 @@ use tickpath_book::FastBooks;
 use tickpath_lockfree::spsc;
 use tickpath_matching::{Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
 use tickpath_timing::{CommandId, Function, Hop, MarketId, Tracer};
-use tickpath_types::{MarketEvent, Nanos, OrderEvent};
+use tickpath_types::{MarketEvent, Nanos, OrderEvent, SessionId, UserRefNum};
+
+use crate::late::{LateEvents, end_ring};
 
 /// One command in so many has its matching timed.
 const TIMED_EVERY: u64 = 16;
@@ -30,6 +31,25 @@ pub struct MatcherCounters {
     pub delayed_events: Counter,
 }
 
+/// What the matcher has for one session.
+#[derive(Clone, Copy, Debug)]
+pub enum Response {
+    /// Something happened to an order.
+    Order(OrderEvent),
+    /// The answer to an account query.
+    NextUserRef {
+        /// Who asked.
+        session: SessionId,
+        /// When the query was sequenced, since midnight.
+        ts: Nanos,
+        /// The least number that it may use next.
+        next: UserRefNum,
+    },
+}
+
+// The ring's slots are no longer than those of order events alone.
+const _: () = assert!(size_of::<Response>() == size_of::<OrderEvent>());
+
 /// The engine as the matcher left it, for comparison once the venue has stopped.
 pub type FinalEngine = Arc<Mutex<Option<Box<Engine<FastBooks<Owner>>>>>>;
 
@@ -45,15 +65,15 @@ pub struct Matcher<T> {
     last_engine: FinalEngine,
 }
 
-/// The two rings out of the matcher, each with an overflow list for a command that causes more events
-/// than its ring has room for. No further command is applied before the lists are empty.
+/// The two rings out of the matcher, each with a list for the events of a command that causes more than its ring has
+/// room for. No further command is applied before the lists are empty, so each has room for the events of one.
 struct Outbox<T> {
     tracer: T,
     counters: Arc<MatcherCounters>,
-    responses: spsc::Producer<OrderEvent>,
-    late_responses: VecDeque<OrderEvent>,
+    responses: spsc::Producer<Response>,
+    late_responses: LateEvents<Response>,
     market: spsc::Producer<MarketEvent>,
-    late_market: VecDeque<MarketEvent>,
+    late_market: LateEvents<MarketEvent>,
 }
 
 impl<T: Tracer> Matcher<T> {
@@ -61,21 +81,20 @@ impl<T: Tracer> Matcher<T> {
     pub fn new(
         engine: Engine<FastBooks<Owner>>,
         commands: spsc::Consumer<Command>,
-        responses: spsc::Producer<OrderEvent>,
+        responses: spsc::Producer<Response>,
         market: spsc::Producer<MarketEvent>,
         counters: Arc<MatcherCounters>,
         last_engine: FinalEngine,
         tracer: T,
     ) -> Matcher<T> {
-        // Room for a sweep of many orders, so that the lists do not allocate while trading.
-        let room = 16_384;
+        let events_max = engine.limits().max_events_per_command() as usize;
         let outbox = Outbox {
             tracer,
             counters,
             responses,
-            late_responses: VecDeque::with_capacity(room),
+            late_responses: LateEvents::new(events_max),
             market,
-            late_market: VecDeque::with_capacity(room),
+            late_market: LateEvents::new(events_max),
         };
         Matcher {
             engine: Some(Box::new(engine)),
@@ -126,6 +145,19 @@ impl<T: Tracer + Send> Agent for Matcher<T> {
         "matcher"
     }
 
+    /// Applies what the log still holds and hands on what it causes; then its rings end.
+    fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
+        // In this order: what was sequenced before the end of the log is still there.
+        let has_ended = self.commands.is_disconnected();
+        let work = self.do_work(now)?;
+        let is_idle = work == 0 && self.applied == self.batch.len() && self.commands.is_empty();
+        let is_done = has_ended && is_idle && self.outbox.is_prompt();
+        if is_done {
+            self.outbox.end();
+        }
+        Ok(is_done)
+    }
+
     fn on_close(&mut self) {
         if let Ok(mut last) = self.last_engine.lock() {
             *last = self.engine.take();
@@ -141,19 +173,24 @@ impl<T: Tracer> Outbox<T> {
 
     /// Hands on what waited; true when nothing waits any more.
     fn send_late(&mut self) -> bool {
-        while let Some(event) = self.late_responses.front() {
-            if self.responses.try_push(*event).is_err() {
-                break;
-            }
-            self.late_responses.pop_front();
-        }
-        while let Some(event) = self.late_market.front() {
-            if self.market.try_push(*event).is_err() {
-                break;
-            }
-            self.late_market.pop_front();
-        }
+        self.late_responses.hand_on(&mut self.responses);
+        self.late_market.hand_on(&mut self.market);
         self.is_prompt()
+    }
+
+    /// Nothing follows: whoever reads the rings learns that they have ended.
+    fn end(&mut self) {
+        end_ring(&mut self.responses);
+        end_ring(&mut self.market);
+    }
+
+    #[inline]
+    fn respond(&mut self, response: Response) {
+        self.counters.responses.add(1);
+        if !self.late_responses.is_empty() || self.responses.try_push(response).is_err() {
+            self.late_responses.push(response);
+            self.counters.delayed_events.add(1);
+        }
     }
 }
 
@@ -163,11 +200,7 @@ impl<T: Tracer> EventListener for Outbox<T> {
         if event.is_reply {
             self.tracer.stamp(Hop::T4t, CommandId(event.command));
         }
-        self.counters.responses.add(1);
-        if !self.late_responses.is_empty() || self.responses.try_push(*event).is_err() {
-            self.late_responses.push_back(*event);
-            self.counters.delayed_events.add(1);
-        }
+        self.respond(Response::Order(*event));
     }
 
     #[inline]
@@ -180,8 +213,13 @@ impl<T: Tracer> EventListener for Outbox<T> {
             self.counters.executions.add(1);
         }
         if !self.late_market.is_empty() || self.market.try_push(*event).is_err() {
-            self.late_market.push_back(*event);
+            self.late_market.push(*event);
             self.counters.delayed_events.add(1);
         }
+    }
+
+    #[cold]
+    fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
+        self.respond(Response::NextUserRef { session: query.session, ts: query.ts, next });
     }
 }

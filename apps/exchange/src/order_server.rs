@@ -12,10 +12,11 @@ use tickpath_nasdaq::soupbintcp::{HEADER_LEN, ServerConfig, ServerEvent, ServerS
 use tickpath_net::{BufferSizes, Fill, Interest, Poller, SendOutcome, TcpAcceptor, TcpConnection};
 use tickpath_timing::{CommandId, Function, Hop, Token, Tracer};
 use tickpath_types::{
-    InstrumentTable, Nanos, OrderEvent, OrderRequest, SystemEventCode, TradingState, UserRefNum,
+    InstrumentTable, Nanos, OrderEvent, OrderRequest, SessionId, SystemEventCode, TradingState, UserRefNum,
 };
 use zerocopy::IntoBytes;
 
+use crate::matcher::Response;
 use crate::sequencer::{Arrival, Sequencer};
 use crate::session_log::MAX_LOGGED_MESSAGE;
 use crate::users::Users;
@@ -24,7 +25,7 @@ use crate::users::Users;
 const RECEIVE_BUFFER: usize = 16 * 1024;
 /// Bytes gathered for one write.
 const SEND_BUFFER: usize = 32 * 1024;
-/// Most requests that a full receive buffer can hold: the shortest, a cancel, has 9 bytes and its header.
+/// Most requests that a full receive buffer can hold: the shortest, a query, has 1 byte and its header.
 const REQUESTS_PER_READ_MAX: usize = RECEIVE_BUFFER / (HEADER_LEN + 1) + 1;
 /// Requests that one duty cycle may drain.
 pub(crate) const BATCH_CAPACITY: usize = 2 * REQUESTS_PER_READ_MAX;
@@ -35,8 +36,15 @@ pub(crate) const RESPONSES_PER_CYCLE: usize = 256;
 const STAMPED_REPLIES: usize = 64;
 /// Messages that are no OUCH, after which a connection is closed.
 const MALFORMED_MAX: u32 = 16;
-/// Connections that one duty cycle accepts or reads at most; the others come with the next.
+/// Connections that one duty cycle reads at most; the others come with the next.
 const READY_MAX: usize = 64;
+/// Connections that one duty cycle accepts or turns away at most: each costs some system calls.
+const ACCEPTS_PER_CYCLE: usize = 4;
+/// How long nothing is accepted after the system refused to: the limit of open files does not change at once, and
+/// who waits to be accepted stays ready.
+const ACCEPT_PAUSE: Nanos = Nanos::from_millis(100);
+/// How long a client may take to close its side once it was told that the session is over.
+const LINGER: Nanos = Nanos::from_millis(100);
 /// How often timers are looked at.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
 /// Key of the acceptor in the poller; connections have their places.
@@ -52,6 +60,8 @@ pub struct OrderServerCounters {
     pub connections: Counter,
     /// Connections refused because there were as many as there may be.
     pub connections_refused: Counter,
+    /// Times that the system refused a connection, mostly by the limit of open files; the connection waits.
+    pub accept_errors: Counter,
     /// Connections closed, by whichever side.
     pub disconnects: Counter,
     /// Logins accepted.
@@ -78,7 +88,6 @@ pub(crate) struct OrderServerConfig {
     pub session: Session,
     pub max_connections: usize,
     pub soup: ServerConfig,
-    pub midnight: Nanos,
     pub instruments: InstrumentTable,
 }
 
@@ -91,6 +100,20 @@ struct Connection {
     replies: ArrayVec<CommandId, STAMPED_REPLIES>,
     /// True while the log has messages that were not handed to TCP.
     is_behind: bool,
+    /// Set once the client was told that the session is over: when to stop waiting for its side to close.
+    lingers_until: Option<Nanos>,
+}
+
+impl Connection {
+    /// After the end of the session: true when the client has closed its side too.
+    fn linger(&mut self) -> bool {
+        if matches!(self.tcp.flush_pending(), Ok(SendOutcome::Sent)) {
+            self.tcp.end_sending();
+        }
+        let unread = self.tcp.received().len();
+        self.tcp.consume(unread);
+        !matches!(self.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty))
+    }
 }
 
 /// Why a connection ends; each is counted by its cause before.
@@ -107,10 +130,12 @@ pub struct OrderServer<T> {
     connections: Box<[Option<Connection>]>,
     users: Users,
     sequencer: Sequencer,
-    responses: spsc::Consumer<OrderEvent>,
+    responses: spsc::Consumer<Response>,
     kernel_time: KernelTime,
     clock: TscClock,
     next_timers: Nanos,
+    /// When the acceptor is looked at again, while it is not.
+    accept_again_at: Option<Nanos>,
     /// True when a connection has more to be sent than fitted into its last write.
     has_backlog: bool,
     send_buffer: Box<[u8]>,
@@ -123,13 +148,15 @@ impl<T: Tracer> OrderServer<T> {
         config: OrderServerConfig,
         users: Users,
         sequencer: Sequencer,
-        responses: spsc::Consumer<OrderEvent>,
+        responses: spsc::Consumer<Response>,
         clock: TscClock,
         counters: Arc<OrderServerCounters>,
         tracer: T,
     ) -> anyhow::Result<OrderServer<T>> {
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
-        let acceptor = TcpAcceptor::bind(config.address, buffers)?;
+        let mut acceptor = TcpAcceptor::bind(config.address, buffers)?;
+        // One more than there may be, for the one that is turned away.
+        acceptor.reserve(config.max_connections + 1);
         let poller = Poller::new(READY_MAX)?;
         poller.add(&acceptor, ACCEPTOR_KEY, Interest::Read)?;
         Ok(OrderServer {
@@ -142,6 +169,7 @@ impl<T: Tracer> OrderServer<T> {
             kernel_time: KernelTime::new(clock),
             clock,
             next_timers: Nanos::ZERO,
+            accept_again_at: None,
             has_backlog: false,
             send_buffer: vec![1; SEND_BUFFER].into_boxed_slice(),
             counters,
@@ -177,8 +205,11 @@ impl<T: Tracer> OrderServer<T> {
     fn send_responses(&mut self, now: Nanos) -> usize {
         let mut count = 0;
         while count < RESPONSES_PER_CYCLE {
-            let Some(event) = self.responses.try_pop() else { break };
-            self.log_response(&event);
+            let Some(response) = self.responses.try_pop() else { break };
+            match response {
+                Response::Order(event) => self.log_event(&event),
+                Response::NextUserRef { session, ts, next } => self.log_query_answer(session, ts, next),
+            }
             count += 1;
         }
         self.counters.responses.add(count as u64);
@@ -192,7 +223,22 @@ impl<T: Tracer> OrderServer<T> {
         count
     }
 
-    fn log_response(&mut self, event: &OrderEvent) {
+    #[cold]
+    fn log_query_answer(&mut self, session: SessionId, ts: Nanos, next: UserRefNum) {
+        let Some(user) = self.users.of_session(session) else { return };
+        let answer = QueryResponse::new(ts, next);
+        let bytes = answer.as_bytes();
+        user.log.append(|out| {
+            out[..bytes.len()].copy_from_slice(bytes);
+            bytes.len()
+        });
+        if let Some(connection) = user.connection.and_then(|place| self.connections[place].as_mut()) {
+            connection.is_behind = true;
+        }
+    }
+
+    #[inline]
+    fn log_event(&mut self, event: &OrderEvent) {
         let started = self.tracer.now();
         if event.is_reply {
             self.tracer.stamp_at(Hop::T5t, CommandId(event.command), started);
@@ -284,10 +330,12 @@ impl<T: Tracer> OrderServer<T> {
             .collect();
         let mut work = 0;
         for key in ready {
-            work += 1;
             if key == ACCEPTOR_KEY {
-                self.accept(now);
-            } else if self.sequencer.room() >= REQUESTS_PER_READ_MAX {
+                work += self.accept(now);
+                continue;
+            }
+            work += 1;
+            if self.sequencer.room() >= REQUESTS_PER_READ_MAX {
                 let place = key as usize;
                 if self.read(place, now).is_err() {
                     self.close(place);
@@ -297,21 +345,57 @@ impl<T: Tracer> OrderServer<T> {
         Ok(work)
     }
 
-    fn accept(&mut self, now: Nanos) {
-        for _ in 0..READY_MAX {
-            let Ok(Some(tcp)) = self.acceptor.accept() else { return };
+    /// Accepts some of those who wait, or turns them away; returns how many.
+    #[cold]
+    fn accept(&mut self, now: Nanos) -> usize {
+        for count in 0..ACCEPTS_PER_CYCLE {
+            let tcp = match self.acceptor.accept() {
+                Ok(Some(tcp)) => tcp,
+                Ok(None) => return count,
+                Err(_) => {
+                    self.pause_accepting(now);
+                    return count;
+                }
+            };
             let Some(place) = self.connections.iter().position(Option::is_none) else {
                 self.counters.connections_refused.add(1);
+                self.acceptor.take_back(tcp);
                 continue;
             };
             if self.poller.add(&tcp, place as u64, Interest::Read).is_err() {
-                continue;
+                self.acceptor.take_back(tcp);
+                self.pause_accepting(now);
+                return count;
             }
             self.counters.connections.add(1);
             let soup = ServerSession::new(self.config.soup, now);
             let (user, malformed, replies) = (None, 0, ArrayVec::new());
-            self.connections[place] =
-                Some(Connection { tcp, soup, user, malformed, replies, is_behind: false });
+            self.connections[place] = Some(Connection {
+                tcp,
+                soup,
+                user,
+                malformed,
+                replies,
+                is_behind: false,
+                lingers_until: None,
+            });
+        }
+        ACCEPTS_PER_CYCLE
+    }
+
+    /// The system has no room for a connection: who waits is asked for again after a while, not in every duty cycle.
+    fn pause_accepting(&mut self, now: Nanos) {
+        self.counters.accept_errors.add(1);
+        if self.poller.remove(&self.acceptor).is_ok() {
+            self.accept_again_at = Some(now + ACCEPT_PAUSE);
+        }
+    }
+
+    fn resume_accepting(&mut self, now: Nanos) {
+        if self.accept_again_at.is_some_and(|at| now >= at)
+            && self.poller.add(&self.acceptor, ACCEPTOR_KEY, Interest::Read).is_ok()
+        {
+            self.accept_again_at = None;
         }
     }
 
@@ -353,9 +437,6 @@ impl<T: Tracer> OrderServer<T> {
                             let token = Token::new(user.session, user_ref, is_new_order);
                             self.tracer.stamp_at(Hop::T1k, token, received_at);
                             self.tracer.stamp_at(Hop::T1, token, read_at);
-                            if is_new_order {
-                                user.last_user_ref = user.last_user_ref.max(user_ref);
-                            }
                             self.counters.requests.add(1);
                             if matches!(kind, CommandKind::Refuse { .. }) {
                                 self.counters.requests_refused.add(1);
@@ -363,15 +444,10 @@ impl<T: Tracer> OrderServer<T> {
                             let (session, token) = (user.session, Some(token));
                             self.sequencer.add(Arrival { kernel_ns, session, token, kind });
                         }
-                        Admission::AnswerQuery => {
-                            let next = UserRefNum(user.last_user_ref.0.saturating_add(1));
-                            let answer = QueryResponse::new(now.since(self.config.midnight), next);
-                            let bytes = answer.as_bytes();
-                            user.log.append(|out| {
-                                out[..bytes.len()].copy_from_slice(bytes);
-                                bytes.len()
-                            });
-                            connection.is_behind = true;
+                        Admission::Query => {
+                            self.counters.requests.add(1);
+                            let (session, kind) = (user.session, CommandKind::AccountQuery);
+                            self.sequencer.add(Arrival { kernel_ns, session, token: None, kind });
                         }
                         Admission::Drop => {
                             self.counters.malformed.add(1);
@@ -415,8 +491,12 @@ impl<T: Tracer> OrderServer<T> {
     /// Heartbeats, time-outs, and what did not fit into the sockets before.
     fn run_timers(&mut self, now: Nanos) {
         self.next_timers = now + TIMER_INTERVAL;
+        self.resume_accepting(now);
         for place in 0..self.connections.len() {
-            let Some(connection) = self.connections[place].as_mut() else { continue };
+            let connection = self.connections[place].as_mut();
+            let Some(connection) = connection.filter(|connection| connection.lingers_until.is_none()) else {
+                continue;
+            };
             if connection.soup.handle_timeout(now).is_err() {
                 self.close(place);
             } else {
@@ -431,14 +511,50 @@ impl<T: Tracer> OrderServer<T> {
         if let Some(user) = connection.user {
             self.users.get_mut(user).connection = None;
         }
+        self.acceptor.take_back(connection.tcp);
         self.counters.disconnects.add(1);
+    }
+
+    /// Brings every session nearer to its end; true when all are over.
+    fn end_sessions(&mut self, now: Nanos) -> bool {
+        let open = (0..self.connections.len()).filter(|place| !self.end_session(*place, now));
+        open.count() == 0
+    }
+
+    /// The rest of the log, then the end of the session, then the client's side of the connection, which it closes
+    /// when it has read all that: what it still sends is not read, only taken away, for a connection that is closed
+    /// with bytes unread takes back what is on its way. True when the connection is over.
+    fn end_session(&mut self, place: usize, now: Nanos) -> bool {
+        if self.connections[place].as_ref().is_some_and(|connection| connection.lingers_until.is_none()) {
+            self.transmit_or_close(place, now);
+        }
+        let Some(connection) = self.connections[place].as_mut() else { return true };
+        let is_over = match connection.lingers_until {
+            Some(deadline) => connection.linger() || now >= deadline,
+            None if connection.is_behind || connection.tcp.pending_len() > 0 => false,
+            None => {
+                connection.soup.end_session();
+                connection.lingers_until = Some(now + LINGER);
+                let len = connection.soup.poll_transmit(now, &mut self.send_buffer);
+                // Who is not logged in has no session that could end.
+                len == 0
+                    || !matches!(
+                        connection.tcp.send(&self.send_buffer[..len]),
+                        Ok(SendOutcome::Sent | SendOutcome::Pending)
+                    )
+            }
+        };
+        if is_over {
+            self.close(place);
+        }
+        is_over
     }
 }
 
 /// What becomes of a message of a client.
 enum Admission {
     Sequence { kind: CommandKind, user_ref: UserRefNum, is_new_order: bool },
-    AnswerQuery,
+    Query,
     Drop,
 }
 
@@ -454,7 +570,7 @@ fn admit(decoded: Result<OrderRequest, RequestError>) -> Admission {
             user_ref,
             is_new_order: true,
         },
-        Err(RequestError::AccountQuery) => Admission::AnswerQuery,
+        Err(RequestError::AccountQuery) => Admission::Query,
         Err(_) => Admission::Drop,
     }
 }
@@ -489,15 +605,31 @@ impl<T: Tracer + Send> Agent for OrderServer<T> {
         "order-server"
     }
 
-    /// Sends what is still to be sent and ends every session.
+    /// Reads nothing more. What was read goes into the log, the answers to it to the users, and when each client has
+    /// them it is told that the session is over.
+    fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
+        if !self.sequencer.is_drained() {
+            self.sequencer.sequence(now, &mut self.tracer);
+            self.counters.commands.set(self.sequencer.command_count());
+        }
+        if self.sequencer.is_drained() {
+            self.sequencer.end();
+        }
+        // In this order: what came before the end of the ring is still there.
+        let has_ended = self.responses.is_disconnected();
+        let is_answered = self.send_responses(now) == 0 && has_ended;
+        if now >= self.next_timers {
+            self.run_timers(now);
+        }
+        self.tracer.flush();
+        Ok(is_answered && self.end_sessions(now))
+    }
+
+    /// Ends the sessions that are not ended yet, as far as that goes at once.
     fn on_close(&mut self) {
         let now = self.clock.now();
         while self.send_responses(now) > 0 {}
-        for place in 0..self.connections.len() {
-            if let Some(connection) = self.connections[place].as_mut() {
-                connection.soup.end_session();
-                self.transmit_or_close(place, now);
-            }
-        }
+        self.end_sessions(now);
+        self.tracer.flush();
     }
 }

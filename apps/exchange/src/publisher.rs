@@ -284,6 +284,15 @@ impl<T: Tracer + Send> Agent for Publisher<T> {
         "publisher"
     }
 
+    /// Publishes what the matcher still has, and sends what was asked for.
+    fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
+        // In this order: what came before the end of the ring is still there.
+        let has_ended = self.events.is_disconnected();
+        let work = self.publish(now)? + self.answer_requests();
+        self.tracer.flush();
+        Ok(has_ended && work == 0)
+    }
+
     /// Publishes what is left and says that the session is over.
     fn on_close(&mut self) {
         while self.publish(self.last_sent).is_ok_and(|count| count > 0) {}

@@ -1,7 +1,7 @@
 //! Who may log in, and what was sent to them.
 
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session};
-use tickpath_types::{Sequence, SessionId, UserRefNum};
+use tickpath_types::{Sequence, SessionId};
 
 use crate::session_log::SessionLog;
 
@@ -15,8 +15,6 @@ pub(crate) struct User {
     pub(crate) log: SessionLog,
     /// The connection that is logged in.
     pub(crate) connection: Option<usize>,
-    /// Greatest number that the user gave an order.
-    pub(crate) last_user_ref: UserRefNum,
 }
 
 /// Name and password of a user, as the configuration gives them.
@@ -41,7 +39,6 @@ impl Users {
             session: SessionId(place as u16 + 1),
             log: SessionLog::new(retained_messages),
             connection: None,
-            last_user_ref: UserRefNum(0),
         };
         Users { users: credentials.iter().enumerate().map(user).collect() }
     }

@@ -23,7 +23,6 @@ use crate::users::{Credentials, Users};
 
 /// Slots of the rings between the agents: more than 4 ms of a million messages a second.
 const RING_CAPACITY: usize = 1 << 13;
-const NANOS_PER_DAY: u64 = 86_400_000_000_000;
 
 /// Everything that a venue needs to know, checked.
 #[derive(Clone)]
@@ -118,8 +117,6 @@ impl Venue {
         let (commands_in, commands_out) = spsc::channel(RING_CAPACITY);
         let (responses_in, responses_out) = spsc::channel(RING_CAPACITY);
         let (market_in, market_out) = spsc::channel(RING_CAPACITY);
-        let now = clock.now();
-        let midnight = Nanos(now.0 - now.0 % NANOS_PER_DAY);
 
         let order_server = OrderServer::new(
             OrderServerConfig {
@@ -128,10 +125,9 @@ impl Venue {
                 max_connections: settings.max_connections,
                 soup: ServerConfig::default(),
                 instruments: settings.instruments.clone(),
-                midnight,
             },
             Users::new(&settings.users, settings.retained_responses.max(RESPONSES_PER_CYCLE)),
-            Sequencer::new(commands_in, BATCH_CAPACITY, midnight),
+            Sequencer::new(commands_in, BATCH_CAPACITY),
             responses_out,
             clock,
             Arc::clone(&view.order_server),

@@ -10,6 +10,7 @@ use tickpath_feed::{
     UpdateListener,
 };
 use tickpath_lockfree::broadcast;
+use tickpath_nasdaq::moldudp64::Session;
 use tickpath_net::{NetError, UdpEndpoint};
 use tickpath_sim::LossModel;
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
@@ -54,10 +55,20 @@ pub struct FeedCounters {
     pub gaps_healed_by_retransmission: Counter,
     /// Messages given up.
     pub messages_lost: Counter,
+    /// Packets dropped because their number lay too far ahead, on lines A and B.
+    pub far_ahead: [Counter; 2],
+    /// Packets of another session, on lines A and B.
+    pub wrong_session: [Counter; 2],
+    /// Times that the lines went over to another session: the venue was started anew, and the books are stale
+    /// until this program is too.
+    pub foreign_sessions: Counter,
     /// Packets that the kernel dropped because the socket's buffer was full.
     pub kernel_drops: Counter,
     /// Packets that were cut short, fragmented or damaged on their way.
     pub unreadable: Counter,
+    /// Datagrams to the recovery socket that came from somebody else than the retransmission server, and were
+    /// dropped.
+    pub foreign_answers: Counter,
     /// 1 while a gap is open.
     pub open_gap: Counter,
 }
@@ -145,6 +156,8 @@ pub(crate) struct Sink<T> {
     /// The same on the scale of `read_at`, once it is asked for; 0 when it is not known.
     received_at: Option<u64>,
     kernel_time: KernelTime,
+    /// The session that the lines have gone over to, until it is reported.
+    foreign: Option<Session>,
 }
 
 /// How the messages of a packet are delivered.
@@ -183,7 +196,7 @@ impl<T: Tracer> FeedHandler<T> {
             if server.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED }
         });
         let books = FastBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
-        let index = OrderIndex::new(IndexLimits::dense(settings.max_orders));
+        let index = OrderIndex::new(IndexLimits::hashed(settings.max_orders));
         Ok(FeedHandler {
             lines,
             recovery: UdpEndpoint::bind(SocketAddrV4::new(any_port, 0))?,
@@ -243,6 +256,11 @@ impl<T: Tracer> FeedHandler<T> {
         }
         self.next_recovery_poll = now + RECOVERY_POLL_INTERVAL;
         if let Ok(Some(received)) = self.recovery.recv_from(&mut self.buffer[..]) {
+            // The socket takes what anybody sends: a message of the session is believed for good.
+            if self.retransmission != Some(received.from) {
+                self.counters.foreign_answers.add(1);
+                return work + 1;
+            }
             self.counters.packets[2].add(1);
             self.sink.start_packet(None, Turn::All);
             self.arbiter.handle_packet(now, Line::Recovery, &self.buffer[..received.len], &mut self.sink);
@@ -260,6 +278,11 @@ impl<T: Tracer> FeedHandler<T> {
         for (line, first) in from.lines.iter().zip(&to.first_messages) {
             first.set(line.first_messages);
         }
+        for (index, line) in from.lines.iter().take(2).enumerate() {
+            to.far_ahead[index].set(line.far_ahead);
+            to.wrong_session[index].set(line.wrong_session);
+        }
+        to.foreign_sessions.set(from.foreign_sessions);
         to.messages.set(self.arbiter.next_sequence().0 - 1);
         to.gaps_opened.set(from.gaps_opened);
         to.gaps_healed_by_line.set(from.gaps_healed_by_line);
@@ -295,6 +318,7 @@ impl<T: Tracer> Sink<T> {
             kernel_ns: None,
             received_at: None,
             kernel_time: KernelTime::new(clock),
+            foreign: None,
         }
     }
 
@@ -367,6 +391,14 @@ impl<T: Tracer> MessageListener for Sink<T> {
         let builder = self.builder.as_mut().expect("a closed agent takes no messages");
         builder.handle_lost(&mut self.updates);
     }
+
+    /// The books are of a venue that is no more, and stay so until the program is started anew.
+    #[cold]
+    fn on_foreign_session(&mut self, session: Session) {
+        self.foreign = Some(session);
+        let builder = self.builder.as_mut().expect("a closed agent takes no messages");
+        builder.handle_lost(&mut self.updates);
+    }
 }
 
 impl<T: Tracer> UpdateListener for Updates<T> {
@@ -396,6 +428,12 @@ impl<T: Tracer + Send> Agent for FeedHandler<T> {
             let builder = self.sink.builder.as_mut().expect("a closed agent does no work");
             builder.handle_recovering(recovering, &mut self.sink.updates);
             self.sink.updates.tracer.flush();
+            if let Some(session) = self.sink.foreign.take() {
+                return Err(AgentError::recoverable(format!(
+                    "the lines carry session '{session}' now: the venue was started anew and the books are of the \
+                     one before; start this program anew"
+                )));
+            }
         }
         if now >= self.next_counters {
             self.next_counters = now + COUNTERS_INTERVAL;

@@ -8,7 +8,7 @@ use tickpath_feed::Line;
 use tickpath_net::{MulticastReceiver, NetError, PacketRing, PacketRingConfig};
 
 /// How packets are to be read off an interface.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LineReader {
     /// Sockets: a system call for each look.

@@ -43,7 +43,7 @@ pub(crate) struct Understudy<T> {
 impl<T: Tracer> Understudy<T> {
     pub(crate) fn new(tracer: T, clock: TscClock) -> Understudy<T> {
         let books = FastBooks::new(BookLimits::new(INSTRUMENT.id, ORDERS_MAX));
-        let index = OrderIndex::new(IndexLimits::dense(ORDERS_MAX));
+        let index = OrderIndex::new(IndexLimits::hashed(ORDERS_MAX));
         let (sender, _) = broadcast::channel(ORDERS_MAX as usize);
         Understudy {
             arbiter: Arbiter::new(ArbiterConfig { hold_messages: 1, ..ArbiterConfig::default() }),

@@ -1,14 +1,17 @@
 //! The run: interleaved rounds of the measurements that were asked for.
 
+use std::ffi::OsString;
 use std::thread;
 
-use anyhow::{Context as _, anyhow};
-use tickpath_agent::{Host, Jitter, TscClock, measure_jitter, pin_current_thread};
+use anyhow::{Context as _, anyhow, ensure};
+use tickpath_agent::{Host, Jitter, StopSignal, TscClock, measure_jitter, pin_current_thread};
 use tickpath_types::Nanos;
 
 use crate::context::{Context, Effort};
+use crate::days::DayView;
 use crate::host::{HostView, sum};
-use crate::measure::{MEASUREMENTS, Measurement, Round, Sample};
+use crate::lab::Lab;
+use crate::measure::{MEASUREMENTS, Measurement, Prepared, Round, Sample};
 use crate::report::BenchReport;
 use crate::row::Row;
 use crate::rows::{self, RowSpec};
@@ -31,6 +34,11 @@ pub struct BenchOptions {
     pub effort: Effort,
     /// Whether to say on standard error what is being measured.
     pub show_progress: bool,
+    /// The command line, program first, by which [`run_counted`](crate::run_counted) is called, for rows whose
+    /// instructions are counted; without it these have no value.
+    pub counting_command: Option<Vec<OsString>>,
+    /// Raised, it ends the run with an error before the next measurement, or while a standard day is made.
+    pub stop: StopSignal,
 }
 
 impl Default for BenchOptions {
@@ -41,6 +49,8 @@ impl Default for BenchOptions {
             rounds: ROUNDS_DEFAULT,
             effort: Effort::default(),
             show_progress: false,
+            counting_command: None,
+            stop: StopSignal::new(),
         }
     }
 }
@@ -51,7 +61,7 @@ impl Default for BenchOptions {
 /// a quiet machine. Every answer is checked, so a run that ends well did the work that it timed.
 ///
 /// # Errors
-/// A filter names no row; a socket or a thread cannot be had; an answer was wrong.
+/// A filter names no row; a socket or a thread cannot be had; an answer was wrong; the run was stopped.
 pub fn bench(options: &BenchOptions) -> anyhow::Result<BenchReport> {
     let wanted = rows::choose(&options.filter, options.external_rows)?;
     let run = thread::Builder::new().name("lab".to_owned());
@@ -68,8 +78,7 @@ struct Open {
 }
 
 struct Run<'a> {
-    options: &'a BenchOptions,
-    context: Context,
+    lab: Lab<'a>,
     host: Host,
     rows: Vec<Row>,
     jitter: Jitter,
@@ -81,57 +90,67 @@ impl<'a> Run<'a> {
         let context = Context::new(TscClock::shared(), options.effort, &host.cores_allowed);
         pin_current_thread(context.near).map_err(|error| anyhow!(error))?;
         let rows = wanted.iter().map(|spec| spec.row()).collect();
-        Ok(Run { options, context, host, rows, jitter: Jitter::default() })
+        Ok(Run { lab: Lab::new(context, options), host, rows, jitter: Jitter::default() })
     }
 
     fn report(mut self) -> anyhow::Result<BenchReport> {
         let mut open = self.open()?;
-        let rounds = self.options.rounds.max(1);
+        let rounds = self.lab.options.rounds.max(1);
         for round in 1..=rounds {
             self.progress(|| eprint!("lab bench: round {round} of {rounds}:"));
             self.watch_jitter();
             for Open { measurement, round } in &mut open {
+                self.ensure_wanted()?;
                 self.progress(|| eprint!(" {}", measurement.rows.join(" ")));
                 let samples = round().with_context(|| measurement.rows.join(", "))?;
                 self.keep(&samples);
             }
             self.progress(|| eprintln!());
         }
+        let days = self.lab.days().iter().map(|day| DayView::of(&self.lab, day)).collect();
+        self.ensure_wanted()?;
+        let context = &self.lab.context;
         let host = HostView {
             host: self.host,
-            clock: self.context.clock.source(),
-            near_core: self.context.near,
-            far_core: self.context.far,
+            clock: context.clock.source(),
+            near_core: context.near,
+            far_core: context.far,
             jitter: self.jitter,
         };
-        Ok(BenchReport { rows: self.rows, host, rounds })
+        Ok(BenchReport { rows: self.rows, days, host, rounds, effort: context.effort })
     }
 
     /// Prepares the measurements that give a row that is wanted, and says of the others why there is none.
     fn open(&mut self) -> anyhow::Result<Vec<Open>> {
         let mut open = Vec::new();
         for measurement in &MEASUREMENTS {
-            let is_missing = measurement.needs_two_cores && self.context.far.is_none();
-            let mut is_wanted = false;
-            for row in self.rows.iter_mut().filter(|row| measurement.rows.contains(&row.name.as_str())) {
-                is_wanted = true;
-                if is_missing {
-                    row.note = "not measured: needs two cores, and this process may use one".to_owned();
-                }
+            self.ensure_wanted()?;
+            let gives = |row: &Row| measurement.rows.contains(&row.name.as_str());
+            if !self.rows.iter().any(gives) {
+                continue;
             }
-            if is_wanted && !is_missing {
-                let round = (measurement.open)(self.context).with_context(|| measurement.rows.join(", "))?;
-                open.push(Open { measurement, round });
+            let prepared = match self.lab.context.far {
+                None if measurement.needs_two_cores => {
+                    Prepared::Missing("needs two cores, and this process may use one".to_owned())
+                }
+                _ => (measurement.open)(&self.lab).with_context(|| measurement.rows.join(", "))?,
+            };
+            match prepared {
+                Prepared::Ready(round) => open.push(Open { measurement, round }),
+                Prepared::Missing(why) => {
+                    let rows = self.rows.iter_mut().filter(|row| gives(row));
+                    rows.for_each(|row| row.note = format!("not measured: {why}"));
+                }
             }
         }
         Ok(open)
     }
 
     fn watch_jitter(&mut self) {
-        let time = Nanos::from_micros(self.context.effort.count(JITTER_MICROS) as u64);
-        let jitter = measure_jitter(&self.context.clock, time);
+        let time = Nanos::from_micros(self.lab.context.effort.count(JITTER_MICROS) as u64);
+        let jitter = measure_jitter(&self.lab.context.clock, time);
         self.jitter = sum(self.jitter, jitter);
-        self.keep(&[Sample { row: "host_jitter", value: jitter.lost_share() * 100.0, limit: None }]);
+        self.keep(&[Sample::new("host_jitter", jitter.lost_share() * 100.0)]);
     }
 
     /// Adds the samples of a measurement to their rows, each beside its limit, which was measured before it.
@@ -143,12 +162,22 @@ impl<'a> Run<'a> {
             let limit = sample.limit.or_else(|| latest?.values.last().copied());
             self.rows[place].values.push(sample.value);
             self.rows[place].limits.extend(limit);
+            if let (Some(found), [_]) = (&sample.note, &self.rows[place].values[..]) {
+                let note = &mut self.rows[place].note;
+                *note = format!("{note}; {found}");
+            }
         }
     }
 
     fn progress(&self, say: impl FnOnce()) {
-        if self.options.show_progress {
+        if self.lab.options.show_progress {
             say();
         }
+    }
+
+    /// An error once the run was told to stop.
+    fn ensure_wanted(&self) -> anyhow::Result<()> {
+        ensure!(!self.lab.options.stop.is_stopped(), "interrupted");
+        Ok(())
     }
 }

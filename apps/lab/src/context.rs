@@ -26,6 +26,15 @@ pub enum Effort {
 }
 
 impl Effort {
+    /// As in JSON.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Effort::Smoke => "smoke",
+            Effort::Quick => "quick",
+            Effort::Full => "full",
+        }
+    }
+
     /// How often to do what a full round does `full` times.
     pub(crate) fn count(self, full: usize) -> usize {
         match self {
@@ -89,6 +98,11 @@ impl Context {
                 Ok(_) => near,
             }
         })
+    }
+
+    /// Nanoseconds for each of `count` that took so many ticks together.
+    pub(crate) fn nanos_each(&self, ticks: u64, count: u64) -> f64 {
+        self.clock.ticks_to_nanos(ticks).0 as f64 / count as f64
     }
 
     /// Spins for `time`.

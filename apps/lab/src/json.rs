@@ -3,13 +3,16 @@
 use serde::Serialize;
 use tickpath_agent::Jitter;
 
+use crate::days::{DayView, Simulated};
 use crate::host::HostView;
 use crate::report::BenchReport;
 use crate::row::Row;
 
 #[derive(Serialize)]
 struct ReportJson<'a> {
+    effort: &'a str,
     rows: Vec<RowJson<'a>>,
+    standard_days: Vec<DayJson<'a>>,
     host: HostJson<'a>,
 }
 
@@ -27,6 +30,33 @@ struct RowJson<'a> {
     rounds: usize,
     spread: Option<[f64; 2]>,
     note: &'a str,
+}
+
+#[derive(Serialize)]
+struct DayJson<'a> {
+    name: &'a str,
+    messages: u64,
+    bytes: u64,
+    xxh3: String,
+    symbols: u32,
+    live_orders_max: u32,
+    levels_at_peak: u32,
+    unique_references: u64,
+    file: Option<String>,
+    not_kept: Option<&'a str>,
+    simulated: Option<SimulatedJson<'a>>,
+    not_simulated: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct SimulatedJson<'a> {
+    by: &'a str,
+    day: &'a str,
+    caches: &'a [String],
+    instructions_per_message: f64,
+    branch_misses_per_message: f64,
+    first_level_data_misses_per_message: f64,
+    last_level_data_misses_per_message: f64,
 }
 
 #[derive(Serialize)]
@@ -54,14 +84,19 @@ struct JitterJson {
 }
 
 impl BenchReport {
-    /// The report as one JSON object: `rows` with a value, unit, limit, ratio, goal and spread each, and `host`.
+    /// The report as one JSON object: `rows` with a value, unit, limit, ratio, goal and spread each, `standard_days`
+    /// with what the days of market data asked for, `host`, and `effort`: `full`, `quick` or `smoke`.
     ///
     /// Figures are numbers in the row's unit, and `null` where they could not be had; `goal` is `ratio` or
     /// `value`, `<=` or `>=`, and the bound; `spread` is the least and the greatest value of the rounds.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let report =
-            ReportJson { rows: self.rows.iter().map(RowJson::of).collect(), host: HostJson::of(&self.host) };
+        let report = ReportJson {
+            effort: self.effort.name(),
+            rows: self.rows.iter().map(RowJson::of).collect(),
+            standard_days: self.days.iter().map(DayJson::of).collect(),
+            host: HostJson::of(&self.host),
+        };
         serde_json::to_string_pretty(&report).expect("plain data with text keys can be written")
     }
 }
@@ -81,6 +116,39 @@ impl RowJson<'_> {
             rounds: row.values.len(),
             spread: row.spread(),
             note: &row.note,
+        }
+    }
+}
+
+impl DayJson<'_> {
+    fn of(day: &DayView) -> DayJson<'_> {
+        DayJson {
+            name: &day.name,
+            messages: day.messages,
+            bytes: day.bytes,
+            xxh3: format!("{:016x}", day.xxh3),
+            symbols: day.symbols,
+            live_orders_max: day.live_orders_max,
+            levels_at_peak: day.levels_at_peak,
+            unique_references: day.unique_references,
+            file: day.kept.as_ref().ok().map(|path| path.display().to_string()),
+            not_kept: day.kept.as_ref().err().map(String::as_str),
+            simulated: day.simulated.as_ref().ok().map(SimulatedJson::of),
+            not_simulated: day.simulated.as_ref().err().map(String::as_str),
+        }
+    }
+}
+
+impl SimulatedJson<'_> {
+    fn of(simulated: &Simulated) -> SimulatedJson<'_> {
+        SimulatedJson {
+            by: "callgrind",
+            day: &simulated.day,
+            caches: &simulated.caches,
+            instructions_per_message: simulated.instructions,
+            branch_misses_per_message: simulated.branch_misses,
+            first_level_data_misses_per_message: simulated.first_level_misses,
+            last_level_data_misses_per_message: simulated.last_level_misses,
         }
     }
 }

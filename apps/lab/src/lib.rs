@@ -27,9 +27,15 @@
 
 mod bench;
 mod context;
+mod counted;
 mod day;
+mod day_facts;
+mod day_file;
+mod days;
 mod host;
+mod itch_books;
 mod json;
+mod lab;
 mod measure;
 mod report;
 mod row;
@@ -39,6 +45,8 @@ mod table;
 
 pub use bench::{BenchOptions, ROUNDS_DEFAULT, bench};
 pub use context::Effort;
+pub use counted::run_counted;
+pub use days::{DayView, Simulated};
 pub use host::HostView;
 pub use report::BenchReport;
 pub use row::{Goal, Row};

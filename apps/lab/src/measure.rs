@@ -1,16 +1,19 @@
 //! The measurements. Each gives one or more rows once a round.
 
 mod between_cores;
+mod book_memory;
 mod counter;
 mod echo;
+mod instructions;
 mod instruments;
 mod itch;
 mod market_data;
 mod matching;
 mod orders;
 mod paced;
+mod recorded;
 
-use crate::context::Context;
+pub(crate) use crate::lab::Lab;
 
 /// A row's value in one round.
 pub(crate) struct Sample {
@@ -18,41 +21,74 @@ pub(crate) struct Sample {
     pub(crate) value: f64,
     /// The limit of the same round, where it is not the value of the limit's own row as it stands.
     pub(crate) limit: Option<f64>,
+    /// What was found beside the value, for the row's note.
+    pub(crate) note: Option<String>,
 }
 
 impl Sample {
-    fn new(row: &'static str, value: f64) -> Sample {
-        Sample { row, value, limit: None }
+    pub(crate) fn new(row: &'static str, value: f64) -> Sample {
+        Sample { row, value, limit: None, note: None }
     }
 }
 
-/// Measures one round; what lasts over the rounds is inside.
+/// Measures one round; what lasts over the rounds is inside. What is the same in every round is given in the first
+/// alone.
 pub(crate) type Round = Box<dyn FnMut() -> anyhow::Result<Vec<Sample>>>;
+
+/// A measurement after its preparation.
+pub(crate) enum Prepared {
+    Ready(Round),
+    /// Not on this host, and why.
+    Missing(String),
+}
 
 /// A measurement and the rows that it gives.
 pub(crate) struct Measurement {
     pub(crate) rows: &'static [&'static str],
     pub(crate) needs_two_cores: bool,
     /// Prepares the rounds.
-    pub(crate) open: fn(Context) -> anyhow::Result<Round>,
+    pub(crate) open: fn(&Lab<'_>) -> anyhow::Result<Prepared>,
+}
+
+impl Measurement {
+    const fn alone(
+        rows: &'static [&'static str],
+        open: fn(&Lab<'_>) -> anyhow::Result<Prepared>,
+    ) -> Measurement {
+        Measurement { rows, needs_two_cores: false, open }
+    }
+
+    const fn on_two_cores(
+        rows: &'static [&'static str],
+        open: fn(&Lab<'_>) -> anyhow::Result<Prepared>,
+    ) -> Measurement {
+        Measurement { rows, needs_two_cores: true, open }
+    }
+}
+
+/// What needs nothing but a clock and cores.
+fn ready(round: anyhow::Result<Round>) -> anyhow::Result<Prepared> {
+    round.map(Prepared::Ready)
 }
 
 /// In the order of a round: a limit comes just before what it is the limit of.
-pub(crate) const MEASUREMENTS: [Measurement; 10] = [
-    Measurement { rows: &["tsc_read", "stamp"], needs_two_cores: false, open: counter::open },
-    Measurement { rows: &["cacheline_rtt"], needs_two_cores: true, open: between_cores::open_cache_line },
-    Measurement { rows: &["spsc_rtt"], needs_two_cores: true, open: between_cores::open_spsc },
-    Measurement { rows: &["matching", "matching_p99"], needs_two_cores: false, open: matching::open },
-    Measurement { rows: &["itch_decode", "itch_books"], needs_two_cores: false, open: itch::open_8000 },
-    Measurement { rows: &["itch_books_500"], needs_two_cores: false, open: itch::open_500 },
-    Measurement { rows: &["udp_echo"], needs_two_cores: true, open: echo::open_udp },
-    Measurement { rows: &["tcp_echo"], needs_two_cores: true, open: echo::open_tcp },
-    Measurement { rows: &["order_rtt", "venue_response"], needs_two_cores: true, open: orders::open },
-    Measurement {
-        rows: &["multicast_send", "market_data_out"],
-        needs_two_cores: true,
-        open: market_data::open,
-    },
+pub(crate) const MEASUREMENTS: [Measurement; 14] = [
+    Measurement::alone(&["tsc_read", "stamp"], |lab| ready(counter::open(lab.context))),
+    Measurement::on_two_cores(&["cacheline_rtt"], |lab| ready(between_cores::open_cache_line(lab.context))),
+    Measurement::on_two_cores(&["spsc_rtt"], |lab| ready(between_cores::open_spsc(lab.context))),
+    Measurement::alone(&["matching", "matching_p99"], |lab| ready(matching::open(lab.context))),
+    Measurement::alone(&["itch_decode", "itch_books"], itch::open_8000),
+    Measurement::alone(&["itch_books_500"], itch::open_500),
+    Measurement::alone(&["book_record_bytes"], book_memory::open),
+    Measurement::alone(&["plain_instructions", "book_instructions"], instructions::open),
+    Measurement::alone(&["dbn_books"], recorded::open_dbn),
+    Measurement::alone(&["lobster_books"], recorded::open_lobster),
+    Measurement::on_two_cores(&["udp_echo"], |lab| ready(echo::open_udp(lab.context))),
+    Measurement::on_two_cores(&["tcp_echo"], |lab| ready(echo::open_tcp(lab.context))),
+    Measurement::on_two_cores(&["order_rtt", "venue_response"], |lab| ready(orders::open(lab.context))),
+    Measurement::on_two_cores(&["multicast_send", "market_data_out"], |lab| {
+        ready(market_data::open(lab.context))
+    }),
 ];
 
 #[cfg(test)]

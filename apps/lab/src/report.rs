@@ -1,5 +1,7 @@
 //! All figures of a run.
 
+use crate::context::Effort;
+use crate::days::DayView;
 use crate::host::HostView;
 use crate::row::Row;
 
@@ -10,10 +12,14 @@ use crate::row::Row;
 pub struct BenchReport {
     /// The figures.
     pub rows: Vec<Row>,
+    /// The standard days of market data that some of them were taken on.
+    pub days: Vec<DayView>,
     /// The machine.
     pub host: HostView,
     /// Rounds over which each figure was taken.
     pub rounds: usize,
+    /// How much was done in each round.
+    pub effort: Effort,
 }
 
 impl BenchReport {

@@ -35,7 +35,7 @@ pub struct Row {
     pub unit: String,
     /// One value for each round; empty when the figure cannot be had on this host.
     pub values: Vec<f64>,
-    /// Name of the limit: what this host needs for the same work at the least.
+    /// Name of the limit: what this host needs for the same work at the least, or the twin to be beaten.
     pub limit_name: Option<String>,
     /// The limit in each round, in the unit of the values.
     pub limits: Vec<f64>,

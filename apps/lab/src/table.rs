@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::context::Effort;
 use crate::report::BenchReport;
 use crate::row::{Goal, Row};
 
@@ -23,9 +24,13 @@ impl fmt::Display for BenchReport {
         }
         writeln!(f)?;
         let indent = widths[0] + 2;
-        for row in self.rows.iter().filter(|row| !row.note.is_empty()) {
-            let note = wrapped(&row.note, TEXT_WIDTH - indent).join(&format!("\n{:indent$}", ""));
-            writeln!(f, "{:<indent$}{note}", row.name)?;
+        let notes = self.rows.iter().filter(|row| !row.note.is_empty());
+        notes
+            .map(|row| (&row.name, &row.note))
+            .try_for_each(|(name, note)| described(f, name, note, indent))?;
+        if !self.days.is_empty() {
+            writeln!(f, "\nstandard days")?;
+            self.days.iter().try_for_each(|day| described(f, &day.name, &day.to_string(), indent))?;
         }
         writeln!(f)?;
         writeln!(f, "{}", wrapped(&self.conditions(), TEXT_WIDTH).join("\n"))?;
@@ -40,13 +45,27 @@ impl BenchReport {
             Some(far) => format!("pinned to cores {} and {far}", host.near_core),
             None => format!("pinned to core {}, the only one", host.near_core),
         };
+        let effort = match self.effort {
+            Effort::Full => "",
+            Effort::Quick => {
+                "QUICK: a tenth of the work in each round, and tenths of the standard days; a first look and not \
+                 figures to quote. "
+            }
+            Effort::Smoke => "SMOKE: just enough to see that it works. ",
+        };
         format!(
-            "Values and limits are medians over {} interleaved rounds, the ratio is the median of that of value \
+            "{effort}Values and limits are medians over {} interleaved rounds, the ratio is the median of that of value \
              and limit in each round, the spread is the least and the greatest round; threads were {cores} and \
              polled busily; time is that of the {}; a thread that only spun saw, {}.",
             self.rounds, host.clock, host.jitter
         )
     }
+}
+
+/// A name, and beside it what is said of it.
+fn described(f: &mut fmt::Formatter<'_>, name: &str, text: &str, indent: usize) -> fmt::Result {
+    let text = wrapped(text, TEXT_WIDTH - indent).join(&format!("\n{:indent$}", ""));
+    writeln!(f, "{name:<indent$}{text}")
 }
 
 /// The words of a text in lines of at most `width` characters, where no word is longer.

@@ -10,7 +10,7 @@ fn smoke(filter: &[&str], rounds: usize) -> BenchReport {
         external_rows: &["hot_allocations"],
         rounds,
         effort: Effort::Smoke,
-        show_progress: false,
+        ..BenchOptions::default()
     };
     bench(&options).unwrap()
 }
@@ -50,6 +50,47 @@ fn matching_is_measured() {
 }
 
 #[test]
+fn standard_days_are_measured_and_described() {
+    check(&["itch_decode", "itch_books", "itch_books_500"], &["itch_decode", "itch_books", "itch_books_500"]);
+    let report = smoke(&["itch_books"], 1);
+    let [day] = &report.days[..] else { panic!("{:?}", report.days) };
+    assert_eq!((day.name.as_str(), day.messages, day.symbols), ("itch-8000-smoke", 80_000, 12));
+    assert_eq!((day.live_orders_max, day.unique_references), (2_433, 41_888));
+    let why = day.simulated.as_ref().unwrap_err();
+    assert!(why.contains("counted by the program"), "{why}");
+    let text = report.to_string();
+    assert!(text.contains("\nstandard days\nitch-8000-smoke") && text.contains("80,000 messages"), "{text}");
+}
+
+/// Where the recordings are; elsewhere the rows say what is missing.
+#[test]
+fn real_recordings_are_measured() {
+    for row in &smoke(&["dbn_books", "lobster_books"], 2).rows {
+        if row.values.is_empty() {
+            assert!(row.note.contains("not measured: there is no /"), "{row:?}");
+        } else {
+            assert!(row.values.len() == 2 && row.note.contains("live orders"), "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn instructions_are_not_invented() {
+    let report = smoke(&["book_instructions"], 1);
+    for row in &report.rows {
+        assert!(row.values.is_empty() && row.note.starts_with("not measured: "), "{row:?}");
+    }
+    assert_eq!(report.rows[1].reached(), Some(false));
+}
+
+#[test]
+fn a_stopped_bench_ends_with_an_error() {
+    let options = BenchOptions { filter: vec!["stamp".to_owned()], ..BenchOptions::default() };
+    options.stop.stop();
+    assert_eq!(bench(&options).unwrap_err().to_string(), "interrupted");
+}
+
+#[test]
 fn orders_are_measured_beside_a_bare_echo() {
     check(
         &["order_rtt", "venue_response", "udp_echo"],
@@ -80,7 +121,8 @@ fn json_has_the_documented_fields() {
         fields.sort_unstable();
         fields
     };
-    assert_eq!(fields(&json), ["host", "rows"]);
+    assert_eq!(fields(&json), ["effort", "host", "rows", "standard_days"]);
+    assert_eq!((&json["effort"], &json["standard_days"]), (&"smoke".into(), &serde_json::json!([])));
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 3);
     let row_fields = [

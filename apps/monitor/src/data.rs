@@ -56,7 +56,7 @@ pub struct InstrumentView {
 pub struct ParticipantView {
     /// Its name.
     pub name: String,
-    /// Orders, replaces and cancels sent since the start.
+    /// Orders entered and replacements since the start.
     pub orders: u64,
     /// Executions received.
     pub fills: u64,
@@ -81,7 +81,7 @@ pub struct Rates {
     pub commands: f64,
     /// Messages that the venue published.
     pub messages: f64,
-    /// Packets that carried them, on all lines.
+    /// Packets that carried them, counted on one line: each line carries them all.
     pub packets: f64,
     /// Executions.
     pub fills: f64,
@@ -113,7 +113,7 @@ pub struct FeedLine {
     pub packets: u64,
     /// Messages that this line did not bring.
     pub lost_messages: u64,
-    /// Packets that this line brought before the other.
+    /// Messages that this line brought first.
     pub first_copies: u64,
 }
 

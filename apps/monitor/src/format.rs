@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
+/// `1234567` as `1,234,567`.
+pub use tickpath_config::thousands as count;
 use tickpath_types::Price;
 
 /// Decimals that prices are shown with when they need no more.
 const PRICE_DECIMALS_MIN: usize = 2;
-
-/// `1234567` as `1,234,567`.
-pub fn count(value: u64) -> String {
-    group(&value.to_string())
-}
 
 /// A count with its sign; zero has none.
 pub fn signed(value: i64) -> String {
@@ -92,7 +89,7 @@ fn decimal(value: i128, decimals: usize) -> String {
 fn decimal_magnitude(magnitude: u128, decimals: usize) -> String {
     let scale = u128::from(Price::SCALE.unsigned_abs());
     let fraction = format!("{:04}", magnitude % scale);
-    format!("{}.{}", group(&(magnitude / scale).to_string()), &fraction[..decimals])
+    format!("{}.{}", count(magnitude / scale), &fraction[..decimals])
 }
 
 fn decimals_needed(value: i128) -> usize {
@@ -103,17 +100,6 @@ fn decimals_needed(value: i128) -> usize {
         decimals -= 1;
     }
     decimals
-}
-
-fn group(digits: &str) -> String {
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 fn with_sign(is_negative: bool, is_nonzero: bool, magnitude: String) -> String {
@@ -138,10 +124,6 @@ mod tests {
 
     #[test]
     fn counts_and_rates_are_grouped() {
-        assert_eq!(count(0), "0");
-        assert_eq!(count(999), "999");
-        assert_eq!(count(1_000), "1,000");
-        assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
         assert_eq!(signed(i64::MIN), "-9,223,372,036,854,775,808");
         assert_eq!((signed(1_234), signed(0)), ("+1,234".into(), "0".into()));
         assert_eq!((rate(12_345.6), rate(-1.0), rate(f64::NAN)), ("12,346".into(), "0".into(), "0".into()));

@@ -1,21 +1,68 @@
 //! A block of messages applied to books, whatever the messages and the books are.
 
+use std::ops::RangeInclusive;
+
 use tickpath_book::OrderBooks;
-use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
+use tickpath_feed::{BookBuilder, BuilderCounters, LOOK_AHEAD_LEN, UpdateListener};
 use tickpath_types::{MarketUpdate, Sequence};
 
-/// Messages between one that is applied and the one whose order is fetched meanwhile.
-const LOOK_AHEAD: usize = 8;
+/// From so many open orders on, most of them lie beyond the caches of a core: looking ahead for all that a message
+/// touches then saves more than it costs. Of 200 thousand orders it is enough to fetch where they are found.
+const ORDERS_FAR_MIN: u32 = 1 << 19;
+/// Messages between one that is applied and the one whose order is looked for meanwhile.
+const NEAR_AHEAD: usize = 8;
 
 /// What each message of a block did: at most one update a message, in order; `sequence` is the number of the
-/// message in the file, counted from 1.
+/// message in the file, counted from 1. And what contradicted the books.
 #[derive(Debug, Default)]
-pub(crate) struct Updates(pub(crate) Vec<MarketUpdate>);
+pub(crate) struct Updates {
+    pub(crate) list: Vec<MarketUpdate>,
+    pub(crate) contradictions: Vec<Contradictions>,
+}
+
+/// What contradicted the books in some messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Contradictions {
+    /// Which, counted from 0 in the block.
+    pub(crate) messages: RangeInclusive<usize>,
+    /// Executions or reductions beyond what was left.
+    pub(crate) beyond_qty: u64,
+    /// Adds of orders that rested already.
+    pub(crate) duplicate_order: u64,
+    /// Orders that the books refused.
+    pub(crate) refused: u64,
+}
+
+impl Updates {
+    /// Forgets the block before and makes room for one of `len` messages.
+    pub(crate) fn start(&mut self, len: usize) {
+        self.list.clear();
+        self.list.reserve(len);
+        self.contradictions.clear();
+    }
+
+    /// Notes what was counted between two moments, if anything was.
+    #[inline]
+    pub(crate) fn note(
+        &mut self,
+        before: &BuilderCounters,
+        after: &BuilderCounters,
+        messages: impl FnOnce() -> RangeInclusive<usize>,
+    ) {
+        let beyond_qty = after.beyond_qty - before.beyond_qty;
+        let duplicate_order = after.duplicate_order - before.duplicate_order;
+        let refused = after.refused - before.refused;
+        if beyond_qty + duplicate_order + refused > 0 {
+            let messages = messages();
+            self.contradictions.push(Contradictions { messages, beyond_qty, duplicate_order, refused });
+        }
+    }
+}
 
 impl UpdateListener for Updates {
     #[inline]
     fn on_update(&mut self, update: &MarketUpdate) {
-        self.0.push(*update);
+        self.list.push(*update);
     }
 }
 
@@ -29,9 +76,6 @@ pub(crate) trait ApplyMessages<M> {
 
     /// The books as they stand.
     fn books(&self) -> &Self::Books;
-
-    /// What contradicted them so far.
-    fn counters(&self) -> &BuilderCounters;
 }
 
 impl<B: OrderBooks<()>> ApplyMessages<&[u8]> for BookBuilder<B> {
@@ -39,19 +83,97 @@ impl<B: OrderBooks<()>> ApplyMessages<&[u8]> for BookBuilder<B> {
 
     #[inline(never)]
     fn apply(&mut self, first: u64, messages: &[&[u8]], updates: &mut Updates) {
-        for (index, message) in messages.iter().enumerate() {
-            if let Some(ahead) = messages.get(index + LOOK_AHEAD) {
-                self.prefetch(ahead);
+        let is_far = self.books().order_count() >= ORDERS_FAR_MIN;
+        let mut start = 0;
+        for group in messages.chunks(LOOK_AHEAD_LEN) {
+            let before = *self.counters();
+            let sequence = Sequence(first + start as u64);
+            match is_far {
+                true => self.handle_batch(sequence, group, updates),
+                // It looks beyond the group.
+                false => handle_near(self, sequence, &messages[start..], group.len(), updates),
             }
-            self.handle_message(Sequence(first + index as u64), message, updates);
+            updates.note(&before, self.counters(), || start..=start + group.len() - 1);
+            start += group.len();
         }
     }
 
     fn books(&self) -> &B {
         BookBuilder::books(self)
     }
+}
 
-    fn counters(&self) -> &BuilderCounters {
-        BookBuilder::counters(self)
+/// What [`BookBuilder::handle_batch`] does with the first `len` of some messages, where the orders are near.
+#[inline(always)]
+fn handle_near<B: OrderBooks<()>>(
+    builder: &mut BookBuilder<B>,
+    first: Sequence,
+    messages: &[&[u8]],
+    len: usize,
+    updates: &mut Updates,
+) {
+    for (index, message) in messages[..len].iter().enumerate() {
+        if let Some(ahead) = messages.get(index + NEAR_AHEAD) {
+            builder.prefetch(ahead);
+        }
+        builder.handle_message(Sequence(first.0 + index as u64), message, updates);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderIndex};
+    use tickpath_nasdaq::itch50::{AddOrder, BuySell, OrderDelete, OrderExecuted};
+    use tickpath_nasdaq::wire::Stock;
+    use tickpath_types::{InstrumentId, Nanos};
+    use zerocopy::IntoBytes;
+
+    use super::*;
+
+    fn messages() -> Vec<Vec<u8>> {
+        let stock = Stock::new("ABC").unwrap();
+        let mut messages: Vec<Vec<u8>> = (1..=100_u64)
+            .map(|id| {
+                let price = 10_000 + id as u32;
+                AddOrder::new(1, 0, Nanos(id), id, BuySell::BUY, 10, stock, price).as_bytes().to_vec()
+            })
+            .collect();
+        let executed =
+            (1..=50).map(|id| OrderExecuted::new(1, 0, Nanos(200 + id), id, 11, 1).as_bytes().to_vec());
+        messages.extend(executed);
+        messages.extend((51..=60).map(|id| OrderDelete::new(1, 0, Nanos(300), id).as_bytes().to_vec()));
+        messages
+    }
+
+    fn builder() -> BookBuilder<FastBooks> {
+        let books = FastBooks::new(BookLimits::new(InstrumentId(1), 1_000));
+        BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(1_000)))
+    }
+
+    #[test]
+    fn both_ways_do_the_same() {
+        let messages = messages();
+        let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+        let (mut near, mut far) = (Updates::default(), Updates::default());
+        let (mut one, mut other) = (builder(), builder());
+        for (index, group) in slices.chunks(LOOK_AHEAD_LEN).enumerate() {
+            let first = Sequence((index * LOOK_AHEAD_LEN) as u64 + 1);
+            let rest = &slices[index * LOOK_AHEAD_LEN..];
+            handle_near(&mut one, first, rest, group.len(), &mut near);
+            other.handle_batch(first, group, &mut far);
+        }
+        assert_eq!(near.list, far.list);
+        assert_eq!((near.list.len(), one.counters()), (160, other.counters()));
+    }
+
+    #[test]
+    fn contradictions_have_the_place_of_their_group() {
+        let messages = messages();
+        let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+        let mut updates = Updates::default();
+        builder().apply(1, &slices, &mut updates);
+        let places: Vec<_> = updates.contradictions.iter().map(|found| found.messages.clone()).collect();
+        assert_eq!(places, [96..=127, 128..=159]);
+        assert_eq!(updates.contradictions.iter().map(|found| found.beyond_qty).sum::<u64>(), 50);
     }
 }

@@ -58,9 +58,9 @@ impl<P> Twin<P> {
         if self.report.difference.is_some() || messages.is_empty() {
             return;
         }
-        self.updates.0.clear();
+        self.updates.start(messages.len());
         self.plain.apply(first, messages, &mut self.updates);
-        if self.updates.0 != updates.0 {
+        if self.updates.list != updates.list {
             self.report.difference = Some(self.first_update_difference(first, updates, names, place));
             return;
         }
@@ -105,7 +105,7 @@ impl<P> Twin<P> {
         names: &Names,
         place: impl Fn(usize) -> String,
     ) -> String {
-        let (ours, plain) = (&updates.0, &self.updates.0);
+        let (ours, plain) = (&updates.list, &self.updates.list);
         let index = ours.iter().zip(plain).position(|(a, b)| a != b).unwrap_or(ours.len().min(plain.len()));
         let (ours, plain) = (ours.get(index), plain.get(index));
         let number = ours.into_iter().chain(plain).map(|update| update.sequence).min().unwrap_or(first);
@@ -166,7 +166,7 @@ mod tests {
     const LIMITS: BookLimits = BookLimits::new(InstrumentId(3), 100);
 
     fn books<B: OrderBooks<()>>() -> EventBooks<B> {
-        EventBooks::new(B::new(LIMITS), OrderIndex::new(IndexLimits::dense(100)), INFO)
+        EventBooks::new(B::new(LIMITS), OrderIndex::new(IndexLimits::hashed(100)), INFO)
     }
 
     fn add(order_id: u64, price: i64, qty: u64) -> RecordedEvent {

@@ -246,16 +246,14 @@ impl<B: OrderBooks<()>> ApplyMessages<RecordedEvent> for EventBooks<B> {
 
     #[inline(never)]
     fn apply(&mut self, first: u64, events: &[RecordedEvent], updates: &mut Updates) {
-        for (number, event) in (first..).zip(events) {
-            self.handle(number, event, updates);
+        for (index, event) in events.iter().enumerate() {
+            let before = self.counters;
+            self.handle(first + index as u64, event, updates);
+            updates.note(&before, &self.counters, || index..=index);
         }
     }
 
     fn books(&self) -> &B {
         &self.books
-    }
-
-    fn counters(&self) -> &BuilderCounters {
-        &self.counters
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tickpath_book::{FastBooks, PlainBooks};
 use tickpath_capture::{
     CaptureError, Depth, Format, LobsterBookReader, Position, ReadError, RecordedEvent, Recording,
-    order_book_beside,
+    RecordingFile, order_book_beside,
 };
 use tickpath_types::InstrumentId;
 
@@ -28,17 +28,28 @@ const INSTRUMENTS_MIN: usize = 1_024;
 /// A block of events and what ended it.
 struct Block {
     events: Vec<RecordedEvent>,
+    /// Where each of them begins.
+    positions: Vec<Position>,
     elapsed: Duration,
     is_last: bool,
 }
 
-pub(crate) fn replay(path: &Path, mut session: Session<'_>) -> Result<FileReport, ReplayError> {
-    let mut recording = Recording::open(path)?;
+pub(crate) fn replay(
+    path: &Path,
+    file: RecordingFile,
+    mut session: Session<'_>,
+) -> Result<FileReport, ReplayError> {
+    let mut recording = Recording::of(file)?;
     let (format, info, meter) = (recording.format(), recording.info(), recording.meter().clone());
     let mut rows = row_check(path, &session)?;
     let mut books: Option<EventBooks<FastBooks>> = None;
     let mut twin: Option<Twin<EventBooks<PlainBooks>>> = None;
-    let mut block = Block { events: Vec::with_capacity(BLOCK_LEN), elapsed: Duration::ZERO, is_last: false };
+    let mut block = Block {
+        events: Vec::with_capacity(BLOCK_LEN),
+        positions: Vec::with_capacity(BLOCK_LEN),
+        elapsed: Duration::ZERO,
+        is_last: false,
+    };
     while !block.is_last && !session.is_over(&meter) {
         read(&mut recording, &mut block, &mut session);
         let wanted = session.wanted(&block.events, info.time_base)?;
@@ -64,7 +75,7 @@ pub(crate) fn replay(path: &Path, mut session: Session<'_>) -> Result<FileReport
             (first..).zip(events).for_each(|(number, event)| rows.message(number, event));
         }
         let source = Source { format, info, symbols: recording.symbols() };
-        let place = |index| format!("message {}", first + index as u64);
+        let place = |index: usize| format!("message {} ({})", first + index as u64, block.positions[index]);
         session.apply(events, source, &mut books, &mut twin, block.elapsed, place)?;
     }
     let judgement = Judgement {
@@ -81,7 +92,7 @@ pub(crate) fn replay(path: &Path, mut session: Session<'_>) -> Result<FileReport
         .zip(books.as_ref())
         .map(|(twin, books)| twin.finish::<RecordedEvent>(ApplyMessages::books(books), &names));
     let books = books.as_ref().map(ApplyMessages::books);
-    FileReport::of(path, source, session, books, twin, rows, judgement)
+    Ok(FileReport::of(path, source, session, books, twin, rows, judgement))
 }
 
 /// The room that the events of a whole file need.
@@ -93,6 +104,7 @@ fn size_of(events: &[RecordedEvent]) -> BookSize {
 /// Reads the next events and folds them; what reading and unpacking the file took is not counted.
 fn read(recording: &mut Recording, block: &mut Block, session: &mut Session<'_>) {
     block.events.clear();
+    block.positions.clear();
     let read_before = recording.meter().read_ns();
     let begin = Instant::now();
     while block.events.len() < BLOCK_LEN && !block.is_last {
@@ -100,6 +112,7 @@ fn read(recording: &mut Recording, block: &mut Block, session: &mut Session<'_>)
             Ok(Some(event)) => {
                 session.fold.event(&event);
                 block.events.push(event);
+                block.positions.push(recording.position());
             }
             Ok(None) => block.is_last = true,
             Err(CaptureError::Read {

@@ -1,6 +1,6 @@
 //! Best prices, trades and depth into tables.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tickpath_book::{Level, OrderBooks};
 use tickpath_capture::table::{Cell, Column, ColumnKind, TableError, TableWriter};
@@ -9,7 +9,11 @@ use tickpath_types::{InstrumentId, Price, Side};
 use crate::options::Exports;
 use crate::tape::{Bbo, Seen, SeenTrade};
 
-const BBO_COLUMNS: [Column; 7] = [
+/// The first column of a table of several recordings.
+const FILE: Column = Column::new("file", ColumnKind::Text);
+
+const BBO_COLUMNS: [Column; 8] = [
+    FILE,
     Column::new("ts_ns", ColumnKind::Integer),
     Column::new("message", ColumnKind::Integer),
     Column::new("symbol", ColumnKind::Text),
@@ -19,7 +23,8 @@ const BBO_COLUMNS: [Column; 7] = [
     Column::new("ask_qty", ColumnKind::Integer),
 ];
 
-const TRADE_COLUMNS: [Column; 8] = [
+const TRADE_COLUMNS: [Column; 9] = [
+    FILE,
     Column::new("ts_ns", ColumnKind::Integer),
     Column::new("message", ColumnKind::Integer),
     Column::new("symbol", ColumnKind::Text),
@@ -30,7 +35,8 @@ const TRADE_COLUMNS: [Column; 8] = [
     Column::new("order_id", ColumnKind::Integer),
 ];
 
-const DEPTH_COLUMNS: [Column; 8] = [
+const DEPTH_COLUMNS: [Column; 9] = [
+    FILE,
     Column::new("ts_ns", ColumnKind::Integer),
     Column::new("message", ColumnKind::Integer),
     Column::new("symbol", ColumnKind::Text),
@@ -48,6 +54,8 @@ struct Shown {
 }
 
 /// The tables that were asked for.
+///
+/// The rows of several recordings stand one recording after the other, each row with the name of its file.
 #[derive(Default)]
 pub(crate) struct Exporter {
     bbo: Option<TableWriter>,
@@ -55,20 +63,56 @@ pub(crate) struct Exporter {
     depth: Option<TableWriter>,
     level_count: usize,
     shown: Shown,
+    /// The recording of the rows that come, when they name it.
+    file: Option<String>,
+    /// Columns that are left out: that of the file where there is only one.
+    skipped: usize,
+    /// Rows of the recordings before.
+    before: ExportedRows,
 }
 
 impl Exporter {
-    pub(crate) fn create(exports: &Exports, level_count: usize) -> Result<Exporter, TableError> {
+    /// Starts the tables; rows name their file when `is_of_several`.
+    pub(crate) fn create(
+        exports: &Exports,
+        level_count: usize,
+        is_of_several: bool,
+    ) -> Result<Exporter, TableError> {
+        let skipped = usize::from(!is_of_several);
         let table = |path: &Option<PathBuf>, columns: &[Column]| {
-            path.as_deref().map(|path| TableWriter::create(path, columns)).transpose()
+            path.as_deref().map(|path| TableWriter::create(path, &columns[skipped..])).transpose()
         };
         Ok(Exporter {
             bbo: table(&exports.bbo, &BBO_COLUMNS)?,
             trades: table(&exports.trades, &TRADE_COLUMNS)?,
             depth: table(&exports.depth, &DEPTH_COLUMNS)?,
             level_count,
-            shown: Shown::default(),
+            skipped,
+            ..Exporter::default()
         })
+    }
+
+    /// The rows that come are of this recording.
+    pub(crate) fn start_file(&mut self, path: &Path) {
+        self.file = (self.skipped == 0).then(|| path.display().to_string());
+        self.shown = Shown::default();
+        self.before = self.all_rows();
+    }
+
+    /// Rows of the recording that was started last.
+    pub(crate) fn rows(&self) -> ExportedRows {
+        let since = |all: Option<u64>, before: Option<u64>| all.map(|all| all - before.unwrap_or(0));
+        let (all, before) = (self.all_rows(), self.before);
+        ExportedRows {
+            bbo: since(all.bbo, before.bbo),
+            trades: since(all.trades, before.trades),
+            depth: since(all.depth, before.depth),
+        }
+    }
+
+    fn all_rows(&self) -> ExportedRows {
+        let rows = |table: &Option<TableWriter>| table.as_ref().map(TableWriter::row_count);
+        ExportedRows { bbo: rows(&self.bbo), trades: rows(&self.trades), depth: rows(&self.depth) }
     }
 
     /// True when the books are looked at after every single message.
@@ -84,7 +128,9 @@ impl Exporter {
         };
         let ((bid_price, bid_qty), (ask_price, ask_qty)) = (side(bbo.bid), side(bbo.ask));
         let (time, message) = (Cell::Integer(ts_ns), Cell::Integer(number));
-        table.row(&[time, message, Cell::Text(symbol), bid_price, bid_qty, ask_price, ask_qty])
+        let file = file_cell(&self.file);
+        let row = [file, time, message, Cell::Text(symbol), bid_price, bid_qty, ask_price, ask_qty];
+        table.row(&row[self.skipped..])
     }
 
     pub(crate) fn trade(
@@ -94,7 +140,8 @@ impl Exporter {
         trade: &SeenTrade,
     ) -> Result<(), TableError> {
         let Some(table) = &mut self.trades else { return Ok(()) };
-        table.row(&[
+        let row = [
+            file_cell(&self.file),
             Cell::Integer(seen.ts_ns),
             Cell::Integer(seen.number),
             Cell::Text(symbol),
@@ -103,7 +150,8 @@ impl Exporter {
             trade.aggressor.map_or(Cell::Empty, |side| Cell::Text(side_name(side))),
             Cell::Text(trade.kind),
             if trade.order_id == 0 { Cell::Empty } else { Cell::Integer(trade.order_id) },
-        ])
+        ];
+        table.row(&row[self.skipped..])
     }
 
     /// Writes the levels of one instrument that are not as they were last.
@@ -133,7 +181,8 @@ impl Exporter {
                     Some(level) => shown.push(level),
                     None => {}
                 }
-                table.row(&[
+                let row = [
+                    file_cell(&self.file),
                     Cell::Integer(ts_ns),
                     Cell::Integer(number),
                     Cell::Text(symbol),
@@ -142,7 +191,8 @@ impl Exporter {
                     level.map_or(Cell::Empty, |level| Cell::Price(level.price)),
                     Cell::Integer(level.map_or(0, |level| level.qty.0)),
                     Cell::Integer(level.map_or(0, |level| u64::from(level.order_count))),
-                ])?;
+                ];
+                table.row(&row[self.skipped..])?;
             }
             let left = books.levels(instrument, side).take(self.level_count).count();
             shown.truncate(left);
@@ -150,11 +200,17 @@ impl Exporter {
         Ok(())
     }
 
-    /// Completes all tables.
-    pub(crate) fn finish(self) -> Result<ExportedRows, TableError> {
-        let finish = |table: Option<TableWriter>| table.map(TableWriter::finish).transpose();
-        Ok(ExportedRows { bbo: finish(self.bbo)?, trades: finish(self.trades)?, depth: finish(self.depth)? })
+    /// Completes all tables; without it nothing is left of them.
+    pub(crate) fn finish(self) -> Result<(), TableError> {
+        for table in [self.bbo, self.trades, self.depth].into_iter().flatten() {
+            table.finish()?;
+        }
+        Ok(())
     }
+}
+
+fn file_cell(file: &Option<String>) -> Cell<'_> {
+    file.as_deref().map_or(Cell::Empty, Cell::Text)
 }
 
 /// Rows that were exported; `None` for a table that was not asked for.

@@ -1,6 +1,6 @@
 //! Whether what a recording says holds together.
 
-use tickpath_types::TradingState;
+use tickpath_types::{SystemEventCode, TradingState};
 
 /// Something in a recording that contradicts it, or that no format allows: how often, and where first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,28 +33,75 @@ impl Finding {
     }
 }
 
-/// Messages after which the best bid of a book was at or above its best ask, by the state of trading that
-/// the recording had published.
+/// Messages after which the best bid of a book was at or above its best ask, each counted once by the state
+/// that the recording had published: that of the instrument where it does not trade, else that of the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crossed {
-    /// While the instrument traded: no such book can be.
+    /// Before the start of market hours.
+    pub before_open: Finding,
+    /// In continuous trading: no such book can be.
     pub trading: Finding,
     /// While only quotation was allowed: before an auction.
     pub quotation_only: Finding,
-    /// While trading was halted.
+    /// While trading was halted or paused.
     pub halted: Finding,
-    /// No state was published; not judged.
+    /// After the end of market hours.
+    pub after_close: Finding,
+    /// No state was published.
     pub unknown: Finding,
+    /// Those of all these in which the instrument itself was said to trade. Its orders are matched then, outside
+    /// market hours as well, so the recording contradicts itself; the others are not judged.
+    pub contradictory: Finding,
+}
+
+/// What a recording last published about when and whether an instrument trades.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MarketState {
+    /// The stage of the session.
+    pub(crate) stage: Option<SystemEventCode>,
+    /// The state of the instrument.
+    pub(crate) trading: Option<TradingState>,
 }
 
 impl Crossed {
-    pub(crate) fn of(&mut self, state: Option<TradingState>) -> &mut Finding {
-        match state {
-            Some(TradingState::Trading) => &mut self.trading,
-            Some(TradingState::QuotationOnly) => &mut self.quotation_only,
-            Some(TradingState::Halted) => &mut self.halted,
-            None => &mut self.unknown,
+    /// Counts one more message.
+    pub(crate) fn add(&mut self, state: MarketState, place: impl Fn() -> String) {
+        if state.trading == Some(TradingState::Trading) {
+            self.contradictory.add(&place);
         }
+        self.of(state).add(place);
+    }
+
+    fn of(&mut self, state: MarketState) -> &mut Finding {
+        use SystemEventCode::{
+            EndOfMarketHours, EndOfMessages, EndOfSystemHours, StartOfMarketHours, StartOfMessages,
+            StartOfSystemHours,
+        };
+        match (state.trading, state.stage) {
+            (Some(TradingState::Halted), _) => &mut self.halted,
+            (Some(TradingState::QuotationOnly), _) => &mut self.quotation_only,
+            (_, Some(StartOfMessages | StartOfSystemHours)) => &mut self.before_open,
+            (_, Some(EndOfMarketHours | EndOfSystemHours | EndOfMessages)) => &mut self.after_close,
+            (Some(TradingState::Trading), Some(StartOfMarketHours) | None) => &mut self.trading,
+            (None, Some(StartOfMarketHours) | None) => &mut self.unknown,
+        }
+    }
+
+    /// The counts, without [`Crossed::contradictory`], under the names of their fields.
+    pub fn by_name(&self) -> impl Iterator<Item = (&'static str, &Finding)> {
+        self.by_state().into_iter().map(|(_, name, found)| (name, found))
+    }
+
+    /// All counts with a name for texts and one for JSON.
+    pub(crate) const fn by_state(&self) -> [(&'static str, &'static str, &Finding); 6] {
+        [
+            ("crossed before the open", "before_open", &self.before_open),
+            ("crossed in continuous trading", "trading", &self.trading),
+            ("crossed while quoting only", "quotation_only", &self.quotation_only),
+            ("crossed while halted or paused", "halted", &self.halted),
+            ("crossed after the close", "after_close", &self.after_close),
+            ("crossed, state unknown", "unknown", &self.unknown),
+        ]
     }
 }
 
@@ -133,9 +180,9 @@ impl Integrity {
             ),
             (
                 is_complete,
-                &self.crossed.trading,
-                "message that crosses a book in trading",
-                "messages that leave a book in trading crossed",
+                &self.crossed.contradictory,
+                "message that leaves the book of a symbol that trades crossed",
+                "messages that leave the book of a symbol that trades crossed",
             ),
         ];
         let mut words: Vec<String> = self.read_error.iter().cloned().collect();
@@ -156,10 +203,13 @@ impl Integrity {
             (&mut self.beyond_quantity, &other.beyond_quantity),
             (&mut self.duplicate_references, &other.duplicate_references),
             (&mut self.refused, &other.refused),
+            (&mut self.crossed.before_open, &other.crossed.before_open),
             (&mut self.crossed.trading, &other.crossed.trading),
             (&mut self.crossed.quotation_only, &other.crossed.quotation_only),
             (&mut self.crossed.halted, &other.crossed.halted),
+            (&mut self.crossed.after_close, &other.crossed.after_close),
             (&mut self.crossed.unknown, &other.crossed.unknown),
+            (&mut self.crossed.contradictory, &other.crossed.contradictory),
             (&mut self.malformed, &other.malformed),
             (&mut self.time_backwards, &other.time_backwards),
         ] {
@@ -169,6 +219,38 @@ impl Integrity {
         self.orders_left += other.orders_left;
         if self.read_error.is_none() {
             self.read_error.clone_from(&other.read_error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_has_its_count_and_only_trading_symbols_contradict() {
+        use SystemEventCode::{EndOfMarketHours, EndOfMessages, StartOfMarketHours, StartOfSystemHours};
+        use TradingState::{Halted, QuotationOnly, Trading};
+        let cases = [
+            (Some(StartOfSystemHours), None, "before_open", false),
+            (Some(StartOfSystemHours), Some(Trading), "before_open", true),
+            (Some(StartOfSystemHours), Some(Halted), "halted", false),
+            (Some(StartOfMarketHours), Some(Trading), "trading", true),
+            (Some(StartOfMarketHours), Some(Halted), "halted", false),
+            (Some(StartOfMarketHours), Some(QuotationOnly), "quotation_only", false),
+            (Some(StartOfMarketHours), None, "unknown", false),
+            (Some(EndOfMarketHours), Some(Trading), "after_close", true),
+            (Some(EndOfMessages), None, "after_close", false),
+            (None, Some(Trading), "trading", true),
+            (None, None, "unknown", false),
+        ];
+        for (stage, trading, name, is_contradiction) in cases {
+            let mut crossed = Crossed::default();
+            crossed.add(MarketState { stage, trading }, || "here".to_owned());
+            let counted = crossed.by_state().into_iter().filter(|(.., finding)| finding.count > 0);
+            let names: Vec<&str> = counted.map(|(_, name, _)| name).collect();
+            assert_eq!(names, [name], "{stage:?} {trading:?}");
+            assert_eq!(crossed.contradictory.count, u64::from(is_contradiction), "{stage:?} {trading:?}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use tickpath_book::{FastBooks, PlainBooks};
-use tickpath_capture::{Depth, Format, ItchBlocks, RecordingInfo, TimeBase};
+use tickpath_capture::{Depth, Format, ItchBlocks, RecordingFile, RecordingInfo, TimeBase};
 use tickpath_feed::BookBuilder;
 use tickpath_nasdaq::itch50;
 use tickpath_types::InstrumentId;
@@ -23,8 +23,13 @@ const INFO: RecordingInfo =
 type Books = BookBuilder<FastBooks>;
 type Plain = BookBuilder<PlainBooks>;
 
-pub(crate) fn replay(path: &Path, mut session: Session<'_>) -> Result<FileReport, ReplayError> {
-    let (mut blocks, meter) = ItchBlocks::open(path)?;
+pub(crate) fn replay(
+    path: &Path,
+    file: RecordingFile,
+    mut session: Session<'_>,
+) -> Result<FileReport, ReplayError> {
+    let meter = file.meter().clone();
+    let mut blocks = ItchBlocks::of(file);
     let source = Source { format: Format::Itch, info: INFO, symbols: &[] };
     let mut books: Option<Books> = None;
     let mut twin: Option<Twin<Plain>> = None;
@@ -70,7 +75,7 @@ pub(crate) fn replay(path: &Path, mut session: Session<'_>) -> Result<FileReport
         .zip(books.as_ref())
         .map(|(twin, books)| twin.finish::<&[u8]>(ApplyMessages::books(books), &names));
     let books = books.as_ref().map(ApplyMessages::books);
-    FileReport::of(path, source, session, books, twin, None, judgement)
+    Ok(FileReport::of(path, source, session, books, twin, None, judgement))
 }
 
 /// The room that the messages of a whole file need.

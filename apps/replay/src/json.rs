@@ -7,9 +7,11 @@ use tickpath_types::{Price, Side};
 
 use crate::check::TwinReport;
 use crate::cost::{Cost, peak_rss_bytes};
-use crate::integrity::{Finding, Integrity};
+use crate::exports::ExportedRows;
+use crate::integrity::{Crossed, Finding, Integrity};
 use crate::lobster_rows::RowsReport;
 use crate::report::{CheckReport, FileReport, ReplayReport, SymbolBook, TypeCount};
+use crate::session::Ended;
 use crate::statistics::SymbolStatistics;
 use crate::text::side_word;
 
@@ -29,6 +31,7 @@ impl ReplayReport {
             .iter()
             .map(|(path, error)| json!({ "file": path.display().to_string(), "error": error }))
             .collect();
+        report["left_out"] = self.left_out.iter().map(|path| path.display().to_string()).collect();
         report["trustworthy"] = json!(self.is_trustworthy());
         report
     }
@@ -53,6 +56,8 @@ impl ReplayReport {
             "check": checks,
             "tops": self.files.iter().flat_map(|file| &file.tops).map(top).collect::<Value>(),
             "symbol_count": self.files.iter().map(|file| file.symbol_count).sum::<usize>(),
+            "absent_symbols": self.absent_symbols(),
+            "exported": exported(&self.exported()),
         })
     }
 }
@@ -90,7 +95,12 @@ impl FileReport {
             "symbol_count": self.symbol_count,
             "symbols": symbols,
             "absent_symbols": self.absent_symbols,
-            "exported": { "bbo": self.exported.bbo, "trades": self.exported.trades, "depth": self.exported.depth },
+            "ended": self.ended.map(|ended| match ended {
+                Ended::Limit => "limit",
+                Ended::Window => "window",
+                Ended::Stopped => "stopped",
+            }),
+            "exported": exported(&self.exported),
             "trustworthy": self.is_trustworthy(),
             "contradictions": self.contradictions,
         })
@@ -112,18 +122,26 @@ fn integrity(integrity: &Integrity) -> Value {
         "beyond_quantity": finding(&integrity.beyond_quantity),
         "duplicate_references": finding(&integrity.duplicate_references),
         "refused": finding(&integrity.refused),
-        "crossed": {
-            "trading": finding(&integrity.crossed.trading),
-            "quotation_only": finding(&integrity.crossed.quotation_only),
-            "halted": finding(&integrity.crossed.halted),
-            "unknown": finding(&integrity.crossed.unknown),
-        },
+        "crossed": crossed(&integrity.crossed),
         "malformed": finding(&integrity.malformed),
         "time_backwards": finding(&integrity.time_backwards),
         "unreported": integrity.unreported,
         "orders_left": integrity.orders_left,
         "read_error": integrity.read_error,
     })
+}
+
+fn exported(rows: &ExportedRows) -> Value {
+    json!({ "bbo": rows.bbo, "trades": rows.trades, "depth": rows.depth })
+}
+
+fn crossed(crossed: &Crossed) -> Value {
+    let mut map = Map::new();
+    for (_, name, found) in crossed.by_state() {
+        map.insert(name.to_owned(), finding(found));
+    }
+    map.insert("contradictory".to_owned(), finding(&crossed.contradictory));
+    Value::Object(map)
 }
 
 fn finding(finding: &Finding) -> Value {

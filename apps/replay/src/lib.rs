@@ -55,6 +55,6 @@ pub use options::{
     Speed,
 };
 pub use report::{CheckReport, FileReport, ReplayReport, SymbolBook, TypeCount};
-pub use run::{Progress, ReplayError, replay};
+pub use run::{Progress, ReplayError, replay, replay_all};
 pub use session::Ended;
 pub use statistics::SymbolStatistics;

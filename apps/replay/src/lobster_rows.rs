@@ -141,7 +141,9 @@ fn add(row: &mut LobsterBookRow, side: Side, price: Price, qty: Qty) {
     let room = row.level_count;
     let levels = &mut row.sides[side.index()];
     match levels.iter().position(|(resting, _)| !side.is_better(*resting, price)) {
-        Some(index) if levels[index].0 == price => levels[index].1.0 += qty.0,
+        Some(index) if levels[index].0 == price => {
+            levels[index].1.0 = levels[index].1.0.saturating_add(qty.0)
+        }
         Some(index) => levels.insert(index, (price, qty)),
         None => levels.push((price, qty)),
     }

@@ -78,24 +78,25 @@ fn see_itch<'s>(message: &'s [u8], seen: &mut Seen<'s>) {
             see_execution(seen, SeenTrade { order_id: m.order_ref.get().0, counts, ..trade });
         }
         Message::NonCrossTrade(m) => {
-            seen.symbol = Some(text(&m.stock));
+            seen.symbol = Some(&m.stock.0);
             seen.trade = Some(trade(Some(m.price.get()), m.shares.get(), "hidden"));
         }
         Message::CrossTrade(m) => {
-            seen.symbol = Some(text(&m.stock));
+            seen.symbol = Some(&m.stock.0);
             seen.trade = Some(trade(Some(m.cross_price.get()), m.shares.get(), "cross"));
         }
         Message::StockTradingAction(m) => {
-            seen.symbol = Some(text(&m.stock));
+            seen.symbol = Some(&m.stock.0);
             seen.state = m.trading_state.state();
         }
-        Message::StockDirectory(m) => seen.symbol = Some(text(&m.stock)),
+        Message::StockDirectory(m) => seen.symbol = Some(&m.stock.0),
+        Message::SystemEvent(m) => seen.stage = m.event_code.stage(),
         _ => {}
     }
 }
 
 fn see_add<'s>(seen: &mut Seen<'s>, stock: &'s Stock, price: Price) {
-    seen.symbol = Some(text(stock));
+    seen.symbol = Some(&stock.0);
     seen.order_price = Some(price);
     seen.is_add = true;
 }
@@ -104,10 +105,6 @@ fn see_execution(seen: &mut Seen<'_>, trade: SeenTrade) {
     seen.needs_order = true;
     seen.is_execution = true;
     seen.trade = Some(trade);
-}
-
-fn text(stock: &Stock) -> &str {
-    std::str::from_utf8(&stock.0).unwrap_or_default().trim_end()
 }
 
 const fn trade(price: Option<Price>, qty: Qty, kind: &'static str) -> SeenTrade {
@@ -122,6 +119,7 @@ const fn blank<'s>(number: u64, ts_ns: u64, instrument: u16, code: u8) -> Seen<'
         code,
         symbol: None,
         state: None,
+        stage: None,
         is_malformed: false,
         needs_order: false,
         order_price: None,
@@ -140,7 +138,7 @@ impl RecordedMessage for RecordedEvent {
     fn see<'s>(&'s self, number: u64, source: Source<'s>) -> Seen<'s> {
         let instrument = instrument_id(self.instrument).map_or(0, |id| id.0);
         let mut seen = blank(number, self.ts_ns, instrument, event_code(source.format, &self.kind));
-        seen.symbol = source.symbols.get(self.instrument as usize).map(String::as_str);
+        seen.symbol = source.symbols.get(self.instrument as usize).map(String::as_bytes);
         match self.kind {
             EventKind::Add { level, .. } => {
                 seen.is_add = true;
@@ -170,8 +168,9 @@ impl RecordedMessage for RecordedEvent {
                 seen.trade = Some(SeenTrade { aggressor, order_id, ..trade(Some(price), qty, kind) });
             }
             EventKind::Status(Status::Trading(state)) => seen.state = Some(state),
+            EventKind::Status(Status::System(stage)) => seen.stage = Some(stage),
             EventKind::Ignored(reason) => seen.is_malformed = is_malformed(reason),
-            EventKind::Clear | EventKind::Status(Status::System(_)) => {}
+            EventKind::Clear => {}
         }
         seen
     }
@@ -255,5 +254,29 @@ const fn itch_name(code: u8) -> &'static str {
         b'N' => "Retail Price Improvement",
         b'O' => "Direct Listing Price Discovery",
         _ => "Unknown type",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_capture::{Depth, TimeBase};
+    use tickpath_types::{SystemEventCode, TradingState};
+
+    use super::*;
+
+    #[test]
+    fn events_publish_the_state_of_session_and_instrument() {
+        let info = RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false };
+        let source = Source { format: Format::Lobster, info, symbols: &[] };
+        let seen = |kind| {
+            let event = RecordedEvent { ts_ns: 1, instrument: 0, ends_transaction: true, kind };
+            let seen = event.see(1, source);
+            (seen.state, seen.stage)
+        };
+        let halted = EventKind::Status(Status::Trading(TradingState::Halted));
+        assert_eq!(seen(halted), (Some(TradingState::Halted), None));
+        let open = EventKind::Status(Status::System(SystemEventCode::StartOfMarketHours));
+        assert_eq!(seen(open), (None, Some(SystemEventCode::StartOfMarketHours)));
+        assert_eq!(seen(EventKind::Clear), (None, None));
     }
 }

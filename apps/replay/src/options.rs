@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+pub use tickpath_config::Speed;
+
 use crate::moment::Moment;
 
 /// Messages between two comparisons with the plain twin, unless another number is asked for.
@@ -15,16 +17,6 @@ pub const SYMBOLS_SHOWN: usize = 5;
 /// Open orders that the books have room for, unless another number is asked for: a third more than the 1.5
 /// million of a very full day over all symbols. Each takes about 100 bytes.
 pub const ORDERS_MAX_DEFAULT: u32 = 2 << 20;
-
-/// How fast.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Speed {
-    /// As fast as it goes.
-    #[default]
-    Max,
-    /// The recording's own time multiplied by hundredths: 100 is its own speed.
-    Hundredths(u64),
-}
 
 /// Files to export to; a name ends in `.csv` or `.parquet`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,7 +15,6 @@ use crate::lobster_rows::RowsReport;
 use crate::message::{Source, type_name};
 use crate::moment::RecordedTime;
 use crate::options::SYMBOLS_SHOWN;
-use crate::run::ReplayError;
 use crate::session::{Ended, Session};
 use crate::statistics::SymbolStatistics;
 
@@ -98,7 +97,7 @@ pub struct FileReport {
     pub integrity: Integrity,
     /// What was compared.
     pub check: CheckReport,
-    /// Rows that were exported.
+    /// Rows of this file that were exported; none when the replay was stopped, which leaves no table behind.
     pub exported: ExportedRows,
     /// Why the replay ended before the end of the file, when it did.
     pub ended: Option<Ended>,
@@ -121,7 +120,7 @@ impl FileReport {
         twin: Option<TwinReport>,
         rows: Option<RowsReport>,
         judgement: Judgement,
-    ) -> Result<FileReport, ReplayError> {
+    ) -> FileReport {
         let elapsed = session.elapsed();
         let (options, mut tape) = (session.options, session.tape);
         tape.integrity.orders_left = books.map_or(0, |books| u64::from(books.order_count()));
@@ -156,7 +155,7 @@ impl FileReport {
             None => Vec::new(),
         };
         let time = |ns| RecordedTime { ns, base: source.info.time_base };
-        Ok(FileReport {
+        FileReport {
             path: path.to_owned(),
             format: source.format,
             depth: source.info.depth,
@@ -178,9 +177,9 @@ impl FileReport {
             check,
             ended: session.ended,
             contradictions,
-            exported: tape.exporter.finish()?,
+            exported: tape.exporter.rows(),
             integrity: tape.integrity,
-        })
+        }
     }
 }
 
@@ -199,12 +198,14 @@ fn by_type(format: Format, counts: &[u64; 256]) -> Vec<TypeCount> {
 }
 
 /// What a replay of several files found together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ReplayReport {
     /// Each file.
     pub files: Vec<FileReport>,
     /// Files that could not be replayed at all, and why.
     pub failures: Vec<(PathBuf, String)>,
+    /// Files that were not begun before the replay was stopped.
+    pub left_out: Vec<PathBuf>,
 }
 
 impl ReplayReport {
@@ -212,6 +213,34 @@ impl ReplayReport {
     #[must_use]
     pub fn is_trustworthy(&self) -> bool {
         self.failures.is_empty() && self.files.iter().all(FileReport::is_trustworthy)
+    }
+
+    /// True when it was told to stop before it was through.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        !self.left_out.is_empty() || self.files.iter().any(|file| file.ended == Some(Ended::Stopped))
+    }
+
+    /// Symbols that were chosen and are in none of the files.
+    #[must_use]
+    pub fn absent_symbols(&self) -> Vec<&str> {
+        let Some((first, others)) = self.files.split_first() else { return Vec::new() };
+        let is_absent = |symbol: &&String| others.iter().all(|file| file.absent_symbols.contains(symbol));
+        first.absent_symbols.iter().filter(is_absent).map(String::as_str).collect()
+    }
+
+    /// Rows of all files that were exported.
+    #[must_use]
+    pub fn exported(&self) -> ExportedRows {
+        let sum = |rows: fn(&ExportedRows) -> Option<u64>| {
+            let all = self.files.iter().filter_map(|file| rows(&file.exported));
+            all.reduce(|sum, rows| sum + rows)
+        };
+        ExportedRows {
+            bbo: sum(|rows| rows.bbo),
+            trades: sum(|rows| rows.trades),
+            depth: sum(|rows| rows.depth),
+        }
     }
 
     /// Messages of all files.

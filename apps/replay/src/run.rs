@@ -1,16 +1,16 @@
-//! Replays one file.
+//! Replays one file, or several.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tickpath_agent::StopSignal;
 use tickpath_capture::table::TableError;
-use tickpath_capture::{CaptureError, Format};
+use tickpath_capture::{CaptureError, Format, RecordingFile};
 
-use crate::exports::Exporter;
+use crate::exports::{ExportedRows, Exporter};
 use crate::options::ReplayOptions;
-use crate::report::FileReport;
-use crate::session::Session;
+use crate::report::{FileReport, ReplayReport};
+use crate::session::{Ended, Session};
 use crate::{events, itch};
 
 /// How far a replay is.
@@ -22,8 +22,10 @@ pub struct Progress {
     pub bytes_total: u64,
     /// Messages so far.
     pub messages: u64,
-    /// Time since the start.
+    /// Time since the start of the file.
     pub elapsed: Duration,
+    /// Which of the files, counted from 0.
+    pub file: usize,
 }
 
 /// Why a file could not be replayed at all. What is wrong inside a recording is part of its report.
@@ -39,6 +41,9 @@ pub enum ReplayError {
     /// A time has a date, and the recording counts from midnight.
     #[error("the recording has times of day without dates: give --from and --to as HH:MM:SS")]
     NoDates,
+    /// The end of the window is not after its start, so no message can be in it: exchange them.
+    #[error("--to is not after --from: no message can be between them")]
+    EmptyWindow,
     /// An order book file goes with a LOBSTER message file only.
     #[error("{file} is no LOBSTER message file: --orderbook is of no use for it")]
     NotLobster {
@@ -50,7 +55,7 @@ pub enum ReplayError {
 /// Replays one file and reports what is in it and whether it can be trusted.
 ///
 /// `observer` is told the progress a few times a second. `stop` ends the replay early, with a report of what
-/// was read.
+/// was read; no export is then left behind, as a table that has its name is whole.
 ///
 /// # Errors
 /// [`ReplayError`] when there is nothing to be replayed, or an export fails.
@@ -60,14 +65,71 @@ pub fn replay(
     stop: &StopSignal,
     observer: &mut dyn FnMut(&Progress),
 ) -> Result<FileReport, ReplayError> {
-    let format = Format::detect(path)?;
+    let file = RecordingFile::open(path)?;
+    let mut exporter = Exporter::create(&options.exports, options.depth, false)?;
+    let mut report = replay_into(path, file, options, &mut exporter, stop, observer)?;
+    if report.ended == Some(Ended::Stopped) {
+        report.exported = ExportedRows::default();
+    } else {
+        exporter.finish()?;
+    }
+    Ok(report)
+}
+
+/// Replays several files, one after the other, and reports each; one that cannot be replayed is among the
+/// failures. Each table of the exports has the rows of all files in this order, and their names in a first
+/// column `file`; numbers of messages count from 1 in each file.
+///
+/// # Errors
+/// [`ReplayError`] when an export fails, or the window is empty.
+pub fn replay_all(
+    paths: &[PathBuf],
+    options: &ReplayOptions,
+    stop: &StopSignal,
+    observer: &mut dyn FnMut(&Progress),
+) -> Result<ReplayReport, ReplayError> {
+    let mut exporter = Exporter::create(&options.exports, options.depth, true)?;
+    let mut report = ReplayReport::default();
+    for (index, path) in paths.iter().enumerate() {
+        if stop.is_stopped() {
+            report.left_out.push(path.clone());
+            continue;
+        }
+        let mut observer = |progress: &Progress| observer(&Progress { file: index, ..*progress });
+        let result = RecordingFile::open(path)
+            .map_err(ReplayError::from)
+            .and_then(|file| replay_into(path, file, options, &mut exporter, stop, &mut observer));
+        match result {
+            Ok(found) => report.files.push(found),
+            Err(error @ (ReplayError::Table(_) | ReplayError::EmptyWindow)) => return Err(error),
+            Err(error) => report.failures.push((path.clone(), error.to_string())),
+        }
+    }
+    if report.is_stopped() || report.files.is_empty() {
+        report.files.iter_mut().for_each(|file| file.exported = ExportedRows::default());
+    } else {
+        exporter.finish()?;
+    }
+    Ok(report)
+}
+
+/// Replays one file into tables that may have rows of others.
+fn replay_into(
+    path: &Path,
+    file: RecordingFile,
+    options: &ReplayOptions,
+    exporter: &mut Exporter,
+    stop: &StopSignal,
+    observer: &mut dyn FnMut(&Progress),
+) -> Result<FileReport, ReplayError> {
+    let format = file.format();
     if options.order_book.is_some() && format != Format::Lobster {
         return Err(ReplayError::NotLobster { file: path.display().to_string() });
     }
-    let exporter = Exporter::create(&options.exports, options.depth)?;
+    exporter.start_file(path);
     let session = Session::new(options, exporter, stop, observer);
     match format {
-        Format::Itch => itch::replay(path, session),
-        _ => events::replay(path, session),
+        Format::Itch => itch::replay(path, file, session),
+        _ => events::replay(path, file, session),
     }
 }

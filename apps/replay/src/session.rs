@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 use tickpath_agent::StopSignal;
 use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex, PlainBooks};
 use tickpath_capture::{InputMeter, TimeBase};
-use tickpath_feed::BuilderCounters;
 use tickpath_nasdaq::itch50::Checksum;
 use tickpath_types::InstrumentId;
 
-use crate::apply::{ApplyMessages, Updates};
+use crate::apply::{ApplyMessages, Contradictions, Updates};
 use crate::check::Twin;
 use crate::cost::CostMeter;
 use crate::exports::Exporter;
 use crate::fold::Fold;
+use crate::integrity::Integrity;
 use crate::message::{RecordedMessage, Source};
 use crate::options::{ORDERS_MAX_DEFAULT, ReplayOptions};
 use crate::pace::Pacer;
@@ -24,6 +24,9 @@ use crate::tape::{Tape, Window};
 const ORDERS_MIN: u32 = 1 << 16;
 /// At most one message adds an order in so many bytes of a file, however well it is compressed.
 const FILE_BYTES_PER_ORDER: u64 = 4;
+/// Messages that go to the books and then to the tape together: enough for the clock to cost nothing, few enough
+/// for their updates to stay in the nearest caches.
+const PART_LEN: usize = 512;
 /// Progress is told no more often.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -41,7 +44,7 @@ pub enum Ended {
 /// Everything that one pass keeps beside the books.
 pub(crate) struct Session<'a> {
     pub(crate) options: &'a ReplayOptions,
-    pub(crate) tape: Tape,
+    pub(crate) tape: Tape<'a>,
     pub(crate) decode: CostMeter,
     pub(crate) books: CostMeter,
     /// Of the messages of an ITCH file.
@@ -55,7 +58,6 @@ pub(crate) struct Session<'a> {
     observer: &'a mut dyn FnMut(&Progress),
     pacer: Pacer,
     updates: Updates,
-    counters: BuilderCounters,
     started: Instant,
     last_progress: Instant,
     has_window: bool,
@@ -64,7 +66,7 @@ pub(crate) struct Session<'a> {
 impl<'a> Session<'a> {
     pub(crate) fn new(
         options: &'a ReplayOptions,
-        exporter: Exporter,
+        exporter: &'a mut Exporter,
         stop: &'a StopSignal,
         observer: &'a mut dyn FnMut(&Progress),
     ) -> Session<'a> {
@@ -82,7 +84,6 @@ impl<'a> Session<'a> {
             observer,
             pacer: Pacer::new(options.speed),
             updates: Updates::default(),
-            counters: BuilderCounters::default(),
             started: now,
             last_progress: now,
             has_window: false,
@@ -105,6 +106,7 @@ impl<'a> Session<'a> {
                 bytes_total: meter.len(),
                 messages: self.number,
                 elapsed: self.started.elapsed(),
+                file: 0,
             };
             (self.observer)(&progress);
         }
@@ -163,17 +165,17 @@ impl<'a> Session<'a> {
                 break;
             };
             let room = twin.as_ref().map_or(u64::MAX, |twin| twin.room(self.number).max(1));
-            let at_once = if self.tape.exporter.wants_depth() { 1 } else { due };
+            let at_once = if self.tape.exporter.wants_depth() { 1 } else { due.min(PART_LEN) };
             let part = &rest[..at_once.min(usize::try_from(room).unwrap_or(usize::MAX))];
             let first = self.number + 1;
-            self.updates.0.clear();
-            self.updates.0.reserve(part.len());
+            self.updates.start(part.len());
             if let Some(books) = books {
                 let begin = Instant::now();
                 books.apply(first, part, &mut self.updates);
                 elapsed += begin.elapsed();
-                let last = start + part.len() - 1;
-                self.take_counters(*books.counters(), || format!("{} to {}", place(start), place(last)));
+                for found in &self.updates.contradictions {
+                    take_contradictions(&mut self.tape.integrity, found, |index| place(start + index));
+                }
                 if let Some(twin) = twin {
                     let name = |instrument| self.tape.name(instrument);
                     twin.follow(first, part, &self.updates, books.books(), &name, |index| {
@@ -199,7 +201,7 @@ impl<'a> Session<'a> {
         books: Option<&impl OrderBooks<()>>,
         place: impl Fn(usize) -> String,
     ) -> Result<(), ReplayError> {
-        let mut updates = self.updates.0.iter().peekable();
+        let mut updates = self.updates.list.iter().peekable();
         for (index, message) in messages.iter().enumerate() {
             let number = self.number + 1 + index as u64;
             let update = updates.next_if(|update| update.sequence == number);
@@ -216,15 +218,18 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
+}
 
-    /// What contradicted the books since the last time.
-    fn take_counters(&mut self, now: BuilderCounters, place: impl Fn() -> String) {
-        let before = std::mem::replace(&mut self.counters, now);
-        let integrity = &mut self.tape.integrity;
-        integrity.beyond_quantity.add_all(now.beyond_qty - before.beyond_qty, &place);
-        integrity.duplicate_references.add_all(now.duplicate_order - before.duplicate_order, &place);
-        integrity.refused.add_all(now.refused - before.refused, &place);
-    }
+/// Counts what contradicted the books in some messages, which begin at their places.
+fn take_contradictions(integrity: &mut Integrity, found: &Contradictions, place: impl Fn(usize) -> String) {
+    let (first, last) = (*found.messages.start(), *found.messages.end());
+    let places = || match first == last {
+        true => place(first),
+        false => format!("{} to {}", place(first), place(last)),
+    };
+    integrity.beyond_quantity.add_all(found.beyond_qty, places);
+    integrity.duplicate_references.add_all(found.duplicate_order, places);
+    integrity.refused.add_all(found.refused, places);
 }
 
 /// How much room the books of a recording need.
@@ -261,10 +266,10 @@ impl BookSize {
     }
 
     pub(crate) fn fast(self) -> (FastBooks, OrderIndex) {
-        (FastBooks::new(self.limits()), OrderIndex::new(IndexLimits::dense(self.max_orders)))
+        (FastBooks::new(self.limits()), OrderIndex::new(IndexLimits::hashed(self.max_orders)))
     }
 
     pub(crate) fn plain(self) -> (PlainBooks, OrderIndex) {
-        (PlainBooks::new(self.limits()), OrderIndex::new(IndexLimits::dense(self.max_orders)))
+        (PlainBooks::new(self.limits()), OrderIndex::new(IndexLimits::hashed(self.max_orders)))
     }
 }

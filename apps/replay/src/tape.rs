@@ -1,10 +1,10 @@
 //! What the messages say, message by message: counts, statistics, contradictions, exports.
 
 use tickpath_capture::TimeBase;
-use tickpath_types::{MarketUpdate, Price, Qty, Side, TradingState, UpdateKind};
+use tickpath_types::{MarketUpdate, Price, Qty, Side, SystemEventCode, TradingState, UpdateKind};
 
 use crate::exports::Exporter;
-use crate::integrity::Integrity;
+use crate::integrity::{Integrity, MarketState};
 use crate::options::ReplayOptions;
 use crate::run::ReplayError;
 use crate::statistics::SymbolStatistics;
@@ -19,10 +19,12 @@ pub(crate) struct Seen<'a> {
     pub(crate) instrument: u16,
     /// Its type, an index into the counts.
     pub(crate) code: u8,
-    /// The symbol, where the message tells it.
-    pub(crate) symbol: Option<&'a str>,
+    /// The symbol, where the message tells it, perhaps with blanks behind it.
+    pub(crate) symbol: Option<&'a [u8]>,
     /// The state of trading that it publishes.
     pub(crate) state: Option<TradingState>,
+    /// The stage of the session that it publishes.
+    pub(crate) stage: Option<SystemEventCode>,
     pub(crate) is_malformed: bool,
     /// True when it is about an order that must rest.
     pub(crate) needs_order: bool,
@@ -95,7 +97,8 @@ impl Window {
             Some(moment) => moment.in_recording(base, first_ns).ok_or(ReplayError::NoDates),
             None => Ok(default),
         };
-        Ok(Window { from_ns: resolve(options.from, 0)?, to_ns: resolve(options.to, u64::MAX)? })
+        let window = Window { from_ns: resolve(options.from, 0)?, to_ns: resolve(options.to, u64::MAX)? };
+        if window.from_ns < window.to_ns { Ok(window) } else { Err(ReplayError::EmptyWindow) }
     }
 
     pub(crate) const fn contains(self, ts_ns: u64) -> bool {
@@ -104,22 +107,24 @@ impl Window {
 }
 
 /// Counts, statistics and contradictions of one recording.
-pub(crate) struct Tape {
+pub(crate) struct Tape<'a> {
     /// Messages in the window by type.
     pub(crate) counts: [u64; 256],
     pub(crate) integrity: Integrity,
     /// Index by id in the books.
     pub(crate) instruments: Vec<TapeInstrument>,
-    pub(crate) exporter: Exporter,
+    pub(crate) exporter: &'a mut Exporter,
     pub(crate) window: Window,
     /// Times of the first and last message in the window.
     pub(crate) span_ns: Option<(u64, u64)>,
     chosen: Vec<String>,
+    /// The stage of the session that was published last.
+    stage: Option<SystemEventCode>,
     last_ts_ns: u64,
 }
 
-impl Tape {
-    pub(crate) fn new(options: &ReplayOptions, exporter: Exporter) -> Tape {
+impl<'a> Tape<'a> {
+    pub(crate) fn new(options: &ReplayOptions, exporter: &'a mut Exporter) -> Tape<'a> {
         Tape {
             counts: [0; 256],
             integrity: Integrity::default(),
@@ -128,6 +133,7 @@ impl Tape {
             window: Window { from_ns: 0, to_ns: u64::MAX },
             span_ns: None,
             chosen: options.symbols.clone(),
+            stage: None,
             last_ts_ns: 0,
         }
     }
@@ -138,7 +144,7 @@ impl Tape {
         symbol.unwrap_or_else(|| format!("#{instrument}"))
     }
 
-    fn instrument(&mut self, id: u16, symbol: Option<&str>) -> &mut TapeInstrument {
+    fn instrument(&mut self, id: u16, symbol: Option<&[u8]>) -> &mut TapeInstrument {
         let index = usize::from(id);
         if index >= self.instruments.len() {
             let is_chosen = self.chosen.is_empty();
@@ -146,8 +152,10 @@ impl Tape {
                 .resize_with(index + 1, || TapeInstrument { is_chosen, ..TapeInstrument::default() });
         }
         let instrument = &mut self.instruments[index];
-        if let Some(symbol) = symbol.filter(|symbol| !symbol.is_empty())
-            && instrument.symbol.is_none()
+        if instrument.symbol.is_none()
+            && let Some(symbol) =
+                symbol.and_then(|symbol| std::str::from_utf8(symbol).ok()).map(str::trim_end)
+            && !symbol.is_empty()
         {
             instrument.is_chosen =
                 self.chosen.is_empty() || self.chosen.iter().any(|chosen| chosen == symbol);
@@ -180,6 +188,8 @@ impl Tape {
         if seen.needs_order && update.is_none() && has_books {
             self.integrity.unknown_references.add(&place);
         }
+        self.stage = seen.stage.or(self.stage);
+        let stage = self.stage;
         let instrument = self.instrument(seen.instrument, seen.symbol);
         instrument.trading = seen.state.or(instrument.trading);
         if let Some(price) = seen.order_price {
@@ -187,9 +197,9 @@ impl Tape {
         }
         let bbo = update.map(Bbo::of);
         if let Some(bbo) = bbo.filter(|bbo| bbo.has_both() && bbo.bid.0 >= bbo.ask.0) {
-            let trading = instrument.trading;
+            let state = MarketState { stage, trading: instrument.trading };
             let words = || format!("{} (bid {} at ask {})", place(), Price(bbo.bid.0), Price(bbo.ask.0));
-            self.integrity.crossed.of(trading).add(words);
+            self.integrity.crossed.add(state, words);
         }
         if in_window {
             self.observe(seen, update, bbo)?;

@@ -6,6 +6,7 @@ use tickpath_capture::{Depth, Format};
 use tickpath_types::{Price, Side};
 
 use crate::cost::Cost;
+use crate::exports::ExportedRows;
 use crate::integrity::Finding;
 use crate::report::{FileReport, ReplayReport, SymbolBook, TypeCount};
 use crate::session::Ended;
@@ -24,6 +25,10 @@ impl fmt::Display for ReplayReport {
             let name = if is_told { String::new() } else { format!("{}: ", path.display()) };
             write!(f, "\nNOT REPLAYED: {name}{error}")?;
         }
+        if !self.left_out.is_empty() {
+            let count = self.left_out.len();
+            write!(f, "\nSTOPPED: {count} file(s) were not begun, the first {}", self.left_out[0].display())?;
+        }
         if self.files.len() + self.failures.len() > 1 {
             write_sum(self, f)?;
         }
@@ -41,7 +46,11 @@ fn write_sum(report: &ReplayReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     } else {
         write!(f, "{trusted} of {count} can be trusted")
     }?;
-    write_types(&report.by_type(), report.messages(), f)
+    for symbol in report.absent_symbols() {
+        write!(f, "\nThere is no symbol {symbol} in any of them.")?;
+    }
+    write_types(&report.by_type(), report.messages(), f)?;
+    write_exports(&report.exported(), f)
 }
 
 impl fmt::Display for FileReport {
@@ -53,7 +62,7 @@ impl fmt::Display for FileReport {
         write_checks(self, f)?;
         write_statistics(self, f)?;
         write_tops(&self.tops, f)?;
-        write_exports(self, f)?;
+        write_exports(&self.exported, f)?;
         for symbol in &self.absent_symbols {
             write!(f, "\nThere is no symbol {symbol} in the recording.")?;
         }
@@ -136,10 +145,9 @@ fn write_integrity(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Resu
         line("executions beyond the quantity", &integrity.beyond_quantity)?;
         line("references used twice", &integrity.duplicate_references)?;
         line("orders refused by the books", &integrity.refused)?;
-        line("crossed while trading", &integrity.crossed.trading)?;
-        line("crossed while quoting only", &integrity.crossed.quotation_only)?;
-        line("crossed while halted", &integrity.crossed.halted)?;
-        line("crossed, state not published", &integrity.crossed.unknown)?;
+        for (name, _, finding) in integrity.crossed.by_state() {
+            line(name, finding)?;
+        }
         write!(f, "\n  {:<34} {:>12}", "orders left at the end", grouped(integrity.orders_left))?;
     }
     if let (Depth::Partial { .. }, Some(_)) = (report.depth, report.books) {
@@ -254,8 +262,7 @@ fn write_tops(tops: &[SymbolBook], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-fn write_exports(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let exported = &report.exported;
+fn write_exports(exported: &ExportedRows, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (name, rows) in
         [("best prices", exported.bbo), ("trades", exported.trades), ("depth", exported.depth)]
     {

@@ -1,23 +1,31 @@
 //! The configuration file of a trader.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use tickpath_config::{ConfigError, Duration, Fraction, Instruments, Placement, PriceText, Secret};
+use serde::{Deserialize, Serialize};
+use tickpath_config::{
+    ConfigError, Duration, Fraction, IdleConfig, Instruments, Placement, PriceText, Secret,
+};
 use tickpath_feedhandler::LineReader;
+use tickpath_nasdaq::soupbintcp::ClientConfig;
 use tickpath_trading::{EngineConfig, Limits, Money};
 use tickpath_types::{Instrument, Nanos, Price, Qty};
 
 use crate::gateway::SETTLE_AFTER;
 
+/// Open orders that a trader's books can be told to hold.
+const MAX_ORDERS_MAX: u32 = 1 << 24;
+
 /// A trader as its file describes it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraderConfig {
     /// The instrument file; relative to this file.
     pub instruments: PathBuf,
-    /// What trades: `maker`, `taker` or `random`. A program with a strategy of its own ignores it.
+    /// What trades: `maker`, `taker` or `random`; limits that are not given are those that suit it. A program with a
+    /// strategy of its own ignores it otherwise.
     #[serde(default = "default_strategy")]
     pub strategy: String,
     /// Seed of the `random` strategy.
@@ -28,15 +36,16 @@ pub struct TraderConfig {
     /// Market data in.
     #[serde(default)]
     pub market_data: MarketDataSection,
-    /// Limits in each instrument.
+    /// Limits in each instrument; what is not given suits the strategy.
     #[serde(default)]
-    pub limits: LimitsConfig,
-    /// Limits of single instruments, by symbol, in place of `limits`.
-    #[serde(default)]
-    pub instrument_limits: std::collections::BTreeMap<String, LimitsConfig>,
+    pub limits: LimitsTable,
+    /// Limits of single instruments, by symbol; what is not given is as in `limits`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub instrument_limits: BTreeMap<String, LimitsTable>,
     /// Cancel everything and stop when no market data came for so long.
     pub stop_after_silence: Option<Duration>,
-    /// Stop when the connection to the venue was lost and did not come back for so long.
+    /// Stop when the connection to the venue was lost and did not come back for so long, or the first login took so
+    /// long.
     #[serde(default = "default_disconnect_stop")]
     pub disconnect_stop: Duration,
     /// New orders and replacements a second at most.
@@ -47,7 +56,7 @@ pub struct TraderConfig {
 }
 
 /// `[order_entry]`: OUCH 5.0 over SoupBinTCP.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OrderEntrySection {
     /// The venue's order entry.
@@ -63,7 +72,7 @@ pub struct OrderEntrySection {
 }
 
 /// `[market_data]`: ITCH 5.0 over MoldUDP64, as the venue publishes it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MarketDataSection {
     /// Group and port of line A.
@@ -82,11 +91,30 @@ pub struct MarketDataSection {
     pub inject_loss: Fraction,
 }
 
-/// What may be risked in one instrument.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+/// A table of limits as a file writes it: what is not given comes from elsewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
+pub struct LimitsTable {
+    /// [`LimitsConfig::clip`].
+    pub clip: Option<u64>,
+    /// [`LimitsConfig::threshold`].
+    pub threshold: Option<u64>,
+    /// [`LimitsConfig::max_order`].
+    pub max_order: Option<u64>,
+    /// [`LimitsConfig::max_position`].
+    pub max_position: Option<u64>,
+    /// [`LimitsConfig::max_loss`].
+    pub max_loss: Option<PriceText>,
+    /// [`LimitsConfig::max_open_orders`].
+    pub max_open_orders: Option<u32>,
+}
+
+/// What may be risked in one instrument.
+///
+/// Quantities are rounded down to whole lots of the instrument, never up: 0 means none at all.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LimitsConfig {
-    /// Size of the strategy's orders.
+    /// Size of the strategy's orders, as far as the instrument allows.
     pub clip: u64,
     /// The strategy's sensitivity, in its own unit.
     pub threshold: u64,
@@ -130,9 +158,31 @@ impl Default for MarketDataSection {
     }
 }
 
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        LimitsConfig::maker()
+impl LimitsTable {
+    /// The table with `base` where it says nothing.
+    #[must_use]
+    pub fn or(&self, base: LimitsConfig) -> LimitsConfig {
+        LimitsConfig {
+            clip: self.clip.unwrap_or(base.clip),
+            threshold: self.threshold.unwrap_or(base.threshold),
+            max_order: self.max_order.unwrap_or(base.max_order),
+            max_position: self.max_position.unwrap_or(base.max_position),
+            max_loss: self.max_loss.unwrap_or(base.max_loss),
+            max_open_orders: self.max_open_orders.unwrap_or(base.max_open_orders),
+        }
+    }
+}
+
+impl From<LimitsConfig> for LimitsTable {
+    fn from(limits: LimitsConfig) -> LimitsTable {
+        LimitsTable {
+            clip: Some(limits.clip),
+            threshold: Some(limits.threshold),
+            max_order: Some(limits.max_order),
+            max_position: Some(limits.max_position),
+            max_loss: Some(limits.max_loss),
+            max_open_orders: Some(limits.max_open_orders),
+        }
     }
 }
 
@@ -160,20 +210,106 @@ impl LimitsConfig {
         LimitsConfig::with_threshold(700_000)
     }
 
-    /// As the engine takes them: quantities in whole lots of the instrument.
+    /// Limits that suit the strategy with this name; a maker's where it is none of ours.
+    #[must_use]
+    pub fn of_strategy(name: &str) -> LimitsConfig {
+        match name {
+            "taker" => LimitsConfig::taker(),
+            _ => LimitsConfig::maker(),
+        }
+    }
+
+    /// Whether these limits mean something in an instrument: one that is not 0 allows a lot.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] naming the limit.
+    pub fn check(&self, instrument: &Instrument) -> Result<(), ConfigError> {
+        let lot = instrument.lot_size.0;
+        for (name, qty) in
+            [("clip", self.clip), ("max_order", self.max_order), ("max_position", self.max_position)]
+        {
+            if 0 < qty && qty < lot {
+                return Err(ConfigError::value(format!(
+                    "limits of {}: {name} = {qty} is less than the instrument's lot of {lot}: give at least a lot, or \
+                     0 for none at all",
+                    instrument.symbol
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// As the engine takes them: quantities in whole lots of the instrument, rounded down.
     #[must_use]
     pub fn limits(&self, instrument: &Instrument) -> Limits {
         let lot = instrument.lot_size.0;
-        let in_lots = |qty: u64| Qty((qty / lot * lot).max(lot));
+        let in_lots = |qty: u64| Qty(qty / lot * lot);
         Limits {
-            clip: in_lots(self.clip).min(instrument.max_qty),
+            clip: in_lots(self.clip.min(instrument.max_qty.0)),
             threshold: self.threshold,
             max_order_qty: in_lots(self.max_order),
-            max_position: Qty(self.max_position.max(lot)),
+            max_position: in_lots(self.max_position),
             max_loss: Money(i128::from(self.max_loss.0.0)),
             max_open_orders: self.max_open_orders,
         }
     }
+}
+
+impl TraderConfig {
+    /// The limits in an instrument.
+    #[must_use]
+    pub fn limits_of(&self, symbol: &str) -> LimitsConfig {
+        let all = self.limits.or(LimitsConfig::of_strategy(&self.strategy));
+        self.instrument_limits.get(symbol).map_or(all, |own| own.or(all))
+    }
+
+    /// The threads that the file names, or those that suit a host on whose `cores` this process may run.
+    #[must_use]
+    pub fn placement(&self, cores: &[usize]) -> Placement {
+        self.placement.clone().unwrap_or_else(|| default_placement(cores))
+    }
+
+    /// The same with every default filled in, as for a host with these `cores`.
+    #[must_use]
+    pub fn filled(&self, cores: &[usize]) -> TraderConfig {
+        let own = |symbol: &String| (symbol.clone(), self.limits_of(symbol).into());
+        TraderConfig {
+            limits: self.limits.or(LimitsConfig::of_strategy(&self.strategy)).into(),
+            instrument_limits: self.instrument_limits.keys().map(own).collect(),
+            placement: Some(self.placement(cores)),
+            ..self.clone()
+        }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        if let Some(placement) = &self.placement {
+            placement.check(&ROLES)?;
+        }
+        let max_orders = self.market_data.max_orders;
+        if !(1..=MAX_ORDERS_MAX).contains(&max_orders) {
+            return Err(ConfigError::value(format!(
+                "market_data.max_orders = {max_orders} must be 1 to {MAX_ORDERS_MAX}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A trader's agents.
+const ROLES: [&str; 3] = ["feed-handler", "engine", "order-gateway"];
+
+/// One thread on the last core of a small host, where a venue would have the first; a core for each agent on
+/// a large one.
+fn default_placement(cores: &[usize]) -> Placement {
+    let from_last: Vec<usize> = cores.iter().rev().copied().collect();
+    if cores.len() < 8 {
+        let mut placement = Placement::new(IdleConfig::Yield, &from_last, &[("trader", &ROLES)]);
+        placement.observer = cores.first().copied().filter(|_| cores.len() > 1);
+        return placement;
+    }
+    let threads: Vec<(&str, &[&str])> =
+        ROLES.iter().map(|role| (*role, std::slice::from_ref(role))).collect();
+    Placement::new(IdleConfig::Spin, &from_last, &threads)
 }
 
 /// A trader's file, read and checked.
@@ -195,6 +331,7 @@ impl TraderSettings {
     /// [`ConfigError`] in one line that says what to change.
     pub fn load(path: &Path) -> Result<TraderSettings, ConfigError> {
         let config: TraderConfig = tickpath_config::load(path)?;
+        config.check()?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let instruments = Instruments::load(&folder.join(&config.instruments))?;
         for symbol in config.instrument_limits.keys() {
@@ -204,14 +341,19 @@ impl TraderSettings {
                 )));
             }
         }
-        let limits = instruments
-            .iter()
-            .map(|instrument| {
-                let own = config.instrument_limits.get(instrument.symbol.as_str());
-                own.unwrap_or(&config.limits).limits(instrument)
-            })
-            .collect();
+        let mut limits = Vec::with_capacity(instruments.len());
+        for instrument in &instruments {
+            let own = config.limits_of(instrument.symbol.as_str());
+            own.check(instrument)?;
+            limits.push(own.limits(instrument));
+        }
         let password = config.order_entry.password.resolve(Some(path))?;
+        let user = &config.order_entry.user;
+        if user.is_empty() || ClientConfig::new(user, &password).is_none() {
+            return Err(ConfigError::value(format!(
+                "order_entry: user '{user}' must have 1 to 6 and its password at most 10 ASCII characters"
+            )));
+        }
         Ok(TraderSettings { config, instruments, limits, password })
     }
 }
@@ -227,9 +369,74 @@ mod tests {
         let config: TraderConfig = tickpath_config::parse("trader.toml", LEAST).unwrap();
         assert_eq!(config.strategy, "maker");
         assert!(config.market_data.interface.is_loopback());
-        assert_eq!(config.limits, LimitsConfig::maker());
+        assert_eq!(config.limits_of("A"), LimitsConfig::maker());
         assert_eq!(config.disconnect_stop.0, Nanos::from_secs(10));
         assert_eq!(config.order_entry.settle_after.0, Nanos::from_secs(1));
+    }
+
+    #[test]
+    fn limits_that_are_not_given_suit_the_strategy_or_are_those_of_all_instruments() {
+        let text = format!(
+            "strategy = 'taker'\n{LEAST}\n[limits]\nclip = 50\n[instrument_limits.B]\nmax_order = 7\n"
+        );
+        let config: TraderConfig = tickpath_config::parse("trader.toml", &text).unwrap();
+        assert_eq!(config.limits_of("A"), LimitsConfig { clip: 50, ..LimitsConfig::taker() });
+        assert_eq!(config.limits_of("B"), LimitsConfig { clip: 50, max_order: 7, ..LimitsConfig::taker() });
+    }
+
+    fn lots_of_100() -> Instrument {
+        Instrument {
+            id: tickpath_types::InstrumentId(1),
+            symbol: tickpath_types::Symbol::new("A").unwrap(),
+            tick_size: Price(100),
+            lot_size: Qty(100),
+            max_qty: Qty(950),
+            reference_price: Price(100),
+            collar_low: Price(100),
+            collar_high: Price(100),
+        }
+    }
+
+    #[test]
+    fn limits_are_rounded_down_to_lots_and_never_up() {
+        let limits = |clip, max_order, max_position| {
+            LimitsConfig { clip, max_order, max_position, ..LimitsConfig::maker() }.limits(&lots_of_100())
+        };
+        let rounded = limits(1_000, 250, 5_050);
+        assert_eq!(rounded.clip, Qty(900), "whole lots of what the instrument allows");
+        assert_eq!((rounded.max_order_qty, rounded.max_position), (Qty(200), Qty(5_000)));
+        let none = limits(0, 0, 0);
+        assert_eq!((none.clip, none.max_order_qty, none.max_position), (Qty(0), Qty(0), Qty(0)));
+    }
+
+    #[test]
+    fn a_limit_of_less_than_a_lot_is_refused() {
+        let maker = LimitsConfig::maker();
+        assert!(maker.check(&lots_of_100()).is_ok());
+        assert!(
+            LimitsConfig { clip: 0, max_order: 0, max_position: 0, ..maker }.check(&lots_of_100()).is_ok()
+        );
+        for (name, limits) in [
+            ("clip", LimitsConfig { clip: 99, ..maker }),
+            ("max_order", LimitsConfig { max_order: 1, ..maker }),
+            ("max_position", LimitsConfig { max_position: 99, ..maker }),
+        ] {
+            let error = limits.check(&lots_of_100()).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("lot of 100"), "{error}");
+        }
+    }
+
+    #[test]
+    fn threads_lie_on_the_cores_that_are_allowed() {
+        let cores = |count: usize| (1..=count).map(|core| 2 * core).collect::<Vec<_>>();
+        let pinned = |count| {
+            let placement = default_placement(&cores(count));
+            placement.check(&ROLES).unwrap();
+            placement.threads.iter().map(|thread| thread.core).collect::<Vec<_>>()
+        };
+        assert_eq!((pinned(1), pinned(2)), (vec![Some(2)], vec![Some(4)]));
+        assert_eq!(pinned(8), [Some(16), Some(14), Some(12)]);
+        assert_eq!(default_placement(&cores(2)).observer, Some(2));
     }
 
     #[test]

@@ -210,6 +210,8 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     #[cold]
     fn lose_updates(&mut self, now: Nanos, count: u64) {
         self.lost_updates += count;
+        // What it causes comes of no message.
+        self.outbox.trigger = None;
         for index in 0..self.engine.desk().instruments().len() {
             let instrument = InstrumentId(index as u16 + 1);
             let mut update: MarketUpdate = zerocopy::FromZeros::new_zeroed();
@@ -229,7 +231,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
                     if let Some(token) = reply_token(self.identity.session, &answer.kind) {
                         self.engine.tracer_mut().stamp(Hop::T9t, token);
                     }
-                    self.engine.handle_order_event(&answer.kind, now, &mut self.outbox);
+                    self.engine.handle_order_event(&answer.kind, answer.ts, now, &mut self.outbox);
                 }
                 GatewayEvent::Unsent(request) => self.engine.handle_unsent(&request, now, &mut self.outbox),
                 GatewayEvent::Disconnected => self.engine.handle_disconnect(now),
@@ -241,24 +243,36 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         count
     }
 
-    /// Begins once the gateway is logged in. Market data that comes before waits in the ring.
+    /// Begins once the gateway is logged in. Market data that comes before waits in the ring. The first login may
+    /// take as long as one after a lost connection; then the engine stops.
     fn start(&mut self, now: Nanos) -> bool {
         if self.view.gateway.logged_in.read() == 1 {
             self.is_started = true;
             self.engine.handle_start(now, &mut self.outbox);
+        } else if now >= self.next_timer {
+            self.next_timer = now + TIMER_INTERVAL;
+            self.stop_if_killed(now);
+            self.engine.handle_wait(now, &mut self.outbox);
+            if self.engine.stopped().is_some() {
+                self.publish_snapshot();
+            }
         }
         self.is_started
     }
 
     fn take_time(&mut self, now: Nanos) {
         self.next_timer = now + TIMER_INTERVAL;
-        if self.kill.is_pulled() && self.engine.stopped().is_none() {
-            self.engine.stop(StopReason::Killed, now, &mut self.outbox);
-        }
+        self.stop_if_killed(now);
         self.engine.handle_timer(now, &mut self.outbox);
         if now >= self.next_snapshot {
             self.next_snapshot = now + SNAPSHOT_INTERVAL;
             self.publish_snapshot();
+        }
+    }
+
+    fn stop_if_killed(&mut self, now: Nanos) {
+        if self.kill.is_pulled() && self.engine.stopped().is_none() {
+            self.engine.stop(StopReason::Killed, now, &mut self.outbox);
         }
     }
 

@@ -134,7 +134,8 @@ struct Rehearsal<T> {
     requests: Requests,
     ring: spsc::Producer<OrderRequest>,
     tracer: T,
-    kind: usize,
+    specimens: Option<[OrderRequest; REHEARSED_KINDS]>,
+    next: usize,
 }
 
 /// The way back to the engine.
@@ -145,6 +146,8 @@ struct Inbox<T> {
     read_at: u64,
     /// Set when a look at the socket brought something.
     has_read: bool,
+    /// Answers that the latest look brought.
+    answered: usize,
     overflowed: bool,
 }
 
@@ -158,10 +161,12 @@ impl<T: Tracer> OrderGateway<T> {
         counters: Arc<GatewayCounters>,
         tracer: T,
     ) -> OrderGateway<T> {
-        let rehearsal = Rehearsal::new(settings.session, tracer.understudy());
+        let first = settings.instruments.as_slice().first().map(|instrument| instrument.id);
+        let rehearsal = Rehearsal::new(settings.session, first, tracer.understudy());
         let requests = Requests::new(settings.session, requests);
         let session = settings.session;
-        let inbox = Inbox { session, events, tracer, read_at: 0, has_read: false, overflowed: false };
+        let inbox =
+            Inbox { session, events, tracer, read_at: 0, has_read: false, answered: 0, overflowed: false };
         OrderGateway {
             settings,
             entry: None,
@@ -183,7 +188,7 @@ impl<T: Tracer> OrderGateway<T> {
 
     /// Takes what the engine asks for and sends it by one write.
     fn send_requests(&mut self, now: Nanos) -> Result<usize, OrderEntryError> {
-        let entry = self.entry.as_mut().filter(|entry| entry.is_connected() && entry.is_active());
+        let entry = self.entry.as_mut().filter(|entry| entry.is_active());
         let Some(entry) = entry else { return Ok(self.give_back_requests()) };
         let tracer = &mut self.inbox.tracer;
         let count = self.requests.encode(entry, tracer)?;
@@ -214,25 +219,26 @@ impl<T: Tracer> OrderGateway<T> {
 
     fn take_answers(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.next_read = now + READ_INTERVAL;
-        if self.entry.as_ref().is_none_or(|entry| !entry.is_connected()) {
-            return if now >= self.reconnect_at { self.reconnect(now).map(|()| 0) } else { Ok(0) };
+        if self.entry.as_ref().is_none_or(|entry| !entry.is_connected()) && !self.reconnect(now)? {
+            return Ok(0);
         }
-        let count = self.read_answers(now).map_err(|error| self.disconnect(now, error))?;
+        let (answered, outcome) = self.read_answers(now);
+        if answered > 0 {
+            self.inbox.tracer.flush();
+        }
         if self.inbox.overflowed {
             return Err(AgentError::fatal(
                 "the engine does not take its answers: it is stuck, or its ring is too small",
             ));
         }
-        if count > 0 {
-            self.inbox.tracer.flush();
-        }
-        Ok(count)
+        outcome.map(|()| answered).map_err(|error| self.disconnect(now, error))
     }
 
-    fn read_answers(&mut self, now: Nanos) -> Result<usize, OrderEntryError> {
-        let Some(entry) = self.entry.as_mut() else { return Ok(0) };
-        self.inbox.has_read = false;
-        let count = entry.poll(
+    /// Hands the engine what a look at the socket brought; how many answers, and whether it was the last look.
+    fn read_answers(&mut self, now: Nanos) -> (usize, Result<(), OrderEntryError>) {
+        let Some(entry) = self.entry.as_mut() else { return (0, Ok(())) };
+        (self.inbox.has_read, self.inbox.answered) = (false, 0);
+        let outcome = entry.poll(
             now,
             &mut self.inbox,
             |inbox| {
@@ -240,16 +246,20 @@ impl<T: Tracer> OrderGateway<T> {
                 inbox.has_read = true;
             },
             |inbox, answer| inbox.take(answer),
-        )?;
-        self.counters.logged_in.set(u64::from(entry.is_active()));
-        if count > 0 {
-            self.counters.answers.add(count as u64);
+        );
+        // What came before the end of the connection came all the same.
+        let answered = self.inbox.answered;
+        if answered > 0 {
+            self.counters.answers.add(answered as u64);
             self.counters.last_sequence.set(entry.next_sequence() - 1);
         }
-        if self.link != Link::Up && entry.is_active() {
-            self.settle(now);
+        if outcome.is_ok() {
+            self.counters.logged_in.set(u64::from(entry.is_active()));
+            if self.link != Link::Up && entry.is_active() {
+                self.settle(now);
+            }
         }
-        Ok(count)
+        (answered, outcome.map(|_| ()))
     }
 
     /// After a look at the socket, logged in: whether the engine is to be told.
@@ -298,13 +308,22 @@ impl<T: Tracer> OrderGateway<T> {
         AgentError::recoverable(error)
     }
 
+    /// Goes on with connecting again, where it is time to; true once the connection stands. Waits for nothing: other
+    /// agents share the thread.
     #[cold]
-    fn reconnect(&mut self, now: Nanos) -> Result<(), AgentError> {
-        self.reconnect_at = now + RECONNECT_INTERVAL;
-        match &mut self.entry {
-            Some(entry) => entry.reconnect(self.settings.address, now).map_err(AgentError::recoverable),
-            None => Ok(()),
-        }
+    fn reconnect(&mut self, now: Nanos) -> Result<bool, AgentError> {
+        let Some(entry) = &mut self.entry else { return Ok(false) };
+        let outcome = if entry.is_connecting() {
+            entry.poll_connected(now)
+        } else if now >= self.reconnect_at {
+            entry.start_reconnecting(self.settings.address, now).and_then(|()| entry.poll_connected(now))
+        } else {
+            return Ok(false);
+        };
+        outcome.map_err(|error| {
+            self.reconnect_at = now + RECONNECT_INTERVAL;
+            AgentError::recoverable(error)
+        })
     }
 }
 
@@ -343,56 +362,56 @@ impl Requests {
 }
 
 impl<T: Tracer> Rehearsal<T> {
-    fn new(session: SessionId, tracer: T) -> Rehearsal<T> {
+    /// Requests about an instrument; without one nothing is rehearsed.
+    fn new(session: SessionId, instrument: Option<InstrumentId>, tracer: T) -> Rehearsal<T> {
         let (ring, requests) = spsc::channel(REHEARSED_KINDS);
-        Rehearsal { requests: Requests::new(session, requests), ring, tracer, kind: 0 }
+        let requests = Requests::new(session, requests);
+        Rehearsal { requests, ring, tracer, specimens: instrument.map(specimens), next: 0 }
     }
 
     /// Takes one request of each kind in turn up to the write, and forgets it.
     fn run(&mut self, entry: &mut OrderEntry) {
+        let Some(specimens) = &self.specimens else { return };
         if !entry.is_active() || entry.queued_len() > 0 {
             return;
         }
-        self.kind = (self.kind + 1) % REHEARSED_KINDS;
-        if self.ring.try_push(specimen(self.kind)).is_ok() {
-            // An order that cannot be encoded is as well rehearsed.
-            let _ = self.requests.encode(entry, &mut self.tracer);
-        }
+        let request = specimens[self.next];
+        self.next = (self.next + 1) % REHEARSED_KINDS;
+        let encoded = self.ring.try_push(request).is_ok()
+            && self.requests.encode(entry, &mut self.tracer).is_ok_and(|count| count == 1);
+        debug_assert!(encoded, "{request:?} is a request like any other");
         entry.discard();
         self.tracer.discard();
     }
 }
 
 /// A request of each kind that strategies make.
-fn specimen(kind: usize) -> OrderRequest {
-    let (user_ref, price, time_in_force) = (UserRefNum(1), Price(10_000), TimeInForce::Day);
-    let attributes = OrderAttributes::default();
-    match kind {
-        0 => OrderRequest::Replace(ReplaceOrder {
-            orig_user_ref: user_ref,
-            user_ref,
-            qty: Qty(1),
-            price,
-            time_in_force,
-            post_only: true,
-            min_qty: Qty::ZERO,
-            attributes,
-            client_order_id: ClientOrderId::default(),
-        }),
-        1 => OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty::ZERO }),
-        _ => OrderRequest::Enter(EnterOrder {
-            user_ref,
-            instrument: InstrumentId(1),
-            side: Side::Buy,
-            qty: Qty(1),
-            price,
-            time_in_force,
-            post_only: true,
-            min_qty: Qty::ZERO,
-            attributes,
-            client_order_id: ClientOrderId::default(),
-        }),
-    }
+fn specimens(instrument: InstrumentId) -> [OrderRequest; REHEARSED_KINDS] {
+    let enter = EnterOrder {
+        user_ref: UserRefNum(1),
+        instrument,
+        side: Side::Buy,
+        qty: Qty(1),
+        price: Price(10_000),
+        time_in_force: TimeInForce::Day,
+        post_only: true,
+        min_qty: Qty::ZERO,
+        attributes: OrderAttributes::default(),
+        client_order_id: ClientOrderId::default(),
+    };
+    let replace = ReplaceOrder {
+        orig_user_ref: enter.user_ref,
+        user_ref: UserRefNum(2),
+        qty: enter.qty,
+        price: enter.price,
+        time_in_force: enter.time_in_force,
+        post_only: enter.post_only,
+        min_qty: enter.min_qty,
+        attributes: enter.attributes,
+        client_order_id: enter.client_order_id,
+    };
+    let cancel = CancelOrder { user_ref: enter.user_ref, qty: Qty::ZERO };
+    [OrderRequest::Replace(replace), OrderRequest::Cancel(cancel), OrderRequest::Enter(enter)]
 }
 
 impl<T: Tracer> Inbox<T> {
@@ -403,6 +422,7 @@ impl<T: Tracer> Inbox<T> {
 
     #[inline]
     fn take(&mut self, answer: &OrderAnswer) {
+        self.answered += 1;
         let token = reply_token(self.session, &answer.kind);
         if let Some(token) = token {
             self.tracer.stamp_at(Hop::T7t, token, self.read_at);
@@ -469,5 +489,25 @@ impl<T: Tracer + Send> Agent for OrderGateway<T> {
         if let Some(entry) = &mut self.entry {
             entry.logout(self.clock.now());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_nasdaq::ouch50;
+    use tickpath_types::Symbol;
+
+    use super::*;
+
+    #[test]
+    fn what_is_rehearsed_can_be_sent() {
+        let mut bytes = [0; ouch50::MESSAGE_LEN_MAX];
+        let instrument = InstrumentId(7);
+        let symbol_of = |id| (id == instrument).then(|| Symbol::new("SEVEN").unwrap());
+        let lens = specimens(instrument)
+            .map(|request| ouch50::encode_request(&request, symbol_of, &mut bytes).unwrap());
+        assert!(lens.iter().all(|len| *len > 0), "{lens:?}");
+        let kinds = specimens(instrument).map(|request| std::mem::discriminant(&request));
+        assert!(kinds[0] != kinds[1] && kinds[1] != kinds[2] && kinds[2] != kinds[0], "each kind once");
     }
 }

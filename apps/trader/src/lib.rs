@@ -17,10 +17,12 @@ mod run;
 mod snapshot;
 mod system;
 
-pub use config::{LimitsConfig, MarketDataSection, OrderEntrySection, TraderConfig, TraderSettings};
+pub use config::{
+    LimitsConfig, LimitsTable, MarketDataSection, OrderEntrySection, TraderConfig, TraderSettings,
+};
 pub use engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
 pub use gateway::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway, SETTLE_AFTER, is_reply};
 pub use order_entry::{OrderEntry, OrderEntryError};
 pub use run::{run, run_with};
 pub use snapshot::{TraderSnapshot, TraderView};
-pub use system::{Trader, TraderTracers, strategy_by_name, traces};
+pub use system::{AgentWarning, Trader, TraderTracers, strategy_by_name, traces};

@@ -11,7 +11,7 @@ use tickpath_types::{InstrumentTable, Nanos, OrderRequest};
 /// Bytes of requests gathered for one write.
 const SEND_BUFFER: usize = 16 * 1024;
 /// How long a connection may take to come about.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// How often timers are looked at.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(100);
 
@@ -36,6 +36,14 @@ pub enum OrderEntryError {
         /// What the venue said.
         reason: LoginRejectReason,
     },
+    /// Nobody has answered for so long: is the venue running there, or does something on the way drop packets?
+    #[error("nobody answers at {address} within {} s: is the venue running there?", timeout.0 / 1_000_000_000)]
+    ConnectTimeout {
+        /// Where.
+        address: SocketAddrV4,
+        /// For how long.
+        timeout: Nanos,
+    },
     /// The venue closed the connection or fell silent: connect again.
     #[error("the venue's order entry is gone ({reason}): connect again")]
     Disconnected {
@@ -50,7 +58,20 @@ pub enum OrderEntryError {
     Encode(#[from] EncodeError),
 }
 
-/// One logged-in connection to a venue's order entry. Nothing blocks after [`connect`](Self::connect).
+/// How the connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    /// It was given up.
+    Down,
+    /// It is being made again, until then at the longest.
+    Connecting {
+        deadline: Nanos,
+    },
+    Up,
+}
+
+/// One logged-in connection to a venue's order entry. Nothing blocks after [`connect`](Self::connect), and nothing
+/// is allocated: a connection after the first uses its buffers.
 pub struct OrderEntry {
     name: String,
     tcp: TcpConnection,
@@ -59,14 +80,14 @@ pub struct OrderEntry {
     out: Box<[u8]>,
     out_len: usize,
     next_timers: Nanos,
-    is_connected: bool,
+    link: Link,
     /// Answers that the vocabulary has no word for, or that were no OUCH.
     unknown_answers: u64,
 }
 
 impl OrderEntry {
-    /// Connects and asks to log in, from the first message of the session; the answer comes by
-    /// [`poll`](Self::poll).
+    /// Connects, waiting up to two seconds, and asks to log in, from the first message of the session; the answer
+    /// comes by [`poll`](Self::poll).
     ///
     /// # Errors
     /// [`OrderEntryError::Connect`] and [`OrderEntryError::Credentials`].
@@ -79,7 +100,8 @@ impl OrderEntry {
     ) -> Result<OrderEntry, OrderEntryError> {
         let config = ClientConfig::new(name, password)
             .ok_or_else(|| OrderEntryError::Credentials { name: name.to_owned() })?;
-        let tcp = TcpConnection::connect(address, CONNECT_TIMEOUT, BufferSizes::default())?;
+        let timeout = Duration::from_nanos(CONNECT_TIMEOUT.0);
+        let tcp = TcpConnection::connect(address, timeout, BufferSizes::default())?;
         Ok(OrderEntry {
             name: name.to_owned(),
             tcp,
@@ -88,42 +110,85 @@ impl OrderEntry {
             out: vec![1; SEND_BUFFER].into_boxed_slice(),
             out_len: 0,
             next_timers: Nanos::ZERO,
-            is_connected: true,
+            link: Link::Up,
             unknown_answers: 0,
         })
     }
 
-    /// Connects again and asks to go on where the session stood: no numbered message is missed or seen twice.
+    /// Begins to connect again, to go on where the session stood: no numbered message is missed or seen twice.
+    /// Waits for nothing: [`poll_connected`](Self::poll_connected) says when the connection stands.
     /// Requests that were queued and not sent are dropped: nobody knows whether they are still wanted.
     ///
     /// # Errors
     /// [`OrderEntryError::Connect`].
-    pub fn reconnect(&mut self, address: SocketAddrV4, now: Nanos) -> Result<(), OrderEntryError> {
-        self.tcp = TcpConnection::connect(address, CONNECT_TIMEOUT, BufferSizes::default())?;
-        self.soup = ClientSession::new(self.soup.resume(), now);
-        self.out_len = 0;
-        self.next_timers = Nanos::ZERO;
-        self.is_connected = true;
+    pub fn start_reconnecting(&mut self, address: SocketAddrV4, now: Nanos) -> Result<(), OrderEntryError> {
+        self.disconnect();
+        self.tcp.start_connecting(address)?;
+        self.link = Link::Connecting { deadline: now + CONNECT_TIMEOUT };
         Ok(())
     }
 
-    /// Gives the connection up, until [`reconnect`](Self::reconnect), and forgets what is queued.
+    /// Whether the connection stands; one that is being made again is asked after by two system calls.
+    ///
+    /// # Errors
+    /// [`OrderEntryError::Connect`] and [`OrderEntryError::ConnectTimeout`]: it is given up.
+    #[inline]
+    pub fn poll_connected(&mut self, now: Nanos) -> Result<bool, OrderEntryError> {
+        match self.link {
+            Link::Up => Ok(true),
+            Link::Down => Ok(false),
+            Link::Connecting { deadline } => self.go_on_connecting(deadline, now),
+        }
+    }
+
+    #[cold]
+    fn go_on_connecting(&mut self, deadline: Nanos, now: Nanos) -> Result<bool, OrderEntryError> {
+        let address = self.tcp.peer_address();
+        match self.tcp.poll_connected() {
+            Ok(true) => {
+                self.soup = ClientSession::new(self.soup.resume(), now);
+                self.next_timers = Nanos::ZERO;
+                self.link = Link::Up;
+                Ok(true)
+            }
+            Ok(false) if now < deadline => Ok(false),
+            Ok(false) => {
+                self.disconnect();
+                Err(OrderEntryError::ConnectTimeout { address, timeout: CONNECT_TIMEOUT })
+            }
+            Err(error) => {
+                self.disconnect();
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Gives the connection up, until [`start_reconnecting`](Self::start_reconnecting), tells the venue so, and
+    /// forgets what is queued.
     pub fn disconnect(&mut self) {
-        self.is_connected = false;
+        self.link = Link::Down;
+        self.tcp.close();
         self.discard();
     }
 
-    /// False after [`disconnect`](Self::disconnect).
+    /// True while the connection stands, as far as is known.
+    #[inline]
     #[must_use]
-    pub const fn is_connected(&self) -> bool {
-        self.is_connected
+    pub fn is_connected(&self) -> bool {
+        self.link == Link::Up
+    }
+
+    /// True while the connection is being made again.
+    #[must_use]
+    pub const fn is_connecting(&self) -> bool {
+        matches!(self.link, Link::Connecting { .. })
     }
 
     /// True once the venue let the user in, and while requests may be sent.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
-        self.soup.is_active()
+        self.is_connected() && self.soup.is_active()
     }
 
     /// Puts a request behind those that the next [`flush`](Self::flush) sends.
@@ -194,11 +259,8 @@ impl OrderEntry {
         on_read: impl FnOnce(&mut C),
         mut on_answer: impl FnMut(&mut C, &OrderAnswer),
     ) -> Result<usize, OrderEntryError> {
-        if now >= self.next_timers {
-            self.run_timers(now)?;
-        }
         let fill = match self.tcp.fill() {
-            Ok(Fill::Empty) => return Ok(0),
+            Ok(Fill::Empty) => return self.run_due_timers(now).map(|()| 0),
             Ok(fill) => fill,
             Err(error) => return Err(self.disconnected(error)),
         };
@@ -231,12 +293,22 @@ impl OrderEntry {
             }
             self.tcp.consume(used);
         }
-        if fill == Fill::Closed { Err(self.disconnected("the connection was closed")) } else { Ok(answers) }
+        // After the reading: what has come is no silence, however late it is looked at.
+        if fill != Fill::Closed {
+            self.run_due_timers(now)?;
+        }
+        match fill {
+            Fill::Closed if self.soup.is_active() => Err(self.disconnected("the connection was closed")),
+            Fill::Closed => {
+                Err(self.disconnected("closed before the login was answered: is the venue full?"))
+            }
+            _ => Ok(answers),
+        }
     }
 
     /// Logs out; what was queued is sent before. Nothing happens while the connection is given up.
     pub fn logout(&mut self, now: Nanos) {
-        if !self.is_connected {
+        if !self.is_connected() {
             return;
         }
         // The connection ends either way.
@@ -255,6 +327,11 @@ impl OrderEntry {
     #[must_use]
     pub const fn unknown_answers(&self) -> u64 {
         self.unknown_answers
+    }
+
+    #[inline]
+    fn run_due_timers(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
+        if now >= self.next_timers { self.run_timers(now) } else { Ok(()) }
     }
 
     #[cold]

@@ -1,5 +1,6 @@
 //! A trader as a program: runs until it is stopped, says how it stands, and ends with a report.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tickpath_types::Nanos;
 
 use crate::config::TraderSettings;
 use crate::snapshot::TraderSnapshot;
-use crate::system::{Trader, traces};
+use crate::system::{AgentWarning, Trader, traces};
 
 /// How often the stamps are drained.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
@@ -58,12 +59,16 @@ pub fn run_with<S: Strategy + Send + 'static>(
     trader.warnings().for_each(|warning| eprintln!("warning: {warning}"));
 
     let mut snapshot = TraderSnapshot::default();
+    let mut warnings = Warnings::default();
+    let mut has_logged_in = false;
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
     while !stop.is_stopped() && !trader.has_ended() {
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
         look(&trader, &mut snapshot);
+        has_logged_in |= is_logged_in(&trader);
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
+            warnings.take_news(&trader).iter().for_each(|warning| eprintln!("warning: {warning}"));
             say(progress_line(&trader, &snapshot));
         }
         if snapshot.stopped.is_some() {
@@ -82,7 +87,13 @@ pub fn run_with<S: Strategy + Send + 'static>(
         }
     }
     let view = trader.view().clone();
+    let was_never_in = !has_logged_in && view.gateway.disconnects.read() == 0;
+    let refusal = (was_never_in && snapshot.stopped == Some(StopReason::Disconnected))
+        .then(|| describe_refusal(&trader, settings));
     trader.join()?;
+    if let Some(refusal) = refusal {
+        anyhow::bail!(refusal);
+    }
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
     let last = view.snapshot()?;
@@ -99,16 +110,53 @@ fn look(trader: &Trader, snapshot: &mut TraderSnapshot) {
     }
 }
 
+/// Why the trader ended before it was ever logged in.
+fn describe_refusal(trader: &Trader, settings: &TraderSettings) -> String {
+    let entry = &settings.config.order_entry;
+    let reasons: Vec<_> = trader.last_errors().map(|warning| warning.error).collect();
+    let reasons = if reasons.is_empty() { "it does not answer".to_owned() } else { reasons.join("; ") };
+    format!(
+        "the venue at {} did not let {} in within {}: {reasons}",
+        entry.address, entry.user, settings.config.disconnect_stop
+    )
+}
+
+/// What of each agent was told already: how many errors, and the latest.
+#[derive(Default)]
+struct Warnings(HashMap<&'static str, (u64, String)>);
+
+impl Warnings {
+    /// What went wrong since the last call. The same error again is no news, unless the trader was logged in
+    /// meanwhile.
+    fn take_news(&mut self, trader: &Trader) -> Vec<String> {
+        let mut news = Vec::new();
+        for AgentWarning { role, count, error } in trader.last_errors() {
+            let (told, latest) = self.0.entry(role).or_default();
+            if count > std::mem::replace(told, count) && *latest != error {
+                news.push(format!("{role}: {error}"));
+                *latest = error;
+            }
+        }
+        if is_logged_in(trader) {
+            self.0.values_mut().for_each(|(_, latest)| latest.clear());
+        }
+        news
+    }
+}
+
+fn is_logged_in(trader: &Trader) -> bool {
+    trader.view().gateway.logged_in.read() == 1
+}
+
 fn total_pnl(positions: &[Position]) -> Money {
     Money(positions.iter().map(|position| position.total_pnl(MarkTo::Mid).0).sum())
 }
 
 fn progress_line(trader: &Trader, snapshot: &TraderSnapshot) -> String {
     let feed = &trader.feed().counters;
-    let logged_in = trader.view().gateway.logged_in.read() == 1;
     format!(
         "{} | {} market data messages, {} gaps, {} lost | {} orders, {} fills, {} open | P&L {}",
-        if logged_in { "logged in" } else { "not logged in" },
+        if is_logged_in(trader) { "logged in" } else { "not logged in" },
         feed.messages.read(),
         feed.gaps_opened.read(),
         feed.messages_lost.read(),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use tickpath_agent::{Agent, Runner, RunnerError, StopSignal, ThreadReport, TscClock};
-use tickpath_config::{IdleConfig, Placement};
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
 use tickpath_lockfree::{broadcast, spsc};
@@ -31,6 +30,17 @@ pub struct TraderTracers<T> {
     pub engine: T,
     /// The order gateway's.
     pub gateway: T,
+}
+
+/// An agent that had an error and went on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentWarning {
+    /// Its name.
+    pub role: &'static str,
+    /// How many it had.
+    pub count: u64,
+    /// The latest, in words.
+    pub error: String,
 }
 
 /// A trader that runs: feed handler, engine and order gateway.
@@ -121,7 +131,7 @@ impl Trader {
         );
         let agents: Vec<Box<dyn Agent>> = vec![Box::new(feed_handler), Box::new(engine), Box::new(gateway)];
         let cores = tickpath_agent::Host::describe().cores_allowed;
-        let placement = config.placement.clone().unwrap_or_else(|| default_placement(&cores));
+        let placement = config.placement(&cores);
         let stop = StopSignal::new();
         let runner = Runner::start(placement.plan(agents)?, clock, stop.clone())?;
         Ok(Trader { runner, observer: placement.observer, kill, stop, instruments, feed, view })
@@ -154,6 +164,15 @@ impl Trader {
     /// Threads that could not be pinned, in words.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.runner.warnings()
+    }
+
+    /// Agents that had an error and went on, such as a connection that was lost.
+    pub fn last_errors(&self) -> impl Iterator<Item = AgentWarning> {
+        let agents = self.runner.counters().flat_map(|thread| &thread.agents);
+        agents.filter_map(|agent| {
+            let error = agent.last_error()?;
+            Some(AgentWarning { role: agent.role, count: agent.errors.read(), error })
+        })
     }
 
     /// Cancels all own orders and trades no more; the threads go on.
@@ -192,28 +211,6 @@ fn feed_settings(settings: &TraderSettings, instruments: &InstrumentTable) -> Fe
         retransmission: Some(data.retransmission),
         loss: (data.inject_loss.ppm > 0).then(|| LossModel::new(&loss)),
     }
-}
-
-/// One thread on the last core of a small host, where a venue would have the first; a core for each agent on
-/// a large one.
-fn default_placement(cores: &[usize]) -> Placement {
-    let last = cores.last().copied();
-    if cores.len() < 8 {
-        let cycle = ["feed-handler", "engine", "order-gateway"];
-        let mut placement = Placement::new(IdleConfig::Yield, 1, &[("trader", &cycle)]);
-        if cores.len() > 1 {
-            placement.threads[0].core = last;
-            placement.observer = cores.first().copied();
-        }
-        return placement;
-    }
-    let threads: [(&str, &[&str]); 3] =
-        [("feed-handler", &["feed-handler"]), ("engine", &["engine"]), ("order-gateway", &["order-gateway"])];
-    let mut placement = Placement::new(IdleConfig::Spin, cores.len(), &threads);
-    for (thread, core) in placement.threads.iter_mut().zip(cores.iter().rev()) {
-        thread.core = Some(*core);
-    }
-    placement
 }
 
 /// The strategy that a configuration names.

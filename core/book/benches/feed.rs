@@ -112,7 +112,7 @@ fn apply<B: OrderBooks<()>>(books: &mut B, index: &mut OrderIndex, messages: &[M
 fn new<B: OrderBooks<()>>(load: &Load) -> (B, OrderIndex) {
     let max_orders = load.open_orders as u32 * 2;
     let books = B::new(BookLimits::new(InstrumentId(load.instruments), max_orders));
-    (books, OrderIndex::new(IndexLimits::dense(max_orders)))
+    (books, OrderIndex::new(IndexLimits::hashed(max_orders)))
 }
 
 fn measure(load: &Load, passes: usize) {

@@ -2,7 +2,7 @@
 
 use tickpath_types::{InstrumentId, Price, Qty, Side};
 
-use crate::{AddError, BookLimits, Level, Order, OrderHandle, QueuePosition, digest};
+use crate::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition, digest};
 
 /// Order-by-order books in price-time priority, one for each instrument, over one pool of orders.
 ///
@@ -105,17 +105,16 @@ pub trait OrderBooks<T: Copy> {
     #[inline]
     fn prefetch_neighbours(&self, _handle: Option<OrderHandle>) {}
 
-    /// Starts to fetch what leads to the level of a price; a hint without effect.
+    /// Starts to fetch what leads to the place of an order that may come, for [`OrderBooks::look_ahead`].
     #[inline]
-    fn prefetch_side(&self, _instrument: InstrumentId, _side: Side, _price: Price) {}
+    fn hint(&self, _instrument: InstrumentId, _side: Side, _price: Price) -> Hint {
+        Hint::NONE
+    }
 
-    /// Starts to fetch the level of a price, once what [`OrderBooks::prefetch_side`] asked for has arrived.
+    /// Starts to fetch all that messages which wait together will need, step by step, each step for all of them; a
+    /// hint without effect on the books.
     #[inline]
-    fn prefetch_level(&self, _instrument: InstrumentId, _side: Side, _price: Price) {}
-
-    /// Starts to fetch the last order of that level, once [`OrderBooks::prefetch_level`] has brought it.
-    #[inline]
-    fn prefetch_tail(&self, _instrument: InstrumentId, _side: Side, _price: Price) {}
+    fn look_ahead(&self, _hints: &mut [Hint]) {}
 
     /// Digest of all levels and queues, without the users' data: equal for equal books, whatever their
     /// implementation, history and handles. Walks everything.

@@ -1,12 +1,18 @@
 //! The fast books: records in flat arrays, linked by index.
 
 mod ladder;
+mod window;
 
-use tickpath_lockfree::cpu::{prefetch_index, prefetch_read};
+use std::cmp::Reverse;
+use std::hint::select_unpredictable;
+
+use arrayvec::ArrayVec;
+use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
-use crate::{AddError, BookLimits, Level, Order, OrderBooks, OrderHandle, QueuePosition};
+use crate::{AddError, BookLimits, Hint, Level, Order, OrderBooks, OrderHandle, QueuePosition};
 use ladder::{Ladder, Ladders, Place};
+use window::{Steps, WINDOW_LEN, Window};
 
 /// Nobody's order and nobody's level: slot 0 of both pools. Links that lead nowhere lead here, and what
 /// is written here is never read, which spares the hot path the question whether there is a neighbour.
@@ -15,22 +21,32 @@ const NIL: u32 = 0;
 /// The side of a level that is not open.
 const NO_SIDE: u32 = u32::MAX;
 
+/// The distance between prices where there is only one: a cent.
+const USUAL_STEP: u64 = 100;
+
+/// Levels from which the distance between neighbouring prices is taken.
+const LEVELS_LOOKED_AT: usize = 16;
+
 /// Books in which an order is one record of 32 bytes; the user's data are beside it, in an array of their own,
 /// so that records share cache lines evenly and the order's neighbours are one line each.
 ///
 /// The orders of a level are a list linked by index, so an order leaves it from anywhere without a
-/// search. The levels of a side are sorted arrays that are searched only when an order comes to a price
-/// that a direct-mapped table of recent levels does not know (which takes a fifth off the time of a feed's
-/// messages over 500 books). Nothing is allocated after creation.
+/// search. The levels of a side that lie within a window of 256 prices near its best are found, opened, closed and
+/// ordered by one bit and one entry of a table each; the others are in sorted arrays. A window is placed anew when
+/// as many orders came to levels outside as there are levels to move, so that whatever a peer sends, an order pays for
+/// the moves of a few levels at the most. Nothing is allocated after creation.
 #[derive(Clone, Debug)]
 pub struct FastBooks<T = ()> {
     limits: BookLimits,
     sides: Vec<BookSide>,
+    /// The levels in the window of each of `sides`.
+    cells: Vec<[u32; WINDOW_LEN]>,
     orders: Vec<OrderRecord>,
     /// What the user keeps with each of `orders`.
     data: Vec<T>,
     levels: Vec<LevelRecord>,
     ladders: Ladders,
+    steps: Steps,
     /// Free orders, linked by `next`.
     free_order: u32,
     /// Free levels, linked by `head`.
@@ -39,29 +55,23 @@ pub struct FastBooks<T = ()> {
     level_count: u32,
 }
 
-/// Entries of a side's table of recent levels; a power of two.
-const RECENT_LEN: usize = 128;
-
-/// One side of one book.
+/// One side of one book: what each message needs of it, in one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct BookSide {
+    window: Window,
+    /// The key of the best level, the least one when there is none.
+    best_key: i64,
     best: u32,
+    /// The levels outside the window.
     ladder: Ladder,
-    /// Levels by a hash of their key. An entry may be out of date: it counts only if the level it names
-    /// is open for that key.
-    recent: [u32; RECENT_LEN],
 }
 
-impl BookSide {
-    const EMPTY: BookSide = BookSide { best: NIL, ladder: Ladder::EMPTY, recent: [NIL; RECENT_LEN] };
+const _: () = assert!(size_of::<BookSide>() == 64);
 
-    /// Neighbouring prices differ by an unknown tick size. The uppermost bits of the product spread the
-    /// multiples of any usual one so evenly that some fifty of them in a row seldom meet in an entry.
-    #[inline]
-    fn recent_entry(key: i64) -> usize {
-        const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-        (key.cast_unsigned().wrapping_mul(MULTIPLIER) >> (u64::BITS - RECENT_LEN.ilog2())) as usize
-    }
+impl BookSide {
+    const EMPTY: BookSide =
+        BookSide { window: Window::NOWHERE, best_key: i64::MIN, best: NIL, ladder: Ladder::EMPTY };
 }
 
 /// An order, or a free slot when its level is nobody's.
@@ -73,6 +83,10 @@ struct OrderRecord {
     level: u32,
     prev: u32,
     next: u32,
+}
+
+impl OrderRecord {
+    const FREE: OrderRecord = OrderRecord { id: OrderId(0), qty: 0, level: NIL, prev: NIL, next: NIL };
 }
 
 /// A level, or a free slot when its side is nobody's.
@@ -99,6 +113,23 @@ const fn side_index(instrument: InstrumentId, side: Side) -> u32 {
     instrument.0 as u32 * 2 + side as u32
 }
 
+/// The distance between prices that puts the most of these levels, the best ones of a side, into a window; the smallest
+/// of several.
+fn step_size(keys: &[i64]) -> u64 {
+    let gaps = || keys.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
+    let common = gaps().fold(0, gcd);
+    let fitting = |step: u64| {
+        let distances = keys.iter().map(|key| keys[0].abs_diff(*key));
+        distances.filter(|distance| distance % step == 0 && distance / step < WINDOW_LEN as u64).count()
+    };
+    let steps = gaps().chain([common]).filter(|step| *step != 0);
+    steps.max_by_key(|step| (fitting(*step), Reverse(*step))).unwrap_or(USUAL_STEP)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 impl LevelRecord {
     const FREE: LevelRecord =
         LevelRecord { key: 0, qty: 0, head: NIL, tail: NIL, order_count: 0, side: NO_SIDE };
@@ -123,12 +154,6 @@ impl LevelRecord {
 impl<T: Copy> FastBooks<T> {
     fn side(&self, instrument: InstrumentId, side: Side) -> &BookSide {
         self.sides.get(side_index(instrument, side) as usize).unwrap_or(&BookSide::EMPTY)
-    }
-
-    /// The level that a price had lately, or another one, or nobody's.
-    #[inline]
-    fn recent(&self, instrument: InstrumentId, side: Side, price: Price) -> u32 {
-        self.side(instrument, side).recent[BookSide::recent_entry(key(side, price))]
     }
 
     fn level(&self, index: u32) -> &LevelRecord {
@@ -158,27 +183,67 @@ impl<T: Copy> FastBooks<T> {
         std::iter::successors(first, |slot| Some(self.record(*slot).next).filter(|next| *next != NIL))
     }
 
-    #[inline(always)]
-    fn find_or_open_level(&mut self, side: u32, key: i64) -> Result<u32, AddError> {
-        let recent = self.sides[side as usize].recent[BookSide::recent_entry(key)];
-        let level = self.level(recent);
-        if level.key == key && level.side == side {
-            return Ok(recent);
-        }
-        self.search_or_open_level(side, key)
+    /// The levels of a side from the best.
+    fn level_indices(&self, side: u32) -> impl Iterator<Item = u32> {
+        let book = self.sides.get(side as usize).unwrap_or(&BookSide::EMPTY);
+        let mut inside = book.window.iter().map(move |cell| self.cells[side as usize][cell]).peekable();
+        let mut outside = self.ladders.iter(book.ladder).peekable();
+        std::iter::from_fn(move || match (inside.peek(), outside.peek()) {
+            (Some(near), Some(far)) if self.level(*near).key < self.level(*far).key => outside.next(),
+            (Some(_), _) => inside.next(),
+            (None, _) => outside.next(),
+        })
     }
 
-    #[inline(never)]
-    fn search_or_open_level(&mut self, side: u32, key: i64) -> Result<u32, AddError> {
-        let level = match self.ladders.find(self.sides[side as usize].ladder, key) {
-            Ok((level, _)) => level,
-            Err(place) => self.open_level(side, key, place)?,
-        };
-        self.sides[side as usize].recent[BookSide::recent_entry(key)] = level;
+    #[inline(always)]
+    fn find_or_open_level(&mut self, side: u32, key: i64) -> Result<u32, AddError> {
+        let cell = self.sides[side as usize].window.cell(&self.steps, key);
+        match self.cells[side as usize].get(cell as usize) {
+            Some(&NIL) => self.open_inside(side, cell as usize, key),
+            Some(level) => Ok(*level),
+            None => self.find_or_open_outside(side, key),
+        }
+    }
+
+    #[inline(always)]
+    fn open_inside(&mut self, side: u32, cell: usize, key: i64) -> Result<u32, AddError> {
+        let level = self.open_level(side, key)?;
+        self.cells[side as usize][cell] = level;
+        self.sides[side as usize].window.set(cell);
         Ok(level)
     }
 
-    fn open_level(&mut self, side: u32, key: i64, place: Place) -> Result<u32, AddError> {
+    #[inline(never)]
+    fn find_or_open_outside(&mut self, side: u32, key: i64) -> Result<u32, AddError> {
+        let book = &mut self.sides[side as usize];
+        if book.window.count_outside_add() {
+            self.place_window(side);
+            let cell = self.sides[side as usize].window.cell(&self.steps, key);
+            match self.cells[side as usize].get(cell as usize) {
+                Some(&NIL) => return self.open_inside(side, cell as usize, key),
+                Some(level) => return Ok(*level),
+                None => {}
+            }
+        }
+        match self.ladders.find(self.sides[side as usize].ladder, key) {
+            Ok((level, _)) => Ok(level),
+            Err(place) => {
+                let level = self.open_level(side, key)?;
+                self.insert_outside(side, key, level, place);
+                Ok(level)
+            }
+        }
+    }
+
+    fn insert_outside(&mut self, side: u32, key: i64, level: u32, place: Place) {
+        let book = &mut self.sides[side as usize];
+        book.window.note_outside_level(key);
+        self.ladders.insert(&mut book.ladder, place, key, level);
+    }
+
+    /// Takes a level for a price that has none; it is not entered anywhere yet.
+    #[inline(always)]
+    fn open_level(&mut self, side: u32, key: i64) -> Result<u32, AddError> {
         let level = self.free_level;
         if level == NIL {
             return Err(AddError::LevelsFull { max_levels: self.limits.max_levels });
@@ -187,20 +252,91 @@ impl<T: Copy> FastBooks<T> {
         self.levels[level as usize] = LevelRecord { key, side, ..LevelRecord::FREE };
         self.level_count += 1;
         let book = &mut self.sides[side as usize];
-        self.ladders.insert(&mut book.ladder, place, key, level);
-        book.best = self.ladders.best(book.ladder).unwrap_or(NIL);
+        // No branch. Equal keys meet only where there is no best level.
+        let is_best = key >= book.best_key;
+        book.best_key = if is_best { key } else { book.best_key };
+        book.best = if is_best { level } else { book.best };
         Ok(level)
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn close_level(&mut self, index: u32) {
         let LevelRecord { key, side, .. } = *self.level(index);
         let book = &mut self.sides[side as usize];
-        self.ladders.remove(&mut book.ladder, key);
-        book.best = self.ladders.best(book.ladder).unwrap_or(NIL);
+        let cell = book.window.cell(&self.steps, key) as usize;
+        match self.cells[side as usize].get_mut(cell) {
+            Some(level) => {
+                *level = NIL;
+                book.window.clear(cell);
+            }
+            None => self.ladders.remove(&mut book.ladder, key),
+        }
+        if book.best == index {
+            self.find_best(side);
+        }
         self.levels[index as usize] = LevelRecord { head: self.free_level, ..LevelRecord::FREE };
         self.free_level = index;
         self.level_count -= 1;
+    }
+
+    #[inline(always)]
+    fn find_best(&mut self, side: u32) {
+        let book = &mut self.sides[side as usize];
+        match book.window.best() {
+            Some(cell) if !book.window.is_led_from_outside() => {
+                book.best = self.cells[side as usize][cell];
+                book.best_key = book.window.key(&self.steps, cell);
+            }
+            _ => self.find_best_of_all(side),
+        }
+    }
+
+    #[inline(never)]
+    fn find_best_of_all(&mut self, side: u32) {
+        let best = self.level_indices(side).next();
+        let best_key = best.map_or(i64::MIN, |level| self.level(level).key);
+        let book = &mut self.sides[side as usize];
+        (book.best, book.best_key) = (best.unwrap_or(NIL), best_key);
+    }
+
+    /// Puts the window of a side where its levels are now.
+    #[cold]
+    #[inline(never)]
+    fn place_window(&mut self, side: u32) {
+        let old = self.sides[side as usize].window;
+        let mut top = ArrayVec::<i64, LEVELS_LOOKED_AT>::new();
+        top.extend(self.level_indices(side).take(LEVELS_LOOKED_AT).map(|level| self.level(level).key));
+        let Some(best) = top.first().copied() else {
+            self.sides[side as usize].window = Window::NOWHERE;
+            return;
+        };
+        for cell in old.iter() {
+            let level = std::mem::replace(&mut self.cells[side as usize][cell], NIL);
+            let key = self.level(level).key;
+            let book = &mut self.sides[side as usize];
+            let Err(place) = self.ladders.find(book.ladder, key) else {
+                unreachable!("a level is in its window or in its ladder")
+            };
+            self.ladders.insert(&mut book.ladder, place, key, level);
+        }
+        let mut nearest = ArrayVec::<(i64, u32), { 2 * WINDOW_LEN }>::new();
+        let mut outside = self.ladders.iter(self.sides[side as usize].ladder);
+        nearest.extend(outside.by_ref().take(2 * WINDOW_LEN).map(|level| (self.level(level).key, level)));
+        // What is not looked at stays outside, so the window must not reach there.
+        let bound = outside.next().map_or(i64::MIN, |level| self.level(level).key);
+        drop(outside);
+        let book = &mut self.sides[side as usize];
+        book.window = Window::around(best, step_size(&top), bound, &mut self.steps);
+        for (key, level) in nearest {
+            let cell = book.window.cell(&self.steps, key) as usize;
+            if cell < WINDOW_LEN {
+                self.ladders.remove(&mut book.ladder, key);
+                self.cells[side as usize][cell] = level;
+                book.window.set(cell);
+            } else {
+                book.window.note_outside_level(key);
+            }
+        }
     }
 }
 
@@ -214,22 +350,18 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         // Slot 0 is in no list.
         let next_free =
             |slot: usize, last: usize| if (1..last).contains(&slot) { slot as u32 + 1 } else { NIL };
-        let free_order = |slot| OrderRecord {
-            id: OrderId(0),
-            qty: 0,
-            level: NIL,
-            prev: NIL,
-            next: next_free(slot, orders),
-        };
+        let free_order = |slot| OrderRecord { next: next_free(slot, orders), ..OrderRecord::FREE };
         let free_level = |slot| LevelRecord { head: next_free(slot, levels), ..LevelRecord::FREE };
         FastBooks {
             limits,
             sides: vec![BookSide::EMPTY; sides],
-            orders: (0..=orders).map(free_order).collect(),
             // Zeroes would come from the allocator untouched, and page faults with the first orders.
+            cells: (0..sides).map(|_| std::hint::black_box([NIL; WINDOW_LEN])).collect(),
+            orders: (0..=orders).map(free_order).collect(),
             data: (0..=orders).map(|_| std::hint::black_box(T::default())).collect(),
             levels: (0..=levels).map(free_level).collect(),
             ladders: Ladders::new(sides, levels),
+            steps: Steps::new(),
             free_order: free_list(orders),
             free_level: free_list(levels),
             order_count: 0,
@@ -353,8 +485,8 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     #[inline(always)]
     fn would_trade(&self, instrument: InstrumentId, side: Side, limit: Price) -> bool {
         let other = side.opposite();
-        let best = self.side(instrument, other).best;
-        best != NIL && self.level(best).key >= key(other, limit)
+        let book = self.side(instrument, other);
+        book.best != NIL && book.best_key >= key(other, limit)
     }
 
     #[inline(always)]
@@ -363,12 +495,11 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     }
 
     fn levels(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Level> {
-        self.ladders.iter(self.side(instrument, side).ladder).map(|level| self.level(level).view())
+        self.level_indices(side_index(instrument, side)).map(|level| self.level(level).view())
     }
 
     fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = (OrderHandle, Order<T>)> {
-        self.ladders
-            .iter(self.side(instrument, side).ladder)
+        self.level_indices(side_index(instrument, side))
             .flat_map(|level| self.queue(self.level(level).head))
             .filter_map(|slot| Some((OrderHandle::new(slot)?, self.view(slot))))
     }
@@ -401,21 +532,34 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     }
 
     #[inline]
-    fn prefetch_side(&self, instrument: InstrumentId, side: Side, price: Price) {
-        if let Some(book) = self.sides.get(side_index(instrument, side) as usize) {
-            prefetch_read(&book.best);
-            prefetch_read(&book.recent[BookSide::recent_entry(key(side, price))]);
+    fn hint(&self, instrument: InstrumentId, side: Side, price: Price) -> Hint {
+        let side_index = side_index(instrument, side);
+        let book = self.sides.get(side_index as usize).unwrap_or(&BookSide::EMPTY);
+        let cell = book.window.cell(&self.steps, key(side, price));
+        let place = (side_index * WINDOW_LEN as u32).wrapping_add(cell as u32);
+        // No branch: new orders and open ones come in no order that a CPU could predict.
+        let place = select_unpredictable(cell < WINDOW_LEN as u64, place, 0);
+        prefetch_index(self.cells.as_flattened(), place as usize);
+        Hint { place, ..Hint::NONE }
+    }
+
+    #[inline]
+    fn look_ahead(&self, hints: &mut [Hint]) {
+        for hint in &*hints {
+            prefetch_index(&self.orders, hint.slot as usize);
         }
-    }
-
-    #[inline]
-    fn prefetch_level(&self, instrument: InstrumentId, side: Side, price: Price) {
-        prefetch_index(&self.levels, self.recent(instrument, side, price) as usize);
-    }
-
-    #[inline]
-    fn prefetch_tail(&self, instrument: InstrumentId, side: Side, price: Price) {
-        let level = self.level(self.recent(instrument, side, price));
-        prefetch_index(&self.orders, level.tail as usize);
+        let cells = self.cells.as_flattened();
+        for hint in &mut *hints {
+            let record = self.orders.get(hint.slot as usize).unwrap_or(&OrderRecord::FREE);
+            let place = cells.get(hint.place as usize).unwrap_or(&NIL);
+            hint.level = select_unpredictable(hint.slot == NIL, *place, record.level);
+            prefetch_index(&self.orders, record.prev as usize);
+            prefetch_index(&self.orders, record.next as usize);
+            prefetch_index(&self.levels, hint.level as usize);
+        }
+        for hint in &*hints {
+            let level = self.levels.get(hint.level as usize).unwrap_or(&LevelRecord::FREE);
+            prefetch_index(&self.orders, level.tail as usize);
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! From the number that a venue or a client gave an order to its handle.
 
-use rustc_hash::FxHashMap;
+mod hashed;
+
 use tickpath_lockfree::cpu::prefetch_read;
 
 use crate::OrderHandle;
+pub use hashed::Entry;
+use hashed::Hashed;
 
 /// Bits of an id that choose among the entries of one page.
 const PAGE_BITS: u32 = 10;
@@ -28,20 +31,16 @@ pub struct IndexLimits {
     pub max_pages: u32,
     /// Pages of one block: what a single client can take if a block is a client's.
     pub max_pages_per_block: u32,
-    /// Orders whose ids lie outside the blocks, or found no page left, kept in a hash map.
+    /// Orders whose ids lie outside the blocks, or found no page left, kept in a hash table.
     /// Leave it at zero where a peer chooses the ids: it could choose ids that collide.
     pub max_hashed: u32,
 }
 
 impl IndexLimits {
-    /// For one client or venue whose ids are nearly dense, with `max_orders` open at a time; ids that
-    /// are not dense, or too scattered for the pages, are hashed.
+    /// For `max_orders` open orders whose ids a venue chose: all of them in the hash table.
     #[must_use]
-    pub const fn dense(max_orders: u32) -> IndexLimits {
-        // Orders leave in another order than they came, so pages empty slowly: eight times what a full
-        // page for every 1024 orders would need.
-        let max_pages = 64 + max_orders / (PAGE_LEN as u32 / 8);
-        IndexLimits { blocks: 1, max_pages, max_pages_per_block: max_pages, max_hashed: max_orders }
+    pub const fn hashed(max_orders: u32) -> IndexLimits {
+        IndexLimits { blocks: 0, max_pages: 0, max_pages_per_block: 0, max_hashed: max_orders }
     }
 }
 
@@ -63,12 +62,13 @@ pub enum InsertError {
     },
 }
 
-/// Open orders by id, for ids that come nearly dense.
+/// Open orders by id, in pages or in a hash table as [`IndexLimits`] says.
 ///
-/// A tree of three levels with pages of 1024 entries: a look-up is three loads, of which the upper two
-/// stay in the nearest cache. A page goes back to the pool when its last order leaves, so memory follows
-/// the open orders and not the ids, and nothing is allocated after creation (the hash map for what lies
-/// outside is taken at creation too).
+/// Pages are for ids that clients choose, dense for each of them: a tree of three levels with pages of 1024 entries, in
+/// which nobody can make another's look-ups slow. A look-up is three loads, of which the upper two stay in the nearest
+/// cache, and a page goes back to the pool when its last order leaves. The hash table is for ids that a venue chose, and
+/// for what lies outside the pages: one load, 32 to 64 bytes for each order that it can hold. Nothing is allocated after
+/// creation.
 #[derive(Clone, Debug)]
 pub struct OrderIndex {
     limits: IndexLimits,
@@ -83,7 +83,7 @@ pub struct OrderIndex {
     used: Vec<u16>,
     free: Vec<u32>,
     block_pages: Vec<u32>,
-    hashed: FxHashMap<u64, OrderHandle>,
+    hashed: Hashed,
 }
 
 /// An id's way through the tree.
@@ -103,18 +103,16 @@ impl OrderIndex {
         let mut pages = vec![[NIL; PAGE_LEN]; limits.max_pages as usize + 1];
         // The allocator hands out zeroes it has not touched; a page fault would come with the first order.
         pages.iter_mut().flatten().for_each(|entry| *entry = std::hint::black_box(NIL));
-        let mut hashed = FxHashMap::default();
-        hashed.reserve(limits.max_hashed as usize);
         OrderIndex {
             limits,
             base: 0,
             has_base: false,
-            root: vec![NIL; roots],
-            used: vec![0; pages.len()],
+            root: (0..roots).map(|_| std::hint::black_box(NIL)).collect(),
+            used: (0..pages.len()).map(|_| std::hint::black_box(0)).collect(),
             pages,
             free: (1..=limits.max_pages).rev().collect(),
             block_pages: vec![0; limits.blocks as usize],
-            hashed,
+            hashed: Hashed::new(limits.max_hashed),
         }
     }
 
@@ -128,21 +126,32 @@ impl OrderIndex {
     #[inline(always)]
     #[must_use]
     pub fn find(&self, id: u64) -> Option<OrderHandle> {
+        if self.root.is_empty() {
+            return self.hashed.get(id);
+        }
         let entry = self.path(id).map_or(NIL, |path| self.pages[self.leaf(path) as usize][path.leaf]);
         if self.hashed.is_empty() { OrderHandle::new(entry) } else { self.find_with_hashed(id, entry) }
     }
 
     #[cold]
     fn find_with_hashed(&self, id: u64, entry: u32) -> Option<OrderHandle> {
-        OrderHandle::new(entry).or_else(|| self.hashed.get(&id).copied())
+        OrderHandle::new(entry).or_else(|| self.hashed.get(id))
     }
 
     /// Starts to fetch what [`OrderIndex::find`] of this id will read; a hint without effect.
     #[inline]
-    pub fn prefetch(&self, id: u64) {
+    pub fn prefetch(&self, id: u64) -> Entry {
         if let Some(path) = self.path(id) {
             prefetch_read(&self.pages[self.leaf(path) as usize][path.leaf]);
         }
+        self.hashed.prefetch(id)
+    }
+
+    /// Looks where [`OrderIndex::prefetch`] pointed: finds most of what is in the hash table, and nothing else.
+    #[inline]
+    #[must_use]
+    pub fn peek(&self, entry: Entry) -> Option<OrderHandle> {
+        OrderHandle::new(self.hashed.peek(entry))
     }
 
     /// Enters an order.
@@ -151,14 +160,17 @@ impl OrderIndex {
     /// [`InsertError`] when a bound is reached or the id is already there; nothing changed.
     #[inline(always)]
     pub fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
+        if self.root.is_empty() {
+            return self.insert_hashed(id, handle);
+        }
         if !self.has_base {
             (self.base, self.has_base) = (id >> ROOT_SHIFT << ROOT_SHIFT, true);
         }
-        if !self.hashed.is_empty() && self.hashed.contains_key(&id) {
+        if !self.hashed.is_empty() && self.hashed.get(id).is_some() {
             return Err(InsertError::Duplicate { id });
         }
         let Some((path, leaf)) = self.path(id).and_then(|path| Some((path, self.open_leaf(path)?))) else {
-            return self.insert_hashed(id, handle);
+            return self.insert_outside(id, handle);
         };
         let slot = &mut self.pages[leaf as usize][path.leaf];
         if *slot != NIL {
@@ -172,6 +184,9 @@ impl OrderIndex {
     /// Takes an order out.
     #[inline(always)]
     pub fn remove(&mut self, id: u64) -> Option<OrderHandle> {
+        if self.root.is_empty() {
+            return self.hashed.remove(id);
+        }
         if let Some(path) = self.path(id) {
             let leaf = self.leaf(path);
             let slot = std::mem::replace(&mut self.pages[leaf as usize][path.leaf], NIL);
@@ -180,7 +195,7 @@ impl OrderIndex {
                 return OrderHandle::new(slot);
             }
         }
-        if self.hashed.is_empty() { None } else { self.hashed.remove(&id) }
+        if self.hashed.is_empty() { None } else { self.hashed.remove(id) }
     }
 
     /// True when an id that is not there now could be entered.
@@ -195,7 +210,7 @@ impl OrderIndex {
 
     #[cold]
     fn has_room_at_bound(&self, id: u64) -> bool {
-        if self.hashed.len() < self.limits.max_hashed as usize {
+        if !self.hashed.is_full() {
             return true;
         }
         // The first id of all decides where the blocks begin, so it is always inside.
@@ -241,10 +256,10 @@ impl OrderIndex {
         self.limits.max_pages - self.free.len() as u32
     }
 
-    /// Orders kept in the hash map: more than a few mean that the ids are not dense.
+    /// Orders kept in the hash table.
     #[must_use]
     pub fn hashed_count(&self) -> u32 {
-        self.hashed.len() as u32
+        self.hashed.len()
     }
 
     #[inline(always)]
@@ -332,11 +347,18 @@ impl OrderIndex {
     }
 
     #[cold]
+    fn insert_outside(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
+        self.insert_hashed(id, handle)
+    }
+
+    #[inline(always)]
     fn insert_hashed(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
-        if self.hashed.len() >= self.limits.max_hashed as usize {
-            return Err(InsertError::IndexFull { id });
+        if self.hashed.is_full() {
+            return match self.hashed.get(id) {
+                Some(_) => Err(InsertError::Duplicate { id }),
+                None => Err(InsertError::IndexFull { id }),
+            };
         }
-        self.hashed.insert(id, handle);
-        Ok(())
+        if self.hashed.insert(id, handle) { Ok(()) } else { Err(InsertError::Duplicate { id }) }
     }
 }

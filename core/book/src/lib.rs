@@ -9,7 +9,7 @@
 //! use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 //!
 //! let mut books: FastBooks = FastBooks::new(BookLimits::new(InstrumentId(8), 1_000));
-//! let mut index = OrderIndex::new(IndexLimits::dense(1_000));
+//! let mut index = OrderIndex::new(IndexLimits::hashed(1_000));
 //! let bid = |id, price, qty| Order {
 //!     id: OrderId(id),
 //!     instrument: InstrumentId(1),
@@ -44,6 +44,6 @@ mod plain;
 pub use books::OrderBooks;
 pub use digest::state_hash;
 pub use fast::FastBooks;
-pub use index::{IndexLimits, InsertError, OrderIndex};
-pub use order::{AddError, BookLimits, Level, Order, OrderHandle, QueuePosition};
+pub use index::{Entry, IndexLimits, InsertError, OrderIndex};
+pub use order::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition};
 pub use plain::PlainBooks;

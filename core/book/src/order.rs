@@ -66,6 +66,30 @@ pub struct QueuePosition {
     pub qty_ahead: Qty,
 }
 
+/// What a message that waits is about, as far as it says: an open order, or the place of a new one.
+#[derive(Clone, Copy, Debug)]
+pub struct Hint {
+    /// What leads to the level of a new order.
+    pub(crate) place: u32,
+    /// The open order's slot, 0 for a new one.
+    pub(crate) slot: u32,
+    /// The level of either, once it is known.
+    pub(crate) level: u32,
+}
+
+impl Hint {
+    /// About nothing.
+    pub const NONE: Hint = Hint { place: 0, slot: 0, level: 0 };
+
+    /// The message is about this order, or else about a new one.
+    pub const fn name_order(&mut self, handle: Option<OrderHandle>) {
+        self.slot = match handle {
+            Some(handle) => handle.slot(),
+            None => 0,
+        };
+    }
+}
+
 /// How large the books may become; all memory is taken and touched at creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookLimits {

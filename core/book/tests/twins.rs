@@ -18,10 +18,38 @@ struct Shape {
     seed: u64,
     steps: u32,
     limits: BookLimits,
-    /// Prices are from 0 to this.
-    prices: u32,
+    prices: Prices,
     /// Of 100 commands, those that add while there is room.
     add_percent: u32,
+}
+
+/// Where orders come.
+#[derive(Clone, Copy, Debug)]
+enum Prices {
+    /// From 0 to this.
+    UpTo(u32),
+    /// Near a price that wanders by steps of so much and jumps now and then; a few are between the steps, far off or at
+    /// the ends of all prices.
+    Wander(i64),
+}
+
+impl Prices {
+    fn draw(self, step: u32, mut below: impl FnMut(u32) -> u32) -> Price {
+        match self {
+            Prices::UpTo(bound) => Price(i64::from(below(bound))),
+            Prices::Wander(tick) => {
+                let round = i64::from(step / 3_000);
+                let mid = 1_000_000 + (round % 5) * 700 * tick + i64::from(step / 40 % 60) * tick;
+                let near = mid + (i64::from(below(160)) - 80) * tick;
+                Price(match below(60) {
+                    0 => near + i64::from(below(7)),
+                    1 => mid + (i64::from(below(9_000)) - 4_500) * tick,
+                    2 => [i64::MAX, i64::MIN, i64::MAX - 300, i64::MIN + 300, 0][below(5) as usize],
+                    _ => near,
+                })
+            }
+        }
+    }
 }
 
 fn run(shape: Shape) {
@@ -37,7 +65,7 @@ fn run(shape: Shape) {
                 // One in a while is beyond the last book, or of no quantity.
                 instrument: InstrumentId(below(u32::from(shape.limits.max_instrument.0) + 2) as u16),
                 side: Side::BOTH[below(2) as usize],
-                price: Price(i64::from(below(shape.prices))),
+                price: shape.prices.draw(step, &mut below),
                 qty: Qty(u64::from(below(50))),
                 data: u64::from(step) * 3,
             };
@@ -76,7 +104,7 @@ fn run(shape: Shape) {
         if step % 500 == 0 {
             assert_eq!(fast.state_hash(), plain.state_hash());
             assert_eq!((fast.order_count(), fast.level_count()), (plain.order_count(), plain.level_count()));
-            let limit = Price(i64::from(below(shape.prices)));
+            let limit = shape.prices.draw(step, &mut below);
             assert_eq!(
                 fast.available(order.instrument, side, limit, Qty(1_000)),
                 plain.available(order.instrument, side, limit, Qty(1_000))
@@ -91,14 +119,25 @@ fn run(shape: Shape) {
 fn the_fast_books_do_as_the_plain_ones_do() {
     let limits = BookLimits::new(InstrumentId(4), 400);
     for (seed, prices, add_percent) in [(1, 20, 55), (2, 300, 60), (3, 5, 50), (4, 4_000, 80)] {
-        run(Shape { seed, steps: 20_000, limits, prices, add_percent });
+        run(Shape { seed, steps: 20_000, limits, prices: Prices::UpTo(prices), add_percent });
     }
+}
+
+#[test]
+fn the_fast_books_do_as_the_plain_ones_do_while_prices_wander() {
+    let limits = BookLimits::new(InstrumentId(1), 600);
+    for (seed, tick) in [(11, 100), (12, 1), (13, 2_500), (14, 7)] {
+        run(Shape { seed, steps: 30_000, limits, prices: Prices::Wander(tick), add_percent: 53 });
+    }
+    // So few levels that the bound is met inside the window and outside.
+    let tight = BookLimits { max_levels: 70, ..limits };
+    run(Shape { seed: 15, steps: 30_000, limits: tight, prices: Prices::Wander(100), add_percent: 53 });
 }
 
 #[test]
 fn the_fast_books_do_as_the_plain_ones_do_at_the_bounds() {
     let limits = BookLimits { max_instrument: InstrumentId(1), max_orders: 60, max_levels: 20 };
-    run(Shape { seed: 5, steps: 20_000, limits, prices: 40, add_percent: 70 });
+    run(Shape { seed: 5, steps: 20_000, limits, prices: Prices::UpTo(40), add_percent: 70 });
 }
 
 proptest! {
@@ -109,7 +148,7 @@ proptest! {
         seed: u64, max_orders in 1..200_u32, max_levels in 1..100_u32, prices in 1..200_u32, add_percent in 30..90_u32,
     ) {
         let limits = BookLimits { max_instrument: InstrumentId(2), max_orders, max_levels };
-        run(Shape { seed, steps: 1_500, limits, prices, add_percent });
+        run(Shape { seed, steps: 1_500, limits, prices: Prices::UpTo(prices), add_percent });
     }
 }
 
@@ -164,7 +203,7 @@ fn run_index(seed: u64, limits: IndexLimits, base: Option<u64>, spread: u64) {
 #[test]
 fn the_index_is_a_map() {
     for (seed, spread) in [(1, 2_000), (2, 200_000), (3, 5_000_000)] {
-        run_index(seed, IndexLimits::dense(20_000), None, spread);
+        run_index(seed, IndexLimits::hashed(20_000), None, spread);
         let tight = IndexLimits { blocks: 3, max_pages: 12, max_pages_per_block: 9, max_hashed: 0 };
         run_index(seed, tight, Some(0), spread);
         run_index(seed, IndexLimits { max_hashed: 40, ..tight }, Some(0), spread);

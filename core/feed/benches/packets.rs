@@ -107,7 +107,7 @@ fn main() {
     let mut best = f64::INFINITY;
     for _ in 0..if is_bench { 9 } else { 1 } {
         let books = FastBooks::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 18));
-        let builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::dense(1 << 18)));
+        let builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(1 << 18)));
         let mut sink = Sink { builder, updates: Updates::default() };
         let mut arbiter = Arbiter::new(ArbiterConfig::default());
         let start = Instant::now();

@@ -6,6 +6,13 @@ use tickpath_types::{Nanos, Sequence};
 use crate::counters::{ArbiterCounters, LineCounters};
 use crate::hold::HoldBuffer;
 
+/// How far beyond the last message that is known to exist a packet may begin. One that begins further on, as
+/// after a long silence or as damage would have it, counts only when the next such one begins near it: a single
+/// datagram cannot make the arbiter give up the messages between.
+pub const MAX_AHEAD: u64 = 1 << 16;
+/// Packets of one foreign session, in a row and on lines A and B, after which the publisher has started anew.
+pub const FOREIGN_PACKETS: u32 = 3;
+
 /// Where a packet came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -26,6 +33,12 @@ pub trait MessageListener {
     fn on_lost(&mut self, first: Sequence, count: u64);
     /// The publisher ended the session; every message of it was delivered or reported lost.
     fn on_end_of_session(&mut self) {}
+    /// The lines have gone over to another session: [`FOREIGN_PACKETS`] came and none of this one between them.
+    /// Nothing more of this session is to be expected, and what was built of it is of the past. Packets of the
+    /// other session are dropped: it needs an arbiter and books of its own.
+    fn on_foreign_session(&mut self, session: Session) {
+        let _ = session;
+    }
 }
 
 /// Bounds and waiting times of an [`Arbiter`].
@@ -83,6 +96,10 @@ pub struct Arbiter {
     request_due: bool,
     end_of_session: Option<u64>,
     ended: bool,
+    /// Where the latest packet began that was too far ahead.
+    far_ahead: Option<u64>,
+    /// The latest foreign session, and how many packets of it came since the last of this one.
+    foreign: (Session, u32),
     counters: ArbiterCounters,
 }
 
@@ -100,6 +117,8 @@ impl Arbiter {
             request_due: false,
             end_of_session: None,
             ended: false,
+            far_ahead: None,
+            foreign: (Session::BLANK, 0),
             counters: ArbiterCounters::default(),
         }
     }
@@ -114,10 +133,15 @@ impl Arbiter {
             return;
         };
         if *self.session.get_or_insert(packet.session()) != packet.session() {
-            self.line(line).wrong_session += 1;
+            self.take_foreign(line, packet.session(), out);
             return;
         }
+        self.foreign.1 = 0;
         let first = packet.sequence().0;
+        if first > self.end.saturating_add(MAX_AHEAD) && !self.is_confirmed(first) {
+            self.line(line).far_ahead += 1;
+            return;
+        }
         self.count_line(line, first, u64::from(packet.message_count()));
         let before_packet = self.next;
         match packet.kind() {
@@ -193,6 +217,28 @@ impl Arbiter {
         &self.counters
     }
 
+    #[cold]
+    fn take_foreign(&mut self, line: Line, session: Session, out: &mut impl MessageListener) {
+        self.line(line).wrong_session += 1;
+        if line == Line::Recovery {
+            return;
+        }
+        let (latest, count) = self.foreign;
+        let count = if latest == session { count.saturating_add(1) } else { 1 };
+        self.foreign = (session, count);
+        if count == FOREIGN_PACKETS {
+            self.counters.foreign_sessions += 1;
+            out.on_foreign_session(session);
+        }
+    }
+
+    /// True when a packet that begins far ahead begins near the latest other one that did.
+    #[cold]
+    fn is_confirmed(&mut self, first: u64) -> bool {
+        let latest = self.far_ahead.replace(first);
+        latest.is_some_and(|latest| first.abs_diff(latest) <= MAX_AHEAD)
+    }
+
     /// One past the last message of the run that is missing from `next` on.
     fn missing_end(&self) -> u64 {
         self.held.first_held(self.next, self.end).unwrap_or(self.end)
@@ -207,9 +253,11 @@ impl Arbiter {
         }
         for (Sequence(sequence), message) in packet.messages() {
             if sequence == self.next {
+                let is_first = self.held.take(sequence).is_none();
                 out.on_message(Sequence(sequence), message);
                 self.next += 1;
-                self.line(line).first_messages += 1;
+                let line = self.line(line);
+                *if is_first { &mut line.first_messages } else { &mut line.duplicate_messages } += 1;
             } else if sequence < self.next {
                 self.line(line).duplicate_messages += 1;
             } else if self.held.hold(self.next, sequence, message) {

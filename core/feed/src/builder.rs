@@ -1,6 +1,6 @@
 //! Books from messages, and whether they can be believed.
 
-use tickpath_book::{Order, OrderBooks, OrderHandle, OrderIndex};
+use tickpath_book::{InsertError, Order, OrderBooks, OrderHandle, OrderIndex};
 use tickpath_nasdaq::itch50::{
     self, AddOrder, AddOrderMpid, Listener, OrderCancel, OrderDelete, OrderExecuted, OrderExecutedWithPrice,
     OrderReplace, StockDirectory, StockTradingAction,
@@ -12,6 +12,9 @@ use tickpath_types::{
 
 /// Receives each message's effect after it was applied.
 pub trait UpdateListener {
+    /// False for who wants the books alone: no update is made then, and `on_update` is never called.
+    const WANTS_UPDATES: bool = true;
+
     /// A message was applied, or the health of a book changed.
     fn on_update(&mut self, update: &MarketUpdate);
 }
@@ -44,7 +47,7 @@ pub struct BuilderCounters {
     pub beyond_qty: u64,
     /// Adds that the books' bounds refused, and values that no order can have.
     pub refused: u64,
-    /// Times that a book in trading was crossed after a message.
+    /// Orders that crossed a book in trading, and books that were crossed when trading began.
     pub crossed: u64,
 }
 
@@ -81,8 +84,12 @@ pub struct BookBuilder<B> {
     sequence: Sequence,
     /// The instrument whose fronts were refreshed last.
     refreshed: InstrumentId,
+    /// The instrument of whose book the message at hand left less to believe.
+    worsened: Option<InstrumentId>,
 }
 
+/// Where every message has the instrument that it is about.
+const STOCK_LOCATE: std::ops::Range<usize> = 1..3;
 /// Where a message that refers to an order has its reference.
 const ORDER_REF: std::ops::Range<usize> = 11..19;
 /// Instruments whose fronts are refreshed by one call.
@@ -102,6 +109,7 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
             recovering: false,
             sequence: Sequence(0),
             refreshed: InstrumentId(0),
+            worsened: None,
         }
     }
 
@@ -111,8 +119,38 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
         self.sequence = sequence;
         self.counters.messages += 1;
         if itch50::decode(message, &mut Apply { builder: self, out }).is_err() {
-            self.counters.malformed += 1;
+            self.handle_malformed(message, out);
         }
+        if let Some(id) = self.worsened.take() {
+            self.report_status(id, out);
+        }
+    }
+
+    /// Nobody knows what a damaged message was to change: the book that it names, or each if it names none, is
+    /// suspect.
+    #[cold]
+    fn handle_malformed(&mut self, message: &[u8], out: &mut impl UpdateListener) {
+        self.counters.malformed += 1;
+        let named =
+            message.get(STOCK_LOCATE).and_then(|bytes| Some(u16::from_be_bytes(bytes.try_into().ok()?)));
+        match named {
+            Some(id) if self.states.len() > usize::from(id) && id != 0 => {
+                self.worsen(InstrumentId(id), BookHealth::Suspect);
+            }
+            _ => self.worsen_all(BookHealth::Suspect, out),
+        }
+    }
+
+    fn worsen_all(&mut self, health: BookHealth, out: &mut impl UpdateListener) {
+        for id in self.instruments() {
+            self.worsen(id, health);
+            self.report_status(id, out);
+        }
+        self.worsened = None;
+    }
+
+    fn instruments(&self) -> impl Iterator<Item = InstrumentId> + use<B> {
+        (1..=self.books.limits().max_instrument.0).map(InstrumentId)
     }
 
     /// Begins to fetch what a message that will be handled soon refers to. Any bytes will do: it is a hint.
@@ -142,17 +180,14 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
 
     /// Messages were lost for good before the next one.
     pub fn handle_lost(&mut self, out: &mut impl UpdateListener) {
-        for id in 1..self.states.len() as u16 {
-            self.worsen(InstrumentId(id), BookHealth::Stale);
-            self.report_status(InstrumentId(id), out);
-        }
+        self.worsen_all(BookHealth::Stale, out);
     }
 
     /// A gap opened that the lines do not close (`true`), or the last one closed (`false`).
     pub fn handle_recovering(&mut self, recovering: bool, out: &mut impl UpdateListener) {
         if std::mem::replace(&mut self.recovering, recovering) != recovering {
-            for id in 1..self.states.len() as u16 {
-                self.report_status(InstrumentId(id), out);
+            for id in self.instruments() {
+                self.report_status(id, out);
             }
         }
     }
@@ -185,9 +220,13 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
         if self.recovering { own.max(BookHealth::Recovering) } else { own }
     }
 
+    #[cold]
     fn worsen(&mut self, id: InstrumentId, health: BookHealth) {
-        if let Some(state) = self.states.get_mut(usize::from(id.0)) {
-            state.health = state.health.max(health);
+        if let Some(state) = self.states.get_mut(usize::from(id.0))
+            && state.health < health
+        {
+            state.health = health;
+            self.worsened = Some(id);
         }
     }
 
@@ -222,22 +261,33 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
     }
 
     /// Enters the order of an add; a book that refuses it is suspect.
+    // `inline(always)`: what nobody asks for is then not even looked up.
+    #[inline(always)]
     fn add(&mut self, change: &Change) {
         let &Change { instrument, order_id, side, price, qty, .. } = change;
-        if self.index.find(order_id.0).is_some() {
-            self.counters.duplicate_order += 1;
-            return self.worsen(instrument, BookHealth::Suspect);
-        }
+        let crosses = self.books.would_trade(instrument, side, price);
         match self.books.add(Order { id: order_id, instrument, side, price, qty, data: () }) {
             Ok(handle) => {
-                if self.index.insert(order_id.0, handle).is_err() {
-                    self.books.remove(handle);
-                    self.refuse(instrument);
+                if let Err(error) = self.index.insert(order_id.0, handle) {
+                    self.take_back(instrument, handle, error);
                 }
             }
             Err(_) => self.refuse(instrument),
         }
-        self.check_crossed(instrument);
+        if crosses {
+            self.check_crossed(instrument);
+        }
+    }
+
+    #[cold]
+    fn take_back(&mut self, instrument: InstrumentId, handle: OrderHandle, error: InsertError) {
+        self.books.remove(handle);
+        if let InsertError::Duplicate { .. } = error {
+            self.counters.duplicate_order += 1;
+            self.worsen(instrument, BookHealth::Suspect);
+        } else {
+            self.refuse(instrument);
+        }
     }
 
     #[cold]
@@ -247,16 +297,45 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
     }
 
     /// The resting order of a reference, which must be in the book of `instrument`.
+    #[inline]
     fn resting(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<(OrderHandle, Order<()>)> {
         let found = self.index.find(order_id.0).and_then(|handle| Some((handle, self.books.order(handle)?)));
         match found {
             Some((_, order)) if order.instrument == instrument => found,
             _ => {
-                self.counters.unknown_order += 1;
-                self.worsen(instrument, BookHealth::Suspect);
+                self.count_unknown(instrument);
                 None
             }
         }
+    }
+
+    /// Takes the order of a reference out of the book of `instrument`.
+    #[inline(always)]
+    fn take(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<Order<()>> {
+        let handle = self.index.remove(order_id.0);
+        match handle.and_then(|handle| Some((handle, self.books.order(handle)?))) {
+            Some((handle, order)) if order.instrument == instrument => Some(self.books.remove(handle)),
+            _ => {
+                if let Some(handle) = handle {
+                    self.keep(order_id, handle);
+                }
+                self.count_unknown(instrument);
+                None
+            }
+        }
+    }
+
+    /// Enters again what just was in the index.
+    #[cold]
+    fn keep(&mut self, order_id: OrderId, handle: OrderHandle) {
+        let kept = self.index.insert(order_id.0, handle);
+        debug_assert!(kept.is_ok(), "there is room for what was there");
+    }
+
+    #[cold]
+    fn count_unknown(&mut self, instrument: InstrumentId) {
+        self.counters.unknown_order += 1;
+        self.worsen(instrument, BookHealth::Suspect);
     }
 
     /// Takes `qty` off an order, all of it when it has less.
@@ -266,18 +345,15 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
             self.worsen(order.instrument, BookHealth::Suspect);
         }
         if qty >= order.qty {
-            self.remove(handle, order.id);
+            self.books.remove(handle);
+            self.index.remove(order.id.0);
         } else {
             self.books.reduce(handle, qty);
         }
     }
 
-    fn remove(&mut self, handle: OrderHandle, order_id: OrderId) {
-        self.books.remove(handle);
-        self.index.remove(order_id.0);
-    }
-
     /// A book that is crossed while the instrument trades contradicts itself.
+    #[cold]
     fn check_crossed(&mut self, instrument: InstrumentId) {
         let (Some(bid), Some(ask)) =
             (self.books.best_price(instrument, Side::Buy), self.books.best_price(instrument, Side::Sell))
@@ -336,7 +412,9 @@ impl<B: OrderBooks<()>, L: UpdateListener> Apply<'_, B, L> {
 
     #[inline]
     fn report(&mut self, change: &Change) {
-        self.out.on_update(&self.builder.update(change));
+        if L::WANTS_UPDATES {
+            self.out.on_update(&self.builder.update(change));
+        }
     }
 }
 
@@ -390,8 +468,7 @@ impl<B: OrderBooks<()>, L: UpdateListener> Listener for Apply<'_, B, L> {
 
     fn on_order_delete(&mut self, message: &OrderDelete) {
         let (instrument, order_id) = (message.stock_locate.get(), message.order_ref.get());
-        if let Some((handle, order)) = self.builder.resting(instrument, order_id) {
-            self.builder.remove(handle, order_id);
+        if let Some(order) = self.builder.take(instrument, order_id) {
             let (ts, side, price, qty) = (message.timestamp.get(), order.side, order.price, order.qty);
             self.report(&Change { instrument, ts, kind: UpdateKind::Delete, order_id, side, price, qty });
         }
@@ -399,8 +476,7 @@ impl<B: OrderBooks<()>, L: UpdateListener> Listener for Apply<'_, B, L> {
 
     fn on_order_replace(&mut self, message: &OrderReplace) {
         let (instrument, old) = (message.stock_locate.get(), message.original_order_ref.get());
-        if let Some((handle, order)) = self.builder.resting(instrument, old) {
-            self.builder.remove(handle, old);
+        if let Some(order) = self.builder.take(instrument, old) {
             let change = Change {
                 instrument,
                 ts: message.timestamp.get(),

@@ -17,6 +17,8 @@ pub struct LineCounters {
     pub malformed: u64,
     /// Datagrams of another session.
     pub wrong_session: u64,
+    /// Datagrams that began further ahead than [`MAX_AHEAD`](crate::MAX_AHEAD) when no other did; dropped.
+    pub far_ahead: u64,
     /// What the line should bring next; 0 before its first datagram.
     pub(crate) next_sequence: u64,
 }
@@ -40,6 +42,8 @@ pub struct ArbiterCounters {
     pub requests: u64,
     /// Messages dropped because the hold buffer's window did not reach them, or that came twice.
     pub not_held: u64,
+    /// Times that the lines went over to another session: the publisher started anew.
+    pub foreign_sessions: u64,
     /// Longest time from the opening of a gap to its close.
     pub longest_gap: Nanos,
 }

@@ -37,7 +37,7 @@ mod counters;
 mod hold;
 mod look_ahead;
 
-pub use arbiter::{Arbiter, ArbiterConfig, Line, MessageListener};
+pub use arbiter::{Arbiter, ArbiterConfig, FOREIGN_PACKETS, Line, MAX_AHEAD, MessageListener};
 pub use builder::{BookBuilder, BuilderCounters, InstrumentState, UpdateListener};
 pub use counters::{ArbiterCounters, LineCounters};
 pub use hold::MAX_HELD_MESSAGE;

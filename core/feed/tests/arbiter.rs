@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use proptest::prelude::*;
-use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};
+use tickpath_feed::{Arbiter, ArbiterConfig, FOREIGN_PACKETS, Line, MAX_AHEAD, MessageListener};
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Request, Session};
 use tickpath_types::{Nanos, Sequence};
 use zerocopy::IntoBytes;
@@ -13,6 +13,7 @@ enum Out {
     Message(u64),
     Lost(u64, u64),
     End,
+    Foreign(Session),
 }
 
 #[derive(Default)]
@@ -28,6 +29,9 @@ impl MessageListener for Seen {
     }
     fn on_end_of_session(&mut self) {
         self.0.push(Out::End);
+    }
+    fn on_foreign_session(&mut self, session: Session) {
+        self.0.push(Out::Foreign(session));
     }
 }
 
@@ -189,6 +193,88 @@ fn foreign_and_damaged_datagrams_are_counted_and_change_nothing() {
     assert_eq!(channel.arbiter.next_sequence(), Sequence(2));
 }
 
+#[test]
+fn a_message_that_is_held_when_its_turn_comes_by_another_packet_came_first_with_the_one_that_is_held() {
+    let mut channel = Channel::new(CONFIG);
+    channel.takes(0, Line::A, &packet(3..5));
+    assert_eq!(channel.takes(1, Line::B, &packet(1..6)), messages(1..6));
+    let lines = channel.arbiter.counters().lines;
+    assert_eq!((lines[0].first_messages, lines[0].duplicate_messages), (2, 0));
+    assert_eq!((lines[1].first_messages, lines[1].duplicate_messages), (3, 2));
+    assert!(!channel.arbiter.has_gap());
+    // Nothing of it is left behind to be delivered in another message's place.
+    assert_eq!(channel.takes(2, Line::A, &packet(7..15)), []);
+    assert_eq!(channel.takes(3, Line::B, &packet(6..7)), messages(6..14));
+}
+
+#[test]
+fn one_datagram_cannot_make_it_give_up_what_lies_between() {
+    let mut channel = Channel::new(CONFIG);
+    channel.takes(0, Line::A, &packet(1..2));
+    let wild = |sequence| Header::heartbeat(session(), Sequence(sequence));
+    assert_eq!(channel.takes(1, Line::A, wild(1 << 63).as_bytes()), []);
+    assert_eq!(
+        channel.takes(2, Line::B, Header::end_of_session(session(), Sequence(1 << 40)).as_bytes()),
+        []
+    );
+    assert_eq!(channel.takes(3, Line::A, &packet((1 << 50)..(1 << 50) + 2)), []);
+    assert!(!channel.arbiter.has_gap());
+    assert_eq!(channel.takes(4, Line::A, &packet(2..3)), messages(2..3));
+    let lines = channel.arbiter.counters().lines;
+    assert_eq!((lines[0].far_ahead, lines[1].far_ahead, lines[0].missed_messages), (2, 1, 0));
+}
+
+#[test]
+fn a_number_at_the_bound_counts_and_one_beyond_is_to_be_confirmed() {
+    let at_once = |ahead: u64| {
+        let mut channel = Channel::new(CONFIG);
+        channel.takes(0, Line::A, Header::heartbeat(session(), Sequence(1 + ahead)).as_bytes());
+        channel.arbiter.has_gap()
+    };
+    assert!(at_once(MAX_AHEAD) && !at_once(MAX_AHEAD + 1));
+
+    // Who comes late hears of the present number by two packets, and asks for what it missed.
+    let mut channel = Channel::new(CONFIG);
+    let now = 10 * MAX_AHEAD;
+    channel.takes(0, Line::A, &packet(now..now + 1));
+    assert!(!channel.arbiter.has_gap());
+    channel.takes(1, Line::B, &packet(now..now + 1));
+    assert!(channel.arbiter.has_gap());
+    assert_eq!(channel.arbiter.counters().lines[0].far_ahead, 1);
+
+    // The second must be near the first.
+    let mut channel = Channel::new(CONFIG);
+    for sequence in [now, now + MAX_AHEAD + 1, now - 1] {
+        channel.takes(0, Line::A, Header::heartbeat(session(), Sequence(sequence)).as_bytes());
+        assert!(!channel.arbiter.has_gap(), "{sequence}");
+    }
+    channel.takes(0, Line::A, Header::heartbeat(session(), Sequence(now - 1 + MAX_AHEAD)).as_bytes());
+    assert!(channel.arbiter.has_gap());
+}
+
+#[test]
+fn lines_that_go_over_to_another_session_are_noticed_once() {
+    let mut channel = Channel::new(CONFIG);
+    channel.takes(0, Line::A, &packet(1..2));
+    let day2 = Session::new("DAY2").unwrap();
+    let other = Header::heartbeat(day2, Sequence(1));
+    let strays = FOREIGN_PACKETS - 1;
+    for _ in 0..2 {
+        for _ in 0..strays {
+            assert_eq!(channel.takes(1, Line::A, other.as_bytes()), []);
+        }
+        // Its own session goes on: the others were strays.
+        channel.takes(2, Line::B, &packet(1..2));
+    }
+    for _ in 0..FOREIGN_PACKETS {
+        assert_eq!(channel.takes(3, Line::Recovery, other.as_bytes()), [], "a server's mistake");
+    }
+    let told: Vec<Out> = (0..10).flat_map(|_| channel.takes(4, Line::B, other.as_bytes())).collect();
+    assert_eq!(told, [Out::Foreign(day2)]);
+    assert_eq!(channel.arbiter.counters().foreign_sessions, 1);
+    assert_eq!(channel.takes(5, Line::A, &packet(2..3)), messages(2..3), "should it come all the same");
+}
+
 proptest! {
     /// Whatever is lost, doubled or reordered on the lines: once the retransmission server answers, every
     /// message comes once and in order.
@@ -224,5 +310,6 @@ proptest! {
         let counters = channel.arbiter.counters();
         prop_assert_eq!(counters.gaps_opened, counters.gaps_healed());
         prop_assert_eq!(counters.messages_lost, 0);
+        prop_assert_eq!(counters.lines.iter().map(|line| line.first_messages).sum::<u64>(), end - 1);
     }
 }

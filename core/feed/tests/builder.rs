@@ -32,7 +32,7 @@ impl Feed {
     /// A feed of one instrument that trades.
     fn open() -> Feed {
         let books = PlainBooks::new(BookLimits::new(InstrumentId(2), 8));
-        let index = OrderIndex::new(IndexLimits::dense(8));
+        let index = OrderIndex::new(IndexLimits::hashed(8));
         let mut feed = Feed { builder: BookBuilder::new(books, index), updates: Updates::default(), next: 1 };
         feed.event(MarketEventKind::Directory);
         feed.event(MarketEventKind::TradingAction(TradingState::Trading));
@@ -59,10 +59,15 @@ impl Feed {
     }
 
     fn message(&mut self, bytes: &[u8]) -> Option<MarketUpdate> {
+        let before = self.health();
         self.updates.0.clear();
         self.builder.handle_message(Sequence(self.next), bytes, &mut self.updates);
         self.next += 1;
-        assert!(self.updates.0.len() <= 1);
+        if self.health() == before {
+            assert!(self.updates.0.len() <= 1);
+        } else {
+            assert_eq!(self.updates.0.last().unwrap().health(), self.health(), "a change is told");
+        }
         self.updates.0.first().copied()
     }
 
@@ -168,7 +173,7 @@ fn loss_and_recovery_show_in_every_update() {
 }
 
 #[test]
-fn damaged_messages_of_any_length_are_counted_and_change_nothing() {
+fn damaged_messages_of_any_length_are_counted_and_make_the_book_suspect() {
     let mut feed = Feed::open();
     feed.add(1, Side::Buy, 999_900, 10).unwrap();
     let (locate, ts) = (ALPHA, Nanos(1));
@@ -176,10 +181,10 @@ fn damaged_messages_of_any_length_are_counted_and_change_nothing() {
     for len in (0..delete.as_bytes().len()).chain([OrderDelete::LEN + 1]) {
         let mut bytes = delete.as_bytes().to_vec();
         bytes.resize(len, 0);
-        assert_eq!(feed.message(&bytes), None);
+        feed.message(&bytes);
     }
     assert_eq!(feed.builder.counters().malformed, OrderDelete::LEN as u64 + 1);
     feed.message(b"zzz");
     assert_eq!(feed.builder.counters().unknown_type, 1);
-    assert_eq!((feed.health(), feed.builder.books().order_count()), (BookHealth::Live, 1));
+    assert_eq!((feed.health(), feed.builder.books().order_count()), (BookHealth::Suspect, 1));
 }

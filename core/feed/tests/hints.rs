@@ -95,7 +95,7 @@ fn listed(id: u16) -> Instrument {
 /// Two orders at each best price of every instrument: the first of instrument 3 are number 300 and 301.
 fn builder(instrument_count: u16) -> BookBuilder<Noting> {
     let books = Noting::new(BookLimits::new(InstrumentId(instrument_count), 1_024));
-    let mut builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::dense(1_024)));
+    let mut builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(1_024)));
     for id in 1..=instrument_count {
         for number in 0..4 {
             let side = Side::BOTH[number as usize % 2];
@@ -136,7 +136,7 @@ fn a_prefetch_takes_any_bytes() {
 
     let empty = BookBuilder::new(
         FastBooks::new(BookLimits::new(InstrumentId(1), 1)),
-        OrderIndex::new(IndexLimits::dense(1)),
+        OrderIndex::new(IndexLimits::hashed(1)),
     );
     empty.prefetch(&[0; 36]);
     assert_eq!(empty.books().order_count(), 0);
@@ -175,7 +175,7 @@ fn there_may_be_nothing_to_refresh() {
     assert!(without_instruments.books().fronts.take().is_empty());
 
     let books = Noting::new(BookLimits::new(InstrumentId(2), 8));
-    let mut without_orders = BookBuilder::new(books, OrderIndex::new(IndexLimits::dense(8)));
+    let mut without_orders = BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(8)));
     without_orders.refresh_fronts();
     assert_eq!(without_orders.books().fronts.take().len(), 4);
     assert!(without_orders.books().neighbours.take().is_empty());
@@ -184,7 +184,7 @@ fn there_may_be_nothing_to_refresh() {
 #[test]
 fn the_greatest_number_of_instruments_goes_round_too() {
     let books = Noting::new(BookLimits::new(InstrumentId(u16::MAX), 1));
-    let mut builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::dense(1)));
+    let mut builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(1)));
     let mut visited = Vec::new();
     while visited.len() <= 2 * usize::from(u16::MAX) {
         builder.refresh_fronts();

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex};
-use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
+use tickpath_feed::{BookBuilder, BuilderCounters, LOOK_AHEAD_LEN, UpdateListener};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener};
 use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_sim::{Crowd, CrowdConfig};
@@ -76,14 +76,18 @@ static RECORDED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| messages(300));
 /// Updates, counts and books after the messages, taken in groups of so many.
 fn taken(messages: &[Vec<u8>], group: usize) -> (Vec<MarketUpdate>, BuilderCounters, u64) {
     let books = FastBooks::<()>::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 14));
-    let mut builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::dense(1 << 14)));
+    let mut builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(1 << 14)));
     let mut updates = Updates::default();
     let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
     let mut next = Sequence(1);
     for group in slices.chunks(group) {
         match group {
             [message] => builder.handle_message(next, message, &mut updates),
-            group => builder.handle_batch(next, group, &mut updates),
+            group => {
+                // However few orders are open.
+                group.chunks(LOOK_AHEAD_LEN).for_each(|messages| builder.look_ahead(messages));
+                builder.handle_batch(next, group, &mut updates);
+            }
         }
         next = Sequence(next.0 + group.len() as u64);
     }

@@ -59,12 +59,10 @@ pub fn prefetch_write_ahead<T>(first: *const T, count: usize) {
     arch::prefetch_write(first.wrapping_add(count).cast_mut());
 }
 
-/// Starts to fetch `slice[index]` for reading; does nothing when `index` is out of range.
+/// Starts to fetch `slice[index]` for reading; a hint without effect, and without a check, when `index` is out of range.
 #[inline(always)]
 pub fn prefetch_index<T>(slice: &[T], index: usize) {
-    if let Some(value) = slice.get(index) {
-        prefetch_read(value);
-    }
+    arch::prefetch_read(slice.as_ptr().wrapping_add(index));
 }
 
 /// Starts to fetch `slice[index]` for writing; does nothing when `index` is out of range.

@@ -23,16 +23,18 @@ pub struct Command {
 pub enum CommandKind {
     /// A client's request.
     Order(OrderRequest),
-    /// A client's request that the door could read and may not pass on. It goes through the log so that
-    /// the answers to a session, and which numbers it has used, follow from the log alone.
+    /// A client's new order or replacement that the door could read and may not pass on. It goes through the
+    /// log so that the answers to a session, and which numbers it has used, follow from the log alone.
     Refuse {
-        /// Number of the refused request.
+        /// Number of the refused order, which is used up.
         user_ref: UserRefNum,
         /// Why.
         reason: RejectReason,
         /// Echoed.
         client_order_id: ClientOrderId,
     },
+    /// A client asks which number it may use next. It goes through the log for the same reason.
+    AccountQuery,
     /// Every open order of the session is cancelled, in the order of entry.
     CancelAll {
         /// Why: the user asked, the login ended, or supervision.

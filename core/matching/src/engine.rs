@@ -25,7 +25,14 @@ pub struct Owner {
     pub user_ref: UserRefNum,
     /// The session.
     pub session: SessionId,
+    /// OUCH Capacity, which an order that replaces it takes over.
+    pub capacity: u8,
+    /// OUCH CrossType, likewise.
+    pub cross_type: u8,
 }
+
+// Four orders' owners fill a cache line.
+const _: () = assert!(size_of::<Owner>() == 16);
 
 /// Price-time matching of all instruments: a pure function from commands to events.
 ///
@@ -158,6 +165,10 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             CommandKind::Refuse { user_ref, reason, client_order_id } => {
                 self.refuse(*user_ref, *reason, *client_order_id, context);
             }
+            CommandKind::AccountQuery => {
+                let last = self.last_user_ref(context.command.session);
+                context.out.on_query_answer(context.command, UserRefNum(last.0.saturating_add(1)));
+            }
             CommandKind::System(code) => {
                 self.publish(InstrumentId(0), MarketEventKind::System(*code), context);
             }
@@ -231,6 +242,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             hasher.update(&order.data.executed.to_le_bytes());
             hasher.update(&order.data.user_ref.0.to_le_bytes());
             hasher.update(&order.data.session.0.to_le_bytes());
+            hasher.update(&[order.data.capacity, order.data.cross_type]);
         });
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
         hasher.update(&books.to_le_bytes());
@@ -290,7 +302,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context.reply(OrderEventKind::Rejected { user_ref, reason, client_order_id });
     }
 
-    /// Answers what the door refused. A number that is not new is that of an order, which the answer
+    /// Answers a new order that the door refused. A number that is not new is that of an order, which the answer
     /// would seem to kill, so it gets none.
     #[cold]
     fn refuse(

@@ -1,6 +1,8 @@
 //! Where events go.
 
-use tickpath_types::{MarketEvent, OrderEvent};
+use tickpath_types::{MarketEvent, OrderEvent, UserRefNum};
+
+use crate::Command;
 
 /// Receives the events of a command, in order, while it is applied.
 ///
@@ -10,6 +12,11 @@ pub trait EventListener {
     fn on_order_event(&mut self, event: &OrderEvent);
     /// A public event, numbered for the market data session.
     fn on_market_event(&mut self, event: &MarketEvent);
+    /// The answer to the session's [`AccountQuery`](crate::CommandKind::AccountQuery): the least number that it may
+    /// use next. Nobody need listen.
+    fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
+        let _ = (query, next);
+    }
 }
 
 impl<L: EventListener + ?Sized> EventListener for &mut L {
@@ -21,5 +28,9 @@ impl<L: EventListener + ?Sized> EventListener for &mut L {
     #[inline]
     fn on_market_event(&mut self, event: &MarketEvent) {
         (**self).on_market_event(event);
+    }
+    #[inline]
+    fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
+        (**self).on_query_answer(query, next);
     }
 }

@@ -822,3 +822,37 @@ fn orders_of_one_owner_trade() {
         ",
     );
 }
+
+#[test]
+fn a_replacement_keeps_the_capacity_and_the_cross_type() {
+    let mut engine = Engine::<FastBooks<Owner>>::new(&instruments(1), EngineLimits::default()).unwrap();
+    let mut sequence = 0;
+    let mut send = |kind| apply(&mut engine, &numbered(&mut sequence, 1, kind));
+    send(CommandKind::OpenInstrument { instrument: InstrumentId(1), state: TradingState::Trading });
+    let attributes =
+        OrderAttributes { capacity: b'A', cross_type: b'C', intermarket_sweep: b'Y', ..Default::default() };
+    let first = EnterOrder { attributes, ..order(1, Side::Buy, 100, 100_000) };
+    send(CommandKind::Order(OrderRequest::Enter(first)));
+    // Twice: the replacement hands them on.
+    for user_ref in [2, 3] {
+        let replace = ReplaceOrder {
+            orig_user_ref: UserRefNum(user_ref - 1),
+            user_ref: UserRefNum(user_ref),
+            qty: Qty(100),
+            price: Price(99_000),
+            time_in_force: TimeInForce::Day,
+            post_only: false,
+            min_qty: Qty::ZERO,
+            attributes: OrderAttributes::default(),
+            client_order_id: ClientOrderId::default(),
+        };
+        let events = send(CommandKind::Order(OrderRequest::Replace(replace)));
+        let Some(Event::Order(OrderEvent { kind: OrderEventKind::Replaced { order, .. }, .. })) =
+            events.first()
+        else {
+            panic!("{events:?}")
+        };
+        let kept = OrderAttributes { intermarket_sweep: b'N', ..attributes };
+        assert_eq!(order.attributes, kept, "what a replacement says is its own");
+    }
+}

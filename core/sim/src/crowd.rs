@@ -52,6 +52,9 @@ pub struct CrowdCounters {
     pub replaces: u64,
     /// Reductions.
     pub reduces: u64,
+    /// New orders and replacements that were not made because no number was left: of all sessions, or of the
+    /// replaced order's. After a new order that was not made the flow is over.
+    pub unnumbered: u64,
 }
 
 /// What comes next besides new orders.
@@ -74,7 +77,9 @@ struct Chores {
 ///
 /// The flow is open loop: when each new order is due is a function of seed and settings alone, whatever the
 /// venue does. [`Crowd::on_event`] keeps the list of open orders right; without it the crowd also
-/// cancels orders that have traded, which a venue ignores. Nothing is allocated after creation.
+/// cancels orders that have traded, which a venue ignores. A session that has used all its numbers, some 2^32,
+/// leaves its new orders to the others; when all have, the flow is over and nothing more falls due. Nothing is
+/// allocated after creation.
 #[derive(Clone, Debug)]
 pub struct Crowd {
     config: CrowdConfig,
@@ -265,7 +270,7 @@ impl Crowd {
         let session = self.draw.below(self.config.sessions.into()) as u16;
         let session = self.live.session_with_room(session);
         let qty = self.draw_qty(instrument);
-        let user_ref = self.live.take_user_ref(session);
+        let Some(user_ref) = self.live.take_user_ref(session) else { return self.silence() };
         self.live.insert(LiveOrder { session, user_ref, instrument, side, price, qty, cum_qty: Qty::ZERO });
         self.counters.passive += 1;
         self.enter(due, session, instrument, side, price, qty, user_ref, TimeInForce::Day)
@@ -273,12 +278,21 @@ impl Crowd {
 
     fn enter_marketable(&mut self, due: Nanos, instrument: u16, side: Side) -> CrowdAction {
         let session = self.draw.below(self.config.sessions.into()) as u16;
+        let session = self.live.session_with_numbers(session);
         let qty = self.draw_qty(instrument);
         let reach = self.draw.geometric(200);
         let price = self.markets[usize::from(instrument)].crossing_price(side, reach);
-        let user_ref = self.live.take_user_ref(session);
+        let Some(user_ref) = self.live.take_user_ref(session) else { return self.silence() };
         self.counters.marketable += 1;
         self.enter(due, session, instrument, side, price, qty, user_ref, TimeInForce::Ioc)
+    }
+
+    /// No session has a number left: a request that never falls due.
+    #[cold]
+    fn silence(&mut self) -> CrowdAction {
+        self.counters.unnumbered += 1;
+        let request = OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(0), qty: Qty::ZERO });
+        CrowdAction { due: Nanos::MAX, session: 0, request }
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are the fields of an order")]
@@ -325,8 +339,11 @@ impl Crowd {
         if price == order.price {
             return None;
         }
+        let Some(user_ref) = self.live.take_user_ref(order.session) else {
+            self.counters.unnumbered += 1;
+            return None;
+        };
         self.live.remove(order.session, order.user_ref);
-        let user_ref = self.live.take_user_ref(order.session);
         self.live.insert(LiveOrder { user_ref, price, ..order });
         self.counters.replaces += 1;
         let request = OrderRequest::Replace(ReplaceOrder {

@@ -37,6 +37,13 @@ struct Session {
     len: usize,
 }
 
+impl Session {
+    /// One number is kept back, so that the next is always representable.
+    const fn has_numbers(&self) -> bool {
+        self.next_user_ref != u32::MAX
+    }
+}
+
 /// Where an order is kept.
 #[derive(Clone, Copy, Debug)]
 struct Place {
@@ -103,24 +110,43 @@ impl LiveOrders {
         &self.sessions[usize::from(place.session)].slots[place.slot as usize].order
     }
 
-    /// The session itself, or the next one with room for an open order: there is always one, since all
-    /// sessions together have room for twice as many as all instruments.
+    /// The session itself, or the next one with room for an open order and numbers left. There is always one
+    /// with room, since all sessions together have room for twice as many as all instruments.
     pub fn session_with_room(&self, session: u16) -> u16 {
-        let has_room = |session: &u16| self.sessions[usize::from(*session)].len < self.max_per_session;
-        let count = self.sessions.len() as u16;
-        (session..count).chain(0..session).find(has_room).unwrap_or(session)
+        self.nearest(session, |session| session.has_numbers() && session.len < self.max_per_session)
     }
 
-    /// The next number of a session. Numbers whose place is taken by an open order are skipped.
-    pub fn take_user_ref(&mut self, session: u16) -> UserRefNum {
+    /// The session itself, or the next one with numbers left.
+    pub fn session_with_numbers(&self, session: u16) -> u16 {
+        self.nearest(session, Session::has_numbers)
+    }
+
+    /// The first session that suits from `session` on, and round; itself when none does.
+    fn nearest(&self, session: u16, suits: impl Fn(&Session) -> bool) -> u16 {
+        let count = self.sessions.len() as u16;
+        let mut round = (session..count).chain(0..session);
+        round.find(|session| suits(&self.sessions[usize::from(*session)])).unwrap_or(session)
+    }
+
+    /// The next number of a session. Numbers whose place is taken by an open order are skipped. `None` once all
+    /// are used: a venue takes none twice, so they never begin anew.
+    pub fn take_user_ref(&mut self, session: u16) -> Option<UserRefNum> {
         let session = &mut self.sessions[usize::from(session)];
         let mask = session.slots.len() as u32 - 1;
-        while session.slots[(session.next_user_ref & mask) as usize].listed_at.is_some() {
-            session.next_user_ref = session.next_user_ref.wrapping_add(1).max(1);
+        while session.has_numbers() {
+            let number = session.next_user_ref;
+            session.next_user_ref += 1;
+            if session.slots[(number & mask) as usize].listed_at.is_none() {
+                return Some(UserRefNum(number));
+            }
         }
-        let user_ref = UserRefNum(session.next_user_ref);
-        session.next_user_ref = session.next_user_ref.wrapping_add(1).max(1);
-        user_ref
+        None
+    }
+
+    /// Leaves a session so many numbers.
+    #[cfg(test)]
+    pub fn leave_numbers(&mut self, session: u16, count: u32) {
+        self.sessions[usize::from(session)].next_user_ref = u32::MAX - count;
     }
 
     /// Takes an order whose number was just taken; its instrument must not be full.
@@ -174,11 +200,11 @@ mod tests {
     fn orders_are_found_until_removed_and_numbers_skip_taken_places() {
         let mut live = LiveOrders::new(1, 1, 2);
         let places = live.sessions[0].slots.len() as u32;
-        let old = live.take_user_ref(0);
+        let old = live.take_user_ref(0).unwrap();
         live.insert(order(0, old, 0));
         let mut last = old;
         for _ in 0..3 * places {
-            let user_ref = live.take_user_ref(0);
+            let user_ref = live.take_user_ref(0).unwrap();
             assert!(user_ref > last && !(user_ref.0 - old.0).is_multiple_of(places));
             last = user_ref;
         }
@@ -198,11 +224,23 @@ mod tests {
         for instrument in 0..4 {
             for _ in 0..2 {
                 assert_eq!(live.session_with_room(0), 0);
-                let user_ref = live.take_user_ref(0);
+                let user_ref = live.take_user_ref(0).unwrap();
                 live.insert(order(0, user_ref, instrument));
             }
         }
         assert_eq!(live.sessions[0].len, live.max_per_session);
         assert_eq!(live.session_with_room(0), 1);
+    }
+
+    #[test]
+    fn numbers_end_and_another_session_is_chosen() {
+        let mut live = LiveOrders::new(2, 1, 2);
+        live.leave_numbers(0, 2);
+        let last = [0; 2].map(|session| live.take_user_ref(session).map(|user_ref| user_ref.0));
+        assert_eq!(last, [Some(u32::MAX - 2), Some(u32::MAX - 1)]);
+        assert_eq!((live.take_user_ref(0), live.take_user_ref(0)), (None, None), "none comes twice");
+        assert_eq!((live.session_with_room(0), live.session_with_numbers(0)), (1, 1));
+        live.leave_numbers(1, 0);
+        assert_eq!((live.session_with_room(0), live.take_user_ref(1)), (0, None));
     }
 }

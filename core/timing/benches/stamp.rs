@@ -4,6 +4,7 @@
 //! Run by `cargo bench -p tickpath-timing`; without `--bench`, as `cargo test --benches` runs it, a few
 //! rounds check the answers only. Kinds are interleaved round by round and the median is printed. Rounds
 //! are timed in ticks of the counter itself.
+#![allow(clippy::disallowed_methods)] // a bench is asked by its arguments whether to measure
 
 use std::hint::black_box;
 

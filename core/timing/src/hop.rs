@@ -51,7 +51,7 @@ hops! {
     T1k "T1k" Token,
     /// The order server read the order from TCP.
     T1 "T1" Token,
-    /// The order is in the command log: sequenced and journalled. Links the command to its token.
+    /// The order is in the command log: sequenced. Links the command to its token.
     T2 "T2" Command,
     /// The matcher took the command.
     T3 "T3" Command,

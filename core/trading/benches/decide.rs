@@ -121,7 +121,7 @@ fn measure(name: &str, strategy: impl Strategy, kind: UpdateKind, steps: u64, re
         requests += sink.0.len() as u64;
         for request in std::mem::take(&mut sink.0) {
             for event in answers(&request, engine.desk()) {
-                engine.handle_order_event(&event, now, &mut sink);
+                engine.handle_order_event(&event, now, now, &mut sink);
             }
         }
         assert!(sink.0.is_empty(), "an update's answers cause nothing more: {:?}", sink.0);

@@ -20,8 +20,8 @@ pub struct EngineConfig {
     pub order_burst: u32,
     /// Cancel everything and stop when no market data came for so long; `None` never.
     pub silence_stop: Option<Nanos>,
-    /// Stop when the connection to the venue is lost for so long; `None` never. Orders that are open then stay
-    /// open at the venue, and are cancelled should it come back.
+    /// Stop when the connection to the venue is lost for so long, or the first login takes so long; `None` never.
+    /// Orders that are open then stay open at the venue, and are cancelled should it come back.
     pub disconnect_stop: Option<Nanos>,
     /// Where open positions are valued.
     pub mark_to: MarkTo,

@@ -191,7 +191,8 @@ impl<'a> Context<'a> {
     /// Reduces an order to an intended size, counting what it executed already; it keeps its place.
     ///
     /// # Errors
-    /// As [`Context::cancel`], and when the size is not between what executed and the present one.
+    /// As [`Context::cancel`], and when the size is not between what executed and the present one
+    /// ([`OrderError::InvalidQty`]) or not in lots ([`Refusal::InvalidQty`]): the venue answers neither.
     pub fn reduce(&mut self, user_ref: UserRefNum, qty: Qty) -> Result<(), Refusal> {
         let result = self.try_reduce(user_ref, qty);
         self.count(result)
@@ -268,7 +269,16 @@ impl<'a> Context<'a> {
 
     fn try_reduce(&mut self, user_ref: UserRefNum, qty: Qty) -> Result<(), Refusal> {
         let cancel = self.desk.orders.prepare_cancel(user_ref, qty)?;
+        if !qty.is_zero() {
+            self.check_lots(user_ref, qty)?;
+        }
         self.send_cancel(&cancel)
+    }
+
+    fn check_lots(&self, user_ref: UserRefNum, qty: Qty) -> Result<(), Refusal> {
+        let order = self.desk.orders.order(user_ref).ok_or(OrderError::UnknownOrder)?;
+        let instrument = self.desk.instrument(order.instrument).ok_or(Refusal::UnknownInstrument)?;
+        check_qty(instrument, qty)
     }
 
     fn send_cancel(&mut self, cancel: &CancelOrder) -> Result<(), Refusal> {

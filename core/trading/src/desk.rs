@@ -1,7 +1,7 @@
 //! Everything that a trade engine knows, except its strategy.
 
 use tickpath_types::{
-    Instrument, InstrumentId, MarketUpdate, OrderEventKind, OrderRequest, RejectReason, Side,
+    Instrument, InstrumentId, MarketUpdate, Nanos, OrderEventKind, OrderRequest, RejectReason, Side,
 };
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -18,7 +18,8 @@ pub enum StopReason {
     Killed,
     /// No market data came for [`EngineConfig::silence_stop`].
     Silence,
-    /// The connection to the venue was lost and did not come back for [`EngineConfig::disconnect_stop`].
+    /// The connection to the venue was lost and did not come back, or there was no first login, for
+    /// [`EngineConfig::disconnect_stop`].
     Disconnected,
     /// The program ends.
     Shutdown,
@@ -142,9 +143,13 @@ impl Desk {
         true
     }
 
-    pub(crate) fn apply_order_event(&mut self, event: &OrderEventKind) -> Option<OrderUpdate> {
+    pub(crate) fn apply_order_event(
+        &mut self,
+        event: &OrderEventKind,
+        ts_event: Nanos,
+    ) -> Option<OrderUpdate> {
         self.counters.order_events += 1;
-        let update = self.orders.apply(event)?;
+        let update = self.orders.apply(event, ts_event)?;
         match update.change {
             OrderChange::Executed { qty, price, .. } => {
                 self.counters.fills += 1;
@@ -155,6 +160,13 @@ impl Desk {
             _ => {}
         }
         Some(update)
+    }
+
+    /// What the latest order event changed besides its own order.
+    pub(crate) fn poll_orphan(&mut self) -> Option<OrderUpdate> {
+        let orphan = self.orders.poll_orphan()?;
+        self.counters.rejects += 1;
+        Some(orphan)
     }
 
     /// A request that never left: what it asked for is undone.

@@ -55,8 +55,19 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     /// The session is logged in and the strategy may begin; silence counts from here.
     pub fn handle_start(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.heard_at = Some(now);
+        self.disconnected_at = None;
         if self.desk.stopped.is_none() {
             self.call(now, sink, false, |strategy, cx| strategy.on_start(cx));
+        }
+    }
+
+    /// Takes the passing of time before the start, while there is no connection to the venue yet: stops when that
+    /// takes as long as a lost connection may.
+    #[cold]
+    pub fn handle_wait(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
+        self.disconnected_at.get_or_insert(now);
+        if self.is_cut_off(now) {
+            self.stop(StopReason::Disconnected, now, sink);
         }
     }
 
@@ -82,11 +93,19 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Takes one answer of the venue.
+    /// Takes one answer of the venue, given at `ts_event` by the venue's clock.
     #[inline(never)]
-    pub fn handle_order_event(&mut self, event: &OrderEventKind, now: Nanos, sink: &mut impl RequestSink<T>) {
-        let update = self.desk.apply_order_event(event);
+    pub fn handle_order_event(
+        &mut self,
+        event: &OrderEventKind,
+        ts_event: Nanos,
+        now: Nanos,
+        sink: &mut impl RequestSink<T>,
+    ) {
+        let update = self.desk.apply_order_event(event, ts_event);
+        let orphan = self.desk.poll_orphan();
         self.tell(update, now, sink);
+        self.tell(orphan, now, sink);
     }
 
     /// The connection to the venue is lost. Own orders may execute meanwhile, and what becomes of them is told

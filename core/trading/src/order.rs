@@ -1,7 +1,8 @@
 //! Own orders, and what happens to them.
 
 use tickpath_types::{
-    CancelReason, InstrumentId, Liquidity, OrderId, Price, Qty, RejectReason, Side, TimeInForce, UserRefNum,
+    CancelReason, InstrumentId, Liquidity, Nanos, OrderId, Price, Qty, RejectReason, Side, TimeInForce,
+    UserRefNum,
 };
 
 /// Where an own order stands, as far as answers have come.
@@ -73,6 +74,9 @@ pub struct OrderUpdate {
     pub order: OwnOrder,
     /// What happened to it.
     pub change: OrderChange,
+    /// The venue's time of it, since midnight; zero when the venue said nothing. What one request caused has
+    /// one time, here and in market data.
+    pub ts_event: Nanos,
 }
 
 /// What happened to an own order.
@@ -103,7 +107,8 @@ pub enum OrderChange {
         /// Whether it rested.
         liquidity: Liquidity,
     },
-    /// The venue did not take it.
+    /// The venue did not take it. A replacement whose original filled or was cancelled first is told of as
+    /// [`RejectReason::UnknownOrder`], whether the venue says so or nothing.
     Rejected {
         /// Why.
         reason: RejectReason,

@@ -1,8 +1,8 @@
 //! The order manager: own orders from the request to their end.
 
 use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, OrderEventKind, OrderId, OrderState, Price, Qty,
-    RejectReason, ReplaceOrder, Side, UserRefNum,
+    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, Nanos, OrderEventKind, OrderId, OrderState, Price,
+    Qty, RejectReason, ReplaceOrder, Side, UserRefNum,
 };
 
 use crate::order::{OrderChange, OrderUpdate, OwnOrder, OwnState};
@@ -42,7 +42,8 @@ pub struct OrderCounters {
     pub late: u64,
     /// Executions of more than was open; the position follows the venue.
     pub overfilled: u64,
-    /// Orders given up after a lost connection, and accepted by the venue all the same: they are open again.
+    /// Orders given up after a lost connection or with their original, and accepted by the venue all the same:
+    /// they are open again.
     pub revived: u64,
 }
 
@@ -59,6 +60,8 @@ pub struct OrderManager {
     first_user_ref: u32,
     client_order_id: ClientOrderId,
     counters: OrderCounters,
+    /// What the latest answer changed besides its own order.
+    orphan: Option<OrderUpdate>,
 }
 
 impl OrderManager {
@@ -78,6 +81,7 @@ impl OrderManager {
             first_user_ref: first,
             client_order_id,
             counters: OrderCounters::default(),
+            orphan: None,
         }
     }
 
@@ -134,7 +138,9 @@ impl OrderManager {
 
     /// Takes a sent replacement into the books; it must be what `prepare_replace` just gave.
     pub fn record_replace(&mut self, sent: &ReplaceOrder) {
-        let Some(orig) = self.table.get_mut(sent.orig_user_ref) else { return };
+        let Some(slot) = self.table.find_mut(sent.orig_user_ref) else { return };
+        slot.replacement = sent.user_ref;
+        let orig = &mut slot.order;
         orig.state = OwnState::PendingReplace;
         let order = OwnOrder {
             user_ref: sent.user_ref,
@@ -212,7 +218,7 @@ impl OrderManager {
     ) -> Option<OrderUpdate> {
         self.table.find(user_ref).filter(|slot| !slot.is_accepted)?;
         let client_order_id = self.client_order_id;
-        self.apply(&OrderEventKind::Rejected { user_ref, reason, client_order_id })
+        self.apply(&OrderEventKind::Rejected { user_ref, reason, client_order_id }, Nanos::ZERO)
     }
 
     /// The cancel or reduction of an order was not sent, or is lost: the order stands as before. `None` when
@@ -221,16 +227,18 @@ impl OrderManager {
         self.table.get(user_ref).filter(|order| order.state == OwnState::PendingCancel)?;
         self.settle(user_ref);
         let order = *self.table.get(user_ref)?;
-        Some(OrderUpdate { order, change: OrderChange::CancelRejected { reason } })
+        Some(OrderUpdate { order, change: OrderChange::CancelRejected { reason }, ts_event: Nanos::ZERO })
     }
 
-    /// Takes an answer of the venue; `None` when it fits no order of this manager, which is counted.
-    pub fn apply(&mut self, event: &OrderEventKind) -> Option<OrderUpdate> {
+    /// Takes an answer of the venue, given at `ts_event`; `None` when it fits no order of this manager, which is
+    /// counted. What else it changed is in [`poll_orphan`](OrderManager::poll_orphan), to be polled after each
+    /// call.
+    pub fn apply(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
         let was_accepted = match self.table.find(user_ref).map(|slot| slot.is_accepted) {
             Some(was_accepted) => was_accepted,
             None if self.revive(event) => false,
-            None => return self.apply_late(event),
+            None => return self.apply_late(event, ts_event),
         };
         if was_accepted && matches!(event, OrderEventKind::Accepted { .. } | OrderEventKind::Replaced { .. })
         {
@@ -267,8 +275,33 @@ impl OrderManager {
                 OrderChange::Rejected { reason }
             }
         };
-        let order = *self.table.last_known(user_ref)?;
-        Some(OrderUpdate { order, change })
+        let slot = self.table.last_known_slot(user_ref)?;
+        let update = OrderUpdate { order: slot.order, change, ts_event };
+        if slot.replacement.0 != 0 && !slot.order.is_open() {
+            self.drop_replacement(user_ref, slot.replacement, ts_event);
+        }
+        Some(update)
+    }
+
+    /// The replacement that died because its original went away by the answer that was just applied.
+    pub fn poll_orphan(&mut self) -> Option<OrderUpdate> {
+        self.orphan.take()
+    }
+
+    /// An order filled or was cancelled while its replacement was under way, so the replacement is dead too.
+    /// OUCH has no answer for it then: the venue cancels the original of a replacement that would leave nothing,
+    /// and ignores one that comes too late. A rejection, which some venues send, changes nothing any more.
+    #[cold]
+    fn drop_replacement(&mut self, orig: UserRefNum, user_ref: UserRefNum, ts_event: Nanos) {
+        let Some(slot) = self.table.find_mut(user_ref).filter(|slot| slot.order.replaces == Some(orig))
+        else {
+            return;
+        };
+        slot.is_in_doubt = true;
+        self.table.remove(user_ref);
+        let change = OrderChange::Rejected { reason: RejectReason::UnknownOrder };
+        self.orphan =
+            self.table.last_known(user_ref).map(|order| OrderUpdate { order: *order, change, ts_event });
     }
 
     /// An order that was given up and that the venue accepts all the same is open again; true when it is.
@@ -289,7 +322,7 @@ impl OrderManager {
 
     /// An event about an order that is not open. An execution counts as long as the order is remembered:
     /// what the venue says was traded was traded.
-    fn apply_late(&mut self, event: &OrderEventKind) -> Option<OrderUpdate> {
+    fn apply_late(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
         if user_ref.0 < self.first_user_ref || user_ref.0 >= self.next_user_ref {
             self.counters.unknown += 1;
@@ -300,7 +333,7 @@ impl OrderManager {
         let order = self.table.last_known_mut(user_ref)?;
         order.cum_qty.0 = order.cum_qty.0.saturating_add(qty.0);
         self.counters.overfilled += u64::from(order.cum_qty > order.qty);
-        Some(OrderUpdate { order: *order, change: OrderChange::Executed { qty, price, liquidity } })
+        Some(OrderUpdate { order: *order, change: OrderChange::Executed { qty, price, liquidity }, ts_event })
     }
 
     fn accept(&mut self, accepted: &EnterOrder, order_id: OrderId, state: OrderState) {
@@ -442,7 +475,7 @@ impl OrderManager {
         self.table.len()
     }
 
-    /// Most orders open at once.
+    /// Most orders open at once; those that come back to life count and may exceed it.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.table.capacity()

@@ -140,7 +140,7 @@ impl<S: Strategy, T: Tracer> Rehearsal<S, T> {
     }
 
     fn tell(&mut self, event: OrderEventKind, now: Nanos, sink: &mut impl RequestSink<T>) {
-        self.engine.handle_order_event(&event, now, sink);
+        self.engine.handle_order_event(&event, Nanos::ZERO, now, sink);
     }
 
     /// The engine that rehearses.

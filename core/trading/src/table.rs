@@ -23,8 +23,11 @@ pub(crate) struct Slot {
     pub is_cancel_sent: bool,
     /// The size that a reduction on its way leaves.
     pub cancel_to: Qty,
-    /// The connection was lost while a request about the order was not answered.
+    /// The connection was lost while a request about the order was not answered, or its original went away
+    /// before it was: should the venue accept it all the same, it is open again.
     pub is_in_doubt: bool,
+    /// The latest order that was sent to take its place; 0 for none.
+    pub replacement: UserRefNum,
 }
 
 /// The open orders of one instrument and side.
@@ -69,6 +72,7 @@ impl Table {
             is_cancel_sent: false,
             cancel_to: Qty::ZERO,
             is_in_doubt: false,
+            replacement: UserRefNum(0),
         };
         let list = List { first: NIL, last: NIL, len: 0, exposure: Qty::ZERO };
         Table {
@@ -211,6 +215,7 @@ impl Table {
             is_cancel_sent: false,
             cancel_to: Qty::ZERO,
             is_in_doubt: false,
+            replacement: UserRefNum(0),
         };
         self.len += 1;
     }

@@ -117,7 +117,12 @@ impl<S: Strategy> Rig<S> {
     }
 
     pub fn event(&mut self, event: OrderEventKind) -> String {
-        self.engine.handle_order_event(&event, self.now, &mut self.sent);
+        self.event_at(1, event)
+    }
+
+    /// An answer with the venue's time of it.
+    pub fn event_at(&mut self, ts_event: u64, event: OrderEventKind) -> String {
+        self.engine.handle_order_event(&event, Nanos(ts_event), self.now, &mut self.sent);
         self.take()
     }
 

@@ -100,7 +100,7 @@ impl Rig {
     }
 
     fn event(&mut self, event: OrderEventKind) {
-        self.engine.handle_order_event(&event, self.now, &mut self.sent);
+        self.engine.handle_order_event(&event, Nanos(1), self.now, &mut self.sent);
     }
 
     fn accept(&mut self, user_ref: u32) {

@@ -136,7 +136,7 @@ fn run(strategy: impl Strategy, limits: Limits) {
         let now = Nanos::from_millis(step * 20);
         engine.handle_market(&update(step), now, &mut sink);
         while let Some(event) = answer(&mut sink) {
-            engine.handle_order_event(&event, now, &mut sink);
+            engine.handle_order_event(&event, now, now, &mut sink);
         }
         engine.handle_timer(now, &mut sink);
     }

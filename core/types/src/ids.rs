@@ -34,12 +34,9 @@ id! {
     Sequence(u64)
 }
 id! {
-    /// An order entry session: one login of one user.
+    /// An order entry session: one for each user, the same over all its logins, as its numbers go on from one
+    /// login to the next.
     SessionId(u16)
-}
-id! {
-    /// Whom positions and risk are kept for.
-    AccountId(u16)
 }
 id! {
     /// The client's number of an order, strictly increasing within a session: OUCH's UserRefNum.

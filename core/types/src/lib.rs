@@ -30,8 +30,7 @@ mod price;
 mod time;
 
 pub use ids::{
-    AccountId, ClientOrderId, InstrumentId, MatchId, OrderId, Sequence, SessionId, Symbol, SymbolError,
-    UserRefNum,
+    ClientOrderId, InstrumentId, MatchId, OrderId, Sequence, SessionId, Symbol, SymbolError, UserRefNum,
 };
 pub use instrument::{Instrument, InstrumentTable};
 pub use market::{

@@ -73,31 +73,37 @@ pub enum MarketEventKind {
     },
 }
 
-/// Stages of a session, with their ITCH codes.
+/// Stages of a session, with their ITCH codes. What is said of each is Nasdaq's meaning. This venue publishes them
+/// and acts on none: whether orders are taken and trade is each instrument's [`TradingState`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum SystemEventCode {
     /// First message of the session.
     StartOfMessages = b'O',
-    /// Orders may be entered.
+    /// From now on orders are accepted.
     StartOfSystemHours = b'S',
-    /// Orders trade.
+    /// From now on orders for market hours can trade.
     StartOfMarketHours = b'Q',
-    /// Orders no longer trade.
+    /// Orders for market hours trade no longer.
     EndOfMarketHours = b'M',
-    /// Orders may no longer be entered.
+    /// No new orders are accepted; broken trades and deletions may follow.
     EndOfSystemHours = b'E',
     /// Last message of the session.
     EndOfMessages = b'C',
 }
 
 /// Whether an instrument trades, with its ITCH code.
+///
+/// At this venue open orders stay where they are in every state and may be cancelled and reduced; new orders and
+/// replacements are refused as [`Halted`](crate::RejectReason::Halted) unless the state is
+/// [`Trading`](TradingState::Trading), so that a book changes only downwards meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TradingState {
     /// No orders trade.
     Halted = b'H',
-    /// Orders may be entered and do not trade.
+    /// On Nasdaq orders may be entered and do not trade, and the book may be crossed, until a cross opens trading.
+    /// This venue has no cross: it is [`Halted`](TradingState::Halted) under another name.
     QuotationOnly = b'Q',
     /// Orders trade.
     Trading = b'T',

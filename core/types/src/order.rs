@@ -76,7 +76,7 @@ pub struct ReplaceOrder {
     pub post_only: bool,
     /// Trades at least this much on entry or not at all; zero means no minimum.
     pub min_qty: Qty,
-    /// Echoed.
+    /// Echoed, but for capacity and cross type: they stay the old order's.
     pub attributes: OrderAttributes,
     /// Echoed.
     pub client_order_id: ClientOrderId,

@@ -6,7 +6,7 @@ use std::ops::{Add, Sub};
 /// A time or a duration in nanoseconds.
 ///
 /// What it counts from is said where it is used: agents' `now` counts from the Unix epoch, a time in a
-/// command or an event counts from the midnight that starts the session.
+/// command or an event counts from the latest midnight, so it stays below [`Nanos::DAY`] and begins anew there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Nanos(pub u64);
@@ -14,6 +14,8 @@ pub struct Nanos(pub u64);
 impl Nanos {
     /// The start of whatever is counted from.
     pub const ZERO: Nanos = Nanos(0);
+    /// 24 hours.
+    pub const DAY: Nanos = Nanos::from_secs(86_400);
     /// Later than everything.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
@@ -39,6 +41,12 @@ impl Nanos {
     #[must_use]
     pub const fn since(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Of a time that counts from a midnight: the time since the latest midnight, in days of 24 hours.
+    #[must_use]
+    pub const fn time_of_day(self) -> Nanos {
+        Nanos(self.0 % Self::DAY.0)
     }
 
     /// In seconds, for rates and for people.
@@ -84,6 +92,8 @@ mod tests {
     fn arithmetic_saturates_and_display_picks_a_unit() {
         assert_eq!(Nanos(5) - Nanos(7), Nanos::ZERO);
         assert_eq!(Nanos::MAX + Nanos(1), Nanos::MAX);
+        assert_eq!((Nanos::DAY + Nanos(7)).time_of_day(), Nanos(7));
+        assert_eq!((Nanos::DAY - Nanos(1)).time_of_day(), Nanos::DAY - Nanos(1));
         assert_eq!(Nanos(250).to_string(), "250ns");
         assert_eq!(Nanos::from_micros(25).to_string(), "25.0us");
         assert_eq!(Nanos::from_secs(20).to_string(), "20.0s");

@@ -46,6 +46,18 @@ pub trait Agent: Send {
         Ok(())
     }
 
+    /// Called in place of [`do_work`](Self::do_work) once the system is to stop, again and again until every agent
+    /// of the thread is done or the [time](crate::FINISH_TIMEOUT) is up: does a bounded amount of what is left to do
+    /// for what was taken, and takes nothing new. True when nothing is left. An agent that waits for another, on this
+    /// thread or elsewhere, learns of its end by the ring between them.
+    ///
+    /// # Errors
+    /// As [`do_work`](Self::do_work).
+    fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
+        let _ = now;
+        Ok(true)
+    }
+
     /// Called once on the agent's own thread after its last duty cycle, in the order of the plan.
     fn on_close(&mut self) {}
 }

@@ -73,9 +73,13 @@ impl AgentCounters {
         }
     }
 
-    /// The message of the latest recoverable error.
+    /// The message of the latest recoverable error, for whoever watches to print when it changes. None without
+    /// taking the lock while there was no error.
     #[must_use]
     pub fn last_error(&self) -> Option<String> {
+        if self.errors.read() == 0 {
+            return None;
+        }
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -138,6 +138,24 @@ impl Invoker {
         }
     }
 
+    /// Calls [`Agent::finish`] of each agent in the order of the cycle; true when none has anything left to do.
+    ///
+    /// # Errors
+    /// The first fatal error of an agent.
+    pub fn finish(&mut self, now: Nanos) -> Result<bool, AgentFailure> {
+        let mut is_done = true;
+        for &index in &self.cycle {
+            match self.agents[index].finish(now) {
+                Ok(is_agent_done) => is_done &= is_agent_done,
+                Err(error) => {
+                    settle(&self.counters, index, Err(error), 0)?;
+                    is_done = false;
+                }
+            }
+        }
+        Ok(is_done)
+    }
+
     /// Calls [`Agent::on_close`] of each agent that was started.
     pub fn close(&mut self) {
         for agent in &mut self.agents[..self.started_count] {

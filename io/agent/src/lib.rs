@@ -54,5 +54,7 @@ pub use idle::{IdleStrategy, Idler, ParseIdleError};
 pub use invoker::{Invoker, PlanError};
 pub use jitter::{Jitter, measure_jitter};
 pub use kernel_time::KernelTime;
-pub use runner::{PinGuard, Runner, RunnerError, ThreadPlan, ThreadReport, pin_current_thread};
+pub use runner::{
+    FINISH_TIMEOUT, PinGuard, Runner, RunnerError, ThreadPlan, ThreadReport, pin_current_thread,
+};
 pub use stop::StopSignal;

@@ -16,6 +16,9 @@ use crate::idle::{IdleStrategy, Idler};
 use crate::invoker::{Invoker, PlanError};
 use crate::stop::StopSignal;
 
+/// How long agents may take to [finish](Agent::finish) what they have taken, once the system is to stop; then they
+/// are closed as they stand.
+pub const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// A cycle without work that took longer is a stall of the host.
 const STALL_MIN: Nanos = Nanos::from_micros(10);
 
@@ -218,9 +221,25 @@ impl Loop {
         let _guard = StopOnDrop(self.stop.clone());
         // Before the agents start, so that the memory they touch first is near their core.
         let pin_warning = self.core.and_then(|core| pin_current_thread(core).err());
-        let outcome = self.start(index, pin_warning, ready, go).and_then(|()| self.run_cycles());
+        let outcome = self
+            .start(index, pin_warning, ready, go)
+            .and_then(|()| self.run_cycles())
+            .and_then(|()| self.finish());
         self.invoker.close();
         outcome
+    }
+
+    /// Lets the agents finish what they have taken.
+    fn finish(&mut self) -> Result<(), AgentFailure> {
+        let deadline = self.clock.now() + FINISH_TIMEOUT;
+        loop {
+            let now = self.clock.now();
+            if self.invoker.finish(now)? || now >= deadline {
+                return Ok(());
+            }
+            // Nothing is urgent any more, and another thread may have what is waited for.
+            thread::yield_now();
+        }
     }
 
     /// Starts the agents, says so, and waits until all others have started.

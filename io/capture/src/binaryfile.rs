@@ -27,6 +27,8 @@ pub struct ItchReader<R> {
     symbols: Vec<String>,
     /// Index by stock locate.
     by_locate: Box<[u32]>,
+    /// Where the message that was read last begins, its length field included.
+    last_offset: u64,
     is_finished: bool,
 }
 
@@ -38,6 +40,7 @@ impl<R: Read> ItchReader<R> {
             lengths: None,
             symbols: Vec::new(),
             by_locate: vec![UNSEEN; LOCATE_COUNT].into_boxed_slice(),
+            last_offset: 0,
             is_finished: false,
         }
     }
@@ -121,9 +124,14 @@ impl<R: Read> EventReader for ItchReader<R> {
         let kept = len.min(MESSAGE_LEN_MAX);
         let start = used - len;
         message[..kept].copy_from_slice(&self.window.data()[start..start + kept]);
+        self.last_offset = self.window.offset();
         self.window.consume(used);
         let event = self.event(if kept == len { &message[..kept] } else { &[] });
         Ok(Some(event))
+    }
+
+    fn position(&self) -> Position {
+        Position::Byte(self.last_offset)
     }
 
     fn symbols(&self) -> &[String] {

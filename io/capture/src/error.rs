@@ -52,10 +52,10 @@ pub enum ReadError {
     },
     /// The compressed data is damaged: get the file again.
     #[error(
-        "the compressed data is damaged after byte {offset} of the uncompressed data ({source}): get the file again"
+        "the compressed data is damaged near byte {offset} of the uncompressed data ({source}): get the file again"
     )]
     Damaged {
-        /// How much was read before.
+        /// How much was read before; where the checksum alone shows the damage, it lies anywhere before.
         offset: u64,
         /// What the decompressor says.
         source: io::Error,

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use tickpath_nasdaq::itch50::message_len;
@@ -31,26 +31,7 @@ impl Format {
     /// # Errors
     /// [`CaptureError`] when the file cannot be read, is empty or a directory, or is of no such format.
     pub fn detect(path: &Path) -> Result<Format, CaptureError> {
-        let (mut input, _) = open(path)?;
-        let mut sample = vec![0; SAMPLE_LEN];
-        let mut len = 0;
-        while len < sample.len() {
-            match read_some(&mut input, &mut sample[len..]) {
-                Ok(0) => break,
-                Ok(more) => len += more,
-                // A cut or damaged file may still have a beginning that tells.
-                Err(_) if len > 0 => break,
-                Err(error) => {
-                    let source = ReadError::of_io(error, 0);
-                    return Err(CaptureError::Read { path: path.to_owned(), source });
-                }
-            }
-        }
-        if len == 0 {
-            return Err(CaptureError::Empty { path: path.to_owned() });
-        }
-        Format::of_bytes(&sample[..len])
-            .map_err(|found| CaptureError::UnknownFormat { path: path.to_owned(), found })
+        RecordingFile::open(path).map(|file| file.format())
     }
 
     /// Judges by the first bytes of uncompressed data.
@@ -95,6 +76,84 @@ fn of_text(data: &[u8]) -> Result<Format, &'static str> {
         _ if data.is_ascii() => "some other text",
         _ => "of no known format",
     })
+}
+
+/// An open file of a known format, of which nothing was read yet.
+///
+/// It is opened once, so that a pipe can be a recording as well.
+pub struct RecordingFile {
+    pub(crate) path: PathBuf,
+    pub(crate) input: Input,
+    format: Format,
+    meter: InputMeter,
+}
+
+impl RecordingFile {
+    /// Opens a file and looks into it, through gzip and Zstandard; the name does not matter.
+    ///
+    /// # Errors
+    /// [`CaptureError`] when the file cannot be read, is empty or a directory, or is of no known format.
+    pub fn open(path: impl AsRef<Path>) -> Result<RecordingFile, CaptureError> {
+        let path = path.as_ref().to_owned();
+        let (mut input, meter) = open(&path)?;
+        let mut sample = vec![0; SAMPLE_LEN];
+        let mut len = 0;
+        let mut failure = None;
+        while len < sample.len() && failure.is_none() {
+            match read_some(&mut input, &mut sample[len..]) {
+                Ok(0) => break,
+                Ok(more) => len += more,
+                // A cut or damaged file may still have a beginning that tells.
+                Err(error) => failure = Some(error),
+            }
+        }
+        sample.truncate(len);
+        match failure {
+            Some(error) if len == 0 => {
+                return Err(CaptureError::Read { path, source: ReadError::of_io(error, 0) });
+            }
+            None if len == 0 => return Err(CaptureError::Empty { path }),
+            _ => {}
+        }
+        match Format::of_bytes(&sample) {
+            Ok(format) => {
+                let input = Box::new(Sampled { sample: io::Cursor::new(sample), failure, rest: input });
+                Ok(RecordingFile { path, input, format, meter })
+            }
+            Err(found) => Err(CaptureError::UnknownFormat { path, found }),
+        }
+    }
+
+    /// Its format.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// How much of the file was read, and what that took.
+    #[must_use]
+    pub const fn meter(&self) -> &InputMeter {
+        &self.meter
+    }
+}
+
+/// What was looked at, what reading it ended with, and the rest.
+struct Sampled {
+    sample: io::Cursor<Vec<u8>>,
+    failure: Option<io::Error>,
+    rest: Input,
+}
+
+impl Read for Sampled {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.sample.read(buffer)? {
+            0 => match self.failure.take() {
+                Some(error) => Err(error),
+                None => self.rest.read(buffer),
+            },
+            len => Ok(len),
+        }
+    }
 }
 
 /// Opens a file and takes its compression off.

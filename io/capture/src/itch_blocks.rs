@@ -9,7 +9,7 @@ use crate::binaryfile::malformed;
 use crate::format::open;
 use crate::input::InputMeter;
 use crate::window::Window;
-use crate::{CaptureError, Position, ReadError};
+use crate::{CaptureError, Position, ReadError, RecordingFile};
 
 /// About what a message takes in a file, to make room for those of a block at once.
 const USUAL_FRAME_LEN: usize = 30;
@@ -61,6 +61,12 @@ impl ItchBlocks<Box<dyn Read + Send>> {
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, InputMeter), CaptureError> {
         let (input, meter) = open(path.as_ref())?;
         Ok((ItchBlocks::new(input), meter))
+    }
+
+    /// Reads an open file, whose format should be [`Format::Itch`](crate::Format::Itch).
+    #[must_use]
+    pub fn of(file: RecordingFile) -> Self {
+        ItchBlocks::new(file.input)
     }
 }
 
@@ -123,11 +129,12 @@ impl<R: Read> ItchBlocks<R> {
             return if data.is_empty() && self.failure.is_none() {
                 Ok(false)
             } else {
-                Err(ReadError::malformed(Position::Byte(offset.saturating_sub(2)), what))
+                let error = ReadError::malformed(Position::Byte(offset.saturating_sub(2)), what);
+                Err(self.damage_or(error, offset))
             };
         }
         if let Some(error) = self.framing_error {
-            return Err(malformed(error, offset));
+            return Err(self.damage_or(malformed(error, offset), offset));
         }
         let lengths = match self.lengths {
             Some(lengths) => lengths,
@@ -135,13 +142,22 @@ impl<R: Read> ItchBlocks<R> {
         };
         match next_frame(data, lengths) {
             Ok(Some(_)) => Ok(true),
-            Err(error) => Err(malformed(error, offset)),
+            Err(error) => Err(self.damage_or(malformed(error, offset), offset)),
             Ok(None) => match self.failure.take() {
                 Some(error) => Err(error),
                 // What is left of zero length fields is the marker that ends the session.
                 None if matches!(data, [] | [0, 0]) => Ok(false),
                 None => Err(ReadError::Truncated { offset }),
             },
+        }
+    }
+
+    /// Damage that the decompressor finds later is the cause of what makes no sense here: its checksum comes last.
+    fn damage_or(&mut self, error: ReadError, offset: u64) -> ReadError {
+        let failure = self.failure.take().or_else(|| self.window.failure_ahead());
+        match failure {
+            Some(ReadError::Damaged { source, .. }) => ReadError::Damaged { offset, source },
+            _ => error,
         }
     }
 

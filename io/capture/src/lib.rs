@@ -55,7 +55,7 @@ mod window;
 pub use binaryfile::ItchReader;
 pub use error::{CaptureError, Position, ReadError};
 pub use event::{Depth, EventKind, IgnoredReason, Level, RecordedEvent, RecordingInfo, Status, TimeBase};
-pub use format::{Format, decompress};
+pub use format::{Format, RecordingFile, decompress};
 pub use input::InputMeter;
 pub use itch_blocks::{ItchBlock, ItchBlocks};
 pub use lobster::{LOBSTER_LINE_LEN_MAX, LobsterReader};

@@ -90,6 +90,10 @@ impl<R: Read> EventReader for LobsterReader<R> {
         Ok(None)
     }
 
+    fn position(&self) -> Position {
+        Position::Line(self.line.saturating_sub(1).max(1))
+    }
+
     fn symbols(&self) -> &[String] {
         &self.symbols
     }

@@ -38,6 +38,8 @@ pub struct DbnReader<R> {
     offset: u64,
     symbols: Vec<String>,
     by_id: FxHashMap<u32, u32>,
+    /// Where the record that was read last begins.
+    last_offset: u64,
     is_finished: bool,
 }
 
@@ -60,6 +62,7 @@ impl<R: Read> DbnReader<R> {
             offset: PRELUDE_LEN as u64,
             symbols: Vec::new(),
             by_id: FxHashMap::default(),
+            last_offset: 0,
             is_finished: false,
         };
         let metadata = dbn.read_metadata()?;
@@ -156,6 +159,7 @@ impl<R: Read> EventReader for DbnReader<R> {
             let offset = self.unread_offset();
             match self.decoder.process() {
                 ProcessResult::Record(()) => {
+                    self.last_offset = offset;
                     let Some(record) = self.decoder.last_record() else { continue };
                     if !record.has::<MboMsg>() {
                         let ts_ns = record.header().ts_event;
@@ -188,6 +192,10 @@ impl<R: Read> EventReader for DbnReader<R> {
             }
         }
         Ok(None)
+    }
+
+    fn position(&self) -> Position {
+        Position::Byte(self.last_offset)
     }
 
     fn symbols(&self) -> &[String] {

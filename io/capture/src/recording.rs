@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use tickpath_types::Symbol;
 
-use crate::format::open;
 use crate::input::{Input, InputMeter};
 use crate::{
-    CaptureError, DbnReader, Depth, Format, ItchReader, LobsterReader, ReadError, RecordedEvent,
-    RecordingInfo,
+    CaptureError, DbnReader, Depth, Format, ItchReader, LobsterReader, Position, ReadError, RecordedEvent,
+    RecordingFile, RecordingInfo,
 };
 
 /// Reads the events of one recording, in order, in constant memory.
@@ -18,6 +17,9 @@ pub trait EventReader {
     /// # Errors
     /// [`ReadError`]; its variants say whether reading goes on.
     fn next_event(&mut self) -> Result<Option<RecordedEvent>, ReadError>;
+
+    /// Where the event begins that was read last; the start of the data before the first.
+    fn position(&self) -> Position;
 
     /// The venue's names of the instruments met so far, by index.
     fn symbols(&self) -> &[String];
@@ -46,24 +48,30 @@ impl Recording {
     /// # Errors
     /// [`CaptureError`] when there is no recording to be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Recording, CaptureError> {
-        let path = path.as_ref();
-        let format = Format::detect(path)?;
-        let (input, meter) = open(path)?;
+        Recording::of(RecordingFile::open(path)?)
+    }
+
+    /// Reads an open file up to its first event.
+    ///
+    /// # Errors
+    /// [`CaptureError`] when there is no recording to be read.
+    pub fn of(file: RecordingFile) -> Result<Recording, CaptureError> {
+        let (format, meter) = (file.format(), file.meter().clone());
+        let RecordingFile { path, input, .. } = file;
         let reader = match format {
-            Format::Dbn => Reader::Dbn(Box::new(
-                DbnReader::new(input)
-                    .map_err(|source| CaptureError::Read { path: path.to_owned(), source })?,
-            )),
+            Format::Dbn => match DbnReader::new(input) {
+                Ok(reader) => Reader::Dbn(Box::new(reader)),
+                Err(source) => return Err(CaptureError::Read { path, source }),
+            },
             Format::Lobster => {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                let symbol =
-                    lobster_symbol(&name).ok_or_else(|| CaptureError::NoSymbol { path: path.to_owned() })?;
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let Some(symbol) = lobster_symbol(&name) else { return Err(CaptureError::NoSymbol { path }) };
                 let depth = Depth::Partial { levels: lobster_levels(&name) };
                 Reader::Lobster(LobsterReader::new(input, symbol, depth))
             }
             Format::Itch => Reader::Itch(ItchReader::new(input)),
         };
-        Ok(Recording { path: path.to_owned(), format, meter, reader })
+        Ok(Recording { path, format, meter, reader })
     }
 
     /// The file.
@@ -94,6 +102,12 @@ impl Recording {
             .as_dyn_mut()
             .next_event()
             .map_err(|source| CaptureError::Read { path: self.path.clone(), source })
+    }
+
+    /// Where the event begins that was read last.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.reader.as_dyn().position()
     }
 
     /// The venue's names of the instruments met so far, by index.

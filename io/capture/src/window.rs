@@ -6,6 +6,8 @@ use crate::ReadError;
 
 /// Bytes that a window holds at most; longer than any record of the formats that use it.
 const WINDOW_LEN: usize = 128 * 1024;
+/// How far it is looked for damage that explains what makes no sense: about a second of unpacking.
+const AHEAD_LEN_MAX: u64 = 256 << 20;
 
 /// Reads ahead into a fixed buffer and knows where in the data it stands.
 pub(crate) struct Window<R> {
@@ -50,6 +52,20 @@ impl<R: Read> Window<R> {
         debug_assert!(len <= self.end - self.start);
         self.start += len;
         self.offset += len as u64;
+    }
+
+    /// Reads on, gives up what it reads, and returns what reading fails with before the end or [`AHEAD_LEN_MAX`].
+    pub(crate) fn failure_ahead(&mut self) -> Option<ReadError> {
+        let mut left = AHEAD_LEN_MAX;
+        while left > 0 && !self.at_end {
+            self.consume(self.end - self.start);
+            match self.fill() {
+                Ok(true) => left = left.saturating_sub((self.end - self.start) as u64),
+                Ok(false) => break,
+                Err(error) => return Some(error),
+            }
+        }
+        None
     }
 
     /// Reads more behind what is there: false at the end of the data and when the window is full.

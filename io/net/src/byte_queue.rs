@@ -15,7 +15,13 @@ impl ByteQueue {
     /// An empty queue for up to `capacity` bytes.
     #[must_use]
     pub fn new(capacity: usize) -> ByteQueue {
-        ByteQueue { storage: vec![0; capacity].into_boxed_slice(), start: 0, end: 0 }
+        // A pattern other than zero, so that every page is touched here and not with the first bytes.
+        ByteQueue { storage: vec![1; capacity].into_boxed_slice(), start: 0, end: 0 }
+    }
+
+    /// Forgets what is queued.
+    pub fn clear(&mut self) {
+        (self.start, self.end) = (0, 0);
     }
 
     /// The bytes queued, oldest first.

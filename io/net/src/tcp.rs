@@ -37,6 +37,8 @@ pub struct TcpAcceptor {
     socket: Socket,
     local_address: SocketAddrV4,
     buffers: BufferSizes,
+    /// Of connections to come.
+    spare: Vec<Buffers>,
 }
 
 impl TcpAcceptor {
@@ -55,20 +57,38 @@ impl TcpAcceptor {
         sockets::stamp_receives(&socket)?;
         socket.listen(BACKLOG).map_err(|source| sockets::bind_error(address, source))?;
         let local_address = sockets::local_address(&socket)?;
-        Ok(TcpAcceptor { socket, local_address, buffers })
+        Ok(TcpAcceptor { socket, local_address, buffers, spare: Vec::new() })
     }
 
-    /// The next waiting connection, if there is one. Allocates its buffers.
+    /// Makes buffers for so many connections more, so that [`accept`](TcpAcceptor::accept) does not allocate while
+    /// it has some of them.
+    pub fn reserve(&mut self, connections: usize) {
+        self.spare.extend(std::iter::repeat_with(|| Buffers::new(self.buffers)).take(connections));
+    }
+
+    /// Closes a connection and keeps its buffers for another one.
+    pub fn take_back(&mut self, connection: TcpConnection) {
+        let TcpConnection { socket, buffers, .. } = connection;
+        drop(socket);
+        self.spare.push(buffers);
+    }
+
+    /// The next waiting connection, if there is one. Allocates its buffers where none are
+    /// [reserved](TcpAcceptor::reserve).
     ///
     /// # Errors
-    /// The system's, such as the limit of open files. A connection that was reset while it waited is skipped.
+    /// The system's, such as the limit of open files: the connection then still waits. One that was reset while it
+    /// waited is skipped.
     pub fn accept(&mut self) -> io::Result<Option<TcpConnection>> {
         use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
         match self.socket.accept() {
-            Ok((socket, peer)) => match peer.as_socket_ipv4() {
-                Some(peer_address) => TcpConnection::new(socket, peer_address, self.buffers).map(Some),
-                None => Ok(None),
-            },
+            Ok((socket, peer)) => {
+                let Some(peer_address) = peer.as_socket_ipv4() else { return Ok(None) };
+                set_up(&socket)?;
+                let mut buffers = self.spare.pop().unwrap_or_else(|| Buffers::new(self.buffers));
+                buffers.clear();
+                Ok(Some(TcpConnection { socket, peer_address, buffers, is_closed: false }))
+            }
             Err(error) if matches!(error.kind(), WouldBlock | ConnectionAborted | Interrupted) => Ok(None),
             Err(error) => Err(error),
         }
@@ -132,9 +152,26 @@ pub enum SendOutcome {
 pub struct TcpConnection {
     socket: Socket,
     peer_address: SocketAddrV4,
+    buffers: Buffers,
+    is_closed: bool,
+}
+
+/// What a connection needs beside its socket, good for one connection after another.
+#[derive(Debug)]
+struct Buffers {
     received: ByteQueue,
     pending: ByteQueue,
-    is_closed: bool,
+}
+
+impl Buffers {
+    fn new(sizes: BufferSizes) -> Buffers {
+        Buffers { received: ByteQueue::new(sizes.receive), pending: ByteQueue::new(sizes.pending) }
+    }
+
+    fn clear(&mut self) {
+        self.received.clear();
+        self.pending.clear();
+    }
 }
 
 impl TcpConnection {
@@ -151,19 +188,66 @@ impl TcpConnection {
         let failed = |source| NetError::Connect { address, source };
         sockets::stamp_receives(&socket)?;
         socket.connect_timeout(&address.into(), timeout).map_err(failed)?;
-        TcpConnection::new(socket, address, buffers).map_err(failed)
+        set_up(&socket).map_err(failed)?;
+        Ok(TcpConnection { socket, peer_address: address, buffers: Buffers::new(buffers), is_closed: false })
     }
 
-    fn new(socket: Socket, peer_address: SocketAddrV4, buffers: BufferSizes) -> io::Result<TcpConnection> {
-        socket.set_nonblocking(true)?;
-        socket.set_tcp_nodelay(true)?;
-        Ok(TcpConnection {
-            socket,
-            peer_address,
-            received: ByteQueue::new(buffers.receive),
-            pending: ByteQueue::new(buffers.pending),
-            is_closed: false,
-        })
+    /// Gives this connection up and begins another one in its buffers, which are emptied. Neither waits nor
+    /// allocates: ask [`poll_connected`](TcpConnection::poll_connected) until it stands, and give up when that
+    /// takes too long.
+    ///
+    /// # Errors
+    /// [`NetError::Socket`], and [`NetError::Connect`] when it is clear at once that nobody answers.
+    pub fn start_connecting(&mut self, address: SocketAddrV4) -> Result<(), NetError> {
+        self.is_closed = true;
+        self.buffers.clear();
+        let socket = sockets::tcp()?;
+        sockets::stamp_receives(&socket)?;
+        set_up(&socket).map_err(NetError::socket("non-blocking"))?;
+        match socket.connect(&address.into()) {
+            Ok(()) => {}
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {}
+            Err(source) => return Err(NetError::Connect { address, source }),
+        }
+        (self.socket, self.peer_address) = (socket, address);
+        self.is_closed = false;
+        Ok(())
+    }
+
+    /// Whether the connection that was [begun](TcpConnection::start_connecting) stands. Until it does nothing can be
+    /// sent or received.
+    ///
+    /// # Errors
+    /// [`NetError::Connect`] when nobody answers.
+    pub fn poll_connected(&mut self) -> Result<bool, NetError> {
+        let address = self.peer_address;
+        let failed = |source| NetError::Connect { address, source };
+        // In this order: a connection that fails in between is heard of by the next call.
+        if let Some(source) = self.socket.take_error().map_err(failed)? {
+            self.is_closed = true;
+            return Err(failed(source));
+        }
+        match self.socket.peer_addr() {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
+            Err(source) => Err(failed(source)),
+        }
+    }
+
+    /// Ends the sending side: the other end reads what was handed to the kernel, and then the end. What is pending
+    /// is lost. Receiving goes on.
+    pub fn end_sending(&mut self) {
+        self.buffers.pending.clear();
+        // Fails where the connection is over, which is as good.
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+    }
+
+    /// Ends the connection in both directions. What is pending is lost; what was received is still there.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+        self.buffers.pending.clear();
+        // As above.
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
     }
 
     /// Reads once from the socket into the receive buffer.
@@ -175,7 +259,7 @@ impl TcpConnection {
         if self.is_closed {
             return Ok(Fill::Closed);
         }
-        let room = self.received.room();
+        let room = self.buffers.received.room();
         if room.is_empty() {
             return Ok(Fill::Full);
         }
@@ -186,7 +270,7 @@ impl TcpConnection {
                 Ok(Fill::Closed)
             }
             Ok(Some((count, control))) => {
-                self.received.commit(count);
+                self.buffers.received.commit(count);
                 Ok(Fill::Bytes { count, kernel_ns: control.kernel_ns })
             }
             Err(error) if is_lost(&error) => {
@@ -201,7 +285,7 @@ impl TcpConnection {
     #[inline]
     #[must_use]
     pub fn received(&self) -> &[u8] {
-        self.received.bytes()
+        self.buffers.received.bytes()
     }
 
     /// Removes the oldest `count` bytes received.
@@ -210,7 +294,7 @@ impl TcpConnection {
     /// When there are fewer.
     #[inline]
     pub fn consume(&mut self, count: usize) {
-        self.received.consume(count);
+        self.buffers.received.consume(count);
     }
 
     /// Sends all of `bytes`, after those that are pending, or none of them.
@@ -222,14 +306,14 @@ impl TcpConnection {
     /// The system's; a lost connection and a full buffer are results.
     #[inline]
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<SendOutcome> {
-        if !self.pending.is_empty() {
+        if !self.buffers.pending.is_empty() {
             match self.flush_pending()? {
                 SendOutcome::Sent => {}
                 SendOutcome::Pending => return Ok(self.queue(bytes)),
                 outcome => return Ok(outcome),
             }
         }
-        if bytes.len() > self.pending.capacity() {
+        if bytes.len() > self.buffers.pending.capacity() {
             return Ok(SendOutcome::Backpressured);
         }
         if self.is_closed {
@@ -248,7 +332,7 @@ impl TcpConnection {
     pub fn queue(&mut self, bytes: &[u8]) -> SendOutcome {
         if self.is_closed {
             SendOutcome::Closed
-        } else if self.pending.push(bytes) {
+        } else if self.buffers.pending.push(bytes) {
             SendOutcome::Pending
         } else {
             SendOutcome::Backpressured
@@ -265,14 +349,14 @@ impl TcpConnection {
         if self.is_closed {
             return Ok(SendOutcome::Closed);
         }
-        if self.pending.is_empty() {
+        if self.buffers.pending.is_empty() {
             return Ok(SendOutcome::Sent);
         }
-        match write(&self.socket, self.pending.bytes())? {
+        match write(&self.socket, self.buffers.pending.bytes())? {
             None => Ok(self.lose()),
             Some(count) => {
-                self.pending.consume(count);
-                Ok(if self.pending.is_empty() { SendOutcome::Sent } else { SendOutcome::Pending })
+                self.buffers.pending.consume(count);
+                Ok(if self.buffers.pending.is_empty() { SendOutcome::Sent } else { SendOutcome::Pending })
             }
         }
     }
@@ -287,7 +371,7 @@ impl TcpConnection {
     #[inline]
     #[must_use]
     pub fn pending_len(&self) -> usize {
-        self.pending.len()
+        self.buffers.pending.len()
     }
 
     /// Whether the other end closed or reset the connection, as far as noticed.
@@ -329,6 +413,12 @@ impl AsFd for TcpConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// What every connection's socket is set to.
+fn set_up(socket: &Socket) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    socket.set_tcp_nodelay(true)
 }
 
 /// How many of the bytes the kernel took; none when the connection is lost.

@@ -100,3 +100,32 @@ fn a_connection_and_its_poller_cost_no_allocation() {
     assert_eq!(count, 0);
     assert!(allocations(|| drop(vec![1])) > 0, "the allocator above counts");
 }
+
+#[test]
+fn connections_after_the_first_cost_no_allocation_on_either_side() {
+    let buffers = BufferSizes { receive: 64, pending: 64 };
+    let mut acceptor = TcpAcceptor::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), buffers).unwrap();
+    let mut client =
+        TcpConnection::connect(acceptor.local_address(), Duration::from_secs(5), buffers).unwrap();
+    acceptor.reserve(2);
+    let mut server = until(|| acceptor.accept().unwrap());
+    let count = allocations(|| {
+        for _ in 0..20 {
+            client.close();
+            client.start_connecting(acceptor.local_address()).unwrap();
+            until(|| client.poll_connected().unwrap().then_some(()));
+            let next = until(|| acceptor.accept().unwrap());
+            acceptor.take_back(std::mem::replace(&mut server, next));
+            assert_eq!(server.send(&[1; 64]).unwrap(), SendOutcome::Sent);
+            until(|| (client.fill().unwrap() != Fill::Empty).then_some(()));
+            assert_eq!(server.queue(&[2; 10]), SendOutcome::Pending, "left over for nobody");
+        }
+    });
+    assert_eq!(count, 0);
+    // Beyond what is reserved buffers are made: both are in use.
+    let mut more = TcpConnection::connect(acceptor.local_address(), Duration::from_secs(5), buffers).unwrap();
+    let mut held = vec![until(|| acceptor.accept().unwrap())];
+    more.start_connecting(acceptor.local_address()).unwrap();
+    until(|| more.poll_connected().unwrap().then_some(()));
+    assert!(allocations(|| held.extend([until(|| acceptor.accept().unwrap())])) > 0);
+}

@@ -6,6 +6,7 @@ mod support;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
+use socket2::{Domain, Socket, Type};
 use support::{realtime_ns, until};
 use tickpath_net::{BufferSizes, Fill, Interest, NetError, Poller, SendOutcome, TcpAcceptor, TcpConnection};
 
@@ -186,6 +187,100 @@ fn an_address_in_use_is_named_with_the_remedy() {
     drop(first);
     let error = TcpConnection::connect(address, TIMEOUT, SMALL).unwrap_err();
     assert!(matches!(error, NetError::Connect { .. }), "{error}");
+}
+
+/// Turns until the connection that was begun stands.
+fn connect_again(client: &mut TcpConnection, acceptor: &mut TcpAcceptor) -> TcpConnection {
+    client.start_connecting(acceptor.local_address()).unwrap();
+    until(|| client.poll_connected().unwrap().then_some(()));
+    accept(acceptor)
+}
+
+#[test]
+fn a_connection_is_made_again_in_its_own_buffers() {
+    let mut acceptor = acceptor(SMALL);
+    let mut client = TcpConnection::connect(acceptor.local_address(), TIMEOUT, SMALL).unwrap();
+    let mut server = accept(&mut acceptor);
+    assert_eq!(server.send(b"left over").unwrap(), SendOutcome::Sent);
+    fill_to(&mut client, 9);
+    assert_eq!(client.queue(b"never sent"), SendOutcome::Pending);
+    client.close();
+    assert!(client.is_closed());
+    assert_eq!((client.received(), client.pending_len()), (&b"left over"[..], 0));
+    assert_eq!(fill(&mut server), Fill::Closed);
+
+    let mut again = connect_again(&mut client, &mut acceptor);
+    assert!(!client.is_closed() && client.received().is_empty());
+    assert_eq!(client.send(b"enter").unwrap(), SendOutcome::Sent);
+    fill_to(&mut again, 5);
+    assert_eq!(again.received(), b"enter", "and nothing of the time before");
+}
+
+#[test]
+fn who_ended_sending_still_reads() {
+    let (mut client, mut server) = pair(SMALL);
+    assert_eq!(server.send(b"last").unwrap(), SendOutcome::Sent);
+    server.end_sending();
+    fill_to(&mut client, 4);
+    assert_eq!(fill(&mut client), Fill::Closed);
+    assert_eq!(client.received(), b"last");
+    client.close();
+    assert_eq!(fill(&mut server), Fill::Closed);
+}
+
+#[test]
+fn a_connection_that_nobody_answers_is_no_error_until_the_caller_gives_up_and_one_refused_is() {
+    let mut busy = Jammed::new();
+    let mut acceptor = acceptor(SMALL);
+    let mut client = TcpConnection::connect(acceptor.local_address(), TIMEOUT, SMALL).unwrap();
+    client.start_connecting(busy.address).unwrap();
+    for _ in 0..1_000 {
+        assert!(!client.poll_connected().unwrap(), "the listener takes nobody");
+    }
+    assert_eq!(client.fill().unwrap(), Fill::Empty, "nothing is there to be read either");
+    // Given up, and another one made.
+    connect_again(&mut client, &mut acceptor);
+    busy.fillers.clear();
+
+    let address = acceptor.local_address();
+    drop(acceptor);
+    let refused = client.start_connecting(address).and_then(|()| {
+        until(|| match client.poll_connected() {
+            Ok(false) => None,
+            outcome => Some(outcome),
+        })
+    });
+    let error = refused.unwrap_err();
+    assert!(matches!(error, NetError::Connect { .. }), "{error}");
+    assert!(client.is_closed());
+}
+
+/// A listener with no room for another connection: the kernel answers nobody who tries.
+struct Jammed {
+    _listener: Socket,
+    fillers: Vec<Socket>,
+    address: SocketAddrV4,
+}
+
+impl Jammed {
+    fn new() -> Jammed {
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        listener.bind(&SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        listener.listen(0).unwrap();
+        let address = listener.local_addr().unwrap().as_socket_ipv4().unwrap();
+        let mut fillers = vec![];
+        // On loopback a connection stands when `connect` returns, if it ever will.
+        loop {
+            let filler = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            filler.set_nonblocking(true).unwrap();
+            let _ = filler.connect(&address.into());
+            let is_stuck = filler.peer_addr().is_err();
+            fillers.push(filler);
+            if is_stuck {
+                return Jammed { _listener: listener, fillers, address };
+            }
+        }
+    }
 }
 
 #[test]

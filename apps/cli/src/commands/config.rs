@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tickpath_config::{ConfigError, Instruments, say};
-use tickpath_demo::DemoSettings;
+use tickpath_agent::Host;
+use tickpath_config::{ConfigError, HIDDEN_PASSWORD, Instruments, say, to_toml};
+use tickpath_demo::DemoConfig;
 use tickpath_exchange::ExchangeConfig;
-use tickpath_trader::TraderSettings;
+use tickpath_trader::{TraderConfig, TraderSettings, strategy_by_name};
+use tickpath_types::Instrument;
 
 /// Check a configuration file, or show what it comes to
 #[derive(clap::Subcommand)]
@@ -16,30 +18,27 @@ pub enum Args {
         /// A venue's, trader's, demo's or instrument file
         file: PathBuf,
     },
-    /// Show a file with every default filled in
+    /// Show a file with every default filled in, as a file that can be edited and used
+    ///
+    /// Threads are placed as on this host. A password that stands in the file is not shown.
     Show {
         /// A venue's, trader's, demo's or instrument file
         file: PathBuf,
     },
 }
 
-/// A file that was read as what it is.
+/// A file that was read as what it is, checked, with every default filled in.
 enum Config {
-    Exchange(Box<ExchangeConfig>),
-    Trader(Box<TraderSettings>),
-    Demo(Box<DemoSettings>),
-    Instruments(Vec<tickpath_types::Instrument>),
+    Exchange { config: Box<ExchangeConfig>, names_session: bool },
+    Trader(Box<TraderConfig>),
+    Demo(Box<DemoConfig>),
+    Instruments(Instruments, Vec<Instrument>),
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match args {
         Args::Check { file } => say(format_args!("{}: a valid {}", file.display(), read(file)?.kind())),
-        Args::Show { file } => match read(file)? {
-            Config::Exchange(config) => say(format_args!("{config:#?}")),
-            Config::Trader(settings) => say(format_args!("{:#?}", settings.config)),
-            Config::Demo(settings) => say(format_args!("{settings:#?}")),
-            Config::Instruments(list) => print_instruments(&list),
-        },
+        Args::Show { file } => say(read(file)?.to_text(file).trim_end()),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -47,11 +46,33 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 impl Config {
     fn kind(&self) -> &'static str {
         match self {
-            Config::Exchange(_) => "venue configuration",
+            Config::Exchange { .. } => "venue configuration",
             Config::Trader(_) => "trader configuration",
             Config::Demo(_) => "demo configuration",
-            Config::Instruments(_) => "instrument file",
+            Config::Instruments(..) => "instrument file",
         }
+    }
+
+    /// TOML that is read as the same configuration.
+    fn to_text(&self, file: &Path) -> String {
+        let toml = match self {
+            Config::Exchange { config, names_session: true } => to_toml(config),
+            // The name of this moment would be an old one at the next start.
+            Config::Exchange { config, .. } => {
+                to_toml(config).replacen("session =", "# Another at each start: session =", 1)
+            }
+            Config::Trader(config) => to_toml(config),
+            Config::Demo(config) => to_toml(config),
+            Config::Instruments(list, definitions) => to_toml(list) + &prices_allowed(definitions),
+        };
+        let hidden = if toml.contains(HIDDEN_PASSWORD) {
+            format!(
+                "# A password that stands in the file is not shown: {HIDDEN_PASSWORD} stands in its place.\n"
+            )
+        } else {
+            String::new()
+        };
+        format!("# The {} {} with every default filled in.\n{hidden}\n{toml}", self.kind(), file.display())
     }
 }
 
@@ -61,34 +82,37 @@ fn read(file: &Path) -> anyhow::Result<Config> {
     let has = |key: &str| table.contains_key(key);
     let logs_in =
         table.get("order_entry").is_some_and(|door| door.get("user").is_some_and(toml::Value::is_str));
-    let read: Result<Config, ConfigError> = if logs_in || has("strategy") {
-        TraderSettings::load(file).map(|settings| Config::Trader(Box::new(settings)))
+    let cores = Host::describe().cores_allowed;
+    Ok(if logs_in || has("strategy") {
+        let settings = TraderSettings::load(file)?;
+        strategy_by_name(&settings)?;
+        let mut config = settings.config.filled(&cores);
+        config.instruments = from_anywhere(file, &config.instruments)?;
+        Config::Trader(Box::new(config))
     } else if has("instruments") {
-        ExchangeConfig::load(file).map(|(config, _)| Config::Exchange(Box::new(config)))
+        let mut config = ExchangeConfig::load(file)?.0.filled(&cores);
+        config.instruments = from_anywhere(file, &config.instruments)?;
+        Config::Exchange { config: Box::new(config), names_session: has("session") }
     } else if has("instrument") && table.len() == 1 {
-        Instruments::load(file).map(Config::Instruments)
+        let definitions = Instruments::load(file)?;
+        Config::Instruments(tickpath_config::load(file)?, definitions)
     } else {
-        DemoSettings::load(Some(file)).map(|settings| Config::Demo(Box::new(settings)))
-    };
-    Ok(read?)
+        Config::Demo(Box::new(DemoConfig::load(Some(file))?.filled(&cores)?))
+    })
 }
 
-fn print_instruments(list: &[tickpath_types::Instrument]) {
-    say(format_args!(
-        "{:>4}  {:<8} {:>12} {:>10} {:>6} {:>8} {:>12} {:>12}",
-        "id", "symbol", "reference", "tick", "lot", "largest", "lowest", "highest"
-    ));
+/// A path that a file names relative to itself, as it reads from any folder.
+fn from_anywhere(file: &Path, named: &Path) -> Result<PathBuf, ConfigError> {
+    let path = file.parent().unwrap_or(Path::new("")).join(named);
+    std::fs::canonicalize(&path).map_err(|source| ConfigError::Read { path, source })
+}
+
+/// What the collars come to, as comments.
+fn prices_allowed(list: &[Instrument]) -> String {
+    let mut text = format!("\n# {:>4}  {:<8} {:>12} {:>12}\n", "id", "symbol", "lowest", "highest");
     for instrument in list {
-        say(format_args!(
-            "{:>4}  {:<8} {:>12} {:>10} {:>6} {:>8} {:>12} {:>12}",
-            instrument.id,
-            instrument.symbol,
-            instrument.reference_price,
-            instrument.tick_size,
-            instrument.lot_size,
-            instrument.max_qty,
-            instrument.collar_low,
-            instrument.collar_high,
-        ));
+        let Instrument { id, symbol, collar_low, collar_high, .. } = instrument;
+        text += &format!("# {id:>4}  {symbol:<8} {collar_low:>12} {collar_high:>12}\n");
     }
+    text
 }

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tickpath_agent::StopSignal;
-use tickpath_config::{Fraction, say};
-use tickpath_demo::{DemoSettings, Speed, ViewMode};
+use tickpath_config::{Fraction, Speed, say};
+use tickpath_demo::{DemoConfig, DemoSettings, ViewMode};
 use tickpath_monitor::Mode;
-use tickpath_types::Nanos;
 
 use super::json;
 
@@ -18,15 +17,15 @@ use super::json;
 #[derive(clap::Args)]
 pub struct Args {
     /// New orders of the crowd per second; cancels and replacements come in addition [default: 20000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "flow")]
     rate: Option<u64>,
     /// Seed of the crowd and of the injected losses [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// How long the market trades [default: 20]
+    /// How long the market trades at most [default: 20; a recorded flow to its end]
     #[arg(long, value_name = "N", conflicts_with = "forever")]
     seconds: Option<u64>,
-    /// Trade until stopped by Ctrl-C or q
+    /// Trade until stopped by Ctrl-C or q, or until a recorded flow ends
     #[arg(long)]
     forever: bool,
     /// Packets lost on each multicast line, e.g. 0.1% or 0 [default: 0.1%]
@@ -37,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     flow: Option<PathBuf>,
     /// How fast a recorded flow is played: max, or a multiple of its own time such as 10x
-    #[arg(long, value_name = "SPEED", default_value = "max", requires = "flow", value_parser = parse_speed)]
+    #[arg(long, value_name = "SPEED", default_value = "max", requires = "flow")]
     speed: Speed,
     /// A configuration file: rate, instruments, limits, placement of agents on threads
     #[arg(long, value_name = "FILE")]
@@ -50,33 +49,16 @@ pub struct Args {
     json: Option<PathBuf>,
 }
 
-pub(super) fn parse_speed(text: &str) -> Result<Speed, String> {
-    if text == "max" {
-        return Ok(Speed::Max);
-    }
-    let error = || format!("'{text}' is not a speed: write max, 1x, 10x or 0.5x");
-    let number = text.strip_suffix('x').ok_or_else(error)?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let fraction = format!("{fraction:0<2}");
-    if whole.is_empty() || fraction.len() > 2 {
-        return Err(error());
-    }
-    let hundredths: u64 = format!("{whole}{fraction}").parse().map_err(|_| error())?;
-    if hundredths == 0 { Err(error()) } else { Ok(Speed::Hundredths(hundredths)) }
-}
-
 impl Args {
     fn settings(&self) -> anyhow::Result<DemoSettings> {
-        let mut settings = DemoSettings::load(self.config.as_deref())?;
-        settings.rate = self.rate.unwrap_or(settings.rate);
-        anyhow::ensure!(settings.rate > 0, "--rate must be at least 1 order a second");
-        settings.seed = self.seed.unwrap_or(settings.seed);
-        settings.loss_ppm = self.loss.map_or(settings.loss_ppm, |loss| loss.ppm);
-        if let Some(seconds) = self.seconds {
-            anyhow::ensure!(seconds > 0, "--seconds must be at least 1");
-            settings.duration = Some(Nanos::from_secs(seconds));
-        }
-        if self.forever {
+        let mut config = DemoConfig::load(self.config.as_deref())?;
+        config.rate = self.rate.or(config.rate);
+        config.seed = self.seed.or(config.seed);
+        config.loss = self.loss.or(config.loss);
+        config.seconds = self.seconds.or(config.seconds);
+        let mut settings = config.settings()?;
+        // A recording has an end of its own.
+        if self.forever || (self.flow.is_some() && config.seconds.is_none()) {
             settings.duration = None;
         }
         settings.flow.clone_from(&self.flow);
@@ -101,30 +83,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.json {
         json::write(path, &format!("{:#}", outcome.to_json()))?;
     }
-    // What was asked for is the whole recording.
+    // What was asked for is the recording, as far as it was to be played.
     let damage = outcome.flow.as_ref().and_then(|flow| flow.damage.as_ref());
     if let Some(damage) = damage {
         eprintln!("tickpath: {damage}");
     }
     Ok(if outcome.holds() && damage.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn speeds_are_exact_multiples() {
-        for (text, speed) in [
-            ("max", Speed::Max),
-            ("1x", Speed::Hundredths(100)),
-            ("0.5x", Speed::Hundredths(50)),
-            ("12.25x", Speed::Hundredths(1_225)),
-        ] {
-            assert_eq!(parse_speed(text), Ok(speed), "{text}");
-        }
-        for text in ["", "x", "1", "0x", "-1x", "1.234x", "fast", ".5x"] {
-            assert!(parse_speed(text).is_err(), "{text}");
-        }
-    }
 }

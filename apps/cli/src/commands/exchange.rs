@@ -45,9 +45,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let tracers = VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() };
     let venue = Venue::build(&settings, clock, tracers)?;
-    let cores = Host::describe().cores_allowed.len();
+    let cores = Host::describe().cores_allowed;
     let threads_stop = StopSignal::new();
-    let runner = Runner::start(config.placement(cores).plan(venue.agents)?, clock, threads_stop.clone())?;
+    let runner = Runner::start(config.placement(&cores).plan(venue.agents)?, clock, threads_stop.clone())?;
     runner.warnings().for_each(|warning| eprintln!("warning: {warning}"));
     print_endpoints(&config, &venue.endpoints, settings.instruments.as_slice().len());
 

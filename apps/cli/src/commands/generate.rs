@@ -16,6 +16,7 @@ use tickpath_sim::{ItchDay, ItchDayConfig, ItchDayCounters};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::json;
+use super::replay::outputs;
 use output::Output;
 
 /// Messages that are made, hashed and written together.
@@ -85,6 +86,17 @@ impl ItchArgs {
     }
 }
 
+impl ItchArgs {
+    /// What could only fail once the day is written is refused now.
+    fn check_outputs(&self) -> anyhow::Result<()> {
+        let named = [("--output", Some(self.output.as_path())), ("--json", self.json.as_deref())];
+        let written: Vec<(&str, &Path)> =
+            named.into_iter().filter_map(|(option, path)| Some((option, path?))).collect();
+        let files: Vec<_> = written.into_iter().filter(|(_, path)| !is_standard_output(path)).collect();
+        outputs::check(&files, &[])
+    }
+}
+
 fn is_standard_output(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -97,16 +109,15 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         !(json_to_standard_output && day_to_standard_output),
         "--output and --json cannot both be standard output: name a file for one of them"
     );
+    args.check_outputs()?;
     let config = args.config();
     let mut day = ItchDay::new(config)?;
     let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
-    let mut output = Output::create(&args.output)?;
+    let cannot_write = || format!("cannot write {}", args.output.display());
+    let output = Output::create(&args.output).with_context(cannot_write)?;
     let start = Instant::now();
-    let summary = match write(&mut day, config.messages, &mut output, &stop) {
-        Ok(Some(written)) => {
-            let file_bytes = output.finish()?;
-            Summary { config, written, file_bytes, counters: day.counters(), time: start.elapsed() }
-        }
+    let summary = match write(&mut day, config.messages, output, &stop) {
+        Ok(Some(written)) => Summary { config, written, counters: day.counters(), time: start.elapsed() },
         Ok(None) => {
             eprintln!("tickpath: interrupted, and {} was not written", args.output.display());
             return Ok(ExitCode::from(INTERRUPTED));
@@ -115,7 +126,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Err(error) if day_to_standard_output && error.kind() == ErrorKind::BrokenPipe => {
             return Ok(ExitCode::SUCCESS);
         }
-        Err(error) => return Err(output.failed(error)),
+        Err(error) => return Err(error).with_context(cannot_write),
     };
     if day_to_standard_output {
         eprint!("{}", summary.text(&args.output));
@@ -128,17 +139,21 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was written, before compression.
+/// What was written.
 struct Written {
+    /// Before compression.
     bytes: u64,
+    /// Of these bytes.
     xxh3: u64,
+    /// Compressed, if the name says so.
+    file_bytes: u64,
 }
 
-/// Writes the day; `None` when it was stopped.
+/// Writes the day to its end and puts it in its place; `None` when it was stopped.
 fn write(
     day: &mut ItchDay,
     messages: u64,
-    output: &mut Output,
+    mut output: Output,
     stop: &StopSignal,
 ) -> io::Result<Option<Written>> {
     let mut progress = Progress::new(messages);
@@ -150,7 +165,7 @@ fn write(
         batch.clear();
         count += day.append_frames(BATCH, &mut batch) as u64;
         if batch.is_empty() {
-            return Ok(Some(Written { bytes, xxh3: hash.digest() }));
+            return Ok(Some(Written { bytes, xxh3: hash.digest(), file_bytes: output.finish()? }));
         }
         hash.update(&batch);
         bytes += batch.len() as u64;
@@ -209,7 +224,6 @@ fn progress_line(done: u64, all: u64, time: Duration) -> String {
 struct Summary {
     config: ItchDayConfig,
     written: Written,
-    file_bytes: u64,
     counters: ItchDayCounters,
     time: Duration,
 }
@@ -229,14 +243,14 @@ impl Summary {
         line("settings", format!("--messages {messages} --symbols {symbols} --live {live} --seed {seed}"));
         line("messages", thousands(self.counters.messages));
         let bytes = thousands(self.written.bytes);
-        let compressed = if self.file_bytes == self.written.bytes {
+        let compressed = if self.written.file_bytes == self.written.bytes {
             String::new()
         } else {
-            format!(", {} compressed", thousands(self.file_bytes))
+            format!(", {} compressed", thousands(self.written.file_bytes))
         };
         line("bytes", format!("{bytes}{compressed}"));
-        line("symbols", thousands(symbols.into()));
-        line("live orders", format!("{} at peak", thousands(self.counters.live_max.into())));
+        line("symbols", thousands(symbols));
+        line("live orders", format!("{} at peak", thousands(self.counters.live_max)));
         line("references", format!("{}, each once", thousands(self.counters.order_refs)));
         line("xxh3", format!("{:016x}", self.written.xxh3));
         let rate = messages as f64 / seconds.max(1e-9) / 1e6;
@@ -274,7 +288,7 @@ impl Summary {
             },
             "messages": self.counters.messages,
             "bytes": self.written.bytes,
-            "file_bytes": self.file_bytes,
+            "file_bytes": self.written.file_bytes,
             "xxh3": format!("{:016x}", self.written.xxh3),
             "live_max": self.counters.live_max,
             "live_end": self.counters.live,

@@ -1,12 +1,12 @@
 //! `--json FILE`.
 
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use tickpath_config::say;
+use tickpath_config::{OutputFile, say};
 
-/// Writes JSON to a file, or to standard output for `-`. A file is whole or not there: it is written
-/// beside its place first.
+/// Writes JSON to a file, whole or not at all, or to standard output for `-`.
 pub fn write(path: &Path, json: &str) -> anyhow::Result<()> {
     let mut text = json.trim_end().to_owned();
     if path.as_os_str() == "-" {
@@ -14,9 +14,7 @@ pub fn write(path: &Path, json: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     text.push('\n');
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    std::fs::write(&beside, text)
-        .and_then(|()| std::fs::rename(&beside, path))
+    OutputFile::create(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.finish()))
         .with_context(|| format!("cannot write {}", path.display()))
 }

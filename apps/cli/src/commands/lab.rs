@@ -1,12 +1,15 @@
 //! `tickpath lab`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tickpath_agent::StopSignal;
 use tickpath_config::say;
 use tickpath_demo::{DemoSettings, Outcome, ViewMode};
-use tickpath_lab::{BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, row_names};
+use tickpath_lab::{
+    BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, row_names, run_counted,
+};
 use tickpath_types::Nanos;
 
 use super::json;
@@ -24,13 +27,19 @@ pub enum Args {
     /// Measure what the parts cost on this host, each beside the host's own limit
     ///
     /// Rounds are interleaved; a figure is the median over them with its least and greatest value. Give it a
-    /// quiet machine: the host's jitter of the run is printed beside.
+    /// quiet machine: the host's jitter of the run is printed beside. Rows about market data are taken on standard
+    /// days of ITCH 5.0, made once and kept in $XDG_CACHE_HOME/tickpath or ~/.cache/tickpath (2.2 GB; with --quick
+    /// 0.2 GB more).
+    #[command(after_help = rows_help())]
     Bench(BenchArgs),
+    /// What `bench` runs under callgrind to count instructions
+    #[command(hide = true)]
+    Counted { arguments: Vec<String> },
 }
 
 #[derive(clap::Args)]
 pub struct BenchArgs {
-    /// Measure these rows only, and their limits
+    /// Measure these rows only, and their limits; see below for their names
     #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',')]
     filter: Vec<String>,
     /// Write the report as JSON to a file, or to standard output for "-"
@@ -48,7 +57,13 @@ pub struct BenchArgs {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let Args::Bench(args) = args;
+    match args {
+        Args::Bench(args) => run_bench(args),
+        Args::Counted { arguments } => run_counted(arguments).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     if args.list {
         row_names().chain(DEMO_ROWS).for_each(say);
         return Ok(ExitCode::SUCCESS);
@@ -60,11 +75,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         rounds: args.rounds,
         effort: if args.quick { Effort::Quick } else { Effort::Full },
         show_progress: true,
+        counting_command: counting_command(),
+        stop: StopSignal::on_signals()?,
     };
     let mut report = bench(&options)?;
     let wanted = |name: &str| args.filter.is_empty() || args.filter.iter().any(|wanted| wanted == name);
     if DEMO_ROWS.into_iter().any(wanted) {
-        push_demo_rows(&mut report, args, wanted)?;
+        push_demo_rows(&mut report, args, &options.stop, wanted)?;
     }
     match &args.json {
         Some(path) if path.as_os_str() == "-" => json::write(path, &report.to_json())?,
@@ -81,16 +98,17 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn push_demo_rows(
     report: &mut BenchReport,
     args: &BenchArgs,
+    stop: &StopSignal,
     wanted: impl Fn(&str) -> bool,
 ) -> anyhow::Result<()> {
     let mut settings = DemoSettings::load(None)?;
     settings.view = ViewMode::Silent;
     settings.duration = Some(if args.quick { DEMO_TIME_QUICK } else { DEMO_TIME });
-    let stop = StopSignal::new();
     let (mut software, mut allocations) = (Vec::new(), Vec::new());
     for round in 1..=args.rounds {
         eprintln!("round {round} of {}: a whole market", args.rounds);
-        let outcome = tickpath_demo::run(&settings, &stop)?;
+        let outcome = tickpath_demo::run(&settings, stop)?;
+        anyhow::ensure!(!stop.is_stopped(), "interrupted");
         anyhow::ensure!(outcome.holds(), "the market's proofs do not hold: run tickpath demo");
         software.extend(tick_to_trade_software(&outcome));
         allocations.extend(hot_allocations(&outcome));
@@ -113,6 +131,17 @@ fn push_demo_rows(
         });
     }
     Ok(())
+}
+
+/// The rows that a filter can name.
+fn rows_help() -> String {
+    format!("Rows: {}", row_names().chain(DEMO_ROWS).collect::<Vec<_>>().join(", "))
+}
+
+/// This program again, to count its instructions.
+fn counting_command() -> Option<Vec<OsString>> {
+    let program = std::env::current_exe().ok()?;
+    Some(vec![program.into(), "lab".into(), "counted".into()])
 }
 
 fn tick_to_trade_software(outcome: &Outcome) -> Option<f64> {

@@ -1,15 +1,21 @@
 //! `tickpath replay`.
 
-use std::io::{IsTerminal, Write, stderr};
-use std::path::PathBuf;
+pub mod outputs;
+
+use std::fmt::Display;
+use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use tickpath_agent::StopSignal;
-use tickpath_config::say;
 use tickpath_replay::{
     CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Exports, Moment, Progress, ReplayOptions, ReplayReport,
-    Speed, replay,
+    Speed, replay, replay_all,
 };
+
+/// Exit status after Ctrl-C, as shells report it.
+const INTERRUPTED: u8 = 130;
 
 use super::json;
 
@@ -20,7 +26,13 @@ use super::json;
 /// are counted, exported and part of the statistics; --symbols chooses whose statistics, books and exports are
 /// wanted. Times are the exchange's: Eastern Time for ITCH and LOBSTER, UTC for DBN.
 ///
-/// Exit code 0 when nothing contradicts any of the files.
+/// Exports of several files are one table: the rows of all files in the order in which they are named, each with
+/// its file in a first column `file`. In every table `ts_ns` counts from midnight (ITCH, LOBSTER) or 1970-01-01
+/// UTC (DBN), and `message` from 1 in each file. A table appears under its name once it is whole; Ctrl-C leaves
+/// none behind.
+///
+/// Exit code 0 when nothing contradicts any of the files and every symbol of --symbols is in one of them; 1
+/// when not, 130 after Ctrl-C.
 #[derive(clap::Args)]
 pub struct Args {
     /// Recordings; each is reported, then their sum
@@ -39,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// How fast: max, or a multiple of recorded time such as 10x
-    #[arg(long, value_name = "SPEED", default_value = "max", value_parser = parse_speed)]
+    #[arg(long, value_name = "SPEED", default_value = "max", allow_hyphen_values = true)]
     speed: Speed,
     /// Run the plain twin beside and compare every book; hold LOBSTER messages against their order book file
     #[arg(long, conflicts_with = "decode_only")]
@@ -60,25 +72,18 @@ pub struct Args {
     /// Room in the books for open orders [default: 2097152, less for small files]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     max_orders: Option<u32>,
-    /// Export every change of a best price, as .csv or .parquet
+    /// Export every change of a best price, as .csv or .parquet; of several FILEs with a column `file`
     #[arg(long, value_name = "FILE", conflicts_with = "decode_only")]
     bbo: Option<PathBuf>,
-    /// Export every trade, as .csv or .parquet
+    /// Export every trade, as .csv or .parquet; of several FILEs with a column `file`
     #[arg(long, value_name = "FILE")]
     trades: Option<PathBuf>,
-    /// Export every change of the best --depth levels, as .csv or .parquet
+    /// Export every change of the best --depth levels, as .csv or .parquet; of several FILEs with a column `file`
     #[arg(long, value_name = "FILE", conflicts_with = "decode_only")]
     depth_out: Option<PathBuf>,
     /// Write the report as JSON to a file, or to standard output for "-"
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-}
-
-fn parse_speed(text: &str) -> Result<Speed, String> {
-    match super::demo::parse_speed(text)? {
-        tickpath_demo::Speed::Max => Ok(Speed::Max),
-        tickpath_demo::Speed::Hundredths(hundredths) => Ok(Speed::Hundredths(hundredths)),
-    }
 }
 
 fn parse_depth(text: &str) -> Result<usize, String> {
@@ -106,39 +111,68 @@ impl Args {
             orders_max: self.max_orders,
         }
     }
+
+    /// Nothing that is read may be overwritten, and what can only fail at the end is refused now.
+    fn check_outputs(&self) -> anyhow::Result<()> {
+        let json = self.json.as_deref().filter(|path| path.as_os_str() != "-");
+        let named = [
+            ("--bbo", self.bbo.as_deref()),
+            ("--trades", self.trades.as_deref()),
+            ("--depth-out", self.depth_out.as_deref()),
+            ("--json", json),
+        ];
+        let written: Vec<(&str, &Path)> =
+            named.into_iter().filter_map(|(option, path)| Some((option, path?))).collect();
+        let read: Vec<&Path> = self.files.iter().chain(&self.orderbook).map(PathBuf::as_path).collect();
+        outputs::check(&written, &read)
+    }
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let options = args.options();
-    let is_one = args.files.len() == 1;
     anyhow::ensure!(
-        is_one || options.exports == Exports::default(),
-        "--bbo, --trades and --depth-out take one recording at a time"
-    );
-    anyhow::ensure!(
-        is_one || options.order_book.is_none(),
+        args.files.len() == 1 || options.order_book.is_none(),
         "--orderbook belongs to one recording: name only that one"
     );
-    let stop = StopSignal::on_signals()?;
-    let mut report = ReplayReport { files: Vec::new(), failures: Vec::new() };
-    for file in args.files.iter().take_while(|_| !stop.is_stopped()) {
-        let mut line = ProgressLine::new();
-        let result = replay(file, &options, &stop, &mut |progress| line.show(progress));
-        line.clear();
-        match result {
-            Ok(found) => report.files.push(found),
-            Err(error) if is_one => return Err(error.into()),
-            Err(error) => report.failures.push((file.clone(), error.to_string())),
-        }
-    }
+    args.check_outputs()?;
+    let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
+    let mut line = ProgressLine::new(args.files.len());
+    let mut observer = |progress: &Progress| line.show(progress);
+    let result = match args.files.as_slice() {
+        [file] => replay(file, &options, &stop, &mut observer)
+            .map(|found| ReplayReport { files: vec![found], ..ReplayReport::default() }),
+        files => replay_all(files, &options, &stop, &mut observer),
+    };
+    line.clear();
+    let report = result?;
     match &args.json {
-        Some(path) if path.as_os_str() == "-" => tell_doubts(&report),
-        _ => say(&report),
+        Some(path) if path.as_os_str() == "-" => {
+            tell_doubts(&report);
+            print(format_args!("{:#}", report.to_json()))?;
+        }
+        Some(path) => {
+            print(&report)?;
+            json::write(path, &format!("{:#}", report.to_json()))?;
+        }
+        None => print(&report)?,
     }
-    if let Some(path) = &args.json {
-        json::write(path, &format!("{:#}", report.to_json()))?;
+    if report.is_stopped() {
+        let exports = if options.exports == Exports::default() { "" } else { ", and nothing was exported" };
+        eprintln!("tickpath: interrupted: the report is of what was read{exports}");
+        return Ok(ExitCode::from(INTERRUPTED));
     }
-    Ok(if report.is_trustworthy() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_as_asked = report.is_trustworthy() && report.absent_symbols().is_empty();
+    Ok(if is_as_asked { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints to standard output; a reader that went away has what it wanted.
+fn print(lines: impl Display) -> anyhow::Result<()> {
+    match writeln!(stdout(), "{lines}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What a reader of the text would find, for one who gets the JSON: a line each on standard error.
@@ -151,24 +185,35 @@ fn tell_doubts(report: &ReplayReport) {
     for (path, error) in &report.failures {
         eprintln!("tickpath: not replayed: {}: {error}", path.display());
     }
+    for symbol in report.absent_symbols() {
+        eprintln!("tickpath: there is no symbol {symbol} in any recording");
+    }
+    for path in &report.left_out {
+        eprintln!("tickpath: not begun: {}", path.display());
+    }
 }
 
 /// One line on standard error that is written over, when that is a terminal.
 struct ProgressLine {
+    file_count: usize,
     is_terminal: bool,
     is_shown: bool,
 }
 
 impl ProgressLine {
-    fn new() -> ProgressLine {
-        ProgressLine { is_terminal: stderr().is_terminal(), is_shown: false }
+    fn new(file_count: usize) -> ProgressLine {
+        ProgressLine { file_count, is_terminal: stderr().is_terminal(), is_shown: false }
     }
 
     fn show(&mut self, progress: &Progress) {
         if self.is_terminal {
             self.is_shown = true;
+            let which = match self.file_count {
+                1 => String::new(),
+                count => format!("file {} of {count} ", progress.file + 1),
+            };
             // A terminal that cannot be written to is no reason to stop.
-            let _ = write!(stderr(), "\r\x1b[K{}", progress_words(progress));
+            let _ = write!(stderr(), "\r\x1b[K{which}{}", progress_words(progress));
         }
     }
 
@@ -214,6 +259,7 @@ mod tests {
             bytes_total: 4 << 20,
             messages: 3_000_000,
             elapsed: Duration::from_secs(2),
+            file: 0,
         };
         let words = progress_words(&progress);
         assert!(words.contains(" 25% 1.0 of 4.0 MiB, 3.0 M messages, 1.50 M/s, 6 s left"), "{words}");

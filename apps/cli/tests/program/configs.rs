@@ -12,14 +12,14 @@ fn every_sample_is_valid_as_what_it_is() {
         let path = entry.unwrap().path();
         let (kind, shows) = match path.file_name().unwrap().to_str().unwrap() {
             "exchange.toml" => {
-                ("venue configuration", &["max_connections: 64", "127.0.0.1:26400", "max_open_orders"][..])
+                ("venue configuration", &["max_connections = 64", "heartbeat = \"1s\"", "\"matcher\""][..])
             }
             "trader.toml" => (
                 "trader configuration",
-                &["strategy: \"random\"", "max_position: 5000", "orders_per_second"][..],
+                &["strategy = \"random\"", "max_position = 5000", "\"order-gateway\""][..],
             ),
-            "demo.toml" => ("demo configuration", &["rate: 20000", "loss_ppm: 1000", "maker-gateway"][..]),
-            "instruments.toml" => ("instrument file", &["ALPHA", "HARBOR", "1250.0000"][..]),
+            "demo.toml" => ("demo configuration", &["rate = 20000", "loss = \"0.1%\"", "maker-gateway"][..]),
+            "instruments.toml" => ("instrument file", &["ALPHA", "HARBOR", "\"1250.00\"", "1375.0000"][..]),
             other => panic!("{other}: say here what it is"),
         };
         let file = path.to_str().unwrap();
@@ -95,6 +95,32 @@ fn values_that_cannot_be_used_are_refused() {
     assert_refused(&["trader", "--config", &strategy], &["oracle", "choose maker, taker or random"]);
     let no_file = with("n.toml", &format!("instruments = 'none.toml'\n{trader}"));
     assert_refused(&["trader", "--config", &no_file], &["none.toml"]);
+    let gateway = with(
+        "p.toml",
+        &format!(
+            "instruments = 'instruments.toml'\n{trader}[[placement.thread]]\nname = 'x'\nagents = ['feed-handler', 'engine']\n"
+        ),
+    );
+    let clip = with("l.toml", &format!("instruments = 'lots.toml'\n{trader}"));
+    with("lots.toml", "[[instrument]]\nsymbol = 'ONLY'\nreference_price = '100'\nlot_size = 500\n");
+    let venue = "instruments = 'instruments.toml'\norder_entry.test_users = ['A']\n";
+    let memory = with("m.toml", &format!("{venue}market_data.retained_messages = 100000000000000\n"));
+    let beat = with("b.toml", &format!("{venue}market_data.heartbeat = '0s'\n"));
+    let demo = with("d.toml", "seconds = 0\n");
+    let user =
+        with("c.toml", &format!("instruments = 'instruments.toml'\n{trader}").replace("'A'", "'SEVENCH'"));
+    for (program, file, words) in [
+        ("trader", &strategy, &["oracle", "choose maker, taker or random"][..]),
+        ("trader", &gateway, &["no thread runs the agent 'order-gateway'"]),
+        ("trader", &clip, &["ONLY", "clip = 100", "lot of 500"]),
+        ("trader", &user, &["SEVENCH", "1 to 6"]),
+        ("exchange", &memory, &["market_data.retained_messages", "67108864"]),
+        ("exchange", &beat, &["heartbeat", "1ms"]),
+        ("demo", &demo, &["seconds must be at least 1"]),
+    ] {
+        assert_refused(&["config", "check", file], words);
+        assert_refused(&[program, "--config", file], words);
+    }
     let no_users = with("u.toml", "instruments = 'instruments.toml'\n");
     assert_refused(&["exchange", "--config", &no_users], &["names no user", "test_users"]);
 }
@@ -113,4 +139,42 @@ fn a_password_is_never_shown_and_must_not_lie_open() {
     let printed = run(&["config", "show", &file]);
     assert_eq!(printed.code, Some(0), "{}", printed.err);
     assert!(!printed.out.contains("hunter2"), "{}", printed.out);
+    let shown = site.write("shown.toml", &printed.out);
+    assert_refused(&["trader", "--config", &shown], &["TICKPATH_PASSWORD_NOT_SHOWN"]);
+}
+
+/// What a file comes to, without comments.
+fn shown(file: &str) -> String {
+    let printed = run(&["config", "show", file]);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{file}");
+    printed.out.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn what_is_shown_can_be_used_from_anywhere_and_comes_to_the_same() {
+    let site = Site::new();
+    let trader = "instruments = 'instruments.toml'\nstrategy = 'taker'\n\
+                  [order_entry]\naddress = '127.0.0.1:1'\nuser = 'A'\npassword = 'test'\nsettle_after = '1500us'\n\
+                  [market_data]\ninject_loss = '0.05%'\n[limits]\nclip = 50\n[instrument_limits.ONLY]\nmax_loss = '0.5'\n";
+    let mut files = vec![site.write("t.toml", trader), site.write("d.toml", ""), site.path("exchange.toml")];
+    for name in ["demo.toml", "exchange.toml", "trader.toml", "instruments.toml"] {
+        files.push(repository().join("configs").join(name).to_str().unwrap().to_owned());
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    for file in files {
+        let text = shown(&file);
+        let copy = elsewhere.path().join("copy.toml");
+        std::fs::write(&copy, &text).unwrap();
+        assert_eq!(shown(copy.to_str().unwrap()), text, "{file}");
+    }
+    let text = shown(&site.path("t.toml"));
+    for line in [
+        "clip = 50",
+        "threshold = 700000",
+        "max_loss = \"0.50\"",
+        "settle_after = \"1500us\"",
+        "inject_loss = \"0.05%\"",
+    ] {
+        assert!(text.lines().any(|shown| shown == line), "no '{line}' in\n{text}");
+    }
 }

@@ -31,6 +31,37 @@ fn json_in_a_file_comes_beside_the_report() {
 }
 
 #[test]
+fn json_goes_to_what_is_no_regular_file_as_it_is() {
+    let site = Site::new();
+    let pipe = site.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = {
+        let pipe = pipe.clone();
+        std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap())
+    };
+    let flow = repository().join("io/capture/tests/data/ritch_excerpt.itch50.gz");
+    let printed = run(&["demo", "--plain", "--flow", flow.to_str().unwrap(), "--json", &pipe]);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""));
+    let json: serde_json::Value = serde_json::from_str(&reader.join().unwrap()).unwrap();
+    assert_eq!(json["flow"]["complete"], true);
+    let kind = std::fs::symlink_metadata(&pipe).unwrap().file_type();
+    assert!(std::os::unix::fs::FileTypeExt::is_fifo(&kind));
+}
+
+#[test]
+fn a_recording_is_played_for_the_time_that_was_asked_for() {
+    let flow = repository().join("io/capture/tests/data/ritch_excerpt.itch50.gz");
+    let flow = flow.to_str().unwrap();
+    let printed = run(&["demo", "--plain", "--flow", flow, "--speed", "10x", "--seconds", "1"]);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+    assert!(
+        printed.out.contains("not played to its end: the market was stopped after 1."),
+        "{}",
+        printed.out
+    );
+}
+
+#[test]
 fn a_recording_that_is_cut_off_is_no_success() {
     let site = Site::new();
     let whole = std::fs::read(repository().join("io/capture/tests/data/ritch_excerpt.itch50.gz")).unwrap();

@@ -89,6 +89,29 @@ fn compression_and_standard_output_carry_the_same_day() {
 }
 
 #[test]
+fn a_reader_that_has_what_it_wanted_is_no_failure() {
+    use std::io::Read;
+    // Less than is written at a time, so that the end alone notices; and more.
+    for messages in ["20000", "200000"] {
+        let args =
+            ["generate", "itch", "--messages", messages, "--symbols", "10", "--live", "200", "-o", "-"];
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_tickpath"))
+            .args(args)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = child.stdout.take().unwrap();
+        out.read_exact(&mut [0; 10]).unwrap();
+        drop(out);
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{messages}: {err}");
+        assert_eq!(err, "", "{messages}");
+    }
+}
+
+#[test]
 fn what_cannot_be_made_or_written_is_told_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("day.itch");
@@ -102,8 +125,10 @@ fn what_cannot_be_made_or_written_is_told_in_one_line() {
         (&["-o", file, "--preset", "itch-7"], &["itch-7", "itch-500", "itch-8000"]),
         (&["--messages", "100"], &["--output"]),
         (&["-o", "-", "--json", "-"], &["--output", "--json"]),
+        (&["-o", file, "--json", file], &["--output and --json name the same file"]),
+        (&["-o", file, "--json", "/nonexistent/x.json"], &["/nonexistent/x.json", "No such file"]),
         (&["-o", "/nonexistent/day.itch"], &["/nonexistent/day.itch", "No such file"]),
-        (&["-o", folder.path().to_str().unwrap()], &["Is a directory"]),
+        (&["-o", folder.path().to_str().unwrap()], &["is a directory"]),
         (&["-o", "/dev/full"], &["/dev/full", "No space left"]),
     ] {
         assert_refused(&[&["generate", "itch"], args].concat(), words);

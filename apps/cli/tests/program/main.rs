@@ -5,6 +5,7 @@ mod configs;
 mod demo;
 mod generate;
 mod help;
+mod lab;
 mod replay;
 mod support;
 mod venue_and_traders;

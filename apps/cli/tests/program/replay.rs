@@ -1,8 +1,10 @@
 //! `tickpath replay` as a process.
 
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::support::{assert_refused, repository, run};
+use crate::support::{Running, assert_refused, repository, run};
 
 fn stored(name: &str) -> String {
     let path: PathBuf = repository().join("apps/replay/tests/data").join(name);
@@ -49,8 +51,110 @@ fn what_cannot_be_done_is_said_in_one_line() {
     assert_refused(&["replay", &file, "--from", "9"], &["'9' is not a time", "HH:MM:SS"]);
     assert_refused(&["replay", &file, "--depth", "0"], &["from 1 to 100"]);
     assert_refused(&["replay", &file, "--bbo", "x.txt"], &[".csv or .parquet"]);
-    assert_refused(&["replay", &file, &file, "--bbo", "x.csv"], &["one recording at a time"]);
+    assert_refused(&["replay", &file, &file, "--orderbook", "x"], &["belongs to one recording"]);
+    assert_refused(
+        &["replay", &file, "--from", "10:00:00", "--to", "09:00:00"],
+        &["--to is not after --from"],
+    );
+    for speed in ["0x", "-1x", "1e9x"] {
+        assert_refused(&["replay", &file, "--speed", speed], &["is not a speed"]);
+    }
     assert_refused(&["replay", &file, "--speed", "fast"], &["is not a speed"]);
     assert_refused(&["replay", &file, "--limit", "0"], &["--limit"]);
     assert_refused(&["replay"], &["FILE"]);
+}
+
+#[test]
+fn several_files_are_exported_into_one_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let trades = folder.path().join("t.csv");
+    let trades = trades.to_str().unwrap();
+    let file = stored("ritch_ex20101224.TEST_ITCH_50.gz");
+    let printed = run(&["replay", &file, &file, "--decode-only", "--trades", trades]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    let table = std::fs::read_to_string(trades).unwrap();
+    assert!(table.starts_with("file,ts_ns,message,") && table.lines().nth(1).unwrap().starts_with(&file));
+    let rows = table.lines().count() - 1;
+    assert!(
+        printed.out.contains("Exported ") && rows > 0 && rows.is_multiple_of(2),
+        "{rows}: {}",
+        printed.out
+    );
+}
+
+#[test]
+fn nothing_that_is_read_is_overwritten_and_what_can_only_fail_later_is_refused_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let text = "34200.5,1,11,100,2238100,1\n34201.0,4,11,40,2238100,1\n";
+    let day = at("AAA_message_1.csv");
+    std::fs::write(&day, text).unwrap();
+    assert_refused(&["replay", &day, "--bbo", &day], &["--bbo", "would overwrite"]);
+    assert_refused(&["replay", &day, "--json", &day], &["--json", "would overwrite"]);
+    let rows = at("rows.csv");
+    std::fs::write(&rows, "9999999999,0,2238100,100\n").unwrap();
+    assert_refused(&["replay", &day, "--orderbook", &rows, "--trades", &rows], &["would overwrite"]);
+    assert_refused(&["replay", &day, "--bbo", &at("b.csv"), "--trades", &at("b.csv")], &["the same file"]);
+    assert_refused(&["replay", &day, "--json", &at("no/x.json")], &["--json", "its folder cannot be used"]);
+    assert_refused(&["replay", &day, "--json", folder.path().to_str().unwrap()], &["is a directory"]);
+    assert_eq!(std::fs::read_to_string(&day).unwrap(), text);
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["AAA_message_1.csv", "rows.csv"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_said_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = folder.path().join("full.csv");
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    let file = stored("ritch_ex20101224.TEST_ITCH_50.gz");
+    assert_refused(&["replay", &file, "--bbo", full.to_str().unwrap()], &["full.csv", "No space left"]);
+    assert!(full.is_symlink(), "the device stays");
+    let printed = std::process::Command::new(env!("CARGO_BIN_EXE_tickpath"))
+        .args(["replay", &file, "--decode-only"])
+        .stdout(std::fs::File::options().write(true).open("/dev/full").unwrap())
+        .output()
+        .unwrap();
+    let err = String::from_utf8(printed.stderr).unwrap();
+    assert_eq!((printed.status.code(), err.lines().count()), (Some(1), 1), "{err}");
+    assert!(err.contains("cannot write to standard output: No space left"), "{err}");
+}
+
+#[test]
+fn symbols_that_are_nowhere_are_no_success() {
+    let file = stored("ritch_ex20101224.TEST_ITCH_50.gz");
+    let printed = run(&["replay", &file, &file, "--decode-only", "--symbols", "ALC,NOPE"]);
+    assert_eq!(printed.code, Some(1));
+    assert!(printed.out.contains("There is no symbol NOPE in any of them."), "{}", printed.out);
+    let printed = run(&["replay", &file, "--decode-only", "--symbols", "NOPE", "--json", "-"]);
+    assert_eq!((printed.code, printed.err.lines().count()), (Some(1), 1), "{}", printed.err);
+    assert!(printed.err.contains("no symbol NOPE"), "{}", printed.err);
+    assert_eq!(run(&["replay", &file, "--decode-only", "--symbols", "ALC"]).code, Some(0));
+}
+
+#[test]
+fn an_interrupted_replay_reports_what_it_read_and_exports_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let day = folder.path().join("AAA_message_5.csv");
+    // An hour of recorded time between two messages.
+    std::fs::write(&day, "34200.5,1,11,100,2238100,1\n37800.5,4,11,40,2238100,1\n").unwrap();
+    let bbo = folder.path().join("b.csv");
+    let args = ["replay", day.to_str().unwrap(), "--speed", "1x", "--bbo", bbo.to_str().unwrap()];
+    let replay = Running::start(&args);
+    let part = folder.path().join("b.csv.part");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !part.exists() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(part.exists());
+    replay.interrupt();
+    let printed = replay.join();
+    assert_eq!(printed.code, Some(130), "{}", printed.err);
+    assert!(printed.out.contains("STOPPED before the end of the file"), "{}", printed.out);
+    assert_eq!(printed.err.lines().count(), 1);
+    assert!(printed.err.contains("interrupted") && printed.err.contains("nothing was exported"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the recording is left");
 }

@@ -151,8 +151,7 @@ fn a_placement_without_an_agent_is_refused_by_its_name() {
     let file = folder.path().join("demo.toml");
     std::fs::write(&file, "[[placement.thread]]\nname = 'venue'\nagents = ['order-server', 'matcher']\n")
         .unwrap();
-    let loaded = DemoSettings::load(Some(&file)).unwrap();
-    let error = format!("{:#}", run(&DemoSettings { view: settings().view, ..loaded }).err().unwrap());
+    let error = DemoSettings::load(Some(&file)).unwrap_err().to_string();
     assert!(error.contains("no thread runs the agent 'publisher'"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
 }

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use tickpath_demo::{DemoSettings, Outcome, Speed};
+use tickpath_sim::{ItchDay, ItchDayConfig};
+use tickpath_types::Nanos;
 
 use crate::support::{assert_holds, assert_no_proof_fails, proof, run, settings};
 
@@ -22,8 +24,13 @@ fn in_shared_data(name: &str) -> Option<PathBuf> {
     is_there.then_some(path)
 }
 
+/// A recording that is played to its end.
+fn whole(flow: &Path) -> DemoSettings {
+    DemoSettings { flow: Some(flow.to_owned()), duration: None, ..settings() }
+}
+
 fn play(flow: &Path) -> anyhow::Result<Outcome> {
-    run(&DemoSettings { flow: Some(flow.to_owned()), ..settings() })
+    run(&whole(flow))
 }
 
 /// Every execution of the recording that can happen again did, and the books are equal.
@@ -34,6 +41,7 @@ fn assert_repeats(outcome: &Outcome) {
     }
     let flow = outcome.flow.as_ref().unwrap();
     assert_eq!((flow.confirmed, flow.contradicted, &flow.damage), (flow.expected, 0, &None));
+    assert!(flow.is_complete && !outcome.to_string().contains("not played to its end"));
     let json = outcome.to_json();
     assert_eq!(json["flow"]["confirmed"], flow.confirmed);
     assert!(outcome.to_string().contains("The recorded flow"));
@@ -57,9 +65,54 @@ fn a_recording_without_executions_proves_what_there_is() {
 
 #[test]
 fn a_recording_may_be_played_at_a_multiple_of_its_own_time() {
-    let flow = Some(in_repository("ritch_excerpt.itch50.gz"));
-    let outcome = run(&DemoSettings { flow, speed: Speed::Hundredths(u64::MAX), ..settings() }).unwrap();
+    let settings = whole(&in_repository("ritch_excerpt.itch50.gz"));
+    let outcome = run(&DemoSettings { speed: Speed::Hundredths(u64::MAX), ..settings }).unwrap();
     assert_repeats(&outcome);
+}
+
+#[test]
+fn a_recording_may_be_sparse() {
+    let settings = whole(&in_repository("ritch_excerpt.itch50.gz"));
+    // Seventeen thousand seconds in two, with pauses that are longer than an answer is waited for.
+    let outcome = run(&DemoSettings { speed: Speed::Hundredths(900_000), ..settings }).unwrap();
+    assert!(outcome.elapsed >= Nanos::from_millis(1_500), "{}", outcome.elapsed);
+    assert_repeats(&outcome);
+}
+
+/// A synthetic day, small enough for a busy host.
+fn day(folder: &Path) -> PathBuf {
+    let path = folder.join("day.itch");
+    let config = ItchDayConfig { messages: 20_000, symbols: 10, live: 200, seed: 1 };
+    let mut bytes = Vec::new();
+    ItchDay::new(config).unwrap().append_frames(usize::MAX, &mut bytes);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn reading_ahead_leaves_no_allocation_to_the_duty_cycles() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = whole(&day(folder.path()));
+    // A day of sixteen hours in about two seconds: what is warm after the first is watched in the second.
+    let outcome = run(&DemoSettings { speed: Speed::Hundredths(2_500_000), ..settings }).unwrap();
+    assert_repeats(&outcome);
+    assert!(outcome.elapsed >= Nanos::from_millis(1_500), "{}", outcome.elapsed);
+    let hot = outcome.allocations.as_ref().unwrap();
+    assert!(hot.iter().all(|(_, count)| *count == 0), "duty cycles allocate: {hot:?}");
+}
+
+#[test]
+fn a_market_that_ends_before_its_recording_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (speed, duration) = (Speed::Hundredths(100_000), Some(Nanos::from_millis(500)));
+    let outcome = run(&DemoSettings { speed, duration, ..whole(&day(folder.path())) }).unwrap();
+    assert_no_proof_fails(&outcome);
+    assert_holds(&outcome, "books_equal");
+    let flow = outcome.flow.as_ref().unwrap();
+    assert_eq!((flow.is_complete, flow.confirmed), (false, flow.expected));
+    assert!(outcome.elapsed < Nanos::from_secs(5), "{}", outcome.elapsed);
+    assert!(outcome.to_string().contains("not played to its end: the market was stopped after 0."));
+    assert_eq!(outcome.to_json()["flow"]["complete"], false);
 }
 
 #[test]

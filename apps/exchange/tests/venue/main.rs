@@ -1,8 +1,16 @@
 //! A whole venue over loopback sockets: real TCP and multicast, simulated time, one thread.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
+mod closing;
 mod hostile;
 mod market_data;
 mod orders;
 mod sessions;
 mod support;
+mod sweeps;
+
+use tickpath_agent::CountingAllocator;
+
+/// So that tests see what duty cycles allocate.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -319,22 +319,31 @@ fn what_is_no_longer_kept_is_not_sent() {
 fn requests_beyond_the_bound_are_dropped_and_counted() {
     /// As many as may wait for their answer.
     const PENDING: u64 = 64;
-    let (mut rig, mut a, mut b) = with_lines(&settings());
-    read_lines(&mut rig, &mut a, &mut b, OPENING as usize);
-    let mut asker = Asker::new(&rig);
-    for _ in 0..PENDING + 20 {
-        asker.ask("TODAY", 1, 1);
+    const BEYOND: u64 = 20;
+    const MESSAGES: u16 = 400;
+    // Four messages to a packet: an answer has 100 packets, and four leave in a duty cycle.
+    let (mut rig, mut a, mut b) = with_lines(&VenueSettings { packet_bytes: 200, ..settings() });
+    let mut anna = rig.log_in("ANNA");
+    for user_ref in 1..=u32::from(MESSAGES) - OPENING as u32 {
+        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 1_000_000));
     }
-    rig.until("the requests", |rig| (rig.view.publisher.requests.read() == PENDING + 20).then_some(()));
-    let mut answers = 0;
-    rig.until("all answers", |rig| {
-        answers += u64::from(asker.try_hear().is_some());
-        let dropped = rig.view.publisher.requests_dropped.read();
-        (answers + dropped == PENDING + 20).then_some(())
+    read_lines(&mut rig, &mut a, &mut b, MESSAGES.into());
+    let mut asker = Asker::new(&rig);
+    for _ in 0..PENDING + BEYOND {
+        asker.ask("TODAY", 1, MESSAGES);
+    }
+    // The venue takes 64 at once and the others 20 us later, when none of the first is answered.
+    rig.until_true("the requests", |rig| rig.view.publisher.requests.read() == PENDING + BEYOND);
+    assert_eq!(rig.view.publisher.requests_dropped.read(), BEYOND);
+    let expected = PENDING * u64::from(MESSAGES);
+    rig.until("every answer to those that were taken", |rig| {
+        while asker.try_hear().is_some() {}
+        (rig.view.publisher.retransmitted.read() >= expected).then_some(())
     });
-    assert!(answers >= PENDING, "{answers}");
+    while asker.try_hear().is_some() {}
     asker.ask("TODAY", 2, 1);
     assert_eq!(asker.hear(&mut rig, 1).0, 2);
+    assert_eq!(rig.view.publisher.retransmitted.read(), expected + 1, "and none to those beyond");
 }
 
 #[test]

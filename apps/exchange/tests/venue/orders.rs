@@ -239,6 +239,25 @@ fn what_cannot_be_done_is_refused_with_its_reason() {
 }
 
 #[test]
+fn a_modification_to_no_side_is_answered_and_uses_no_number_up() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    rig.ask(&mut anna, &enter(7, Side::Sell, 10, 1_000_000));
+    for (user_ref, reason) in [(7, RejectReason::InvalidSide), (u32::MAX, RejectReason::UnknownOrder)] {
+        let modify = ModifyOrder { user_ref: UserRefNum(user_ref), side_marking: b'?', qty: Qty(5) };
+        let client_order_id = ClientOrderId::default();
+        let refused = OrderEventKind::Rejected { user_ref: UserRefNum(user_ref), reason, client_order_id };
+        assert_eq!(rig.ask(&mut anna, &OrderRequest::Modify(modify)), refused);
+    }
+    let modify = ModifyOrder { user_ref: UserRefNum(7), side_marking: b'T', qty: Qty(5) };
+    let modified = OrderEventKind::Modified { user_ref: UserRefNum(7), side_marking: b'T', qty: Qty(5) };
+    assert_eq!(rig.ask(&mut anna, &OrderRequest::Modify(modify)), modified, "the order stands");
+    let next = order(8, Side::Buy, 1, 999_900);
+    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(next)), accepted(next, 2));
+    assert_eq!(rig.view.order_server.requests_refused.read(), 0, "it is the engine that refuses");
+}
+
+#[test]
 fn a_number_that_was_used_is_ignored_and_the_query_says_the_next() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
@@ -250,6 +269,29 @@ fn a_number_that_was_used_is_ignored_and_the_query_says_the_next() {
     anna.send(&packet(b'U', b"Q"));
     let Heard::Message(answer) = rig.hear(&mut anna) else { panic!() };
     assert_eq!((answer[0], &answer[9..13]), (b'Q', &9_u32.to_be_bytes()[..]));
+}
+
+#[test]
+fn a_query_has_its_place_in_the_log_and_its_answer_among_the_answers() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    let commands = rig.view.matcher.commands.read();
+    let request = |user_ref| crate::support::request_packet(&enter(user_ref, Side::Buy, 10, 1_000_000));
+    let query = packet(b'U', b"Q");
+    anna.send(&[request(1), query.clone(), request(5), query].concat());
+    assert_eq!(rig.hear_event(&mut anna).user_ref(), UserRefNum(1));
+    let mut times = vec![];
+    for next in [2_u32, 6] {
+        let Heard::Message(answer) = rig.hear(&mut anna) else { panic!() };
+        assert_eq!((answer[0], answer.len(), &answer[9..13]), (b'Q', 13, &next.to_be_bytes()[..]));
+        times.push(u64::from_be_bytes(answer[1..9].try_into().unwrap()));
+        if next == 2 {
+            assert_eq!(rig.hear_event(&mut anna).user_ref(), UserRefNum(5));
+        }
+    }
+    assert!(times[1] >= times[0] + 2, "the times of the first and the third command after it: {times:?}");
+    assert_eq!(rig.view.matcher.commands.read(), commands + 4);
+    assert_eq!(rig.view.order_server.commands.read(), commands + 4);
 }
 
 #[test]

@@ -192,6 +192,25 @@ fn a_client_gets_thousands_of_messages_that_it_missed() {
 }
 
 #[test]
+fn connections_that_come_and_go_cost_no_memory() {
+    const TURNS: usize = 20;
+    let settings = tickpath_exchange::VenueSettings { max_connections: 2, ..settings() };
+    let mut rig = Rig::with(&settings);
+    let mut anna = rig.log_in("ANNA");
+    assert!(tickpath_agent::counts_allocations());
+    for round in 1..=10 {
+        // One has the last place, the others are turned away.
+        let clients: Vec<_> = (0..6).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
+        assert_eq!(rig.allocations_of(TURNS), 0);
+        assert_eq!(rig.view.order_server.connections_refused.read(), round * 5);
+        drop(clients);
+        assert_eq!(rig.allocations_of(TURNS), 0);
+        assert_eq!(rig.view.order_server.disconnects.read(), round);
+    }
+    rig.assert_serves(&mut anna, 1);
+}
+
+#[test]
 fn no_more_connections_than_there_may_be() {
     let mut rig = Rig::with(&tickpath_exchange::VenueSettings { max_connections: 2, ..settings() });
     let (mut anna, bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
-use tickpath_agent::{Invoker, TscClock};
+use tickpath_agent::{FINISH_TIMEOUT, Invoker, TscClock, thread_allocations};
 use tickpath_exchange::{Credentials, Endpoints, Venue, VenueSettings, VenueTracers, VenueView};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
@@ -23,6 +23,8 @@ use tickpath_types::{
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Simulated time of one turn of the venue's agents.
 const TURN: Nanos = Nanos::from_micros(1);
+/// The same on the way to the end.
+const FINISH_TURN: Nanos = Nanos::from_micros(100);
 pub const PASSWORD: &str = "secret";
 pub const USERS: [&str; 3] = ["ANNA", "BERT", "CLEO"];
 pub const ALPHA: InstrumentId = InstrumentId(1);
@@ -94,10 +96,10 @@ impl Rig {
         Rig { invoker, now, endpoints: venue.endpoints, view: venue.view }
     }
 
-    /// One turn of every agent.
-    pub fn turn(&mut self) {
+    /// One turn of every agent; how much was done.
+    pub fn turn(&mut self) -> usize {
         self.now = self.now + TURN;
-        self.invoker.run_once(self.now).unwrap();
+        self.invoker.run_once(self.now).unwrap()
     }
 
     /// Lets simulated time pass at once, and a turn take notice.
@@ -173,8 +175,26 @@ impl Rig {
         assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
     }
 
+    /// One turn of every agent on its way to its end; true when all have nothing left to do.
+    pub fn finish_turn(&mut self) -> bool {
+        self.now = self.now + FINISH_TURN;
+        self.invoker.finish(self.now).unwrap()
+    }
+
+    /// Ends the venue as a runner does.
     pub fn close(&mut self) {
+        let deadline = self.now + FINISH_TIMEOUT;
+        while !self.finish_turn() && self.now < deadline {}
         self.invoker.close();
+    }
+
+    /// Allocations of so many turns.
+    pub fn allocations_of(&mut self, turns: usize) -> u64 {
+        let before = thread_allocations();
+        for _ in 0..turns {
+            self.turn();
+        }
+        thread_allocations() - before
     }
 }
 
@@ -202,6 +222,21 @@ pub struct Client {
 impl Client {
     pub fn connect(address: SocketAddrV4) -> Client {
         Client::of(TcpStream::connect(address).unwrap())
+    }
+
+    /// A client that has its socket and reaches nobody yet.
+    #[allow(dead_code)] // of the suite at the limit of open files
+    pub fn prepare() -> Client {
+        Client::of(Socket::new(Domain::IPV4, Type::STREAM, None).unwrap().into())
+    }
+
+    /// Connects a client that was [prepared](Client::prepare).
+    #[allow(dead_code)] // of the suite at the limit of open files
+    pub fn reach(&mut self, address: SocketAddrV4) {
+        let socket = socket2::SockRef::from(&self.stream);
+        socket.set_nonblocking(false).unwrap();
+        socket.connect(&address.into()).unwrap();
+        socket.set_nonblocking(true).unwrap();
     }
 
     /// A client whose kernel takes few bytes before it reads them.

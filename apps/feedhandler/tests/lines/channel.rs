@@ -162,6 +162,11 @@ impl Channel {
         self.hear();
     }
 
+    /// What the feed handler last reported.
+    pub fn last_error(&self) -> Option<String> {
+        self.invoker.counters().agents[0].last_error()
+    }
+
     /// What a runner does in quiet moments.
     pub fn rehearse(&mut self, times: usize) {
         for _ in 0..times {
@@ -217,6 +222,18 @@ impl Channel {
     pub fn serve_unasked(&mut self, datagram: &[u8]) {
         let to = self.asked_from.unwrap();
         assert_eq!(self.server.send_to(datagram, to).unwrap(), SendStatus::Sent);
+    }
+
+    /// Whether the server was asked for anything.
+    pub fn has_asked(&self) -> bool {
+        self.asked_from.is_some()
+    }
+
+    /// Somebody else than the server sends something to where its latest request came from.
+    pub fn intrude(&mut self, datagram: &[u8]) {
+        let to = self.asked_from.unwrap();
+        let mut stranger = UdpEndpoint::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        assert_eq!(stranger.send_to(datagram, to).unwrap(), SendStatus::Sent);
     }
 
     /// Sends the packet of these messages on the lines that do not lose it.

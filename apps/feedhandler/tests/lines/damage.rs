@@ -62,6 +62,68 @@ fn packets_of_another_session_are_counted_and_dropped() {
 }
 
 #[test]
+fn a_venue_that_starts_anew_makes_the_books_stale() {
+    let Some(mut channel) = Channel::open() else { return };
+    channel.send_all(|_, _| false);
+    let other = Header::heartbeat(Session::new("TUESDAY").unwrap(), Sequence(1));
+    for line in [0, 1, 0] {
+        channel.send(line, other.as_bytes());
+    }
+    channel.until("the news", |channel| channel.view.counters.foreign_sessions.read() == 1);
+    let error = channel.last_error().expect("it is reported");
+    assert!(error.contains("'TUESDAY'") && error.contains("start this program anew"), "{error}");
+    let (feed, _, updates) = channel.close();
+    assert_eq!(feed.worst_health(), BookHealth::Stale);
+    assert_eq!(updates.last().unwrap().health(), BookHealth::Stale, "and whoever trades is told");
+    assert_eq!((feed.arbiter.foreign_sessions, feed.arbiter.lines[1].wrong_session), (1, 1));
+}
+
+#[test]
+fn a_number_far_ahead_is_counted_and_changes_nothing() {
+    let Some(mut channel) = Channel::open() else { return };
+    let packets = channel.recording.packets();
+    channel.send_packet(packets[0], [false; 2]);
+    channel.send(0, Header::heartbeat(session(), Sequence(1 << 63)).as_bytes());
+    for packet in &packets[1..] {
+        channel.send_packet(*packet, [false; 2]);
+    }
+    let (feed, recording, _) = channel.finish();
+    assert_equal_books(&feed, &recording);
+    assert_eq!((feed.arbiter.lines[0].far_ahead, feed.arbiter.gaps_opened), (1, 0));
+}
+
+#[test]
+fn what_a_stranger_sends_to_the_recovery_socket_is_counted_and_dropped() {
+    let Some(mut channel) = Channel::open() else { return };
+    channel.is_answering = false;
+    let packets = channel.recording.packets();
+    channel.send_packet(packets[0], [false; 2]);
+    channel.send_packet(packets[2], [false; 2]);
+    channel.until("the request", Channel::has_asked);
+    // Of the right session, of the right number, and not the venue's: an order that there is not.
+    let mut forged = PacketBuilder::new([0; 1_400], session(), Sequence(packets[1].0));
+    for _ in 0..packets[1].1 {
+        forged.push(&channel.recording.messages[0]).unwrap();
+    }
+    let forged = forged.finish().to_vec();
+    channel.intrude(&forged);
+    channel.until("the drop", |channel| channel.view.counters.foreign_answers.read() == 1);
+    channel.until("the gap", |channel| channel.view.counters.open_gap.read() == 1);
+    assert_eq!(channel.view.counters.packets[2].read(), 0);
+    let good = channel.packet(packets[1].0, packets[1].1);
+    channel.serve_unasked(&good);
+    channel.until("the server's answer", |channel| channel.view.counters.open_gap.read() == 0);
+    // And while no gap is open.
+    channel.intrude(&forged);
+    channel.until("the drop", |channel| channel.view.counters.foreign_answers.read() == 2);
+    for packet in &packets[3..] {
+        channel.send_packet(*packet, [false; 2]);
+    }
+    let (feed, recording, _) = channel.finish();
+    assert_equal_books(&feed, &recording);
+}
+
+#[test]
 fn messages_that_are_no_itch_are_counted_and_the_rest_is_applied() {
     let Some(mut channel) = Channel::open() else { return };
     let packets = channel.recording.packets();

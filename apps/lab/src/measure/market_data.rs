@@ -50,7 +50,7 @@ pub(super) fn open(context: Context) -> anyhow::Result<Round> {
         let limit = Some(datagrams * per_packet);
         Ok(vec![
             Sample::new("multicast_send", datagrams),
-            Sample { row: "market_data_out", value: messages, limit },
+            Sample { limit, ..Sample::new("market_data_out", messages) },
         ])
     }))
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use tickpath_nasdaq::itch50::{BuySell, StockTradingState};
+use tickpath_nasdaq::itch50::{BuySell, EventCode, StockTradingState};
 use tickpath_replay::{FileReport, ReplayOptions};
 
 use crate::support::{Day, checked, file, run, stored, try_run};
@@ -159,7 +159,7 @@ fn a_length_that_lies_is_named_and_never_trusted() {
 }
 
 #[test]
-fn crossed_books_are_counted_by_the_state_of_trading() {
+fn crossed_books_are_counted_by_the_state_of_session_and_symbol() {
     let mut day = Day::small();
     day.state(1, StockTradingState::HALTED);
     day.add(1, BuySell::BUY, 5, 1_000_200);
@@ -167,11 +167,28 @@ fn crossed_books_are_counted_by_the_state_of_trading() {
     let report = run(&path, &checked());
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     assert_eq!(report.integrity.crossed.halted.count, 1);
+    // A symbol that trades is matched before the open too.
     day.state(1, StockTradingState::TRADING);
+    day.add(1, BuySell::BUY, 5, 1_000_200);
+    day.stage(EventCode::START_OF_MARKET_HOURS);
+    let at = day.bytes.len();
+    day.add(1, BuySell::BUY, 5, 1_000_200);
+    day.state(1, StockTradingState::PAUSED).stage(EventCode::END_OF_MARKET_HOURS);
+    day.add(1, BuySell::BUY, 5, 1_000_200);
     let (_folder, path) = file("day", &day.bytes);
     let report = run(&path, &checked());
-    assert_eq!(report.integrity.crossed.trading.count, 1);
-    assert!(!report.is_trustworthy());
+    let counts = report.integrity.crossed;
+    assert_eq!(
+        [&counts.before_open, &counts.trading, &counts.halted, &counts.after_close].map(|found| found.count),
+        [2, 1, 3, 0]
+    );
+    // Each change of state is a message after which the book is crossed as well.
+    assert_eq!(counts.contradictory.count, 3);
+    let first = counts.trading.first.unwrap();
+    assert_eq!(first, format!("byte {at} (bid 100.0200 at ask 100.0200)"));
+    assert!(
+        report.contradictions[0].contains("3 messages that leave the book of a symbol that trades crossed")
+    );
 }
 
 #[test]
@@ -190,4 +207,51 @@ fn bad_lines_are_stepped_over() {
     let report = outcome("AAA_message_1.csv", text.as_bytes()).unwrap();
     assert_eq!((report.messages, report.integrity.malformed.count), (2, 1));
     assert!(report.contradictions[0].contains("line 2"), "{:?}", report.contradictions);
+}
+
+#[test]
+fn a_damaged_gzip_is_called_so_where_its_garbage_makes_no_sense() {
+    // Stored, so that the damage comes through: it is the checksum at the end that tells.
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    encoder.write_all(&Day::small().bytes).unwrap();
+    let whole = encoder.finish().unwrap();
+    let header = 10 + 5;
+    for (at, value) in [(header + 14 + 1, 0), (header + 14, 0xff), (header + 40, whole[header + 40] ^ 1)] {
+        let mut bytes = whole.clone();
+        bytes[at] = value;
+        let report = outcome("day.gz", &bytes).unwrap();
+        let words = report.contradictions.join("\n");
+        assert_eq!(words.matches("the compressed data is damaged near byte").count(), 1, "{at}: {words}");
+    }
+}
+
+#[test]
+fn findings_have_the_place_of_their_message() {
+    let lines = "1,1,1,5,100,1\n2,1,2,5,90,1\n3,1,1,5,100,1\n";
+    let report = outcome("AAA_message_5.csv", lines.as_bytes()).unwrap();
+    assert_eq!(report.integrity.duplicate_references.first.unwrap(), "message 3 (line 3)");
+    let mut day = Day::small();
+    let last = day.bytes.len();
+    day.execute(1, 1, 1_000_000);
+    let (_folder, path) = file("day", &day.bytes);
+    let report = run(&path, &checked());
+    let first = report.integrity.beyond_quantity.first.unwrap();
+    assert!(first.ends_with(&format!("to byte {last}")), "{first}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_read_once_and_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let bytes = gzip(&Day::small().bytes);
+    let writer = std::thread::spawn({
+        let path = path.clone();
+        move || std::fs::write(path, bytes).unwrap()
+    });
+    let report = run(&path, &checked());
+    writer.join().unwrap();
+    assert!(report.is_trustworthy(), "{:?}", report.contradictions);
+    assert_eq!(report.messages, 13);
 }

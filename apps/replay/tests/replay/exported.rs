@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use tickpath_replay::{Exports, ReplayOptions};
+use tickpath_agent::StopSignal;
+use tickpath_replay::{Exports, ReplayOptions, replay, replay_all};
 
 use crate::support::{Day, OPEN_NS, checked, file, run, try_run};
 
@@ -92,4 +93,52 @@ fn an_export_that_cannot_be_written_is_one_line() {
         let error = try_run(&path, &ReplayOptions { exports, ..ReplayOptions::default() }).unwrap_err();
         assert!(error.to_string().contains(words) && !error.to_string().contains('\n'), "{error}");
     }
+}
+
+#[test]
+fn several_files_are_one_table_that_names_them() {
+    let (folder, first) = file("one", &Day::small().bytes);
+    let second = folder.path().join("two");
+    let mut day = Day::small();
+    day.hidden(2, 3, 49_000);
+    fs::write(&second, &day.bytes).unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let files = [first.clone(), folder.path().join("none"), second.clone()];
+    let options = options(at("b.csv"), at("t.csv"), at("d.csv"));
+    let report = replay_all(&files, &options, &StopSignal::new(), &mut |_| {}).unwrap();
+    assert_eq!(report.failures.len(), 1);
+    let rows: Vec<_> = report.files.iter().map(|file| (file.exported.trades, file.exported.depth)).collect();
+    assert_eq!(rows, [(Some(2), Some(9)), (Some(3), Some(9))]);
+    assert_eq!(report.exported().trades, Some(5));
+    let trades = fs::read_to_string(at("t.csv")).unwrap();
+    let lines: Vec<&str> = trades.lines().collect();
+    assert_eq!(lines[0], "file,ts_ns,message,symbol,price,qty,aggressor,kind,order_id");
+    let starts = [&first, &first, &second, &second, &second].map(|path| format!("{},", path.display()));
+    for (line, start) in lines[1..].iter().zip(&starts) {
+        assert!(line.starts_with(start.as_str()), "{line}");
+    }
+    assert!(lines[1..].len() == 5 && lines[5].contains(",14,BBB,4.9000,3,,hidden,"), "{trades}");
+    // The same rows as alone, of each file.
+    let alone = at("alone.csv");
+    let exports = Exports { depth: Some(alone.clone()), ..Exports::default() };
+    run(&second, &ReplayOptions { exports, depth: 2, ..checked() });
+    let prefix = starts[2].as_str();
+    let both = fs::read_to_string(at("d.csv")).unwrap();
+    let of_second: Vec<&str> = both.lines().filter_map(|line| line.strip_prefix(prefix)).collect();
+    assert_eq!(of_second, fs::read_to_string(alone).unwrap().lines().skip(1).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_stop_leaves_no_table_and_none_of_its_rows() {
+    let (folder, path) = file("day", &Day::small().bytes);
+    let bbo = folder.path().join("b.csv");
+    let exports = Exports { bbo: Some(bbo.clone()), ..Exports::default() };
+    let options = ReplayOptions { exports, ..ReplayOptions::default() };
+    let stop = StopSignal::new();
+    stop.stop();
+    let report = replay(&path, &options, &stop, &mut |_| {}).unwrap();
+    assert_eq!(report.exported.bbo, None);
+    let report = replay_all(&[path.clone(), path], &options, &stop, &mut |_| {}).unwrap();
+    assert!(report.is_stopped() && report.left_out.len() == 2);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "only the recording is left");
 }

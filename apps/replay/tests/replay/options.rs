@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use tickpath_agent::StopSignal;
-use tickpath_replay::{Ended, Moment, ReplayOptions, ReplayReport, Speed, replay};
+use tickpath_replay::{Ended, Moment, ReplayOptions, ReplayReport, Speed, replay, replay_all};
 
 use crate::support::{Day, checked, file, run, stored, try_run};
 
@@ -23,6 +23,18 @@ fn the_window_chooses_messages_and_the_books_are_whole() {
     // What came before the window is in the books.
     assert_eq!(report.tops[0].sides[0][0].qty.0, 60);
     assert_eq!(report.tops[0].sides[1][0].price.0, 1_000_300);
+}
+
+#[test]
+fn a_window_that_is_empty_is_refused() {
+    let (_folder, path) = file("day", &Day::small().bytes);
+    for (from, to) in [("10:00:00", "09:00:00"), ("09:30:00", "09:30:00")] {
+        let options = ReplayOptions { from: moment(from), to: moment(to), ..checked() };
+        let words = try_run(&path, &options).unwrap_err().to_string();
+        assert!(words.contains("--to is not after --from"), "{words}");
+        let error = replay_all(&[path.clone(), path.clone()], &options, &StopSignal::new(), &mut |_| {});
+        assert!(error.unwrap_err().to_string().contains("--to is not after --from"), "told once for all");
+    }
 }
 
 #[test]
@@ -94,18 +106,24 @@ fn order_book_files_can_be_named() {
 fn json_has_the_fields_that_stay() {
     let (_folder, path) = file("day", &Day::small().bytes);
     let one = run(&path, &checked());
-    let json = ReplayReport { files: vec![one.clone()], failures: Vec::new() }.to_json();
+    let json = ReplayReport { files: vec![one.clone()], ..ReplayReport::default() }.to_json();
     assert_eq!(json["messages"], 13);
     assert_eq!(json["by_type"]["A"], 4);
     assert_eq!(json["integrity"]["orders_left"], 2);
     assert_eq!(json["check"]["ok"], true);
+    assert_eq!(json["ended"], serde_json::Value::Null);
+    for state in
+        ["before_open", "trading", "quotation_only", "halted", "after_close", "unknown", "contradictory"]
+    {
+        assert_eq!(json["integrity"]["crossed"][state]["count"], 0, "{state}");
+    }
     assert_eq!(json["tops"][0]["symbol"], "AAA");
     assert_eq!(json["tops"][0]["bids"][0]["price"], "100.0000");
     for figure in ["decode_ns_per_message", "books_ns_per_message", "peak_rss_bytes", "seconds"] {
         assert!(json[figure].as_f64().unwrap() > 0.0, "{figure}");
     }
     let failures = vec![(path, "gone".to_owned())];
-    let two = ReplayReport { files: vec![one.clone(), one], failures };
+    let two = ReplayReport { files: vec![one.clone(), one], failures, ..ReplayReport::default() };
     let json = two.to_json();
     assert_eq!((&json["messages"], &json["by_type"]["A"]), (&26.into(), &8.into()));
     assert_eq!((&json["files"][1]["messages"], &json["trustworthy"]), (&13.into(), &false.into()));

@@ -103,6 +103,11 @@ impl Day {
         self.push(message.as_bytes())
     }
 
+    pub fn stage(&mut self, stage: EventCode) -> &mut Day {
+        let message = SystemEvent::new(0, 0, self.now(), stage);
+        self.push(message.as_bytes())
+    }
+
     pub fn hidden(&mut self, locate: u16, shares: u32, price: u32) -> &mut Day {
         let stock = Stock::new(["", "AAA", "BBB"][usize::from(locate)]).unwrap();
         let message = NonCrossTrade::new(locate, 0, self.now(), 0, BuySell::BUY, shares, stock, price, 9);

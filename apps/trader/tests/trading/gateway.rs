@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tickpath_agent::{Invoker, TscClock};
+use tickpath_agent::{Invoker, TscClock, counts_allocations, thread_allocations};
 use tickpath_exchange::VenueView;
 use tickpath_lockfree::spsc;
 use tickpath_timing::NoTrace;
@@ -28,6 +28,10 @@ struct Bench {
     requests: spsc::Producer<OrderRequest>,
     events: spsc::Consumer<GatewayEvent>,
     now: Nanos,
+    /// What the gateway's turns allocated.
+    allocations: u64,
+    /// Real time of the gateway's longest turn.
+    longest_turn: Duration,
 }
 
 impl Bench {
@@ -54,7 +58,18 @@ impl Bench {
         agents.start().unwrap();
         gateway.start().unwrap();
         let (venue_view, now) = (venue.view, clock.now());
-        let mut bench = Bench { venue: agents, venue_view, cable, gateway, counters, requests, events, now };
+        let mut bench = Bench {
+            venue: agents,
+            venue_view,
+            cable,
+            gateway,
+            counters,
+            requests,
+            events,
+            now,
+            allocations: 0,
+            longest_turn: Duration::ZERO,
+        };
         bench.until(|bench| bench.counters.logged_in.read() == 1);
         bench
     }
@@ -63,7 +78,14 @@ impl Bench {
         self.now = self.now + Nanos::from_micros(500);
         self.venue.run_once(self.now).unwrap();
         self.cable.carry();
+        let (allocated, start) = (thread_allocations(), Instant::now());
         self.gateway.run_once(self.now).unwrap();
+        self.allocations += thread_allocations() - allocated;
+        self.longest_turn = self.longest_turn.max(start.elapsed());
+    }
+
+    fn errors(&self) -> u64 {
+        self.gateway.counters().agents[0].errors.read()
     }
 
     fn until(&mut self, mut is_so: impl FnMut(&mut Bench) -> bool) {
@@ -135,6 +157,78 @@ fn it_settles_when_the_venue_was_heard_after_a_quiet_moment_and_tells_it_once() 
     let end = bench.now + SETTLE_AFTER + SETTLE_AFTER;
     bench.until(|bench| bench.now > end);
     assert_eq!(bench.told(), []);
+}
+
+#[test]
+fn nothing_waits_for_a_venue_that_does_not_answer() {
+    /// How long a connection may take to come about, and how long the gateway then waits.
+    const ATTEMPT: Nanos = Nanos::from_secs(2);
+    const PAUSE: Nanos = Nanos::from_secs(1);
+    let mut bench = Bench::new();
+    bench.cable.jam();
+    bench.cable.cut();
+    bench.until(|bench| bench.counters.disconnects.read() == 1);
+    assert_eq!(bench.errors(), 1);
+    let lost_at = bench.now;
+    // The venue's end notices its loss; its own errors are not counted here.
+    let pass = |bench: &mut Bench, end| bench.until(|bench| bench.now >= end);
+    let moment = Nanos::from_millis(50);
+    pass(&mut bench, lost_at + PAUSE + ATTEMPT - moment);
+    assert_eq!(bench.errors(), 1, "it still waits for the answer");
+    pass(&mut bench, lost_at + PAUSE + ATTEMPT + moment);
+    assert_eq!(bench.errors(), 2);
+    let error = bench.gateway.counters().agents[0].last_error().unwrap();
+    assert!(error.contains("nobody answers at") && error.contains("within 2 s"), "{error}");
+    pass(&mut bench, lost_at + PAUSE + ATTEMPT + PAUSE + ATTEMPT + moment + moment);
+    assert_eq!(bench.errors(), 3, "and again after a pause");
+    // By real time a turn takes microseconds, whatever the kernel does not answer.
+    assert!(bench.longest_turn < Duration::from_millis(500), "{:?}", bench.longest_turn);
+
+    // What is asked for meanwhile is given back at once.
+    bench.told();
+    bench.requests.try_push(enter(1)).unwrap();
+    bench.turn();
+    assert_eq!(bench.told(), [GatewayEvent::Unsent(enter(1))]);
+    bench.cable.end_jam();
+    bench.until(|bench| bench.counters.logged_in.read() == 1);
+    assert_eq!(bench.told(), [GatewayEvent::Reconnected]);
+}
+
+#[test]
+fn logging_in_again_allocates_nothing() {
+    let mut bench = Bench::new();
+    assert!(counts_allocations());
+    for round in 1..=3 {
+        bench.cable.cut();
+        bench.until(|bench| bench.counters.disconnects.read() == round);
+        // The loss is told in words; from there on nothing is allocated.
+        bench.allocations = 0;
+        bench.until(|bench| bench.counters.logged_in.read() == 1);
+        assert_eq!(bench.allocations, 0);
+    }
+}
+
+#[test]
+fn answers_that_come_with_the_end_of_the_session_count() {
+    let mut bench = Bench::new();
+    bench.cable.carries_answers = false;
+    bench.requests.try_push(enter(1)).unwrap();
+    bench.until(|bench| bench.venue_view.order_server.responses.read() == 1);
+    // The answer and the end of the session come by one read.
+    bench.now = bench.now + Nanos::from_millis(1);
+    while bench.venue_view.order_server.disconnects.read() == 0 {
+        bench.now = bench.now + Nanos::from_millis(1);
+        bench.venue.finish(bench.now).unwrap();
+    }
+    bench.cable.carries_answers = true;
+    bench.cable.carry();
+    bench.gateway.run_once(bench.now).unwrap();
+    let told = bench.told();
+    assert!(matches!(told[..], [GatewayEvent::Answer(_), GatewayEvent::Disconnected]), "{told:?}");
+    let counters = &bench.counters;
+    assert_eq!((counters.answers.read(), counters.last_sequence.read()), (1, 1));
+    assert_eq!((counters.logged_in.read(), counters.disconnects.read()), (0, 1));
+    assert!(bench.gateway.counters().agents[0].last_error().unwrap().contains("session has ended"));
 }
 
 #[test]

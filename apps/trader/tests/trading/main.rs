@@ -3,8 +3,15 @@
 
 mod connection;
 mod gateway;
+mod lagged;
 mod lost;
 mod script;
 mod site;
 mod strategy;
 mod threads;
+
+use tickpath_agent::CountingAllocator;
+
+/// So that tests see what duty cycles allocate.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use socket2::{Domain, SockRef, Socket, Type};
 use tickpath_agent::{Invoker, TscClock};
 use tickpath_exchange::{Credentials, Endpoints, Venue, VenueSettings, VenueTracers, VenueView};
 use tickpath_feed::ArbiterConfig;
@@ -301,6 +302,8 @@ pub struct Cable {
     pub carries_answers: bool,
     /// False while every new connection ends at once.
     pub is_plugged: bool,
+    /// Connections that take the place of those to come, while nobody who connects is answered.
+    jam: Vec<Socket>,
 }
 
 impl Cable {
@@ -315,7 +318,31 @@ impl Cable {
             carries_requests: true,
             carries_answers: true,
             is_plugged: true,
+            jam: vec![],
         }
+    }
+
+    /// From now on the kernel answers nobody who connects, as where a firewall drops packets.
+    pub fn jam(&mut self) {
+        SockRef::from(&self.listener).listen(0).unwrap();
+        loop {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            // On loopback a connection stands when `connect` returns, if it ever will.
+            let _ = socket.connect(&self.address().into());
+            let is_stuck = socket.peer_addr().is_err();
+            self.jam.push(socket);
+            if is_stuck {
+                return;
+            }
+        }
+    }
+
+    pub fn end_jam(&mut self) {
+        let count = self.jam.len() - 1;
+        self.jam.clear();
+        (0..count).for_each(|_| drop(self.listener.accept().unwrap()));
+        SockRef::from(&self.listener).listen(16).unwrap();
     }
 
     pub fn address(&self) -> SocketAddrV4 {
@@ -338,6 +365,9 @@ impl Cable {
     }
 
     pub fn carry(&mut self) {
+        if !self.jam.is_empty() {
+            return;
+        }
         if let Ok((client, _)) = self.listener.accept() {
             if !self.is_plugged {
                 return;

@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use tickpath_agent::{IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
-use tickpath_exchange::{Endpoints, Venue};
-use tickpath_trader::{Trader, TraderConfig, TraderSettings, TraderSnapshot};
+use tickpath_config::Duration as ConfigDuration;
+use tickpath_exchange::{Endpoints, Venue, VenueSettings};
+use tickpath_trader::{Trader, TraderConfig, TraderSettings, TraderSnapshot, run_with};
 use tickpath_trading::{RandomStrategy, StopReason};
+use tickpath_types::Nanos;
 
 use crate::site::{PASSWORD, build_venue, instruments, venue_settings};
 
@@ -29,7 +31,11 @@ struct RunningVenue {
 
 impl RunningVenue {
     fn start() -> RunningVenue {
-        let Venue { agents, endpoints, .. } = build_venue(&venue_settings());
+        RunningVenue::with(&venue_settings())
+    }
+
+    fn with(settings: &VenueSettings) -> RunningVenue {
+        let Venue { agents, endpoints, .. } = build_venue(settings);
         let plan = ThreadPlan {
             name: "venue".to_owned(),
             core: None,
@@ -54,7 +60,10 @@ impl RunningVenue {
         );
         let config: TraderConfig = tickpath_config::parse("trader.toml", &text).unwrap();
         let instruments = instruments().as_slice().to_vec();
-        let limits = instruments.iter().map(|instrument| config.limits.limits(instrument)).collect();
+        let limits = instruments
+            .iter()
+            .map(|instrument| config.limits_of(instrument.symbol.as_str()).limits(instrument))
+            .collect();
         TraderSettings { config, instruments, limits, password: PASSWORD.to_owned() }
     }
 }
@@ -116,4 +125,35 @@ fn a_venue_that_is_not_there_keeps_the_trader_from_starting() {
     let strategy = RandomStrategy::new(1, Default::default());
     let error = Trader::start(&settings, strategy, TscClock::system()).err().unwrap();
     assert!(format!("{error:#}").contains("is the other end running there?"), "{error:#}");
+}
+
+#[test]
+fn a_venue_that_is_full_ends_the_trader_with_the_reason_when_the_time_is_up() {
+    let venue = RunningVenue::with(&VenueSettings { max_connections: 1, ..venue_settings() });
+    let _first = std::net::TcpStream::connect(venue.endpoints.order_entry).unwrap();
+    let mut settings = venue.trader("TRADER", 1);
+    settings.config.disconnect_stop = ConfigDuration(Nanos::from_millis(300));
+    let start = Instant::now();
+    let strategy = RandomStrategy::new(1, Default::default());
+    let error = run_with(&settings, strategy, &StopSignal::new()).err().unwrap().to_string();
+    assert!(start.elapsed() < PATIENCE);
+    for words in ["did not let TRADER in within 300ms", "is the venue full?"] {
+        assert!(error.contains(words), "{error}");
+    }
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
+fn what_an_agent_got_over_can_be_read_from_outside() {
+    let venue = RunningVenue::with(&VenueSettings { max_connections: 1, ..venue_settings() });
+    let first = std::net::TcpStream::connect(venue.endpoints.order_entry).unwrap();
+    let strategy = RandomStrategy::new(1, Default::default());
+    let trader = Trader::start(&venue.trader("TRADER", 1), strategy, TscClock::system()).unwrap();
+    until("the refusal", || trader.last_errors().next().is_some());
+    let warning = trader.last_errors().next().unwrap();
+    assert_eq!(warning.role, "order-gateway");
+    assert!(warning.count > 0 && warning.error.contains("is the venue full?"), "{warning:?}");
+    drop(first);
+    until("the login", || trader.view().gateway.logged_in.read() == 1);
+    trader.join().unwrap();
 }

@@ -163,12 +163,6 @@ impl Ladders {
         }
     }
 
-    /// The best level of a side.
-    pub(super) fn best(&self, ladder: Ladder) -> Option<u32> {
-        let chunk = self.chunk(ladder.first);
-        chunk.len.checked_sub(1).map(|last| chunk.levels[last as usize])
-    }
-
     /// The levels of a side from the best.
     pub(super) fn iter(&self, ladder: Ladder) -> impl Iterator<Item = u32> {
         let first = Some(ladder.first).filter(|first| *first != NIL);
@@ -272,7 +266,7 @@ mod tests {
                 }
                 Err(_) => assert!(!plain[side].contains_key(&key)),
             }
-            assert_eq!(ladders.best(fast[side]), plain[side].values().next_back().copied());
+            assert_eq!(ladders.iter(fast[side]).next(), plain[side].values().next_back().copied());
             if step % 64 == 0 {
                 assert!(ladders.iter(fast[side]).eq(plain[side].values().rev().copied()));
             }

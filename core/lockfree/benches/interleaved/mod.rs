@@ -9,6 +9,7 @@ pub type Contender<'a> = (&'static str, Box<dyn FnMut(u64) -> f64 + 'a>);
 ///
 /// Without `--bench` among the arguments (`cargo test --benches`) it only shows that they work.
 pub fn compare(title: &str, count: u64, mut contenders: Vec<Contender>) {
+    #[allow(clippy::disallowed_methods)] // a bench is asked by its arguments whether to measure
     let timed = std::env::args().any(|argument| argument == "--bench");
     let (rounds, count) = if timed { (31, count) } else { (1, count.min(2_000)) };
     let mut nanos = vec![Vec::new(); contenders.len()];

@@ -210,10 +210,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[inline(always)]
     fn rest(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
         let Incoming { order, id, limit: price, executed, replaced } = incoming;
-        let EnterOrder { user_ref, instrument, side, .. } = *order;
+        let EnterOrder { user_ref, instrument, side, attributes, .. } = *order;
         let session = context.command.session;
         let qty = incoming.leaves();
-        let data = Owner { executed, user_ref, session };
+        let (capacity, cross_type) = (attributes.capacity, attributes.cross_type);
+        let data = Owner { executed, user_ref, session, capacity, cross_type };
         let handle = self
             .books
             .add(Order { id, instrument, side, price, qty, data })

@@ -2,8 +2,8 @@
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_types::{
-    CancelReason, EnterOrder, OrderEventKind, OrderState, Price, Qty, RejectReason, ReplaceOrder, SessionId,
-    TimeInForce,
+    CancelReason, EnterOrder, OrderAttributes, OrderEventKind, OrderState, Price, Qty, RejectReason,
+    ReplaceOrder, SessionId, TimeInForce,
 };
 
 use super::enter::Incoming;
@@ -11,7 +11,8 @@ use super::{Context, Engine, Owner, order_key};
 use crate::EventListener;
 
 impl<B: OrderBooks<Owner>> Engine<B> {
-    /// Takes an order away and enters another of its side and instrument, with a new id and at the tail.
+    /// Takes an order away and enters another of its side, instrument, capacity and cross type, with a new id
+    /// and at the tail.
     ///
     /// What the old one executed counts towards the new one's size. If that was all of it or more, the
     /// old one is cancelled and no new one comes to be: more is done than was wanted already.
@@ -51,7 +52,12 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             time_in_force: request.time_in_force,
             post_only: request.post_only,
             min_qty: request.min_qty,
-            attributes: request.attributes,
+            // A replacement cannot say these two, and stands for whom the old order stood.
+            attributes: OrderAttributes {
+                capacity: old.1.data.capacity,
+                cross_type: old.1.data.cross_type,
+                ..request.attributes
+            },
             client_order_id: request.client_order_id,
         };
         let leaves = Qty(request.qty.0.saturating_sub(old.1.data.executed));

@@ -262,3 +262,25 @@ fn fields(action: &CrowdAction) -> [u64; 6] {
 fn fnv1a(hash: u64, word: u64) -> u64 {
     word.to_le_bytes().iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3))
 }
+
+#[test]
+fn sessions_without_numbers_leave_the_flow_to_the_others_until_all_are_out() {
+    let config = CrowdConfig { sessions: 2, ..small() };
+    let mut venue = Venue::new(config, false);
+    let opening = venue.crowd.opening_end();
+    venue.run(opening);
+    venue.crowd.live.leave_numbers(0, 3);
+    venue.run(opening + SECOND);
+    let made = *venue.crowd.counters();
+    assert!(made.passive > 1_000 && venue.engine.last_user_ref(SessionId(0)).0 == u32::MAX - 1);
+    assert!(made.unnumbered > 0, "replacements of its orders");
+
+    venue.crowd.live.leave_numbers(1, 3);
+    venue.run(opening + Nanos(3 * SECOND.0));
+    let last = *venue.crowd.counters();
+    assert_eq!(venue.engine.last_user_ref(SessionId(1)).0, u32::MAX - 1);
+    assert!(last.passive + last.marketable <= made.passive + made.marketable + 3);
+    assert_eq!(venue.crowd.poll(opening + Nanos(100 * SECOND.0)), None, "it is silent from then on");
+    assert_eq!(*venue.crowd.counters(), last);
+    assert_eq!(venue.log.rejects, [], "and no number was used twice");
+}

@@ -70,7 +70,7 @@ struct Reader {
 impl Reader {
     fn new(config: ItchDayConfig) -> Reader {
         let limits = BookLimits::new(InstrumentId(config.symbols as u16), 2 * config.live + 10_000);
-        let index = OrderIndex::new(IndexLimits::dense(limits.max_orders));
+        let index = OrderIndex::new(IndexLimits::hashed(limits.max_orders));
         let seen = Seen {
             builder: BuilderCounters::default(),
             resting_at_end: 0,

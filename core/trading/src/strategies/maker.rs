@@ -32,7 +32,7 @@ impl Default for MakerConfig {
 /// from it, and fades one tick otherwise: where the market leans towards a price, an order there trades too
 /// easily. Inventory pushes the side that adds to it further away, and removes it where there is no room
 /// left for a lot. Quotes move by replacement, one request per order at a time, and are pulled while the
-/// book cannot be believed. A quote that cannot be moved (rate limit, full queue) and stands at or through
+/// book cannot be believed. A second live order on a side is cancelled. A quote that cannot be moved (rate limit, full queue) and stands at or through
 /// the fair price is cancelled. What was refused is asked for again on the timer, or on news. One-sided
 /// markets are left alone.
 #[derive(Clone, Debug)]
@@ -97,9 +97,11 @@ impl MarketMaker {
     ) -> bool {
         let mut open = cx.orders(instrument, side);
         let (current, other) = (open.next().copied(), open.next());
-        let is_waiting = other.is_some() || current.is_some_and(|order| order.state != OwnState::Live);
+        if other.is_some() {
+            return keep_one(instrument, side, cx);
+        }
         match (current, wanted) {
-            _ if is_waiting => true,
+            (Some(order), _) if order.state != OwnState::Live => true,
             (None, None) => true,
             (None, Some(quote)) => {
                 let order = NewOrder::limit(instrument, side, quote.qty, quote.price).post_only();
@@ -130,6 +132,20 @@ fn replace_or_cancel(order: &OwnOrder, quote: &Quote, fair: Price, cx: &mut Cont
         Err(_) if is_through_fair => cx.cancel(order.user_ref).is_ok(),
         Err(_) => false,
     }
+}
+
+/// Cancels every live order of a side but the oldest; those that wait for an answer are left to it. There is
+/// one live order at most while a quote is being replaced. There are more when an order that was given up after
+/// a lost connection turns out to have reached the venue. False when a cancel was refused.
+#[cold]
+fn keep_one(instrument: InstrumentId, side: Side, cx: &mut Context<'_>) -> bool {
+    let is_live = |order: &&OwnOrder| order.state == OwnState::Live;
+    while let Some(order) = cx.orders(instrument, side).filter(is_live).nth(1) {
+        if cx.cancel(order.user_ref).is_err() {
+            return false;
+        }
+    }
+    true
 }
 
 /// False when a cancel was refused.

@@ -59,6 +59,9 @@ impl RandomStrategy {
 
     fn draw(&mut self, instrument: &Instrument, side: Side, cx: &Context<'_>) -> Option<NewOrder> {
         let clip_lots = cx.limits(instrument.id)?.clip.0 / instrument.lot_size.0;
+        if clip_lots == 0 {
+            return None;
+        }
         let best = cx.bbo(instrument.id).best(side).map_or(instrument.reference_price, |(price, _)| price);
         let reach = u64::from(self.config.offset_ticks_max);
         let offset = i64::try_from(self.below(2 * reach + 1)).ok()? - i64::try_from(reach).ok()?;

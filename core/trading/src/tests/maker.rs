@@ -224,3 +224,55 @@ fn a_chain_that_has_outgrown_an_order_starts_anew() {
     }
     panic!("the chain never ended");
 }
+
+/// The bid is entered, given up after a lost connection, entered again, and then the first turns out to stand.
+fn with_two_bids() -> Rig<MarketMaker> {
+    let mut rig = rig();
+    let market = quote(1, (100, 500), (110, 500));
+    assert_eq!(rig.market(market), "#1 buy 100 @100 post, #2 sell 100 @110 post");
+    rig.accept(2);
+    rig.engine.handle_disconnect(rig.now);
+    rig.engine.handle_reconnect();
+    rig.engine.handle_settled(rig.now, &mut Vec::new());
+    let now = rig.now;
+    assert_eq!(rig.timer(now), "#3 buy 100 @100 post");
+    assert_eq!(rig.accept(3), "");
+    rig
+}
+
+#[test]
+fn of_two_live_orders_on_a_side_one_is_cancelled_and_the_other_moves_again() {
+    let mut rig = with_two_bids();
+    assert_eq!(rig.accept(1), "cancel #1", "the newer in the list, since it is open again");
+    assert_eq!(rig.market(quote(1, (102, 500), (110, 500))), "", "asked once");
+    assert_eq!(rig.event(canceled(1, 100, CancelReason::User)), "#3->#4 100 @102");
+}
+
+#[test]
+fn a_cancel_of_the_second_order_that_was_refused_is_made_on_the_timer() {
+    let mut rig = with_two_bids();
+    let order = *rig.engine.desk().orders().open(InstrumentId(1), Side::Buy).next().unwrap();
+    let first = tickpath_types::EnterOrder {
+        user_ref: tickpath_types::UserRefNum(1),
+        ..crate::requests::enter(
+            &crate::NewOrder::limit(order.instrument, order.side, order.qty, order.price),
+            order.user_ref,
+            tickpath_types::ClientOrderId::default(),
+        )
+    };
+    rig.engine.handle_order_event(&crate::testing::accepted(&first), Nanos(1), rig.now, &mut NoRoom);
+    let now = rig.now;
+    assert_eq!(rig.timer(now), "cancel #1");
+    assert_eq!(rig.timer(now), "");
+}
+
+#[test]
+fn a_quote_whose_replacement_came_to_nothing_is_made_anew() {
+    let mut rig = quoting();
+    assert_eq!(rig.market(quote(1, (102, 500), (110, 500))), "#1->#3 100 @102");
+    // Two were on their way to each other: the fill and the replacement to no more than what filled.
+    rig.event(executed(1, 40, 100));
+    assert_eq!(rig.event(canceled(1, 60, CancelReason::User)), "#4 buy 100 @102 post");
+    rig.accept(4);
+    assert_eq!(rig.market(quote(1, (104, 500), (110, 500))), "#4->#5 100 @104", "it moves on");
+}

@@ -1,12 +1,12 @@
 use proptest::prelude::*;
 use tickpath_types::{
-    CancelReason, ClientOrderId, InstrumentId, Liquidity, OrderEventKind, OrderId, OrderState, Price, Qty,
-    RejectReason, Side, UserRefNum,
+    CancelReason, ClientOrderId, InstrumentId, Liquidity, Nanos, OrderEventKind, OrderId, OrderState, Price,
+    Qty, RejectReason, Side, UserRefNum,
 };
 
 use super::Scripted;
 use crate::testing::{Rig, canceled, executed, rejected};
-use crate::{NewOrder, OrderChange, OrderError, OrderManager, OwnState, Refusal};
+use crate::{NewOrder, OrderChange, OrderCounters, OrderError, OrderManager, OrderUpdate, OwnState, Refusal};
 
 const ONE: InstrumentId = InstrumentId(1);
 
@@ -25,6 +25,18 @@ fn state(rig: &Rig<Scripted>, user_ref: u32) -> String {
         Some(order) => format!("{:?} {}/{}", order.state, order.leaves_qty(), order.cum_qty),
         None => "gone".to_owned(),
     }
+}
+
+/// Whom the strategy was told about since the first acceptance, and what in short.
+fn told(rig: &Rig<Scripted>) -> Vec<(u32, &'static str)> {
+    let short = |update: &OrderUpdate| match update.change {
+        OrderChange::Executed { .. } => "Executed",
+        OrderChange::Canceled { .. } => "Canceled",
+        OrderChange::Rejected { reason: RejectReason::UnknownOrder } => "Rejected UnknownOrder",
+        _ => "else",
+    };
+    let told = &rig.engine.strategy().told;
+    told.iter().skip(1).map(|update| (update.order.user_ref.0, short(update))).collect()
 }
 
 fn open_qty(rig: &Rig<Scripted>) -> u64 {
@@ -188,19 +200,60 @@ fn an_original_that_fills_first_takes_its_replacement_with_it() {
     rig.accept(1);
     rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(100), Price(91)).unwrap());
     rig.event(executed(1, 100, 90));
-    assert_eq!((state(&rig, 1), state(&rig, 2)), ("gone".into(), "PendingNew 100/0".into()));
+    assert_eq!((state(&rig, 1), state(&rig, 2), open_qty(&rig)), ("gone".into(), "gone".into(), 0));
+    assert_eq!(told(&rig), [(1, "Executed"), (2, "Rejected UnknownOrder")]);
+    // Nasdaq says nothing, this venue does.
     rig.event(rejected(2, RejectReason::UnknownOrder));
-    assert_eq!((state(&rig, 2), open_qty(&rig)), ("gone".into(), 0));
+    assert_eq!((told(&rig).len(), rig.engine.desk().counters().rejects), (2, 1), "told once");
 }
 
 #[test]
-fn a_replacement_that_leaves_nothing_is_gone() {
+fn a_replacement_that_leaves_nothing_ends_with_its_original_cancelled() {
     let mut rig = rig_with_bid();
     rig.accept(1);
     rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(50), Price(91)).unwrap());
     rig.event(executed(1, 60, 90));
-    rig.accept_replace(1, 2);
+    assert_eq!((state(&rig, 1), state(&rig, 2)), ("PendingReplace 40/60".into(), "PendingNew 50/0".into()));
+    rig.event(canceled(1, 40, CancelReason::User));
     assert_eq!((state(&rig, 1), state(&rig, 2), open_qty(&rig)), ("gone".into(), "gone".into(), 0));
+    assert_eq!(told(&rig), [(1, "Executed"), (1, "Canceled"), (2, "Rejected UnknownOrder")]);
+}
+
+#[test]
+fn a_replacement_outlives_a_reduction_of_its_original_and_an_earlier_one_that_was_rejected() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(100), Price(91)).unwrap());
+    rig.event(rejected(2, RejectReason::PriceOutsideCollar));
+    rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(100), Price(92)).unwrap());
+    rig.event(canceled(1, 40, CancelReason::Supervisory));
+    assert_eq!((state(&rig, 1), state(&rig, 3)), ("PendingReplace 60/0".into(), "PendingNew 100/0".into()));
+    rig.accept_replace(1, 3);
+    assert_eq!((state(&rig, 1), state(&rig, 3)), ("gone".into(), "Live 100/0".into()));
+    rig.event(executed(3, 100, 92));
+    assert_eq!(rig.engine.desk().orders().counters(), &OrderCounters::default());
+}
+
+#[test]
+fn a_replacement_that_went_with_its_original_and_is_accepted_all_the_same_is_open_again() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(100), Price(91)).unwrap());
+    rig.event(canceled(1, 100, CancelReason::System));
+    assert_eq!((state(&rig, 2), open_qty(&rig)), ("gone".into(), 0));
+    rig.accept_replace(1, 2);
+    assert_eq!((state(&rig, 2), open_qty(&rig)), ("Live 100/0".into(), 100));
+    assert_eq!(rig.engine.desk().orders().counters().revived, 1);
+}
+
+#[test]
+fn a_reduction_that_is_not_in_lots_is_refused() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    let sent = rig.act(|cx| assert_eq!(cx.reduce(UserRefNum(1), Qty(65)), Err(Refusal::InvalidQty)));
+    assert_eq!((sent.as_str(), state(&rig, 1)), ("", "Live 100/0".into()));
+    assert_eq!(rig.engine.desk().counters().refused_invalid, 1);
+    assert_eq!(rig.act(|cx| cx.reduce(UserRefNum(1), Qty(60)).unwrap()), "reduce #1 to 60");
 }
 
 #[test]
@@ -273,7 +326,7 @@ fn the_manager_is_full_at_its_bound_and_reuses_what_is_freed() {
     let mut orders = manager(3, 1);
     assert_eq!([1, 2, 3].map(|_| enter(&mut orders)), [Ok(1), Ok(2), Ok(3)]);
     assert_eq!(enter(&mut orders), Err(OrderError::Full));
-    orders.apply(&rejected(2, RejectReason::Halted)).unwrap();
+    orders.apply(&rejected(2, RejectReason::Halted), Nanos::ZERO).unwrap();
     assert_eq!(enter(&mut orders), Ok(4));
     assert_eq!((orders.total_open(), orders.capacity()), (3, 3));
 }
@@ -287,7 +340,7 @@ fn numbers_rise_for_ever_and_skip_places_of_long_lived_orders() {
         let user_ref = enter(&mut orders).unwrap();
         assert!(user_ref > last && user_ref % 8 != 1);
         last = user_ref;
-        orders.apply(&rejected(user_ref, RejectReason::Halted)).unwrap();
+        orders.apply(&rejected(user_ref, RejectReason::Halted), Nanos::ZERO).unwrap();
     }
     assert!(orders.order(UserRefNum(1)).is_some());
 }
@@ -379,7 +432,11 @@ fn apply(orders: &mut OrderManager, step: &Step) -> u64 {
         }
         Step::Rejected(user_ref) => rejected(user_ref, RejectReason::Halted),
     };
-    u64::from(orders.apply(&event).is_none())
+    let is_ignored = orders.apply(&event, Nanos::ZERO).is_none();
+    if let Some(orphan) = orders.poll_orphan() {
+        assert!(!orphan.order.is_open() && orders.order(orphan.order.user_ref).is_none());
+    }
+    u64::from(is_ignored)
 }
 
 proptest! {
@@ -393,7 +450,9 @@ proptest! {
             let listed: Vec<_> = Side::BOTH.iter().flat_map(|side| orders.open(ONE, *side)).collect();
             prop_assert_eq!(listed.len(), orders.total_open());
             prop_assert_eq!(listed.len(), orders.open_count(ONE) as usize);
-            prop_assert!(listed.len() <= orders.capacity());
+            // What the venue says is open is open, even beyond the bound.
+            let revived = usize::try_from(orders.counters().revived).unwrap();
+            prop_assert!(listed.len() <= orders.capacity() + revived);
             prop_assert!(listed.iter().all(|order| order.is_open()));
             for side in Side::BOTH {
                 // A replacement on its way counts for what exceeds the order that it replaces.

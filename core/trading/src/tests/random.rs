@@ -1,7 +1,7 @@
-use tickpath_types::{InstrumentId, Nanos};
+use tickpath_types::{InstrumentId, Nanos, Qty};
 
-use crate::testing::{Rig, quote};
-use crate::{RandomConfig, RandomStrategy};
+use crate::testing::{LIMITS, Rig, quote};
+use crate::{EngineConfig, Limits, RandomConfig, RandomStrategy};
 
 fn run(seed: u64) -> (Vec<String>, Rig<RandomStrategy>) {
     let mut rig = Rig::new(RandomStrategy::new(seed, RandomConfig::default()));
@@ -44,4 +44,14 @@ fn it_acts_once_an_interval() {
     });
     let count = sent.count();
     assert!((1..=50).contains(&count), "{count} in a second of 50 intervals");
+}
+
+#[test]
+fn a_clip_of_nothing_enters_nothing() {
+    let (limits, config) = (Limits { clip: Qty::ZERO, ..LIMITS }, RandomConfig::default());
+    let mut rig = Rig::with(EngineConfig::default(), limits, RandomStrategy::new(1, config));
+    rig.market(quote(1, (100, 100), (110, 100)));
+    for step in 1..=100 {
+        assert_eq!(rig.timer(Nanos::from_secs(1) + Nanos::from_millis(20 * step)), "");
+    }
 }

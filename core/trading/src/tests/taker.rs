@@ -1,4 +1,4 @@
-use tickpath_types::{CancelReason, MarketUpdate, Qty, Side};
+use tickpath_types::{CancelReason, Liquidity, MarketUpdate, OrderEventKind, Qty, Side};
 
 use crate::testing::{LIMITS, Rig, canceled, executed, quote, trade};
 use crate::{EngineConfig, Limits, LiquidityTaker};
@@ -52,4 +52,58 @@ fn quotes_alone_move_nothing() {
     rig.event(executed(1, 100, 101));
     assert_eq!(rig.market(quote(1, (100, 100), (102, 100))), "");
     assert_eq!(rig.engine.desk().positions().totals().volume, Qty(100));
+}
+
+#[test]
+fn it_does_not_follow_itself_whichever_of_answer_and_market_data_comes_first() {
+    // The answer first: its order is gone when the market data of it comes.
+    let mut rig = rig();
+    assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 7)), "#1 buy 100 @101 ioc");
+    rig.accept(1);
+    rig.event_at(8, taken(1, 60));
+    rig.event_at(8, canceled(1, 40, CancelReason::ImmediateOrCancel));
+    assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 8)), "", "its own");
+    assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 9)), "#2 buy 100 @101 ioc", "another's");
+
+    // The market data first, in two pieces, the second after the answers.
+    rig.accept(2);
+    assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 10)), "");
+    rig.event_at(10, taken(2, 60));
+    rig.event_at(10, taken(2, 40));
+    assert_eq!(rig.market(trade(1, Side::Buy, 101, 40, 10)), "");
+    assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 11)), "#3 buy 100 @101 ioc");
+}
+
+#[test]
+fn own_orders_are_known_as_far_back_as_market_data_may_lag() {
+    let followed_after = |orders: u64| {
+        let mut rig = rig();
+        for order in 1..=orders {
+            let sent = rig.market(trade(1, Side::Buy, 101, 60, 100 + order));
+            assert!(sent.ends_with("ioc"), "{sent}");
+            rig.event_at(200 + order, taken(order as u32, 100));
+        }
+        rig.market(trade(1, Side::Buy, 101, 60, 201))
+    };
+    assert_eq!(followed_after(8), "");
+    assert_eq!(followed_after(9), "#10 buy 100 @101 ioc", "the first of nine is forgotten");
+}
+
+#[test]
+fn a_resting_order_that_trades_hides_no_incoming_one() {
+    let mut rig = rig();
+    rig.market(trade(1, Side::Buy, 101, 60, 7));
+    rig.accept(1);
+    rig.event_at(8, executed(1, 100, 101));
+    assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 8)), "#2 buy 100 @101 ioc");
+}
+
+/// An execution of an own order that came in.
+fn taken(user_ref: u32, qty: u64) -> OrderEventKind {
+    match executed(user_ref, qty, 101) {
+        OrderEventKind::Executed { user_ref, qty, price, match_id, .. } => {
+            OrderEventKind::Executed { user_ref, qty, price, match_id, liquidity: Liquidity::Removed }
+        }
+        other => other,
+    }
 }

@@ -1,8 +1,8 @@
 //! Tables of recorded data in files: CSV, and Parquet with the feature `parquet`.
 //!
 //! A table is written beside its place under the name `FILE.part` and renamed when it is finished, so a
-//! file under its own name is whole. Memory is constant: rows are kept only until a group of them is
-//! written.
+//! file under its own name is whole. What is not a regular file, such as a pipe, is written as it is.
+//! Memory is constant: rows are kept only until a group of them is written.
 //!
 //! ```
 //! use tickpath_capture::table::{Cell, Column, ColumnKind, TableWriter};
@@ -82,7 +82,7 @@ pub enum TableError {
         path: PathBuf,
     },
     /// The file system refused: make room, or choose another place.
-    #[error("cannot write {}: {source}; nothing is left of it", path.display())]
+    #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
@@ -99,6 +99,8 @@ const fn formats() -> &'static str {
 /// Writes the rows of one table.
 pub struct TableWriter {
     path: PathBuf,
+    /// Where the table is until it is whole; `None` for what is not a regular file.
+    part: Option<PathBuf>,
     /// `None` once it is finished or has failed.
     sink: Option<Sink>,
     row_count: u64,
@@ -118,7 +120,13 @@ impl TableWriter {
     pub fn create(path: &Path, columns: &[Column]) -> Result<TableWriter, TableError> {
         let extension = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let failed = |source| TableError::Write { path: path.to_owned(), source };
-        let open = || File::create(beside(path)).map(BufWriter::new).map_err(failed);
+        // A rename would put a file in the place of a device or a pipe.
+        let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
+        let part = is_file.then(|| beside(path));
+        let open = || match &part {
+            Some(part) => File::create(part).map(BufWriter::new).map_err(failed),
+            None => File::options().write(true).open(path).map(BufWriter::new).map_err(failed),
+        };
         let sink = match extension {
             "csv" => Sink::Csv(CsvSink::new(open()?, columns).map_err(failed)?),
             #[cfg(feature = "parquet")]
@@ -127,7 +135,7 @@ impl TableWriter {
             }
             _ => return Err(TableError::UnknownFormat { path: path.to_owned() }),
         };
-        Ok(TableWriter { path: path.to_owned(), sink: Some(sink), row_count: 0 })
+        Ok(TableWriter { path: path.to_owned(), part, sink: Some(sink), row_count: 0 })
     }
 
     /// Writes one row: as many cells as there are columns, each of its column's kind or empty.
@@ -145,6 +153,12 @@ impl TableWriter {
         written.map_err(|source| self.fail(source))
     }
 
+    /// Rows that were written so far.
+    #[must_use]
+    pub const fn row_count(&self) -> u64 {
+        self.row_count
+    }
+
     /// Completes the file, gives it its name and returns how many rows it has.
     ///
     /// # Errors
@@ -157,7 +171,7 @@ impl TableWriter {
             None => Err(io::Error::other("an earlier row could not be written")),
         };
         finished
-            .and_then(|()| fs::rename(beside(&self.path), &self.path))
+            .and_then(|()| self.part.as_ref().map_or(Ok(()), |part| fs::rename(part, &self.path)))
             .map_err(|source| self.fail(source))?;
         Ok(self.row_count)
     }
@@ -171,7 +185,9 @@ impl TableWriter {
     fn discard(&mut self) {
         self.sink = None;
         // Whether it can be removed changes nothing about the failure that is told.
-        let _ = fs::remove_file(beside(&self.path));
+        if let Some(part) = &self.part {
+            let _ = fs::remove_file(part);
+        }
     }
 }
 
@@ -225,13 +241,22 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_one_line() {
-        // The beside name is a link to a device that is always full.
+        // Once the name that the table has until it is whole leads to a device that is always full, once its own.
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.csv");
-        std::os::unix::fs::symlink("/dev/full", beside(&path)).unwrap();
-        let mut table = TableWriter::create(&path, &COLUMNS).unwrap();
+        for name in ["beside.csv", "own.csv"] {
+            let path = folder.path().join(name);
+            let link = if name == "own.csv" { path.clone() } else { beside(&path) };
+            std::os::unix::fs::symlink("/dev/full", &link).unwrap();
+            a_full_table_is_one_line(&path);
+            assert_eq!(fs::symlink_metadata(&link).is_ok(), link == path, "a device stays where it is");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn a_full_table_is_one_line(path: &Path) {
+        let mut table = TableWriter::create(path, &COLUMNS).unwrap();
         let error = (0..100_000).find_map(|n| table.row(&[Cell::Integer(n)]).err()).expect("it is full");
         assert!(error.to_string().contains("No space left") && !error.to_string().contains('\n'), "{error}");
-        assert!(table.finish().is_err() && !path.exists() && !beside(&path).exists());
+        assert!(table.finish().is_err() && !beside(path).exists());
     }
 }

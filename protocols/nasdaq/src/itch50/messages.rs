@@ -3,8 +3,10 @@
 //! Source: Nasdaq TotalView-ITCH 5.0 (editions of 2017 and February 2026, which agree on every layout
 //! here). All integers are big-endian. A price has 4 implied decimals unless it says otherwise.
 
-use zerocopy::FromBytes;
+use std::hint::select_unpredictable;
+
 use zerocopy::byteorder::big_endian::{U16, U32};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned, transmute_ref};
 
 use super::DecodeError;
 use super::codes::{
@@ -48,6 +50,18 @@ macro_rules! itch_messages {
                 }
             )*
 
+            /// An [`AddOrder`] or an [`OrderDelete`] came: calls the method of its type unless it is written.
+            ///
+            /// These two are most of a day, in an order that no CPU can predict. A listener that treats them alike
+            /// saves the wrong guesses.
+            #[inline]
+            fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
+                match message.get() {
+                    Ok(add) => self.on_add_order(add),
+                    Err(delete) => self.on_order_delete(delete),
+                }
+            }
+
             /// A message came whose type ITCH 5.0 does not list; new types have been added before, so a
             /// reader counts it and goes on.
             #[inline]
@@ -66,6 +80,10 @@ macro_rules! itch_messages {
             let Some(&message_type) = message.first() else {
                 return Err(DecodeError::Empty);
             };
+            if let Some(message) = AddOrDelete::new(message) {
+                listener.on_add_or_delete(message);
+                return Ok(());
+            }
             match message_type {
                 $( $name::TYPE => match $name::ref_from_bytes(message) {
                     Ok(message) => listener.$handler(message),
@@ -120,21 +138,32 @@ macro_rules! itch_messages {
             $(
                 #[inline]
                 fn $handler(&mut self, message: &$name) {
-                    // One multiplication a field, none of which waits for another.
-                    let mut factor = Checksum::FACTOR;
-                    let mut sum = u64::from(message.message_type).wrapping_mul(factor);
-                    for field in [
+                    self.take_fields([
+                        u64::from(message.message_type),
                         message.stock_locate.bits(),
                         message.tracking_number.bits(),
                         message.timestamp.bits(),
                         $( message.$field.bits(), )*
-                    ] {
-                        factor = factor.wrapping_add(Checksum::FACTOR << 1);
-                        sum = sum.wrapping_add(field.wrapping_mul(factor));
-                    }
-                    self.take(sum);
+                    ]);
                 }
             )*
+
+            /// The same as for either of them: fields that are not there are zero, and zero changes nothing.
+            #[inline]
+            fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
+                let (head, details) = (message.head, message.details);
+                self.take_fields([
+                    u64::from(head.message_type),
+                    head.stock_locate.bits(),
+                    head.tracking_number.bits(),
+                    head.timestamp.bits(),
+                    head.order_ref.bits(),
+                    details.side.bits(),
+                    details.shares.bits(),
+                    details.stock.bits(),
+                    details.price.bits(),
+                ]);
+            }
 
             fn on_unknown(&mut self, message_type: u8, message: &[u8]) {
                 self.take(u64::from(message_type));
@@ -158,7 +187,7 @@ macro_rules! itch_messages {
 }
 
 impl Checksum {
-    /// An odd number whose ones are spread: products by odd multiples of it lose no bit of a field.
+    /// An odd number whose ones are spread: a product by it loses no bit.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
     /// The number so far.
@@ -167,9 +196,66 @@ impl Checksum {
         self.0
     }
 
+    /// Each field is turned by another number of bits, so that none waits for another and each place counts.
+    #[inline(always)]
+    fn take_fields<const N: usize>(&mut self, fields: [u64; N]) {
+        const TURN: u32 = 11;
+        let turned = fields.iter().zip(0..).map(|(field, place)| field.rotate_left(TURN * place % u64::BITS));
+        self.take(turned.fold(0, |sum, field| sum ^ field));
+    }
+
     #[inline(always)]
     const fn take(&mut self, value: u64) {
-        self.0 = self.0.rotate_left(7) ^ value;
+        self.0 = (self.0.rotate_left(7) ^ value).wrapping_mul(Checksum::FACTOR);
+    }
+}
+
+/// What an [`AddOrder`] says beyond what an [`OrderDelete`] says too.
+#[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct AddDetails {
+    side: BuySell,
+    shares: Shares,
+    stock: Stock,
+    price: ShortPrice,
+}
+
+const ADD_DETAILS_LEN: usize = AddOrder::LEN - OrderDelete::LEN;
+const NO_DETAILS: [u8; ADD_DETAILS_LEN] = [0; ADD_DETAILS_LEN];
+
+/// An [`AddOrder`] or an [`OrderDelete`], of which the latter is laid out as the former begins.
+#[derive(Clone, Copy)]
+pub struct AddOrDelete<'a> {
+    message: &'a [u8],
+    head: &'a OrderDelete,
+    /// Zeroes for a delete.
+    details: &'a AddDetails,
+}
+
+impl<'a> AddOrDelete<'a> {
+    #[inline(always)]
+    fn new(message: &'a [u8]) -> Option<AddOrDelete<'a>> {
+        let (head, rest) = message.split_first_chunk::<{ OrderDelete::LEN }>()?;
+        // Nought for an add or a delete of the right length; a product, since a compiler makes two branches of an `or`.
+        let len = rest.len().min(usize::from(u8::MAX)) as u32;
+        let from = |message_type: u8, right: usize| u32::from(head[0] ^ message_type) | (len ^ right as u32);
+        let from_add = from(AddOrder::TYPE, ADD_DETAILS_LEN);
+        if from_add.wrapping_mul(from(OrderDelete::TYPE, 0)) != 0 {
+            return None;
+        }
+        let is_add = from_add == 0;
+        let details = rest.first_chunk().unwrap_or(&NO_DETAILS);
+        let details = select_unpredictable(is_add, details, &NO_DETAILS);
+        Some(AddOrDelete { message, head: transmute_ref!(head), details: transmute_ref!(details) })
+    }
+
+    /// Which of the two it is.
+    ///
+    /// # Errors
+    /// The delete, when it is no add.
+    #[inline(always)]
+    pub fn get(self) -> Result<&'a AddOrder, &'a OrderDelete> {
+        AddOrder::ref_from_bytes(self.message).map_err(|_| self.head)
     }
 }
 

@@ -39,9 +39,9 @@ pub use codes::{
     OperationalHaltAction, ParticipantState, PriceVariation, RegShoAction, StockTradingState, YesNo,
 };
 pub use messages::{
-    AddOrder, AddOrderMpid, BrokenTrade, Checksum, CrossTrade, DirectListing, IpoQuotingPeriod, Listener,
-    LuldAuctionCollar, MESSAGE_TYPES, MarketParticipantPosition, Message, MwcbDeclineLevel, MwcbStatus,
-    NetOrderImbalance, NonCrossTrade, OperationalHalt, OrderCancel, OrderDelete, OrderExecuted,
+    AddOrDelete, AddOrder, AddOrderMpid, BrokenTrade, Checksum, CrossTrade, DirectListing, IpoQuotingPeriod,
+    Listener, LuldAuctionCollar, MESSAGE_TYPES, MarketParticipantPosition, Message, MwcbDeclineLevel,
+    MwcbStatus, NetOrderImbalance, NonCrossTrade, OperationalHalt, OrderCancel, OrderDelete, OrderExecuted,
     OrderExecutedWithPrice, OrderReplace, RegShoRestriction, RetailPriceImprovement, StockDirectory,
     StockTradingAction, SystemEvent, decode, message_len,
 };

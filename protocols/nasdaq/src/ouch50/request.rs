@@ -25,7 +25,7 @@ pub enum RequestError {
     /// [`OrderEventKind::Rejected`](tickpath_types::OrderEventKind::Rejected) of these very fields.
     #[error("request {user_ref} is refused: {reason:?}")]
     Refused {
-        /// Number of the request.
+        /// Number of the new order.
         user_ref: UserRefNum,
         /// Why.
         reason: RejectReason,
@@ -52,7 +52,8 @@ pub enum RequestError {
 /// those that say what is the case anyway (PriceType `L`, TradeNow `N`); the rest is refused. The last of
 /// two equal options counts. A sale's marking is dropped on entry, as the venue has no rules for it.
 ///
-/// Quantity, tick, collar and the state of the order are not looked at: that is matching's.
+/// Quantity, tick, collar, the state of the order and the marking that a modification asks for are not looked
+/// at: that is matching's. So what is refused here is always a new order, under a number of its own.
 ///
 /// # Errors
 /// [`RequestError`] tells what to drop from what to refuse.
@@ -68,7 +69,11 @@ pub fn decode_request(
             user_ref: order.user_ref.get(),
             qty: order.quantity.get(),
         })),
-        Ok(Inbound::ModifyOrder(order, _)) => decode_modify(order),
+        Ok(Inbound::ModifyOrder(order, _)) => Ok(OrderRequest::Modify(ModifyOrder {
+            user_ref: order.user_ref.get(),
+            side_marking: order.side.0,
+            qty: order.quantity.get(),
+        })),
         Ok(Inbound::AccountQuery(..)) => Err(RequestError::AccountQuery),
         Err(ParseError::UnknownType { message_type: message_type @ (b'C' | b'D' | b'E') }) => {
             Err(RequestError::Unsupported { message_type })
@@ -128,8 +133,8 @@ fn decode_replace(order: &inbound::ReplaceOrder, options: Options<'_>) -> Result
             time_in_force: offered_time_in_force(order.time_in_force)?,
             post_only: offer.post_only,
             min_qty: offer.min_qty,
-            // A replacement carries neither capacity nor cross type: they are the usual ones, and the
-            // venue that keeps the replaced order's may overwrite them.
+            // A replacement carries neither capacity nor cross type: the venue puts the old order's in the
+            // place of these.
             attributes: OrderAttributes {
                 display: offered_display(order.display)?,
                 intermarket_sweep: offered_sweep(order.intermarket_sweep)?,
@@ -143,15 +148,6 @@ fn decode_replace(order: &inbound::ReplaceOrder, options: Options<'_>) -> Result
         reason,
         client_order_id,
     })
-}
-
-fn decode_modify(order: &inbound::ModifyOrder) -> Result<OrderRequest, RequestError> {
-    let user_ref = order.user_ref.get();
-    if order.side.side().is_none() {
-        let (reason, client_order_id) = (RejectReason::InvalidSide, ClientOrderId::default());
-        return Err(RequestError::Refused { user_ref, reason, client_order_id });
-    }
-    Ok(OrderRequest::Modify(ModifyOrder { user_ref, side_marking: order.side.0, qty: order.quantity.get() }))
 }
 
 fn offered_time_in_force(code: TimeInForceCode) -> Result<TimeInForce, RejectReason> {

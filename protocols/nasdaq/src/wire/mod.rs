@@ -284,7 +284,7 @@ impl Timestamp {
 }
 
 impl From<Nanos> for Timestamp {
-    /// A time after [`Timestamp::MAX`] becomes that: no trading day is as long.
+    /// A time after [`Timestamp::MAX`] becomes that: times since midnight stay far below.
     #[inline]
     fn from(ts: Nanos) -> Self {
         let ts = ts.0.min(Timestamp::MAX.0);

@@ -1,0 +1,82 @@
+//! The laboratory's command line, and where it keeps its standard days.
+
+use std::fs;
+
+use crate::support::{Site, assert_refused, run, tickpath};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn every_row_is_named_by_help_and_by_the_list() {
+    let list = run(&["lab", "bench", "--list"]).out;
+    let help = run(&["lab", "bench", "--help"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(list.lines().count() >= 20, "{list}");
+    for row in list.lines() {
+        assert!(help.contains(&format!(" {row}")), "{row} is not in {help}");
+    }
+}
+
+#[test]
+fn an_unknown_row_is_refused_with_the_known_ones() {
+    assert_refused(
+        &["lab", "bench", "--filter", "stamp,wat"],
+        &["'wat'", "stamp", "book_instructions", "hot_allocations"],
+    );
+    assert_refused(&["lab", "bench", "--rounds", "0"], &["--rounds must be at least 1"]);
+    assert_refused(&["lab", "counted"], &["lab bench"]);
+}
+
+#[test]
+fn without_recordings_or_valgrind_rows_say_what_is_missing() {
+    let filter = "dbn_books,lobster_books,book_instructions";
+    let output = tickpath()
+        .args(["lab", "bench", "--quick", "--rounds", "1", "--json", "-", "--filter", filter])
+        .env("TICKPATH_DATA", "/nowhere")
+        .env("PATH", "/nowhere")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["effort"], "quick");
+    for row in json["rows"].as_array().unwrap() {
+        let (name, note) = (row["name"].as_str().unwrap(), row["note"].as_str().unwrap());
+        assert!(row["value"].is_null(), "{row}");
+        let remedy =
+            if name.ends_with("_instructions") { "apt-get install valgrind" } else { "TICKPATH_DATA" };
+        assert!(note.contains("not measured") && note.contains(remedy), "{row}");
+    }
+}
+
+/// What runs under callgrind: a day in, what the books end as out; the same for both kinds of books.
+#[test]
+fn the_counted_work_takes_a_day_from_standard_input() {
+    let site = Site::new();
+    let day = site.path("day.itch");
+    let made = run(&[
+        "generate",
+        "itch",
+        "--messages",
+        "4000",
+        "--symbols",
+        "2",
+        "--live",
+        "200",
+        "--seed",
+        "5",
+        "-o",
+        &day,
+    ]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let ends = ["fast", "plain"].map(|books| {
+        let output = tickpath()
+            .args(["lab", "counted", books, "4000", "2", "200"])
+            .write_stdin(fs::read(&day).unwrap())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    });
+    assert!(ends[0].starts_with("4000 messages, ") && ends[0] == ends[1], "{ends:?}");
+}

@@ -1,0 +1,203 @@
+//! A file that is whole or not there.
+
+use std::fs::{self, File};
+use std::io::{self, Stdout, Write, stdout};
+use std::path::{Path, PathBuf};
+
+/// Links that are followed to find out what a name stands for.
+const LINKS_MAX: usize = 16;
+
+/// A file that is whole or not there; `-` is standard output.
+///
+/// A regular file is written beside its place, as `NAME.part`, and put there by [`OutputFile::finish`]; dropped before
+/// that, the part is removed. What is no regular file, such as a pipe, a device or `/dev/stdout`, is written as it
+/// is: a file in its place would be something else.
+pub struct OutputFile {
+    sink: Sink,
+    place: Place,
+}
+
+enum Sink {
+    File(File),
+    Standard(Stdout),
+}
+
+/// Where the bytes are until they are whole, and where they belong.
+struct Place {
+    part: Option<PathBuf>,
+    path: PathBuf,
+}
+
+impl OutputFile {
+    /// Begins to write.
+    ///
+    /// # Errors
+    /// The system's: a folder that is not there, no permission.
+    pub fn create(path: &Path) -> io::Result<OutputFile> {
+        if path.as_os_str() == "-" {
+            let place = Place { part: None, path: path.to_owned() };
+            return Ok(OutputFile { sink: Sink::Standard(stdout()), place });
+        }
+        if is_written_as_it_is(path) {
+            // Appending: an open descriptor may be a file that holds something already.
+            let file = File::options().append(true).open(path)?;
+            return Ok(OutputFile {
+                sink: Sink::File(file),
+                place: Place { part: None, path: path.to_owned() },
+            });
+        }
+        // Behind a link lies the file that is meant: the link stays one.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let part = part_of(&path);
+        let file = File::create(&part)?;
+        Ok(OutputFile { sink: Sink::File(file), place: Place { part: Some(part), path } })
+    }
+
+    /// Puts a regular file in its place.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.flush()?;
+        if let Some(part) = &self.place.part {
+            fs::rename(part, &self.place.path)?;
+            self.place.part = None;
+        }
+        Ok(())
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.sink {
+            Sink::File(file) => file.write(bytes),
+            Sink::Standard(stdout) => stdout.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.sink {
+            Sink::File(file) => file.flush(),
+            Sink::Standard(stdout) => stdout.flush(),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(part) = &self.part {
+            // When it cannot be removed it still does not carry the name of a whole file.
+            let _ = fs::remove_file(part);
+        }
+    }
+}
+
+/// The name of a file that is not whole yet.
+fn part_of(path: &Path) -> PathBuf {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    PathBuf::from(part)
+}
+
+fn is_written_as_it_is(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) || is_descriptor(path)
+}
+
+/// Whether a name stands for an open descriptor, as `/dev/stdout` and `/dev/fd/3` do, whatever that is open on.
+fn is_descriptor(path: &Path) -> bool {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let Ok(folder) = fs::canonicalize(folder) else { return false };
+        if folder.starts_with("/proc") {
+            return true;
+        }
+        let Ok(target) = fs::read_link(&path) else { return false };
+        path = folder.join(target);
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::FileTypeExt;
+
+    use super::*;
+
+    fn write(path: &Path, text: &str) -> io::Result<()> {
+        let mut file = OutputFile::create(path)?;
+        file.write_all(text.as_bytes())?;
+        file.finish()
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_file_is_whole_or_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        write(&path, "one").unwrap();
+        let mut half = OutputFile::create(&path).unwrap();
+        half.write_all(b"tw").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+        drop(half);
+        assert_eq!(names(folder.path()), ["a.json"]);
+        write(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(names(folder.path()), ["a.json"]);
+        assert!(OutputFile::create(&folder.path().join("no/a.json")).is_err());
+    }
+
+    #[test]
+    fn a_link_stays_a_link_to_what_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "before").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write(&link, "after").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "after");
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_written_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = {
+            let pipe = pipe.clone();
+            std::thread::spawn(move || fs::read_to_string(pipe).unwrap())
+        };
+        write(&pipe, "through").unwrap();
+        assert_eq!(reader.join().unwrap(), "through");
+        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo(), "it is still a pipe");
+        assert_eq!(names(folder.path()), ["pipe"]);
+        let null = fs::symlink_metadata("/dev/null").unwrap();
+        assert!(null.file_type().is_char_device());
+        write(Path::new("/dev/null"), "gone").unwrap();
+        assert!(fs::symlink_metadata("/dev/null").unwrap().file_type().is_char_device());
+    }
+
+    #[test]
+    fn an_open_descriptor_is_written_behind_what_it_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut open = File::options().create_new(true).read(true).write(true).open(&path).unwrap();
+        open.write_all(b"first;").unwrap();
+        for name in [format!("/dev/fd/{}", open.as_raw_fd()), format!("/proc/self/fd/{}", open.as_raw_fd())] {
+            write(Path::new(&name), "more;").unwrap();
+        }
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(format!("/proc/self/fd/{}", open.as_raw_fd()), &link).unwrap();
+        write(&link, "last").unwrap();
+        let mut text = String::new();
+        File::open(&path).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "first;more;more;last");
+        assert_eq!(names(folder.path()).len(), 2, "the descriptor's file and the link");
+    }
+}

@@ -1,0 +1,126 @@
+//! Requests that wait for their answers.
+
+use std::collections::VecDeque;
+
+use tickpath_trader::is_reply;
+use tickpath_types::{Nanos, OrderEventKind, OrderRequest, UserRefNum};
+
+/// Requests of one session that wait for their answer at most.
+pub(super) const WINDOW: usize = 256;
+/// A session whose oldest request had no answer for so long gets none: the venue ignores what is about a dead order.
+const ANSWER_TIMEOUT: Nanos = Nanos::from_millis(200);
+
+/// Requests of one session that wait for their answer, oldest first.
+///
+/// The venue answers a session's requests in their order: an answer to one says that those before it were ignored. An
+/// answer to a request that does not wait any more changes nothing.
+pub(super) struct Outstanding {
+    requests: VecDeque<Waiting>,
+    /// When the latest was sent or answered.
+    since: Nanos,
+}
+
+/// The numbers that an answer may name: the order's, and that of the order which it was to replace.
+#[derive(Clone, Copy)]
+struct Waiting(UserRefNum, UserRefNum);
+
+impl Outstanding {
+    pub(super) fn new() -> Outstanding {
+        Outstanding { requests: VecDeque::with_capacity(WINDOW), since: Nanos::ZERO }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.requests.len() >= WINDOW
+    }
+
+    pub(super) fn sent(&mut self, request: &OrderRequest, now: Nanos) {
+        let user_ref = request.user_ref();
+        let replaced = match request {
+            OrderRequest::Replace(replace) => replace.orig_user_ref,
+            _ => user_ref,
+        };
+        self.requests.push_back(Waiting(user_ref, replaced));
+        self.since = now;
+    }
+
+    pub(super) fn heard(&mut self, answer: &OrderEventKind, now: Nanos) {
+        if !is_reply(answer) {
+            return;
+        }
+        let named = answer.user_ref();
+        let found = self.requests.iter().position(|waiting| waiting.0 == named || waiting.1 == named);
+        if let Some(place) = found {
+            self.requests.drain(..=place);
+            self.since = now;
+        }
+    }
+
+    /// Gives up what has waited for too long.
+    pub(super) fn expire(&mut self, now: Nanos) {
+        if !self.is_empty() && now.since(self.since) >= ANSWER_TIMEOUT {
+            self.requests.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_types::{CancelOrder, CancelReason, Qty};
+
+    use super::*;
+
+    fn cancel(user_ref: u32) -> OrderRequest {
+        OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(user_ref), qty: Qty::ZERO })
+    }
+
+    fn canceled(user_ref: u32) -> OrderEventKind {
+        let reason = CancelReason::User;
+        OrderEventKind::Canceled { user_ref: UserRefNum(user_ref), decrement: Qty(1), reason }
+    }
+
+    #[test]
+    fn the_time_counts_from_the_latest_request() {
+        let mut outstanding = Outstanding::new();
+        let late = Nanos::from_secs(5);
+        outstanding.sent(&cancel(1), late);
+        outstanding.expire(late);
+        assert!(!outstanding.is_empty(), "however long nothing was sent before");
+        outstanding.sent(&cancel(2), late + Nanos::from_millis(150));
+        outstanding.expire(late + Nanos::from_millis(349));
+        assert!(!outstanding.is_empty());
+        outstanding.expire(late + Nanos::from_millis(350));
+        assert!(outstanding.is_empty());
+    }
+
+    #[test]
+    fn an_answer_that_comes_too_late_changes_nothing() {
+        let mut outstanding = Outstanding::new();
+        outstanding.sent(&cancel(1), Nanos::ZERO);
+        outstanding.expire(ANSWER_TIMEOUT);
+        outstanding.heard(&canceled(1), ANSWER_TIMEOUT);
+        assert!(outstanding.is_empty());
+        outstanding.sent(&cancel(2), ANSWER_TIMEOUT);
+        outstanding.heard(&canceled(1), ANSWER_TIMEOUT);
+        assert!(!outstanding.is_empty(), "the second still waits");
+        outstanding.heard(&canceled(2), ANSWER_TIMEOUT);
+        assert!(outstanding.is_empty());
+    }
+
+    #[test]
+    fn an_answer_ends_the_waiting_for_those_before_it_too() {
+        let mut outstanding = Outstanding::new();
+        for user_ref in 1..=WINDOW as u32 {
+            assert!(!outstanding.is_full());
+            outstanding.sent(&cancel(user_ref), Nanos::ZERO);
+        }
+        assert!(outstanding.is_full());
+        outstanding.heard(&canceled(WINDOW as u32 - 1), Nanos::ZERO);
+        assert!(!outstanding.is_full() && !outstanding.is_empty());
+        outstanding.heard(&canceled(WINDOW as u32), Nanos::ZERO);
+        assert!(outstanding.is_empty());
+    }
+}

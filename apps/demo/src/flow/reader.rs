@@ -1,0 +1,206 @@
+//! Reads a recording ahead of its player.
+
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use tickpath_capture::Recording;
+use tickpath_capture::flow::{FlowCounts, FlowStep, Mapper};
+use tickpath_lockfree::spsc;
+
+/// Steps that are read ahead at most; the reader waits when nobody takes them.
+const READ_AHEAD: usize = 1 << 13;
+/// How long it waits at a time: a fraction of what it has read ahead lasts.
+const NAP: Duration = Duration::from_millis(1);
+
+/// A recording that is read, decompressed and mapped on a thread of its own, so that the player's duty cycles do
+/// nothing but take a step from a ring. Dropped, the thread ends by itself.
+pub(crate) struct FlowReader {
+    steps: spsc::Consumer<FlowStep>,
+    taken: u64,
+    thread: JoinHandle<Mapped>,
+}
+
+/// What comes next of a recording.
+#[derive(Debug, PartialEq)]
+pub(super) enum Next<'a> {
+    Step(&'a FlowStep),
+    /// The reader is behind.
+    NotYet,
+    /// There are no more steps.
+    End,
+}
+
+/// What the reader's thread ends with.
+struct Mapped {
+    mapper: Mapper,
+    /// Counts when a step was yielded, at `step mod length` of its number from 1.
+    counts: Box<[FlowCounts]>,
+    yielded: u64,
+    damage: Option<String>,
+}
+
+impl FlowReader {
+    /// # Errors
+    /// The system refuses a thread.
+    pub(crate) fn start(recording: Recording, mapper: Mapper) -> std::io::Result<FlowReader> {
+        let (yielding, steps) = spsc::channel(READ_AHEAD);
+        // The ring and the step that was taken last.
+        let counts = vec![FlowCounts::default(); steps.capacity() + 1].into_boxed_slice();
+        let mapped = Mapped { mapper, counts, yielded: 0, damage: None };
+        let thread =
+            Builder::new().name("flow-reader".to_owned()).spawn(move || mapped.read(recording, yielding))?;
+        Ok(FlowReader { steps, taken: 0, thread })
+    }
+
+    /// The next step, which stays the next until it is [taken](Self::take).
+    pub(super) fn peek(&mut self) -> Next<'_> {
+        // In this order: what was yielded before the end is still there.
+        let is_over = self.steps.is_disconnected();
+        match self.steps.peek() {
+            Some(step) => Next::Step(step),
+            None if is_over => Next::End,
+            None => Next::NotYet,
+        }
+    }
+
+    pub(super) fn take(&mut self) {
+        self.taken += u64::from(self.steps.try_pop().is_some());
+    }
+
+    /// Ends the reading: what the steps that were taken come to, and why the recording ended early if they were all
+    /// that came before.
+    pub(super) fn finish(self) -> (FlowCounts, Option<String>) {
+        let FlowReader { mut steps, taken, thread } = self;
+        let is_played = steps.is_disconnected() && steps.try_pop().is_none();
+        drop(steps);
+        let mapped = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        if is_played {
+            return (mapped.mapper.counts(), mapped.damage);
+        }
+        let place = (taken % mapped.counts.len() as u64) as usize;
+        (if taken == 0 { FlowCounts::default() } else { mapped.counts[place] }, None)
+    }
+}
+
+impl Mapped {
+    fn read(mut self, mut recording: Recording, mut steps: spsc::Producer<FlowStep>) -> Mapped {
+        let mut is_read = false;
+        while !steps.is_abandoned() {
+            if let Some(step) = self.mapper.poll_step() {
+                while steps.try_push(step).is_err() {
+                    if steps.is_abandoned() {
+                        return self;
+                    }
+                    std::thread::sleep(NAP);
+                }
+                self.yielded += 1;
+                let place = self.yielded % self.counts.len() as u64;
+                self.counts[place as usize] = self.mapper.counts();
+            } else if is_read {
+                break;
+            } else {
+                match recording.next_event() {
+                    Ok(Some(event)) => self.mapper.handle_event(&event),
+                    ended => {
+                        // A damaged file ends where it is damaged: what came before is played.
+                        self.damage = ended.err().map(|error| error.to_string());
+                        self.mapper.finish();
+                        is_read = true;
+                    }
+                }
+            }
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use tempfile::TempDir;
+    use tickpath_capture::flow::{FlowLimits, survey};
+    use tickpath_sim::{ItchDay, ItchDayConfig};
+
+    use super::*;
+
+    /// A recording that is longer than the ring.
+    fn recording() -> (TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("day.itch");
+        let config = ItchDayConfig { messages: 20_000, symbols: 10, live: 200, seed: 1 };
+        let mut bytes = Vec::new();
+        ItchDay::new(config).unwrap().append_frames(usize::MAX, &mut bytes);
+        std::fs::write(&path, bytes).unwrap();
+        (folder, path)
+    }
+
+    fn mapper(path: &Path) -> Mapper {
+        Mapper::new(survey(&mut Recording::open(path).unwrap()).unwrap(), FlowLimits::default())
+    }
+
+    /// The steps, read in one go, the counts after each, and those at the end.
+    fn expected(path: &Path) -> (Vec<(FlowStep, FlowCounts)>, FlowCounts) {
+        let (mut recording, mut mapper) = (Recording::open(path).unwrap(), mapper(path));
+        let mut steps = Vec::new();
+        loop {
+            let event = recording.next_event().unwrap();
+            match &event {
+                Some(event) => mapper.handle_event(event),
+                None => mapper.finish(),
+            }
+            while let Some(step) = mapper.poll_step() {
+                steps.push((step, mapper.counts()));
+            }
+            if event.is_none() {
+                return (steps, mapper.counts());
+            }
+        }
+    }
+
+    fn start(path: &Path) -> FlowReader {
+        FlowReader::start(Recording::open(path).unwrap(), mapper(path)).unwrap()
+    }
+
+    fn next_step(reader: &mut FlowReader) -> Option<FlowStep> {
+        loop {
+            let step = match reader.peek() {
+                Next::Step(step) => *step,
+                Next::NotYet => {
+                    std::thread::yield_now();
+                    continue;
+                }
+                Next::End => return None,
+            };
+            reader.take();
+            return Some(step);
+        }
+    }
+
+    #[test]
+    fn every_step_comes_in_order_and_the_end_once_all_have_come() {
+        let (_folder, path) = recording();
+        let (steps, counts) = expected(&path);
+        assert!(steps.len() > READ_AHEAD, "{} steps do not fill the ring", steps.len());
+        let mut reader = start(&path);
+        for (number, (step, _)) in steps.iter().enumerate() {
+            assert_eq!(next_step(&mut reader).as_ref(), Some(step), "{number}");
+        }
+        assert_eq!(next_step(&mut reader), None);
+        assert_eq!(reader.finish(), (counts, None));
+    }
+
+    #[test]
+    fn counts_are_those_of_the_steps_that_were_taken() {
+        let (_folder, path) = recording();
+        let (steps, _) = expected(&path);
+        for taken in [1, 100, steps.len() - 1] {
+            let mut reader = start(&path);
+            for _ in 0..taken {
+                next_step(&mut reader).unwrap();
+            }
+            assert_eq!(reader.finish(), (steps[taken - 1].1, None), "{taken} taken");
+        }
+        assert_eq!(start(&path).finish(), (FlowCounts::default(), None));
+    }
+}

@@ -1,0 +1,40 @@
+//! A venue at the limit of open files; a program of its own, for the limit is the process's.
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+#[path = "venue/support.rs"]
+#[allow(dead_code, unreachable_pub)] // shared with the other suite
+mod support;
+
+use std::fs::File;
+
+use support::{Client, Heard, PASSWORD, Rig, login};
+use tickpath_types::Nanos;
+
+#[test]
+fn a_connection_waits_while_the_system_refuses_it_and_costs_no_work() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    let mut bert = Client::prepare();
+    let (soft, hard) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).unwrap();
+    nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, soft.min(256), hard).unwrap();
+    let mut files = vec![];
+    while let Ok(file) = File::open("/dev/null") {
+        files.push(file);
+    }
+    bert.reach(rig.endpoints.order_entry);
+    rig.until_true("the refusal", |rig| rig.view.order_server.accept_errors.read() == 1);
+    // The connection waits and the acceptor is ready all the while.
+    for _ in 0..1_000 {
+        assert_eq!(rig.turn(), 0, "nothing is done");
+    }
+    assert_eq!(rig.view.order_server.accept_errors.read(), 1);
+    rig.pass(Nanos::from_millis(200));
+    rig.until_true("another look", |rig| rig.view.order_server.accept_errors.read() == 2);
+    rig.assert_serves(&mut anna, 1);
+
+    drop(files);
+    bert.send(&login("BERT", PASSWORD, "", 1));
+    rig.pass(Nanos::from_millis(200));
+    assert!(matches!(rig.hear(&mut bert), Heard::LoginAccepted { .. }));
+    assert_eq!(rig.view.order_server.accept_errors.read(), 2);
+}

@@ -1,0 +1,198 @@
+//! The end of a venue under load: what was read is answered and published, and the end is said last.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use tickpath_agent::{FINISH_TIMEOUT, IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_nasdaq::moldudp64::{Kind, Packet};
+use tickpath_net::MulticastReceiver;
+use tickpath_types::{OrderEventKind, Side};
+
+use crate::support::{
+    Client, Heard, PASSWORD, Rig, build, enter, event, ioc, login, packet, request_packet, settings,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a client hears until the connection is over, without heartbeats.
+fn hear_all(client: &mut Client, mut between: impl FnMut()) -> Vec<Heard> {
+    let mut heard = vec![];
+    let deadline = Instant::now() + PATIENCE;
+    while heard.last() != Some(&Heard::Closed) {
+        assert!(Instant::now() < deadline, "no end after {} messages", heard.len());
+        match client.try_hear() {
+            Some(Heard::Heartbeat) => {}
+            Some(more) => heard.push(more),
+            None => between(),
+        }
+    }
+    heard
+}
+
+/// Numbers of the accepted orders, which are all that is heard before the end of the session.
+fn accepted(heard: &[Heard]) -> Vec<u32> {
+    let [answers @ .., Heard::EndOfSession, Heard::Closed] = heard else {
+        panic!("{:?} in place of the end of the session", heard.last_chunk::<2>())
+    };
+    let user_ref = |answer: &Heard| match answer {
+        Heard::Message(message) => match event(message) {
+            OrderEventKind::Accepted { order, .. } => order.user_ref.0,
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    answers.iter().map(user_ref).collect()
+}
+
+fn orders(count: u32) -> Vec<u8> {
+    (1..=count).flat_map(|user_ref| request_packet(&enter(user_ref, Side::Buy, 1, 900_000))).collect()
+}
+
+/// Reads a line to its end: the number of messages, which are dense, and the one that the end says comes next.
+fn read_line(line: &mut MulticastReceiver) -> (u64, u64) {
+    let mut bytes = [0; 2_048];
+    let mut messages = 0;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        assert!(Instant::now() < deadline, "no end of the session after {messages} messages");
+        let Some(received) = line.recv(&mut bytes).unwrap() else { continue };
+        let packet = Packet::parse(&bytes[..received.len]).unwrap();
+        for (sequence, _) in packet.messages() {
+            assert_eq!(sequence.0, messages + 1);
+            messages += 1;
+        }
+        if packet.kind() == Kind::EndOfSession {
+            return (messages, packet.sequence().0);
+        }
+    }
+}
+
+#[test]
+fn every_request_that_was_read_is_answered_and_published_before_the_end_is_said() {
+    const COUNT: u32 = 500;
+    let settings = settings();
+    let mut line = MulticastReceiver::join(settings.line_a, Ipv4Addr::LOCALHOST).unwrap();
+    let mut rig = Rig::with(&settings);
+    let mut anna = rig.log_in("ANNA");
+    anna.send(&orders(COUNT));
+    // One read brings more than the matcher takes in one turn.
+    rig.until_true("the first read", |rig| rig.view.order_server.requests.read() > 0);
+    let read = rig.view.order_server.requests.read();
+    let applied = rig.view.matcher.commands.read();
+    assert!(read > 100 && applied < read && read < COUNT.into(), "{read} read, {applied} applied");
+
+    rig.close();
+    assert_eq!(rig.view.order_server.requests.read(), read, "nothing more is read");
+    let answered = accepted(&hear_all(&mut anna, || ()));
+    assert_eq!(answered, (1..=read as u32).collect::<Vec<_>>());
+    let counters = &rig.view.matcher;
+    assert_eq!(counters.commands.read(), rig.view.order_server.commands.read());
+    let (messages, next) = read_line(&mut line);
+    assert_eq!(
+        (messages, next),
+        (counters.market_events.read(), messages + 1),
+        "the end after the last event"
+    );
+    assert_eq!(rig.view.engine.lock().unwrap().as_ref().unwrap().last_market().0, messages);
+}
+
+/// Orders that do not rest, each with two answers: more than the kernel takes for a client that does not read.
+const UNREAD_ORDERS: u32 = 60_000;
+
+/// A venue and a client that asked for much and has read nothing of it.
+fn with_unread_answers() -> (Rig, Client) {
+    const BURST: u32 = 20;
+    let mut rig = Rig::with(&tickpath_exchange::VenueSettings { retained_responses: 1 << 17, ..settings() });
+    let mut slow = Client::connect_narrow(rig.endpoints.order_entry);
+    slow.send(&login("BERT", PASSWORD, "", 1));
+    assert!(matches!(rig.hear(&mut slow), Heard::LoginAccepted { .. }));
+    for first in (1..UNREAD_ORDERS).step_by(BURST as usize) {
+        let requests: Vec<u8> = (first..first + BURST)
+            .flat_map(|user_ref| request_packet(&ioc(user_ref, Side::Buy, 1, 1_000_000)))
+            .collect();
+        slow.send(&requests);
+        rig.turn();
+    }
+    rig.until_true("the reads", |rig| rig.view.order_server.requests.read() == UNREAD_ORDERS.into());
+    (rig, slow)
+}
+
+#[test]
+fn a_client_with_bytes_pending_gets_them_and_then_the_end() {
+    let (mut rig, mut slow) = with_unread_answers();
+    // Half a second.
+    (0..5_000).for_each(|_| assert!(!rig.finish_turn(), "it waits for the client"));
+    let heard = hear_all(&mut slow, || _ = rig.finish_turn());
+    let [answers @ .., Heard::EndOfSession, Heard::Closed] = &heard[..] else { panic!("{:?}", heard.last()) };
+    assert_eq!(answers.len(), 2 * UNREAD_ORDERS as usize);
+    drop(slow);
+    rig.until("the end", |rig| rig.finish_turn().then_some(()));
+}
+
+#[test]
+fn who_never_reads_holds_up_the_end_no_longer_than_the_time_allows() {
+    let (mut rig, _slow) = with_unread_answers();
+    let mut anna = rig.log_in("ANNA");
+    let until = rig.time_of_day() + FINISH_TIMEOUT.0;
+    rig.close();
+    assert!(rig.time_of_day() >= until);
+    assert_eq!(hear_all(&mut anna, || ()), [Heard::EndOfSession, Heard::Closed]);
+}
+
+#[test]
+fn requests_that_come_after_the_end_take_back_nothing_and_are_not_read() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    let _silent = Client::connect(rig.endpoints.order_entry);
+    rig.until_true("both", |rig| rig.view.order_server.connections.read() == 2);
+    assert!(!rig.finish_turn());
+    anna.send(&packet(b'U', b"Q"));
+    while !rig.finish_turn() {}
+    assert_eq!(hear_all(&mut anna, || ()), [Heard::EndOfSession, Heard::Closed]);
+    assert_eq!(rig.view.order_server.requests.read(), 0);
+}
+
+#[test]
+fn agents_on_threads_of_their_own_end_in_order() {
+    let settings = settings();
+    let mut line = MulticastReceiver::join(settings.line_a, Ipv4Addr::LOCALHOST).unwrap();
+    for round in 0..5 {
+        let venue = build(&settings).unwrap();
+        let (view, endpoints) = (venue.view, venue.endpoints);
+        let plans = venue.agents.into_iter().map(|agent| ThreadPlan {
+            name: agent.role_name().to_owned(),
+            core: None,
+            idle: IdleStrategy::Yield,
+            rehearse_interval: None,
+            agents: vec![agent],
+            cycle: vec![],
+        });
+        let stop = StopSignal::new();
+        let runner = Runner::start(plans.collect(), TscClock::system(), stop.clone()).unwrap();
+        let mut anna = Client::connect(endpoints.order_entry);
+        anna.send(&login("ANNA", PASSWORD, "", 1));
+        let deadline = Instant::now() + PATIENCE;
+        while view.order_server.logins.read() == 0 {
+            assert!(Instant::now() < deadline, "no login");
+            std::thread::yield_now();
+        }
+        anna.send(&orders(500));
+        while view.order_server.requests.read() <= round * 100 {
+            assert!(Instant::now() < deadline, "nothing is read");
+            std::thread::yield_now();
+        }
+        stop.stop();
+        let heard = hear_all(&mut anna, std::thread::yield_now);
+        assert!(matches!(heard[0], Heard::LoginAccepted { .. }));
+        let answered = accepted(&heard[1..]);
+        drop(anna);
+        runner.join().unwrap();
+        let read = view.order_server.requests.read();
+        assert_eq!(answered, (1..=read as u32).collect::<Vec<_>>());
+        let (messages, next) = read_line(&mut line);
+        assert_eq!((messages, next), (view.matcher.market_events.read(), messages + 1));
+        // The end is said three times; the next venue has the same lines.
+        let mut bytes = [0; 2_048];
+        while line.recv(&mut bytes).unwrap().is_some() {}
+    }
+}

@@ -1,0 +1,70 @@
+//! What a day asks of whoever keeps its books, found by going through it.
+
+use anyhow::ensure;
+use tickpath_book::{FastBooks, OrderBooks};
+use tickpath_feed::BookBuilder;
+use tickpath_nasdaq::itch50::{AddOrder, AddOrderMpid, OrderReplace};
+use tickpath_types::Sequence;
+
+use crate::day::StandardDay;
+use crate::itch_books::{self, Nobody};
+
+/// What a day asks of its reader.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DayFacts {
+    pub(crate) messages: u64,
+    /// Most orders that rest at a time.
+    pub(crate) live_max: u32,
+    /// Price levels when most orders rest.
+    pub(crate) levels_at_peak: u32,
+    /// Order references given out, each counted once.
+    pub(crate) unique_refs: u64,
+}
+
+/// Goes through a day once, message by message, and holds its end against what it must lead to.
+pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayFacts> {
+    let mut builder: BookBuilder<FastBooks> = itch_books::empty(&day.config);
+    let mut refs = References::default();
+    let mut facts = DayFacts::default();
+    for message in itch_books::frames(file) {
+        facts.messages += 1;
+        builder.handle_message(Sequence(facts.messages), message, &mut Nobody);
+        let live = builder.books().order_count();
+        refs.see(message)?;
+        if live > facts.live_max {
+            (facts.live_max, facts.levels_at_peak) = (live, builder.books().level_count());
+        }
+    }
+    itch_books::check(&builder, &day.config, &day.outcome)?;
+    facts.unique_refs = refs.unique;
+    Ok(facts)
+}
+
+/// The references that a day gave out.
+#[derive(Default)]
+struct References {
+    /// One bit for each.
+    seen: Vec<u64>,
+    unique: u64,
+}
+
+impl References {
+    fn see(&mut self, message: &[u8]) -> anyhow::Result<()> {
+        // An add has its reference where every message about an order has one, a replacement its new one behind it.
+        let at = match message.first() {
+            Some(&(AddOrder::TYPE | AddOrderMpid::TYPE)) => 11,
+            Some(&OrderReplace::TYPE) => 19,
+            _ => return Ok(()),
+        };
+        let Some(Ok(order_ref)) = message.get(at..at + 8).map(<[u8; 8]>::try_from) else { return Ok(()) };
+        let order_ref = u64::from_be_bytes(order_ref);
+        let (word, bit) = ((order_ref / 64) as usize, 1 << (order_ref % 64));
+        ensure!(word < 1 << 32, "a reference of {order_ref} in a standard day");
+        if word >= self.seen.len() {
+            self.seen.resize(word + 1, 0);
+        }
+        self.unique += u64::from(self.seen[word] & bit == 0);
+        self.seen[word] |= bit;
+        Ok(())
+    }
+}

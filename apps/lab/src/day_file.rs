@@ -1,0 +1,258 @@
+//! The files of the standard days: made once and kept.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use tempfile::NamedTempFile;
+use tickpath_agent::StopSignal;
+use tickpath_sim::ItchDay;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::day::StandardDay;
+
+/// Frames made between two looks at the progress.
+const FRAMES: usize = 1 << 16;
+/// Room for a message and its length; more is found where it does not do.
+const FRAME_LEN: usize = 32;
+/// Who writes a day writes something every second: a file that nothing was written to for so long is nobody's.
+const UNFINISHED_AGE: Duration = Duration::from_secs(600);
+const UNFINISHED: &str = ".unfinished";
+
+/// A day's bytes, and where they are kept.
+pub(crate) struct DayFile {
+    pub(crate) bytes: Vec<u8>,
+    /// Where they are kept, or why they are not.
+    pub(crate) kept: Result<PathBuf, String>,
+}
+
+/// Reads a day from the cache; one that is not there, or damaged, is made and kept.
+///
+/// A day that cannot be kept is made all the same. Any number of processes may do this at a time: each writes a
+/// file of its own and moves it into place when it is whole.
+///
+/// # Errors
+/// `stop` was raised, or the day came out wrong.
+pub(crate) fn load(day: &StandardDay, stop: &StopSignal, is_telling: bool) -> anyhow::Result<DayFile> {
+    match cache_folder() {
+        Ok(folder) => load_from(&folder, day, stop, is_telling),
+        Err(error) => Ok(DayFile { bytes: make_only(day, stop)?, kept: Err(error.to_string()) }),
+    }
+}
+
+fn load_from(
+    folder: &Path,
+    day: &StandardDay,
+    stop: &StopSignal,
+    is_telling: bool,
+) -> anyhow::Result<DayFile> {
+    let path = folder.join(format!("{}.itch", day.name));
+    match fs::read(&path) {
+        Ok(bytes) => match check(day, &bytes) {
+            Ok(()) => return Ok(DayFile { bytes, kept: Ok(path) }),
+            Err(error) => tell(is_telling, &format!("{}: {error}; making it anew", path.display())),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => tell(is_telling, &format!("{}: {error}; making it anew", path.display())),
+    }
+    let (bytes, kept) = make_and_keep(day, &path, stop, is_telling)?;
+    let words = match &kept {
+        Ok(()) => format!("{} kept as {}, {} bytes", day.name, path.display(), bytes.len()),
+        Err(error) => format!("{} is not kept, and made again next time: {error:#}", day.name),
+    };
+    tell(is_telling, &words);
+    Ok(DayFile { bytes, kept: kept.map(|()| path).map_err(|error| format!("{error:#}")) })
+}
+
+/// Makes a day without a look at the cache.
+pub(crate) fn make_only(day: &StandardDay, stop: &StopSignal) -> anyhow::Result<Vec<u8>> {
+    make(day, stop, |_, _| ())
+}
+
+type Kept = anyhow::Result<()>;
+
+fn make_and_keep(
+    day: &StandardDay,
+    path: &Path,
+    stop: &StopSignal,
+    is_telling: bool,
+) -> anyhow::Result<(Vec<u8>, Kept)> {
+    let mut file = unfinished(day, path);
+    let shows_percent = is_telling && io::stderr().is_terminal();
+    tell(is_telling, &format!("making {} once, for {}", day.name, path.display()));
+    let mut shown = 0;
+    let made = make(day, stop, |new, percent| {
+        if let Ok(open) = &mut file
+            && let Err(error) = open.write_all(new)
+        {
+            // Dropped, the file is removed: what it took is free again.
+            file = Err(error.into());
+        }
+        if shows_percent && percent > shown {
+            shown = percent;
+            eprint!("\rlab bench: making {}: {percent}%", day.name);
+        }
+    });
+    if shown > 0 {
+        eprintln!();
+    }
+    let bytes = made?;
+    let kept = file.and_then(|file| Ok(file.persist(path).map_err(|error| error.error)?));
+    Ok((bytes, kept.map(|_| ()).with_context(|| format!("cannot write {}", path.display()))))
+}
+
+/// A file of this process alone beside the place of a day, removed when it is dropped.
+fn unfinished(day: &StandardDay, path: &Path) -> anyhow::Result<NamedTempFile> {
+    let folder = path.parent().context("the cache has no folder")?;
+    fs::create_dir_all(folder)?;
+    let prefix = format!("{}.itch.", day.name);
+    remove_abandoned(folder, &prefix);
+    Ok(tempfile::Builder::new().prefix(&prefix).suffix(UNFINISHED).tempfile_in(folder)?)
+}
+
+/// Removes what killed processes left.
+fn remove_abandoned(folder: &Path, prefix: &str) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let age =
+            entry.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|at| at.elapsed().ok());
+        if name.starts_with(prefix)
+            && name.ends_with(UNFINISHED)
+            && age.is_some_and(|age| age > UNFINISHED_AGE)
+        {
+            // Nothing is lost with it, and nothing can be done if it stays.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The bytes of a day's file; `each` is given what is new, and the percentage that is made.
+fn make(day: &StandardDay, stop: &StopSignal, mut each: impl FnMut(&[u8], u64)) -> anyhow::Result<Vec<u8>> {
+    let mut messages = ItchDay::new(day.config)?;
+    let mut bytes = Vec::with_capacity(day.config.messages as usize * FRAME_LEN);
+    let mut made = 0;
+    loop {
+        let start = bytes.len();
+        let count = messages.append_frames(FRAMES, &mut bytes) as u64;
+        if count == 0 {
+            break;
+        }
+        if stop.is_stopped() {
+            bail!("interrupted while {} was made", day.name);
+        }
+        made += count;
+        each(&bytes[start..], 100 * made / day.config.messages.max(1));
+    }
+    check(day, &bytes).with_context(|| format!("{} made just now", day.name))?;
+    Ok(bytes)
+}
+
+fn check(day: &StandardDay, bytes: &[u8]) -> anyhow::Result<()> {
+    let hash = xxh3_64(bytes);
+    ensure!(hash == day.hash, "its hash is {hash:#018x} and should be {:#018x}", day.hash);
+    Ok(())
+}
+
+fn tell(is_telling: bool, words: &str) {
+    if is_telling {
+        eprintln!("lab bench: {words}");
+    }
+}
+
+/// Where files are kept that can be made again: `$XDG_CACHE_HOME/tickpath`, or `~/.cache/tickpath`.
+fn cache_folder() -> anyhow::Result<PathBuf> {
+    let from = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = from("XDG_CACHE_HOME").or_else(|| Some(from("HOME")?.join(".cache")));
+    let caches = caches.context("neither XDG_CACHE_HOME nor HOME names a folder for the standard days")?;
+    Ok(caches.join("tickpath"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::thread;
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::context::Effort;
+
+    const DAY: StandardDay = StandardDay::itch_500(Effort::Smoke);
+
+    fn load_here(folder: &Path) -> DayFile {
+        load_from(folder, &DAY, &StopSignal::new(), false).unwrap()
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_day_is_made_once_and_a_damaged_one_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = folder.path().join("tickpath");
+        let made = load_here(&cache);
+        let path = made.kept.unwrap();
+        assert_eq!(names(&cache), ["itch-500-smoke.itch"]);
+        let written = fs::metadata(&path).unwrap().modified().unwrap();
+        assert!(load_here(&cache).bytes == made.bytes);
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), written, "it was read, not made");
+        for damage in [&made.bytes[..made.bytes.len() / 2], &[]] {
+            fs::write(&path, damage).unwrap();
+            assert!(load_here(&cache).bytes == made.bytes);
+            assert!(fs::read(&path).unwrap() == made.bytes);
+        }
+        assert_eq!(names(&cache).len(), 1);
+    }
+
+    #[test]
+    fn where_no_file_can_be_a_day_is_made_and_it_is_said_why_it_is_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let day = load_here(&file);
+        assert!(check(&DAY, &day.bytes).is_ok() && day.kept.unwrap_err().contains("cannot write"));
+        let in_the_way = folder.path().join("cache/itch-500-smoke.itch/full");
+        fs::create_dir_all(&in_the_way).unwrap();
+        assert!(load_here(&folder.path().join("cache")).kept.is_err());
+        assert_eq!(names(&folder.path().join("cache")).len(), 1, "nothing unfinished is left");
+    }
+
+    #[test]
+    fn two_may_make_a_day_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        thread::scope(|scope| {
+            let other = scope.spawn(|| load_here(folder.path()).kept);
+            assert!(load_here(folder.path()).kept.is_ok());
+            assert!(other.join().unwrap().is_ok());
+        });
+        assert_eq!(names(folder.path()).len(), 1);
+        assert!(check(&DAY, &fs::read(folder.path().join("itch-500-smoke.itch")).unwrap()).is_ok());
+    }
+
+    #[test]
+    fn a_stopped_run_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let stop = StopSignal::new();
+        stop.stop();
+        let error = load_from(folder.path(), &DAY, &stop, false).err().unwrap();
+        assert!(error.to_string().contains("interrupted"), "{error}");
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_what_another_one_writes_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = ("itch-500-smoke.itch.a.unfinished", "itch-500-smoke.itch.b.unfinished");
+        File::create(folder.path().join(new)).unwrap();
+        let old = File::create(folder.path().join(old)).unwrap();
+        old.set_modified(SystemTime::now() - 2 * UNFINISHED_AGE).unwrap();
+        assert!(load_here(folder.path()).kept.is_ok());
+        let mut left = names(folder.path());
+        left.sort_unstable();
+        assert_eq!(left, ["itch-500-smoke.itch", new]);
+    }
+}

@@ -1,0 +1,88 @@
+//! What the measurements of one run share.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::bench::BenchOptions;
+use crate::context::{Context, Effort};
+use crate::counted::{self, Counted, CountedBooks};
+use crate::day::StandardDay;
+use crate::day_facts::{self, DayFacts};
+use crate::day_file;
+
+/// What the measurements of one run share: how they are to be made, and the standard days, each loaded once.
+pub(crate) struct Lab<'a> {
+    pub(crate) context: Context,
+    pub(crate) options: &'a BenchOptions,
+    days: RefCell<Vec<Rc<Day>>>,
+}
+
+/// A standard day in memory.
+pub(crate) struct Day {
+    pub(crate) standard: StandardDay,
+    /// The same day at other sizes.
+    pub(crate) sizes: fn(Effort) -> StandardDay,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) facts: DayFacts,
+    /// Its file, or why there is none.
+    pub(crate) kept: Result<PathBuf, String>,
+}
+
+impl<'a> Lab<'a> {
+    pub(crate) fn new(context: Context, options: &'a BenchOptions) -> Lab<'a> {
+        Lab { context, options, days: RefCell::default() }
+    }
+
+    /// A standard day; the first who asks waits until it is loaded, made if need be, and gone through.
+    pub(crate) fn day(&self, sizes: fn(Effort) -> StandardDay) -> anyhow::Result<Rc<Day>> {
+        let standard = sizes(self.context.effort);
+        if let Some(day) = self.days.borrow().iter().find(|day| day.standard.name == standard.name) {
+            return Ok(Rc::clone(day));
+        }
+        let stop = &self.options.stop;
+        let (bytes, kept) = match self.context.effort {
+            Effort::Smoke => {
+                (day_file::make_only(&standard, stop)?, Err("it is made in an instant".to_owned()))
+            }
+            _ => {
+                let file = day_file::load(&standard, stop, self.options.show_progress)?;
+                (file.bytes, file.kept)
+            }
+        };
+        self.tell(&format!("going through {}", standard.name));
+        let facts = day_facts::survey(&standard, &bytes)?;
+        let day = Rc::new(Day { standard, sizes, bytes, facts, kept });
+        self.days.borrow_mut().push(Rc::clone(&day));
+        Ok(day)
+    }
+
+    /// The days that were asked for.
+    pub(crate) fn days(&self) -> Vec<Rc<Day>> {
+        self.days.borrow().clone()
+    }
+
+    /// Counts a pass of a day through books under callgrind.
+    ///
+    /// # Errors
+    /// Why it cannot be counted, with the remedy.
+    pub(crate) fn count(
+        &self,
+        day: &StandardDay,
+        books: CountedBooks,
+        with_caches: bool,
+    ) -> anyhow::Result<Counted> {
+        let Some(command) = &self.options.counting_command else {
+            anyhow::bail!("instructions are counted by the program tickpath, and this is another");
+        };
+        let bytes = day_file::make_only(day, &self.options.stop)?;
+        self.tell(&format!("counting {} through the {} books under callgrind", day.name, books.name()));
+        counted::count(command, books, with_caches, &day.config, &day.outcome, &bytes)
+    }
+
+    fn tell(&self, words: &str) {
+        if self.options.show_progress {
+            eprintln!("lab bench: {words}");
+        }
+    }
+}

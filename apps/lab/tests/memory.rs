@@ -1,0 +1,20 @@
+//! What the books take of memory. Alone in its program: the memory of the whole process is what is measured.
+
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+use tickpath_lab::{BenchOptions, Effort, bench};
+
+#[test]
+fn an_order_takes_what_its_record_is_long() {
+    let options = BenchOptions {
+        filter: vec!["book_record_bytes".to_owned()],
+        rounds: 2,
+        effort: Effort::Smoke,
+        ..BenchOptions::default()
+    };
+    let report = bench(&options).unwrap();
+    let row = report.row("book_record_bytes").unwrap();
+    assert_eq!(row.values.len(), 1, "the same in every round");
+    assert!((16.0..=64.0).contains(&row.values[0]), "{row:?}");
+    assert!(row.note.contains("bytes of the index") && row.note.contains("of price levels"), "{}", row.note);
+}

@@ -1,0 +1,121 @@
+//! An engine that reads too slowly: what it does about it comes of no message.
+
+use std::sync::{Arc, Mutex};
+
+use tickpath_agent::Agent;
+use tickpath_lockfree::{broadcast, records, spsc};
+use tickpath_nasdaq::ouch50::{AnswerCode, OrderAnswer};
+use tickpath_timing::{MarketId, Stamp, StampKind, Token, Trace};
+use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, GatewayEvent, KillSwitch, LimitsConfig};
+use tickpath_trading::{Context, EngineConfig, Strategy, TradeEngine};
+use tickpath_types::{
+    BookHealth, EnterOrder, MarketUpdate, Nanos, OrderEventKind, OrderId, OrderRequest, OrderState, Sequence,
+    SessionId, UpdateKind, UserRefNum,
+};
+
+use crate::site::{ALPHA, buy, instruments};
+
+const SESSION: SessionId = SessionId(1);
+/// Updates that the engine may be behind.
+const CAPACITY: usize = 4;
+
+fn update(sequence: u64) -> MarketUpdate {
+    MarketUpdate {
+        sequence,
+        ts_event: 0,
+        order_id: sequence,
+        price: 999_000,
+        qty: 10,
+        bid_price: 999_000,
+        bid_qty: 10,
+        ask_price: 1_001_000,
+        ask_qty: 10,
+        instrument: ALPHA.0,
+        kind: UpdateKind::Add as u8,
+        side: 0,
+        health: BookHealth::Live as u8,
+        reserved: [0; 3],
+    }
+}
+
+/// Enters an order at the first update, is too slow at the second, and cancels when its book is stale.
+struct Slow {
+    market: Arc<Mutex<broadcast::Sender<MarketUpdate>>>,
+    order: Option<UserRefNum>,
+}
+
+impl Strategy for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
+        match update.sequence {
+            1 => self.order = cx.enter(&buy(10, 999_000)).ok(),
+            2 => {
+                let mut market = self.market.lock().unwrap();
+                (3..3 + 2 * CAPACITY as u64).for_each(|sequence| market.send(self::update(sequence)));
+            }
+            _ if update.health() == BookHealth::Stale => {
+                cx.cancel(self.order.take().unwrap()).unwrap();
+            }
+            _ => {}
+        }
+    }
+}
+
+fn links(stamps: &mut records::Consumer<Stamp>) -> Vec<(Token, MarketId)> {
+    let mut links = vec![];
+    stamps.drain(usize::MAX, |stamp| {
+        if let Some(StampKind::TokenFromMarket { child, parent }) = stamp.decode() {
+            links.push((child, parent));
+        }
+    });
+    links
+}
+
+#[test]
+fn what_a_loss_of_updates_causes_is_linked_to_no_message() {
+    let (sender, updates) = broadcast::channel(CAPACITY);
+    let market = Arc::new(Mutex::new(sender));
+    let (mut answers, events) = spsc::channel(4);
+    let (requests_in, mut requests) = spsc::channel(4);
+    let (tracer, mut stamps) = Trace::new(1 << 10);
+    let strategy = Slow { market: Arc::clone(&market), order: None };
+    let limits = [LimitsConfig::maker().limits(&instruments().as_slice()[0])];
+    let engine =
+        TradeEngine::new(&EngineConfig::default(), instruments().as_slice(), &limits, strategy, tracer)
+            .unwrap();
+    let identity = EngineIdentity { role: "engine", feed: 0, engine: 0, session: SESSION };
+    let rings = EngineRings { updates, events, requests: requests_in };
+    let mut agent = EngineAgent::new(identity, engine, rings, KillSwitch::default());
+    let view = agent.view();
+    view.gateway.logged_in.set(1);
+    let mut now = Nanos::from_secs(1);
+    let mut work = |agent: &mut EngineAgent<Slow, Trace>| {
+        now = now + Nanos(1_000);
+        agent.do_work(now).unwrap()
+    };
+
+    market.lock().unwrap().send(update(1));
+    work(&mut agent);
+    let OrderRequest::Enter(order) = requests.try_pop().unwrap() else { panic!("no order") };
+    let of_message = MarketId::new(Sequence(1)).via_feed(0).to_engine(0);
+    assert_eq!(links(&mut stamps), [(Token::new(SESSION, order.user_ref, true), of_message)]);
+    let accepted = OrderEventKind::Accepted {
+        order: EnterOrder { ..order },
+        order_id: OrderId(1),
+        state: OrderState::Live,
+    };
+    let answer = OrderAnswer { ts: Nanos(1), kind: accepted, code: AnswerCode::None };
+    answers.try_push(GatewayEvent::Answer(answer)).unwrap();
+    assert_eq!(work(&mut agent), 1);
+
+    market.lock().unwrap().send(update(2));
+    work(&mut agent);
+    let cancel = requests.try_pop().unwrap();
+    assert!(matches!(cancel, OrderRequest::Cancel(_)), "{cancel:?}");
+    assert_eq!(links(&mut stamps), [], "the second update did not cause it");
+    agent.on_close();
+    assert!(view.snapshot().unwrap().lost_updates >= CAPACITY as u64);
+}

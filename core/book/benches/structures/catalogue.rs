@@ -1,0 +1,79 @@
+//! The structures by name.
+
+use tickpath_book::PlainBooks;
+
+use crate::books::{Hashed, Indexed, Limits, Paged, Tickpath};
+use crate::dense_ladder::DenseLadder;
+use crate::driver::{LookAhead, Plain, Runner};
+use crate::id_maps::{Chained, Foldhash, RustcHash, Std};
+use crate::ordered_sets::{BTrees, Copies, Handles, RedBlack};
+use crate::sorted_levels::SortedLevels;
+
+/// One structure.
+pub struct Entry {
+    /// For `--structure`.
+    pub name: &'static str,
+    /// The books.
+    pub books: &'static str,
+    /// What leads from a reference to an order.
+    pub index: &'static str,
+    /// Empty books.
+    pub open: fn(Limits) -> Box<dyn Runner>,
+}
+
+macro_rules! entry {
+    ($name:literal, $books:literal, $index:literal, $runner:ty) => {
+        Entry { name: $name, books: $books, index: $index, open: |limits| Box::new(<$runner>::new(limits)) }
+    };
+}
+
+/// All that are measured, the plainest first.
+pub const ALL: &[Entry] = &[
+    entry!("set-copy", "red-black set of orders per side", "std HashMap to a copy", Plain<Copies<RedBlack>>),
+    entry!("btree-copy", "B-tree of orders per side", "std HashMap to a copy", Plain<Copies<BTrees>>),
+    entry!(
+        "set-handle",
+        "red-black set of orders per side",
+        "std HashMap to the node",
+        Plain<Indexed<Handles, Std>>
+    ),
+    entry!(
+        "dense-ladder",
+        "array by tick around the touch",
+        "OrderIndex, hashed",
+        Plain<Indexed<DenseLadder, Hashed>>
+    ),
+    entry!(
+        "sorted-levels",
+        "sorted vector of levels",
+        "OrderIndex, hashed",
+        Plain<Indexed<SortedLevels, Hashed>>
+    ),
+    entry!("fast-std", "FastBooks", "std HashMap", Plain<Indexed<Tickpath, Std>>),
+    entry!("fast-rustc-hash", "FastBooks", "hashbrown, rustc-hash", Plain<Indexed<Tickpath, RustcHash>>),
+    entry!("fast-foldhash", "FastBooks", "hashbrown, foldhash", Plain<Indexed<Tickpath, Foldhash>>),
+    entry!("fast-intmap", "FastBooks", "intmap", Plain<Indexed<Tickpath, Chained>>),
+    entry!("fast-paged", "FastBooks", "OrderIndex, paged", Plain<Indexed<Tickpath, Paged>>),
+    entry!("fast", "FastBooks", "OrderIndex, hashed", Plain<Indexed<Tickpath, Hashed>>),
+    entry!("fast-look-ahead", "FastBooks by BookBuilder::handle_batch", "OrderIndex, hashed", LookAhead),
+];
+
+/// Obviously right and slow; only tests wait for it.
+pub const PLAIN_TWIN: Entry =
+    entry!("plain-twin", "PlainBooks", "OrderIndex, hashed", Plain<Indexed<Tickpath<PlainBooks>, Hashed>>);
+
+/// The structures of these names, or all of them.
+pub fn chosen(names: &[String]) -> Result<Vec<&'static Entry>, String> {
+    if names.is_empty() {
+        return Ok(ALL.iter().collect());
+    }
+    names.iter().map(|name| by_name(name)).collect()
+}
+
+/// One structure.
+pub fn by_name(name: &str) -> Result<&'static Entry, String> {
+    ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+        format!("there is no structure '{name}': choose one of {}", names.join(", "))
+    })
+}

@@ -1,0 +1,115 @@
+//! A standard day in memory, framed as its file is.
+
+use tickpath_nasdaq::itch50::{self, AddOrder, AddOrderMpid, Listener, OrderReplace};
+use tickpath_sim::{ItchDay, ItchDayConfig};
+use tickpath_types::{InstrumentId, OrderId};
+
+use crate::books::Limits;
+
+/// Pieces of a day, after each of which the books are compared.
+pub const PIECES: usize = 8;
+/// References in a page of the order index.
+const PAGE_LEN: u64 = 1024;
+
+/// A day.
+pub struct Day {
+    /// Whose fraction it is.
+    pub name: &'static str,
+    /// All messages, each behind its length.
+    pub bytes: Vec<u8>,
+    /// Where the pieces end.
+    pub ends: Vec<usize>,
+    /// How many messages they are.
+    pub messages: u64,
+    /// The most orders that rest at a time.
+    pub live_max: u32,
+    /// Order references given out, all different.
+    pub order_refs: u64,
+    /// How large its books become.
+    pub limits: Limits,
+}
+
+impl Day {
+    /// Makes the day.
+    pub fn make(name: &'static str, config: ItchDayConfig) -> Day {
+        let mut day = ItchDay::new(config).expect("a standard day, or a fraction that can be made");
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        let piece = (config.messages as usize).div_ceil(PIECES);
+        for index in 1..=PIECES {
+            eprintln!("structures: making {name}, {} messages, piece {index} of {PIECES}", config.messages);
+            day.append_frames(piece, &mut bytes);
+            ends.push(bytes.len());
+        }
+        let counters = day.counters();
+        assert_eq!(counters.messages, config.messages, "the day is whole");
+        let limits = Limits {
+            max_instrument: InstrumentId(config.symbols as u16),
+            // Some room above what rests at a time.
+            max_orders: counters.live_max + counters.live_max / 64 + 64,
+            max_pages: pages(&bytes),
+        };
+        let (messages, live_max, order_refs) = (counters.messages, counters.live_max, counters.order_refs);
+        Day { name, bytes, ends, messages, live_max, order_refs, limits }
+    }
+
+    /// The pieces, one after the other.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[*start..*end])
+    }
+
+    /// One line about it.
+    pub fn describe(&self) -> String {
+        let Day { name, messages, live_max, order_refs, .. } = self;
+        let securities = self.limits.max_instrument;
+        format!(
+            "{name}: {messages} messages, {securities} securities, {live_max} live orders at most, {order_refs} unique \
+             references"
+        )
+    }
+}
+
+/// The least and the greatest reference that was given out.
+struct References(u64, u64);
+
+impl References {
+    fn note(&mut self, id: OrderId) {
+        *self = References(self.0.min(id.0), self.1.max(id.0));
+    }
+}
+
+impl Listener for References {
+    fn on_add_order(&mut self, message: &AddOrder) {
+        self.note(message.order_ref.get());
+    }
+
+    fn on_add_order_mpid(&mut self, message: &AddOrderMpid) {
+        self.note(message.order_ref.get());
+    }
+
+    fn on_order_replace(&mut self, message: &OrderReplace) {
+        self.note(message.new_order_ref.get());
+    }
+}
+
+/// Pages for every reference of a day, and for the directories that lead to them.
+fn pages(bytes: &[u8]) -> u32 {
+    let mut references = References(u64::MAX, 0);
+    for message in frames(bytes) {
+        itch50::decode(message, &mut references).expect("the day is ITCH 5.0");
+    }
+    let leaves = references.1 / PAGE_LEN - references.0 / PAGE_LEN + 1;
+    (leaves + leaves / PAGE_LEN + 2) as u32
+}
+
+/// The messages of a day.
+#[inline]
+pub fn frames(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let (prefix, behind) = rest.split_first_chunk()?;
+        let (message, behind) = behind.split_at_checked(usize::from(u16::from_be_bytes(*prefix)))?;
+        rest = behind;
+        Some(message)
+    })
+}

@@ -1,0 +1,112 @@
+//! Orders in one array, and the queue of a level as a list through it.
+
+use tickpath_book::OrderHandle;
+
+/// Nobody's order.
+pub const NIL: u32 = 0;
+
+/// An order; `home` says where its level is.
+#[derive(Clone, Copy, Default)]
+pub struct Record<H> {
+    /// Its reference.
+    pub id: u64,
+    /// What is left of it.
+    pub qty: u64,
+    /// Where its level is.
+    pub home: H,
+    prev: u32,
+    next: u32,
+}
+
+/// The orders of one level.
+#[derive(Clone, Copy, Default)]
+pub struct Queue {
+    /// Sum of the quantities.
+    pub qty: u64,
+    /// How many orders.
+    pub order_count: u32,
+    head: u32,
+    tail: u32,
+}
+
+/// All orders.
+pub struct Orders<H> {
+    records: Vec<Record<H>>,
+    /// Free records, linked by `next`.
+    free: u32,
+}
+
+impl<H: Copy + Default> Orders<H> {
+    /// With room for so many orders.
+    pub fn new(capacity: u32) -> Orders<H> {
+        let mut records = Vec::with_capacity(capacity as usize + 1);
+        records.push(Record::default());
+        Orders { records, free: NIL }
+    }
+
+    /// An order.
+    #[inline]
+    pub fn record(&self, handle: OrderHandle) -> &Record<H> {
+        &self.records[handle.slot() as usize]
+    }
+
+    /// Enters an order at the tail of a queue.
+    #[inline]
+    pub fn push(&mut self, queue: &mut Queue, id: u64, qty: u64, home: H) -> OrderHandle {
+        let record = Record { id, qty, home, prev: queue.tail, next: NIL };
+        let slot = self.allocate(record);
+        match queue.tail {
+            NIL => queue.head = slot,
+            tail => self.records[tail as usize].next = slot,
+        }
+        queue.tail = slot;
+        queue.qty += qty;
+        queue.order_count += 1;
+        OrderHandle::new(slot).expect("slot 0 is nobody's")
+    }
+
+    /// Takes `qty` off an order and its queue; what is left.
+    #[inline]
+    pub fn reduce(&mut self, queue: &mut Queue, handle: OrderHandle, qty: u64) -> u64 {
+        let record = &mut self.records[handle.slot() as usize];
+        record.qty -= qty;
+        queue.qty -= qty;
+        record.qty
+    }
+
+    /// Takes an order out of its queue.
+    #[inline]
+    pub fn remove(&mut self, queue: &mut Queue, handle: OrderHandle) {
+        let slot = handle.slot();
+        let Record { qty, prev, next, .. } = *self.record(handle);
+        match prev {
+            NIL => queue.head = next,
+            prev => self.records[prev as usize].next = next,
+        }
+        match next {
+            NIL => queue.tail = prev,
+            next => self.records[next as usize].prev = prev,
+        }
+        queue.qty -= qty;
+        queue.order_count -= 1;
+        self.records[slot as usize].next = self.free;
+        self.free = slot;
+    }
+
+    /// The orders of a queue from its head.
+    pub fn iter(&self, queue: &Queue) -> impl Iterator<Item = &Record<H>> {
+        let record = |slot: u32| (slot != NIL).then(|| &self.records[slot as usize]);
+        std::iter::successors(record(queue.head), move |order| record(order.next))
+    }
+
+    #[inline]
+    fn allocate(&mut self, record: Record<H>) -> u32 {
+        if self.free == NIL {
+            self.records.push(record);
+            return self.records.len() as u32 - 1;
+        }
+        let slot = self.free;
+        self.free = std::mem::replace(&mut self.records[slot as usize], record).next;
+        slot
+    }
+}

@@ -1,0 +1,195 @@
+//! The properties of `tickpath-capture`'s readers, and of a replay of what they read.
+
+use std::fmt::Debug;
+use std::io::{self, Cursor, Read};
+
+use tickpath_agent::StopSignal;
+use tickpath_capture::{
+    DbnReader, Depth, EventReader, ItchBlocks, ItchReader, LobsterBookReader, LobsterBookRow, LobsterReader,
+    Position, ReadError, RecordedEvent, decompress,
+};
+use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
+use tickpath_replay::{ReplayOptions, replay};
+
+/// Uncompressed bytes that are read at most: a few compressed bytes may stand for millions.
+const UNPACKED_LEN_MAX: u64 = 1 << 20;
+
+/// A reader that gives a few bytes at a time, as pipes and decompressors do.
+struct Pieces<'a> {
+    data: &'a [u8],
+    len: usize,
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.len.min(self.data.len()).min(buffer.len());
+        let (now, later) = self.data.split_at(len);
+        buffer[..len].copy_from_slice(now);
+        self.data = later;
+        Ok(len)
+    }
+}
+
+/// What the bytes say does not depend on the pieces that they come in.
+fn whatever_the_pieces<T: PartialEq + Debug>(data: &[u8], read: impl Fn(Pieces<'_>) -> T) -> T {
+    let whole = read(Pieces { data, len: usize::MAX });
+    for len in [1, 7] {
+        assert_eq!(read(Pieces { data, len }), whole, "in pieces of {len}");
+    }
+    whole
+}
+
+/// All events with their places, and every error in words.
+type Outcome = (Vec<(RecordedEvent, Position)>, Vec<String>);
+
+/// Reads to the end. Lines go on after a bad one; anything else ends with its first error, and for good.
+fn events(mut reader: impl EventReader, records_max: usize) -> Outcome {
+    let (mut events, mut errors) = (Vec::new(), Vec::new());
+    loop {
+        assert!(events.len() + errors.len() <= records_max, "more records than bytes");
+        match reader.next_event() {
+            Ok(Some(event)) => {
+                let is_known = (event.instrument as usize) < reader.symbols().len();
+                assert!(is_known || event.instrument == 0);
+                events.push((event, reader.position()));
+            }
+            Ok(None) => break,
+            Err(error) => {
+                let words = error.to_string();
+                assert!(!words.contains('\n'), "{words}");
+                errors.push(words);
+                if !matches!(error, ReadError::Malformed { position: Position::Line(_), .. }) {
+                    break;
+                }
+            }
+        }
+    }
+    for _ in 0..2 {
+        assert!(matches!(reader.next_event(), Ok(None)), "something comes after the end");
+    }
+    let order = |position: &Position| match *position {
+        Position::Byte(at) | Position::Line(at) => at,
+    };
+    assert!(events.windows(2).all(|pair| order(&pair[0].1) < order(&pair[1].1)));
+    (events, errors)
+}
+
+/// DBN of schema MBO: the same events in any pieces, each further in the data than the one before.
+pub fn dbn(data: &[u8]) {
+    whatever_the_pieces(data, |pieces| match DbnReader::new(pieces) {
+        Ok(reader) => Ok(events(reader, data.len())),
+        Err(error) => Err(error.to_string()),
+    })
+    .ok();
+}
+
+/// LOBSTER messages: every line is an event, an error or nothing.
+pub fn lobster(data: &[u8]) {
+    let (events, errors) = whatever_the_pieces(data, |pieces| {
+        events(LobsterReader::new(pieces, "FUZZ", Depth::Partial { levels: Some(1) }), data.len())
+    });
+    let lines = data.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii_end().is_empty()).count();
+    assert!(events.len() + errors.len() <= lines);
+    assert!(events.iter().all(|(event, _)| event.instrument == 0));
+}
+
+/// LOBSTER order books: rows of one width whose levels have quantities, until the first error.
+pub fn lobster_book(data: &[u8]) {
+    let (rows, _) = whatever_the_pieces(data, |pieces| {
+        let mut reader = LobsterBookReader::new(pieces);
+        let (mut rows, mut row) = (Vec::new(), LobsterBookRow::default());
+        loop {
+            assert!(rows.len() <= data.len(), "more rows than bytes");
+            match reader.next_row(&mut row) {
+                Ok(true) => rows.push(row.clone()),
+                Ok(false) => return (rows, None),
+                Err(error) => return (rows, Some(error.to_string())),
+            }
+        }
+    });
+    for row in &rows {
+        assert_eq!(row.level_count, rows[0].level_count);
+        for side in &row.sides {
+            assert!(side.len() <= row.level_count && side.iter().all(|(_, qty)| qty.0 > 0));
+        }
+    }
+}
+
+/// ITCH files, block by block and event by event: both readers find the messages that lie there, at their
+/// places, with lengths given and with lengths implied.
+pub fn itch_blocks(data: &[u8]) {
+    let (messages, error) = whatever_the_pieces(data, |pieces| {
+        let mut blocks = ItchBlocks::new(pieces);
+        let mut messages = Vec::new();
+        loop {
+            match blocks.fill() {
+                Ok(true) => {
+                    let block = blocks.block();
+                    assert!(!block.messages.is_empty() || data.starts_with(&[0, 0]));
+                    let found = block.messages.iter().enumerate();
+                    messages.extend(found.map(|(index, message)| (block.offset_of(index), message.to_vec())));
+                }
+                Ok(false) => return (messages, None),
+                Err(error) => {
+                    assert!(matches!(blocks.fill(), Ok(false)), "something comes after an error");
+                    return (messages, Some(error.to_string()));
+                }
+            }
+        }
+    });
+    for (offset, message) in &messages {
+        let start = *offset as usize + 2;
+        assert_eq!(data[start..start + message.len()], *message);
+    }
+    let framed: Vec<&[u8]> = Frames::new(data, Lengths::detect(data)).map_while(Result::ok).collect();
+    assert!(messages.iter().map(|(_, message)| message.as_slice()).eq(framed.iter().copied()));
+    let (events, errors) = whatever_the_pieces(data, |pieces| events(ItchReader::new(pieces), data.len()));
+    let places = |at: &u64| Position::Byte(*at);
+    assert!(events.iter().map(|(_, at)| *at).eq(messages.iter().map(|(at, _)| places(at))));
+    // What follows the end of a session is an error of blocks alone.
+    assert!(errors.is_empty() || error.is_some(), "{errors:?}");
+}
+
+/// gzip, Zstandard or neither, with any of the formats inside.
+pub fn compressed(data: &[u8]) {
+    let read = || {
+        let Ok(reader) = decompress(Cursor::new(data.to_vec())) else { return Vec::new() };
+        let mut unpacked = Vec::new();
+        // What was unpacked before an error is what readers get to see.
+        let _ = reader.take(UNPACKED_LEN_MAX).read_to_end(&mut unpacked);
+        unpacked
+    };
+    let unpacked = read();
+    assert_eq!(unpacked, read());
+    if let Ok(reader) = decompress(Cursor::new(data.to_vec())) {
+        let mut blocks = ItchBlocks::new(reader.take(UNPACKED_LEN_MAX));
+        while let Ok(true) = blocks.fill() {
+            blocks.block();
+        }
+    }
+}
+
+/// A file of any format through full books with the plain twin beside: a report or a refusal, each in single
+/// lines, and the twin never differs. What follows a blank line is the order book file of a LOBSTER file.
+pub fn replay_file(data: &[u8]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("FUZZ_message_2.csv");
+    let blank = data.windows(2).position(|pair| pair == b"\n\n").filter(|_| data[0].is_ascii_digit());
+    let (messages, rows) = blank.map_or((data, &b""[..]), |at| (&data[..=at], &data[at + 2..]));
+    std::fs::write(&path, messages).expect("a temporary file");
+    if !rows.is_empty() {
+        let beside = folder.path().join("FUZZ_orderbook_2.csv");
+        std::fs::write(beside, rows).expect("a temporary file");
+    }
+    let options = ReplayOptions { check_every: Some(2), ..ReplayOptions::default() };
+    match replay(&path, &options, &StopSignal::new(), &mut |_| {}) {
+        Ok(report) => {
+            assert!(report.contradictions.iter().all(|words| !words.contains('\n')), "{report}");
+            assert!(report.messages <= data.len() as u64 && !report.to_string().is_empty());
+            assert!(report.to_json().is_object());
+            let twin = report.check.twin.and_then(|twin| twin.difference);
+            assert_eq!(twin, None);
+        }
+        Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+    }
+}
