@@ -6,12 +6,6 @@ use tickpath_book::OrderBooks;
 use tickpath_feed::{BookBuilder, BuilderCounters, LOOK_AHEAD_LEN, UpdateListener};
 use tickpath_types::{MarketUpdate, Sequence};
 
-/// From so many open orders on, most of them lie beyond the caches of a core: looking ahead for all that a message
-/// touches then saves more than it costs. Of 200 thousand orders it is enough to fetch where they are found.
-const ORDERS_FAR_MIN: u32 = 1 << 19;
-/// Messages between one that is applied and the one whose order is looked for meanwhile.
-const NEAR_AHEAD: usize = 8;
-
 /// What each message of a block did: at most one update a message, in order; `sequence` is the number of the
 /// message in the file, counted from 1. And what contradicted the books.
 #[derive(Debug, Default)]
@@ -83,16 +77,10 @@ impl<B: OrderBooks<()>> ApplyMessages<&[u8]> for BookBuilder<B> {
 
     #[inline(never)]
     fn apply(&mut self, first: u64, messages: &[&[u8]], updates: &mut Updates) {
-        let is_far = self.books().order_count() >= ORDERS_FAR_MIN;
         let mut start = 0;
         for group in messages.chunks(LOOK_AHEAD_LEN) {
             let before = *self.counters();
-            let sequence = Sequence(first + start as u64);
-            match is_far {
-                true => self.handle_batch(sequence, group, updates),
-                // It looks beyond the group.
-                false => handle_near(self, sequence, &messages[start..], group.len(), updates),
-            }
+            self.handle_batch(Sequence(first + start as u64), group, updates);
             updates.note(&before, self.counters(), || start..=start + group.len() - 1);
             start += group.len();
         }
@@ -100,23 +88,6 @@ impl<B: OrderBooks<()>> ApplyMessages<&[u8]> for BookBuilder<B> {
 
     fn books(&self) -> &B {
         BookBuilder::books(self)
-    }
-}
-
-/// What [`BookBuilder::handle_batch`] does with the first `len` of some messages, where the orders are near.
-#[inline(always)]
-fn handle_near<B: OrderBooks<()>>(
-    builder: &mut BookBuilder<B>,
-    first: Sequence,
-    messages: &[&[u8]],
-    len: usize,
-    updates: &mut Updates,
-) {
-    for (index, message) in messages[..len].iter().enumerate() {
-        if let Some(ahead) = messages.get(index + NEAR_AHEAD) {
-            builder.prefetch(ahead);
-        }
-        builder.handle_message(Sequence(first.0 + index as u64), message, updates);
     }
 }
 
@@ -148,22 +119,6 @@ mod tests {
     fn builder() -> BookBuilder<FastBooks> {
         let books = FastBooks::new(BookLimits::new(InstrumentId(1), 1_000));
         BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(1_000)))
-    }
-
-    #[test]
-    fn both_ways_do_the_same() {
-        let messages = messages();
-        let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
-        let (mut near, mut far) = (Updates::default(), Updates::default());
-        let (mut one, mut other) = (builder(), builder());
-        for (index, group) in slices.chunks(LOOK_AHEAD_LEN).enumerate() {
-            let first = Sequence((index * LOOK_AHEAD_LEN) as u64 + 1);
-            let rest = &slices[index * LOOK_AHEAD_LEN..];
-            handle_near(&mut one, first, rest, group.len(), &mut near);
-            other.handle_batch(first, group, &mut far);
-        }
-        assert_eq!(near.list, far.list);
-        assert_eq!((near.list.len(), one.counters()), (160, other.counters()));
     }
 
     #[test]

@@ -12,23 +12,34 @@ use crate::{BookBuilder, UpdateListener};
 /// side, few enough for what was fetched to stay in the nearest cache until its turn comes.
 pub const LOOK_AHEAD_LEN: usize = 32;
 
-/// Open orders below which the look costs more than it saves: the books are in the caches anyway.
+/// Open orders below which looking ahead for all that a message needs costs more than it saves, since most of the books
+/// is in the caches anyway; then only the entry of the message's order is fetched.
 const OPEN_ORDERS_MIN: u32 = 1 << 18;
+
+/// Messages between one that is applied and the one whose order's entry is fetched meanwhile.
+const NEAR_AHEAD: usize = 8;
 
 impl<B: OrderBooks<()>> BookBuilder<B> {
     /// Applies messages that wait together, in order, the first with the number `first`; the same as
-    /// [`BookBuilder::handle_message`] for each, but while the books are larger than the caches the memory that the
-    /// messages need is fetched beforehand.
+    /// [`BookBuilder::handle_message`] for each, but the memory that they need is fetched beforehand.
     pub fn handle_batch(&mut self, first: Sequence, messages: &[&[u8]], out: &mut impl UpdateListener) {
         let mut sequence = first;
+        let mut handle = |builder: &mut Self, message| {
+            builder.handle_message(sequence, message, out);
+            sequence = sequence.next();
+        };
+        if self.books().order_count() < OPEN_ORDERS_MIN {
+            for (index, message) in messages.iter().enumerate() {
+                if let Some(ahead) = messages.get(index + NEAR_AHEAD) {
+                    self.prefetch(ahead);
+                }
+                handle(self, message);
+            }
+            return;
+        }
         for group in messages.chunks(LOOK_AHEAD_LEN) {
-            if self.books().order_count() >= OPEN_ORDERS_MIN {
-                self.look_ahead(group);
-            }
-            for message in group {
-                self.handle_message(sequence, message, out);
-                sequence = sequence.next();
-            }
+            self.look_ahead(group);
+            group.iter().for_each(|message| handle(self, message));
         }
     }
 
