@@ -29,7 +29,7 @@ const USAGE: u8 = 2;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) if is_help(&error) => error.exit(),
+        Err(error) if is_help(&error) => return print_help(&error),
         Err(error) => {
             eprintln!("tickpath: {}", usage_line(&error));
             return ExitCode::from(USAGE);
@@ -55,6 +55,17 @@ fn one_line(error: &anyhow::Error) -> String {
         }
     }
     line.replace('\n', "; ")
+}
+
+/// Prints what was asked for, or the list of commands; a reader that went away has what it wanted.
+fn print_help(help: &clap::Error) -> ExitCode {
+    match help.print() {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            eprintln!("tickpath: cannot write to standard output: {error}");
+            ExitCode::FAILURE
+        }
+        _ => u8::try_from(help.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
+    }
 }
 
 /// Help and version are asked for; a missing command is answered by the list of commands.

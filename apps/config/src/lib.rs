@@ -30,7 +30,7 @@ mod units;
 pub use error::ConfigError;
 pub use instruments::{InstrumentConfig, Instruments};
 pub use load::{load, parse, to_toml};
-pub use output::{say, thousands};
+pub use output::{Console, say, thousands};
 pub use output_file::OutputFile;
 pub use placement::{IdleConfig, Placement, ThreadConfig};
 pub use secret::{HIDDEN_PASSWORD, Secret, TEST_PASSWORD};

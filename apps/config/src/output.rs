@@ -1,21 +1,59 @@
-//! Standard output of a program whose reader may go away.
+//! Standard output of a program whose reader may go away, or whose disk may be full.
 
 use std::fmt::Display;
-use std::io::{ErrorKind, Write, stdout};
+use std::io::{self, ErrorKind, Write, stdout};
 
 /// Prints a line, or several, to standard output.
 ///
-/// Once the reader of a pipe went away (`tickpath demo | head`) it does nothing: what the program is for -
-/// cancelling its orders, writing its results to a file - goes on.
+/// Once the reader of a pipe went away (`tickpath demo | head`) it does nothing, and that is no error.
 ///
-/// # Panics
-/// When standard output fails for another reason, such as a full disk.
-pub fn say(lines: impl Display) {
-    match writeln!(stdout(), "{lines}") {
+/// # Errors
+/// What else keeps standard output from being written, such as a full disk, in words that say so.
+pub fn say(lines: impl Display) -> io::Result<()> {
+    write_lines(&mut stdout(), lines)
+}
+
+fn write_lines(out: &mut impl Write, lines: impl Display) -> io::Result<()> {
+    match writeln!(out, "{lines}").and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            panic!("cannot write to standard output: {error}")
+            Err(io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
         }
-        _ => {}
+        _ => Ok(()),
+    }
+}
+
+/// Standard output of a program that is there for something else than its output.
+///
+/// A venue goes on serving and a trader goes on watching its orders where the disk of their log is full: that is told
+/// once on standard error, and once more by [`finish`](Self::finish).
+#[derive(Debug, Default)]
+#[must_use = "finish() says whether everything was printed"]
+pub struct Console {
+    failure: Option<io::Error>,
+}
+
+impl Console {
+    /// Prints as [`say`] does; after a failure it tries again with the next line.
+    pub fn say(&mut self, lines: impl Display) {
+        self.keep(say(lines));
+    }
+
+    fn keep(&mut self, result: io::Result<()>) {
+        if let Err(error) = result
+            && self.failure.is_none()
+        {
+            // Where standard error is full too there is nobody left to tell.
+            let _ = writeln!(io::stderr(), "warning: {error}");
+            self.failure = Some(error);
+        }
+    }
+
+    /// Whether everything was printed, for the program's exit code.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn finish(self) -> io::Result<()> {
+        self.failure.map_or(Ok(()), Err)
     }
 }
 
@@ -36,6 +74,41 @@ pub fn thousands(number: impl Into<u128>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Takes nothing, for a reason.
+    struct Refuses(ErrorKind);
+
+    impl Write for Refuses {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_and_a_reader_that_went_away_is_none() {
+        let mut out = Vec::new();
+        write_lines(&mut out, "one\ntwo").unwrap();
+        assert_eq!(out, b"one\ntwo\n");
+        write_lines(&mut Refuses(ErrorKind::BrokenPipe), "").unwrap();
+        let error = write_lines(&mut Refuses(ErrorKind::StorageFull), "").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        assert!(error.to_string().starts_with("cannot write to standard output: "), "{error}");
+    }
+
+    #[test]
+    fn a_console_goes_on_and_remembers_the_first_failure() {
+        let mut console = Console::default();
+        console.keep(Ok(()));
+        for kind in [ErrorKind::StorageFull, ErrorKind::Other] {
+            console.keep(write_lines(&mut Refuses(kind), ""));
+        }
+        console.keep(Ok(()));
+        assert_eq!(console.finish().unwrap_err().kind(), ErrorKind::StorageFull);
+        Console::default().finish().unwrap();
+    }
 
     #[test]
     fn numbers_are_grouped() {

@@ -85,6 +85,17 @@ impl Placement {
         Placement { observer, ..self }
     }
 
+    /// The same with other roles, each as `role` says; where that leaves a thread without agents, without the thread.
+    #[must_use]
+    pub fn with_roles(&self, role: impl Fn(&str) -> Option<&str>) -> Placement {
+        let mut placement = self.clone();
+        for thread in &mut placement.threads {
+            thread.agents = thread.agents.iter().filter_map(|agent| role(agent)).map(str::to_owned).collect();
+        }
+        placement.threads.retain(|thread| !thread.agents.is_empty());
+        placement
+    }
+
     /// Whether the agents with these roles can be placed so.
     ///
     /// # Errors

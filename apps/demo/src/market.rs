@@ -28,7 +28,7 @@ use crate::crowd::CrowdAgent;
 use crate::flow::{FlowAgent, FlowOutcome, FlowReader};
 use crate::participant::{SourceView, Stage};
 use crate::probe::Probe;
-use crate::settings::{CROWD, CROWD_TRADERS, DemoSettings, FLOW, FLOW_TRADERS, default_placement};
+use crate::settings::{CROWD, DemoSettings, FLOW};
 
 /// Stamps that an agent's ring holds: a second of the busiest agent at the default rate.
 const TRACE_CAPACITY: usize = 1 << 18;
@@ -181,6 +181,7 @@ impl Builder {
 impl Market {
     /// Opens all sockets, starts all threads, and leaves the market in the phase of logging in.
     pub(crate) fn start(settings: &DemoSettings, clock: TscClock) -> anyhow::Result<Market> {
+        let placement = settings.placement_on(&tickpath_agent::Host::describe().cores_allowed)?;
         let recorded = settings.flow.as_ref().map(|path| open_flow(path)).transpose()?;
         let instruments: Vec<Instrument> = match &recorded {
             Some((_, survey)) => survey.instruments(),
@@ -252,12 +253,6 @@ impl Market {
 
         let stage = Stage::default();
         let source = add_source(&mut builder, settings, recorded, source_users, &stage)?;
-        let trader_roles: &[&str] = if is_flow { &FLOW_TRADERS } else { &CROWD_TRADERS };
-        let cores = tickpath_agent::Host::describe().cores_allowed;
-        let placement = settings
-            .placement
-            .clone()
-            .unwrap_or_else(|| default_placement(&cores, source.name, trader_roles));
         let stop = StopSignal::new();
         let plans = placement.plan(builder.agents)?;
         let cores = plans.iter().map(|plan| plan.core).collect();

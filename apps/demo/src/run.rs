@@ -182,9 +182,10 @@ fn play(
         };
         if now >= next_draw {
             next_draw = now + DRAW_INTERVAL;
-            view.draw(&watch.view(market, elapsed, settings.duration, notes.to_vec()))?;
+            view.draw(&watch.view(market, elapsed, settings.duration, notes.to_vec()))
+                .context("cannot write to standard output")?;
         }
-        if view.poll_key(DRAIN_INTERVAL)? == Some(Action::Quit) {
+        if view.poll_key(DRAIN_INTERVAL).context("cannot read the terminal")? == Some(Action::Quit) {
             return Ok(());
         }
     }

@@ -55,7 +55,7 @@ pub struct DemoConfig {
     pub taker: LimitsTable,
     /// How market data is read: `auto`, `ring` or `sockets`.
     pub reader: LineReader,
-    /// Which agents run on which threads.
+    /// Which agents run on which threads; one with the crowd, the maker and the taker serves a recorded flow too.
     pub placement: Option<Placement>,
 }
 
@@ -178,9 +178,28 @@ fn in_range(name: &str, value: u64, max: u64) -> Result<u64, ConfigError> {
 
 /// A placement is for a crowd or for a recorded flow.
 fn check_placement(placement: &Placement) -> Result<(), ConfigError> {
-    let roles = |traders: &[&'static str], source| [&VENUE_ROLES, traders, &[source]].concat();
-    let is_for_flow = placement.check(&roles(&FLOW_TRADERS, FLOW)).is_ok();
-    if is_for_flow { Ok(()) } else { placement.check(&roles(&CROWD_TRADERS, CROWD)) }
+    if is_for_flow(placement) { Ok(()) } else { placement.check(&roles(&CROWD_TRADERS, CROWD)) }
+}
+
+fn is_for_flow(placement: &Placement) -> bool {
+    placement.check(&roles(&FLOW_TRADERS, FLOW)).is_ok()
+}
+
+/// Every agent of a market with these traders and this source of orders.
+fn roles(traders: &[&'static str], source: &'static str) -> Vec<&'static str> {
+    [&VENUE_ROLES, traders, &[source]].concat()
+}
+
+/// Who takes the place of an agent of the crowd's market beside a recorded flow; nobody takes the taker's.
+fn role_beside_flow(role: &str) -> Option<&str> {
+    let [maker, maker_gateway, ..] = CROWD_TRADERS;
+    let [probe, probe_gateway] = FLOW_TRADERS;
+    match role {
+        CROWD => Some(FLOW),
+        role if role == maker => Some(probe),
+        role if role == maker_gateway => Some(probe_gateway),
+        role => (!CROWD_TRADERS.contains(&role)).then_some(role),
+    }
 }
 
 impl DemoSettings {
@@ -190,6 +209,28 @@ impl DemoSettings {
     /// [`ConfigError`] when the file is wrong.
     pub fn load(file: Option<&Path>) -> Result<DemoSettings, ConfigError> {
         DemoConfig::load(file)?.settings()
+    }
+
+    /// Where the agents run: as the configuration says, or as suits a host on whose `cores` this process may run.
+    ///
+    /// One placement serves both kinds of market: beside a recorded flow, the flow stands where it has the crowd, and
+    /// the probe where it has the maker.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] when it is for a recorded flow and there is none.
+    pub(crate) fn placement_on(&self, cores: &[usize]) -> Result<Placement, ConfigError> {
+        match (&self.placement, self.flow.is_some()) {
+            (None, true) => Ok(default_placement(cores, FLOW, &FLOW_TRADERS)),
+            (None, false) => Ok(default_placement(cores, CROWD, &CROWD_TRADERS)),
+            (Some(placement), is_flow) if is_flow == is_for_flow(placement) => Ok(placement.clone()),
+            (Some(placement), true) => Ok(placement.with_roles(role_beside_flow)),
+            (Some(_), false) => Err(ConfigError::value(format!(
+                "the placement is for a recorded flow: name one with --flow, or place {} and {CROWD} in place of {} and \
+                 {FLOW}",
+                CROWD_TRADERS.join(", "),
+                FLOW_TRADERS.join(", ")
+            ))),
+        }
     }
 
     /// Address of everything: nothing of a demonstration leaves the machine.
@@ -246,6 +287,37 @@ mod tests {
         let settings = DemoSettings::load(None).unwrap();
         assert_eq!(settings.instruments.len(), 8);
         assert_eq!((settings.rate, settings.loss_ppm), (20_000, 1_000));
+    }
+
+    fn placed_so(threads: &[(&str, &[&str])], flow: Option<PathBuf>) -> DemoSettings {
+        let placement = Placement::new(IdleConfig::Yield, &[0, 1, 2], threads).observed_beside("source");
+        DemoSettings { placement: Some(placement), flow, ..DemoSettings::load(None).unwrap() }
+    }
+
+    #[test]
+    fn a_placement_for_the_crowd_serves_a_recorded_flow() {
+        let threads: [(&str, &[&str]); 3] = [
+            ("trader", &["taker", "maker-gateway", "feed-handler", "maker", "maker-gateway"]),
+            ("other", &["taker-gateway"]),
+            ("source", &["order-server", "matcher", "order-server", "publisher", "crowd"]),
+        ];
+        let placement = placed_so(&threads, Some(PathBuf::new())).placement_on(&[]).unwrap();
+        placement.check(&roles(&FLOW_TRADERS, FLOW)).unwrap();
+        let agents = |thread: usize| placement.threads[thread].agents.join(" ");
+        assert_eq!(agents(0), "probe-gateway feed-handler probe probe-gateway");
+        assert_eq!(agents(1), "order-server matcher order-server publisher flow");
+        assert_eq!((placement.threads.len(), placement.observer), (2, Some(2)), "nobody is left on a thread");
+        let own = placed_so(&threads, None);
+        assert_eq!(own.placement_on(&[]).unwrap(), own.placement.unwrap());
+    }
+
+    #[test]
+    fn a_placement_for_a_recorded_flow_needs_one() {
+        let threads: [(&str, &[&str]); 1] = [("source", &roles(&FLOW_TRADERS, FLOW))];
+        let with = placed_so(&threads, Some(PathBuf::new()));
+        assert_eq!(with.placement_on(&[]).unwrap(), with.placement.unwrap());
+        let error = placed_so(&threads, None).placement_on(&[]).unwrap_err().to_string();
+        assert!(error.contains("--flow") && error.contains("taker-gateway and crowd"), "{error}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tickpath_agent::{PinGuard, StopSignal, TscClock};
-use tickpath_config::say;
+use tickpath_config::Console;
 use tickpath_timing::{Joiner, JoinerConfig};
 use tickpath_trading::{EngineCounters, MarkTo, Money, Position, StopReason, Strategy};
 use tickpath_types::Nanos;
@@ -48,7 +48,8 @@ pub fn run_with<S: Strategy + Send + 'static>(
     let _pinned = trader.observer().and_then(|core| PinGuard::pin(core).ok());
     let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
     let config = &settings.config;
-    say(format_args!(
+    let mut console = Console::default();
+    console.say(format_args!(
         "{name} trades {} instruments as {} at {}; market data from {} and {}; stop with Ctrl-C",
         settings.instruments.len(),
         config.order_entry.user,
@@ -69,7 +70,7 @@ pub fn run_with<S: Strategy + Send + 'static>(
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
             warnings.take_news(&trader).iter().for_each(|warning| eprintln!("warning: {warning}"));
-            say(progress_line(&trader, &snapshot));
+            console.say(progress_line(&trader, &snapshot));
         }
         if snapshot.stopped.is_some() {
             break;
@@ -97,10 +98,10 @@ pub fn run_with<S: Strategy + Send + 'static>(
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
     let last = view.snapshot()?;
-    say(joiner.report());
-    print_positions(settings, &last);
+    console.say(joiner.report());
+    print_positions(&mut console, settings, &last);
     anyhow::ensure!(last.open_orders == 0, "{} orders may still be open at the venue", last.open_orders);
-    Ok(())
+    Ok(console.finish()?)
 }
 
 /// Brings the snapshot up to date, unless the engine is just doing that itself.
@@ -167,10 +168,10 @@ fn progress_line(trader: &Trader, snapshot: &TraderSnapshot) -> String {
     )
 }
 
-fn print_positions(settings: &TraderSettings, snapshot: &TraderSnapshot) {
-    say("Positions");
+fn print_positions(console: &mut Console, settings: &TraderSettings, snapshot: &TraderSnapshot) {
+    console.say("Positions");
     for (instrument, position) in settings.instruments.iter().zip(&snapshot.positions) {
-        say(format_args!(
+        console.say(format_args!(
             "  {:<8} {:>10}   traded {:>12}   P&L {:>16}",
             instrument.symbol,
             position.net_qty(),
@@ -178,18 +179,26 @@ fn print_positions(settings: &TraderSettings, snapshot: &TraderSnapshot) {
             position.total_pnl(MarkTo::Mid),
         ));
     }
-    say(format_args!("  {:<8} {:>10}   {:>19}   P&L {:>16}", "all", "", "", total_pnl(&snapshot.positions)));
+    console.say(format_args!(
+        "  {:<8} {:>10}   {:>19}   P&L {:>16}",
+        "all",
+        "",
+        "",
+        total_pnl(&snapshot.positions)
+    ));
     let EngineCounters { unsent, unanswered, .. } = snapshot.counters;
     if unsent + unanswered > 0 {
-        say(format_args!("lost connections: {unsent} requests not sent, {unanswered} sent and given up"));
+        console.say(format_args!(
+            "lost connections: {unsent} requests not sent, {unanswered} sent and given up"
+        ));
     }
     match snapshot.stopped {
-        Some(StopReason::Disconnected) => say(format_args!(
+        Some(StopReason::Disconnected) => console.say(format_args!(
             "stopped: the connection to the venue was lost and did not come back within {}; {} orders may still be \
              open there",
             settings.config.disconnect_stop, snapshot.open_orders
         )),
-        Some(reason) => say(format_args!("stopped: {reason:?}")),
+        Some(reason) => console.say(format_args!("stopped: {reason:?}")),
         None => {}
     }
 }

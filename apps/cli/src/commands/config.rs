@@ -37,8 +37,8 @@ enum Config {
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match args {
-        Args::Check { file } => say(format_args!("{}: a valid {}", file.display(), read(file)?.kind())),
-        Args::Show { file } => say(read(file)?.to_text(file).trim_end()),
+        Args::Check { file } => say(format_args!("{}: a valid {}", file.display(), read(file)?.kind()))?,
+        Args::Show { file } => say(read(file)?.to_text(file).trim_end())?,
     }
     Ok(ExitCode::SUCCESS)
 }

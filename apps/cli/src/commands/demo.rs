@@ -77,12 +77,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
     let stop = StopSignal::on_signals()?;
     let outcome = tickpath_demo::run(&settings, &stop)?;
-    if settings.view != ViewMode::Silent {
-        say(&outcome);
-    }
+    // The results go to their file even where the text cannot be printed.
+    let said = if settings.view == ViewMode::Silent { Ok(()) } else { say(&outcome) };
     if let Some(path) = &args.json {
         json::write(path, &format!("{:#}", outcome.to_json()))?;
     }
+    said?;
     // What was asked for is the recording, as far as it was to be played.
     let damage = outcome.flow.as_ref().and_then(|flow| flow.damage.as_ref());
     if let Some(damage) = damage {

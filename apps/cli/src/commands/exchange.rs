@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
-use tickpath_config::{TEST_PASSWORD, say};
+use tickpath_config::{Console, TEST_PASSWORD};
 use tickpath_exchange::{Endpoints, ExchangeConfig, Venue, VenueTracers, VenueView};
 use tickpath_timing::{Joiner, JoinerConfig, Trace};
 use tickpath_types::Nanos;
@@ -49,7 +49,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let threads_stop = StopSignal::new();
     let runner = Runner::start(config.placement(&cores).plan(venue.agents)?, clock, threads_stop.clone())?;
     runner.warnings().for_each(|warning| eprintln!("warning: {warning}"));
-    print_endpoints(&config, &venue.endpoints, settings.instruments.as_slice().len());
+    let mut console = Console::default();
+    print_endpoints(&mut console, &config, &venue.endpoints, settings.instruments.as_slice().len());
 
     let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
@@ -57,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
-            say(progress_line(&venue.view));
+            console.say(progress_line(&venue.view));
         }
         std::thread::sleep(DRAIN_INTERVAL);
     }
@@ -65,25 +66,31 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     runner.join()?;
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
-    say(format_args!("{}\n{}", joiner.report(), progress_line(&venue.view)));
+    console.say(format_args!("{}\n{}", joiner.report(), progress_line(&venue.view)));
+    console.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_endpoints(config: &ExchangeConfig, endpoints: &Endpoints, instruments: usize) {
-    say(format_args!(
+fn print_endpoints(
+    console: &mut Console,
+    config: &ExchangeConfig,
+    endpoints: &Endpoints,
+    instruments: usize,
+) {
+    console.say(format_args!(
         "venue '{}' with {instruments} instruments is open; stop it with Ctrl-C",
         config.session
     ));
-    say(format_args!("  order entry      {}   OUCH 5.0 over SoupBinTCP", endpoints.order_entry));
-    say(format_args!(
+    console.say(format_args!("  order entry      {}   OUCH 5.0 over SoupBinTCP", endpoints.order_entry));
+    console.say(format_args!(
         "  market data A    {}   ITCH 5.0 over MoldUDP64 on {}",
         endpoints.line_a, config.market_data.interface
     ));
-    say(format_args!("  market data B    {}", endpoints.line_b));
-    say(format_args!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission));
+    console.say(format_args!("  market data B    {}", endpoints.line_b));
+    console.say(format_args!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission));
     let test_users = &config.order_entry.test_users;
     if !test_users.is_empty() {
-        say(format_args!(
+        console.say(format_args!(
             "  test users       {}   password '{TEST_PASSWORD}', on the loopback interface alone",
             test_users.join(", ")
         ));

@@ -128,14 +128,18 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Err(error) => return Err(error).with_context(cannot_write),
     };
+    let text = summary.text(&args.output);
+    let mut said = Ok(());
     if day_to_standard_output {
-        eprint!("{}", summary.text(&args.output));
+        eprint!("{text}");
     } else if !json_to_standard_output {
-        say(summary.text(&args.output).trim_end());
+        said = say(text.trim_end());
     }
+    // The figures go to their file even where the text cannot be printed.
     if let Some(path) = &args.json {
         json::write(path, &format!("{:#}", summary.json(&args.output)))?;
     }
+    said?;
     Ok(ExitCode::SUCCESS)
 }
 

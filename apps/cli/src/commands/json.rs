@@ -10,8 +10,7 @@ use tickpath_config::{OutputFile, say};
 pub fn write(path: &Path, json: &str) -> anyhow::Result<()> {
     let mut text = json.trim_end().to_owned();
     if path.as_os_str() == "-" {
-        say(text);
-        return Ok(());
+        return Ok(say(text)?);
     }
     text.push('\n');
     OutputFile::create(path)

@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     if args.list {
-        row_names().chain(DEMO_ROWS).for_each(say);
+        row_names().chain(DEMO_ROWS).try_for_each(say)?;
         return Ok(ExitCode::SUCCESS);
     }
     anyhow::ensure!(args.rounds > 0, "--rounds must be at least 1");
@@ -86,10 +86,12 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.json {
         Some(path) if path.as_os_str() == "-" => json::write(path, &report.to_json())?,
         Some(path) => {
-            say(&report);
+            // The figures go to their file even where the text cannot be printed.
+            let said = say(&report);
             json::write(path, &report.to_json())?;
+            said?;
         }
-        None => say(&report),
+        None => say(&report)?,
     }
     Ok(ExitCode::SUCCESS)
 }

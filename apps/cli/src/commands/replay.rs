@@ -2,13 +2,13 @@
 
 pub mod outputs;
 
-use std::fmt::Display;
-use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
+use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use tickpath_agent::StopSignal;
+use tickpath_config::say;
 use tickpath_replay::{
     CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Exports, Moment, Progress, ReplayOptions, ReplayReport,
     Speed, replay, replay_all,
@@ -148,13 +148,15 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.json {
         Some(path) if path.as_os_str() == "-" => {
             tell_doubts(&report);
-            print(format_args!("{:#}", report.to_json()))?;
-        }
-        Some(path) => {
-            print(&report)?;
             json::write(path, &format!("{:#}", report.to_json()))?;
         }
-        None => print(&report)?,
+        Some(path) => {
+            // The figures go to their file even where the text cannot be printed.
+            let said = say(&report);
+            json::write(path, &format!("{:#}", report.to_json()))?;
+            said?;
+        }
+        None => say(&report)?,
     }
     if report.is_stopped() {
         let exports = if options.exports == Exports::default() { "" } else { ", and nothing was exported" };
@@ -163,16 +165,6 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let is_as_asked = report.is_trustworthy() && report.absent_symbols().is_empty();
     Ok(if is_as_asked { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Prints to standard output; a reader that went away has what it wanted.
-fn print(lines: impl Display) -> anyhow::Result<()> {
-    match writeln!(stdout(), "{lines}") {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write to standard output")
-        }
-        _ => Ok(()),
-    }
 }
 
 /// What a reader of the text would find, for one who gets the JSON: a line each on standard error.

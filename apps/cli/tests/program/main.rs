@@ -3,6 +3,7 @@
 
 mod configs;
 mod demo;
+mod full_disk;
 mod generate;
 mod help;
 mod lab;

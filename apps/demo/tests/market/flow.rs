@@ -57,6 +57,17 @@ fn an_itch_recording_trades_again() {
 }
 
 #[test]
+fn the_placement_of_the_sample_configuration_serves_a_recording() {
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/demo.toml");
+    let loaded = DemoSettings::load(Some(&sample)).unwrap();
+    let flow = Some(in_repository("ritch_excerpt.itch50.gz"));
+    let outcome = run(&DemoSettings { flow, duration: None, view: settings().view, ..loaded }).unwrap();
+    assert_repeats(&outcome);
+    let threads: Vec<_> = outcome.threads.iter().map(|thread| thread.counters.name.as_str()).collect();
+    assert_eq!(threads, ["venue", "trader"]);
+}
+
+#[test]
 fn a_recording_without_executions_proves_what_there_is() {
     let outcome = play(&in_repository("test_data.mbo.v3.dbn.zst")).unwrap();
     assert_no_proof_fails(&outcome);

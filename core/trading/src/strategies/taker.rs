@@ -10,7 +10,7 @@ const OWN_ORDERS: usize = 8;
 
 /// Follows large incoming orders: when one traded at least `threshold` (parts per million) of the quantity
 /// that stood at the best price, it buys or sells a clip the same way with an IOC order at the best price
-/// that is left.
+/// that is left, in whole lots; where that leaves no lot, it asks for nothing.
 ///
 /// Each incoming order is followed once, and one own order per instrument is on its way at a time; what
 /// trades meanwhile is not followed, then or later. Its own orders it does not follow: a venue gives the
@@ -69,8 +69,8 @@ impl LiquidityTaker {
         }
         let (price, available) = features.bbo().best(trade.aggressor.opposite())?;
         let lot = cx.instrument(id)?.lot_size.0;
-        let qty = limits.clip.0.min(available.0);
-        Some(NewOrder::ioc(id, trade.aggressor, Qty(qty - qty % lot), price))
+        let lots = limits.clip.0.min(available.0) / lot;
+        (lots > 0).then(|| NewOrder::ioc(id, trade.aggressor, Qty(lots * lot), price))
     }
 }
 

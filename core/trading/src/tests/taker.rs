@@ -23,6 +23,19 @@ fn it_follows_a_large_trade_at_the_best_that_is_left() {
 }
 
 #[test]
+fn where_there_is_no_lot_to_ask_for_it_asks_for_nothing() {
+    let limits = Limits { threshold: 500_000, clip: Qty(0), ..LIMITS };
+    let mut no_clip = Rig::with(EngineConfig::default(), limits, LiquidityTaker::new(2));
+    let mut rig = rig();
+    let no_lot_left = MarketUpdate { ask_price: 103, ask_qty: 9, ..trade(1, Side::Buy, 101, 100, 7) };
+    assert_eq!(no_clip.market(trade(1, Side::Buy, 101, 50, 7)), "");
+    assert_eq!(rig.market(no_lot_left), "");
+    for counters in [no_clip.engine.desk().counters(), rig.engine.desk().counters()] {
+        assert_eq!(counters.refused_invalid + counters.refused_risk, 0, "it was not even asked for");
+    }
+}
+
+#[test]
 fn executions_of_one_order_add_up_and_are_followed_once() {
     let mut rig = rig();
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 30, 7)), "");
