@@ -1,7 +1,7 @@
 //! The crowd's market.
 
 use tickpath_agent::StopSignal;
-use tickpath_demo::DemoSettings;
+use tickpath_demo::{DemoSettings, Outcome};
 use tickpath_timing::Group;
 use tickpath_types::Nanos;
 
@@ -24,9 +24,15 @@ const SECTIONS: [&str; 11] = [
 
 #[test]
 fn a_market_with_losses_proves_everything() {
-    // What is warm after a second is watched for another: its duty cycles do not allocate.
-    let duration = Some(Nanos::from_secs(2));
-    let outcome = run(&DemoSettings { loss_ppm: 10_000, duration, ..settings() }).unwrap();
+    // What is warm after a second is watched for another: its duty cycles do not allocate. A host with much else to do
+    // may not let everybody trade in that time.
+    let everybody_traded =
+        |outcome: &Outcome| outcome.participants.iter().all(|participant| participant.orders > 0);
+    let mut outcomes = [2, 8, 32].into_iter().map(|seconds| {
+        let duration = Some(Nanos::from_secs(seconds));
+        run(&DemoSettings { loss_ppm: 10_000, duration, ..settings() }).unwrap()
+    });
+    let outcome = outcomes.find(everybody_traded).expect("everybody trades in half a minute");
     for name in ["books_equal", "positions_zero", "gaps_healed", "hops_sum"] {
         assert_holds(&outcome, name);
     }
@@ -41,11 +47,6 @@ fn a_market_with_losses_proves_everything() {
     assert!(outcome.injected.iter().all(|lost| *lost > 0), "{:?}", outcome.injected);
     let names: Vec<&str> = outcome.participants.iter().map(|participant| participant.name.as_str()).collect();
     assert_eq!(names, ["maker", "taker", "crowd"]);
-    assert!(
-        outcome.participants.iter().all(|participant| participant.orders > 0),
-        "{:?}",
-        outcome.participants
-    );
     let hot = outcome.allocations.as_ref().unwrap();
     assert!(hot.iter().all(|(_, count)| *count == 0), "duty cycles allocate: {hot:?}");
 
