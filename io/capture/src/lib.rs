@@ -39,6 +39,7 @@
 //! ```
 
 mod binaryfile;
+mod digits;
 mod error;
 mod event;
 pub mod flow;

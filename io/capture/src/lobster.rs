@@ -5,10 +5,12 @@
 //! sell limit order - of the resting order, in an execution. A level-n file has only the events that
 //! touch the best n levels.
 
+use std::hint::select_unpredictable;
 use std::io::Read;
 
 use tickpath_types::{Price, Qty, Side, TradingState};
 
+use crate::digits::{self, WORD_LEN};
 use crate::window::Window;
 use crate::{
     Depth, EventKind, EventReader, Level, Position, ReadError, RecordedEvent, RecordingInfo, Status, TimeBase,
@@ -56,10 +58,11 @@ impl<R: Read> LobsterReader<R> {
             }
         }
     }
-}
 
-impl<R: Read> EventReader for LobsterReader<R> {
-    fn next_event(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
+    /// The next event, whatever its line looks like.
+    #[cold]
+    #[inline(never)]
+    fn next_unusual(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
         while !self.is_finished {
             let (len, is_ended) = match self.next_line() {
                 Ok(Some(found)) => found,
@@ -89,6 +92,20 @@ impl<R: Read> EventReader for LobsterReader<R> {
         self.is_finished = true;
         Ok(None)
     }
+}
+
+impl<R: Read> EventReader for LobsterReader<R> {
+    #[inline(always)]
+    fn next_event(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
+        if !self.is_finished
+            && let Some((event, len)) = parse_usual(self.window.data())
+        {
+            self.window.consume(len);
+            self.line += 1;
+            return Ok(Some(event));
+        }
+        self.next_unusual()
+    }
 
     fn position(&self) -> Position {
         Position::Line(self.line.saturating_sub(1).max(1))
@@ -108,6 +125,66 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
     line.first().is_some_and(u8::is_ascii_alphabetic) && line.contains(&b',')
 }
 
+/// Bytes within which the fifth column ends of a line that [`parse_usual`] reads.
+const USUAL_LEN_MAX: usize = 56;
+/// Bytes that are looked at for it: the last number is read with what follows it.
+const USUAL_TEXT_LEN: usize = USUAL_LEN_MAX + 3 * WORD_LEN;
+
+/// Reads the line that `text` begins with and returns its length with its end, if it is as nearly all are: six columns
+/// of digits, of which none but the direction has a sign; an order id of up to 16 and other numbers of up to 8 digits;
+/// a time with up to nine decimals. Then it means what [`parse`] says; `None` leaves any other to that.
+#[inline(always)]
+fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
+    let text = text.first_chunk::<USUAL_TEXT_LEN>()?;
+    let word = |at: usize| text.get(at..)?.first_chunk::<WORD_LEN>().copied();
+    // All ends of columns are found first, so that nothing has to wait for the column before it.
+    let mut others = digits::others(&text.as_chunks().0[..USUAL_LEN_MAX / WORD_LEN]);
+    let mut next_other = || {
+        let at = others.trailing_zeros() as usize;
+        others &= others.wrapping_sub(1);
+        at
+    };
+    let (point, time, kind, id) = (next_other(), next_other(), next_other(), next_other());
+    let (size, price) = (next_other(), next_other());
+    let is = |at: usize, byte: u8| text.get(at).is_some_and(|found| *found == byte);
+    let is_usual = is(point, b'.') && [time, kind, id, size, price].into_iter().all(|at| is(at, b','));
+    // Of each number the end and how many digits it has.
+    let decimals_len = time.wrapping_sub(point + 1);
+    let (id_len, size_len, price_len) =
+        (id.wrapping_sub(kind + 1), size.wrapping_sub(id + 1), price.wrapping_sub(size + 1));
+    let is_short = |len: usize| (1..=WORD_LEN).contains(&len);
+    let are_short = is_short(point) && is_short(size_len) && is_short(price_len);
+    if !(is_usual
+        && are_short
+        && price < USUAL_LEN_MAX
+        && decimals_len <= 9
+        && kind == time + 2
+        && (1..=2 * WORD_LEN).contains(&id_len))
+    {
+        return None;
+    }
+    // Buyers and sellers, and times with trailing zeros and without, come in no order that a CPU could predict.
+    let is_sell = is(price + 1, b'-');
+    let direction = price + 1 + usize::from(is_sell);
+    let end = direction + 1 + usize::from(is(direction + 1, b'\r'));
+    if !(is(direction, b'1') && is(end, b'\n')) {
+        return None;
+    }
+    let seconds = digits::number(word(0)?, point as u32);
+    let ninth = if decimals_len == 9 { u64::from(*text.get(point + 9)? - b'0') } else { 0 };
+    let ns = digits::decimals(word(point + 1)?, decimals_len as u32) * 10 + ninth;
+    let event_type = i64::from(text.get(time + 1)? - b'0');
+    let id_high = digits::number(word(kind + 1)?, (id_len as u32).saturating_sub(WORD_LEN as u32));
+    let id_low_at = kind + 1 + id_len.saturating_sub(WORD_LEN);
+    let id_low = digits::number(word(id_low_at)?, id_len.min(WORD_LEN) as u32);
+    let qty = Qty(digits::number(word(id + 1)?, size_len as u32));
+    let price = Price(digits::number(word(size + 1)?, price_len as u32) as i64);
+    let side = select_unpredictable(is_sell, Side::Sell, Side::Buy);
+    let order_id = id_high * 100_000_000 + id_low;
+    let event = event(seconds * 1_000_000_000 + ns, event_type, order_id, qty, Level { side, price })?;
+    Some((event, end + 1))
+}
+
 /// Reads one line; the error says what is wrong with it.
 pub(crate) fn parse(line: &[u8]) -> Result<RecordedEvent, &'static str> {
     let mut fields = line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
@@ -122,7 +199,13 @@ pub(crate) fn parse(line: &[u8]) -> Result<RecordedEvent, &'static str> {
         b"-1" => Side::Sell,
         _ => return Err("a direction that is neither 1 nor -1"),
     };
-    let (qty, level) = (Qty(qty), Level { side, price });
+    event(ts_ns, event_type, order_id, Qty(qty), Level { side, price }).ok_or("a type that is not 1 to 7")
+}
+
+/// What the columns mean together; `None` for a type that there is not.
+#[inline(always)]
+fn event(ts_ns: u64, event_type: i64, order_id: u64, qty: Qty, level: Level) -> Option<RecordedEvent> {
+    let Level { side, price } = level;
     let kind = match event_type {
         1 => EventKind::Add { order_id, level, qty },
         2 => EventKind::Reduce { order_id, by: qty, level: Some(level) },
@@ -135,9 +218,9 @@ pub(crate) fn parse(line: &[u8]) -> Result<RecordedEvent, &'static str> {
             0 => TradingState::QuotationOnly,
             _ => TradingState::Trading,
         })),
-        _ => return Err("a type that is not 1 to 7"),
+        _ => return None,
     };
-    Ok(RecordedEvent { ts_ns, instrument: 0, ends_transaction: true, kind })
+    Some(RecordedEvent { ts_ns, instrument: 0, ends_transaction: true, kind })
 }
 
 fn integer(field: &[u8]) -> Option<i64> {
@@ -215,5 +298,117 @@ mod tests {
         let mut reader = LobsterReader::new(&beyond[..], "ABC", Depth::Full);
         assert!(matches!(reader.next_event(), Err(ReadError::Malformed { .. })));
         assert!(reader.next_event().unwrap().is_none());
+    }
+
+    /// A line of columns that are mostly usual, now and then at or beyond a bound, or something else.
+    fn random_line(random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
+        const ODD: [&str; 14] = [
+            "",
+            "-1",
+            "+1",
+            "-",
+            "0",
+            "01",
+            "1 ",
+            "x",
+            "1.5",
+            ".",
+            "\u{e9}",
+            "18446744073709551616",
+            "1\r",
+            "-1\r",
+        ];
+        let mut digits = |len_max: usize| -> String {
+            let len = 1 + random(len_max);
+            (0..len).map(|_| char::from(b'0' + random(10) as u8)).collect()
+        };
+        let (seconds, decimals) = (digits(9), digits(10));
+        let mut columns = vec![
+            format!("{seconds}.{decimals}"),
+            digits(1),
+            digits(17),
+            digits(9),
+            digits(9),
+            "1".to_owned(),
+        ];
+        if random(2) == 0 {
+            columns[5] = "-1".to_owned();
+        }
+        match random(8) {
+            0 => columns[random(6)] = ODD[random(ODD.len())].to_owned(),
+            1 => columns.truncate(random(6)),
+            2 => columns.push("null".to_owned()),
+            _ => {}
+        }
+        let mut line = columns.join(",").into_bytes();
+        if random(4) == 0 && !line.is_empty() {
+            let at = random(line.len());
+            line[at] = random(256) as u8;
+        }
+        line
+    }
+
+    #[test]
+    fn usual_lines_mean_what_any_line_means() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = move |below: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed >> 16) as usize % below
+        };
+        let (mut usual, mut unusual) = (0, 0);
+        for _ in 0..100_000 {
+            let line = random_line(&mut random);
+            let mut text = line.clone();
+            text.extend([&b"\n"[..], b"\r\n", b",\n", b""][random(4)]);
+            let what_follows = [b'1', b',', b'\n', b'.'][random(4)];
+            text.resize(text.len() + USUAL_TEXT_LEN, what_follows);
+            let Some((event, len)) = parse_usual(&text) else {
+                unusual += 1;
+                continue;
+            };
+            usual += 1;
+            assert_eq!(text[len - 1], b'\n');
+            let line = &text[..len - 1];
+            assert!(!line.contains(&b'\n'));
+            assert_eq!(parse(line.trim_ascii_end()), Ok(event), "{}", String::from_utf8_lossy(line));
+        }
+        assert!(usual > 10_000 && unusual > 10_000, "{usual} {unusual}");
+    }
+
+    #[test]
+    fn a_usual_line_may_be_as_long_as_its_columns_may() {
+        let usual = |line: &str| {
+            let mut text = line.as_bytes().to_vec();
+            text.resize(USUAL_TEXT_LEN.max(line.len()), b'0');
+            parse_usual(&text)
+        };
+        let longest = "12357599.123456789,4,1234567890123456,12345678,12345678,-1\r\n";
+        assert_eq!(longest.find(",-1"), Some(USUAL_LEN_MAX - 1));
+        assert_eq!(usual(longest).map(|(_, len)| len), Some(longest.len()));
+        for line in [
+            "34200.01746,1,16113575,18,5853300,1\n",
+            "34200.017459617,3,0,1,2238200,-1\n",
+            "0.,7,1,0,0,1\n",
+            "99999999.5,1,1,1,1,-1\r\n",
+        ] {
+            let (event, len) = usual(line).unwrap();
+            assert_eq!((parse(line.trim_ascii_end().as_bytes()), line.len()), (Ok(event), len), "{line}");
+        }
+        for line in [
+            "100000000.5,1,1,1,1,1\n",
+            "1.1234567890,1,1,1,1,1\n",
+            "1.5,1,12345678901234567,1,1,1\n",
+            "1.5,1,1,123456789,1,1\n",
+            "1.5,1,1,1,123456789,1\n",
+            "35000,7,0,0,-1,-1\n",
+            "35000.5,7,0,0,-1,-1\n",
+            "1.5,8,1,1,1,1\n",
+            "1.5,01,1,1,1,1\n",
+            "1.5,1,1,1,1,1,0\n",
+        ] {
+            assert_eq!(usual(line), None, "{line}");
+        }
     }
 }

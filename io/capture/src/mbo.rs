@@ -1,19 +1,21 @@
 //! Databento DBN files of schema MBO.
 //!
-//! Source: Databento Binary Encoding versions 1 to 3, read with the vendor's own library, and
-//! Databento's "MBO" schema documentation. What the actions mean on CME: `T` is the trade as its
+//! Source: Databento Binary Encoding versions 1 to 3 and Databento's "MBO" schema documentation. The
+//! metadata are read with the vendor's own library, the records where they lie: these three versions
+//! have the same MBO record. What the actions mean on CME: `T` is the trade as its
 //! incoming order sees it, `F` the same trade as each order in it sees it, and neither changes the
 //! book by itself: the `C` and `M` records that follow in the same event do. As `M` is absolute and
 //! `C` deletes, they agree with a book to which the fills were applied.
 
 use std::io::Read;
+use std::mem::offset_of;
 
 use dbn::decode::dbn::fsm::{DbnFsm, ProcessResult};
-use dbn::{MboMsg, Metadata, Schema, VersionUpgradePolicy};
+use dbn::{FlagSet, MboMsg, Metadata, RecordHeader, RecordHeaderKind, Schema, VersionUpgradePolicy, rtype};
 use rustc_hash::FxHashMap;
 use tickpath_types::{Price, Qty, Side};
 
-use crate::window::read_some;
+use crate::window::{Window, read_some};
 use crate::{
     Depth, EventKind, EventReader, IgnoredReason, Level, Position, ReadError, RecordedEvent, RecordingInfo,
     TimeBase,
@@ -27,17 +29,14 @@ const PRELUDE_LEN: usize = 8;
 const MAGIC: &[u8; 3] = b"DBN";
 /// DBN prices count 10^-9, ours 10^-4.
 const DBN_PER_PRICE: i64 = 100_000;
-/// Room that the state machine reads ahead into.
-const BUFFER_LEN: usize = 64 * 1024;
 
 /// Reads a DBN file of schema MBO, already decompressed.
 pub struct DbnReader<R> {
-    reader: R,
-    decoder: DbnFsm,
-    /// Bytes given to the decoder.
-    offset: u64,
+    window: Window<R>,
     symbols: Vec<String>,
     by_id: FxHashMap<u32, u32>,
+    /// Id and index of the instrument of the record that was read last: mostly the next one's too.
+    last_instrument: Option<(u32, u32)>,
     /// Where the record that was read last begins.
     last_offset: u64,
     is_finished: bool,
@@ -49,23 +48,7 @@ impl<R: Read> DbnReader<R> {
     /// # Errors
     /// [`ReadError`] when the data is not DBN, has another schema, or ends too early.
     pub fn new(mut reader: R) -> Result<Self, ReadError> {
-        let prelude = read_prelude(&mut reader)?;
-        let mut decoder = DbnFsm::builder()
-            .buffer_size(BUFFER_LEN)
-            .upgrade_policy(VersionUpgradePolicy::AsIs)
-            .build()
-            .map_err(|error| ReadError::Unsupported { what: error.to_string() })?;
-        decoder.write_all(&prelude);
-        let mut dbn = DbnReader {
-            reader,
-            decoder,
-            offset: PRELUDE_LEN as u64,
-            symbols: Vec::new(),
-            by_id: FxHashMap::default(),
-            last_offset: 0,
-            is_finished: false,
-        };
-        let metadata = dbn.read_metadata()?;
+        let (metadata, len) = read_metadata(&mut reader)?;
         match metadata.schema {
             None | Some(Schema::Mbo) => {}
             Some(other) => {
@@ -73,24 +56,16 @@ impl<R: Read> DbnReader<R> {
                 return Err(ReadError::Unsupported { what });
             }
         }
+        let mut dbn = DbnReader {
+            window: Window::starting_at(reader, len),
+            symbols: Vec::new(),
+            by_id: FxHashMap::default(),
+            last_instrument: None,
+            last_offset: 0,
+            is_finished: false,
+        };
         dbn.learn_symbols(&metadata);
         Ok(dbn)
-    }
-
-    fn read_metadata(&mut self) -> Result<Metadata, ReadError> {
-        loop {
-            match self.decoder.process() {
-                ProcessResult::Metadata(metadata) => return Ok(metadata),
-                ProcessResult::ReadMore(_) if self.read_more()? => {}
-                ProcessResult::ReadMore(_) => return Err(ReadError::Truncated { offset: 0 }),
-                ProcessResult::Record(()) => {
-                    return Err(ReadError::malformed(Position::Byte(0), "a record before the metadata"));
-                }
-                ProcessResult::Err(error) => {
-                    return Err(ReadError::malformed(Position::Byte(0), error.to_string()));
-                }
-            }
-        }
     }
 
     /// Instrument ids that the metadata maps, in either direction that Databento writes.
@@ -112,39 +87,65 @@ impl<R: Read> DbnReader<R> {
         }
     }
 
+    #[inline]
     fn instrument(&mut self, id: u32) -> u32 {
-        if let Some(index) = self.by_id.get(&id) {
-            return *index;
+        match self.last_instrument {
+            Some((last, index)) if last == id => index,
+            _ => self.other_instrument(id),
         }
-        let index = self.symbols.len() as u32;
-        self.by_id.insert(id, index);
-        self.symbols.push(id.to_string());
+    }
+
+    fn other_instrument(&mut self, id: u32) -> u32 {
+        let index = *self.by_id.entry(id).or_insert_with(|| {
+            self.symbols.push(id.to_string());
+            self.symbols.len() as u32 - 1
+        });
+        self.last_instrument = Some((id, index));
         index
     }
 
-    /// Gives the decoder more bytes; false at the end of the data.
-    fn read_more(&mut self) -> Result<bool, ReadError> {
-        let start = self.unread_offset();
-        let len = read_some(&mut self.reader, self.decoder.space())
-            .map_err(|error| ReadError::of_io(error, start))?;
-        self.decoder.fill(len);
-        self.offset += len as u64;
-        Ok(len != 0)
-    }
-
-    /// Where the bytes start that the decoder has and has not decoded.
-    fn unread_offset(&self) -> u64 {
-        self.offset - self.decoder.data().len() as u64
-    }
-
-    fn event(&mut self, record: &MboMsg) -> RecordedEvent {
+    #[inline]
+    fn event(&mut self, record: &MboRecord) -> RecordedEvent {
+        let flags = FlagSet::new(record.flags);
         RecordedEvent {
-            ts_ns: record.hd.ts_event,
-            instrument: self.instrument(record.hd.instrument_id),
+            ts_ns: record.ts_event,
+            instrument: self.instrument(record.instrument_id),
             // The adds of a snapshot are one message each, whatever their flags say.
-            ends_transaction: record.flags.is_last() || record.flags.is_snapshot(),
+            ends_transaction: flags.is_last() || flags.is_snapshot(),
             kind: kind(record),
         }
+    }
+
+    /// The next event, whatever its record is.
+    #[cold]
+    #[inline(never)]
+    fn next_unusual(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
+        while !self.is_finished {
+            let offset = self.window.offset();
+            match whole_record(self.window.data()) {
+                Ok(Some((record, len))) => {
+                    self.last_offset = offset;
+                    self.window.consume(len);
+                    return match record {
+                        Record::Mbo(record) => Ok(Some(self.event(&record))),
+                        Record::Other { ts_event } => Ok(Some(RecordedEvent {
+                            ts_ns: ts_event,
+                            instrument: 0,
+                            ends_transaction: false,
+                            kind: EventKind::Ignored(IgnoredReason::OtherRecord),
+                        })),
+                    };
+                }
+                Ok(None) => match self.window.fill() {
+                    Ok(true) => {}
+                    Ok(false) if self.window.data().is_empty() => self.is_finished = true,
+                    Ok(false) => return self.finish(ReadError::Truncated { offset }),
+                    Err(error) => return self.finish(error),
+                },
+                Err(what) => return self.finish(ReadError::malformed(Position::Byte(offset), what)),
+            }
+        }
+        Ok(None)
     }
 
     fn finish<T>(&mut self, error: ReadError) -> Result<T, ReadError> {
@@ -154,44 +155,16 @@ impl<R: Read> DbnReader<R> {
 }
 
 impl<R: Read> EventReader for DbnReader<R> {
+    #[inline]
     fn next_event(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
-        while !self.is_finished {
-            let offset = self.unread_offset();
-            match self.decoder.process() {
-                ProcessResult::Record(()) => {
-                    self.last_offset = offset;
-                    let Some(record) = self.decoder.last_record() else { continue };
-                    if !record.has::<MboMsg>() {
-                        let ts_ns = record.header().ts_event;
-                        let kind = EventKind::Ignored(IgnoredReason::OtherRecord);
-                        return Ok(Some(RecordedEvent {
-                            ts_ns,
-                            instrument: 0,
-                            ends_transaction: false,
-                            kind,
-                        }));
-                    }
-                    match record.try_get::<MboMsg>().cloned() {
-                        Ok(record) => return Ok(Some(self.event(&record))),
-                        Err(_) => {
-                            let what = "an MBO record shorter than 56 bytes";
-                            return self.finish(ReadError::malformed(Position::Byte(offset), what));
-                        }
-                    }
-                }
-                ProcessResult::ReadMore(_) => match self.read_more() {
-                    Ok(true) => {}
-                    Ok(false) if self.decoder.data().is_empty() => self.is_finished = true,
-                    Ok(false) => return self.finish(ReadError::Truncated { offset }),
-                    Err(error) => return self.finish(error),
-                },
-                ProcessResult::Metadata(_) => {}
-                ProcessResult::Err(error) => {
-                    return self.finish(ReadError::malformed(Position::Byte(offset), error.to_string()));
-                }
-            }
+        if !self.is_finished
+            && let Some((record, len)) = MboRecord::at_start(self.window.data())
+        {
+            self.last_offset = self.window.offset();
+            self.window.consume(len);
+            return Ok(Some(self.event(&record)));
         }
-        Ok(None)
+        self.next_unusual()
     }
 
     fn position(&self) -> Position {
@@ -228,12 +201,130 @@ fn read_prelude(reader: &mut impl Read) -> Result<[u8; PRELUDE_LEN], ReadError> 
     Ok(prelude)
 }
 
-fn kind(record: &MboMsg) -> EventKind {
+/// Reads the metadata and nothing beyond; also returns where the records start.
+fn read_metadata(reader: &mut impl Read) -> Result<(Metadata, u64), ReadError> {
+    let prelude = read_prelude(reader)?;
+    let mut decoder = DbnFsm::builder()
+        .upgrade_policy(VersionUpgradePolicy::AsIs)
+        .build()
+        .map_err(|error| ReadError::Unsupported { what: error.to_string() })?;
+    decoder.write_all(&prelude);
+    let mut offset = PRELUDE_LEN as u64;
+    loop {
+        match decoder.process() {
+            ProcessResult::Metadata(metadata) => return Ok((metadata, offset)),
+            ProcessResult::ReadMore(missing) => {
+                let unread = offset - decoder.data().len() as u64;
+                let space = decoder.space();
+                let missing = missing.min(space.len());
+                match read_some(reader, &mut space[..missing]) {
+                    Ok(0) => return Err(ReadError::Truncated { offset: 0 }),
+                    Ok(len) => {
+                        decoder.fill(len);
+                        offset += len as u64;
+                    }
+                    Err(error) => return Err(ReadError::of_io(error, unread)),
+                }
+            }
+            ProcessResult::Record(()) => {
+                return Err(ReadError::malformed(Position::Byte(0), "a record before the metadata"));
+            }
+            ProcessResult::Err(error) => {
+                return Err(ReadError::malformed(Position::Byte(0), error.to_string()));
+            }
+        }
+    }
+}
+
+/// Length of an MBO record; one with the time of sending, which a live session appends, is longer.
+const MBO_LEN: usize = size_of::<MboMsg>();
+
+/// What a book needs of an MBO record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MboRecord {
+    instrument_id: u32,
+    ts_event: u64,
+    order_id: u64,
+    price: i64,
+    size: u32,
+    flags: u8,
+    action: u8,
+    side: u8,
+}
+
+impl MboRecord {
+    /// The record that `data` begins with and its length, if it is of this type and whole.
+    #[inline]
+    fn at_start(data: &[u8]) -> Option<(MboRecord, usize)> {
+        let [words, record_type, ..] = data else { return None };
+        let len = usize::from(*words) * RecordHeader::LENGTH_MULTIPLIER;
+        let record = data.get(..len)?.first_chunk()?;
+        (*record_type == rtype::MBO).then(|| (MboRecord::of(record), len))
+    }
+
+    #[inline]
+    fn of(record: &[u8; MBO_LEN]) -> MboRecord {
+        const HEADER: usize = offset_of!(MboMsg, hd);
+        MboRecord {
+            instrument_id: u32::from_le_bytes(field(
+                record,
+                HEADER + offset_of!(RecordHeader, instrument_id),
+            )),
+            ts_event: u64::from_le_bytes(field(record, HEADER + offset_of!(RecordHeader, ts_event))),
+            order_id: u64::from_le_bytes(field(record, offset_of!(MboMsg, order_id))),
+            price: i64::from_le_bytes(field(record, offset_of!(MboMsg, price))),
+            size: u32::from_le_bytes(field(record, offset_of!(MboMsg, size))),
+            flags: record[offset_of!(MboMsg, flags)],
+            action: record[offset_of!(MboMsg, action)],
+            side: record[offset_of!(MboMsg, side)],
+        }
+    }
+}
+
+/// The bytes of the field at `offset`, which the layout of the record has inside it.
+#[inline(always)]
+fn field<const LEN: usize>(record: &[u8; MBO_LEN], offset: usize) -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    bytes.copy_from_slice(&record[offset..offset + LEN]);
+    bytes
+}
+
+/// A record of any type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Record {
+    Mbo(MboRecord),
+    Other { ts_event: u64 },
+}
+
+/// The record that `data` begins with and its length, `None` while it is not whole; the error says what is wrong.
+fn whole_record(data: &[u8]) -> Result<Option<(Record, usize)>, String> {
+    let Some(header) = data.first_chunk::<{ size_of::<RecordHeader>() }>() else { return Ok(None) };
+    let len = RecordHeader::frame_len(header).map_err(|error| error.to_string())?;
+    if len > data.len() {
+        return Ok(None);
+    }
+    match MboRecord::at_start(data) {
+        Some((record, len)) => Ok(Some((Record::Mbo(record), len))),
+        None if header[offset_of!(RecordHeader, rtype)] == rtype::MBO => {
+            Err("an MBO record shorter than 56 bytes".to_owned())
+        }
+        None => {
+            const TS_EVENT: usize = offset_of!(RecordHeader, ts_event);
+            let [.., t0, t1, t2, t3, t4, t5, t6, t7] = *header;
+            const { assert!(TS_EVENT + 8 == size_of::<RecordHeader>()) };
+            let ts_event = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
+            Ok(Some((Record::Other { ts_event }, len)))
+        }
+    }
+}
+
+#[inline]
+fn kind(record: &MboRecord) -> EventKind {
     const INVALID: EventKind = EventKind::Ignored(IgnoredReason::InvalidField);
     const NO_PRICE: EventKind = EventKind::Ignored(IgnoredReason::PriceNotRepresentable);
     let order_id = record.order_id;
     let qty = Qty(u64::from(record.size));
-    let side = match record.side as u8 {
+    let side = match record.side {
         b'B' => Some(Side::Buy),
         b'A' => Some(Side::Sell),
         _ => None,
@@ -246,7 +337,7 @@ fn kind(record: &MboMsg) -> EventKind {
         None if price.is_none() => NO_PRICE,
         None => INVALID,
     };
-    match record.action as u8 {
+    match record.action {
         b'A' => placed(&|level| EventKind::Add { order_id, level, qty }),
         b'M' => placed(&|level| EventKind::Modify { order_id, level, qty }),
         // A cancel on CME reports what is left of the order and takes all of it.
@@ -280,8 +371,10 @@ mod tests {
         assert_eq!(price(dbn::UNDEF_PRICE), None);
     }
 
-    fn record(action: u8, side: u8, price: i64) -> MboMsg {
-        MboMsg { action: action as _, side: side as _, price, size: 3, order_id: 7, ..MboMsg::default() }
+    fn record(action: u8, side: u8, price: i64) -> MboRecord {
+        let message =
+            MboMsg { action: action as _, side: side as _, price, size: 3, order_id: 7, ..MboMsg::default() };
+        MboRecord::at_start(message.as_ref()).unwrap().0
     }
 
     #[test]
@@ -303,5 +396,72 @@ mod tests {
         assert_eq!(odd, EventKind::Ignored(IgnoredReason::PriceNotRepresentable));
         let auction = kind(&record(b'F', b'N', 1_000_000_000));
         assert!(matches!(auction, EventKind::Fill { in_auction: true, side: None, .. }));
+    }
+
+    /// What the vendor's library finds at the start of `data`.
+    fn vendors_record(data: &[u8]) -> Result<Option<(Record, usize)>, String> {
+        let mut decoder =
+            DbnFsm::builder().skip_metadata(true).upgrade_policy(VersionUpgradePolicy::AsIs).build().unwrap();
+        decoder.set_input_dbn_version(3).unwrap();
+        decoder.write_all(data);
+        match decoder.process() {
+            ProcessResult::Record(()) => {}
+            ProcessResult::Err(error) => return Err(error.to_string()),
+            _ => return Ok(None),
+        }
+        let len = data.len() - decoder.data().len();
+        let record = decoder.last_record().unwrap();
+        if !record.has::<MboMsg>() {
+            return Ok(Some((Record::Other { ts_event: record.header().ts_event }, len)));
+        }
+        let message =
+            record.try_get::<MboMsg>().map_err(|_| "an MBO record shorter than 56 bytes".to_owned())?;
+        let record = MboRecord {
+            instrument_id: message.hd.instrument_id,
+            ts_event: message.hd.ts_event,
+            order_id: message.order_id,
+            price: message.price,
+            size: message.size,
+            flags: message.flags.raw(),
+            action: message.action as u8,
+            side: message.side as u8,
+        };
+        Ok(Some((Record::Mbo(record), len)))
+    }
+
+    #[test]
+    fn records_are_those_that_the_vendors_library_reads() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = move |below: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed >> 16) as usize % below
+        };
+        let mut counts = [0; 4];
+        for _ in 0..20_000 {
+            // An MBO record, now and then of another length or type, whole or cut.
+            let mut data: Vec<u8> = (0..MBO_LEN + random(24)).map(|_| random(256) as u8).collect();
+            data[0] = [14, 14, 14, 16, random(256) as u8, random(6) as u8][random(6)];
+            data[1] = [rtype::MBO, rtype::MBO, rtype::MBO, random(256) as u8][random(4)];
+            if random(4) == 0 {
+                data.truncate(random(data.len()));
+            }
+            let found = whole_record(&data);
+            assert_eq!(found, vendors_record(&data), "{data:?}");
+            let usual = MboRecord::at_start(&data).map(|(record, len)| (Record::Mbo(record), len));
+            let expected = found
+                .as_ref()
+                .ok()
+                .and_then(|found| found.filter(|(record, _)| matches!(record, Record::Mbo(_))));
+            assert_eq!(usual, expected);
+            counts[match found {
+                Ok(Some((Record::Mbo(_), _))) => 0,
+                Ok(Some(_)) => 1,
+                Ok(None) => 2,
+                Err(_) => 3,
+            }] += 1;
+        }
+        assert!(counts.iter().all(|count| *count > 500), "{counts:?}");
     }
 }

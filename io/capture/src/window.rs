@@ -15,31 +15,38 @@ pub(crate) struct Window<R> {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// Bytes before `start`.
-    offset: u64,
+    /// Bytes before the buffer.
+    buffer_offset: u64,
     at_end: bool,
 }
 
 impl<R: Read> Window<R> {
     pub(crate) fn new(reader: R) -> Self {
+        Window::starting_at(reader, 0)
+    }
+
+    /// A window over what follows the first `offset` bytes of the data, which were read already.
+    pub(crate) fn starting_at(reader: R, offset: u64) -> Self {
         Window {
             reader,
             buffer: vec![0; WINDOW_LEN].into_boxed_slice(),
             start: 0,
             end: 0,
-            offset: 0,
+            buffer_offset: offset,
             at_end: false,
         }
     }
 
     /// What was read and not yet consumed.
+    #[inline]
     pub(crate) fn data(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
     /// Where in the data [`Window::data`] starts.
+    #[inline]
     pub(crate) const fn offset(&self) -> u64 {
-        self.offset
+        self.buffer_offset + self.start as u64
     }
 
     /// True once the reader has no more.
@@ -48,10 +55,10 @@ impl<R: Read> Window<R> {
     }
 
     /// Steps over the first `len` bytes of [`Window::data`].
+    #[inline]
     pub(crate) fn consume(&mut self, len: usize) {
         debug_assert!(len <= self.end - self.start);
         self.start += len;
-        self.offset += len as u64;
     }
 
     /// Reads on, gives up what it reads, and returns what reading fails with before the end or [`AHEAD_LEN_MAX`].
@@ -75,6 +82,7 @@ impl<R: Read> Window<R> {
         }
         if self.end == self.buffer.len() {
             self.buffer.copy_within(self.start..self.end, 0);
+            self.buffer_offset += self.start as u64;
             self.end -= self.start;
             self.start = 0;
         }
@@ -93,7 +101,7 @@ impl<R: Read> Window<R> {
             Err(error) => {
                 self.at_end = true;
                 // A decompressor that ends too early leaves the record that starts here incomplete.
-                Err(ReadError::of_io(error, self.offset))
+                Err(ReadError::of_io(error, self.offset()))
             }
         }
     }

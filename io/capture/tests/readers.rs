@@ -208,6 +208,60 @@ fn damage_anywhere_never_panics() {
     }
 }
 
+/// A reader that gives one byte at a time, so that nothing is there at once.
+struct Bytewise<'a>(&'a [u8]);
+
+impl Read for Bytewise<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let len = buffer.len().min(1);
+        self.0.read(&mut buffer[..len])
+    }
+}
+
+/// Every event and every error in words, each with its position.
+fn outcomes(format: Format, input: impl Read) -> Vec<String> {
+    fn all(mut reader: impl EventReader) -> Vec<String> {
+        let mut outcomes = Vec::new();
+        loop {
+            let outcome = match reader.next_event() {
+                Ok(Some(event)) => format!("{event:?} at {}", reader.position()),
+                Ok(None) => return outcomes,
+                Err(error) => error.to_string(),
+            };
+            outcomes.push(outcome);
+        }
+    }
+    match format {
+        Format::Dbn => DbnReader::new(input).map_or_else(|error| vec![error.to_string()], all),
+        Format::Lobster => all(LobsterReader::new(input, "AMZN", Depth::Full)),
+        Format::Itch => all(ItchReader::new(input)),
+    }
+}
+
+#[test]
+fn damaged_files_are_read_alike_at_once_and_byte_by_byte() {
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed >> 16) as usize
+    };
+    for (format, whole) in [(Format::Dbn, dbn_file(20)), (Format::Lobster, LOBSTER.repeat(7))] {
+        for round in 0..400 {
+            let mut damaged = whole.clone();
+            for _ in 0..round % 4 {
+                let at = random() % damaged.len();
+                damaged[at] = [random() as u8, b'\n', b'\r', b',', b'-', b'.'][random() % 6];
+            }
+            if round % 3 == 0 {
+                damaged.truncate(random() % damaged.len());
+            }
+            assert_eq!(outcomes(format, &damaged[..]), outcomes(format, Bytewise(&damaged)), "{damaged:?}");
+        }
+    }
+}
+
 #[test]
 fn the_length_of_metadata_is_bounded_before_it_is_allocated() {
     let mut file = b"DBN\x03".to_vec();

@@ -1,11 +1,16 @@
 //! Books from the events of a recording, by the rules of `tickpath replay` and without what it reports of each.
 
+use std::hint::select_unpredictable;
+
 use tickpath_book::{BookLimits, IndexLimits, Order, OrderBooks, OrderHandle, OrderIndex};
 use tickpath_capture::{Depth, EventKind, Level, RecordedEvent, RecordingInfo};
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 /// The first instrument of a recording, and the only one of those that are measured.
 const INSTRUMENT: InstrumentId = InstrumentId(1);
+
+/// Orders that the index has room for, for each that the books have room for.
+const INDEX_ROOM: u32 = 4;
 
 /// Order-by-order books of the one instrument of a recording.
 pub(super) struct RecordedBooks<B> {
@@ -25,7 +30,8 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
     pub(super) fn new(max_orders: u32, info: RecordingInfo) -> RecordedBooks<B> {
         RecordedBooks {
             books: B::new(BookLimits::new(INSTRUMENT, max_orders)),
-            index: OrderIndex::new(IndexLimits::hashed(max_orders)),
+            // A venue's ids come in clusters: in a table with room to spare nearly each has a place in its own bucket.
+            index: OrderIndex::new(IndexLimits::hashed(max_orders.saturating_mul(INDEX_ROOM))),
             info,
             events: 0,
             unknown: 0,
@@ -37,6 +43,22 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         &self.books
     }
 
+    /// Starts to fetch what an event that comes next will need.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, event: &RecordedEvent) {
+        match event.kind {
+            EventKind::Add { order_id, .. }
+            | EventKind::Delete { order_id, .. }
+            | EventKind::Reduce { order_id, .. }
+            | EventKind::Modify { order_id, .. }
+            | EventKind::Replace { order_id, .. }
+            | EventKind::Fill { order_id, .. } => {
+                self.index.prefetch(order_id);
+            }
+            EventKind::Trade { .. } | EventKind::Clear | EventKind::Status(_) | EventKind::Ignored(_) => {}
+        }
+    }
+
     #[inline]
     pub(super) fn handle_event(&mut self, event: &RecordedEvent) {
         self.events += 1;
@@ -44,32 +66,37 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
             self.contradictions += 1;
             return;
         }
-        if let Depth::Partial { levels } = self.info.depth {
-            self.take_out_unreported(&event.kind, levels == Some(1));
-        }
         match event.kind {
-            EventKind::Add { order_id, level, qty } => self.add(order_id, level, qty),
-            EventKind::Delete { order_id, qty, .. } => {
-                if let Some((handle, order)) = self.resting(order_id) {
-                    self.reduce(handle, &order, qty.unwrap_or(order.qty));
-                }
+            EventKind::Add { order_id, level, qty } => {
+                self.take_out_better_than_best(level);
+                self.take_out_crossed(level);
+                self.add(order_id, level, qty);
             }
-            EventKind::Reduce { order_id, by, .. } => {
-                if let Some((handle, order)) = self.resting(order_id) {
-                    self.reduce(handle, &order, by);
-                }
+            EventKind::Delete { order_id, level, qty } => {
+                level.into_iter().for_each(|level| self.take_out_better_than_best(level));
+                self.delete(order_id, qty);
             }
-            EventKind::Modify { order_id, level, qty } => self.modify(order_id, level, qty),
+            EventKind::Reduce { order_id, by, level } => {
+                level.into_iter().for_each(|level| self.take_out_better_than_best(level));
+                self.reduce_known(order_id, by);
+            }
+            EventKind::Modify { order_id, level, qty } => {
+                self.take_out_better_than_best(level);
+                self.modify(order_id, level, qty);
+            }
             EventKind::Replace { order_id, new_order_id, price, qty } => {
                 if let Some((handle, order)) = self.resting(order_id) {
                     self.remove(handle, order_id);
                     self.add(new_order_id, Level { side: order.side, price }, qty);
                 }
             }
-            // Where the outcome of a fill is reported once more, that alone changes the book.
-            EventKind::Fill { order_id, qty, in_auction: false, .. } if !self.info.sums_fills => {
-                if let Some((handle, order)) = self.resting(order_id) {
-                    self.reduce(handle, &order, qty);
+            EventKind::Fill { order_id, qty, side, price, in_auction: false } => {
+                if let (true, Some(side), Some(price)) = (self.is_partial(), side, price) {
+                    self.take_out_better(Level { side, price });
+                }
+                // Where the outcome of a fill is reported once more, that alone changes the book.
+                if !self.info.sums_fills {
+                    self.reduce_known(order_id, qty);
                 }
             }
             EventKind::Clear => {
@@ -82,15 +109,43 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         }
     }
 
+    #[inline]
     fn add(&mut self, order_id: u64, Level { side, price }: Level, qty: Qty) {
         let order = Order { id: OrderId(order_id), instrument: INSTRUMENT, side, price, qty, data: () };
-        if self.index.find(order_id).is_some() {
+        let Ok(handle) = self.books.add(order) else {
             self.contradictions += 1;
             return;
+        };
+        if self.index.insert(order_id, handle).is_err() {
+            self.contradictions += 1;
+            self.books.remove(handle);
         }
-        match self.books.add(order) {
-            Ok(handle) if self.index.insert(order_id, handle).is_ok() => {}
-            _ => self.contradictions += 1,
+    }
+
+    #[inline]
+    fn delete(&mut self, order_id: u64, qty: Option<Qty>) {
+        // Nearly always all of the order goes, so it is taken out of the index at once.
+        let Some(handle) = self.index.remove(order_id) else {
+            self.unknown += 1;
+            return;
+        };
+        let resting = self.books.order(handle).map_or(Qty::ZERO, |order| order.qty);
+        match qty {
+            Some(qty) if qty < resting => {
+                self.contradictions += u64::from(self.index.insert(order_id, handle).is_err());
+                self.books.reduce(handle, qty);
+            }
+            _ => {
+                self.contradictions += u64::from(qty.is_some_and(|qty| qty > resting));
+                self.books.remove(handle);
+            }
+        }
+    }
+
+    #[inline]
+    fn reduce_known(&mut self, order_id: u64, by: Qty) {
+        if let Some((handle, order)) = self.resting(order_id) {
+            self.reduce(handle, &order, by);
         }
     }
 
@@ -114,17 +169,34 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         }
     }
 
-    /// What is reported at the best level, and every fill, is at the best price: nothing better rests. What is
-    /// added does not trade: nothing that it would cross rests.
-    fn take_out_unreported(&mut self, kind: &EventKind, is_best_level: bool) {
-        let Some(Level { side, price }) = level_of(kind) else { return };
-        if is_best_level || matches!(kind, EventKind::Fill { .. }) {
-            let is_better = |best: Price| side.is_better(best, price);
-            while self.books.best_price(INSTRUMENT, side).is_some_and(is_better) {
-                self.take_out_front(side);
-            }
+    #[inline]
+    const fn is_partial(&self) -> bool {
+        matches!(self.info.depth, Depth::Partial { .. })
+    }
+
+    /// What a recording of the best level reports, an auction's fills aside, is at the best price.
+    #[inline]
+    fn take_out_better_than_best(&mut self, level: Level) {
+        if matches!(self.info.depth, Depth::Partial { levels: Some(1) }) {
+            self.take_out_better(level);
         }
-        if matches!(kind, EventKind::Add { .. }) {
+    }
+
+    /// Nothing better rests than what trades.
+    #[inline]
+    fn take_out_better(&mut self, Level { side, price }: Level) {
+        // An order of the other side would trade with what is better by one unit or more.
+        let better = select_unpredictable(side == Side::Buy, 1, -1);
+        let beyond = Price(price.0.saturating_add(better));
+        while self.books.would_trade(INSTRUMENT, side.opposite(), beyond) {
+            self.take_out_front(side);
+        }
+    }
+
+    /// What is added does not trade: nothing that it would cross rests.
+    #[inline]
+    fn take_out_crossed(&mut self, Level { side, price }: Level) {
+        if self.is_partial() {
             while self.books.would_trade(INSTRUMENT, side, price) {
                 self.take_out_front(side.opposite());
             }
@@ -159,17 +231,5 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
     fn remove(&mut self, handle: OrderHandle, order_id: u64) {
         self.books.remove(handle);
         self.index.remove(order_id);
-    }
-}
-
-/// Where in the book an event is, outside auctions.
-fn level_of(kind: &EventKind) -> Option<Level> {
-    match *kind {
-        EventKind::Add { level, .. } | EventKind::Modify { level, .. } => Some(level),
-        EventKind::Delete { level, .. } | EventKind::Reduce { level, .. } => level,
-        EventKind::Fill { side, price, in_auction: false, .. } => {
-            side.zip(price).map(|(side, price)| Level { side, price })
-        }
-        _ => None,
     }
 }
