@@ -1,8 +1,8 @@
 //! The price levels of a side in order: a list of small sorted arrays.
 //!
 //! Arrays of a fixed size come from one pool, so any number of sides share one bound and nothing is
-//! ever moved but the inside of one array: entering or leaving a level costs the same near the best as
-//! far from it, whatever a peer sends.
+//! ever moved but the inside of one array, whatever a peer sends. A level is found by a walk over the arrays from the
+//! best, one for each 9 to 32 levels on the way.
 
 /// Levels in one array. 32 keys are four cache lines; a liquid side has two or three arrays.
 const CHUNK_LEN: usize = 32;

@@ -32,8 +32,8 @@ impl Default for MakerConfig {
 /// from it, and fades one tick otherwise: where the market leans towards a price, an order there trades too
 /// easily. Inventory pushes the side that adds to it further away, and removes it where there is no room
 /// left for a lot. Quotes move by replacement, one request per order at a time, and are pulled while the
-/// book cannot be believed. A second live order on a side is cancelled. A quote that cannot be moved (rate limit, full queue) and stands at or through
-/// the fair price is cancelled. What was refused is asked for again on the timer, or on news. One-sided
+/// book cannot be believed. A second live order on a side is cancelled. A quote that cannot be moved (rate
+/// limit, full queue) and stands at or through the fair price is cancelled. What was refused is asked for again on the timer, or on news. One-sided
 /// markets are left alone.
 #[derive(Clone, Debug)]
 pub struct MarketMaker {
