@@ -11,7 +11,7 @@ use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use crate::{AddError, BookLimits, Hint, Level, Order, OrderBooks, OrderHandle, QueuePosition};
-use ladder::{Ladder, Ladders, Place};
+use ladder::{Ladder, Ladders};
 use window::{Steps, WINDOW_LEN, Window};
 
 /// Nobody's order and nobody's level: slot 0 of both pools. Links that lead nowhere lead here, and what
@@ -215,30 +215,20 @@ impl<T: Copy> FastBooks<T> {
 
     #[inline(never)]
     fn find_or_open_outside(&mut self, side: u32, key: i64) -> Result<u32, AddError> {
-        let book = &mut self.sides[side as usize];
-        if book.window.count_outside_add() {
+        if self.sides[side as usize].window.count_outside_add() {
             self.place_window(side);
-            let cell = self.sides[side as usize].window.cell(&self.steps, key);
-            match self.cells[side as usize].get(cell as usize) {
-                Some(&NIL) => return self.open_inside(side, cell as usize, key),
-                Some(level) => return Ok(*level),
-                None => {}
-            }
+            return self.find_or_open_level(side, key);
         }
         match self.ladders.find(self.sides[side as usize].ladder, key) {
             Ok((level, _)) => Ok(level),
             Err(place) => {
                 let level = self.open_level(side, key)?;
-                self.insert_outside(side, key, level, place);
+                let book = &mut self.sides[side as usize];
+                book.window.note_outside_level(key);
+                self.ladders.insert(&mut book.ladder, place, key, level);
                 Ok(level)
             }
         }
-    }
-
-    fn insert_outside(&mut self, side: u32, key: i64, level: u32, place: Place) {
-        let book = &mut self.sides[side as usize];
-        book.window.note_outside_level(key);
-        self.ladders.insert(&mut book.ladder, place, key, level);
     }
 
     /// Takes a level for a price that has none; it is not entered anywhere yet.

@@ -51,6 +51,8 @@ mod lobster_book;
 mod mbo;
 mod recording;
 pub mod table;
+#[cfg(test)]
+mod testing;
 mod window;
 
 pub use binaryfile::ItchReader;

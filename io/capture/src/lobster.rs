@@ -350,13 +350,7 @@ mod tests {
 
     #[test]
     fn usual_lines_mean_what_any_line_means() {
-        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut random = move |below: usize| {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            (seed >> 16) as usize % below
-        };
+        let mut random = crate::testing::random();
         let (mut usual, mut unusual) = (0, 0);
         for _ in 0..100_000 {
             let line = random_line(&mut random);

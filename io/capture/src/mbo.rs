@@ -431,13 +431,7 @@ mod tests {
 
     #[test]
     fn records_are_those_that_the_vendors_library_reads() {
-        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut random = move |below: usize| {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            (seed >> 16) as usize % below
-        };
+        let mut random = crate::testing::random();
         let mut counts = [0; 4];
         for _ in 0..20_000 {
             // An MBO record, now and then of another length or type, whole or cut.

@@ -14,7 +14,7 @@ const WORD_BITS: usize = u64::BITS as usize;
 const STEPS_MAX: usize = u8::MAX as usize + 1;
 
 /// The step of a window that is nowhere.
-pub(super) const NO_STEP: u8 = 0;
+const NO_STEP: u8 = 0;
 
 /// How to divide by a distance between prices: exactly, or not at all.
 #[derive(Clone, Copy, Debug)]
