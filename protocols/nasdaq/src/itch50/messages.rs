@@ -75,15 +75,24 @@ macro_rules! itch_messages {
         /// # Errors
         /// [`DecodeError`] when the message is empty, or is not as long as its type says; the listener
         /// is then not called. An unknown type is not an error, see [`Listener::on_unknown`].
-        #[inline]
+        #[inline(always)]
         pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), DecodeError> {
+            match AddOrDelete::new(message) {
+                Some(message) => {
+                    listener.on_add_or_delete(message);
+                    Ok(())
+                }
+                None => decode_other(message, listener),
+            }
+        }
+
+        /// What is neither an add nor a delete, or not as long as one: kept out of the caller's loop, which is short
+        /// then.
+        #[inline(never)]
+        fn decode_other(message: &[u8], listener: &mut impl Listener) -> Result<(), DecodeError> {
             let Some(&message_type) = message.first() else {
                 return Err(DecodeError::Empty);
             };
-            if let Some(message) = AddOrDelete::new(message) {
-                listener.on_add_or_delete(message);
-                return Ok(());
-            }
             match message_type {
                 $( $name::TYPE => match $name::ref_from_bytes(message) {
                     Ok(message) => listener.$handler(message),
@@ -236,16 +245,20 @@ impl<'a> AddOrDelete<'a> {
     #[inline(always)]
     fn new(message: &'a [u8]) -> Option<AddOrDelete<'a>> {
         let (head, rest) = message.split_first_chunk::<{ OrderDelete::LEN }>()?;
-        // Nought for an add or a delete of the right length; a product, since a compiler makes two branches of an `or`.
-        let len = rest.len().min(usize::from(u8::MAX)) as u32;
-        let from = |message_type: u8, right: usize| u32::from(head[0] ^ message_type) | (len ^ right as u32);
-        let from_add = from(AddOrder::TYPE, ADD_DETAILS_LEN);
-        if from_add.wrapping_mul(from(OrderDelete::TYPE, 0)) != 0 {
+        let kind = |message_type: u8, len: usize| len << u8::BITS | usize::from(message_type);
+        const {
+            assert!((AddOrder::TYPE ^ OrderDelete::TYPE) & 1 == 1);
+        }
+        let this = kind(head[0], message.len());
+        let from_add = this ^ kind(AddOrder::TYPE, AddOrder::LEN);
+        let from_delete = this ^ kind(OrderDelete::TYPE, OrderDelete::LEN);
+        // A product, since a compiler makes two branches of an `or`. One of the two is odd, so nothing but nought gives
+        // nought.
+        if from_add.wrapping_mul(from_delete) != 0 {
             return None;
         }
         let is_add = from_add == 0;
-        let details = rest.first_chunk().unwrap_or(&NO_DETAILS);
-        let details = select_unpredictable(is_add, details, &NO_DETAILS);
+        let details = select_unpredictable(is_add, rest, &NO_DETAILS).first_chunk::<ADD_DETAILS_LEN>()?;
         Some(AddOrDelete { message, head: transmute_ref!(head), details: transmute_ref!(details) })
     }
 
