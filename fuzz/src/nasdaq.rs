@@ -229,11 +229,15 @@ pub fn ouch_inbound(data: &[u8]) {
         Ok(Inbound::ReplaceOrder(message, options)) => check_written(message, options, data),
         Ok(Inbound::CancelOrder(message, options)) => check_written(message, options, data),
         Ok(Inbound::ModifyOrder(message, options)) => check_written(message, options, data),
+        Ok(Inbound::MassCancel(message, options)) => check_written(message, options, data),
+        Ok(Inbound::DisableOrderEntry(message, options)) => check_written(message, options, data),
+        Ok(Inbound::EnableOrderEntry(message, options)) => check_written(message, options, data),
         Ok(Inbound::AccountQuery(message, options)) => check_written(message, options, data),
         Ok(other) => panic!("a message that is not checked: {other:?}"),
         Err(_) => {}
     }
-    let symbol = data.get(10..18).map_or([b' '; 8], |bytes| bytes.try_into().expect("eight bytes"));
+    let at = if data.first() == Some(&ouch50::MassCancel::TYPE) { 9 } else { 10 };
+    let symbol = data.get(at..at + 8).map_or([b' '; 8], |bytes| bytes.try_into().expect("eight bytes"));
     let (instrument_of, symbol) = round_trip_lookups(symbol);
     match ouch50::decode_request(data, &instrument_of) {
         Ok(request) => {
@@ -265,11 +269,18 @@ pub fn ouch_outbound(data: &[u8]) {
         Ok(Outbound::PriorityUpdate(message, options)) => check_written(message, options, data),
         Ok(Outbound::Modified(message, options)) => check_written(message, options, data),
         Ok(Outbound::Restated(message, options)) => check_written(message, options, data),
+        Ok(Outbound::MassCancelResponse(message, options)) => check_written(message, options, data),
+        Ok(Outbound::DisableOrderEntryResponse(message, options)) => check_written(message, options, data),
+        Ok(Outbound::EnableOrderEntryResponse(message, options)) => check_written(message, options, data),
         Ok(Outbound::QueryResponse(message, options)) => check_written(message, options, data),
         Ok(other) => panic!("a message that is not checked: {other:?}"),
         Err(_) => {}
     }
-    let at = if data.first() == Some(&ouch50::Replaced::TYPE) { 22 } else { 18 };
+    let at = match data.first() {
+        Some(&ouch50::Replaced::TYPE) => 22,
+        Some(&ouch50::MassCancelResponse::TYPE) => 17,
+        _ => 18,
+    };
     let symbol = data.get(at..at + 8).map_or([b' '; 8], |bytes| bytes.try_into().expect("eight bytes"));
     let (instrument_of, symbol) = round_trip_lookups(symbol);
     if let Ok(Answer::Order(answer)) = ouch50::decode_event(data, &instrument_of) {

@@ -4,6 +4,9 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use tickpath_journal::{DiskFaults, FaultyDisk, InspectOptions, JournalConfig, Policy, SessionName, open};
+use tickpath_matching::workload::{Workload, WorkloadConfig};
+use tickpath_matching::{COMMAND_LEN_MAX, Command, CommandKind};
 use tickpath_nasdaq::itch50::{
     AddOrder, BuySell, EventCode, MESSAGE_TYPES, OrderDelete, OrderExecuted, OrderReplace,
     StockTradingAction, StockTradingState, SystemEvent, message_len,
@@ -14,7 +17,7 @@ use tickpath_nasdaq::soupbintcp::{
     LoginAccepted, LoginRejectReason, LoginRequest, Packet, Password, Username,
 };
 use tickpath_nasdaq::wire::{Alpha, Stock};
-use tickpath_types::{Nanos, Sequence};
+use tickpath_types::{ClientOrderId, Nanos, RejectReason, Sequence, SessionId, UserRefNum};
 use zerocopy::IntoBytes;
 
 /// Every ITCH message, filled with a digit, which is a listed code in many fields.
@@ -262,4 +265,55 @@ pub fn replay_file() -> Vec<Vec<u8>> {
         9999999999,0,90,5,9999999999,0,-9999999999,0\n";
     let plain = [itch_days(), dbn(), lobster()].concat();
     [plain, compressed(), vec![with_rows.to_vec()]].concat()
+}
+
+/// A segment of a few records under each policy, with its zeroes and without.
+#[must_use]
+pub fn journal() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for policy in Policy::ALL {
+        let disk = FaultyDisk::new(1, DiskFaults::default());
+        let session = SessionName::new("SESSION001").expect("a name");
+        let config =
+            JournalConfig { policy, segment_len: 4096, buffer_len: 1024, ..JournalConfig::default() };
+        let mut opened =
+            open(&disk, session, config, &InspectOptions::default()).expect("an empty disk has room");
+        for (sequence, payload) in (1..).zip([&b"one"[..], b"three", &[7; 100], b"x"]) {
+            opened.journal.append(Sequence(sequence), payload).expect("there is room");
+            while opened.journal.poll() + opened.worker.run_once() > 0 {}
+        }
+        let whole = disk.contents("00000000000000000001.journal").expect("it was written");
+        let end = whole.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        seeds.extend([whole[..end.next_multiple_of(8)].to_vec(), whole]);
+    }
+    seeds
+}
+
+/// The first commands of a workload, and commands of every kind, of bytes that are codes of something.
+#[must_use]
+pub fn command() -> Vec<Vec<u8>> {
+    let config = WorkloadConfig { open_order_count: 100, command_count: 100, ..WorkloadConfig::default() };
+    let workload = Workload::generate(&config);
+    let encoded = |command: &Command| {
+        let mut bytes = vec![0; COMMAND_LEN_MAX];
+        let len = command.encode(&mut bytes);
+        bytes.truncate(len);
+        bytes
+    };
+    let refusal = CommandKind::Refuse {
+        user_ref: UserRefNum(7),
+        reason: RejectReason::Halted,
+        client_order_id: ClientOrderId::default(),
+    };
+    let (sequence, session, ts) = (Sequence(1), SessionId(0), Nanos(1));
+    let refusal = Command { sequence, session, ts, kind: refusal };
+    let commands = workload.opening.iter().take(12).chain(&workload.commands).chain([&refusal]);
+    let mut seeds: Vec<Vec<u8>> = commands.map(encoded).collect();
+    for (kind, fill) in (0..=u8::MAX).flat_map(|kind| [0, 1, b'E', b'H', b'O'].map(|fill| (kind, fill))) {
+        let mut bytes = [fill; COMMAND_LEN_MAX];
+        bytes[..8].copy_from_slice(&[kind, 1, 0, 0, 0, 0, 0, 0]);
+        let is_command = |len: &usize| Command::decode(&bytes[..*len]).is_ok();
+        seeds.extend((0..=COMMAND_LEN_MAX).find(is_command).map(|len| bytes[..len].to_vec()));
+    }
+    seeds
 }

@@ -62,8 +62,8 @@ macro_rules! smoke_tests {
     )* };
 }
 
-smoke_tests! { ROUNDS: itch mold binaryfile soup_server soup_client ouch_inbound ouch_outbound }
-smoke_tests! { LONG_ROUNDS: dbn lobster lobster_book itch_blocks compressed replay_file }
+smoke_tests! { ROUNDS: itch mold binaryfile soup_server soup_client ouch_inbound ouch_outbound command }
+smoke_tests! { LONG_ROUNDS: dbn lobster lobster_book itch_blocks compressed replay_file journal }
 
 #[test]
 fn seeds_cover_every_message() {
@@ -74,8 +74,9 @@ fn seeds_cover_every_message() {
         types.len()
     };
     assert_eq!(count(seeds::itch()), 23);
-    assert_eq!(count(seeds::ouch_inbound()), 5);
-    assert_eq!(count(seeds::ouch_outbound()), 15);
+    assert_eq!(count(seeds::ouch_inbound()), 8);
+    assert_eq!(count(seeds::ouch_outbound()), 18);
+    assert_eq!(count(seeds::command()), 26);
 }
 
 #[test]

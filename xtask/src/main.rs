@@ -2,6 +2,7 @@
 
 mod ci;
 mod command;
+mod kill_test;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -13,6 +14,8 @@ const HELP: &str = "\
 cargo xtask ci [--only STEP,...]   run every step that CI runs, or the named ones, and stop at the first failure
 cargo xtask ci --list              name the steps and say what each one checks
 cargo xtask tidy                   check what the compiler does not: layers, file sizes, leftovers (seconds)
+cargo xtask kill-test [--kills N] [--seed S]
+                                   kill a venue under load N times (100), and look for what it lost or doubled
 cargo xtask help                   this text";
 
 fn main() -> ExitCode {
@@ -38,6 +41,7 @@ fn run(args: &[String]) -> Result<bool> {
         }
         ["ci", "--only", names] => ci::run(root(), Some(names)),
         ["tidy"] => tidy::run(root()),
+        ["kill-test", options @ ..] => kill_test::run(root(), options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(true)

@@ -24,7 +24,10 @@ impl OrderBook {
             OrderRequest::Replace(order) => {
                 self.find(order.orig_user_ref).map(|(instrument, side)| (order.user_ref, instrument, side))
             }
-            OrderRequest::Cancel(_) | OrderRequest::Modify(_) => None,
+            OrderRequest::Cancel(_)
+            | OrderRequest::Modify(_)
+            | OrderRequest::MassCancel(_)
+            | OrderRequest::SetOrderEntry(_) => None,
         };
         if let Some((user_ref, instrument, side)) = entered {
             self.orders[user_ref.0 as usize % REMEMBERED] = (user_ref.0, instrument, side);

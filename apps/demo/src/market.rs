@@ -8,7 +8,9 @@ use tickpath_agent::{Agent, Runner, StopSignal, TscClock};
 use tickpath_capture::Recording;
 use tickpath_capture::flow::{FlowLimits, Mapper};
 use tickpath_config::TEST_PASSWORD;
-use tickpath_exchange::{Credentials, Endpoints, Venue, VenueSettings, VenueTracers, VenueView};
+use tickpath_exchange::{
+    Endpoints, LoginPolicy, Password, UserSettings, Venue, VenueSettings, VenueTracers, VenueView,
+};
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
 use tickpath_lockfree::{broadcast, records, spsc};
@@ -304,9 +306,7 @@ fn venue_settings<'a>(
     line_b: SocketAddrV4,
 ) -> VenueSettings {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-    let users: Vec<_> = users
-        .map(|name| Credentials { name: (*name).to_owned(), password: TEST_PASSWORD.to_owned() })
-        .collect();
+    let users: Vec<_> = users.map(|name| UserSettings::new(*name, Password::plain(TEST_PASSWORD))).collect();
     let limits = EngineLimits {
         max_open_orders: MAX_OPEN_ORDERS,
         max_open_orders_per_session: MAX_OPEN_ORDERS_PER_SESSION,
@@ -320,6 +320,8 @@ fn venue_settings<'a>(
         max_connections: 16,
         retained_responses: RETAINED_RESPONSES,
         users,
+        login: LoginPolicy::default(),
+        cancel_at_shutdown: false,
         line_a,
         line_b,
         interface: DemoSettings::INTERFACE,
@@ -328,6 +330,7 @@ fn venue_settings<'a>(
         heartbeat: HEARTBEAT,
         retained_messages: RETAINED_MESSAGES,
         limits,
+        journal: None,
     }
 }
 

@@ -1,29 +1,35 @@
 //! The configuration file of a venue.
 
+mod journal;
+mod users;
+
+pub use journal::{JournalConfig, PolicyConfig};
+
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Duration, IdleConfig, Instruments, Placement, Secret, TEST_PASSWORD};
+use tickpath_config::{ConfigError, Duration, IdleConfig, Instruments, Placement, PriceText, Secret};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, HEADER_LEN, Session};
-use tickpath_nasdaq::soupbintcp::{Password, Username};
 use tickpath_types::{InstrumentTable, Nanos};
 
-use crate::users::Credentials;
+use crate::login::LoginPolicy;
 use crate::venue::VenueSettings;
 
 /// Connections at a time at most, of some 50 KiB each.
 const CONNECTIONS_MAX: usize = 1 << 12;
 /// Users at most.
 const USERS_MAX: usize = 1 << 10;
-/// Messages kept for all users together at most, of 88 bytes each.
+/// Messages kept for all users together at most, of some hundred bytes each.
 const RETAINED_RESPONSES_MAX: usize = 1 << 26;
 /// Messages kept for retransmission at most, of 64 bytes each.
 const RETAINED_MESSAGES_MAX: usize = 1 << 26;
 /// Open orders at most, of some hundred bytes each.
 const OPEN_ORDERS_MAX: u32 = 1 << 22;
+/// Sessions that the engine has room for are a multiple of this.
+const SESSIONS_STEP: u16 = 64;
 /// Least time without a packet after which a heartbeat is sent: more of them would be a load and no news.
 const HEARTBEAT_MIN: Nanos = Nanos::from_millis(1);
 /// A venue's agents.
@@ -33,11 +39,11 @@ const ROLES: [&str; 3] = ["order-server", "matcher", "publisher"];
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExchangeConfig {
-    /// Name of the session of order entry and market data, at most 10 characters; of the time of the start when
-    /// absent. Numbers begin anew with every start, and clients know by the name whether theirs still count: a
-    /// name that is set here must be another one each time.
-    #[serde(default = "new_session")]
-    pub session: String,
+    /// Name of the session of order entry and market data, at most 10 characters. When absent, the journal's; where
+    /// a session begins, of the time. Clients know by the name whether their numbers still count: a session that
+    /// begins must have a name that none had before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// The instrument file; relative to this file.
     pub instruments: PathBuf,
     /// The door for orders.
@@ -49,6 +55,12 @@ pub struct ExchangeConfig {
     /// Bounds of the matching engine.
     #[serde(default)]
     pub matching: MatchingConfig,
+    /// Where every command is kept before it takes effect.
+    #[serde(default)]
+    pub journal: JournalConfig,
+    /// Commands to the running venue; none are taken when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin: Option<AdminConfig>,
     /// Which agents run on which threads; by the number of cores when absent.
     pub placement: Option<Placement>,
 }
@@ -65,19 +77,129 @@ pub struct OrderEntryConfig {
     pub retained_messages: usize,
     /// Users whose password is public: good for a venue on the loopback interface alone.
     pub test_users: Vec<String>,
+    /// The open orders of a user are cancelled so long after its connection is gone, unless it is back by then; they
+    /// stay when absent. For every user that does not say otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancel_on_disconnect: Option<Duration>,
+    /// When the venue stops, the open orders of users with `cancel_on_disconnect` are cancelled too.
+    pub cancel_at_shutdown: bool,
+    /// How wrong passwords are answered.
+    pub logins: LoginConfig,
+    /// What a user may do at most, where its own limits do not say otherwise.
+    #[serde(skip_serializing_if = "LimitsConfig::is_empty")]
+    pub limits: LimitsConfig,
     /// Users with a password of their own.
     #[serde(rename = "user", skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<UserConfig>,
 }
 
-/// One `[[order_entry.user]]`.
+/// One `[[order_entry.user]]`, with a password or its hash.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserConfig {
     /// At most 6 characters.
     pub name: String,
     /// At most 10 characters.
-    pub password: Secret,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<Secret>,
+    /// The argon2 hash of the password in lower case, as `tickpath admin hash-password` prints it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password_hash: Option<String>,
+    /// Where the user may log in.
+    #[serde(default = "order_entry_alone")]
+    pub ports: Vec<PortConfig>,
+    /// Symbols of what the user may trade; everything when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruments: Option<Vec<String>>,
+    /// As that of `[order_entry]`, for this user; `"never"` where that has one and this user none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancel_on_disconnect: Option<CancelConfig>,
+    /// As those of `[order_entry]`, for this user.
+    #[serde(default, skip_serializing_if = "LimitsConfig::is_empty")]
+    pub limits: LimitsConfig,
+}
+
+/// A door of the venue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PortConfig {
+    /// Order entry.
+    OrderEntry,
+    /// The executions of users, as copies.
+    DropCopy,
+}
+
+/// When a user's open orders are cancelled after its connection is gone: a duration, or `never`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum CancelConfig {
+    /// So long after.
+    After(Duration),
+    /// They stay.
+    Never,
+}
+
+impl TryFrom<String> for CancelConfig {
+    type Error = ConfigError;
+
+    fn try_from(text: String) -> Result<Self, ConfigError> {
+        if text == "never" { Ok(CancelConfig::Never) } else { text.parse().map(CancelConfig::After) }
+    }
+}
+
+impl From<CancelConfig> for String {
+    fn from(config: CancelConfig) -> String {
+        match config {
+            CancelConfig::After(grace) => grace.to_string(),
+            CancelConfig::Never => "never".to_owned(),
+        }
+    }
+}
+
+/// What a user may do at most; no limit where one is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Messages a second in the long run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages_per_second: Option<u32>,
+    /// Messages at once after a pause; as many as in a second when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u32>,
+    /// Open orders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_orders: Option<u32>,
+    /// Quantity of one order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order_qty: Option<u64>,
+    /// Price times quantity of one order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order_notional: Option<PriceText>,
+}
+
+/// How wrong passwords are answered.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoginConfig {
+    /// Wrong passwords of one user or from one address after which logins are refused unseen for a while.
+    pub attempts_max: u32,
+    /// How long the answer to the fourth wrong password in a row is held back; doubles with each further one.
+    pub delay: Duration,
+    /// How long logins are refused unseen.
+    pub lockout: Duration,
+    /// Addresses that are remembered.
+    pub addresses_max: usize,
+}
+
+/// Commands to the running venue.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdminConfig {
+    /// The Unix socket; relative to this file. Its owner and root may use it.
+    pub socket: PathBuf,
+    /// How long a venue that is told to drain waits for its clients to go before it stops.
+    #[serde(default = "drain_default")]
+    pub drain: Duration,
 }
 
 /// Market data out: ITCH 5.0 over MoldUDP64 on two multicast lines.
@@ -110,6 +232,15 @@ pub struct MatchingConfig {
     pub max_open_orders_per_user: u32,
 }
 
+fn session_named(name: &str) -> Result<Session, ConfigError> {
+    let is_word = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
+    Session::new(name).filter(|_| is_word).ok_or_else(|| {
+        ConfigError::value(format!(
+            "session '{name}' must be at most 10 ASCII characters, at least one, without spaces"
+        ))
+    })
+}
+
 /// A name that no start before had, nor one on another machine except by chance.
 fn new_session() -> String {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -133,9 +264,28 @@ impl Default for OrderEntryConfig {
             max_connections: 64,
             retained_messages: 1 << 16,
             test_users: Vec::new(),
+            cancel_on_disconnect: None,
+            cancel_at_shutdown: false,
+            logins: LoginConfig::default(),
+            limits: LimitsConfig::default(),
             users: Vec::new(),
         }
     }
+}
+
+impl Default for LoginConfig {
+    fn default() -> Self {
+        let LoginPolicy { attempts_max, delay, lockout, addresses_max } = LoginPolicy::default();
+        LoginConfig { attempts_max, delay: Duration(delay), lockout: Duration(lockout), addresses_max }
+    }
+}
+
+fn drain_default() -> Duration {
+    Duration(Nanos::from_secs(10))
+}
+
+fn order_entry_alone() -> Vec<PortConfig> {
+    vec![PortConfig::OrderEntry]
 }
 
 impl Default for MarketDataConfig {
@@ -168,8 +318,12 @@ impl ExchangeConfig {
     /// # Errors
     /// [`ConfigError`] in one line that says what to change.
     pub fn load(path: &Path) -> Result<(ExchangeConfig, VenueSettings), ConfigError> {
-        let config: ExchangeConfig = tickpath_config::load(path)?;
+        let mut config: ExchangeConfig = tickpath_config::load(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
+        if let Some(admin) = &mut config.admin {
+            admin.socket = folder.join(&admin.socket);
+        }
+        config.journal.folder = folder.join(&config.journal.folder);
         let instruments = Instruments::load(&folder.join(&config.instruments))?;
         let settings = config.settings(InstrumentTable::new(&instruments), Some(path))?;
         Ok((config, settings))
@@ -184,10 +338,10 @@ impl ExchangeConfig {
         instruments: InstrumentTable,
         file: Option<&Path>,
     ) -> Result<VenueSettings, ConfigError> {
-        let session = Session::new(&self.session).ok_or_else(|| {
-            ConfigError::value(format!("session '{}' must be at most 10 ASCII characters", self.session))
-        })?;
-        let users = self.order_entry.credentials(file)?;
+        let named = self.session.as_deref().map(session_named).transpose()?;
+        let session = named.map_or_else(|| session_named(&new_session()), Ok)?;
+        let users = self.order_entry.users(&instruments, file)?;
+        let login = self.order_entry.logins.policy()?;
         let data = &self.market_data;
         for (name, line) in [("line_a", data.line_a), ("line_b", data.line_b)] {
             if !line.ip().is_multicast() {
@@ -208,7 +362,8 @@ impl ExchangeConfig {
         let limits = EngineLimits {
             max_open_orders: self.matching.max_open_orders,
             max_open_orders_per_session: self.matching.max_open_orders_per_user,
-            max_sessions: users.len() as u16 + 1,
+            // Their number is fixed for the journal's session: there is room for more users.
+            max_sessions: (users.len() as u16 + 1).next_multiple_of(SESSIONS_STEP),
             ..EngineLimits::default()
         };
         Ok(VenueSettings {
@@ -218,6 +373,8 @@ impl ExchangeConfig {
             max_connections: self.order_entry.max_connections,
             retained_responses: self.order_entry.retained_messages,
             users,
+            login,
+            cancel_at_shutdown: self.order_entry.cancel_at_shutdown,
             line_a: data.line_a,
             line_b: data.line_b,
             interface: data.interface,
@@ -226,6 +383,7 @@ impl ExchangeConfig {
             heartbeat: data.heartbeat.0,
             retained_messages: data.retained_messages,
             limits,
+            journal: self.journal.settings(named)?,
         })
     }
 
@@ -293,49 +451,6 @@ fn default_placement(cores: &[usize]) -> Placement {
     }
 }
 
-impl OrderEntryConfig {
-    fn credentials(&self, file: Option<&Path>) -> Result<Vec<Credentials>, ConfigError> {
-        let mut users = Vec::new();
-        if !self.test_users.is_empty() && !self.address.ip().is_loopback() {
-            return Err(ConfigError::value(format!(
-                "order_entry.test_users have a public password and {} is not the loopback interface: \
-                 name users with passwords of their own",
-                self.address
-            )));
-        }
-        for name in &self.test_users {
-            users.push(Credentials { name: name.clone(), password: TEST_PASSWORD.to_owned() });
-        }
-        for user in &self.users {
-            let password = user.password.resolve(file)?;
-            if Password::new(&password).is_none() || password.is_empty() {
-                return Err(ConfigError::value(format!(
-                    "the password of user '{}' must have 1 to 10 ASCII characters",
-                    user.name
-                )));
-            }
-            users.push(Credentials { name: user.name.clone(), password });
-        }
-        if users.is_empty() {
-            return Err(ConfigError::value(
-                "order_entry names no user: add test_users = [\"TEST01\"] or [[order_entry.user]]",
-            ));
-        }
-        for (place, user) in users.iter().enumerate() {
-            if Username::new(&user.name).is_none() || user.name.is_empty() {
-                return Err(ConfigError::value(format!(
-                    "user '{}' must have 1 to 6 ASCII characters",
-                    user.name
-                )));
-            }
-            if users[..place].iter().any(|other| other.name.eq_ignore_ascii_case(&user.name)) {
-                return Err(ConfigError::value(format!("user '{}' is named twice", user.name)));
-            }
-        }
-        Ok(users)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
@@ -362,7 +477,7 @@ mod tests {
         let settings =
             settings("instruments = 'i.toml'\norder_entry.test_users = ['TEST01', 'TEST02']").unwrap();
         assert_eq!(settings.order_entry.to_string(), "127.0.0.1:26400");
-        assert_eq!(settings.limits.max_sessions, 3);
+        assert_eq!(settings.limits.max_sessions, 64, "room for more users");
         assert!(settings.interface.is_loopback() && settings.line_a != settings.line_b);
     }
 

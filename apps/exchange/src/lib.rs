@@ -6,25 +6,47 @@
 //!              +---------------- [responses] <---------+
 //! ```
 //!
+//! A command is numbered, written to the journal and then matched; nothing of what it causes is told to anybody before it
+//! is safe in the journal.
+//!
 //! Each box is an agent that runs wherever the placement puts it; the brackets are bounded rings.
 //! [`Venue::build`] opens the sockets and gives the agents.
 
+mod admin;
+mod answers;
 mod config;
+mod gate;
+mod journal;
 mod late;
+mod login;
 mod matcher;
 mod message_store;
 mod order_server;
 mod publisher;
+mod replica;
 mod sequencer;
 mod session_log;
+mod token_bucket;
 mod users;
 mod venue;
 
-pub use config::{ExchangeConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig, UserConfig};
+pub use admin::{AdminAnswer, AdminClient, AdminCommand, AdminError, AdminOutcome, AdminSocket, DrainWatch};
+pub use config::{
+    AdminConfig, CancelConfig, ExchangeConfig, JournalConfig, LimitsConfig, LoginConfig, MarketDataConfig,
+    MatchingConfig, OrderEntryConfig, PolicyConfig, PortConfig, UserConfig,
+};
+pub use gate::UserLimits;
+pub use journal::{
+    Audit, Follower, FollowerError, JournalCounters, JournalSettings, JournalThreads, Recovery,
+    RecoveryError, ReplayError, VenueJournal, archive, audit, replay,
+};
+pub use login::{LoginPolicy, Password, PasswordHashError, hash_password};
 pub use matcher::{FinalEngine, Matcher, MatcherCounters, Response};
 pub use message_store::MessageStore;
-pub use order_server::{OrderServer, OrderServerCounters};
+pub use order_server::{OrderServer, OrderServerCounters, UserView};
 pub use publisher::{Publisher, PublisherConfig, PublisherCounters};
+pub use replica::{Definition, Replica, ReplicaError};
 pub use session_log::SessionLog;
-pub use users::Credentials;
+pub use token_bucket::RateLimit;
+pub use users::{Doors, UserSettings};
 pub use venue::{Endpoints, Venue, VenueSettings, VenueTracers, VenueView};

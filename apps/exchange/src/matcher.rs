@@ -8,7 +8,7 @@ use tickpath_book::FastBooks;
 use tickpath_lockfree::spsc;
 use tickpath_matching::{Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
 use tickpath_timing::{CommandId, Function, Hop, MarketId, Tracer};
-use tickpath_types::{MarketEvent, Nanos, OrderEvent, SessionId, UserRefNum};
+use tickpath_types::{MarketEvent, Nanos, OrderEvent, Sequence, SessionId, UserRefNum};
 
 use crate::late::{LateEvents, end_ring};
 
@@ -38,6 +38,8 @@ pub enum Response {
     Order(OrderEvent),
     /// The answer to an account query.
     NextUserRef {
+        /// The command that asked.
+        command: Sequence,
         /// Who asked.
         session: SessionId,
         /// When the query was sequenced, since midnight.
@@ -45,6 +47,18 @@ pub enum Response {
         /// The least number that it may use next.
         next: UserRefNum,
     },
+}
+
+impl Response {
+    /// The command that caused it.
+    #[inline]
+    #[must_use]
+    pub const fn command(&self) -> Sequence {
+        match self {
+            Response::Order(event) => event.command,
+            Response::NextUserRef { command, .. } => *command,
+        }
+    }
 }
 
 // The ring's slots are no longer than those of order events alone.
@@ -220,6 +234,7 @@ impl<T: Tracer> EventListener for Outbox<T> {
 
     #[cold]
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
-        self.respond(Response::NextUserRef { session: query.session, ts: query.ts, next });
+        let Command { sequence: command, session, ts, .. } = *query;
+        self.respond(Response::NextUserRef { command, session, ts, next });
     }
 }

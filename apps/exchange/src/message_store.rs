@@ -10,8 +10,11 @@ struct Slot {
 }
 
 /// The newest messages of the market data session by sequence, in a ring of fixed size.
+#[derive(Clone)]
 pub struct MessageStore {
     slots: Box<[Slot]>,
+    /// The first that was appended here.
+    first: u64,
     next: u64,
 }
 
@@ -19,9 +22,39 @@ impl MessageStore {
     /// Keeps the newest `capacity` messages, rounded up to a power of two, at 64 bytes each.
     #[must_use]
     pub fn new(capacity: usize) -> MessageStore {
+        MessageStore::starting_at(1, capacity)
+    }
+
+    /// The same, of a session whose messages before `next` are kept no longer.
+    #[must_use]
+    pub fn starting_at(next: u64, capacity: usize) -> MessageStore {
         // A pattern other than zero, so that every page is touched here and not while publishing.
         let empty = Slot { len: 0, bytes: [0xff; MAX_STORED_MESSAGE] };
-        MessageStore { slots: vec![empty; capacity.next_power_of_two()].into_boxed_slice(), next: 1 }
+        let slots = vec![empty; capacity.next_power_of_two()].into_boxed_slice();
+        MessageStore { slots, first: next, next }
+    }
+
+    /// The same messages, as far as there is room for `capacity` of them.
+    #[must_use]
+    pub fn resized(&self, capacity: usize) -> MessageStore {
+        let from = self.oldest().max(self.next.saturating_sub(capacity.next_power_of_two() as u64));
+        let mut store = MessageStore::starting_at(from, capacity);
+        (from..self.next)
+            .filter_map(|sequence| self.message(sequence))
+            .for_each(|message| store.append(message));
+        store
+    }
+
+    /// Messages that it keeps at most.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Lowest sequence that is kept, or the next one when none is.
+    #[must_use]
+    pub fn oldest(&self) -> u64 {
+        self.next.saturating_sub(self.slots.len() as u64).max(self.first)
     }
 
     /// Appends the message of the next sequence.
@@ -40,8 +73,7 @@ impl MessageStore {
     /// The message of `sequence`, unless it is overwritten or not published yet.
     #[must_use]
     pub fn message(&self, sequence: u64) -> Option<&[u8]> {
-        let oldest = self.next.saturating_sub(self.slots.len() as u64).max(1);
-        if sequence < oldest || sequence >= self.next {
+        if sequence < self.oldest() || sequence >= self.next {
             return None;
         }
         let slot = &self.slots[self.index(sequence)];
@@ -62,6 +94,18 @@ impl MessageStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_that_begins_later_or_gets_another_size_keeps_its_numbers() {
+        let mut store = MessageStore::starting_at(7, 4);
+        assert_eq!((store.oldest(), store.next_sequence(), store.message(6)), (7, 7, None));
+        (7..=12_u8).for_each(|byte| store.append(&[byte; 20]));
+        for (capacity, oldest) in [(2, 11), (4, 9), (8, 9)] {
+            let store = store.resized(capacity);
+            assert_eq!((store.oldest(), store.next_sequence(), store.capacity()), (oldest, 13, capacity));
+            assert_eq!((store.message(oldest - 1), store.message(12)), (None, Some(&[12; 20][..])));
+        }
+    }
 
     #[test]
     fn the_newest_messages_are_kept() {

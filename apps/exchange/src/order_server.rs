@@ -1,5 +1,11 @@
 //! The door for orders: TCP, SoupBinTCP, OUCH.
 
+mod closing;
+mod control;
+mod log;
+mod logins;
+mod reading;
+
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
@@ -7,15 +13,15 @@ use arrayvec::ArrayVec;
 use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
 use tickpath_lockfree::spsc;
 use tickpath_matching::CommandKind;
-use tickpath_nasdaq::ouch50::{self, QueryResponse, RequestError};
-use tickpath_nasdaq::soupbintcp::{HEADER_LEN, ServerConfig, ServerEvent, ServerSession, Session};
-use tickpath_net::{BufferSizes, Fill, Interest, Poller, SendOutcome, TcpAcceptor, TcpConnection};
-use tickpath_timing::{CommandId, Function, Hop, Token, Tracer};
-use tickpath_types::{
-    InstrumentTable, Nanos, OrderEvent, OrderRequest, SessionId, SystemEventCode, TradingState, UserRefNum,
-};
-use zerocopy::IntoBytes;
+use tickpath_nasdaq::soupbintcp::{HEADER_LEN, ServerConfig, ServerSession, Session};
+use tickpath_net::{BufferSizes, Interest, Poller, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_timing::{CommandId, Function, Hop, Tracer};
+use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SessionId, UserRefNum};
 
+use crate::admin::AdminPort;
+use crate::answers::{append_event, append_query_answer};
+use crate::journal::{JournalCounters, LogState};
+use crate::login::{LoginChecker, LoginGuard, LoginPolicy};
 use crate::matcher::Response;
 use crate::sequencer::{Arrival, Sequencer};
 use crate::session_log::MAX_LOGGED_MESSAGE;
@@ -47,6 +53,8 @@ const ACCEPT_PAUSE: Nanos = Nanos::from_millis(100);
 const LINGER: Nanos = Nanos::from_millis(100);
 /// How often timers are looked at.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
+/// A time that does not come.
+const NEVER: Nanos = Nanos(u64::MAX);
 /// Key of the acceptor in the poller; connections have their places.
 const ACCEPTOR_KEY: u64 = u64::MAX;
 /// One message in so many has its decoding and encoding timed.
@@ -80,6 +88,45 @@ pub struct OrderServerCounters {
     pub slow_clients: Counter,
     /// Commands in the log, the venue's own included.
     pub commands: Counter,
+    /// Wrong passwords, and names that nobody has.
+    pub wrong_passwords: Counter,
+    /// Refusals of logins that were held back, because too many passwords were wrong before.
+    pub logins_delayed: Counter,
+    /// Pauses that began for a user or an address after too many wrong passwords.
+    pub lockouts: Counter,
+    /// Logins refused unseen during such a pause.
+    pub logins_locked_out: Counter,
+    /// Logins refused because as many as may wait for their password to be checked.
+    pub logins_unchecked: Counter,
+    /// Passwords checked whose connection was gone by then.
+    pub checks_dropped: Counter,
+    /// Sessions whose open orders were cancelled because their connection was gone.
+    pub cancels_on_disconnect: Counter,
+    /// Commands of the administrator that were carried out.
+    pub admin_commands: Counter,
+    /// 1 between kill and unkill of everybody.
+    pub is_killed: Counter,
+    /// 1 once the venue takes no new orders until it stops.
+    pub is_draining: Counter,
+}
+
+/// What can be read of one user while the venue runs.
+#[derive(Debug, Default)]
+pub struct UserView {
+    /// The user's name.
+    pub name: String,
+    /// 1 while the user is logged in.
+    pub is_connected: Counter,
+    /// 1 while the user's new orders are refused by a kill of this user alone.
+    pub is_killed: Counter,
+    /// Until when logins are refused unseen, in nanoseconds since the Unix epoch; 0 when they are not.
+    pub locked_until: Counter,
+    /// Logins accepted.
+    pub logins: Counter,
+    /// Wrong passwords.
+    pub wrong_passwords: Counter,
+    /// Requests that the door refused.
+    pub requests_refused: Counter,
 }
 
 /// What an [`OrderServer`] needs to know.
@@ -89,12 +136,33 @@ pub(crate) struct OrderServerConfig {
     pub max_connections: usize,
     pub soup: ServerConfig,
     pub instruments: InstrumentTable,
+    pub login: LoginPolicy,
+    pub cancel_at_shutdown: bool,
+    /// The session goes on with the next start: its end is not said.
+    pub is_session_kept: bool,
+    /// The venue's own first commands.
+    pub opening: Vec<(SessionId, CommandKind)>,
+}
+
+/// What an [`OrderServer`] is joined to.
+pub(crate) struct OrderServerLinks {
+    pub sequencer: Sequencer,
+    pub responses: spsc::Consumer<Response>,
+    pub checker: LoginChecker,
+    pub admin: AdminPort,
+    pub counters: Arc<OrderServerCounters>,
+    pub user_views: Arc<[UserView]>,
+    pub journal: Arc<JournalCounters>,
 }
 
 struct Connection {
     tcp: TcpConnection,
     soup: ServerSession,
     user: Option<usize>,
+    /// The login that has no answer yet.
+    login: Option<logins::PendingLogin>,
+    /// When the kernel received what was read last, as far as known.
+    kernel_ns: u64,
     malformed: u32,
     /// Replies that the next write carries.
     replies: ArrayVec<CommandId, STAMPED_REPLIES>,
@@ -102,18 +170,6 @@ struct Connection {
     is_behind: bool,
     /// Set once the client was told that the session is over: when to stop waiting for its side to close.
     lingers_until: Option<Nanos>,
-}
-
-impl Connection {
-    /// After the end of the session: true when the client has closed its side too.
-    fn linger(&mut self) -> bool {
-        if matches!(self.tcp.flush_pending(), Ok(SendOutcome::Sent)) {
-            self.tcp.end_sending();
-        }
-        let unread = self.tcp.received().len();
-        self.tcp.consume(unread);
-        !matches!(self.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty))
-    }
 }
 
 /// Why a connection ends; each is counted by its cause before.
@@ -129,17 +185,30 @@ pub struct OrderServer<T> {
     poller: Poller,
     connections: Box<[Option<Connection>]>,
     users: Users,
+    guard: LoginGuard,
+    checker: LoginChecker,
     sequencer: Sequencer,
     responses: spsc::Consumer<Response>,
+    admin: AdminPort,
+    /// The answer to the administrator whose command is not safe yet.
+    held_answer: Option<control::HeldAnswer>,
+    /// How the journal stood at the last look.
+    log_state: LogState,
     kernel_time: KernelTime,
     clock: TscClock,
     next_timers: Nanos,
+    /// When the open orders of the next user without a connection are to be cancelled.
+    next_cancel: Nanos,
+    /// True once nothing more is read.
+    is_finishing: bool,
     /// When the acceptor is looked at again, while it is not.
     accept_again_at: Option<Nanos>,
     /// True when a connection has more to be sent than fitted into its last write.
     has_backlog: bool,
     send_buffer: Box<[u8]>,
     counters: Arc<OrderServerCounters>,
+    user_views: Arc<[UserView]>,
+    journal: Arc<JournalCounters>,
     tracer: T,
 }
 
@@ -147,12 +216,11 @@ impl<T: Tracer> OrderServer<T> {
     pub(crate) fn new(
         config: OrderServerConfig,
         users: Users,
-        sequencer: Sequencer,
-        responses: spsc::Consumer<Response>,
+        links: OrderServerLinks,
         clock: TscClock,
-        counters: Arc<OrderServerCounters>,
         tracer: T,
     ) -> anyhow::Result<OrderServer<T>> {
+        let OrderServerLinks { sequencer, responses, checker, admin, counters, user_views, journal } = links;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
         let mut acceptor = TcpAcceptor::bind(config.address, buffers)?;
         // One more than there may be, for the one that is turned away.
@@ -163,16 +231,25 @@ impl<T: Tracer> OrderServer<T> {
             acceptor,
             poller,
             connections: (0..config.max_connections).map(|_| None).collect(),
+            guard: LoginGuard::new(config.login, users.len()),
             users,
+            checker,
             sequencer,
             responses,
+            admin,
+            held_answer: None,
+            log_state: LogState::Running,
             kernel_time: KernelTime::new(clock),
             clock,
             next_timers: Nanos::ZERO,
+            next_cancel: NEVER,
+            is_finishing: false,
             accept_again_at: None,
             has_backlog: false,
             send_buffer: vec![1; SEND_BUFFER].into_boxed_slice(),
             counters,
+            user_views,
+            journal,
             tracer,
             config,
         })
@@ -183,21 +260,19 @@ impl<T: Tracer> OrderServer<T> {
         self.acceptor.local_address()
     }
 
-    /// The venue's own first commands: the day begins and every instrument opens for trading.
+    /// Sequences the venue's own first commands. Users whose open orders outlive their connection for a while only are
+    /// given that while from now on.
     fn open_session(&mut self) {
-        let stages = [SystemEventCode::StartOfMessages, SystemEventCode::StartOfSystemHours];
-        let open = self.config.instruments.as_slice().iter().map(|instrument| CommandKind::OpenInstrument {
-            instrument: instrument.id,
-            state: TradingState::Trading,
-        });
-        let trading = CommandKind::System(SystemEventCode::StartOfMarketHours);
-        let kinds: Vec<_> =
-            stages.map(CommandKind::System).into_iter().chain(open).chain([trading]).collect();
-        for kind in kinds {
+        let now = self.clock.now();
+        for (session, kind) in std::mem::take(&mut self.config.opening) {
             if self.sequencer.room() == 0 {
-                self.sequencer.sequence(self.clock.now(), &mut self.tracer);
+                self.sequencer.sequence(now, &mut self.tracer);
             }
-            self.sequencer.add(Arrival { kernel_ns: 0, session: Default::default(), token: None, kind });
+            self.sequencer.add(Arrival::of_venue(session, kind));
+        }
+        for user in self.users.iter_mut().filter(|user| user.log.next_sequence() > 1) {
+            user.cancel_at = user.cancel_on_disconnect.map(|grace| now + grace);
+            self.next_cancel = self.next_cancel.min(user.cancel_at.unwrap_or(NEVER));
         }
     }
 
@@ -205,10 +280,15 @@ impl<T: Tracer> OrderServer<T> {
     fn send_responses(&mut self, now: Nanos) -> usize {
         let mut count = 0;
         while count < RESPONSES_PER_CYCLE {
+            // What is not in the log yet is not told.
+            match self.responses.peek() {
+                Some(response) if self.sequencer.is_durable(response.command()) => {}
+                _ => break,
+            }
             let Some(response) = self.responses.try_pop() else { break };
             match response {
                 Response::Order(event) => self.log_event(&event),
-                Response::NextUserRef { session, ts, next } => self.log_query_answer(session, ts, next),
+                Response::NextUserRef { session, ts, next, .. } => self.log_query_answer(session, ts, next),
             }
             count += 1;
         }
@@ -226,12 +306,7 @@ impl<T: Tracer> OrderServer<T> {
     #[cold]
     fn log_query_answer(&mut self, session: SessionId, ts: Nanos, next: UserRefNum) {
         let Some(user) = self.users.of_session(session) else { return };
-        let answer = QueryResponse::new(ts, next);
-        let bytes = answer.as_bytes();
-        user.log.append(|out| {
-            out[..bytes.len()].copy_from_slice(bytes);
-            bytes.len()
-        });
+        append_query_answer(&mut user.log, ts, next);
         if let Some(connection) = user.connection.and_then(|place| self.connections[place].as_mut()) {
             connection.is_behind = true;
         }
@@ -244,11 +319,7 @@ impl<T: Tracer> OrderServer<T> {
             self.tracer.stamp_at(Hop::T5t, CommandId(event.command), started);
         }
         let Some(user) = self.users.of_session(event.session) else { return };
-        let instruments = &self.config.instruments;
-        user.log.append(|out| {
-            ouch50::encode_event(event, |id| instruments.symbol(id), out)
-                .expect("the engine's events fit OUCH: its instruments and quantities were checked at start")
-        });
+        append_event(&mut user.log, event, &self.config.instruments);
         if T::ENABLED && event.is_reply && event.command.0.is_multiple_of(TIMED_EVERY) {
             let ticks = self.tracer.now().wrapping_sub(started);
             self.tracer.time(Function::ResponseEncode, ticks);
@@ -264,7 +335,7 @@ impl<T: Tracer> OrderServer<T> {
 
     fn transmit_or_close(&mut self, place: usize, now: Nanos) {
         if self.transmit(place, now).is_err() {
-            self.close(place);
+            self.close(place, now);
         }
     }
 
@@ -320,174 +391,6 @@ impl<T: Tracer> OrderServer<T> {
         if connection.soup.is_closed() { Err(Hangup) } else { Ok(()) }
     }
 
-    /// Reads every connection that has something, as far as the batch has room.
-    fn read_requests(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        let ready: ArrayVec<u64, READY_MAX> = self
-            .poller
-            .poll()
-            .map_err(|error| AgentError::fatal(format!("cannot poll the order entry sockets: {error}")))?
-            .map(|ready| ready.key)
-            .collect();
-        let mut work = 0;
-        for key in ready {
-            if key == ACCEPTOR_KEY {
-                work += self.accept(now);
-                continue;
-            }
-            work += 1;
-            if self.sequencer.room() >= REQUESTS_PER_READ_MAX {
-                let place = key as usize;
-                if self.read(place, now).is_err() {
-                    self.close(place);
-                }
-            }
-        }
-        Ok(work)
-    }
-
-    /// Accepts some of those who wait, or turns them away; returns how many.
-    #[cold]
-    fn accept(&mut self, now: Nanos) -> usize {
-        for count in 0..ACCEPTS_PER_CYCLE {
-            let tcp = match self.acceptor.accept() {
-                Ok(Some(tcp)) => tcp,
-                Ok(None) => return count,
-                Err(_) => {
-                    self.pause_accepting(now);
-                    return count;
-                }
-            };
-            let Some(place) = self.connections.iter().position(Option::is_none) else {
-                self.counters.connections_refused.add(1);
-                self.acceptor.take_back(tcp);
-                continue;
-            };
-            if self.poller.add(&tcp, place as u64, Interest::Read).is_err() {
-                self.acceptor.take_back(tcp);
-                self.pause_accepting(now);
-                return count;
-            }
-            self.counters.connections.add(1);
-            let soup = ServerSession::new(self.config.soup, now);
-            let (user, malformed, replies) = (None, 0, ArrayVec::new());
-            self.connections[place] = Some(Connection {
-                tcp,
-                soup,
-                user,
-                malformed,
-                replies,
-                is_behind: false,
-                lingers_until: None,
-            });
-        }
-        ACCEPTS_PER_CYCLE
-    }
-
-    /// The system has no room for a connection: who waits is asked for again after a while, not in every duty cycle.
-    fn pause_accepting(&mut self, now: Nanos) {
-        self.counters.accept_errors.add(1);
-        if self.poller.remove(&self.acceptor).is_ok() {
-            self.accept_again_at = Some(now + ACCEPT_PAUSE);
-        }
-    }
-
-    fn resume_accepting(&mut self, now: Nanos) {
-        if self.accept_again_at.is_some_and(|at| now >= at)
-            && self.poller.add(&self.acceptor, ACCEPTOR_KEY, Interest::Read).is_ok()
-        {
-            self.accept_again_at = None;
-        }
-    }
-
-    fn read(&mut self, place: usize, now: Nanos) -> Result<(), Hangup> {
-        let Some(connection) = self.connections[place].as_mut() else { return Ok(()) };
-        let fill = connection.tcp.fill().map_err(|_| Hangup)?;
-        let read_at = self.tracer.now();
-        let kernel_ns = match fill {
-            Fill::Bytes { kernel_ns, .. } => kernel_ns.unwrap_or(0),
-            _ => 0,
-        };
-        let received_at =
-            if T::ENABLED && kernel_ns != 0 { self.kernel_time.ticks(kernel_ns, read_at) } else { 0 };
-        loop {
-            let connection = self.connections[place].as_mut().ok_or(Hangup)?;
-            let (event, used) = match connection.soup.handle_bytes(now, connection.tcp.received()) {
-                Ok(Some(found)) => found,
-                // A packet that the whole buffer cannot hold never comes to its end.
-                Ok(None) if connection.tcp.received().len() < RECEIVE_BUFFER => break,
-                Ok(None) | Err(_) => {
-                    self.counters.malformed.add(1);
-                    return Err(Hangup);
-                }
-            };
-            match event {
-                ServerEvent::Message(message) => {
-                    let Some(user) = connection.user else { return Err(Hangup) };
-                    let user = self.users.get_mut(user);
-                    let timed = T::ENABLED && self.counters.requests.read().is_multiple_of(TIMED_EVERY);
-                    let started = if timed { self.tracer.now() } else { 0 };
-                    let decoded =
-                        ouch50::decode_request(message, |symbol| self.config.instruments.find(symbol));
-                    if timed {
-                        let ticks = self.tracer.now().wrapping_sub(started);
-                        self.tracer.time(Function::OrderDecode, ticks);
-                    }
-                    match admit(decoded) {
-                        Admission::Sequence { kind, user_ref, is_new_order } => {
-                            let token = Token::new(user.session, user_ref, is_new_order);
-                            self.tracer.stamp_at(Hop::T1k, token, received_at);
-                            self.tracer.stamp_at(Hop::T1, token, read_at);
-                            self.counters.requests.add(1);
-                            if matches!(kind, CommandKind::Refuse { .. }) {
-                                self.counters.requests_refused.add(1);
-                            }
-                            let (session, token) = (user.session, Some(token));
-                            self.sequencer.add(Arrival { kernel_ns, session, token, kind });
-                        }
-                        Admission::Query => {
-                            self.counters.requests.add(1);
-                            let (session, kind) = (user.session, CommandKind::AccountQuery);
-                            self.sequencer.add(Arrival { kernel_ns, session, token: None, kind });
-                        }
-                        Admission::Drop => {
-                            self.counters.malformed.add(1);
-                            connection.malformed += 1;
-                            if connection.malformed >= MALFORMED_MAX {
-                                return Err(Hangup);
-                            }
-                        }
-                    }
-                }
-                ServerEvent::LoginRequest(login) => match self.users.login(&login, self.config.session) {
-                    Ok((user, next)) => {
-                        self.counters.logins.add(1);
-                        connection.soup.accept(self.config.session, next);
-                        connection.user = Some(user);
-                        connection.is_behind = true;
-                        self.users.get_mut(user).connection = Some(place);
-                    }
-                    Err(reason) => {
-                        self.counters.logins_refused.add(1);
-                        connection.soup.reject(reason);
-                        connection.is_behind = true;
-                    }
-                },
-                ServerEvent::LogoutRequest => return Err(Hangup),
-                ServerEvent::Heartbeat | ServerEvent::Debug(_) => {}
-            }
-            if let Some(connection) = self.connections[place].as_mut() {
-                connection.tcp.consume(used);
-            }
-        }
-        if fill == Fill::Closed {
-            return Err(Hangup);
-        }
-        match self.connections[place].as_ref() {
-            Some(connection) if connection.is_behind => self.transmit(place, now),
-            _ => Ok(()),
-        }
-    }
-
     /// Heartbeats, time-outs, and what did not fit into the sockets before.
     fn run_timers(&mut self, now: Nanos) {
         self.next_timers = now + TIMER_INTERVAL;
@@ -498,80 +401,15 @@ impl<T: Tracer> OrderServer<T> {
                 continue;
             };
             if connection.soup.handle_timeout(now).is_err() {
-                self.close(place);
+                self.close(place, now);
             } else {
+                self.refuse_if_due(place, now);
                 self.transmit_or_close(place, now);
             }
         }
-    }
-
-    fn close(&mut self, place: usize) {
-        let Some(connection) = self.connections[place].take() else { return };
-        let _ = self.poller.remove(&connection.tcp);
-        if let Some(user) = connection.user {
-            self.users.get_mut(user).connection = None;
+        if !self.is_finishing {
+            self.take_admin_commands(now);
         }
-        self.acceptor.take_back(connection.tcp);
-        self.counters.disconnects.add(1);
-    }
-
-    /// Brings every session nearer to its end; true when all are over.
-    fn end_sessions(&mut self, now: Nanos) -> bool {
-        let open = (0..self.connections.len()).filter(|place| !self.end_session(*place, now));
-        open.count() == 0
-    }
-
-    /// The rest of the log, then the end of the session, then the client's side of the connection, which it closes
-    /// when it has read all that: what it still sends is not read, only taken away, for a connection that is closed
-    /// with bytes unread takes back what is on its way. True when the connection is over.
-    fn end_session(&mut self, place: usize, now: Nanos) -> bool {
-        if self.connections[place].as_ref().is_some_and(|connection| connection.lingers_until.is_none()) {
-            self.transmit_or_close(place, now);
-        }
-        let Some(connection) = self.connections[place].as_mut() else { return true };
-        let is_over = match connection.lingers_until {
-            Some(deadline) => connection.linger() || now >= deadline,
-            None if connection.is_behind || connection.tcp.pending_len() > 0 => false,
-            None => {
-                connection.soup.end_session();
-                connection.lingers_until = Some(now + LINGER);
-                let len = connection.soup.poll_transmit(now, &mut self.send_buffer);
-                // Who is not logged in has no session that could end.
-                len == 0
-                    || !matches!(
-                        connection.tcp.send(&self.send_buffer[..len]),
-                        Ok(SendOutcome::Sent | SendOutcome::Pending)
-                    )
-            }
-        };
-        if is_over {
-            self.close(place);
-        }
-        is_over
-    }
-}
-
-/// What becomes of a message of a client.
-enum Admission {
-    Sequence { kind: CommandKind, user_ref: UserRefNum, is_new_order: bool },
-    Query,
-    Drop,
-}
-
-fn admit(decoded: Result<OrderRequest, RequestError>) -> Admission {
-    match decoded {
-        Ok(request) => Admission::Sequence {
-            user_ref: request.user_ref(),
-            is_new_order: request.is_new_order(),
-            kind: CommandKind::Order(request),
-        },
-        Err(RequestError::Refused { user_ref, reason, client_order_id }) => Admission::Sequence {
-            kind: CommandKind::Refuse { user_ref, reason, client_order_id },
-            user_ref,
-            is_new_order: true,
-        },
-        Err(RequestError::AccountQuery) => Admission::Query,
-        Err(_) => Admission::Drop,
     }
 }
 
@@ -586,12 +424,19 @@ impl<T: Tracer + Send> Agent for OrderServer<T> {
         if work == 0 {
             if self.sequencer.is_drained() {
                 work = self.read_requests(now)?;
+                if self.checker.is_waiting() {
+                    work += self.take_checked_logins(now);
+                }
+                if now >= self.next_cancel {
+                    work += self.cancel_for_absent_users(now);
+                }
             }
             if !self.sequencer.is_drained() {
                 work += self.sequencer.sequence(now, &mut self.tracer);
                 self.counters.commands.set(self.sequencer.command_count());
             }
         }
+        work += self.move_log_on()?;
         if now >= self.next_timers {
             self.run_timers(now);
         }
@@ -608,13 +453,20 @@ impl<T: Tracer + Send> Agent for OrderServer<T> {
     /// Reads nothing more. What was read goes into the log, the answers to it to the users, and when each client has
     /// them it is told that the session is over.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
+        if !self.is_finishing && self.sequencer.is_drained() {
+            self.is_finishing = true;
+            if self.config.cancel_at_shutdown {
+                self.cancel_at_shutdown();
+            }
+        }
         if !self.sequencer.is_drained() {
             self.sequencer.sequence(now, &mut self.tracer);
             self.counters.commands.set(self.sequencer.command_count());
         }
-        if self.sequencer.is_drained() {
+        if self.is_finishing && self.sequencer.is_drained() {
             self.sequencer.end();
         }
+        self.move_log_on()?;
         // In this order: what came before the end of the ring is still there.
         let has_ended = self.responses.is_disconnected();
         let is_answered = self.send_responses(now) == 0 && has_ended;
@@ -622,7 +474,7 @@ impl<T: Tracer + Send> Agent for OrderServer<T> {
             self.run_timers(now);
         }
         self.tracer.flush();
-        Ok(is_answered && self.end_sessions(now))
+        Ok(is_answered && self.sequencer.is_settled() && self.end_sessions(now))
     }
 
     /// Ends the sessions that are not ended yet, as far as that goes at once.

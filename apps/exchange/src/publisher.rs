@@ -5,6 +5,7 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use tickpath_agent::{Agent, AgentError, Counter};
+use tickpath_journal::DurableView;
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::itch50::{self, encode_market_event, market_event_len};
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, PushError, Request, Session};
@@ -54,8 +55,12 @@ pub struct PublisherConfig {
     pub packet_bytes: usize,
     /// After so long without a packet a heartbeat is sent.
     pub heartbeat: Nanos,
-    /// Messages kept for retransmission.
-    pub retained_messages: usize,
+    /// What was published before the start, and room for what is kept for retransmission.
+    pub store: MessageStore,
+    /// How far the log is safe: nothing is published of what is not. Without a journal everything is at once.
+    pub durable: Option<DurableView>,
+    /// The session goes on with the next start: its end is not said.
+    pub is_session_kept: bool,
 }
 
 /// Messages that were asked for and are still to be sent.
@@ -72,9 +77,10 @@ struct Pending {
 pub struct Publisher<T> {
     config: PublisherConfig,
     events: spsc::Consumer<MarketEvent>,
+    /// The last command whose events may be published, as far as was looked.
+    durable: Sequence,
     lines: [MulticastSender; 2],
     packet: PacketBuilder<Box<[u8]>>,
-    store: MessageStore,
     requests: UdpEndpoint,
     pending: VecDeque<Pending>,
     answer: Box<[u8]>,
@@ -97,9 +103,9 @@ impl<T: Tracer> Publisher<T> {
     ) -> Publisher<T> {
         let buffer = || vec![1; config.packet_bytes].into_boxed_slice();
         Publisher {
-            packet: PacketBuilder::new(buffer(), config.session, Sequence(1)),
+            packet: PacketBuilder::new(buffer(), config.session, Sequence(config.store.next_sequence())),
             answer: buffer(),
-            store: MessageStore::new(config.retained_messages),
+            durable: Sequence(if config.durable.is_some() { 0 } else { u64::MAX }),
             events,
             lines,
             requests,
@@ -118,18 +124,26 @@ impl<T: Tracer> Publisher<T> {
     /// The events of a packet are taken together: they have one `T5`, and their slots in the ring are freed at
     /// once.
     fn publish(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        let Publisher { events, packet, store, tracer, config, .. } = self;
-        if events.peek().is_none() {
-            return Ok(0);
+        let Publisher { events, packet, tracer, config, durable, .. } = self;
+        let PublisherConfig { store, instruments, durable: view, .. } = config;
+        match events.peek() {
+            None => return Ok(0),
+            Some(event) if event.command > *durable => {
+                *durable = view.as_ref().map_or(*durable, DurableView::durable);
+                if event.command > *durable {
+                    return Ok(0);
+                }
+            }
+            Some(_) => {}
         }
         let taken = tracer.now();
         let mut count = 0;
         while let Some(event) = events.peek_at(count) {
-            if !packet.has_room_for(market_event_len(&event.kind)) {
+            if event.command > *durable || !packet.has_room_for(market_event_len(&event.kind)) {
                 break;
             }
             tracer.stamp_at(Hop::T5, MarketId::new(event.sequence), taken);
-            pack(event, packet, store, &config.instruments)?;
+            pack(event, packet, store, instruments)?;
             count += 1;
         }
         events.drain(count, |_| {});
@@ -186,7 +200,8 @@ impl<T: Tracer> Publisher<T> {
                     if request.session == self.config.session && self.pending.len() < PENDING_REQUESTS =>
                 {
                     let next = request.sequence.0;
-                    let end = (next + u64::from(request.message_count)).min(self.store.next_sequence());
+                    let end =
+                        (next + u64::from(request.message_count)).min(self.config.store.next_sequence());
                     self.pending.push_back(Pending { to: received.from, next, end });
                 }
                 _ => self.counters.requests_dropped.add(1),
@@ -195,14 +210,17 @@ impl<T: Tracer> Publisher<T> {
     }
 
     /// Sends some of what was asked for; returns the number of packets.
+    ///
+    /// A request is answered by one packet, as many messages as that holds: whoever wants more asks again. So nobody
+    /// gets more than a packet for 20 bytes, and a client that asks again after each packet gets nothing twice.
     fn answer_requests(&mut self) -> usize {
         let mut sent = 0;
         while sent < ANSWERS_PER_CYCLE {
-            let Some(request) = self.pending.front_mut() else { break };
+            let Some(mut request) = self.pending.pop_front() else { break };
             let mut packet =
                 PacketBuilder::new(&mut self.answer[..], self.config.session, Sequence(request.next));
             while request.next < request.end {
-                let Some(message) = self.store.message(request.next) else { break };
+                let Some(message) = self.config.store.message(request.next) else { break };
                 if packet.push(message).is_err() {
                     break;
                 }
@@ -212,9 +230,6 @@ impl<T: Tracer> Publisher<T> {
             if count > 0 {
                 self.counters.retransmitted.add(count);
                 let _ = self.requests.send_to(packet.finish(), request.to);
-            }
-            if count == 0 || request.next >= request.end {
-                self.pending.pop_front();
             }
             sent += 1;
         }
@@ -290,15 +305,17 @@ impl<T: Tracer + Send> Agent for Publisher<T> {
         let has_ended = self.events.is_disconnected();
         let work = self.publish(now)? + self.answer_requests();
         self.tracer.flush();
-        Ok(has_ended && work == 0)
+        Ok(has_ended && work == 0 && self.events.is_empty())
     }
 
-    /// Publishes what is left and says that the session is over.
+    /// Publishes what is left and, if the session is over, says so.
     fn on_close(&mut self) {
         while self.publish(self.last_sent).is_ok_and(|count| count > 0) {}
-        let end = Header::end_of_session(self.config.session, self.packet.sequence());
-        for _ in 0..END_OF_SESSION_PACKETS {
-            self.send_on_both_lines(end.as_bytes());
+        if !self.config.is_session_kept {
+            let end = Header::end_of_session(self.config.session, self.packet.sequence());
+            for _ in 0..END_OF_SESSION_PACKETS {
+                self.send_on_both_lines(end.as_bytes());
+            }
         }
         self.tracer.flush();
     }

@@ -5,6 +5,7 @@ use tickpath_matching::{Command, CommandKind};
 use tickpath_timing::{CommandId, Hop, Token, Tracer};
 use tickpath_types::{Nanos, Sequence, SessionId};
 
+use crate::journal::{CommandLog, LogState};
 use crate::late::end_ring;
 
 /// A request on its way into the log.
@@ -20,26 +21,65 @@ pub(crate) struct Arrival {
     pub kind: CommandKind,
 }
 
+impl Arrival {
+    /// A command of the venue's own: behind everything that was drained with it.
+    pub(crate) fn of_venue(session: SessionId, kind: CommandKind) -> Arrival {
+        Arrival { kernel_ns: u64::MAX, session, token: None, kind }
+    }
+}
+
 /// Orders what one duty cycle drained from all sockets by the kernel's receive time, and numbers it.
 ///
 /// Requests of one session keep their order: the sort is by (kernel time, session, arrival), and the
 /// kernel's times of one session never decrease. Nothing waits for a later packet: what was drained is
 /// sequenced at once. No two commands have one time, however many a duty cycle takes: what one command causes
-/// is known by its time in market data, as an incoming order's executions are. When the ring to the matcher is full, what is left stays in order until there is room.
+/// is known by its time in market data, as an incoming order's executions are. A command goes to the journal and then to
+/// the matcher; when either has no room, what is left stays in order until it has.
 pub(crate) struct Sequencer {
     next: Sequence,
+    /// Time of day of the last command before the start, until the first one after it.
+    resumed_after: Option<Nanos>,
     /// When the latest command was sequenced.
     last_at: Nanos,
     batch: Vec<(u64, SessionId, u32, Arrival)>,
     sequenced: usize,
     commands: spsc::Producer<Command>,
+    journal: Option<Box<dyn CommandLog>>,
+    /// The last command that may be answered.
+    durable: Sequence,
+    /// Times that the journal had no room.
+    delayed: u64,
 }
 
+/// How far a clock may have been set back, or midnight be past, when a venue goes on.
+const HALF_A_DAY: Nanos = Nanos::from_secs(12 * 3_600);
+
 impl Sequencer {
-    /// Numbers from 1; `capacity` requests at most may be drained in one duty cycle.
+    /// Numbers from 1, without a journal; `capacity` requests at most may be drained in one duty cycle.
     pub(crate) fn new(commands: spsc::Producer<Command>, capacity: usize) -> Sequencer {
         let batch = Vec::with_capacity(capacity);
-        Sequencer { next: Sequence(1), last_at: Nanos::ZERO, batch, sequenced: 0, commands }
+        Sequencer {
+            next: Sequence(1),
+            resumed_after: None,
+            last_at: Nanos::ZERO,
+            batch,
+            sequenced: 0,
+            commands,
+            journal: None,
+            durable: Sequence(u64::MAX),
+            delayed: 0,
+        }
+    }
+
+    /// The same with a journal, after the command `last`, which was sequenced at `last_ts`.
+    pub(crate) fn with_journal(
+        self,
+        journal: Box<dyn CommandLog>,
+        last: Sequence,
+        last_ts: Nanos,
+    ) -> Sequencer {
+        let resumed_after = (last > Sequence(0)).then_some(last_ts);
+        Sequencer { next: last.next(), resumed_after, durable: last, journal: Some(journal), ..self }
     }
 
     /// Requests that may still be added to the batch.
@@ -59,11 +99,24 @@ impl Sequencer {
         if self.sequenced == 0 && self.batch.len() > 1 {
             self.batch.sort_unstable_by_key(|(kernel_ns, session, order, _)| (*kernel_ns, *session, *order));
         }
+        if let Some(last_ts) = self.resumed_after.take() {
+            self.resume(now, last_ts);
+        }
         let start = self.sequenced;
         while let Some((_, _, _, arrival)) = self.batch.get(self.sequenced) {
             let at = now.max(Nanos(self.last_at.0 + 1));
             let ts = at.time_of_day();
             let command = Command { sequence: self.next, session: arrival.session, ts, kind: arrival.kind };
+            if let Some(journal) = &mut self.journal {
+                // What is in the journal takes effect: there must be room for it in the ring.
+                if self.commands.free_slots() == 0 {
+                    return self.sequenced - start;
+                }
+                if !journal.append(&command) {
+                    self.delayed += 1;
+                    return self.sequenced - start;
+                }
+            }
             if self.commands.try_push(command).is_err() {
                 return self.sequenced - start;
             }
@@ -80,6 +133,51 @@ impl Sequencer {
         let count = self.sequenced - start;
         self.sequenced = 0;
         count
+    }
+
+    /// Times go on after those of the log, also when the clock was set back meanwhile.
+    #[cold]
+    fn resume(&mut self, now: Nanos, last_ts: Nanos) {
+        let day = Nanos::from_secs(24 * 3_600).0;
+        let ahead = Nanos((last_ts.0 + day - now.time_of_day().0) % day);
+        if ahead < HALF_A_DAY {
+            self.last_at = now + ahead;
+        }
+    }
+
+    /// Moves the journal on, in every duty cycle after what it was given; returns how much there was to do.
+    #[inline]
+    pub(crate) fn poll_journal(&mut self) -> usize {
+        let Some(journal) = &mut self.journal else { return 0 };
+        let work = journal.poll();
+        self.durable = journal.durable();
+        work
+    }
+
+    /// How the journal stands.
+    pub(crate) fn log_state(&self) -> LogState {
+        self.journal.as_ref().map_or(LogState::Running, |journal| journal.state())
+    }
+
+    /// True when what this command caused may be told.
+    #[inline]
+    pub(crate) fn is_durable(&self, command: Sequence) -> bool {
+        command <= self.durable
+    }
+
+    /// The last command that may be answered.
+    pub(crate) fn durable(&self) -> Sequence {
+        self.durable
+    }
+
+    /// Times that the journal had no room for a command.
+    pub(crate) fn delayed(&self) -> u64 {
+        self.delayed
+    }
+
+    /// True when everything that was sequenced may be told.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.durable >= Sequence(self.next.0 - 1)
     }
 
     /// True when everything that was added is in the log.

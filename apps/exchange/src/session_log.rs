@@ -1,7 +1,9 @@
 //! What was sent to one user, kept so that it can be sent again.
 
-/// Longest message that is kept: OUCH's longest answer without options, with room for its appendage.
-pub const MAX_LOGGED_MESSAGE: usize = 86;
+use tickpath_nasdaq::ouch50::MESSAGE_LEN_MAX;
+
+/// Longest message that is kept: OUCH's longest answer with all its options.
+pub const MAX_LOGGED_MESSAGE: usize = MESSAGE_LEN_MAX;
 
 #[derive(Clone, Copy)]
 struct Slot {
@@ -13,8 +15,11 @@ struct Slot {
 ///
 /// The log is the only way to a client: an answer is appended here, and each connection sends on from
 /// the sequence it has reached. A fixed number of messages is kept; older ones are overwritten.
+#[derive(Clone)]
 pub struct SessionLog {
     slots: Box<[Slot]>,
+    /// The first that was appended here.
+    first: u64,
     next: u64,
 }
 
@@ -22,8 +27,35 @@ impl SessionLog {
     /// Keeps the newest `capacity` messages, rounded up to a power of two.
     #[must_use]
     pub fn new(capacity: usize) -> SessionLog {
+        SessionLog::starting_at(1, capacity)
+    }
+
+    /// The same, of a session whose messages before `next` are kept no longer.
+    #[must_use]
+    pub fn starting_at(next: u64, capacity: usize) -> SessionLog {
         let empty = Slot { len: 0, bytes: [0; MAX_LOGGED_MESSAGE] };
-        SessionLog { slots: vec![empty; capacity.next_power_of_two()].into_boxed_slice(), next: 1 }
+        let slots = vec![empty; capacity.next_power_of_two()].into_boxed_slice();
+        SessionLog { slots, first: next, next }
+    }
+
+    /// The same messages, as far as there is room for `capacity` of them.
+    #[must_use]
+    pub fn resized(&self, capacity: usize) -> SessionLog {
+        let from = self.oldest().max(self.next.saturating_sub(capacity.next_power_of_two() as u64));
+        let mut log = SessionLog::starting_at(from, capacity);
+        for message in (from..self.next).filter_map(|sequence| self.message(sequence)) {
+            log.append(|out| {
+                out[..message.len()].copy_from_slice(message);
+                message.len()
+            });
+        }
+        log
+    }
+
+    /// Messages that it keeps at most.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.slots.len()
     }
 
     /// Appends the message that `encode` writes; nothing when it writes no bytes.
@@ -61,7 +93,7 @@ impl SessionLog {
     /// Lowest sequence that is kept, or the next one when none is.
     #[must_use]
     pub fn oldest(&self) -> u64 {
-        self.next.saturating_sub(self.slots.len() as u64).max(1)
+        self.next.saturating_sub(self.slots.len() as u64).max(self.first)
     }
 
     fn index(&self, sequence: u64) -> usize {
@@ -78,6 +110,20 @@ mod tests {
             out[0] = byte;
             1
         });
+    }
+
+    #[test]
+    fn a_log_that_begins_later_or_gets_another_size_keeps_its_numbers() {
+        let mut log = SessionLog::starting_at(7, 4);
+        assert_eq!((log.oldest(), log.next_sequence(), log.message(6)), (7, 7, None));
+        for byte in 7..=12 {
+            append(&mut log, byte);
+        }
+        for (capacity, oldest) in [(2, 11), (4, 9), (8, 9)] {
+            let log = log.resized(capacity);
+            assert_eq!((log.oldest(), log.next_sequence(), log.capacity()), (oldest, 13, capacity));
+            assert_eq!((log.message(oldest - 1), log.message(12)), (None, Some(&[12][..])));
+        }
     }
 
     #[test]

@@ -1,29 +1,77 @@
 //! Who may log in, and what was sent to them.
 
-use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session};
-use tickpath_types::{Sequence, SessionId};
+use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session, Username};
+use tickpath_types::{InstrumentId, InstrumentTable, Nanos, Sequence, SessionId};
 
+use crate::gate::{Gate, UserLimits};
+use crate::login::Password;
 use crate::session_log::SessionLog;
 
 /// One user of the venue: one session of order entry.
 pub(crate) struct User {
     pub(crate) name: String,
-    password: String,
+    pub(crate) password: Password,
+    may_enter_orders: bool,
     /// The session that the log knows the user by.
     pub(crate) session: SessionId,
     /// Everything sent to the user.
     pub(crate) log: SessionLog,
     /// The connection that is logged in.
     pub(crate) connection: Option<usize>,
+    /// What of the user's requests is refused before the log.
+    pub(crate) gate: Gate,
+    /// How long after the connection is gone the user's open orders are cancelled, if they are.
+    pub(crate) cancel_on_disconnect: Option<Nanos>,
+    /// When they are, while the connection is gone.
+    pub(crate) cancel_at: Option<Nanos>,
 }
 
-/// Name and password of a user, as the configuration gives them.
-#[derive(Clone)]
-pub struct Credentials {
+/// Which doors a user may come in by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doors {
+    /// Order entry.
+    pub order_entry: bool,
+    /// The executions of users, as copies.
+    pub drop_copy: bool,
+}
+
+impl Default for Doors {
+    /// Order entry alone.
+    fn default() -> Self {
+        Doors { order_entry: true, drop_copy: false }
+    }
+}
+
+/// A user as the configuration describes it.
+#[derive(Clone, Debug)]
+pub struct UserSettings {
     /// At most 6 characters.
     pub name: String,
-    /// At most 10 characters.
-    pub password: String,
+    /// At most 10 characters, or the hash of those.
+    pub password: Password,
+    /// Where the user may log in.
+    pub doors: Doors,
+    /// What the user may trade; everything when `None`.
+    pub instruments: Option<Vec<InstrumentId>>,
+    /// What the user may do at most.
+    pub limits: UserLimits,
+    /// The open orders are cancelled so long after the connection is gone, unless the user is back by then; they
+    /// stay when `None`.
+    pub cancel_on_disconnect: Option<Nanos>,
+}
+
+impl UserSettings {
+    /// A user that may trade everything without limits of its own.
+    pub fn new(name: impl Into<String>, password: Password) -> UserSettings {
+        UserSettings {
+            name: name.into(),
+            password,
+            doors: Doors::default(),
+            instruments: None,
+            limits: UserLimits::default(),
+            cancel_on_disconnect: None,
+        }
+    }
 }
 
 pub(crate) struct Users {
@@ -31,43 +79,72 @@ pub(crate) struct Users {
 }
 
 impl Users {
-    /// Users get the sessions 1, 2, 3 ... in order.
-    pub(crate) fn new(credentials: &[Credentials], retained_messages: usize) -> Users {
-        let user = |(place, credentials): (usize, &Credentials)| User {
-            name: credentials.name.clone(),
-            password: credentials.password.clone(),
+    /// Users get the sessions 1, 2, 3 ... in order, and each its log.
+    pub(crate) fn new(
+        settings: &[UserSettings],
+        logs: impl IntoIterator<Item = SessionLog>,
+        instruments: &InstrumentTable,
+    ) -> Users {
+        let user = |(place, (user, log)): (usize, (&UserSettings, SessionLog))| User {
+            name: user.name.clone(),
+            password: user.password.clone(),
+            may_enter_orders: user.doors.order_entry,
             session: SessionId(place as u16 + 1),
-            log: SessionLog::new(retained_messages),
+            log,
             connection: None,
+            gate: Gate::new(user.limits.rate, user.instruments.as_deref(), instruments),
+            cancel_on_disconnect: user.cancel_on_disconnect,
+            cancel_at: None,
         };
-        Users { users: credentials.iter().enumerate().map(user).collect() }
+        Users { users: settings.iter().zip(logs).enumerate().map(user).collect() }
     }
 
-    /// The user that logs in and the first message to be sent, or why not.
+    /// The place of the user of this name.
+    pub(crate) fn find(&self, name: &Username) -> Option<usize> {
+        self.users.iter().position(|user| name.matches(&user.name))
+    }
+
+    /// The first message to be sent to a user that has shown its password, or why it may not log in.
     ///
-    /// A wrong name and a wrong password look the same from outside. A session is not available when its
-    /// user is logged in already, when it is not today's, and when the messages asked for are no longer kept.
-    pub(crate) fn login(
+    /// A session is not available when its user is logged in already, when it is not today's, and when the messages
+    /// asked for are no longer kept.
+    pub(crate) fn admit(
         &self,
+        place: usize,
         login: &LoginRequest,
         current: Session,
-    ) -> Result<(usize, Sequence), LoginRejectReason> {
-        let place = self
-            .users
-            .iter()
-            .position(|user| login.username.matches(&user.name) && login.password.matches(&user.password))
-            .ok_or(LoginRejectReason::NOT_AUTHORIZED)?;
+    ) -> Result<Sequence, LoginRejectReason> {
         let user = &self.users[place];
+        if !user.may_enter_orders {
+            return Err(LoginRejectReason::NOT_AUTHORIZED);
+        }
         let is_current = login.session == Session::BLANK || login.session == current;
         if !is_current || user.connection.is_some() {
             return Err(LoginRejectReason::SESSION_NOT_AVAILABLE);
         }
         let next = user.log.next_sequence();
         match login.sequence.0 {
-            0 => Ok((place, Sequence(next))),
-            from if from == next || user.log.holds(from) => Ok((place, Sequence(from))),
+            0 => Ok(Sequence(next)),
+            from if from == next || user.log.holds(from) => Ok(Sequence(from)),
             _ => Err(LoginRejectReason::SESSION_NOT_AVAILABLE),
         }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.users.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &User> {
+        self.users.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut User> {
+        self.users.iter_mut()
+    }
+
+    pub(crate) fn get(&self, place: usize) -> &User {
+        &self.users[place]
     }
 
     pub(crate) fn get_mut(&mut self, place: usize) -> &mut User {
@@ -83,14 +160,14 @@ impl Users {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_nasdaq::soupbintcp::{Password, Username};
+    use tickpath_nasdaq::soupbintcp;
 
     use super::*;
 
-    fn login(name: &str, password: &str, session: &str, sequence: u64) -> LoginRequest {
+    fn login(session: &str, sequence: u64) -> LoginRequest {
         LoginRequest {
-            username: Username::new(name).unwrap(),
-            password: Password::new(password).unwrap(),
+            username: Username::new("MAKER").unwrap(),
+            password: soupbintcp::Password::new("secret").unwrap(),
             session: Session::new(session).unwrap(),
             sequence: Sequence(sequence),
             heartbeat_timeout: None,
@@ -98,9 +175,15 @@ mod tests {
     }
 
     #[test]
-    fn logins_are_let_in_or_told_why_not() {
-        let credentials = Credentials { name: "MAKER".into(), password: "secret".into() };
-        let mut users = Users::new(&[credentials], 2);
+    fn users_are_let_in_or_told_why_not() {
+        let maker = UserSettings::new("MAKER", Password::plain("secret"));
+        let clerk = UserSettings {
+            doors: Doors { order_entry: false, drop_copy: true },
+            ..UserSettings::new("CLERK", Password::plain("secret"))
+        };
+        let mut users = Users::new(&[maker, clerk], [2, 2].map(SessionLog::new), &InstrumentTable::new(&[]));
+        let found = |name| users.find(&Username::new(name).unwrap());
+        assert_eq!([found("maker"), found("CLERK"), found("OTHER")], [Some(0), Some(1), None]);
         for byte in 1..=3 {
             users.get_mut(0).log.append(|out| {
                 out[0] = byte;
@@ -108,19 +191,16 @@ mod tests {
             });
         }
         let today = Session::new("TODAY").unwrap();
-        let verdict =
-            |name, password, session, sequence| users.login(&login(name, password, session, sequence), today);
-        let not_authorised = Err(LoginRejectReason::NOT_AUTHORIZED);
+        let verdict = |place, session, sequence| users.admit(place, &login(session, sequence), today);
         let not_available = Err(LoginRejectReason::SESSION_NOT_AVAILABLE);
-        assert_eq!(verdict("MAKER", "wrong", "", 1), not_authorised);
-        assert_eq!(verdict("OTHER", "secret", "", 1), not_authorised);
-        assert_eq!(verdict("maker", "SECRET", "", 0), Ok((0, Sequence(4))), "case does not matter");
-        assert_eq!(verdict("MAKER", "secret", "TODAY", 2), Ok((0, Sequence(2))));
-        assert_eq!(verdict("MAKER", "secret", "", 4), Ok((0, Sequence(4))));
-        assert_eq!(verdict("MAKER", "secret", "", 1), not_available, "overwritten");
-        assert_eq!(verdict("MAKER", "secret", "", 5), not_available, "not there yet");
-        assert_eq!(verdict("MAKER", "secret", "MONDAY", 2), not_available);
+        assert_eq!(verdict(0, "", 0), Ok(Sequence(4)), "new messages alone");
+        assert_eq!(verdict(0, "TODAY", 2), Ok(Sequence(2)));
+        assert_eq!(verdict(0, "", 4), Ok(Sequence(4)));
+        assert_eq!(verdict(0, "", 1), not_available, "overwritten");
+        assert_eq!(verdict(0, "", 5), not_available, "not there yet");
+        assert_eq!(verdict(0, "MONDAY", 2), not_available);
+        assert_eq!(verdict(1, "", 0), Err(LoginRejectReason::NOT_AUTHORIZED), "another door");
         users.get_mut(0).connection = Some(7);
-        assert_eq!(users.login(&login("MAKER", "secret", "", 2), today), not_available, "logged in already");
+        assert_eq!(users.admit(0, &login("", 2), today), not_available, "logged in already");
     }
 }

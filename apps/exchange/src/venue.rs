@@ -5,21 +5,29 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
 use tickpath_agent::{Agent, TscClock};
+use tickpath_journal::{Folder, SessionName, Storage};
 use tickpath_lockfree::spsc;
-use tickpath_matching::{Engine, EngineLimits};
+use tickpath_matching::{CommandKind, EngineLimits};
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ServerConfig;
 use tickpath_net::{MulticastSender, NetError, UdpEndpoint};
 use tickpath_timing::Tracer;
-use tickpath_types::{InstrumentTable, Nanos};
+use tickpath_types::{InstrumentTable, Nanos, Qty, SessionId, SystemEventCode, TradingState};
 
+use crate::admin::{self, AdminClient};
+use crate::journal::{
+    CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover,
+};
+use crate::login::{LoginChecker, LoginPolicy};
 use crate::matcher::{FinalEngine, Matcher, MatcherCounters};
 use crate::order_server::{
-    BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerCounters, RESPONSES_PER_CYCLE,
+    BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerCounters, OrderServerLinks,
+    RESPONSES_PER_CYCLE, UserView,
 };
 use crate::publisher::{Publisher, PublisherConfig, PublisherCounters};
+use crate::replica::{Definition, Facts, Replica};
 use crate::sequencer::Sequencer;
-use crate::users::{Credentials, Users};
+use crate::users::{UserSettings, Users};
 
 /// Slots of the rings between the agents: more than 4 ms of a million messages a second.
 const RING_CAPACITY: usize = 1 << 13;
@@ -27,7 +35,7 @@ const RING_CAPACITY: usize = 1 << 13;
 /// Everything that a venue needs to know, checked.
 #[derive(Clone)]
 pub struct VenueSettings {
-    /// Name of the session.
+    /// Name of the session, if the journal does not go on with one.
     pub session: Session,
     /// What is traded.
     pub instruments: InstrumentTable,
@@ -38,7 +46,11 @@ pub struct VenueSettings {
     /// Messages kept for each user; 256 at least.
     pub retained_responses: usize,
     /// Who may log in; their sessions are 1, 2, 3 ... in this order.
-    pub users: Vec<Credentials>,
+    pub users: Vec<UserSettings>,
+    /// How wrong passwords are answered.
+    pub login: LoginPolicy,
+    /// When the venue stops, the open orders of users with `cancel_on_disconnect` are cancelled too.
+    pub cancel_at_shutdown: bool,
     /// Group and port of line A.
     pub line_a: SocketAddrV4,
     /// Group and port of line B.
@@ -55,6 +67,8 @@ pub struct VenueSettings {
     pub retained_messages: usize,
     /// Bounds of the engine.
     pub limits: EngineLimits,
+    /// Where the commands are kept; without it a venue forgets everything when it stops.
+    pub journal: Option<JournalSettings>,
 }
 
 /// Where the venue can be reached.
@@ -79,6 +93,10 @@ pub struct VenueView {
     pub matcher: Arc<MatcherCounters>,
     /// The publisher's counts.
     pub publisher: Arc<PublisherCounters>,
+    /// Each user, in the order of the settings.
+    pub users: Arc<[UserView]>,
+    /// How the journal stands.
+    pub journal: Arc<JournalCounters>,
     /// The engine, once the venue has stopped.
     pub engine: FinalEngine,
 }
@@ -101,42 +119,127 @@ pub struct Venue {
     pub endpoints: Endpoints,
     /// What can be read of it.
     pub view: VenueView,
+    /// Commands to it while it runs.
+    pub admin: AdminClient,
+    /// Its session: the journal's, if that goes on with one.
+    pub session: Session,
+    /// What the journal needs beside the agents; without its threads nothing is answered.
+    pub journal: Option<VenueJournal>,
+}
+
+/// What a venue begins with.
+struct Start {
+    replica: Replica,
+    session: Session,
+    journal: Option<StartedJournal>,
+}
+
+struct StartedJournal {
+    log: Box<dyn CommandLog>,
+    durable: tickpath_journal::DurableView,
+    rest: VenueJournal,
 }
 
 impl Venue {
-    /// Opens the venue's sockets and joins its agents by rings.
+    /// Reads the journal, opens the venue's sockets and joins its agents by rings.
     ///
     /// # Errors
-    /// An address that is in use or not this machine's, or instruments that cannot be matched.
+    /// A journal that is damaged, in use or another session's; an address that is in use or not this machine's;
+    /// instruments that cannot be matched.
     pub fn build<T: Tracer + Send + 'static>(
         settings: &VenueSettings,
         clock: TscClock,
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
-        let view = VenueView { engine: Arc::new(Mutex::new(None)), ..VenueView::default() };
+        let view = VenueView::new(settings);
+        let start = match &settings.journal {
+            None => {
+                let replica = Replica::new(definition(settings))?;
+                Start { replica, session: settings.session, journal: None }
+            }
+            Some(journal) => Folder::new(&journal.folder)
+                .map_err(anyhow::Error::from)
+                .and_then(|folder| start_from(settings, journal, &folder, &view))
+                .with_context(|| format!("journal {}", journal.folder.display()))?,
+        };
+        Venue::start(settings, start, view, clock, tracers)
+    }
+
+    /// The same with its journal on any `storage`, in place of the folder that the settings name.
+    ///
+    /// # Errors
+    /// As [`Venue::build`].
+    pub fn build_on<S: Storage, T: Tracer + Send + 'static>(
+        settings: &VenueSettings,
+        journal: &JournalSettings,
+        storage: &S,
+        clock: TscClock,
+        tracers: VenueTracers<T>,
+    ) -> anyhow::Result<Venue> {
+        let view = VenueView::new(settings);
+        let start = start_from(settings, journal, storage, &view).context("journal")?;
+        Venue::start(settings, start, view, clock, tracers)
+    }
+
+    fn start<T: Tracer + Send + 'static>(
+        settings: &VenueSettings,
+        start: Start,
+        view: VenueView,
+        clock: TscClock,
+        tracers: VenueTracers<T>,
+    ) -> anyhow::Result<Venue> {
+        let Start { replica, session, journal } = start;
+        let (admin, admin_port) = admin::channel();
+        let hashes = settings.users.iter().map(|user| user.password.hash());
+        let checker = LoginChecker::start(hashes).context("the thread that checks passwords")?;
         let (commands_in, commands_out) = spsc::channel(RING_CAPACITY);
         let (responses_in, responses_out) = spsc::channel(RING_CAPACITY);
         let (market_in, market_out) = spsc::channel(RING_CAPACITY);
+        view.resume(&replica);
+        let opening = opening(settings, &replica.facts);
+        let last_ts = replica.facts.last_ts;
+        let Replica { engine, told, .. } = replica;
+        let mut sequencer = Sequencer::new(commands_in, BATCH_CAPACITY);
+        let (durable, journal) = match journal {
+            None => (None, None),
+            Some(StartedJournal { log, durable, rest }) => {
+                sequencer = sequencer.with_journal(log, rest.recovery.last, last_ts);
+                (Some(durable), Some(rest))
+            }
+        };
 
         let order_server = OrderServer::new(
             OrderServerConfig {
                 address: settings.order_entry,
-                session: settings.session,
+                session,
                 max_connections: settings.max_connections,
                 soup: ServerConfig::default(),
                 instruments: settings.instruments.clone(),
+                login: settings.login,
+                cancel_at_shutdown: settings.cancel_at_shutdown,
+                is_session_kept: journal.is_some(),
+                opening,
             },
-            Users::new(&settings.users, settings.retained_responses.max(RESPONSES_PER_CYCLE)),
-            Sequencer::new(commands_in, BATCH_CAPACITY),
-            responses_out,
+            Users::new(
+                &settings.users,
+                told.users.into_iter().map(|user| user.messages),
+                &settings.instruments,
+            ),
+            OrderServerLinks {
+                sequencer,
+                responses: responses_out,
+                checker,
+                admin: admin_port,
+                counters: Arc::clone(&view.order_server),
+                user_views: Arc::clone(&view.users),
+                journal: Arc::clone(&view.journal),
+            },
             clock,
-            Arc::clone(&view.order_server),
             tracers.order_server,
         )
         .context("order entry")?;
-        let engine = Engine::new(settings.instruments.as_slice(), settings.limits)?;
         let matcher = Matcher::new(
-            engine,
+            *engine,
             commands_out,
             responses_in,
             market_in,
@@ -154,11 +257,13 @@ impl Venue {
         };
         let publisher = Publisher::new(
             PublisherConfig {
-                session: settings.session,
+                session,
                 instruments: settings.instruments.clone(),
                 packet_bytes: settings.packet_bytes,
                 heartbeat: settings.heartbeat,
-                retained_messages: settings.retained_messages,
+                store: told.market.messages,
+                durable,
+                is_session_kept: journal.is_some(),
             },
             market_out,
             [sender(settings.line_a).context("line A")?, sender(settings.line_b).context("line B")?],
@@ -170,8 +275,92 @@ impl Venue {
             agents: vec![Box::new(order_server), Box::new(matcher), Box::new(publisher)],
             endpoints,
             view,
+            admin,
+            session,
+            journal,
         })
     }
+}
+
+impl VenueView {
+    fn new(settings: &VenueSettings) -> VenueView {
+        let user_view = |user: &UserSettings| UserView { name: user.name.clone(), ..UserView::default() };
+        VenueView {
+            users: settings.users.iter().map(user_view).collect(),
+            engine: Arc::new(Mutex::new(None)),
+            ..VenueView::default()
+        }
+    }
+
+    /// Counts that go on with the session.
+    fn resume(&self, replica: &Replica) {
+        let (_, published) = replica.message_counts();
+        self.order_server.commands.set(replica.last_command().0);
+        self.order_server.is_killed.set(replica.facts.is_killed.into());
+        self.matcher.market_events.set(published);
+        self.publisher.messages.set(published);
+        self.journal.durable.set(replica.last_command().0);
+        for (view, facts) in self.users.iter().zip(&replica.facts.users) {
+            view.is_killed.set(facts.is_killed.into());
+        }
+    }
+}
+
+fn definition(settings: &VenueSettings) -> Definition {
+    Definition {
+        instruments: settings.instruments.as_slice().to_vec(),
+        limits: settings.limits,
+        users: settings.users.iter().map(|user| user.name.clone()).collect(),
+        retained_responses: settings.retained_responses.max(RESPONSES_PER_CYCLE),
+        retained_messages: settings.retained_messages,
+    }
+}
+
+fn start_from<S: Storage>(
+    settings: &VenueSettings,
+    journal: &JournalSettings,
+    storage: &S,
+    view: &VenueView,
+) -> anyhow::Result<Start> {
+    let new_session = SessionName::new(&settings.session.to_string())?;
+    let Recovered { journal: log, worker, replica, session, recovery } =
+        recover(storage, journal, new_session, definition(settings))?;
+    let (durable, counters) = (log.durable_view(), Arc::clone(&view.journal));
+    let follower = (journal.snapshot_every > 0).then(|| {
+        let bounds = [journal.snapshot_every, journal.keep_snapshots as u64];
+        Follower::new(storage.clone(), session, durable.clone(), bounds, Arc::clone(&counters))
+    });
+    let name = Session::new(&session.to_string());
+    Ok(Start {
+        replica,
+        session: name.with_context(|| format!("session {session} has more than 10 characters"))?,
+        journal: Some(StartedJournal {
+            log: Box::new(log),
+            durable,
+            rest: VenueJournal::new(recovery, worker, follower, counters),
+        }),
+    })
+}
+
+/// The venue's own first commands, as far as the log has not got them: the users' limits, the day begins and every
+/// instrument opens for trading.
+fn opening(settings: &VenueSettings, facts: &Facts) -> Vec<(SessionId, CommandKind)> {
+    let unlimited =
+        CommandKind::SetLimits { open_orders: u32::MAX, order_qty: Qty(u64::MAX), order_notional: u64::MAX };
+    let users = settings.users.iter().zip(&facts.users).zip(1..);
+    let limits = users.filter_map(|((user, facts), session)| {
+        let wanted = user.limits.command().unwrap_or(unlimited);
+        (facts.limits.unwrap_or(unlimited) != wanted).then_some((SessionId(session), wanted))
+    });
+    let stage = |stage| (!facts.stages.contains(&stage)).then_some(CommandKind::System(stage));
+    let before = [SystemEventCode::StartOfMessages, SystemEventCode::StartOfSystemHours];
+    let instruments = settings.instruments.as_slice().iter().map(|instrument| instrument.id);
+    let open = instruments
+        .filter(|id| !facts.opened.contains(id))
+        .map(|instrument| CommandKind::OpenInstrument { instrument, state: TradingState::Trading });
+    let day = before.into_iter().filter_map(stage).chain(open);
+    let day = day.chain(stage(SystemEventCode::StartOfMarketHours));
+    limits.chain(day.map(|kind| (SessionId::default(), kind))).collect()
 }
 
 /// Another port for orders is no remedy here: a second venue needs market data addresses of its own.

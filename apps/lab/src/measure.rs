@@ -7,6 +7,7 @@ mod echo;
 mod instructions;
 mod instruments;
 mod itch;
+mod journal;
 mod market_data;
 mod matching;
 mod orders;
@@ -72,7 +73,7 @@ fn ready(round: anyhow::Result<Round>) -> anyhow::Result<Prepared> {
 }
 
 /// In the order of a round: a limit comes just before what it is the limit of.
-pub(crate) const MEASUREMENTS: [Measurement; 14] = [
+pub(crate) const MEASUREMENTS: [Measurement; 16] = [
     Measurement::alone(&["tsc_read", "stamp"], |lab| ready(counter::open(lab.context))),
     Measurement::on_two_cores(&["cacheline_rtt"], |lab| ready(between_cores::open_cache_line(lab.context))),
     Measurement::on_two_cores(&["spsc_rtt"], |lab| ready(between_cores::open_spsc(lab.context))),
@@ -85,7 +86,11 @@ pub(crate) const MEASUREMENTS: [Measurement; 14] = [
     Measurement::alone(&["lobster_books"], recorded::open_lobster),
     Measurement::on_two_cores(&["udp_echo"], |lab| ready(echo::open_udp(lab.context))),
     Measurement::on_two_cores(&["tcp_echo"], |lab| ready(echo::open_tcp(lab.context))),
-    Measurement::on_two_cores(&["order_rtt", "venue_response"], |lab| ready(orders::open(lab.context))),
+    Measurement::on_two_cores(&["order_rtt", "venue_response", "journal_async_cost"], |lab| {
+        ready(orders::open(lab.context))
+    }),
+    Measurement::alone(&["journal_replay"], |lab| ready(journal::open_replay(lab.context))),
+    Measurement::alone(&["fdatasync", "journal_group_ack"], |lab| ready(journal::open_group(lab.context))),
     Measurement::on_two_cores(&["multicast_send", "market_data_out"], |lab| {
         ready(market_data::open(lab.context))
     }),

@@ -78,7 +78,7 @@ impl Crossed {
             StartOfSystemHours,
         };
         match (state.trading, state.stage) {
-            (Some(TradingState::Halted), _) => &mut self.halted,
+            (Some(TradingState::Halted | TradingState::Paused), _) => &mut self.halted,
             (Some(TradingState::QuotationOnly), _) => &mut self.quotation_only,
             (_, Some(StartOfMessages | StartOfSystemHours)) => &mut self.before_open,
             (_, Some(EndOfMarketHours | EndOfSystemHours | EndOfMessages)) => &mut self.after_close,

@@ -396,6 +396,7 @@ fn specimens(instrument: InstrumentId) -> [OrderRequest; REHEARSED_KINDS] {
         time_in_force: TimeInForce::Day,
         post_only: true,
         min_qty: Qty::ZERO,
+        special: None,
         attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId::default(),
     };
@@ -407,6 +408,7 @@ fn specimens(instrument: InstrumentId) -> [OrderRequest; REHEARSED_KINDS] {
         time_in_force: enter.time_in_force,
         post_only: enter.post_only,
         min_qty: enter.min_qty,
+        special: None,
         attributes: enter.attributes,
         client_order_id: enter.client_order_id,
     };
@@ -450,7 +452,14 @@ pub(crate) fn reply_token(session: SessionId, kind: &OrderEventKind) -> Option<T
         OrderEventKind::Rejected { user_ref, .. } => Some(Token::new(session, *user_ref, true)),
         OrderEventKind::Canceled { user_ref, reason: CancelReason::User, .. }
         | OrderEventKind::Modified { user_ref, .. } => Some(Token::new(session, *user_ref, false)),
-        OrderEventKind::Canceled { .. } | OrderEventKind::Executed { .. } => None,
+        OrderEventKind::Canceled { .. }
+        | OrderEventKind::Executed { .. }
+        | OrderEventKind::SelfTradePrevented { .. }
+        | OrderEventKind::Restated { .. }
+        | OrderEventKind::Triggered { .. }
+        | OrderEventKind::Broken { .. } => None,
+        OrderEventKind::MassCanceled(request) => Some(Token::new(session, request.user_ref, false)),
+        OrderEventKind::OrderEntrySet(request) => Some(Token::new(session, request.user_ref, false)),
     }
 }
 

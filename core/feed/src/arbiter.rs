@@ -75,8 +75,6 @@ struct Gap {
     act_at: Nanos,
     /// Requests made since the last message that an answer brought.
     requests: u32,
-    /// One past the last message asked for; 0 before the first request.
-    requested_end: u64,
 }
 
 /// Joins lines A and B of one multicast channel, and the answers of its retransmission server, into one
@@ -176,13 +174,12 @@ impl Arbiter {
 
     /// The request to send now, if one is due.
     pub fn poll_request(&mut self) -> Option<Request> {
-        if !std::mem::take(&mut self.request_due) {
+        if !std::mem::take(&mut self.request_due) || self.gap.is_none() {
             return None;
         }
-        let (session, gap) = (self.session?, self.gap?);
+        let session = self.session?;
         let missing = self.missing_end() - self.next;
         let count = u16::try_from(missing).unwrap_or(u16::MAX).min(self.config.max_request_messages);
-        self.gap = Some(Gap { requested_end: self.next + u64::from(count), ..gap });
         self.counters.requests += 1;
         Some(Request { session, sequence: Sequence(self.next), message_count: count })
     }
@@ -286,17 +283,11 @@ impl Arbiter {
         match &mut self.gap {
             None => {
                 self.counters.gaps_opened += 1;
-                self.gap = Some(Gap {
-                    opened: now,
-                    act_at: now + self.config.reorder_wait,
-                    requests: 0,
-                    requested_end: 0,
-                });
+                self.gap = Some(Gap { opened: now, act_at: now + self.config.reorder_wait, requests: 0 });
             }
-            // An answer brought something: wait for the rest of it, or ask for what follows it.
+            // An answer is one packet: what follows it is asked for again.
             Some(gap) if line == Line::Recovery && self.next > before_packet => {
-                let answered = self.next >= gap.requested_end;
-                gap.act_at = if answered { now } else { now + self.config.request_timeout };
+                gap.act_at = now;
                 gap.requests = 0;
             }
             Some(_) => {}

@@ -1,8 +1,9 @@
 //! What the engine is told, in the order of the log.
 
 use tickpath_types::{
-    CancelReason, ClientOrderId, InstrumentId, Nanos, OrderRequest, RejectReason, Sequence, SessionId,
-    SystemEventCode, TradingState, UserRefNum,
+    BrokenReason, CancelReason, ClientOrderId, CrossKind, Instrument, InstrumentId, MatchId, Nanos,
+    OrderRequest, Price, Qty, RejectReason, SelfTradePrevention, Sequence, SessionId, SystemEventCode,
+    TradingState, UserRefNum,
 };
 
 /// One entry of the sequenced command log: plain data of fixed size, so that it crosses a ring as it is.
@@ -10,7 +11,7 @@ use tickpath_types::{
 pub struct Command {
     /// Its place in the log, dense from 1.
     pub sequence: Sequence,
-    /// Whose request it is; of no meaning for the venue's own commands.
+    /// Whose request it is, or whom it is about; of no meaning for the venue's own commands.
     pub session: SessionId,
     /// When it was sequenced, since midnight; every event that it causes carries this time.
     pub ts: Nanos,
@@ -49,12 +50,86 @@ pub enum CommandKind {
         /// Its first state.
         state: TradingState,
     },
-    /// The instrument halts, quotes or trades from now on.
+    /// The instrument halts, collects orders or trades from now on. If it is to trade and its book is crossed, a
+    /// cross of the kind [`CrossKind::Halt`] comes first.
     SetTradingState {
         /// Which.
         instrument: InstrumentId,
         /// Its new state.
         state: TradingState,
+    },
+    /// What rests and is crossed trades at one price: the one at which the most trades, then the least is left over,
+    /// then the nearest to the last trade's. Then the state changes.
+    Uncross {
+        /// Which.
+        instrument: InstrumentId,
+        /// What the cross is called.
+        kind: CrossKind,
+        /// The state after it.
+        state: TradingState,
+    },
+    /// What a cross would do now is published.
+    PublishImbalance {
+        /// Of which instrument.
+        instrument: InstrumentId,
+        /// The cross that is expected.
+        kind: CrossKind,
+    },
+    /// Trading pauses from now on before a trade further than `width` from `reference`. A cross moves the reference to
+    /// its own price.
+    SetPriceBand {
+        /// Which.
+        instrument: InstrumentId,
+        /// The middle.
+        reference: Price,
+        /// The greatest distance allowed; zero ends the watch.
+        width: Price,
+    },
+    /// A new instrument, halted; see [`CommandKind::OpenInstrument`].
+    AddInstrument(Instrument),
+    /// The instrument halts, and all orders in it are cancelled.
+    SuspendInstrument {
+        /// Which.
+        instrument: InstrumentId,
+    },
+    /// An execution is void. Orders and books stay as they are.
+    BreakTrade {
+        /// Which.
+        match_id: MatchId,
+        /// Why.
+        reason: BrokenReason,
+    },
+    /// Every GTT order whose time has come is cancelled, in the order of entry: the venue's timer.
+    ExpireOrders,
+    /// The day ends. All orders but GTC ones are cancelled; references, numbers and executions start anew, and GTC
+    /// orders get the first of them, in the order of entry.
+    EndDay,
+    /// What the session's orders may be from now on. Orders that are open stay.
+    SetLimits {
+        /// Open orders at once; `u32::MAX` for no limit.
+        open_orders: u32,
+        /// Quantity of one order; `u64::MAX` for no limit.
+        order_qty: Qty,
+        /// Price times quantity of one order, in units of 10^-4; `u64::MAX` for no limit. A market order counts with
+        /// the collar's limit.
+        order_notional: u64,
+    },
+    /// What happens from now on when an order of the session that comes in would trade with one of its owner.
+    SetSelfTradePrevention {
+        /// What.
+        strategy: SelfTradePrevention,
+        /// The owner: sessions of one account are one owner's. At first each session is an account of its own.
+        account: SessionId,
+    },
+    /// The session's new orders are refused, and its open ones cancelled; or it may enter orders again.
+    KillSession {
+        /// Which of the two.
+        is_killed: bool,
+    },
+    /// All sessions' new orders are refused, and all open ones cancelled; or orders may be entered again.
+    KillVenue {
+        /// Which of the two.
+        is_killed: bool,
     },
 }
 

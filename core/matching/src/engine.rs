@@ -1,18 +1,36 @@
 //! The engine: state, dispatch, and what everything in it shares.
 
+mod auction;
 mod cancel;
+mod day;
 mod enter;
+mod executions;
 mod look_ahead;
 mod replace;
+mod resting;
+mod sessions;
+mod snapshot;
+mod snapshot_special;
+mod special;
+mod stops;
+mod terms;
+mod venue;
+mod working;
 
 pub use look_ahead::LOOK_AHEAD_LEN;
 
 use tickpath_book::{BookLimits, IndexLimits, OrderBooks, OrderHandle, OrderIndex};
 use tickpath_types::{
     ClientOrderId, Instrument, InstrumentId, MarketEvent, MarketEventKind, MatchId, OrderEvent,
-    OrderEventKind, OrderId, OrderRequest, RejectReason, Sequence, SessionId, TradingState, UserRefNum,
+    OrderEventKind, OrderId, OrderRequest, Price, Qty, RejectReason, Sequence, SessionId, TradingState,
+    UserRefNum,
 };
 
+use self::day::Carried;
+use self::executions::Executions;
+use self::sessions::{Session, SessionRules};
+use self::special::Specials;
+use self::stops::Triggered;
 use crate::limits::check_instrument;
 use crate::{Command, CommandKind, EngineCounters, EngineError, EngineLimits, EventListener};
 
@@ -42,11 +60,26 @@ const _: () = assert!(size_of::<Owner>() == 16);
 pub struct Engine<B> {
     limits: EngineLimits,
     books: B,
+    /// What rests and is not displayed: hidden orders, and what others do not show yet.
+    hidden: B,
+    /// Orders that wait for their stop price.
+    stops: B,
     /// By instrument id; `None` where there is no such instrument.
     instruments: Vec<Option<Listing>>,
     sessions: Vec<Session>,
+    /// What few orders need of each of `sessions`.
+    rules: Vec<SessionRules>,
+    /// True while no session's new orders are taken.
+    is_killed: bool,
     /// Open orders by [`order_key`].
     index: OrderIndex,
+    specials: Specials,
+    executions: Executions,
+    /// Orders whose stop price this command's trades have reached; empty between commands.
+    triggered: Vec<Triggered>,
+    /// Room for lists of orders, and of parts of orders, within a command; empty between commands.
+    scratch: Vec<(u64, OrderHandle)>,
+    carried: Vec<Carried>,
     last_command: Sequence,
     last_market: Sequence,
     last_order_id: OrderId,
@@ -59,12 +92,16 @@ pub struct Engine<B> {
 struct Listing {
     instrument: Instrument,
     state: TradingState,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Session {
-    last_user_ref: UserRefNum,
-    open_orders: u32,
+    /// It trades without a price band, and nothing undisplayed rests: see [`Engine::check_plain`].
+    is_plain: bool,
+    has_stops: bool,
+    /// It was not there at first.
+    is_added: bool,
+    /// Zero before the first trade.
+    last_price: Price,
+    band_reference: Price,
+    /// Zero for no band.
+    band_width: Price,
 }
 
 /// The command at hand and where its events go.
@@ -106,8 +143,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// # Errors
     /// [`EngineError`] when the instruments' definitions cannot be computed with.
     pub fn new(instruments: &[Instrument], limits: EngineLimits) -> Result<Engine<B>, EngineError> {
-        let max_instrument =
-            instruments.iter().map(|instrument| instrument.id).max().unwrap_or(InstrumentId(0));
+        let greatest = instruments.iter().map(|instrument| instrument.id).max().unwrap_or(InstrumentId(0));
+        let max_instrument = greatest.max(InstrumentId(limits.max_instruments));
         let mut listings = vec![None; usize::from(max_instrument.0) + 1];
         for instrument in instruments {
             check_instrument(instrument, &limits)?;
@@ -115,8 +152,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             if instrument.id.0 == 0 || listing.is_some() {
                 return Err(EngineError::InstrumentId { instrument: instrument.id });
             }
-            *listing = Some(Listing { instrument: *instrument, state: TradingState::Halted });
+            *listing = Some(Listing::new(*instrument));
         }
+        let special = BookLimits::new(max_instrument, limits.max_special_orders);
+        let displayed = BookLimits::new(max_instrument, limits.max_resting());
+        let max_special = limits.max_special_orders as usize;
         let index = IndexLimits {
             blocks: u32::from(limits.max_sessions),
             max_pages: limits.max_index_pages,
@@ -124,11 +164,25 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             // Clients choose their numbers, and would choose those that collide.
             max_hashed: 0,
         };
+        let session = Session {
+            last_user_ref: UserRefNum(0),
+            open_orders: 0,
+            max_plain_orders: limits.max_open_orders_per_session,
+        };
         Ok(Engine {
             limits,
-            books: B::new(BookLimits::new(max_instrument, limits.max_open_orders)),
+            books: B::new(displayed),
+            hidden: B::new(special),
+            stops: B::new(special),
             instruments: listings,
-            sessions: vec![Session::default(); usize::from(limits.max_sessions)],
+            sessions: vec![session; usize::from(limits.max_sessions)],
+            rules: (0..limits.max_sessions).map(SessionId).map(SessionRules::none).collect(),
+            is_killed: false,
+            specials: Specials::new(limits.max_special_orders),
+            executions: Executions::new(limits.max_recent_executions),
+            triggered: Vec::with_capacity(max_special),
+            scratch: Vec::with_capacity(max_special),
+            carried: Vec::with_capacity(2 * max_special),
             index: OrderIndex::with_base(index, 0),
             last_command: Sequence(0),
             last_market: Sequence(0),
@@ -161,7 +215,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             CommandKind::Order(OrderRequest::Cancel(request)) => self.cancel(request, context),
             CommandKind::Order(OrderRequest::Replace(request)) => self.replace(request, context),
             CommandKind::Order(OrderRequest::Modify(request)) => self.modify(request, context),
-            CommandKind::CancelAll { reason } => self.cancel_all(*reason, context),
+            CommandKind::Order(OrderRequest::MassCancel(request)) => self.mass_cancel(request, context),
+            CommandKind::Order(OrderRequest::SetOrderEntry(request)) => {
+                self.set_order_entry(request, context)
+            }
+            CommandKind::CancelAll { reason } => self.cancel_all(context.command.session, *reason, context),
             CommandKind::Refuse { user_ref, reason, client_order_id } => {
                 self.refuse(*user_ref, *reason, *client_order_id, context);
             }
@@ -178,6 +236,46 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             CommandKind::SetTradingState { instrument, state } => {
                 self.set_trading_state(*instrument, *state, context);
             }
+            _ => self.apply_rare(context),
+        }
+    }
+
+    /// What a venue does seldom, and never while a client waits for it.
+    #[cold]
+    #[inline(never)]
+    fn apply_rare(&mut self, context: &mut Context<'_, impl EventListener>) {
+        let session = context.command.session;
+        match context.command.kind {
+            CommandKind::Uncross { instrument, kind, state } => {
+                self.uncross(instrument, kind, state, context)
+            }
+            CommandKind::PublishImbalance { instrument, kind } => {
+                self.publish_imbalance(instrument, kind, context);
+            }
+            CommandKind::SetPriceBand { instrument, reference, width } => {
+                self.set_price_band(instrument, reference, width, context);
+            }
+            CommandKind::AddInstrument(instrument) => self.add_instrument(&instrument),
+            CommandKind::SuspendInstrument { instrument } => self.suspend_instrument(instrument, context),
+            CommandKind::BreakTrade { match_id, reason } => self.break_trade(match_id, reason, context),
+            CommandKind::ExpireOrders => self.expire_orders(context),
+            CommandKind::EndDay => self.end_day(context),
+            CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
+                self.set_rules(session, |rules| {
+                    rules.max_open_orders = open_orders;
+                    rules.max_qty = order_qty;
+                    rules.max_notional = order_notional;
+                });
+            }
+            CommandKind::SetSelfTradePrevention { strategy, account } => {
+                self.set_rules(session, |rules| {
+                    rules.prevention = strategy;
+                    rules.account = account;
+                });
+            }
+            CommandKind::KillSession { is_killed } => self.kill_session(is_killed, context),
+            CommandKind::KillVenue { is_killed } => self.kill_venue(is_killed, context),
+            _ => unreachable!("the caller applies the other kinds"),
         }
     }
 
@@ -199,10 +297,29 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.listing(id).map(|listing| listing.state)
     }
 
-    /// The open order that a session has under this number.
+    /// What of the open order that a session has under this number is displayed; `None` when nothing is.
     #[must_use]
     pub fn find_order(&self, session: SessionId, user_ref: UserRefNum) -> Option<OrderHandle> {
-        self.index.find(order_key(session, user_ref))
+        let handle = self.index.find(order_key(session, user_ref))?;
+        if special::is_special(handle) { self.specials.order(handle).displayed } else { Some(handle) }
+    }
+
+    /// What the open order that a session has under this number has executed and has left, displayed or not.
+    #[must_use]
+    pub fn open_qty(&self, session: SessionId, user_ref: UserRefNum) -> Option<(Qty, Qty)> {
+        self.open_order(session, user_ref).map(|open| (Qty(open.executed), open.leaves))
+    }
+
+    /// Open orders of all sessions, whether they are displayed, hidden or wait for a stop price.
+    #[must_use]
+    pub fn open_order_count(&self) -> u64 {
+        self.sessions.iter().map(|session| u64::from(session.open_orders)).sum()
+    }
+
+    /// What rests and is not displayed, by the price at which it would trade.
+    #[must_use]
+    pub fn hidden_books(&self) -> &B {
+        &self.hidden
     }
 
     /// The greatest number that a session has used for an order, 0 when none: its next must be greater.
@@ -238,23 +355,27 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// Digest (XXH3, 64 bits) of everything that later events depend on. Walks all books.
     #[must_use]
     pub fn state_hash(&self) -> u64 {
-        let books = tickpath_book::state_hash(&self.books, |hasher, order| {
-            hasher.update(&order.data.executed.to_le_bytes());
-            hasher.update(&order.data.user_ref.0.to_le_bytes());
-            hasher.update(&order.data.session.0.to_le_bytes());
-            hasher.update(&[order.data.capacity, order.data.cross_type]);
-        });
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-        hasher.update(&books.to_le_bytes());
+        for books in [&self.books, &self.hidden, &self.stops] {
+            hasher.update(&hash_of(books).to_le_bytes());
+        }
         for counter in [self.last_command.0, self.last_market.0, self.last_order_id.0, self.last_match_id.0] {
             hasher.update(&counter.to_le_bytes());
         }
         for listing in self.instruments.iter().flatten() {
+            hasher.update(&listing.instrument.id.0.to_le_bytes());
             hasher.update(&[listing.state as u8]);
+            for price in [listing.last_price, listing.band_reference, listing.band_width] {
+                hasher.update(&price.0.to_le_bytes());
+            }
         }
-        for session in &self.sessions {
+        for (session, rules) in self.sessions.iter().zip(&self.rules) {
             hasher.update(&session.last_user_ref.0.to_le_bytes());
+            rules.hash(&mut hasher);
         }
+        hasher.update(&[u8::from(self.is_killed)]);
+        self.specials.hash(&mut hasher);
+        self.executions.hash(self.last_match_id, &mut hasher);
         hasher.digest()
     }
 
@@ -277,17 +398,21 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context.out.on_market_event(&event);
     }
 
-    /// Uses up a number for a new order. False when the request must be dropped: its number is not above
-    /// all earlier ones of the session, so it was sent again.
+    /// Uses up a number for a new order, and returns its session. `None` when the request must be dropped: its
+    /// number is not above all earlier ones of the session, so it was sent again.
     #[inline]
-    fn use_number(&mut self, session: SessionId, user_ref: UserRefNum) -> Result<bool, RejectReason> {
+    fn use_number(
+        &mut self,
+        session: SessionId,
+        user_ref: UserRefNum,
+    ) -> Result<Option<Session>, RejectReason> {
         let session = self.sessions.get_mut(usize::from(session.0)).ok_or(RejectReason::NotAuthorised)?;
         if user_ref <= session.last_user_ref {
             self.counters.duplicates += 1;
-            return Ok(false);
+            return Ok(None);
         }
         session.last_user_ref = user_ref;
-        Ok(true)
+        Ok(Some(*session))
     }
 
     #[cold]
@@ -313,38 +438,19 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context: &mut Context<'_, impl EventListener>,
     ) {
         match self.use_number(context.command.session, user_ref) {
-            Ok(false) => {}
-            Ok(true) => self.reject(user_ref, reason, client_order_id, context),
+            Ok(None) => {}
+            Ok(Some(_)) => self.reject(user_ref, reason, client_order_id, context),
             Err(reason) => self.reject(user_ref, reason, client_order_id, context),
         }
     }
+}
 
-    #[cold]
-    fn open_instrument(
-        &mut self,
-        id: InstrumentId,
-        state: TradingState,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        if self.listing(id).is_none() {
-            self.counters.ignored += 1;
-            return;
-        }
-        self.publish(id, MarketEventKind::Directory, context);
-        self.set_trading_state(id, state, context);
-    }
-
-    fn set_trading_state(
-        &mut self,
-        id: InstrumentId,
-        state: TradingState,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        let Some(Some(listing)) = self.instruments.get_mut(usize::from(id.0)) else {
-            self.counters.ignored += 1;
-            return;
-        };
-        listing.state = state;
-        self.publish(id, MarketEventKind::TradingAction(state), context);
-    }
+/// Digest of books and of what is kept with their orders.
+fn hash_of<B: OrderBooks<Owner>>(books: &B) -> u64 {
+    tickpath_book::state_hash(books, |hasher, order| {
+        hasher.update(&order.data.executed.to_le_bytes());
+        hasher.update(&order.data.user_ref.0.to_le_bytes());
+        hasher.update(&order.data.session.0.to_le_bytes());
+        hasher.update(&[order.data.capacity, order.data.cross_type]);
+    })
 }

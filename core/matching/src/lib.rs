@@ -36,6 +36,7 @@
 //!     time_in_force: TimeInForce::Day,
 //!     post_only: false,
 //!     min_qty: Qty::ZERO,
+//!     special: None,
 //!     attributes: OrderAttributes::default(),
 //!     client_order_id: ClientOrderId::default(),
 //! });
@@ -66,18 +67,28 @@
 //!   rejected request uses its number.
 //! - `Cancel` is never rejected; without effect it is ignored. `Modify` and `Replace` of an order that is not
 //!   open are rejected as `UnknownOrder`. A new intended size that has been executed already cancels what is left.
-//! - While an instrument is halted or in quotation only, orders and replacements are rejected as `Halted`;
-//!   cancels and modifications are done.
-//! - Orders of one owner trade with each other.
+//! - While an instrument is halted, orders and replacements are rejected as `Halted`; cancels and modifications are
+//!   done. In quotation only and in a pause orders are taken and do not trade; `Uncross` lets them trade at one price.
+//! - A stop order is `Accepted` and waits. Once a trade has reached its price it is `Triggered`, under a new reference,
+//!   and works as any other; those that one trade reaches do so in the order of entry, and those that their trades
+//!   reach after them, all within the command.
+//! - A displayed part that is used up is followed by `Add` under a new reference and, to its owner, `Restated`.
+//! - Orders of one owner trade with each other unless their session's setting prevents it: then each that gives way is
+//!   told `SelfTradePrevented`. In a cross it does not count.
+//! - At the end of the day GTC orders are `Replaced` under the first numbers of the new day.
 //! - A cancel of a whole session is one command, however many orders it takes away.
 
+mod codec;
 mod command;
 mod engine;
 mod limits;
 mod listener;
+mod snapshot;
 pub mod workload;
 
+pub use codec::{COMMAND_LEN_MAX, CodecError};
 pub use command::{Command, CommandKind};
 pub use engine::{Engine, LOOK_AHEAD_LEN, Owner};
 pub use limits::{EngineCounters, EngineError, EngineLimits};
 pub use listener::EventListener;
+pub use snapshot::SnapshotError;

@@ -5,10 +5,11 @@ use tickpath_types::{Instrument, InstrumentId};
 /// How large the engine's state may become; all memory is taken at creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineLimits {
-    /// Open orders of all sessions. At the bound an order that may rest is rejected with `BookFull`,
-    /// even if it would trade at once; an IOC order is not affected.
+    /// Orders of all sessions that are displayed, in whole or in part. At the bound an order that may rest is
+    /// rejected with `BookFull`, wherever it would rest and even if it would trade at once; IOC orders and
+    /// replacements are not affected.
     pub max_open_orders: u32,
-    /// Open orders of one session; as above.
+    /// Open orders of one session, displayed or not; as above.
     pub max_open_orders_per_session: u32,
     /// Sessions, with ids below this number. Requests of others are rejected with `NotAuthorised`.
     pub max_sessions: u16,
@@ -18,6 +19,16 @@ pub struct EngineLimits {
     pub max_index_pages: u32,
     /// Pages of one session: what a client that scatters its numbers can take from the others.
     pub max_index_pages_per_session: u32,
+    /// Orders that are hidden, displayed in parts, wait for a stop price, or do not end with the day; one displayed in
+    /// parts counts once for each part that it can come to show, and once more. At the bound such an order is rejected
+    /// with `BookFull`.
+    pub max_special_orders: u32,
+    /// Executions that can still be made void, rounded up to a power of two: the latest. An order to make an older one
+    /// void is ignored.
+    pub max_recent_executions: u32,
+    /// Instruments that can be added during the day have ids up to this, or to the greatest id that there was at
+    /// first; any other is ignored.
+    pub max_instruments: u16,
 }
 
 impl Default for EngineLimits {
@@ -29,16 +40,27 @@ impl Default for EngineLimits {
             max_sessions: 64,
             max_index_pages: 1 << 13,
             max_index_pages_per_session: 1 << 11,
+            max_special_orders: 1 << 13,
+            max_recent_executions: 1 << 15,
+            max_instruments: 0,
         }
     }
 }
 
 impl EngineLimits {
     /// The most events that one command can cause, of either kind: an order that trades with everything
-    /// there is, told to both sides, and its own acceptance and end.
+    /// there is, told to both sides, and its own acceptance and end; and all special orders' parts and the orders that
+    /// are triggered, each of which may come in, rest and be traded with once more.
     #[must_use]
     pub const fn max_events_per_command(&self) -> u64 {
-        2 * self.max_open_orders as u64 + 3
+        2 * self.max_open_orders as u64 + 14 * self.max_special_orders as u64 + 8
+    }
+
+    /// Displayed orders and parts of orders that the books have room for: stop orders come to them in the middle of a
+    /// command.
+    #[must_use]
+    pub(crate) const fn max_resting(&self) -> u32 {
+        self.max_open_orders.saturating_add(self.max_special_orders)
     }
 }
 
@@ -52,7 +74,7 @@ pub struct EngineCounters {
     /// New orders and replacements whose number the session had already used; ignored without answer.
     pub duplicates: u64,
     /// Commands without effect: cancels of orders that are not open, to a size that is not smaller or not
-    /// in lots; states of unknown instruments.
+    /// in lots; the venue's commands about instruments, sessions and executions that there are not.
     pub ignored: u64,
     /// Executions.
     pub executions: u64,
@@ -77,7 +99,9 @@ pub enum EngineError {
         instrument: InstrumentId,
     },
     /// Lower the instrument's largest quantity or the number of open orders.
-    #[error("instrument {instrument}: max_qty times max_open_orders must stay below 2^64")]
+    #[error(
+        "instrument {instrument}: max_qty times max_open_orders and max_special_orders must stay below 2^64"
+    )]
     QtyRange {
         /// The id.
         instrument: InstrumentId,
@@ -94,7 +118,7 @@ pub(crate) fn check_instrument(instrument: &Instrument, limits: &EngineLimits) -
         return Err(EngineError::InstrumentTerms { instrument: id });
     }
     // So the sum of any level fits in 64 bits.
-    match max_qty.0.checked_mul(u64::from(limits.max_open_orders)) {
+    match max_qty.0.checked_mul(u64::from(limits.max_resting()) + u64::from(limits.max_special_orders)) {
         Some(_) => Ok(()),
         None => Err(EngineError::QtyRange { instrument: id }),
     }

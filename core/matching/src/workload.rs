@@ -134,6 +134,7 @@ impl Generator {
             max_sessions: config.session_count,
             max_index_pages: 1_000 + config.open_order_count / 16,
             max_index_pages_per_session: 1_000 + config.open_order_count / 16,
+            ..EngineLimits::default()
         };
         Generator {
             random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
@@ -234,6 +235,7 @@ impl Generator {
             time_in_force: TimeInForce::Day,
             post_only: false,
             min_qty: Qty::ZERO,
+            special: None,
             attributes: OrderAttributes::default(),
             client_order_id: ClientOrderId::default(),
         };

@@ -58,6 +58,9 @@ fn limits() -> EngineLimits {
         max_sessions: 3,
         max_index_pages: 10,
         max_index_pages_per_session: 10,
+        max_special_orders: 400,
+        max_recent_executions: 64,
+        max_instruments: 0,
     }
 }
 
@@ -80,6 +83,7 @@ fn open_orders_are_bounded() {
         time_in_force: TimeInForce::Day,
         post_only: false,
         min_qty: Qty::ZERO,
+        special: None,
         attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId::default(),
     });
@@ -138,11 +142,187 @@ fn one_command_causes_no_more_events_than_stated() {
     assert!(orders <= limits.max_events_per_command());
 }
 
+/// A day order with terms.
+fn special(user_ref: u32, side: Side, qty: u64, price: i64, terms: SpecialTerms) -> EnterOrder {
+    EnterOrder { special: Some(terms), ..order(user_ref, side, qty, price) }
+}
+
+const HIDDEN: SpecialTerms =
+    SpecialTerms { stop_price: Price(0), display_qty: Qty::ZERO, expire_at: 0, is_hidden: true };
+
+const fn shown(display_qty: u64) -> SpecialTerms {
+    SpecialTerms { display_qty: Qty(display_qty), is_hidden: false, ..HIDDEN }
+}
+
+const fn stop(price: i64) -> SpecialTerms {
+    SpecialTerms { stop_price: Price(price), is_hidden: false, ..HIDDEN }
+}
+
+#[test]
+fn special_orders_are_bounded() {
+    let limits = EngineLimits {
+        max_open_orders: 50,
+        max_open_orders_per_session: 50,
+        max_special_orders: 4,
+        ..limits()
+    };
+    let mut venue = Venue::new(limits);
+    let gtc = EnterOrder { time_in_force: TimeInForce::Gtc, ..order(1, Side::Buy, 10, 100_000) };
+    let full = Some(RejectReason::BookFull);
+    assert_eq!(rejection(&venue.enter(0, gtc)), None);
+    assert_eq!(rejection(&venue.enter(0, special(2, Side::Buy, 10, 100_000, HIDDEN))), None);
+    assert_eq!(rejection(&venue.enter(0, special(3, Side::Buy, 10, 100_000, stop(110_000)))), None);
+    assert_eq!(rejection(&venue.enter(1, special(1, Side::Buy, 10, 100_000, HIDDEN))), None);
+    assert_eq!(rejection(&venue.enter(1, special(2, Side::Buy, 10, 100_000, HIDDEN))), full);
+    assert!(venue.rests(1, 3), "plain orders are not affected");
+    let ioc = EnterOrder { time_in_force: TimeInForce::Ioc, ..order(4, Side::Sell, 5, 100_000) };
+    assert_eq!(
+        rejection(&venue.enter(1, EnterOrder { special: Some(HIDDEN), ..ioc })),
+        None,
+        "nor what ends"
+    );
+    // A replacement takes the room of its original.
+    let replacement = |orig_user_ref, user_ref, terms| {
+        CommandKind::Order(OrderRequest::Replace(ReplaceOrder {
+            orig_user_ref: UserRefNum(orig_user_ref),
+            user_ref: UserRefNum(user_ref),
+            qty: Qty(20),
+            price: Price(99_000),
+            time_in_force: TimeInForce::Day,
+            post_only: false,
+            min_qty: Qty::ZERO,
+            special: terms,
+            attributes: OrderAttributes::default(),
+            client_order_id: ClientOrderId::default(),
+        }))
+    };
+    assert_eq!(rejection(&venue.send(0, replacement(2, 4, Some(HIDDEN)))), None);
+    assert_eq!(rejection(&venue.send(1, replacement(3, 6, Some(HIDDEN)))), full);
+    assert_eq!(rejection(&venue.send(0, replacement(4, 5, None))), None);
+    assert_eq!(rejection(&venue.enter(1, special(7, Side::Buy, 10, 100_000, HIDDEN))), None);
+    assert_eq!(rejection(&venue.enter(1, special(8, Side::Buy, 10, 100_000, HIDDEN))), full);
+}
+
+#[test]
+fn an_order_shown_in_parts_counts_for_each() {
+    let mut venue = Venue::new(EngineLimits { max_special_orders: 4, ..limits() });
+    let full = Some(RejectReason::BookFull);
+    // Four parts that it can come to show, and what it does not: one too many.
+    assert_eq!(rejection(&venue.enter(0, special(1, Side::Buy, 31, 100_000, shown(10)))), full);
+    assert_eq!(rejection(&venue.enter(0, special(2, Side::Buy, 30, 100_000, shown(10)))), None);
+    assert_eq!(rejection(&venue.enter(0, special(3, Side::Buy, 10, 100_000, HIDDEN))), full);
+    // They are given back with the last of it, and no sooner.
+    venue.enter(1, order(1, Side::Sell, 29, 100_000));
+    assert_eq!(rejection(&venue.enter(0, special(4, Side::Buy, 10, 100_000, HIDDEN))), full);
+    venue.enter(1, order(2, Side::Sell, 1, 100_000));
+    assert_eq!(rejection(&venue.enter(0, special(5, Side::Buy, 30, 100_000, shown(10)))), None);
+}
+
+#[test]
+fn executions_that_can_be_made_void_are_bounded() {
+    // Rounded up to 4.
+    let mut venue = Venue::new(EngineLimits { max_recent_executions: 3, ..limits() });
+    for user_ref in 1..=6 {
+        assert!(venue.rests(0, user_ref));
+        venue.enter(1, order(user_ref, Side::Sell, 10, 100_000));
+    }
+    let break_trade = |venue: &mut Venue, number| {
+        let (match_id, reason) = (MatchId(number), BrokenReason::Erroneous);
+        venue.send(0, CommandKind::BreakTrade { match_id, reason }).len()
+    };
+    assert_eq!(break_trade(&mut venue, 2), 0, "one beyond the latest four");
+    assert_eq!(break_trade(&mut venue, 3), 3, "the oldest of them: both owners and the public hear");
+    assert_eq!(break_trade(&mut venue, 3), 0, "once");
+    assert_eq!(break_trade(&mut venue, 6), 3);
+    assert_eq!(break_trade(&mut venue, 7), 0, "there is none");
+    assert_eq!(break_trade(&mut venue, 0), 0);
+    assert_eq!(venue.engine.counters().ignored, 4);
+}
+
+/// Orders that wait, each for the trade of the one before, all within one command.
+#[test]
+fn a_cascade_of_stops_is_bounded_by_how_many_wait() {
+    const COUNT: u32 = 100;
+    let limits = EngineLimits {
+        max_open_orders: COUNT + 2,
+        max_open_orders_per_session: 2 * COUNT,
+        max_special_orders: COUNT,
+        ..limits()
+    };
+    let mut venue = Venue::new(limits);
+    let price = |step: u32| 100_000 - 100 * i64::from(step);
+    for step in 0..=COUNT {
+        let bid = order(step + 1, Side::Buy, 1, price(step));
+        assert_eq!(rejection(&venue.enter(0, bid)), None);
+    }
+    for step in 0..COUNT {
+        let sale = special(step + 1, Side::Sell, 1, price(step + 1), stop(price(step)));
+        assert_eq!(rejection(&venue.enter(1, sale)), None);
+    }
+    let one_more = special(COUNT + 1, Side::Sell, 1, price(COUNT), stop(price(COUNT)));
+    assert_eq!(rejection(&venue.enter(1, one_more)), Some(RejectReason::BookFull));
+    let events = venue.enter(2, order(1, Side::Sell, 1, price(0)));
+    let (orders, public) = counted(&events);
+    // One acceptance, a trigger for each that waited, and executions told to both sides.
+    assert_eq!((orders, public), (1 + u64::from(COUNT) + 2 * u64::from(COUNT + 1), u64::from(COUNT) + 1));
+    assert!(orders <= limits.max_events_per_command());
+    assert_eq!(venue.engine.open_order_count(), 0);
+}
+
+fn counted(events: &[Event]) -> (u64, u64) {
+    let orders = events.iter().filter(|event| matches!(event, Event::Order(_))).count();
+    (orders as u64, (events.len() - orders) as u64)
+}
+
+/// Everything that one command can set off: displayed orders, orders shown in parts, and orders that wait, shown in
+/// parts themselves, which rest where the next ones trade with them.
+#[test]
+fn the_worst_cascade_causes_no_more_events_than_stated() {
+    for (open, parts, stops, qty) in
+        [(1, 0, 199, 1), (1, 60, 60, 1), (40, 90, 50, 2), (1, 10, 24, 7), (0, 0, 28, 6)]
+    {
+        let limits = EngineLimits {
+            max_open_orders: open + parts + stops,
+            max_open_orders_per_session: 1_000,
+            max_special_orders: parts + 1 + stops * (qty + 1),
+            ..limits()
+        };
+        let mut venue = Venue::new(limits);
+        for user_ref in 1..=open {
+            assert_eq!(rejection(&venue.enter(0, order(user_ref, Side::Buy, 1, 100_000))), None);
+        }
+        if parts > 0 {
+            let reserve = special(open + 1, Side::Buy, parts.into(), 100_000, shown(1));
+            assert_eq!(rejection(&venue.enter(0, reserve)), None);
+        }
+        for user_ref in 1..=stops {
+            let side = if user_ref % 2 == 0 { Side::Buy } else { Side::Sell };
+            let terms = SpecialTerms { display_qty: Qty(1), ..stop(100_000) };
+            let waits = special(user_ref, side, qty.into(), 100_000, terms);
+            assert_eq!(rejection(&venue.enter(1, waits)), None, "{user_ref}");
+        }
+        // With nothing to trade with, one comes first that rests.
+        if open == 0 {
+            venue.enter(0, order(900, Side::Buy, 1, 100_000));
+        }
+        let events = venue.enter(2, order(1, Side::Sell, u64::from(open.max(1) + parts), 100_000));
+        let (orders, public) = counted(&events);
+        let bound = limits.max_events_per_command();
+        assert!(orders.max(public) <= bound, "{orders} and {public} of {bound}");
+        let triggered = events.iter().filter(|event| match event {
+            Event::Order(event) => matches!(event.kind, OrderEventKind::Triggered { .. }),
+            Event::Market(_) => false,
+        });
+        assert_eq!(triggered.count() as u32, stops, "all of them went off");
+    }
+}
+
 #[test]
 fn totals_of_a_level_do_not_overflow() {
     let max_qty = u64::MAX / 3;
     let instrument = Instrument { max_qty: Qty(max_qty), ..instruments(1)[0] };
-    let mut engine: Engine<FastBooks<Owner>> = Engine::new(&[instrument], limits()).unwrap();
+    let limits = EngineLimits { max_special_orders: 0, ..limits() };
+    let mut engine: Engine<FastBooks<Owner>> = Engine::new(&[instrument], limits).unwrap();
     let mut sequence = 0;
     let open = CommandKind::OpenInstrument { instrument: InstrumentId(1), state: TradingState::Trading };
     apply(&mut engine, &numbered(&mut sequence, 0, open));
@@ -161,7 +341,8 @@ fn totals_of_a_level_do_not_overflow() {
 #[test]
 fn instruments_that_cannot_be_computed_with_are_refused() {
     let good = instruments(1)[0];
-    let new = |instruments: &[Instrument]| Engine::<FastBooks<Owner>>::new(instruments, limits()).err();
+    let limits = EngineLimits { max_special_orders: 0, ..limits() };
+    let new = |instruments: &[Instrument]| Engine::<FastBooks<Owner>>::new(instruments, limits).err();
     assert_eq!(new(&[]), None);
     assert_eq!(new(&[good]), None);
     let id = EngineError::InstrumentId { instrument: InstrumentId(1) };
@@ -175,5 +356,6 @@ fn instruments_that_cannot_be_computed_with_are_refused() {
     assert_eq!(new(&[Instrument { collar_low: Price(0), ..good }]), terms);
     assert_eq!(new(&[Instrument { collar_high: Price(1), ..good }]), terms);
     let range = Some(EngineError::QtyRange { instrument: InstrumentId(1) });
+    assert_eq!(new(&[Instrument { max_qty: Qty(u64::MAX / 3), ..good }]), None);
     assert_eq!(new(&[Instrument { max_qty: Qty(u64::MAX / 3 + 1), ..good }]), range);
 }

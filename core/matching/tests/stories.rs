@@ -1,211 +1,17 @@
-//! What the engine answers to whom, told as text.
-//!
-//! A line that begins at the margin is a command, `s` and a session before a client's:
-//!
-//! ```text
-//! s1 buy 1 100 @ 10.00 [ioc] [post-only] [min 50] [in 2]      order number 1; price or `market`
-//! s1 replace 1 by 2 100 @ 10.00 [ioc] [post-only] [min 50]
-//! s1 cancel 1 [to 50]
-//! s1 modify 1 B to 50
-//! s1 refuse 1 | s1 cancel-all | open 2 | halt 1 | quote 1 | trade 1 | end
-//! ```
-//! The indented lines below it are the exact events, `s1!` for a reply, `*` for the public.
+//! What the engine answers to whom: plain orders, told as [`story`] tells them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "common/auditor.rs"]
 mod auditor;
 mod common;
+#[path = "common/story.rs"]
+mod story;
 
-use std::fmt::Write;
-
-use auditor::Auditor;
 use common::{Event, apply, instruments, numbered, order};
-use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
+use story::check;
+use tickpath_book::FastBooks;
 use tickpath_matching::{CommandKind, Engine, EngineLimits, Owner};
 use tickpath_types::*;
-
-/// Tells the story to engines on both kinds of books and compares what they answer.
-fn check(story: &str) {
-    check_with::<FastBooks<Owner>>(story);
-    check_with::<PlainBooks<Owner>>(story);
-}
-
-fn check_with<B: OrderBooks<Owner>>(story: &str) {
-    let mut engine: Engine<B> = Engine::new(&instruments(3), small()).unwrap();
-    let mut auditor = Auditor::new(3);
-    let mut sequence = 0;
-    // Instruments 1 and 2 trade from the start; 3 is to be opened.
-    for instrument in [InstrumentId(1), InstrumentId(2)] {
-        let state = TradingState::Trading;
-        let command = numbered(&mut sequence, 0, CommandKind::OpenInstrument { instrument, state });
-        auditor.audit(&command, &apply(&mut engine, &command));
-    }
-    let mut told = String::new();
-    let lines = story.lines().map(|line| line.strip_prefix("        ").unwrap_or(line));
-    let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
-    for line in lines.iter().filter(|line| !line.starts_with(' ')) {
-        let (session, kind) = parse(line);
-        let command = numbered(&mut sequence, session, kind);
-        let events = apply(&mut engine, &command);
-        auditor.audit(&command, &events);
-        auditor.check_books(&engine);
-        auditor.check_uncrossed(&engine);
-        writeln!(told, "{line}").unwrap();
-        for event in &events {
-            writeln!(told, "  {}", show(event)).unwrap();
-        }
-    }
-    let expected: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
-    assert_eq!(told, expected, "\ntold:\n{told}\nexpected:\n{expected}");
-}
-
-fn small() -> EngineLimits {
-    EngineLimits {
-        max_open_orders: 100,
-        max_open_orders_per_session: 100,
-        max_sessions: 8,
-        max_index_pages: 32,
-        max_index_pages_per_session: 8,
-    }
-}
-
-fn parse(line: &str) -> (u16, CommandKind) {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let number = |at: usize| words[at].parse::<u64>().unwrap();
-    let user_ref = |at: usize| UserRefNum(number(at) as u32);
-    let option = |name: &str| words.iter().position(|word| *word == name);
-    let value = |name: &str| option(name).map(|at| number(at + 1));
-    let state = |state| CommandKind::SetTradingState { instrument: InstrumentId(number(1) as u16), state };
-    match words[0] {
-        "open" => {
-            let instrument = InstrumentId(number(1) as u16);
-            return (0, CommandKind::OpenInstrument { instrument, state: TradingState::QuotationOnly });
-        }
-        "halt" => return (0, state(TradingState::Halted)),
-        "quote" => return (0, state(TradingState::QuotationOnly)),
-        "trade" => return (0, state(TradingState::Trading)),
-        "end" => return (0, CommandKind::System(SystemEventCode::EndOfMessages)),
-        _ => {}
-    }
-    let session = words[0].strip_prefix('s').unwrap().parse().unwrap();
-    let price = option("@").map(|at| match words[at + 1] {
-        "market" => Price::MARKET,
-        text => Price::parse(text).unwrap(),
-    });
-    let time_in_force = if option("ioc").is_some() { TimeInForce::Ioc } else { TimeInForce::Day };
-    let post_only = option("post-only").is_some();
-    let min_qty = Qty(value("min").unwrap_or(0));
-    let request = match words[1] {
-        side @ ("buy" | "sell") => OrderRequest::Enter(EnterOrder {
-            instrument: InstrumentId(value("in").unwrap_or(1) as u16),
-            time_in_force,
-            post_only,
-            min_qty,
-            ..order(
-                number(2) as u32,
-                if side == "buy" { Side::Buy } else { Side::Sell },
-                number(3),
-                price.unwrap().0,
-            )
-        }),
-        "replace" => OrderRequest::Replace(ReplaceOrder {
-            orig_user_ref: user_ref(2),
-            user_ref: user_ref(4),
-            qty: Qty(number(5)),
-            price: price.unwrap(),
-            time_in_force,
-            post_only,
-            min_qty,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
-        }),
-        "cancel" => {
-            OrderRequest::Cancel(CancelOrder { user_ref: user_ref(2), qty: Qty(value("to").unwrap_or(0)) })
-        }
-        "modify" => OrderRequest::Modify(ModifyOrder {
-            user_ref: user_ref(2),
-            side_marking: words[3].as_bytes()[0],
-            qty: Qty(value("to").unwrap()),
-        }),
-        "refuse" => {
-            let (reason, client_order_id) =
-                (RejectReason::DisplayNotOffered, ClientOrderId(*b"CLIENT-ORDER-7"));
-            return (session, CommandKind::Refuse { user_ref: user_ref(2), reason, client_order_id });
-        }
-        "cancel-all" => return (session, CommandKind::CancelAll { reason: CancelReason::System }),
-        other => panic!("{other} is not a command"),
-    };
-    (session, CommandKind::Order(request))
-}
-
-fn money(price: Price) -> String {
-    match price {
-        Price::MARKET => "market".to_owned(),
-        Price(units) => format!("{}.{:02}", units / 10_000, units % 10_000 / 100),
-    }
-}
-
-fn show(event: &Event) -> String {
-    match event {
-        Event::Order(event) => {
-            let reply = if event.is_reply { "!" } else { "" };
-            format!("s{}{reply} {}", event.session, show_order_event(&event.kind))
-        }
-        Event::Market(event) => format!("* {}", show_market_event(event)),
-    }
-}
-
-fn show_order_event(kind: &OrderEventKind) -> String {
-    match kind {
-        OrderEventKind::Accepted { order, order_id, state } => {
-            format!(
-                "accepted {} as #{order_id} {state:?} {} @ {}",
-                order.user_ref,
-                order.qty,
-                money(order.price)
-            )
-        }
-        OrderEventKind::Replaced { order, orig_user_ref, order_id, state } => format!(
-            "replaced {orig_user_ref} by {} as #{order_id} {state:?} {} {} @ {}",
-            order.user_ref,
-            order.side,
-            order.qty,
-            money(order.price)
-        ),
-        OrderEventKind::Canceled { user_ref, decrement, reason } => {
-            format!("canceled {user_ref} -{decrement} {reason:?}")
-        }
-        OrderEventKind::Modified { user_ref, side_marking, qty } => {
-            format!("modified {user_ref} {} {qty}", char::from(*side_marking))
-        }
-        OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } => {
-            format!("executed {user_ref} {qty} @ {} {liquidity:?} m{match_id}", money(*price))
-        }
-        OrderEventKind::Rejected { user_ref, reason, client_order_id } => {
-            let text = String::from_utf8_lossy(&client_order_id.0);
-            format!("rejected {user_ref} {reason:?} {}", text.trim()).trim_end().to_owned()
-        }
-    }
-}
-
-fn show_market_event(event: &MarketEvent) -> String {
-    match event.kind {
-        MarketEventKind::System(code) => format!("{code:?}"),
-        MarketEventKind::Directory => format!("directory {}", event.instrument),
-        MarketEventKind::TradingAction(state) => format!("{state:?} {}", event.instrument),
-        MarketEventKind::Add { order_id, side, price, qty } => {
-            format!("add #{order_id} {side} {qty} @ {}", money(price))
-        }
-        MarketEventKind::Executed { order_id, qty, match_id } => {
-            format!("executed #{order_id} {qty} m{match_id}")
-        }
-        MarketEventKind::Reduced { order_id, qty } => format!("reduced #{order_id} -{qty}"),
-        MarketEventKind::Deleted { order_id } => format!("deleted #{order_id}"),
-        MarketEventKind::Replaced { old_order_id, order_id, price, qty } => {
-            format!("replaced #{old_order_id} by #{order_id} {qty} @ {}", money(price))
-        }
-    }
-}
 
 #[test]
 fn a_limit_order_rests() {
@@ -713,7 +519,7 @@ fn what_the_chain_executed_counts_for_the_minimum_too() {
 }
 
 #[test]
-fn while_it_does_not_trade_orders_only_leave() {
+fn while_it_is_halted_orders_only_leave_and_while_it_quotes_they_only_rest() {
     check(
         "
         s1 sell 1 100 @ 10.00
@@ -734,18 +540,19 @@ fn while_it_does_not_trade_orders_only_leave() {
         quote 1
           * QuotationOnly 1
         s2 buy 2 100 @ 10.00
-          s2! rejected 2 Halted
-        s2 buy 3 100 @ 10.00 in 2
-          s2! accepted 3 as #2 Live 100 @ 10.00
+          s2! accepted 2 as #2 Live 100 @ 10.00
           * add #2 buy 100 @ 10.00
+        s2 buy 3 100 @ 10.00 in 2
+          s2! accepted 3 as #3 Live 100 @ 10.00
+          * add #3 buy 100 @ 10.00
         s1 cancel 1
           s1! canceled 1 -80 User
           * deleted #1
         trade 1
           * Trading 1
         s2 buy 4 100 @ 10.00
-          s2! accepted 4 as #3 Live 100 @ 10.00
-          * add #3 buy 100 @ 10.00
+          s2! accepted 4 as #4 Live 100 @ 10.00
+          * add #4 buy 100 @ 10.00
         ",
     );
 }
@@ -843,6 +650,7 @@ fn a_replacement_keeps_the_capacity_and_the_cross_type() {
             time_in_force: TimeInForce::Day,
             post_only: false,
             min_qty: Qty::ZERO,
+            special: None,
             attributes: OrderAttributes::default(),
             client_order_id: ClientOrderId::default(),
         };

@@ -5,192 +5,54 @@
 #[path = "common/auditor.rs"]
 mod auditor;
 mod common;
+#[path = "common/nasty.rs"]
+mod nasty;
 
 use auditor::Auditor;
-use common::{Log, apply, instruments, numbered, order};
+use common::{Event, Log, apply, instruments};
+use nasty::{Nasty, Shape};
 use proptest::prelude::*;
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use tickpath_book::{FastBooks, PlainBooks};
+use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
 use tickpath_matching::workload::{Workload, WorkloadConfig};
-use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, Owner};
+use tickpath_matching::{COMMAND_LEN_MAX, Command, Engine, EngineLimits, Owner};
 use tickpath_types::*;
 
 type Fast = Engine<FastBooks<Owner>>;
 type Plain = Engine<PlainBooks<Owner>>;
 
-const SESSIONS: u32 = 4;
-const INSTRUMENTS: u16 = 3;
-
-/// Commands as hostile and as muddled clients would send them, at few prices so that they meet.
-struct Nasty {
-    random: Xoshiro256PlusPlus,
-    sequence: u64,
-    last_user_ref: [u32; SESSIONS as usize + 1],
-}
-
-impl Nasty {
-    fn new(seed: u64) -> Nasty {
-        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Nasty { random, sequence: 0, last_user_ref: [0; SESSIONS as usize + 1] }
-    }
-
-    fn below(&mut self, bound: u32) -> u32 {
-        self.random.next_u32() % bound
-    }
-
-    fn one_in(&mut self, count: u32) -> bool {
-        self.below(count) == 0
-    }
-
-    fn next(&mut self) -> Command {
-        // One more than there are sessions: one is not authorised.
-        let session = self.below(SESSIONS + 1) as u16;
-        let kind = match self.below(1_000) {
-            0..500 => CommandKind::Order(OrderRequest::Enter(self.enter(session))),
-            500..700 => CommandKind::Order(OrderRequest::Cancel(self.cancel(session))),
-            700..900 => CommandKind::Order(OrderRequest::Replace(self.replace(session))),
-            900..960 => CommandKind::Order(OrderRequest::Modify(self.modify(session))),
-            960..970 => CommandKind::Refuse {
-                user_ref: self.new_number(session),
-                reason: RejectReason::TimeInForceNotOffered,
-                client_order_id: ClientOrderId::default(),
-            },
-            970..973 => CommandKind::CancelAll { reason: CancelReason::Supervisory },
-            973..975 => CommandKind::System(SystemEventCode::StartOfMarketHours),
-            975..995 => {
-                CommandKind::SetTradingState { instrument: self.instrument(), state: TradingState::Trading }
-            }
-            995..998 => {
-                CommandKind::SetTradingState { instrument: self.instrument(), state: TradingState::Halted }
-            }
-            _ => CommandKind::OpenInstrument { instrument: self.instrument(), state: TradingState::Trading },
-        };
-        numbered(&mut self.sequence, session, kind)
-    }
-
-    fn instrument(&mut self) -> InstrumentId {
-        InstrumentId(
-            if self.one_in(60) { self.below(20) } else { 1 + self.below(u32::from(INSTRUMENTS)) } as u16
-        )
-    }
-
-    /// Mostly the next, sometimes one used before, sometimes one far off.
-    fn new_number(&mut self, session: u16) -> UserRefNum {
-        let last = self.last_user_ref[usize::from(session)];
-        let number = match self.below(100) {
-            0..4 => last.saturating_sub(self.below(5)),
-            4..6 => last.saturating_add(self.below(3_000)),
-            6 if self.one_in(20) => last.saturating_add(self.below(50_000_000)),
-            _ => last.saturating_add(1),
-        };
-        self.last_user_ref[usize::from(session)] = number.max(last);
-        UserRefNum(number)
-    }
-
-    fn old_number(&mut self, session: u16) -> UserRefNum {
-        UserRefNum(self.last_user_ref[usize::from(session)].saturating_sub(self.below(25)))
-    }
-
-    fn price(&mut self) -> Price {
-        match self.below(100) {
-            0 => Price::MARKET,
-            1 => Price(i64::from(self.below(200_000)) - 20_000),
-            2 => Price(i64::MIN),
-            _ => Price(99_500 + i64::from(self.below(11)) * 100),
-        }
-    }
-
-    fn qty(&mut self) -> Qty {
-        Qty(match self.below(100) {
-            0 => 0,
-            1 => u64::MAX,
-            2 => 10_001,
-            3..30 => u64::from(self.below(100)),
-            _ => u64::from(1 + self.below(10)) * 10,
-        })
-    }
-
-    fn enter(&mut self, session: u16) -> EnterOrder {
-        let is_ioc = self.one_in(4);
-        let qty = self.qty();
-        EnterOrder {
-            instrument: self.instrument(),
-            qty,
-            price: self.price(),
-            time_in_force: if is_ioc { TimeInForce::Ioc } else { TimeInForce::Day },
-            post_only: self.one_in(8),
-            min_qty: self.min_qty(is_ioc, qty),
-            ..order(self.new_number(session).0, Side::BOTH[self.below(2) as usize], 0, 0)
-        }
-    }
-
-    /// None, some, all or too much; now and then where it has no place.
-    fn min_qty(&mut self, is_ioc: bool, qty: Qty) -> Qty {
-        match self.below(if is_ioc { 4 } else { 60 }) {
-            0 => qty,
-            1 => Qty(u64::from(self.below(60))),
-            _ => Qty::ZERO,
-        }
-    }
-
-    fn replace(&mut self, session: u16) -> ReplaceOrder {
-        let is_ioc = self.one_in(6);
-        let qty = self.qty();
-        ReplaceOrder {
-            orig_user_ref: self.old_number(session),
-            user_ref: self.new_number(session),
-            qty,
-            price: self.price(),
-            time_in_force: if is_ioc { TimeInForce::Ioc } else { TimeInForce::Day },
-            post_only: self.one_in(8),
-            min_qty: self.min_qty(is_ioc, qty),
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
-        }
-    }
-
-    fn cancel(&mut self, session: u16) -> CancelOrder {
-        let qty = if self.one_in(2) { Qty::ZERO } else { self.qty() };
-        CancelOrder { user_ref: self.old_number(session), qty }
-    }
-
-    fn modify(&mut self, session: u16) -> ModifyOrder {
-        let side_marking = b"BSTEX"[self.below(5) as usize];
-        ModifyOrder { user_ref: self.old_number(session), side_marking, qty: self.qty() }
-    }
-}
-
 /// Tight, so that every bound is met.
-fn tight() -> EngineLimits {
+fn tight(shape: Shape) -> EngineLimits {
     EngineLimits {
         max_open_orders: 60,
         max_open_orders_per_session: 25,
-        max_sessions: SESSIONS as u16,
+        max_sessions: shape.sessions as u16,
         max_index_pages: 14,
         max_index_pages_per_session: 6,
+        max_special_orders: 40,
+        max_recent_executions: 64,
+        max_instruments: 0,
     }
 }
 
-fn roomy() -> EngineLimits {
+fn roomy(shape: Shape) -> EngineLimits {
     EngineLimits {
         max_open_orders: 5_000,
         max_open_orders_per_session: 5_000,
         max_index_pages: 1_000,
         max_index_pages_per_session: 500,
-        ..tight()
+        max_special_orders: 3_000,
+        ..tight(shape)
     }
 }
 
-fn run(seed: u64, count: u32, limits: EngineLimits) -> (u64, EngineStatistics) {
-    let mut nasty = Nasty::new(seed);
-    let mut fast: Fast = Engine::new(&instruments(INSTRUMENTS), limits).unwrap();
-    let mut plain: Plain = Engine::new(&instruments(INSTRUMENTS), limits).unwrap();
-    let mut auditor = Auditor::new(INSTRUMENTS);
+fn run(seed: u64, count: u32, shape: Shape, limits: EngineLimits) -> (u64, EngineStatistics) {
+    let mut nasty = Nasty::new(seed, shape);
+    let instruments = instruments(shape.instruments);
+    let mut fast: Fast = Engine::new(&instruments, limits).unwrap();
+    let mut plain: Plain = Engine::new(&instruments, limits).unwrap();
+    let mut auditor = Auditor::new(shape.instruments);
     let mut statistics = EngineStatistics::default();
-    for instrument in (1..=INSTRUMENTS).map(InstrumentId) {
-        let kind = CommandKind::OpenInstrument { instrument, state: TradingState::Trading };
-        let command = numbered(&mut nasty.sequence, 0, kind);
+    for command in nasty.opening() {
         auditor.audit(&command, &apply(&mut fast, &command));
         apply(&mut plain, &command);
     }
@@ -198,13 +60,22 @@ fn run(seed: u64, count: u32, limits: EngineLimits) -> (u64, EngineStatistics) {
         let command = nasty.next();
         let events = apply(&mut fast, &command);
         assert_eq!(events, apply(&mut plain, &command), "{command:?}");
+        let orders = events.iter().filter(|event| matches!(event, Event::Order(_))).count();
+        assert!(orders.max(events.len() - orders) as u64 <= limits.max_events_per_command());
+        check_encoding(&command);
+        check_indicative(&fast, shape);
         auditor.audit(&command, &events);
+        nasty.hear(&events);
         auditor.check_uncrossed(&fast);
         statistics.events += events.len() as u64;
         statistics.most_open = statistics.most_open.max(tickpath_book::OrderBooks::order_count(fast.books()));
         if step % 200 == 0 {
             auditor.check_books(&fast);
             assert_eq!(fast.state_hash(), plain.state_hash());
+            // From here on the plain engine is one that was restored.
+            let mut bytes = Vec::new();
+            fast.snapshot(&mut bytes);
+            plain = Engine::restore(&instruments, limits, &bytes).unwrap();
         }
     }
     auditor.check_books(&fast);
@@ -212,6 +83,52 @@ fn run(seed: u64, count: u32, limits: EngineLimits) -> (u64, EngineStatistics) {
     assert_eq!(fast.state_hash(), plain.state_hash());
     statistics.executions = fast.counters().executions;
     (fast.state_hash(), statistics)
+}
+
+fn check_encoding(command: &Command) {
+    let mut bytes = [0; COMMAND_LEN_MAX];
+    let len = command.encode(&mut bytes);
+    assert_eq!(Command::decode(&bytes[..len]).as_ref(), Ok(command));
+}
+
+/// Where a cross would trade, by trying every price that there is.
+fn check_indicative(engine: &Fast, shape: Shape) {
+    for id in (1..=shape.instruments).map(InstrumentId) {
+        let told = engine.indicative(id, CrossKind::Opening).unwrap();
+        if engine.trading_state(id) == Some(TradingState::Trading) {
+            assert_eq!(told.price, Price(0));
+            continue;
+        }
+        let instrument = engine.instrument(id).unwrap();
+        let resting = |side, is_willing: &dyn Fn(Price) -> bool| -> u64 {
+            let books = [engine.books(), engine.hidden_books()].into_iter();
+            let levels = books.flat_map(|books| books.levels(id, side));
+            levels.filter(|level| is_willing(level.price)).map(|level| level.qty.0).sum()
+        };
+        let edge = |side: Side, otherwise: Price| {
+            let best = [engine.books(), engine.hidden_books()].map(|books| books.best_price(id, side));
+            best.into_iter()
+                .flatten()
+                .reduce(|a, b| if side.is_better(a, b) { a } else { b })
+                .unwrap_or(otherwise)
+        };
+        // Outside of these nothing trades.
+        let (low, high) = (edge(Side::Sell, instrument.collar_high), edge(Side::Buy, instrument.collar_low));
+        let best = (low.0..=high.0).step_by(100).map(Price).map(|price| {
+            let demand = resting(Side::Buy, &|limit| limit >= price);
+            let supply = resting(Side::Sell, &|limit| limit <= price);
+            let distance = price.0.abs_diff(told.reference.0);
+            (std::cmp::Reverse(demand.min(supply)), demand.abs_diff(supply), distance, price, demand > supply)
+        });
+        let best = best.min().filter(|(volume, ..)| volume.0 > 0);
+        let Some((volume, imbalance, _, price, is_buy)) = best else {
+            assert_eq!((told.paired, told.price), (Qty::ZERO, Price(0)));
+            continue;
+        };
+        assert_eq!((told.price, told.paired.0, told.imbalance.0), (price, volume.0, imbalance));
+        let side = if is_buy { Side::Buy } else { Side::Sell };
+        assert_eq!(told.side, (imbalance > 0).then_some(side));
+    }
 }
 
 /// That a run was worth something.
@@ -224,32 +141,40 @@ struct EngineStatistics {
 
 #[test]
 fn both_books_give_the_same_events() {
-    for seed in 1..=4 {
-        let (_, statistics) = run(seed, 25_000, roomy());
-        assert!(statistics.executions > 3_000 && statistics.most_open > 50, "{statistics:?}");
+    let (mut executions, mut most_open) = (0, 0);
+    for (seed, shape) in (1..).zip(Shape::ALL) {
+        let (_, statistics) = run(seed, 10_000, shape, roomy(shape));
+        executions += statistics.executions;
+        most_open = most_open.max(statistics.most_open);
     }
+    assert!(executions > 7_000 && most_open > 90, "{executions} {most_open}");
 }
 
 #[test]
 fn both_books_give_the_same_events_at_the_bounds() {
-    for seed in 11..=13 {
-        let (_, statistics) = run(seed, 15_000, tight());
-        assert!(statistics.most_open <= 60 && statistics.executions > 500, "{statistics:?}");
+    let mut executions = 0;
+    for (seed, shape) in (11..).zip(Shape::ALL) {
+        let (_, statistics) = run(seed, 8_000, shape, tight(shape));
+        assert!(statistics.most_open <= 100, "{statistics:?}");
+        executions += statistics.executions;
     }
+    assert!(executions > 4_000, "{executions}");
 }
 
 #[test]
 fn the_same_commands_give_the_same_state() {
-    assert_eq!(run(21, 3_000, roomy()), run(21, 3_000, roomy()));
-    assert_ne!(run(21, 3_000, roomy()).0, run(22, 3_000, roomy()).0);
+    let run = |seed| run(seed, 3_000, Shape::MIXED, roomy(Shape::MIXED));
+    assert_eq!(run(21), run(21));
+    assert_ne!(run(21).0, run(22).0);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 25, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_books_give_the_same_events_from_any_seed(seed: u64, is_tight: bool) {
-        run(seed, 800, if is_tight { tight() } else { roomy() });
+    fn both_books_give_the_same_events_from_any_seed(seed: u64, shape in 0..Shape::ALL.len(), is_tight: bool) {
+        let shape = Shape::ALL[shape];
+        run(seed, 800, shape, if is_tight { tight(shape) } else { roomy(shape) });
     }
 }
 
@@ -257,9 +182,11 @@ proptest! {
 #[test]
 fn a_batch_is_the_same_as_its_commands() {
     for length in [1, 2, 7, 32, 33, 1_000] {
-        let mut nasty = Nasty::new(31);
-        let commands: Vec<Command> = (0..4_000).map(|_| nasty.next()).collect();
-        let new = || -> Fast { Engine::new(&instruments(INSTRUMENTS), roomy()).unwrap() };
+        let shape = Shape::NARROW;
+        let mut nasty = Nasty::new(31, shape);
+        let mut commands = nasty.opening();
+        commands.extend((0..4_000).map(|_| nasty.next()));
+        let new = || -> Fast { Engine::new(&instruments(shape.instruments), roomy(shape)).unwrap() };
         let (mut single, mut batched) = (new(), new());
         let (mut expected, mut told) = (Log::default(), Log::default());
         for command in &commands {

@@ -148,7 +148,8 @@ impl Crowd {
                 order.cum_qty.0 = order.cum_qty.0.saturating_add(qty.0);
                 order.cum_qty >= order.qty
             }
-            OrderEventKind::Canceled { decrement, .. } => {
+            OrderEventKind::Canceled { decrement, .. }
+            | OrderEventKind::SelfTradePrevented { decrement, .. } => {
                 order.qty.0 = order.qty.0.saturating_sub(decrement.0);
                 order.qty <= order.cum_qty
             }
@@ -156,7 +157,12 @@ impl Crowd {
                 state == OrderState::Dead
             }
             OrderEventKind::Rejected { .. } => true,
-            OrderEventKind::Modified { .. } => false,
+            OrderEventKind::Modified { .. }
+            | OrderEventKind::Restated { .. }
+            | OrderEventKind::Triggered { .. }
+            | OrderEventKind::Broken { .. }
+            | OrderEventKind::MassCanceled(_)
+            | OrderEventKind::OrderEntrySet(_) => false,
         };
         if is_gone {
             self.live.remove(session, user_ref);
@@ -316,6 +322,7 @@ impl Crowd {
             time_in_force,
             post_only: false,
             min_qty: Qty::ZERO,
+            special: None,
             attributes: OrderAttributes::default(),
             client_order_id: ClientOrderId::default(),
         });
@@ -354,6 +361,7 @@ impl Crowd {
             time_in_force: TimeInForce::Day,
             post_only: false,
             min_qty: Qty::ZERO,
+            special: None,
             attributes: OrderAttributes::default(),
             client_order_id: ClientOrderId::default(),
         });

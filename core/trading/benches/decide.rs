@@ -89,6 +89,7 @@ fn answers(request: &OrderRequest, desk: &Desk) -> Vec<OrderEventKind> {
                     time_in_force: replace.time_in_force,
                     post_only: replace.post_only,
                     min_qty: Qty::ZERO,
+                    special: None,
                     attributes: OrderAttributes::default(),
                     client_order_id: ClientOrderId::default(),
                 },
@@ -97,7 +98,7 @@ fn answers(request: &OrderRequest, desk: &Desk) -> Vec<OrderEventKind> {
                 state: OrderState::Live,
             }]
         }
-        OrderRequest::Cancel(_) | OrderRequest::Modify(_) => unreachable!("nothing here asks for one"),
+        _ => unreachable!("nothing here asks for one"),
     }
 }
 

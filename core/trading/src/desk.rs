@@ -156,6 +156,10 @@ impl Desk {
                 let order = &update.order;
                 self.positions.get_mut(order.instrument)?.apply_fill(order.side, price, qty);
             }
+            OrderChange::Broken { qty, price, .. } => {
+                let order = &update.order;
+                self.positions.get_mut(order.instrument)?.reverse_fill(order.side, price, qty);
+            }
             OrderChange::Rejected { .. } | OrderChange::CancelRejected { .. } => self.counters.rejects += 1,
             _ => {}
         }

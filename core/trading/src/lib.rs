@@ -59,6 +59,7 @@ mod context;
 mod desk;
 mod engine;
 mod features;
+mod fills;
 mod money;
 mod order;
 mod orders;

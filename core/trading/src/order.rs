@@ -1,8 +1,8 @@
 //! Own orders, and what happens to them.
 
 use tickpath_types::{
-    CancelReason, InstrumentId, Liquidity, Nanos, OrderId, Price, Qty, RejectReason, Side, TimeInForce,
-    UserRefNum,
+    BrokenReason, CancelReason, InstrumentId, Liquidity, Nanos, OrderId, Price, Qty, RejectReason, Side,
+    TimeInForce, UserRefNum,
 };
 
 /// Where an own order stands, as far as answers have come.
@@ -106,6 +106,15 @@ pub enum OrderChange {
         price: Price,
         /// Whether it rested.
         liquidity: Liquidity,
+    },
+    /// One of its executions is void, and the position is as if it had not been. The order stays as it is.
+    Broken {
+        /// How much was executed.
+        qty: Qty,
+        /// At what price.
+        price: Price,
+        /// Why.
+        reason: BrokenReason,
     },
     /// The venue did not take it. A replacement whose original filled or was cancelled first is told of as
     /// [`RejectReason::UnknownOrder`], whether the venue says so or nothing.

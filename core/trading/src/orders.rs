@@ -1,10 +1,11 @@
 //! The order manager: own orders from the request to their end.
 
 use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, Nanos, OrderEventKind, OrderId, OrderState, Price,
-    Qty, RejectReason, ReplaceOrder, Side, UserRefNum,
+    BrokenReason, CancelOrder, ClientOrderId, EnterOrder, InstrumentId, MatchId, Nanos, OrderEventKind,
+    OrderId, OrderState, Price, Qty, RejectReason, ReplaceOrder, Side, UserRefNum,
 };
 
+use crate::fills::{Fill, Fills};
 use crate::order::{OrderChange, OrderUpdate, OwnOrder, OwnState};
 use crate::requests::{self, NewOrder};
 use crate::table::{NIL, Table};
@@ -45,6 +46,11 @@ pub struct OrderCounters {
     /// Orders given up after a lost connection or with their original, and accepted by the venue all the same:
     /// they are open again.
     pub revived: u64,
+    /// Executions that the venue made void and that were taken back.
+    pub broken: u64,
+    /// Executions that the venue made void and that are no longer remembered, or never were: the position still
+    /// counts them.
+    pub unknown_broken: u64,
 }
 
 /// Own orders by UserRefNum, of a bounded number, with lists of the open ones per instrument and side.
@@ -62,9 +68,13 @@ pub struct OrderManager {
     counters: OrderCounters,
     /// What the latest answer changed besides its own order.
     orphan: Option<OrderUpdate>,
+    fills: Fills,
 }
 
 impl OrderManager {
+    /// Executions that can still be taken back when the venue makes them void: the latest.
+    pub const RECENT_FILLS: usize = 1024;
+
     /// Room for `max_open_orders` at once, in the instruments 1 to `instrument_count`. Numbering starts at
     /// `first_user_ref` (at least 1): the one after the last that the session used.
     #[must_use]
@@ -82,6 +92,7 @@ impl OrderManager {
             client_order_id,
             counters: OrderCounters::default(),
             orphan: None,
+            fills: Fills::new(Self::RECENT_FILLS),
         }
     }
 
@@ -235,6 +246,9 @@ impl OrderManager {
     /// call.
     pub fn apply(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
+        if let OrderEventKind::Broken { match_id, reason, .. } = *event {
+            return self.take_back(user_ref, match_id, reason, ts_event);
+        }
         let was_accepted = match self.table.find(user_ref).map(|slot| slot.is_accepted) {
             Some(was_accepted) => was_accepted,
             None if self.revive(event) => false,
@@ -258,12 +272,30 @@ impl OrderManager {
                 self.cancel(user_ref, decrement);
                 OrderChange::Canceled { decrement, reason }
             }
+            OrderEventKind::SelfTradePrevented { decrement, .. } => {
+                self.cancel(user_ref, decrement);
+                OrderChange::Canceled { decrement, reason: tickpath_types::CancelReason::SelfTrade }
+            }
+            // It is in another place, under another reference; nothing of it was traded or taken away.
+            OrderEventKind::Restated { order_id, .. } | OrderEventKind::Triggered { order_id, .. } => {
+                if let Some(order) = self.table.get_mut(user_ref) {
+                    order.order_id = order_id;
+                }
+                return None;
+            }
+            // The first was taken above, and no order has the number of the others.
+            OrderEventKind::Broken { .. }
+            | OrderEventKind::MassCanceled(_)
+            | OrderEventKind::OrderEntrySet(_) => return None,
             OrderEventKind::Modified { qty, .. } => {
                 self.resize(user_ref, qty);
                 OrderChange::Modified
             }
-            OrderEventKind::Executed { qty, price, liquidity, .. } => {
+            OrderEventKind::Executed { qty, price, liquidity, match_id, .. } => {
                 self.execute(user_ref, qty);
+                if let Some(order) = self.table.last_known(user_ref).copied() {
+                    self.fills.record(Fill { match_id, order, qty, price });
+                }
                 OrderChange::Executed { qty, price, liquidity }
             }
             OrderEventKind::Rejected { reason, .. } if was_accepted => {
@@ -281,6 +313,24 @@ impl OrderManager {
             self.drop_replacement(user_ref, slot.replacement, ts_event);
         }
         Some(update)
+    }
+
+    /// An execution is void. The order stays as it is: what was executed of it is not open again.
+    #[cold]
+    fn take_back(
+        &mut self,
+        user_ref: UserRefNum,
+        match_id: MatchId,
+        reason: BrokenReason,
+        ts_event: Nanos,
+    ) -> Option<OrderUpdate> {
+        let Some(Fill { order, qty, price, .. }) = self.fills.take(user_ref, match_id) else {
+            self.counters.unknown_broken += 1;
+            return None;
+        };
+        self.counters.broken += 1;
+        let order = self.table.last_known(user_ref).copied().unwrap_or(order);
+        Some(OrderUpdate { order, change: OrderChange::Broken { qty, price, reason }, ts_event })
     }
 
     /// The replacement that died because its original went away by the answer that was just applied.
@@ -329,11 +379,13 @@ impl OrderManager {
             return None;
         }
         self.counters.late += 1;
-        let OrderEventKind::Executed { qty, price, liquidity, .. } = *event else { return None };
+        let OrderEventKind::Executed { qty, price, liquidity, match_id, .. } = *event else { return None };
         let order = self.table.last_known_mut(user_ref)?;
         order.cum_qty.0 = order.cum_qty.0.saturating_add(qty.0);
         self.counters.overfilled += u64::from(order.cum_qty > order.qty);
-        Some(OrderUpdate { order: *order, change: OrderChange::Executed { qty, price, liquidity }, ts_event })
+        let order = *order;
+        self.fills.record(Fill { match_id, order, qty, price });
+        Some(OrderUpdate { order, change: OrderChange::Executed { qty, price, liquidity }, ts_event })
     }
 
     fn accept(&mut self, accepted: &EnterOrder, order_id: OrderId, state: OrderState) {

@@ -68,7 +68,26 @@ impl Position {
         traded.notional += notional;
         traded.fill_count += 1;
         self.last_px = Some(price);
+        self.take(side, price, qty);
+    }
 
+    /// Takes back one fill, which the venue made void: what was held and paid is as if it had not been.
+    ///
+    /// Of the two parts of the result it is as if the fill were undone now by its opposite at its own price: later
+    /// fills are not closed against other ones again, so realised and unrealised may share the total in another way.
+    pub fn reverse_fill(&mut self, side: Side, price: Price, qty: Qty) {
+        let traded = match side {
+            Side::Buy => &mut self.bought,
+            Side::Sell => &mut self.sold,
+        };
+        traded.qty.0 = traded.qty.0.saturating_sub(qty.0);
+        traded.notional -= Money::notional(price, qty);
+        traded.fill_count = traded.fill_count.saturating_sub(1);
+        self.take(side.opposite(), price, qty);
+    }
+
+    /// Changes what is held and what it cost.
+    fn take(&mut self, side: Side, price: Price, qty: Qty) {
         let closed = self.closed_by(side, qty);
         let opened = Qty(qty.0 - closed.0);
         self.close(side, price, closed);
@@ -450,6 +469,32 @@ mod tests {
                 let mark = i128::from(position.mark_price(mark_to).unwrap().0);
                 prop_assert_eq!(position.total_pnl(mark_to).0, cash + held * mark);
             }
+        }
+
+        /// Cash and holdings are those of the fills that stand, whatever was taken back and when.
+        #[test]
+        fn a_fill_that_is_taken_back_leaves_nothing(fills in fills(), void in any::<u64>(), mark in 1_i64..2_000_000) {
+            let (mut position, mut standing) = (Position::default(), Position::default());
+            let is_void = |at: usize| void >> (at % 64) & 1 == 1;
+            let side = |is_buy| if is_buy { Side::Buy } else { Side::Sell };
+            for (at, (is_buy, price, qty)) in fills.iter().enumerate() {
+                position.apply_fill(side(*is_buy), Price(*price), Qty(*qty));
+                if at >= 3 && is_void(at - 3) {
+                    let (is_buy, price, qty) = fills[at - 3];
+                    position.reverse_fill(side(is_buy), Price(price), Qty(qty));
+                }
+            }
+            for (at, (is_buy, price, qty)) in fills.iter().enumerate() {
+                if !is_void(at) || at + 3 >= fills.len() {
+                    standing.apply_fill(side(*is_buy), Price(*price), Qty(*qty));
+                }
+            }
+            for position in [&mut position, &mut standing] {
+                position.mark(&bbo(mark, mark));
+            }
+            prop_assert_eq!(position.net_qty(), standing.net_qty());
+            prop_assert_eq!(position.total_pnl(MarkTo::Mid), standing.total_pnl(MarkTo::Mid));
+            prop_assert_eq!((position.bought(), position.sold()), (standing.bought(), standing.sold()));
         }
 
         /// The plain twin of the split: a rational average, compared within the stated rounding.

@@ -106,6 +106,7 @@ impl<S: Strategy, T: Tracer> Rehearsal<S, T> {
                     time_in_force: replace.time_in_force,
                     post_only: replace.post_only,
                     min_qty: Qty::ZERO,
+                    special: None,
                     attributes: OrderAttributes::default(),
                     client_order_id: ClientOrderId::default(),
                 };
@@ -122,6 +123,8 @@ impl<S: Strategy, T: Tracer> Rehearsal<S, T> {
                 let event = OrderEventKind::Modified { user_ref, side_marking, qty };
                 self.tell(event, now, sink);
             }
+            // No strategy asks for these.
+            OrderRequest::MassCancel(_) | OrderRequest::SetOrderEntry(_) => {}
         }
         if request.user_ref().0 > self.user_ref_max {
             self.engine.forget_orders();

@@ -64,6 +64,7 @@ pub(crate) fn enter(order: &NewOrder, user_ref: UserRefNum, client_order_id: Cli
         time_in_force: order.time_in_force,
         post_only: order.post_only,
         min_qty: order.min_qty,
+        special: None,
         attributes: OrderAttributes::default(),
         client_order_id,
     }
@@ -84,6 +85,7 @@ pub(crate) fn replace(
         time_in_force: orig.time_in_force,
         post_only: orig.post_only,
         min_qty: Qty::ZERO,
+        special: None,
         attributes: OrderAttributes::default(),
         client_order_id,
     }

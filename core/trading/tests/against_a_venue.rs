@@ -165,6 +165,7 @@ impl Market {
             max_sessions: 3,
             max_index_pages: 100,
             max_index_pages_per_session: 50,
+            ..EngineLimits::default()
         };
         let venue = Engine::new(&[instrument()], engine_limits).unwrap();
         let mut market = Market {
@@ -259,6 +260,7 @@ impl Market {
             time_in_force: TimeInForce::Day,
             post_only: false,
             min_qty: Qty::ZERO,
+            special: None,
             attributes: OrderAttributes::default(),
             client_order_id: ClientOrderId::default(),
         };

@@ -145,6 +145,7 @@ fn order(user_ref: u32) -> EnterOrder {
         time_in_force: TimeInForce::Day,
         post_only: false,
         min_qty: Qty::ZERO,
+        special: None,
         attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId::default(),
     }

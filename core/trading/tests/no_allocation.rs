@@ -101,8 +101,8 @@ fn answer(sink: &mut Latest) -> Option<OrderEventKind> {
             order,
             order_id,
             state: match order.time_in_force {
-                TimeInForce::Day => OrderState::Live,
                 TimeInForce::Ioc => OrderState::Dead,
+                _ => OrderState::Live,
             },
         },
         OrderRequest::Replace(replace) => OrderEventKind::Replaced {
@@ -121,6 +121,9 @@ fn answer(sink: &mut Latest) -> Option<OrderEventKind> {
             decrement: Qty(u64::MAX),
             reason: CancelReason::User,
         },
+        OrderRequest::MassCancel(_) | OrderRequest::SetOrderEntry(_) => {
+            unreachable!("no strategy asks for these")
+        }
         OrderRequest::Modify(_) => return None,
     })
 }

@@ -22,6 +22,7 @@
 //! assert!(instrument.is_on_tick(Price(1_002_500)));
 //! ```
 
+mod codes;
 mod ids;
 mod instrument;
 mod market;
@@ -34,11 +35,13 @@ pub use ids::{
 };
 pub use instrument::{Instrument, InstrumentTable};
 pub use market::{
-    BookHealth, MarketEvent, MarketEventKind, MarketUpdate, SystemEventCode, TradingState, UpdateKind,
+    BookHealth, CrossKind, Imbalance, MarketEvent, MarketEventKind, MarketUpdate, SystemEventCode,
+    TradingState, UpdateKind,
 };
 pub use order::{
-    CancelOrder, CancelReason, EnterOrder, Liquidity, ModifyOrder, OrderAttributes, OrderEvent,
-    OrderEventKind, OrderRequest, OrderState, RejectReason, ReplaceOrder, TimeInForce,
+    BrokenReason, CancelOrder, CancelReason, EnterOrder, Liquidity, MassCancel, ModifyOrder, OrderAttributes,
+    OrderEvent, OrderEventKind, OrderRequest, OrderState, RejectReason, ReplaceOrder, SelfTradePrevention,
+    SetOrderEntry, SpecialTerms, TimeInForce,
 };
 pub use price::{ParsePriceError, Price, Qty, Side};
 pub use time::Nanos;

@@ -71,6 +71,86 @@ pub enum MarketEventKind {
         /// Its quantity.
         qty: Qty,
     },
+    /// A resting order traded at another price than its own, in a cross.
+    ExecutedAt {
+        /// The resting order.
+        order_id: OrderId,
+        /// How much.
+        qty: Qty,
+        /// At what price.
+        price: Price,
+        /// Number of the execution.
+        match_id: MatchId,
+    },
+    /// An order that is not displayed traded; no book changes.
+    Traded {
+        /// Side of the order that rested.
+        side: Side,
+        /// How much.
+        qty: Qty,
+        /// At what price.
+        price: Price,
+        /// Number of the execution.
+        match_id: MatchId,
+    },
+    /// The sum of a cross, whose orders were told of one by one; no book changes.
+    Cross {
+        /// How much traded; zero when nothing did.
+        qty: Qty,
+        /// At what price; zero when nothing traded.
+        price: Price,
+        /// Its number, of no execution.
+        match_id: MatchId,
+        /// Which cross.
+        kind: CrossKind,
+    },
+    /// An execution is void; no book changes.
+    TradeBroken {
+        /// Its number.
+        match_id: MatchId,
+    },
+    /// What a cross would do now.
+    Imbalance(Imbalance),
+    /// The prices within which trading goes on without a pause.
+    PriceBand {
+        /// What it is around.
+        reference: Price,
+        /// The lowest.
+        low: Price,
+        /// The highest.
+        high: Price,
+    },
+}
+
+/// Which cross it is, with its ITCH code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum CrossKind {
+    /// Opens the day.
+    Opening = b'O',
+    /// Closes it.
+    Closing = b'C',
+    /// Resumes trading after a halt, or begins it for a new instrument.
+    Halt = b'H',
+    /// At another time.
+    Intraday = b'I',
+}
+
+/// What a cross would do now: the data of ITCH's Net Order Imbalance Indicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Imbalance {
+    /// How much would trade at [`Imbalance::price`].
+    pub paired: Qty,
+    /// What of the larger side would be left at that price.
+    pub imbalance: Qty,
+    /// The larger side, `None` when they are equal.
+    pub side: Option<Side>,
+    /// Where a cross would trade: ITCH's near price. Zero when nothing would trade.
+    pub price: Price,
+    /// What the price is chosen nearest to.
+    pub reference: Price,
+    /// The cross that is expected.
+    pub kind: CrossKind,
 }
 
 /// Stages of a session, with their ITCH codes. What is said of each is Nasdaq's meaning. This venue publishes them
@@ -94,17 +174,19 @@ pub enum SystemEventCode {
 
 /// Whether an instrument trades, with its ITCH code.
 ///
-/// At this venue open orders stay where they are in every state and may be cancelled and reduced; new orders and
-/// replacements are refused as [`Halted`](crate::RejectReason::Halted) unless the state is
-/// [`Trading`](TradingState::Trading), so that a book changes only downwards meanwhile.
+/// At this venue open orders stay where they are in every state and may be cancelled and reduced. New orders and
+/// replacements are refused as [`Halted`](crate::RejectReason::Halted) while the state is
+/// [`Halted`](TradingState::Halted); in the two states between they are taken and do not trade, so that a book may
+/// be crossed until a cross begins [`Trading`](TradingState::Trading).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TradingState {
-    /// No orders trade.
+    /// No orders trade and none are taken.
     Halted = b'H',
-    /// On Nasdaq orders may be entered and do not trade, and the book may be crossed, until a cross opens trading.
-    /// This venue has no cross: it is [`Halted`](TradingState::Halted) under another name.
+    /// Orders are taken and do not trade: before the opening, and before trading resumes.
     QuotationOnly = b'Q',
+    /// As [`QuotationOnly`](TradingState::QuotationOnly), because a trade would have left the price band.
+    Paused = b'P',
     /// Orders trade.
     Trading = b'T',
 }
@@ -242,7 +324,8 @@ mod tests {
     #[test]
     fn an_update_fits_two_cache_lines_with_the_ring_sequence() {
         assert!(size_of::<MarketUpdate>() <= 120);
-        assert!(size_of::<MarketEvent>() <= 120, "{}", size_of::<MarketEvent>());
+        // What is seldom published must not make what is often published longer.
+        assert!(size_of::<MarketEvent>() <= 72, "{}", size_of::<MarketEvent>());
     }
 
     #[test]

@@ -13,6 +13,37 @@ pub enum TimeInForce {
     /// Never: what does not trade at once is cancelled. With `min_qty` equal to the quantity it is
     /// fill-or-kill.
     Ioc = 1,
+    /// Until [`SpecialTerms::expire_at`], and no longer than the day.
+    Gtt = 2,
+    /// Until it is cancelled: the end of the day carries it into the next, under a new number and reference.
+    Gtc = 3,
+}
+
+impl TimeInForce {
+    /// True when what does not trade at once may rest.
+    #[inline]
+    #[must_use]
+    pub const fn may_rest(self) -> bool {
+        !matches!(self, TimeInForce::Ioc)
+    }
+}
+
+/// What only few orders ask for.
+///
+/// Source: Nasdaq OUCH 5.0, Display `N` (hidden), option MaxFloor (displayed part) and option ExpireTime. OUCH has no
+/// word for a stop price; other doors do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpecialTerms {
+    /// The order waits until a trade at this price or beyond: at least this for a buy, at most this for a sale. With
+    /// [`Price::MARKET`] as its limit it is then IOC at the collar's limit. Zero: no stop order.
+    pub stop_price: Price,
+    /// How much is shown at once; the rest refreshes it, each time at the tail of the level and under a new
+    /// reference. Zero: all of it.
+    pub display_qty: Qty,
+    /// Seconds since midnight at which a [`TimeInForce::Gtt`] order is cancelled; zero for every other order.
+    pub expire_at: u32,
+    /// The order rests undisplayed, behind everything displayed at its price.
+    pub is_hidden: bool,
 }
 
 /// Fields that OUCH carries and echoes and that matching does not interpret.
@@ -53,6 +84,8 @@ pub struct EnterOrder {
     pub post_only: bool,
     /// Trades at least this much on entry or not at all; zero means no minimum.
     pub min_qty: Qty,
+    /// What only few orders ask for.
+    pub special: Option<SpecialTerms>,
     /// Echoed.
     pub attributes: OrderAttributes,
     /// Echoed.
@@ -76,6 +109,8 @@ pub struct ReplaceOrder {
     pub post_only: bool,
     /// Trades at least this much on entry or not at all; zero means no minimum.
     pub min_qty: Qty,
+    /// What only few orders ask for.
+    pub special: Option<SpecialTerms>,
     /// Echoed, but for capacity and cross type: they stay the old order's.
     pub attributes: OrderAttributes,
     /// Echoed.
@@ -102,6 +137,30 @@ pub struct ModifyOrder {
     pub qty: Qty,
 }
 
+/// Cancels the session's open orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MassCancel {
+    /// The client's number of the request; greater than every earlier one of the session.
+    pub user_ref: UserRefNum,
+    /// Of this instrument; 0 for all.
+    pub instrument: InstrumentId,
+    /// Of this side; `None` for both.
+    pub side: Option<Side>,
+    /// Echoed: a session acts for one firm.
+    pub firm: [u8; 4],
+}
+
+/// Stops the session's own new orders, or allows them again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetOrderEntry {
+    /// The client's number of the request; greater than every earlier one of the session.
+    pub user_ref: UserRefNum,
+    /// Whether new orders and replacements are taken from now on.
+    pub is_enabled: bool,
+    /// Echoed: a session acts for one firm.
+    pub firm: [u8; 4],
+}
+
 /// What a client asks of the venue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderRequest {
@@ -113,11 +172,14 @@ pub enum OrderRequest {
     Cancel(CancelOrder),
     /// Change an order in place.
     Modify(ModifyOrder),
+    /// Cancel many orders.
+    MassCancel(MassCancel),
+    /// Disable or enable order entry.
+    SetOrderEntry(SetOrderEntry),
 }
 
 impl OrderRequest {
-    /// The number that names this request: the new order's for `Enter` and `Replace`, otherwise the
-    /// order's it is about.
+    /// The number that names this request: the order's that `Cancel` and `Modify` are about, otherwise its own.
     #[must_use]
     pub const fn user_ref(&self) -> UserRefNum {
         match self {
@@ -125,6 +187,8 @@ impl OrderRequest {
             OrderRequest::Replace(order) => order.user_ref,
             OrderRequest::Cancel(order) => order.user_ref,
             OrderRequest::Modify(order) => order.user_ref,
+            OrderRequest::MassCancel(request) => request.user_ref,
+            OrderRequest::SetOrderEntry(request) => request.user_ref,
         }
     }
 
@@ -151,6 +215,44 @@ pub enum Liquidity {
     Added,
     /// It came in and traded.
     Removed,
+    /// It rested and was not displayed.
+    AddedHidden,
+    /// It traded in a cross that opened or resumed trading.
+    OpeningCross,
+    /// It traded in the closing cross.
+    ClosingCross,
+}
+
+/// What happens when an order would trade with another of its owner: a session's setting, and of the order that
+/// comes in. In a cross all orders trade.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum SelfTradePrevention {
+    /// They trade.
+    #[default]
+    None = 0,
+    /// What is left of the order that came in is cancelled.
+    CancelNewest = 1,
+    /// The resting order is cancelled, and the other goes on.
+    CancelOldest = 2,
+    /// Both are cancelled.
+    CancelBoth = 3,
+    /// The smaller of the two quantities is taken off both.
+    Decrement = 4,
+}
+
+/// Why an execution was made void.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum BrokenReason {
+    /// Clearly erroneous.
+    Erroneous = b'E',
+    /// Both sides agreed.
+    Consent = b'C',
+    /// The venue's supervision.
+    Supervisory = b'S',
+    /// A third party.
+    External = b'X',
 }
 
 /// Why quantity left an order without trading.
@@ -167,6 +269,14 @@ pub enum CancelReason {
     System,
     /// The venue's supervision.
     Supervisory,
+    /// The time of a GTT order was over.
+    Expired,
+    /// The day ended.
+    EndOfDay,
+    /// Trading was halted before it could trade.
+    Halted,
+    /// It would have traded with another order of its owner.
+    SelfTrade,
 }
 
 /// Why a request was refused.
@@ -206,6 +316,29 @@ pub enum RejectReason {
     /// The client's own word, no venue's: the connection was lost after the request was sent, and no answer
     /// came by the next one.
     Unanswered,
+    /// The user sends more messages a second than it may: wait, and enter the order again.
+    RateAboveLimit,
+    /// The user has as many open orders as it may.
+    OpenOrdersAboveLimit,
+    /// The quantity is above what the user may enter in one order.
+    QtyAboveLimit,
+    /// Price times quantity is above what the user may enter in one order.
+    NotionalAboveLimit,
+    /// The user may not trade this instrument.
+    InstrumentNotAllowed,
+    /// The venue stopped the user's orders, or all orders.
+    Killed,
+    /// The session disabled its own order entry: enable it first.
+    OrderEntryDisabled,
+    /// The displayed part is not in lots, is more than the quantity, or belongs to an order that shows nothing or
+    /// does not rest.
+    InvalidDisplayQty,
+    /// The stop price is not a price of this instrument, or the order has a minimum or may not trade on entry.
+    InvalidStopPrice,
+    /// A GTT order without a time to come, or a time without GTT.
+    InvalidExpireTime,
+    /// The venue has no room for its log: it takes cancels, and orders again once there is room.
+    JournalFull,
 }
 
 /// One answer to a session.
@@ -277,6 +410,52 @@ pub enum OrderEventKind {
         /// Number of the execution, the same for both sides.
         match_id: MatchId,
     },
+    /// Quantity left it because it would have traded with another order of its owner.
+    SelfTradePrevented {
+        /// The order.
+        user_ref: UserRefNum,
+        /// How much left; zero when only the other order had to give way.
+        decrement: Qty,
+        /// How much would have traded.
+        prevented: Qty,
+        /// At what price.
+        price: Price,
+        /// Whether it rested.
+        liquidity: Liquidity,
+        /// The setting that decided.
+        strategy: SelfTradePrevention,
+    },
+    /// Its displayed part was refreshed and is at the tail of its level.
+    Restated {
+        /// The order.
+        user_ref: UserRefNum,
+        /// The venue's new reference.
+        order_id: OrderId,
+        /// How much is displayed.
+        display_qty: Qty,
+    },
+    /// A trade reached its stop price: from now on it is an order like others.
+    Triggered {
+        /// The order.
+        user_ref: UserRefNum,
+        /// The venue's new reference.
+        order_id: OrderId,
+        /// Its limit; of a stop order without one the collar's.
+        price: Price,
+    },
+    /// An execution of it is void; the order stays as it is.
+    Broken {
+        /// The order.
+        user_ref: UserRefNum,
+        /// Number of the execution.
+        match_id: MatchId,
+        /// Why.
+        reason: BrokenReason,
+    },
+    /// A mass cancel was taken; the orders it cancels follow.
+    MassCanceled(MassCancel),
+    /// Order entry was disabled or enabled.
+    OrderEntrySet(SetOrderEntry),
     /// The request was refused and nothing changed.
     Rejected {
         /// Number of the refused request.
@@ -289,7 +468,7 @@ pub enum OrderEventKind {
 }
 
 impl OrderEventKind {
-    /// The order that it is about.
+    /// The order, or the request about many, that it is about.
     #[must_use]
     pub const fn user_ref(&self) -> UserRefNum {
         match self {
@@ -297,7 +476,13 @@ impl OrderEventKind {
             OrderEventKind::Canceled { user_ref, .. }
             | OrderEventKind::Modified { user_ref, .. }
             | OrderEventKind::Executed { user_ref, .. }
+            | OrderEventKind::SelfTradePrevented { user_ref, .. }
+            | OrderEventKind::Restated { user_ref, .. }
+            | OrderEventKind::Triggered { user_ref, .. }
+            | OrderEventKind::Broken { user_ref, .. }
             | OrderEventKind::Rejected { user_ref, .. } => *user_ref,
+            OrderEventKind::MassCanceled(request) => request.user_ref,
+            OrderEventKind::OrderEntrySet(request) => request.user_ref,
         }
     }
 }

@@ -4,9 +4,10 @@
 use tickpath_nasdaq::ouch50::{self, *};
 use tickpath_nasdaq::wire::{Alpha, Stock};
 use tickpath_types::{
-    CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MatchId, ModifyOrder,
-    Nanos, OrderAttributes, OrderEvent, OrderEventKind, OrderId, OrderRequest, OrderState, Price, Qty,
-    RejectReason, ReplaceOrder, Sequence, SessionId, Side, Symbol, TimeInForce, UserRefNum,
+    BrokenReason, CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MassCancel,
+    MatchId, ModifyOrder, Nanos, OrderAttributes, OrderEvent, OrderEventKind, OrderId, OrderRequest,
+    OrderState, Price, Qty, RejectReason, ReplaceOrder, SelfTradePrevention, Sequence, SessionId,
+    SetOrderEntry, Side, SpecialTerms, Symbol, TimeInForce, UserRefNum,
 };
 use zerocopy::IntoBytes;
 
@@ -30,6 +31,7 @@ fn order() -> EnterOrder {
         time_in_force: TimeInForce::Day,
         post_only: false,
         min_qty: Qty::ZERO,
+        special: None,
         attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId(*b"CLIENT-ORDER-1"),
     }
@@ -77,6 +79,7 @@ fn requests_come_back_as_they_were_sent() {
         time_in_force: TimeInForce::Day,
         post_only: true,
         min_qty: Qty::ZERO,
+        special: None,
         attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId::default(),
     };
@@ -102,14 +105,12 @@ fn requests_come_back_as_they_were_sent() {
 fn what_is_not_offered_is_refused_with_its_reason() {
     use RejectReason::*;
     type Change = fn(&mut ouch50::EnterOrder);
-    let cases: [(Change, RejectReason); 13] = [
+    let cases: [(Change, RejectReason); 11] = [
         (|order| order.symbol = Stock::new("OMEGA").unwrap(), UnknownInstrument),
         (|order| order.symbol = Alpha([0xff; 8]), UnknownInstrument),
         (|order| order.side = SideMarking(b'X'), InvalidSide),
         (|order| order.time_in_force = TimeInForceCode::GTX, TimeInForceNotOffered),
-        (|order| order.time_in_force = TimeInForceCode::GTT, TimeInForceNotOffered),
         (|order| order.time_in_force = TimeInForceCode::AFTER_HOURS, TimeInForceNotOffered),
-        (|order| order.display = Display::HIDDEN, DisplayNotOffered),
         (|order| order.display = Display::ATTRIBUTABLE, DisplayNotOffered),
         (|order| order.cross_type = CrossType::OPENING, CrossNotOffered),
         (|order| order.capacity = Capacity(b'?'), OptionNotOffered),
@@ -136,15 +137,17 @@ fn options_are_honoured_passed_over_or_refused() {
         TagValue::LocateBroker(Alpha(*b"ABCD")),
         TagValue::PriceType(b'L'),
         TagValue::TradeNow(b'N'),
+        TagValue::UserRefIndex(0),
     ] {
         assert_eq!(decode(&[passed_over]), Ok(OrderRequest::Enter(order())), "{passed_over:?}");
     }
     for option in [
-        TagValue::MaxFloor(10),
         TagValue::PriceType(b'M'),
         TagValue::PostOnly(b'?'),
-        TagValue::ExpireTime(1),
         TagValue::TradeNow(b'Y'),
+        TagValue::DisplayQty(10),
+        TagValue::RandomReserves(10),
+        TagValue::UserRefIndex(1),
         TagValue::GroupId(1),
         TagValue::Route(Alpha(*b"SCAN")),
         TagValue::Unknown { tag: 99, value: b"?" },
@@ -161,7 +164,7 @@ fn a_replacement_is_refused_under_its_own_number() {
         100,
         1_002_500,
         TimeInForceCode::DAY,
-        Display::HIDDEN,
+        Display::ATTRIBUTABLE,
         YesNo::NO,
         *b"CLIENT-ORDER-1",
     );
@@ -199,13 +202,113 @@ fn both_editions_are_read() {
 }
 
 #[test]
-fn messages_that_are_not_offered_are_told_from_nonsense() {
-    for message_type in [b'C', b'D', b'E'] {
-        assert_eq!(
-            decode_request(&[message_type, 1, 2, 3], instrument_of),
-            Err(RequestError::Unsupported { message_type })
-        );
+fn requests_about_many_orders_have_their_bytes_and_come_back() {
+    let (user_ref, firm) = (UserRefNum(7), *b"FIRM");
+    let all = MassCancel { user_ref, instrument: InstrumentId(0), side: None, firm };
+    let some = MassCancel { instrument: order().instrument, side: Some(Side::Sell), ..all };
+    let set = |is_enabled| OrderRequest::SetOrderEntry(SetOrderEntry { user_ref, is_enabled, firm });
+    let symbol = symbol_of(order().instrument).unwrap().0;
+    for (request, expected) in [
+        (OrderRequest::MassCancel(all), b"C\0\0\0\x07FIRM        \0\0".to_vec()),
+        (OrderRequest::MassCancel(some), [&b"C\0\0\0\x07FIRM"[..], &symbol, b"\0\x03\x02\x1bS"].concat()),
+        (set(false), b"D\0\0\0\x07FIRM\0\0".to_vec()),
+        (set(true), b"E\0\0\0\x07FIRM\0\0".to_vec()),
+    ] {
+        let mut wire = [0; ouch50::MESSAGE_LEN_MAX];
+        let len = ouch50::encode_request(&request, symbol_of, &mut wire).unwrap();
+        assert_eq!(wire[..len], expected);
+        assert_eq!(decode_request(&wire[..len], instrument_of), Ok(request));
+        // The list of options may be missing where it is empty.
+        if len == expected.len() && expected.ends_with(&[0, 0]) {
+            assert_eq!(decode_request(&wire[..len - 2], instrument_of), Ok(request));
+        }
     }
+}
+
+#[test]
+fn special_orders_have_their_bytes_and_come_back() {
+    let special = SpecialTerms { display_qty: Qty(20), expire_at: 57_600, ..SpecialTerms::default() };
+    let reserve = EnterOrder { time_in_force: TimeInForce::Gtt, special: Some(special), ..order() };
+    let hidden = SpecialTerms { is_hidden: true, ..SpecialTerms::default() };
+    let attributes = OrderAttributes { display: b'N', ..order().attributes };
+    let hidden = EnterOrder { special: Some(hidden), attributes, ..order() };
+    let mut wire = [0; ouch50::MESSAGE_LEN_MAX];
+    for (order, time_in_force, display, options) in [
+        (reserve, b'6', b'Y', &b"\0\x0c\x05\x05\0\0\0\x14\x05\x0f\0\0\xe1\0"[..]),
+        (hidden, b'0', b'N', &b"\0\0"[..]),
+    ] {
+        let request = OrderRequest::Enter(order);
+        let len = ouch50::encode_request(&request, symbol_of, &mut wire).unwrap();
+        assert_eq!((wire[26], wire[27], &wire[45..len]), (time_in_force, display, options));
+        assert_eq!(decode_request(&wire[..len], instrument_of), Ok(request));
+        let state = OrderState::Live;
+        round_trip(&event(OrderEventKind::Accepted { order, order_id: OrderId(3), state }));
+    }
+    let stop = SpecialTerms { stop_price: Price(100), ..SpecialTerms::default() };
+    for order in [
+        EnterOrder { special: Some(stop), ..order() },
+        EnterOrder { time_in_force: TimeInForce::Gtc, ..order() },
+    ] {
+        let error = ouch50::encode_request(&OrderRequest::Enter(order), symbol_of, &mut wire).unwrap_err();
+        assert_eq!(error, ouch50::EncodeError::NotInOuch);
+    }
+}
+
+fn round_trip(event: &OrderEvent) -> Vec<u8> {
+    let mut wire = [0; ouch50::MESSAGE_LEN_MAX];
+    let len = ouch50::encode_event(event, symbol_of, &mut wire).unwrap();
+    let Ok(Answer::Order(answer)) = ouch50::decode_event(&wire[..len], instrument_of) else { panic!() };
+    assert_eq!((answer.ts, answer.kind), (event.ts, event.kind));
+    assert!(answer.is_exact());
+    wire[..len].to_vec()
+}
+
+#[test]
+fn rare_answers_have_their_bytes_and_come_back() {
+    let (user_ref, firm) = (UserRefNum(7), *b"FIRM");
+    let all = MassCancel { user_ref, instrument: InstrumentId(0), side: None, firm };
+    for (kind, tail) in [
+        (
+            OrderEventKind::SelfTradePrevented {
+                user_ref,
+                decrement: Qty(5),
+                prevented: Qty(6),
+                price: Price(257),
+                liquidity: Liquidity::Added,
+                strategy: SelfTradePrevention::CancelOldest,
+            },
+            &b"\0\0\0\x05Q\0\0\0\x06\0\0\0\0\0\0\x01\x01AO"[..],
+        ),
+        (
+            OrderEventKind::Restated { user_ref, order_id: OrderId(9), display_qty: Qty(20) },
+            &b"R\0\x10\x09\x01\0\0\0\0\0\0\0\x09\x05\x16\0\0\0\x14"[..],
+        ),
+        (
+            OrderEventKind::Triggered { user_ref, order_id: OrderId(9), price: Price(257) },
+            &b"\0\0\0\0\0\0\x01\x01Y\0\0\0\0\0\0\0\x09"[..],
+        ),
+        (
+            OrderEventKind::Broken { user_ref, match_id: MatchId(3), reason: BrokenReason::Consent },
+            &b"\0\0\0\0\0\0\0\x03C              "[..],
+        ),
+        (OrderEventKind::MassCanceled(all), &b"FIRM        \0\0"[..]),
+        (
+            OrderEventKind::OrderEntrySet(SetOrderEntry { user_ref, is_enabled: false, firm }),
+            &b"FIRM\0\0"[..],
+        ),
+        (OrderEventKind::OrderEntrySet(SetOrderEntry { user_ref, is_enabled: true, firm }), &b"FIRM\0\0"[..]),
+    ] {
+        let bytes = round_trip(&event(kind));
+        assert_eq!(bytes[9..], [&b"\0\0\0\x07"[..], tail].concat(), "{kind:?}");
+    }
+    for liquidity in [Liquidity::AddedHidden, Liquidity::OpeningCross, Liquidity::ClosingCross] {
+        let (qty, price, match_id) = (Qty(1), Price(2), MatchId(3));
+        round_trip(&event(OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id }));
+    }
+}
+
+#[test]
+fn messages_that_are_not_offered_are_told_from_nonsense() {
     assert_eq!(decode_request(b"", instrument_of), Err(ParseError::Empty.into()));
     assert_eq!(
         decode_request(b"z", instrument_of),
@@ -238,13 +341,15 @@ fn answered(message: &[u8]) -> OrderAnswer {
 #[test]
 fn answers_come_back_as_they_were_meant() {
     let picky = EnterOrder { post_only: true, min_qty: Qty(50), ..order() };
+    let special = SpecialTerms { display_qty: Qty(20), expire_at: 57_600, ..SpecialTerms::default() };
+    let pickiest = EnterOrder { special: Some(special), ..picky };
     let (user_ref, client_order_id) = (UserRefNum(7), ClientOrderId(*b"CLIENT-ORDER-1"));
     for (kind, len) in [
         (OrderEventKind::Accepted { order: order(), order_id: OrderId(9), state: OrderState::Live }, 64),
         (OrderEventKind::Accepted { order: picky, order_id: OrderId(9), state: OrderState::Dead }, 73),
         (
             OrderEventKind::Replaced {
-                order: picky,
+                order: pickiest,
                 orig_user_ref: UserRefNum(6),
                 order_id: OrderId(10),
                 state: OrderState::Live,
@@ -298,9 +403,9 @@ fn an_executed_message_is_laid_out_as_the_fact_sheet_says() {
 
 #[test]
 fn codes_of_other_venues_are_not_lost() {
-    let canceled = ouch50::Canceled::new(Nanos(1), 7, 40, CancelReasonCode::TIMEOUT);
+    let canceled = ouch50::Canceled::new(Nanos(1), 7, 40, CancelReasonCode::REGULATORY);
     let answer = answered(canceled.as_bytes());
-    assert_eq!(answer.code, AnswerCode::Cancel(CancelReasonCode::TIMEOUT));
+    assert_eq!(answer.code, AnswerCode::Cancel(CancelReasonCode::REGULATORY));
     assert!(!answer.is_exact());
     assert!(matches!(
         answer.kind,
@@ -310,15 +415,16 @@ fn codes_of_other_venues_are_not_lost() {
     let rejected = ouch50::Rejected::new(Nanos(1), 7, RejectCode::from(0x777), Alpha::BLANK);
     assert_eq!(answered(rejected.as_bytes()).code, AnswerCode::Reject(RejectCode::from(0x777)));
 
-    let executed = ouch50::Executed::new(Nanos(1), 7, 40, 5_u64, LiquidityFlag::OPENING_CROSS, MatchId(1));
+    let executed =
+        ouch50::Executed::new(Nanos(1), 7, 40, 5_u64, LiquidityFlag::OPENING_CROSS_MARKET, MatchId(1));
     let answer = answered(&with_options(&executed, &[]));
-    assert_eq!(answer.code, AnswerCode::Liquidity(LiquidityFlag::OPENING_CROSS));
+    assert_eq!(answer.code, AnswerCode::Liquidity(LiquidityFlag::OPENING_CROSS_MARKET));
     assert!(!answer.is_exact());
 
     let aiq = ouch50::AiqCanceled::new(Nanos(1), 7, 40, CancelReasonCode::SELF_MATCH, 40, 5, b'A');
     assert!(matches!(
         answered(aiq.as_bytes()).kind,
-        OrderEventKind::Canceled { user_ref: UserRefNum(7), decrement: Qty(40), .. }
+        OrderEventKind::SelfTradePrevented { user_ref: UserRefNum(7), decrement: Qty(40), .. }
     ));
 }
 

@@ -29,7 +29,7 @@ pub enum Args {
 
 /// A file that was read as what it is, checked, with every default filled in.
 enum Config {
-    Exchange { config: Box<ExchangeConfig>, names_session: bool },
+    Exchange(Box<ExchangeConfig>),
     Trader(Box<TraderConfig>),
     Demo(Box<DemoConfig>),
     Instruments(Instruments, Vec<Instrument>),
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 impl Config {
     fn kind(&self) -> &'static str {
         match self {
-            Config::Exchange { .. } => "venue configuration",
+            Config::Exchange(_) => "venue configuration",
             Config::Trader(_) => "trader configuration",
             Config::Demo(_) => "demo configuration",
             Config::Instruments(..) => "instrument file",
@@ -56,11 +56,7 @@ impl Config {
     /// TOML that is read as the same configuration.
     fn to_text(&self, file: &Path) -> String {
         let toml = match self {
-            Config::Exchange { config, names_session: true } => to_toml(config),
-            // The name of this moment would be an old one at the next start.
-            Config::Exchange { config, .. } => {
-                to_toml(config).replacen("session =", "# Another at each start: session =", 1)
-            }
+            Config::Exchange(config) => to_toml(config),
             Config::Trader(config) => to_toml(config),
             Config::Demo(config) => to_toml(config),
             Config::Instruments(list, definitions) => to_toml(list) + &prices_allowed(definitions),
@@ -92,7 +88,8 @@ fn read(file: &Path) -> anyhow::Result<Config> {
     } else if has("instruments") {
         let mut config = ExchangeConfig::load(file)?.0.filled(&cores);
         config.instruments = from_anywhere(file, &config.instruments)?;
-        Config::Exchange { config: Box::new(config), names_session: has("session") }
+        config.journal.folder = std::path::absolute(&config.journal.folder)?;
+        Config::Exchange(Box::new(config))
     } else if has("instrument") && table.len() == 1 {
         let definitions = Instruments::load(file)?;
         Config::Instruments(tickpath_config::load(file)?, definitions)

@@ -4,9 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context;
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
 use tickpath_config::{Console, TEST_PASSWORD};
-use tickpath_exchange::{Endpoints, ExchangeConfig, Venue, VenueTracers, VenueView};
+use tickpath_exchange::{
+    AdminSocket, DrainWatch, Endpoints, ExchangeConfig, JournalThreads, Venue, VenueJournal, VenueTracers,
+    VenueView, archive,
+};
 use tickpath_timing::{Joiner, JoinerConfig, Trace};
 use tickpath_types::Nanos;
 
@@ -19,7 +23,8 @@ const TRACE_CAPACITY: usize = 1 << 18;
 
 /// Run a venue until Ctrl-C: OUCH 5.0 in, ITCH 5.0 out on two multicast lines, retransmission on request.
 ///
-/// Prints where it can be reached. Try configs/exchange.toml, and configs/trader.toml beside it.
+/// Prints where it can be reached. Try configs/exchange.toml, and configs/trader.toml beside it. A venue that is started
+/// again goes on where its journal ends: orders, numbers and messages are as they were.
 #[derive(clap::Args)]
 pub struct Args {
     /// The venue's configuration file
@@ -28,12 +33,28 @@ pub struct Args {
     /// Port for orders, in place of the configuration's
     #[arg(long, value_name = "N")]
     port: Option<u16>,
+    /// Begin a new session; the journal of the last one is kept in a folder of its name below it
+    #[arg(long)]
+    new_session: bool,
+    /// Go on though the journal lost commands that were answered, as the loss of power may cause under `async`
+    #[arg(long)]
+    accept_loss: bool,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (config, mut settings) = ExchangeConfig::load(&args.config)?;
     if let Some(port) = args.port {
         settings.order_entry.set_port(port);
+    }
+    let mut console = Console::default();
+    if let Some(journal) = &mut settings.journal {
+        journal.accept_loss = args.accept_loss;
+        if args.new_session
+            && let Some(kept) =
+                archive(&journal.folder).with_context(|| format!("journal {}", journal.folder.display()))?
+        {
+            console.say(format_args!("the session before is kept in {}", kept.display()));
+        }
     }
     let stop = StopSignal::on_signals()?;
     let clock = TscClock::shared();
@@ -45,17 +66,39 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let tracers = VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() };
     let venue = Venue::build(&settings, clock, tracers)?;
+    let mut admin = match &config.admin {
+        Some(admin) => Some((
+            AdminSocket::open(&admin.socket, venue.admin, settings.instruments.clone(), venue.view.clone())?,
+            DrainWatch::new(admin.drain.0),
+        )),
+        None => None,
+    };
     let cores = Host::describe().cores_allowed;
     let threads_stop = StopSignal::new();
+    let session = venue.session.to_string();
+    let journal = venue.journal.map(|journal| start_journal(&mut console, journal)).transpose()?;
+    if journal.is_none() {
+        eprintln!(
+            "warning: journal.policy is off: every order and every message is forgotten when this venue stops"
+        );
+    }
     let runner = Runner::start(config.placement(&cores).plan(venue.agents)?, clock, threads_stop.clone())?;
     runner.warnings().for_each(|warning| eprintln!("warning: {warning}"));
-    let mut console = Console::default();
-    print_endpoints(&mut console, &config, &venue.endpoints, settings.instruments.as_slice().len());
+    print_endpoints(&mut console, &config, &session, &venue.endpoints, settings.instruments.as_slice().len());
 
     let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
     while !stop.is_stopped() && !threads_stop.is_stopped() {
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
+        if let Some((socket, drain)) = &mut admin {
+            socket.poll(clock.now(), |uid, line| {
+                console.say(format_args!("admin: user id {uid}: {line}"));
+            });
+            if drain.is_over(&venue.view, clock.now()) && !socket.is_waiting() {
+                console.say("drained: the venue stops");
+                break;
+            }
+        }
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
             console.say(progress_line(&venue.view));
@@ -64,6 +107,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     threads_stop.stop();
     runner.join()?;
+    // What was answered is in the journal, and its threads may end.
+    drop(journal);
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
     console.say(format_args!("{}\n{}", joiner.report(), progress_line(&venue.view)));
@@ -71,16 +116,21 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Says what was found and starts the journal's threads.
+fn start_journal(console: &mut Console, journal: VenueJournal) -> anyhow::Result<JournalThreads> {
+    journal.recovery.to_string().lines().for_each(|line| console.say(format_args!("journal: {line}")));
+    Ok(journal.start()?)
+}
+
 fn print_endpoints(
     console: &mut Console,
     config: &ExchangeConfig,
+    session: &str,
     endpoints: &Endpoints,
     instruments: usize,
 ) {
-    console.say(format_args!(
-        "venue '{}' with {instruments} instruments is open; stop it with Ctrl-C",
-        config.session
-    ));
+    console
+        .say(format_args!("venue '{session}' with {instruments} instruments is open; stop it with Ctrl-C"));
     console.say(format_args!("  order entry      {}   OUCH 5.0 over SoupBinTCP", endpoints.order_entry));
     console.say(format_args!(
         "  market data A    {}   ITCH 5.0 over MoldUDP64 on {}",
@@ -88,6 +138,9 @@ fn print_endpoints(
     ));
     console.say(format_args!("  market data B    {}", endpoints.line_b));
     console.say(format_args!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission));
+    if let Some(admin) = &config.admin {
+        console.say(format_args!("  admin            {}   tickpath admin", admin.socket.display()));
+    }
     let test_users = &config.order_entry.test_users;
     if !test_users.is_empty() {
         console.say(format_args!(

@@ -1,9 +1,11 @@
 //! The sub-commands, one file each.
 
+mod admin;
 mod config;
 mod demo;
 mod exchange;
 mod generate;
+mod journal;
 mod json;
 mod lab;
 mod replay;
@@ -28,6 +30,11 @@ pub enum Command {
     /// Write synthetic market data with known statistics and a known hash
     #[command(subcommand)]
     Generate(generate::Args),
+    /// Commands to a running venue, over its Unix socket
+    Admin(admin::Args),
+    /// A venue's journal: whether it is whole, what is in it, and what it leads to
+    #[command(subcommand)]
+    Journal(journal::Args),
     /// Check or show a configuration file
     #[command(subcommand)]
     Config(config::Args),
@@ -42,6 +49,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Replay(args) => replay::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Admin(args) => admin::run(&args),
+        Command::Journal(args) => journal::run(&args),
         Command::Config(args) => config::run(&args),
     }
 }

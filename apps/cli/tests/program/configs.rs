@@ -11,9 +11,10 @@ fn every_sample_is_valid_as_what_it_is() {
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
         let (kind, shows) = match path.file_name().unwrap().to_str().unwrap() {
-            "exchange.toml" => {
-                ("venue configuration", &["max_connections = 64", "heartbeat = \"1s\"", "\"matcher\""][..])
-            }
+            "exchange.toml" => (
+                "venue configuration",
+                &["max_connections = 64", "heartbeat = \"1s\"", "policy = \"group\"", "\"matcher\""][..],
+            ),
             "trader.toml" => (
                 "trader configuration",
                 &["strategy = \"random\"", "max_position = 5000", "\"order-gateway\""][..],

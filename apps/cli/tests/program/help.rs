@@ -31,7 +31,16 @@ fn visit(path: &[String], visited: &mut Vec<String>) {
 fn every_command_has_its_help() {
     let mut visited = Vec::new();
     visit(&[], &mut visited);
-    for command in ["demo", "exchange", "trader", "config check", "config show", "lab bench"] {
+    for command in [
+        "demo",
+        "exchange",
+        "trader",
+        "admin kill",
+        "admin hash-password",
+        "config check",
+        "config show",
+        "lab bench",
+    ] {
         assert!(visited.iter().any(|name| name == command), "{command} is not among {visited:?}");
     }
 }
@@ -54,7 +63,10 @@ fn help_names_the_flags() {
                 "--json",
             ][..],
         ),
-        (&["exchange"], &["--config", "--port"]),
+        (&["exchange"], &["--config", "--port", "--new-session", "--accept-loss"]),
+        (&["journal", "verify"], &["<FOLDER>", "--json"]),
+        (&["journal", "dump"], &["--from", "--limit", "--json"]),
+        (&["journal", "replay"], &["--from", "--limit", "--json"]),
         (&["trader"], &["--config"]),
         (&["lab", "bench"], &["--filter", "--json", "--rounds", "--quick", "--list"]),
     ] {

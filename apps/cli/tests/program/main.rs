@@ -1,11 +1,13 @@
 //! The program as its users meet it: the built binary, its exit codes and what it prints.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
+mod admin;
 mod configs;
 mod demo;
 mod full_disk;
 mod generate;
 mod help;
+mod journal;
 mod lab;
 mod replay;
 mod support;

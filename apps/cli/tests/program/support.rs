@@ -64,14 +64,13 @@ pub struct Running {
 
 impl Running {
     pub fn start(args: &[&str]) -> Running {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tickpath"))
-            .args(args)
-            .env_remove("RUST_BACKTRACE")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tickpath"));
+        command.args(args).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+        Running::spawn(command)
+    }
+
+    pub fn spawn(mut command: Command) -> Running {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
         let out = BufReader::new(child.stdout.take().unwrap());
         let mut err = child.stderr.take().unwrap();
@@ -174,6 +173,13 @@ impl Site {
         let path = self.path(name);
         std::fs::write(&path, text).unwrap();
         path
+    }
+
+    /// Leaves the folder as it is, for a look at it.
+    #[allow(dead_code)] // of the other suite
+    pub fn keep(mut self) -> PathBuf {
+        self.folder.disable_cleanup(true);
+        self.folder.path().to_owned()
     }
 
     pub fn path(&self, name: &str) -> String {

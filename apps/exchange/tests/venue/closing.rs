@@ -113,7 +113,7 @@ fn with_unread_answers() -> (Rig, Client) {
         slow.send(&requests);
         rig.turn();
     }
-    rig.until_true("the reads", |rig| rig.view.order_server.requests.read() == UNREAD_ORDERS.into());
+    rig.until_true("the reads", |rig| rig.view.order_server.requests.read() == u64::from(UNREAD_ORDERS));
     (rig, slow)
 }
 

@@ -170,3 +170,74 @@ fn a_reader_is_not_slow_because_one_order_is_answered_by_many_messages() {
         assert_eq!(rig.hear_event(&mut anna).user_ref().0, user_ref);
     }
 }
+
+#[test]
+fn ten_thousand_connects_cost_no_memory_and_disturb_nobody() {
+    const ROUNDS: usize = 100;
+    const EACH: usize = 100;
+    let mut rig = Rig::with(&VenueSettings { max_connections: 4, ..settings() });
+    let mut witness = rig.log_in("ANNA");
+    assert!(tickpath_agent::counts_allocations());
+    for round in 1..=ROUNDS {
+        let clients: Vec<_> = (0..EACH).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
+        let seen = (round * EACH) as u64 + 1;
+        let mut allocated = 0;
+        let counted = |rig: &Rig| {
+            let server = &rig.view.order_server;
+            server.connections.read() + server.connections_refused.read()
+        };
+        while counted(&rig) < seen {
+            allocated += rig.allocations_of(10);
+        }
+        drop(clients);
+        allocated += rig.allocations_of(20);
+        assert_eq!(allocated, 0, "round {round}");
+        rig.assert_serves(&mut witness, round as u32);
+    }
+    let server = &rig.view.order_server;
+    assert!(server.connections_refused.read() >= (ROUNDS * (EACH - 3)) as u64 - 3);
+}
+
+#[test]
+fn a_byte_a_second_ends_by_the_time_out() {
+    let mut rig = Rig::new();
+    let mut witness = rig.log_in("ANNA");
+    let (mut before, mut after) = (Client::connect(rig.endpoints.order_entry), rig.log_in("BERT"));
+    let (to_log_in, to_enter) =
+        (login("CLEO", PASSWORD, "", 1), request_packet(&enter(1, Side::Buy, 1, 1_000_000)));
+    let (mut closed_before, mut closed_after) = (None, None);
+    for second in 0..40 {
+        before.try_send(&to_log_in[second..=second]);
+        after.try_send(&to_enter[second..=second]);
+        witness.send(&packet(b'R', b""));
+        rig.turn();
+        rig.pass(Nanos::from_secs(1));
+        for (client, closed) in [(&mut before, &mut closed_before), (&mut after, &mut closed_after)] {
+            while let Some(heard) = client.try_hear().filter(|_| closed.is_none()) {
+                if heard == Heard::Closed {
+                    *closed = Some(second + 1);
+                }
+            }
+        }
+    }
+    // A packet that is not whole is no sign of life, and a login has its time.
+    assert_eq!((closed_before, closed_after), (Some(30), Some(15)));
+    assert_eq!(rig.view.order_server.requests.read(), 0);
+    rig.assert_serves(&mut witness, 1);
+}
+
+#[test]
+fn a_login_that_is_sent_again_closes_the_connection_and_is_counted() {
+    let mut rig = Rig::new();
+    let mut client = rig.log_in("ANNA");
+    client.send(&login("ANNA", PASSWORD, "", 1));
+    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    assert_eq!(rig.view.order_server.malformed.read(), 1);
+    // On a connection of its own it is a login like others: one at a time.
+    let mut first = rig.log_in("ANNA");
+    let mut second = Client::connect(rig.endpoints.order_entry);
+    second.send(&login("ANNA", PASSWORD, "", 1));
+    assert!(matches!(rig.hear(&mut second), Heard::LoginRejected(_)));
+    rig.assert_serves(&mut first, 1);
+    assert_eq!(rig.view.order_server.logins_refused.read(), 1);
+}

@@ -1,8 +1,13 @@
 //! A whole venue over loopback sockets: real TCP and multicast, simulated time, one thread.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
+mod admin;
 mod closing;
+mod disconnects;
 mod hostile;
+mod journal;
+mod limits;
+mod logins;
 mod market_data;
 mod orders;
 mod sessions;

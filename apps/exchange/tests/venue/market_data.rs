@@ -201,13 +201,13 @@ fn the_end_of_the_session_is_said_on_both_lines() {
 }
 
 /// Someone who asks for messages.
-struct Asker {
+pub struct Asker {
     endpoint: UdpEndpoint,
     server: SocketAddrV4,
 }
 
 impl Asker {
-    fn new(rig: &Rig) -> Asker {
+    pub fn new(rig: &Rig) -> Asker {
         let endpoint = UdpEndpoint::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
         Asker { endpoint, server: rig.endpoints.retransmission }
     }
@@ -216,7 +216,7 @@ impl Asker {
         assert_eq!(self.endpoint.send_to(datagram, self.server).unwrap(), SendStatus::Sent);
     }
 
-    fn ask(&mut self, session: &str, sequence: u64, message_count: u16) {
+    pub fn ask(&mut self, session: &str, sequence: u64, message_count: u16) {
         let session = Session::new(session).unwrap();
         let request = Request { session, sequence: Sequence(sequence), message_count };
         self.send(&request.to_bytes());
@@ -229,7 +229,7 @@ impl Asker {
     }
 
     /// The messages of the answers until there are so many, with the number of the first.
-    fn hear(&mut self, rig: &mut Rig, count: usize) -> (u64, Vec<Vec<u8>>) {
+    pub fn hear(&mut self, rig: &mut Rig, count: usize) -> (u64, Vec<Vec<u8>>) {
         let (mut first, mut messages) = (None, vec![]);
         while messages.len() < count {
             let datagram = rig.until("an answer", |_| self.try_hear());

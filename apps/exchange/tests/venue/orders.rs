@@ -222,8 +222,8 @@ fn what_cannot_be_done_is_refused_with_its_reason() {
     for (offset, bytes, reason) in [
         (3 + 10, &b"NOSUCH  "[..], RejectReason::UnknownInstrument),
         (3 + 5, b"?", RejectReason::InvalidSide),
-        (3 + 26, b"6", RejectReason::TimeInForceNotOffered),
-        (3 + 27, b"N", RejectReason::DisplayNotOffered),
+        (3 + 26, b"E", RejectReason::TimeInForceNotOffered),
+        (3 + 27, b"A", RejectReason::DisplayNotOffered),
         (3 + 30, b"O", RejectReason::CrossNotOffered),
     ] {
         user_ref += 1;

@@ -5,8 +5,12 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
-use tickpath_agent::{FINISH_TIMEOUT, Invoker, TscClock, thread_allocations};
-use tickpath_exchange::{Credentials, Endpoints, Venue, VenueSettings, VenueTracers, VenueView};
+use tickpath_agent::{AgentFailure, FINISH_TIMEOUT, Invoker, TscClock, thread_allocations};
+use tickpath_exchange::{
+    AdminClient, AdminCommand, AdminOutcome, Endpoints, JournalSettings, LoginPolicy, Password, UserSettings,
+    Venue, VenueJournal, VenueSettings, VenueTracers, VenueView,
+};
+use tickpath_journal::{FaultyDisk, Policy};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
 use tickpath_nasdaq::ouch50::{self, Answer};
@@ -45,7 +49,7 @@ pub fn instruments() -> InstrumentTable {
 
 pub fn settings() -> VenueSettings {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-    let user = |name: &str| Credentials { name: name.to_owned(), password: PASSWORD.to_owned() };
+    let user = |name: &str| UserSettings::new(name, Password::plain(PASSWORD));
     VenueSettings {
         session: Session::new("TODAY").unwrap(),
         instruments: instruments(),
@@ -53,6 +57,8 @@ pub fn settings() -> VenueSettings {
         max_connections: 8,
         retained_responses: 1_024,
         users: USERS.map(user).to_vec(),
+        login: LoginPolicy::default(),
+        cancel_at_shutdown: false,
         line_a: free_multicast_group().unwrap(),
         line_b: free_multicast_group().unwrap(),
         interface: Ipv4Addr::LOCALHOST,
@@ -66,7 +72,9 @@ pub fn settings() -> VenueSettings {
             max_sessions: 4,
             max_index_pages: 16,
             max_index_pages_per_session: 8,
+            ..EngineLimits::default()
         },
+        journal: None,
     }
 }
 
@@ -81,6 +89,32 @@ pub struct Rig {
     now: Nanos,
     pub endpoints: Endpoints,
     pub view: VenueView,
+    pub admin: Option<AdminClient>,
+    /// Works on its disk in each turn.
+    pub journal: Option<VenueJournal>,
+    /// The disk does nothing meanwhile.
+    pub is_disk_stuck: bool,
+}
+
+/// How the venue of a test keeps its journal: in small files.
+#[allow(dead_code)] // of the suite at the limit of open files
+pub fn journal(policy: Policy) -> JournalSettings {
+    JournalSettings {
+        segment_len: 16 << 10,
+        buffer_len: 4 << 10,
+        snapshot_every: 50,
+        ..JournalSettings::new("", policy)
+    }
+}
+
+#[allow(dead_code)] // of the suite at the limit of open files
+pub fn build_on(
+    settings: &VenueSettings,
+    journal: &JournalSettings,
+    disk: &FaultyDisk,
+) -> anyhow::Result<Venue> {
+    let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
+    Venue::build_on(settings, journal, disk, TscClock::system(), tracers)
 }
 
 impl Rig {
@@ -89,17 +123,39 @@ impl Rig {
     }
 
     pub fn with(settings: &VenueSettings) -> Rig {
-        let venue = build(settings).unwrap();
+        Rig::of(build(settings).unwrap())
+    }
+
+    pub fn of(venue: Venue) -> Rig {
         let mut invoker = Invoker::new("venue", venue.agents, &[]).unwrap();
         invoker.start().unwrap();
         let now = TscClock::system().now();
-        Rig { invoker, now, endpoints: venue.endpoints, view: venue.view }
+        Rig {
+            invoker,
+            now,
+            endpoints: venue.endpoints,
+            view: venue.view,
+            admin: Some(venue.admin),
+            journal: venue.journal,
+            is_disk_stuck: false,
+        }
     }
 
     /// One turn of every agent; how much was done.
     pub fn turn(&mut self) -> usize {
+        self.try_turn().unwrap()
+    }
+
+    /// The same, of agents that may fail.
+    pub fn try_turn(&mut self) -> Result<usize, AgentFailure> {
         self.now = self.now + TURN;
-        self.invoker.run_once(self.now).unwrap()
+        let work = self.invoker.run_once(self.now)?;
+        Ok(work + self.work_on_disk())
+    }
+
+    fn work_on_disk(&mut self) -> usize {
+        let Some(journal) = self.journal.as_mut().filter(|_| !self.is_disk_stuck) else { return 0 };
+        journal.work_on_disk() + journal.follow().unwrap_or(0)
     }
 
     /// Lets simulated time pass at once, and a turn take notice.
@@ -178,13 +234,38 @@ impl Rig {
     /// One turn of every agent on its way to its end; true when all have nothing left to do.
     pub fn finish_turn(&mut self) -> bool {
         self.now = self.now + FINISH_TURN;
+        self.work_on_disk();
         self.invoker.finish(self.now).unwrap()
+    }
+
+    /// Tells the venue something, and what it answers.
+    #[allow(dead_code)] // of the suite at the limit of open files
+    pub fn command(&mut self, command: AdminCommand) -> AdminOutcome {
+        let mut admin = self.admin.take().unwrap();
+        let id = admin.submit(command).unwrap();
+        self.pass(Nanos::from_millis(20));
+        let answer = self.until("an answer to the administrator", |_| admin.poll());
+        assert_eq!(answer.id, id);
+        self.admin = Some(admin);
+        answer.outcome
+    }
+
+    /// Now, as the venue is told.
+    #[allow(dead_code)] // of the suite at the limit of open files
+    pub fn now(&self) -> Nanos {
+        self.now
     }
 
     /// Ends the venue as a runner does.
     pub fn close(&mut self) {
         let deadline = self.now + FINISH_TIMEOUT;
         while !self.finish_turn() && self.now < deadline {}
+        self.invoker.close();
+    }
+
+    /// Ends the venue as a runner does after a failure.
+    #[allow(dead_code)] // of the suite at the limit of open files
+    pub fn close_at_once(&mut self) {
         self.invoker.close();
     }
 
@@ -342,6 +423,7 @@ pub fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {
         time_in_force: TimeInForce::Day,
         post_only: false,
         min_qty: Qty::ZERO,
+        special: None,
         attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId(*b"from-the-test "),
     }
@@ -368,6 +450,7 @@ pub fn replace(orig_user_ref: u32, user_ref: u32, qty: u64, price: i64) -> Order
         time_in_force: TimeInForce::Day,
         post_only: false,
         min_qty: Qty::ZERO,
+        special: None,
         attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId(*b"replaced      "),
     })

@@ -34,6 +34,7 @@ impl Bench {
             max_sessions: 3,
             max_index_pages: 64,
             max_index_pages_per_session: 64,
+            ..EngineLimits::default()
         };
         let engine = Engine::new(instruments().as_slice(), limits).unwrap();
         let (commands, commands_out) = spsc::channel(64);

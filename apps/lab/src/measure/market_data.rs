@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, ensure};
 use tickpath_agent::{Agent, StopSignal};
-use tickpath_exchange::{Publisher, PublisherConfig, PublisherCounters};
+use tickpath_exchange::{MessageStore, Publisher, PublisherConfig, PublisherCounters};
 use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};
 use tickpath_lockfree::{CachePadded, records, spsc};
 use tickpath_nasdaq::itch50::{market_event_len, message_len};
@@ -127,7 +127,9 @@ impl Feed {
             instruments: instruments(INSTRUMENTS),
             packet_bytes: DATAGRAM_LEN_MAX,
             heartbeat: Nanos::from_secs(3_600),
-            retained_messages: 1 << 20,
+            store: MessageStore::new(1 << 20),
+            durable: None,
+            is_session_kept: false,
         };
         let lines = [
             MulticastSender::new(line_a, Ipv4Addr::LOCALHOST)?,

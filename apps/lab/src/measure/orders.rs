@@ -5,7 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use tickpath_agent::{IdleStrategy, Runner, StopSignal, ThreadPlan};
-use tickpath_exchange::{Credentials, Endpoints, Venue, VenueSettings, VenueTracers, VenueView};
+use tickpath_exchange::{
+    Endpoints, JournalSettings, LoginPolicy, Password, UserSettings, Venue, VenueJournal, VenueSettings,
+    VenueTracers, VenueView,
+};
+use tickpath_journal::Policy;
 use tickpath_lockfree::records;
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
@@ -39,8 +43,16 @@ const IDS: JoinerConfig = JoinerConfig {
 
 pub(super) fn open(context: Context) -> anyhow::Result<Round> {
     Ok(Box::new(move || {
-        let (round_trip, response) = measure(&context)?;
-        Ok(vec![Sample::new("order_rtt", round_trip), Sample::new("venue_response", response)])
+        let (round_trip, response) = measure(&context, None)?;
+        let folder = tempfile::tempdir()?;
+        let journal =
+            JournalSettings { snapshot_every: 0, ..JournalSettings::new(folder.path(), Policy::Async) };
+        let (journaled, _) = measure(&context, Some(journal))?;
+        Ok(vec![
+            Sample::new("order_rtt", round_trip),
+            Sample::new("venue_response", response),
+            Sample::new("journal_async_cost", journaled),
+        ])
     }))
 }
 
@@ -75,13 +87,14 @@ fn order(number: u32) -> EnterOrder {
         time_in_force: TimeInForce::Day,
         post_only: false,
         min_qty: Qty::ZERO,
+        special: None,
         attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId::default(),
     }
 }
 
 /// Medians of the round trip and of the venue's part, in microseconds.
-fn measure(context: &Context) -> anyhow::Result<(f64, f64)> {
+fn measure(context: &Context, journal: Option<JournalSettings>) -> anyhow::Result<(f64, f64)> {
     let instruments = instruments(1);
     let orders = paced::trip_count(context);
     let tracers = [(); 3].map(|()| Trace::new(TRACE_RING));
@@ -91,8 +104,9 @@ fn measure(context: &Context) -> anyhow::Result<(f64, f64)> {
         joiner: Joiner::new(IDS, *context.clock.calibration()),
     };
     let tracers = VenueTracers { order_server, matcher, publisher };
-    let Venue { agents, endpoints, view } =
-        Venue::build(&settings(instruments.clone(), orders as u32)?, context.clock, tracers)?;
+    let settings = VenueSettings { journal, ..settings(instruments.clone(), orders as u32)? };
+    let Venue { agents, endpoints, view, journal, .. } = Venue::build(&settings, context.clock, tracers)?;
+    let _journal = journal.map(VenueJournal::start).transpose()?;
     let plan = ThreadPlan {
         name: "venue".to_owned(),
         core: Some(context.far()?),
@@ -120,7 +134,9 @@ fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Result<VenueSe
         order_entry: any_port,
         max_connections: 1,
         retained_responses: 1 << 10,
-        users: vec![Credentials { name: USER.to_owned(), password: USER.to_owned() }],
+        users: vec![UserSettings::new(USER, Password::plain(USER))],
+        login: LoginPolicy::default(),
+        cancel_at_shutdown: false,
         line_a: free_multicast_group()?,
         line_b: free_multicast_group()?,
         interface: Ipv4Addr::LOCALHOST,
@@ -133,6 +149,7 @@ fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Result<VenueSe
             max_open_orders_per_session: orders,
             ..EngineLimits::default()
         },
+        journal: None,
     })
 }
 

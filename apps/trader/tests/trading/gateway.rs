@@ -111,6 +111,7 @@ fn enter(user_ref: u32) -> OrderRequest {
         time_in_force: TimeInForce::Day,
         post_only: false,
         min_qty: Qty::ZERO,
+        special: None,
         attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId::default(),
     })

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, SockRef, Socket, Type};
 use tickpath_agent::{Invoker, TscClock};
-use tickpath_exchange::{Credentials, Endpoints, Venue, VenueSettings, VenueTracers, VenueView};
+use tickpath_exchange::{
+    Endpoints, LoginPolicy, Password, UserSettings, Venue, VenueSettings, VenueTracers, VenueView,
+};
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
 use tickpath_lockfree::{broadcast, spsc};
@@ -48,7 +50,7 @@ pub fn instruments() -> InstrumentTable {
 
 pub fn venue_settings() -> VenueSettings {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-    let user = |name: &str| Credentials { name: name.to_owned(), password: PASSWORD.to_owned() };
+    let user = |name: &str| UserSettings::new(name, Password::plain(PASSWORD));
     VenueSettings {
         session: Session::new("TODAY").unwrap(),
         instruments: instruments(),
@@ -56,6 +58,8 @@ pub fn venue_settings() -> VenueSettings {
         max_connections: 4,
         retained_responses: 1_024,
         users: ["TRADER", "RIVAL"].map(user).to_vec(),
+        login: LoginPolicy::default(),
+        cancel_at_shutdown: false,
         line_a: free_multicast_group().unwrap(),
         line_b: free_multicast_group().unwrap(),
         interface: Ipv4Addr::LOCALHOST,
@@ -69,7 +73,9 @@ pub fn venue_settings() -> VenueSettings {
             max_sessions: 3,
             max_index_pages: 16,
             max_index_pages_per_session: 8,
+            ..EngineLimits::default()
         },
+        journal: None,
     }
 }
 
@@ -227,6 +233,7 @@ impl Site {
             time_in_force,
             post_only: false,
             min_qty: Qty::ZERO,
+            special: None,
             attributes: OrderAttributes::default(),
             client_order_id: ClientOrderId::default(),
         };

@@ -1,11 +1,12 @@
-//! New orders: checks, matching, and resting what is left.
+//! Plain new orders: matching, and resting what is left. All others are worked in `working`.
 
-use tickpath_book::{Order, OrderBooks};
+use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_types::{
-    CancelReason, EnterOrder, Liquidity, MarketEventKind, MatchId, OrderEventKind, OrderId, OrderState,
-    Price, Qty, RejectReason, SessionId, Side, TimeInForce, TradingState,
+    CancelReason, EnterOrder, Liquidity, MarketEventKind, OrderEventKind, OrderId, OrderState, Price, Qty,
+    TimeInForce,
 };
 
+use super::special::is_special;
 use super::{Context, Engine, Owner, order_key};
 use crate::EventListener;
 
@@ -36,18 +37,18 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[inline(always)]
     pub(super) fn enter(&mut self, order: &EnterOrder, context: &mut Context<'_, impl EventListener>) {
         let session = context.command.session;
-        let checked = match self.use_number(session, order.user_ref) {
-            Ok(false) => return,
-            Ok(true) => self.check_entry(session, order),
-            Err(reason) => Err(reason),
-        };
-        match checked {
-            Ok(limit) => {
-                let id = self.next_order_id();
-                let state = OrderState::Live;
-                context.reply(OrderEventKind::Accepted { order: *order, order_id: id, state });
-                self.work(Incoming { order, id, limit, executed: 0, replaced: None }, context);
-            }
+        match self.use_number(session, order.user_ref) {
+            Ok(Some(owner)) => match self.check_plain(session, &owner, order) {
+                Some(limit) => {
+                    debug_assert_eq!(self.check_entry(session, order, context.command.ts), Ok(limit));
+                    let id = self.next_order_id();
+                    let state = OrderState::Live;
+                    context.reply(OrderEventKind::Accepted { order: *order, order_id: id, state });
+                    self.work(Incoming { order, id, limit, executed: 0, replaced: None }, context);
+                }
+                None => self.enter_special(order, context),
+            },
+            Ok(None) => {}
             Err(reason) => self.reject(order.user_ref, reason, order.client_order_id, context),
         }
     }
@@ -56,57 +57,6 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     pub(super) fn next_order_id(&mut self) -> OrderId {
         self.last_order_id.0 += 1;
         self.last_order_id
-    }
-
-    /// The limit to match at, or why the order is refused.
-    #[inline(always)]
-    fn check_entry(&self, session: SessionId, order: &EnterOrder) -> Result<Price, RejectReason> {
-        let limit = self.check_terms(order, order.qty)?;
-        let may_rest = order.time_in_force == TimeInForce::Day;
-        let key = order_key(session, order.user_ref);
-        let open_orders = self.sessions[usize::from(session.0)].open_orders;
-        if may_rest
-            && (self.books.order_count() >= self.limits.max_open_orders
-                || open_orders >= self.limits.max_open_orders_per_session
-                || !self.index.has_room(key))
-        {
-            return Err(RejectReason::BookFull);
-        }
-        Ok(limit)
-    }
-
-    /// Checks what is said of an order against its instrument; `leaves` is what of its quantity has not
-    /// been executed. Returns the limit to match at.
-    #[inline(always)]
-    pub(super) fn check_terms(&self, order: &EnterOrder, leaves: Qty) -> Result<Price, RejectReason> {
-        let listing = self.listing(order.instrument).ok_or(RejectReason::UnknownInstrument)?;
-        let instrument = &listing.instrument;
-        let is_ioc = order.time_in_force == TimeInForce::Ioc;
-        if listing.state != TradingState::Trading {
-            return Err(RejectReason::Halted);
-        }
-        if !instrument.is_tradable_qty(order.qty) {
-            return Err(RejectReason::InvalidQty);
-        }
-        if !order.min_qty.is_zero() && (!is_ioc || order.min_qty > leaves) {
-            return Err(RejectReason::InvalidMinQty);
-        }
-        if order.price == Price::MARKET && is_ioc {
-            return Ok(match order.side {
-                Side::Buy => instrument.collar_high,
-                Side::Sell => instrument.collar_low,
-            });
-        }
-        if order.price <= Price(0) {
-            return Err(RejectReason::PriceNotOnTick);
-        }
-        if !instrument.is_within_collar(order.price) {
-            return Err(RejectReason::PriceOutsideCollar);
-        }
-        if !instrument.is_on_tick(order.price) {
-            return Err(RejectReason::PriceNotOnTick);
-        }
-        Ok(order.price)
     }
 
     /// Matches an order that has been answered, and rests or cancels what is left.
@@ -141,13 +91,13 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         if self.can_trade_minimum(&incoming) {
             self.trade(&mut incoming, context);
         }
-        if incoming.leaves().is_zero() {
-            return;
+        if !incoming.leaves().is_zero() {
+            match order.time_in_force {
+                TimeInForce::Ioc => self.cancel_rest(incoming, CancelReason::ImmediateOrCancel, context),
+                _ => self.rest_remainder(incoming, context),
+            }
         }
-        match order.time_in_force {
-            TimeInForce::Day => self.rest_remainder(incoming, context),
-            TimeInForce::Ioc => self.cancel_rest(incoming, CancelReason::ImmediateOrCancel, context),
-        }
+        self.work_triggered(context);
     }
 
     fn can_trade_minimum(&self, incoming: &Incoming<'_>) -> bool {
@@ -156,15 +106,18 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             || self.books.available(instrument, side.opposite(), incoming.limit, min_qty) >= min_qty
     }
 
-    /// Trades with the other side, best level first and earliest order first, until the order is filled
-    /// or no price is left that it accepts. Bounded by the orders that rest.
+    /// Trades with the other side, which the order crosses, best level first and earliest order first, until
+    /// the order is filled or no price is left that it accepts. Bounded by the orders that rest.
     fn trade(&mut self, incoming: &mut Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
-        let EnterOrder { instrument, side, .. } = *incoming.order;
-        while !incoming.leaves().is_zero() && self.books.would_trade(instrument, side, incoming.limit) {
-            let Some(front) = self.books.front(instrument, side.opposite()) else { break };
+        let EnterOrder { instrument, side, user_ref, .. } = *incoming.order;
+        let mut first = Price(0);
+        let mut last = Price(0);
+        while let Some(front) = self.books.front(instrument, side.opposite()) {
             let Some(resting) = self.books.order(front) else { break };
+            let price = resting.price;
             let qty = incoming.leaves().min(resting.qty);
-            let match_id = self.tell_execution(incoming.order, &resting, qty, context);
+            let taker = (context.command.session, user_ref, Liquidity::Removed);
+            let match_id = self.tell_execution(taker, &resting, Liquidity::Added, qty, price, context);
             self.publish(
                 instrument,
                 MarketEventKind::Executed { order_id: resting.id, qty, match_id },
@@ -173,32 +126,32 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             incoming.executed += qty.0;
             if qty == resting.qty {
                 self.books.remove(front);
-                self.forget(&resting.data);
+                let handle = self.forget(resting.data.session, resting.data.user_ref);
+                if is_special(handle) {
+                    self.forget_special(handle);
+                }
             } else {
                 self.books.data_mut(front).executed += qty.0;
                 self.books.reduce(front, qty);
             }
+            if first == Price(0) {
+                first = price;
+            }
+            last = price;
+            if incoming.leaves().is_zero() || !self.books.would_trade(instrument, side, incoming.limit) {
+                break;
+            }
+        }
+        if last != Price(0) {
+            self.note_trades(instrument, first, last);
         }
     }
 
-    /// Tells both owners; the order that came in hears first.
-    #[inline]
-    fn tell_execution(
-        &mut self,
-        incoming: &EnterOrder,
-        resting: &Order<Owner>,
-        qty: Qty,
-        context: &mut Context<'_, impl EventListener>,
-    ) -> MatchId {
-        self.counters.executions += 1;
-        self.last_match_id.0 += 1;
-        let (price, match_id) = (resting.price, self.last_match_id);
-        let executed =
-            |user_ref, liquidity| OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id };
-        context.tell(context.command.session, false, executed(incoming.user_ref, Liquidity::Removed));
-        let Owner { session, user_ref, .. } = resting.data;
-        context.tell(session, false, executed(user_ref, Liquidity::Added));
-        match_id
+    /// Out of line, as it is rare and would take registers from the loop.
+    #[cold]
+    #[inline(never)]
+    fn forget_special(&mut self, handle: OrderHandle) {
+        self.specials.remove(handle);
     }
 
     /// The copy of `rest` for orders that traded first; the other is part of `work`.
@@ -252,12 +205,5 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         if let Some(order_id) = incoming.replaced.take() {
             self.publish(incoming.order.instrument, MarketEventKind::Deleted { order_id }, context);
         }
-    }
-
-    /// Drops what is kept of an order beside the books.
-    #[inline]
-    pub(super) fn forget(&mut self, owner: &Owner) {
-        self.index.remove(order_key(owner.session, owner.user_ref));
-        self.sessions[usize::from(owner.session.0)].open_orders -= 1;
     }
 }

@@ -1,12 +1,16 @@
 //! Orders that take another's place.
 
-use tickpath_book::{Order, OrderBooks, OrderHandle};
+use tickpath_book::OrderBooks;
 use tickpath_types::{
-    CancelReason, EnterOrder, OrderAttributes, OrderEventKind, OrderState, Price, Qty, RejectReason,
+    CancelReason, EnterOrder, Nanos, OrderAttributes, OrderEventKind, OrderState, Price, Qty, RejectReason,
     ReplaceOrder, SessionId, TimeInForce,
 };
 
 use super::enter::Incoming;
+use super::resting::Open;
+use super::special::{is_special, needs_entry, parts_of};
+use super::terms::can_rest;
+use super::working::Working;
 use super::{Context, Engine, Owner, order_key};
 use crate::EventListener;
 
@@ -20,74 +24,111 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     pub(super) fn replace(&mut self, request: &ReplaceOrder, context: &mut Context<'_, impl EventListener>) {
         let session = context.command.session;
         let checked = match self.use_number(session, request.user_ref) {
-            Ok(false) => return,
-            Ok(true) => self.check_replace(session, request),
+            Ok(None) => return,
+            Ok(Some(_)) => self.check_replace(session, request, context.command.ts),
             Err(reason) => Err(reason),
         };
         match checked {
-            Ok((old, order, limit)) if request.qty.0 > old.1.data.executed => {
-                self.replace_with(old, &order, limit, context);
+            Ok((old, order, limit)) if request.qty.0 > old.executed => {
+                self.replace_with(&old, &order, limit, context);
             }
-            Ok(((handle, old), ..)) => {
-                self.cancel_whole(handle, &old.data, true, CancelReason::User, context);
+            Ok((old, ..)) => {
+                self.cancel_whole((session, old.user_ref), true, CancelReason::User, context);
             }
             Err(reason) => self.reject(request.user_ref, reason, request.client_order_id, context),
         }
     }
 
     /// The open order, the one to take its place, and the limit to match at.
-    #[expect(clippy::type_complexity, reason = "three results of one check, taken apart at once")]
     fn check_replace(
         &self,
         session: SessionId,
         request: &ReplaceOrder,
-    ) -> Result<((OrderHandle, Order<Owner>), EnterOrder, Price), RejectReason> {
+        now: Nanos,
+    ) -> Result<(Open, EnterOrder, Price), RejectReason> {
         let old = self.open_order(session, request.orig_user_ref).ok_or(RejectReason::UnknownOrder)?;
         let order = EnterOrder {
             user_ref: request.user_ref,
-            instrument: old.1.instrument,
-            side: old.1.side,
+            instrument: old.instrument,
+            side: old.side,
             qty: request.qty,
             price: request.price,
             time_in_force: request.time_in_force,
             post_only: request.post_only,
             min_qty: request.min_qty,
+            special: request.special,
             // A replacement cannot say these two, and stands for whom the old order stood.
             attributes: OrderAttributes {
-                capacity: old.1.data.capacity,
-                cross_type: old.1.data.cross_type,
+                capacity: old.capacity,
+                cross_type: old.cross_type,
                 ..request.attributes
             },
             client_order_id: request.client_order_id,
         };
-        let leaves = Qty(request.qty.0.saturating_sub(old.1.data.executed));
-        let limit = self.check_terms(&order, leaves)?;
-        // The books have room: an order leaves them first.
-        let may_rest = order.time_in_force == TimeInForce::Day;
-        if may_rest && !self.index.has_room(order_key(session, request.user_ref)) {
+        let leaves = Qty(request.qty.0.saturating_sub(old.executed));
+        let limit = self.check_terms(&order, leaves, now)?;
+        self.check_rules(session, &order, limit)?;
+        if can_rest(&order) && !self.has_room_for_replacement(session, &old, &order) {
             return Err(RejectReason::BookFull);
         }
         Ok((old, order, limit))
     }
 
+    /// The books have room, as an order leaves them first; so has the limit of special orders for what the old one
+    /// takes of it.
+    fn has_room_for_replacement(&self, session: SessionId, old: &Open, order: &EnterOrder) -> bool {
+        let freed = match is_special(old.handle) {
+            true => u64::from(self.specials.order(old.handle).parts),
+            false => 0,
+        };
+        let parts = if needs_entry(order) { parts_of(order) } else { 0 };
+        self.index.has_room(order_key(session, order.user_ref))
+            && self.specials.has_room(parts.saturating_sub(freed))
+    }
+
     fn replace_with(
         &mut self,
-        (handle, old): (OrderHandle, Order<Owner>),
+        old: &Open,
         order: &EnterOrder,
         limit: Price,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        self.books.remove(handle);
-        self.forget(&old.data);
+        let session = context.command.session;
+        self.forget(session, old.user_ref);
+        let gone = self.take_away(old.handle);
         let order_id = self.next_order_id();
         context.reply(OrderEventKind::Replaced {
             order: *order,
-            orig_user_ref: old.data.user_ref,
+            orig_user_ref: old.user_ref,
             order_id,
             state: OrderState::Live,
         });
-        let incoming =
-            Incoming { order, id: order_id, limit, executed: old.data.executed, replaced: Some(old.id) };
-        self.work(incoming, context);
+        let executed = old.executed;
+        if self.is_plain(session, order)
+            && let Some(replaced) = gone.displayed
+        {
+            let incoming = Incoming { order, id: order_id, limit, executed, replaced: Some(replaced) };
+            return self.work(incoming, context);
+        }
+        let working = Working {
+            order: *order,
+            session,
+            id: order_id,
+            limit,
+            used: executed,
+            executed,
+            replaced: gone.displayed,
+            is_known: false,
+        };
+        self.work_special(working, context);
+    }
+
+    /// True when a replacement whose terms were checked may be worked as a plain order.
+    fn is_plain(&self, session: SessionId, order: &EnterOrder) -> bool {
+        let is_plain = self.listing(order.instrument).is_some_and(|listing| listing.is_plain);
+        is_plain
+            && self.sessions[usize::from(session.0)].max_plain_orders > 0
+            && order.special.is_none()
+            && matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc)
     }
 }

@@ -52,6 +52,9 @@ impl Auditor {
     /// Checks the events of one command.
     pub fn audit(&mut self, command: &Command, events: &[Event]) {
         let mut may_reply = true;
+        if command.kind == CommandKind::EndDay {
+            (self.last_order_id, self.last_match_id) = (0, 0);
+        }
         for (position, event) in events.iter().enumerate() {
             match event {
                 Event::Order(event) => {
@@ -61,8 +64,10 @@ impl Auditor {
                         assert!(std::mem::replace(&mut may_reply, false), "one reply for a command");
                     }
                     self.order_event(event);
-                    if let OrderEventKind::Executed { liquidity: Liquidity::Removed, .. } = event.kind {
-                        self.execution(&events[position..position + 3]);
+                    if let OrderEventKind::Executed { match_id, .. } = event.kind
+                        && match_id.0 > self.last_match_id
+                    {
+                        self.execution(&events[position..]);
                     }
                 }
                 Event::Market(event) => {
@@ -77,29 +82,43 @@ impl Auditor {
             Event::Order(event) if event.session == command.session => Some(event.is_reply),
             _ => None,
         });
-        let is_its_own = !matches!(command.kind, CommandKind::System(_));
+        let is_its_own = matches!(
+            command.kind,
+            CommandKind::Order(_) | CommandKind::Refuse { .. } | CommandKind::CancelAll { .. }
+        );
         assert!(!is_its_own || first_to_sender != Some(false), "the sender's first event is the reply");
     }
 
     /// Checks that both views agree with the books, and that quantity is neither made nor lost.
     pub fn check_books<B: OrderBooks<Owner>>(&self, engine: &Engine<B>) {
         assert_eq!(self.public.state_hash(), engine.books().state_hash(), "the public sees the book");
-        assert_eq!(self.orders.len(), engine.books().order_count() as usize);
+        assert_eq!(self.orders.len() as u64, engine.open_order_count());
         let mut resting = 0_u128;
         for ((session, user_ref), standing) in &self.orders {
-            let handle = engine.find_order(*session, *user_ref).expect("the session believes it open");
-            let Order { id, qty, data, .. } = engine.books().order(handle).unwrap();
-            assert_eq!((id, qty.0, data.executed), (standing.order_id, standing.leaves, standing.executed));
-            assert_eq!((data.session, data.user_ref), (*session, *user_ref));
-            resting += u128::from(qty.0);
+            let (executed, leaves) =
+                engine.open_qty(*session, *user_ref).expect("the session believes it open");
+            assert_eq!((leaves.0, executed.0), (standing.leaves, standing.executed));
+            if let Some(handle) = engine.find_order(*session, *user_ref) {
+                let Order { id, qty, data, .. } = engine.books().order(handle).unwrap();
+                assert_eq!(id, standing.order_id);
+                assert!(qty <= leaves && data.executed == executed.0);
+                assert_eq!((data.session, data.user_ref), (*session, *user_ref));
+            }
+            resting += u128::from(leaves.0);
         }
         assert_eq!(self.entered, self.traded + self.canceled + resting);
     }
 
-    /// Checks that the best prices do not cross.
+    /// Checks that the best prices do not cross where orders trade, whether they are displayed or not.
     pub fn check_uncrossed<B: OrderBooks<Owner>>(&self, engine: &Engine<B>) {
         for id in (1..=engine.books().limits().max_instrument.0).map(InstrumentId) {
-            let best = |side| engine.books().best_price(id, side);
+            if engine.trading_state(id) != Some(TradingState::Trading) {
+                continue;
+            }
+            let best = |side: Side| {
+                let prices = [engine.books(), engine.hidden_books()].map(|books| books.best_price(id, side));
+                prices.into_iter().flatten().reduce(|a, b| if side.is_better(a, b) { a } else { b })
+            };
             if let (Some(bid), Some(ask)) = (best(Side::Buy), best(Side::Sell)) {
                 assert!(bid < ask, "{id}: {bid} is not below {ask}");
             }
@@ -133,7 +152,8 @@ impl Auditor {
                 self.traded += u128::from(qty.0);
                 self.take_off(key, qty.0);
             }
-            OrderEventKind::Canceled { decrement, .. } => {
+            OrderEventKind::Canceled { decrement, .. }
+            | OrderEventKind::SelfTradePrevented { decrement, .. } => {
                 self.canceled += u128::from(decrement.0);
                 self.take_off(key, decrement.0);
             }
@@ -143,7 +163,14 @@ impl Auditor {
                 self.canceled += u128::from(decrement);
                 self.take_off(key, decrement);
             }
-            OrderEventKind::Rejected { .. } => {}
+            OrderEventKind::Restated { order_id, .. } | OrderEventKind::Triggered { order_id, .. } => {
+                self.new_order(order_id);
+                self.orders.get_mut(&key).expect("only open orders are told of").order_id = order_id;
+            }
+            OrderEventKind::Broken { .. }
+            | OrderEventKind::MassCanceled(_)
+            | OrderEventKind::OrderEntrySet(_)
+            | OrderEventKind::Rejected { .. } => {}
         }
     }
 
@@ -160,28 +187,53 @@ impl Auditor {
         }
     }
 
-    /// An execution is told to the incoming side, to the resting side and to the public, in the same words.
+    /// An execution is told to both sides and, of what is displayed, to the public, in the same words.
     fn execution(&mut self, events: &[Event]) {
-        self.last_match_id += 1;
-        let [Event::Order(incoming), Event::Order(resting), Event::Market(public)] = events else {
+        let (Event::Order(first), Event::Order(second)) = (&events[0], &events[1]) else {
             panic!("{events:?} is not an execution");
         };
         let (
-            OrderEventKind::Executed { qty, price, match_id, .. },
-            OrderEventKind::Executed { qty: qty_2, price: price_2, match_id: match_id_2, liquidity, .. },
-            MarketEventKind::Executed { qty: qty_3, match_id: match_id_3, order_id },
-        ) = (incoming.kind, resting.kind, public.kind)
+            OrderEventKind::Executed { qty, price, match_id, liquidity, .. },
+            OrderEventKind::Executed {
+                qty: qty_2,
+                price: price_2,
+                match_id: match_id_2,
+                liquidity: rested,
+                ..
+            },
+        ) = (first.kind, second.kind)
         else {
             panic!("{events:?} is not an execution");
         };
-        assert_eq!(liquidity, Liquidity::Added);
+        assert!(match_id.0 > self.last_match_id);
+        self.last_match_id = match_id.0;
         assert_eq!((qty, price, match_id), (qty_2, price_2, match_id_2));
-        assert_eq!((qty, match_id), (qty_3, match_id_3));
-        assert_eq!(match_id, MatchId(self.last_match_id));
-        let book = self.public.order(self.references[&order_id]).unwrap();
-        assert_eq!((book.price, book.instrument), (price, public.instrument));
-        let front = self.public.front(public.instrument, book.side);
-        assert_eq!(front, Some(self.references[&order_id]), "the first of the best level trades");
+        if liquidity != Liquidity::Removed {
+            assert!(
+                liquidity == rested && matches!(rested, Liquidity::OpeningCross | Liquidity::ClosingCross)
+            );
+            return;
+        }
+        let Event::Market(public) = &events[2] else { panic!("{events:?} is not an execution") };
+        match public.kind {
+            MarketEventKind::Executed { order_id, qty: qty_3, match_id: match_id_3 } => {
+                assert_eq!((rested, qty_3, match_id_3), (Liquidity::Added, qty, match_id));
+                let book = self.public.order(self.references[&order_id]).unwrap();
+                assert_eq!((book.price, book.instrument), (price, public.instrument));
+                let front = self.public.front(public.instrument, book.side);
+                assert_eq!(front, Some(self.references[&order_id]), "the first of the best level trades");
+            }
+            MarketEventKind::Traded { side, price: price_3, qty: qty_3, match_id: match_id_3 } => {
+                assert_eq!((rested, qty_3, match_id_3), (Liquidity::AddedHidden, qty, match_id));
+                assert_eq!(price, price_3);
+                let displayed = self.public.best_price(public.instrument, side);
+                assert!(
+                    displayed.is_none_or(|best| side.is_better(price, best)),
+                    "what is displayed goes first"
+                );
+            }
+            other => panic!("{other:?} is not an execution"),
+        }
     }
 
     fn market_event(&mut self, event: &MarketEvent) {
@@ -189,7 +241,9 @@ impl Auditor {
             MarketEventKind::Add { order_id, side, price, qty } => {
                 self.add(event.instrument, order_id, side, price, qty);
             }
-            MarketEventKind::Executed { order_id, qty, .. } | MarketEventKind::Reduced { order_id, qty } => {
+            MarketEventKind::Executed { order_id, qty, .. }
+            | MarketEventKind::ExecutedAt { order_id, qty, .. }
+            | MarketEventKind::Reduced { order_id, qty } => {
                 let left = self.public.reduce(self.references[&order_id], qty);
                 let is_reduction = matches!(event.kind, MarketEventKind::Reduced { .. });
                 assert!(!(is_reduction && left.is_zero()), "an order that goes is Deleted");
@@ -205,7 +259,17 @@ impl Auditor {
                 let side = self.public.remove(old).side;
                 self.add(event.instrument, order_id, side, price, qty);
             }
-            MarketEventKind::System(_) | MarketEventKind::Directory | MarketEventKind::TradingAction(_) => {}
+            MarketEventKind::Cross { match_id, .. } => {
+                assert_eq!(match_id.0, self.last_match_id + 1);
+                self.last_match_id += 1;
+            }
+            MarketEventKind::System(_)
+            | MarketEventKind::Directory
+            | MarketEventKind::TradingAction(_)
+            | MarketEventKind::Traded { .. }
+            | MarketEventKind::TradeBroken { .. }
+            | MarketEventKind::Imbalance(_)
+            | MarketEventKind::PriceBand { .. } => {}
         }
     }
 

@@ -36,6 +36,7 @@ pub fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {
         time_in_force: TimeInForce::Day,
         post_only: false,
         min_qty: Qty::ZERO,
+        special: None,
         attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId::default(),
     }

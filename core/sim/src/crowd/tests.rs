@@ -253,7 +253,9 @@ fn fields(action: &CrowdAction) -> [u64; 6] {
         }
         OrderRequest::Replace(order) => (100, order.orig_user_ref.0.into(), order.qty.0, order.price.0),
         OrderRequest::Cancel(order) => (200, 0, order.qty.0, 0),
-        OrderRequest::Modify(_) => unreachable!("the crowd does not modify"),
+        OrderRequest::Modify(_) | OrderRequest::MassCancel(_) | OrderRequest::SetOrderEntry(_) => {
+            unreachable!("the crowd enters, replaces and cancels")
+        }
     };
     let head = kind << 48 | u64::from(action.session) << 32 | u64::from(action.request.user_ref().0);
     [action.due.0, head, side, qty, price.cast_unsigned(), 0]

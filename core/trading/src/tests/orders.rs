@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use tickpath_types::{
-    CancelReason, ClientOrderId, InstrumentId, Liquidity, Nanos, OrderEventKind, OrderId, OrderState, Price,
-    Qty, RejectReason, Side, UserRefNum,
+    BrokenReason, CancelReason, ClientOrderId, InstrumentId, Liquidity, MatchId, Nanos, OrderEventKind,
+    OrderId, OrderState, Price, Qty, RejectReason, SelfTradePrevention, Side, UserRefNum,
 };
 
 use super::Scripted;
@@ -41,6 +41,92 @@ fn told(rig: &Rig<Scripted>) -> Vec<(u32, &'static str)> {
 
 fn open_qty(rig: &Rig<Scripted>) -> u64 {
     rig.engine.desk().orders().open_qty(ONE, Side::Buy).0
+}
+
+fn executed_as(number: u64, qty: u64, price: i64) -> OrderEventKind {
+    let OrderEventKind::Executed { user_ref, qty, price, liquidity, .. } = executed(1, qty, price) else {
+        unreachable!()
+    };
+    OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id: MatchId(number) }
+}
+
+fn broken(number: u64) -> OrderEventKind {
+    let (user_ref, match_id, reason) = (UserRefNum(1), MatchId(number), BrokenReason::Erroneous);
+    OrderEventKind::Broken { user_ref, match_id, reason }
+}
+
+fn net_qty(rig: &Rig<Scripted>) -> i64 {
+    rig.engine.desk().positions().get(ONE).unwrap().net_qty()
+}
+
+#[test]
+fn an_execution_that_is_made_void_leaves_the_position_once() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    rig.event(executed_as(5, 30, 90));
+    rig.event(executed_as(6, 20, 89));
+    rig.event(broken(5));
+    let change = OrderChange::Broken { qty: Qty(30), price: Price(90), reason: BrokenReason::Erroneous };
+    assert_eq!((rig.told().change, rig.told().order.user_ref), (change, UserRefNum(1)));
+    // The order is as it was: what was executed is not open again.
+    assert_eq!((state(&rig, 1), open_qty(&rig), net_qty(&rig)), ("Live 50/50".to_owned(), 50, 20));
+    let told = rig.engine.strategy().told.len();
+    rig.event(broken(5));
+    rig.event(broken(7));
+    assert_eq!((net_qty(&rig), rig.engine.strategy().told.len()), (20, told), "once, and only what was");
+    // Also of an order that is gone.
+    rig.event(executed_as(8, 50, 88));
+    assert_eq!((state(&rig, 1), net_qty(&rig)), ("gone".to_owned(), 70));
+    rig.event(broken(8));
+    rig.event(broken(6));
+    let position = rig.engine.desk().positions().get(ONE).unwrap();
+    assert_eq!((position.net_qty(), position.volume(), position.bought().fill_count), (0, Qty(0), 0));
+    assert_eq!((position.realised_pnl(), position.open_cost()), (crate::Money::ZERO, crate::Money::ZERO));
+    let counters = rig.engine.desk().orders().counters();
+    assert_eq!((counters.broken, counters.unknown_broken, counters.late), (3, 2, 0));
+}
+
+#[test]
+fn executions_that_can_be_taken_back_are_bounded() {
+    let max = OrderManager::RECENT_FILLS as u64;
+    for (count, is_known) in [(max, true), (max + 1, false)] {
+        let mut rig = Rig::new(Scripted::new());
+        rig.act(|cx| assert_eq!(cx.buy(ONE, Qty(100), Price(90)), Ok(UserRefNum(1))));
+        rig.accept(1);
+        for number in 1..=count {
+            rig.event(executed_as(number, u64::from(number == 1), 90));
+        }
+        rig.event(broken(1));
+        assert_eq!(net_qty(&rig), i64::from(!is_known), "the first of {count}");
+        let counters = rig.engine.desk().orders().counters();
+        assert_eq!((counters.broken, counters.unknown_broken), (is_known.into(), (!is_known).into()));
+    }
+}
+
+#[test]
+fn what_the_venue_does_with_an_order_by_itself_is_known() {
+    let mut rig = rig_with_bid();
+    rig.accept(1);
+    let (user_ref, order_id) = (UserRefNum(1), OrderId(10));
+    rig.event(OrderEventKind::Restated { user_ref, order_id, display_qty: Qty(10) });
+    rig.event(OrderEventKind::Triggered { user_ref, order_id: OrderId(11), price: Price(90) });
+    assert_eq!(rig.engine.desk().orders().order(user_ref).unwrap().order_id, OrderId(11));
+    assert_eq!(state(&rig, 1), "Live 100/0");
+    let prevented = |decrement| OrderEventKind::SelfTradePrevented {
+        user_ref,
+        decrement: Qty(decrement),
+        prevented: Qty(decrement),
+        price: Price(90),
+        liquidity: Liquidity::Added,
+        strategy: SelfTradePrevention::Decrement,
+    };
+    rig.event(prevented(30));
+    assert_eq!((state(&rig, 1), open_qty(&rig)), ("Live 70/0".to_owned(), 70));
+    rig.event(prevented(70));
+    assert_eq!((state(&rig, 1), open_qty(&rig)), ("gone".to_owned(), 0));
+    let change = OrderChange::Canceled { decrement: Qty(70), reason: CancelReason::SelfTrade };
+    assert_eq!(rig.told().change, change);
+    assert_eq!(*rig.engine.desk().orders().counters(), OrderCounters::default());
 }
 
 #[test]

@@ -58,6 +58,7 @@ impl Desk {
             time_in_force: TimeInForce::Day,
             post_only: true,
             min_qty: Qty::ZERO,
+            special: None,
             attributes: OrderAttributes::default(),
             client_order_id: ClientOrderId::default(),
         };
@@ -79,6 +80,7 @@ impl Desk {
             time_in_force: TimeInForce::Ioc,
             post_only: false,
             min_qty: Qty::ZERO,
+            special: None,
             attributes: OrderAttributes::default(),
             client_order_id: ClientOrderId::default(),
         };
@@ -97,6 +99,7 @@ impl Desk {
             time_in_force: TimeInForce::Day,
             post_only: true,
             min_qty: Qty::ZERO,
+            special: None,
             attributes: OrderAttributes::default(),
             client_order_id: ClientOrderId::default(),
         };

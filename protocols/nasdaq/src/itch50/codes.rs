@@ -2,7 +2,7 @@
 //!
 //! Source: Nasdaq TotalView-ITCH 5.0, the tables of each message.
 
-use tickpath_types::{Side, SystemEventCode, TradingState};
+use tickpath_types::{CrossKind, Price, Side, SystemEventCode, TradingState};
 
 use crate::wire::codes;
 
@@ -212,11 +212,12 @@ impl From<SystemEventCode> for EventCode {
 }
 
 impl StockTradingState {
-    /// The state, a pause counting as a halt; `None` when the specification does not list the code.
+    /// The state; `None` when the specification does not list the code.
     #[must_use]
     pub const fn state(self) -> Option<TradingState> {
         Some(match self {
-            StockTradingState::HALTED | StockTradingState::PAUSED => TradingState::Halted,
+            StockTradingState::HALTED => TradingState::Halted,
+            StockTradingState::PAUSED => TradingState::Paused,
             StockTradingState::QUOTATION_ONLY => TradingState::QuotationOnly,
             StockTradingState::TRADING => TradingState::Trading,
             _ => return None,
@@ -228,6 +229,47 @@ impl From<TradingState> for StockTradingState {
     #[inline]
     fn from(state: TradingState) -> Self {
         StockTradingState(state as u8)
+    }
+}
+
+impl CrossType {
+    /// The kind, or `None` for a cross that this project's venue does not hold.
+    #[must_use]
+    pub const fn kind(self) -> Option<CrossKind> {
+        Some(match self {
+            CrossType::OPENING => CrossKind::Opening,
+            CrossType::CLOSING => CrossKind::Closing,
+            CrossType::IPO_OR_HALT => CrossKind::Halt,
+            CrossType::INTRADAY => CrossKind::Intraday,
+            _ => return None,
+        })
+    }
+}
+
+impl From<CrossKind> for CrossType {
+    #[inline]
+    fn from(kind: CrossKind) -> Self {
+        CrossType(kind as u8)
+    }
+}
+
+impl PriceVariation {
+    /// The code for a near price and the reference price that it is compared with.
+    #[must_use]
+    pub fn between(near: Price, reference: Price) -> PriceVariation {
+        if reference.0 <= 0 {
+            return PriceVariation::NOT_AVAILABLE;
+        }
+        // Exact in 128 bits: a price has 64.
+        let percent =
+            i128::from(near.0).abs_diff(i128::from(reference.0)) * 100 / reference.0.unsigned_abs() as u128;
+        match percent {
+            0 => PriceVariation::BELOW_1,
+            1..=9 => PriceVariation(b'0' + percent as u8),
+            10..=19 => PriceVariation::FROM_10,
+            20..=29 => PriceVariation::FROM_20,
+            _ => PriceVariation::FROM_30,
+        }
     }
 }
 
@@ -250,10 +292,32 @@ mod tests {
         ] {
             assert_eq!(EventCode::from(stage).stage(), Some(stage));
         }
-        for state in [TradingState::Halted, TradingState::QuotationOnly, TradingState::Trading] {
+        for state in
+            [TradingState::Halted, TradingState::QuotationOnly, TradingState::Paused, TradingState::Trading]
+        {
             assert_eq!(StockTradingState::from(state).state(), Some(state));
         }
-        assert_eq!(StockTradingState::PAUSED.state(), Some(TradingState::Halted));
+        for kind in [CrossKind::Opening, CrossKind::Closing, CrossKind::Halt, CrossKind::Intraday] {
+            assert_eq!(CrossType::from(kind).kind(), Some(kind));
+        }
+        assert_eq!(CrossType::EXTENDED_CLOSE.kind(), None);
+    }
+
+    #[test]
+    fn the_distance_of_two_prices_has_a_code() {
+        for (near, code) in [
+            (1_000, PriceVariation::BELOW_1),
+            (1_009, PriceVariation::BELOW_1),
+            (1_010, PriceVariation::FROM_1),
+            (901, PriceVariation::FROM_9),
+            (900, PriceVariation::FROM_10),
+            (1_200, PriceVariation::FROM_20),
+            (1_300, PriceVariation::FROM_30),
+            (i64::MAX, PriceVariation::FROM_30),
+        ] {
+            assert_eq!(PriceVariation::between(Price(near), Price(1_000)), code, "{near}");
+        }
+        assert_eq!(PriceVariation::between(Price(5), Price(0)), PriceVariation::NOT_AVAILABLE);
     }
 
     #[test]

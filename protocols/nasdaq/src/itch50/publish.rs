@@ -1,12 +1,16 @@
 //! The venue's public events as ITCH messages, written straight into the caller's packet.
 
-use tickpath_types::{Instrument, MarketEvent, MarketEventKind, Symbol};
+use tickpath_types::{Imbalance, Instrument, MarketEvent, MarketEventKind, OrderId, Price, Side, Symbol};
 use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{Immutable, IntoBytes};
 
-use super::codes::{Authenticity, FinancialStatus, IpoFlag, LuldTier, MarketCategory, YesNo};
+use super::codes::{
+    Authenticity, BuySell, FinancialStatus, ImbalanceDirection, IpoFlag, LuldTier, MarketCategory,
+    PriceVariation, YesNo,
+};
 use super::messages::{
-    AddOrder, OrderCancel, OrderDelete, OrderExecuted, OrderReplace, StockDirectory, StockTradingAction,
+    AddOrder, BrokenTrade, CrossTrade, LuldAuctionCollar, NetOrderImbalance, NonCrossTrade, OrderCancel,
+    OrderDelete, OrderExecuted, OrderExecutedWithPrice, OrderReplace, StockDirectory, StockTradingAction,
     SystemEvent,
 };
 use crate::moldudp64::PushError;
@@ -60,13 +64,20 @@ pub const fn market_event_len(kind: &MarketEventKind) -> usize {
         MarketEventKind::Reduced { .. } => OrderCancel::LEN,
         MarketEventKind::Deleted { .. } => OrderDelete::LEN,
         MarketEventKind::Replaced { .. } => OrderReplace::LEN,
+        MarketEventKind::ExecutedAt { .. } => OrderExecutedWithPrice::LEN,
+        MarketEventKind::Traded { .. } => NonCrossTrade::LEN,
+        MarketEventKind::Cross { .. } => CrossTrade::LEN,
+        MarketEventKind::TradeBroken { .. } => BrokenTrade::LEN,
+        MarketEventKind::Imbalance(_) => NetOrderImbalance::LEN,
+        MarketEventKind::PriceBand { .. } => LuldAuctionCollar::LEN,
     }
 }
 
 /// Writes an event as its ITCH message at the start of `out` and returns the message's length.
 ///
 /// System becomes `S`, Directory `R`, TradingAction `H`, Add `A`, Executed `E`, Reduced `X`, Deleted
-/// `D`, Replaced `U`. The instrument is read for `R`, `H` and `A` alone.
+/// `D`, Replaced `U`, ExecutedAt `C` (not printable: its cross is), Traded `P`, Cross `Q`, TradeBroken `B`, Imbalance
+/// `I`, PriceBand `J`. The instrument is read for those that carry its symbol: `R`, `H`, `A`, `P`, `Q`, `I` and `J`.
 ///
 /// # Errors
 /// [`EncodeError`] says what to change; `out` is then untouched.
@@ -115,6 +126,12 @@ pub fn encode_market_event(
                 ShortPrice::try_from(price)?,
             ),
         ),
+        MarketEventKind::ExecutedAt { .. }
+        | MarketEventKind::Traded { .. }
+        | MarketEventKind::Cross { .. }
+        | MarketEventKind::TradeBroken { .. }
+        | MarketEventKind::Imbalance(_)
+        | MarketEventKind::PriceBand { .. } => put_rare(event, instrument, out),
         MarketEventKind::System(stage) => put(out, SystemEvent::new(locate, NO_TRACKING, ts, stage)),
         MarketEventKind::TradingAction(state) => put(
             out,
@@ -132,6 +149,105 @@ pub fn encode_market_event(
             put(out, directory(event, instrument.ok_or(EncodeError::NoInstrument)?)?)
         }
     }
+}
+
+/// What is published of crosses, hidden orders, broken trades and price bands.
+#[cold]
+fn put_rare(
+    event: &MarketEvent,
+    instrument: Option<&Instrument>,
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    let (locate, ts) = (event.instrument, event.ts);
+    let symbol = || instrument.map(|instrument| instrument.symbol).ok_or(EncodeError::NoInstrument);
+    match event.kind {
+        MarketEventKind::ExecutedAt { order_id, qty, price, match_id } => {
+            let (shares, price) = (Shares::try_from(qty)?, ShortPrice::try_from(price)?);
+            let printable = YesNo::NO;
+            put(
+                out,
+                OrderExecutedWithPrice::new(
+                    locate,
+                    NO_TRACKING,
+                    ts,
+                    order_id,
+                    shares,
+                    match_id,
+                    printable,
+                    price,
+                ),
+            )
+        }
+        MarketEventKind::Traded { qty, price, match_id, .. } => {
+            let (shares, price) = (Shares::try_from(qty)?, ShortPrice::try_from(price)?);
+            // Reference and side of an order that nobody saw stay unsaid, as they do at Nasdaq.
+            let (no_order, side) = (OrderId(0), BuySell::BUY);
+            put(
+                out,
+                NonCrossTrade::new(
+                    locate,
+                    NO_TRACKING,
+                    ts,
+                    no_order,
+                    side,
+                    shares,
+                    symbol()?,
+                    price,
+                    match_id,
+                ),
+            )
+        }
+        MarketEventKind::Cross { qty, price, match_id, kind } => {
+            let price = ShortPrice::try_from(price)?;
+            put(out, CrossTrade::new(locate, NO_TRACKING, ts, qty, symbol()?, price, match_id, kind))
+        }
+        MarketEventKind::TradeBroken { match_id } => {
+            put(out, BrokenTrade::new(locate, NO_TRACKING, ts, match_id))
+        }
+        MarketEventKind::Imbalance(imbalance) => put(out, net_imbalance(event, symbol()?, &imbalance)?),
+        MarketEventKind::PriceBand { reference, low, high } => {
+            let (reference, high) = (ShortPrice::try_from(reference)?, ShortPrice::try_from(high)?);
+            let low = ShortPrice::try_from(low)?;
+            put(
+                out,
+                LuldAuctionCollar::new(locate, NO_TRACKING, ts, symbol()?, reference, high, low, U32::ZERO),
+            )
+        }
+        _ => unreachable!("the caller handles the other kinds"),
+    }
+}
+
+/// With no orders for the cross alone there is no far price.
+fn net_imbalance(
+    event: &MarketEvent,
+    symbol: Symbol,
+    imbalance: &Imbalance,
+) -> Result<NetOrderImbalance, EncodeError> {
+    let Imbalance { paired, imbalance: unpaired, side, price, reference, kind } = *imbalance;
+    let direction = match side {
+        Some(Side::Buy) => ImbalanceDirection::BUY,
+        Some(Side::Sell) => ImbalanceDirection::SELL,
+        None if price == Price(0) => ImbalanceDirection::INSUFFICIENT,
+        None => ImbalanceDirection::NONE,
+    };
+    let variation = match price {
+        Price(0) => PriceVariation::NOT_AVAILABLE,
+        near => PriceVariation::between(near, reference),
+    };
+    Ok(NetOrderImbalance::new(
+        event.instrument,
+        NO_TRACKING,
+        event.ts,
+        paired,
+        unpaired,
+        direction,
+        symbol,
+        ShortPrice::try_from(Price(0))?,
+        ShortPrice::try_from(price)?,
+        ShortPrice::try_from(reference)?,
+        kind,
+        variation,
+    ))
 }
 
 /// Fields that have no meaning at this venue say "not available".

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use tickpath_types::{Liquidity, OrderState, Side, TimeInForce};
+use tickpath_types::{BrokenReason, Liquidity, OrderState, SelfTradePrevention, Side, TimeInForce};
 use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -97,6 +97,20 @@ codes! {
         SET_NBBO = b'7' "added, set the national best price",
         SET_QBBO = b'8' "added, set the venue's best price",
     }
+    /// What is done with two orders of one owner that would trade.
+    AiqStrategy {
+        CANCEL_NEWEST = b'N' "the order that came in is canceled",
+        CANCEL_OLDEST = b'O' "the resting order is canceled",
+        CANCEL_BOTH = b'B' "both are canceled",
+        DECREMENT = b'D' "both are reduced by the smaller",
+    }
+    /// Why an execution is void.
+    BrokenTradeReason {
+        ERRONEOUS = b'E' "clearly erroneous",
+        CONSENT = b'C' "both sides agreed",
+        SUPERVISORY = b'S' "supervision",
+        EXTERNAL = b'X' "a third party",
+    }
     /// Why the venue changed an order by itself.
     RestateReason {
         REFRESH = b'R' "displayed quantity was refreshed",
@@ -135,17 +149,20 @@ impl TimeInForceCode {
         match self {
             TimeInForceCode::DAY => Some(TimeInForce::Day),
             TimeInForceCode::IOC => Some(TimeInForce::Ioc),
+            TimeInForceCode::GTT => Some(TimeInForce::Gtt),
             _ => None,
         }
     }
 }
 
 impl From<TimeInForce> for TimeInForceCode {
+    /// The code. OUCH has no word for an order that outlives the day: within the day it is a day order.
     #[inline]
     fn from(time_in_force: TimeInForce) -> Self {
         match time_in_force {
-            TimeInForce::Day => TimeInForceCode::DAY,
+            TimeInForce::Day | TimeInForce::Gtc => TimeInForceCode::DAY,
             TimeInForce::Ioc => TimeInForceCode::IOC,
+            TimeInForce::Gtt => TimeInForceCode::GTT,
         }
     }
 }
@@ -173,13 +190,15 @@ impl From<OrderState> for OrderStateCode {
 }
 
 impl LiquidityFlag {
-    /// Whether the order rested, or `None` for a cross and for a code that is not listed.
+    /// Which part the order had, or `None` for a market order in a cross and for a code that is not listed.
     #[inline]
     #[must_use]
     pub const fn liquidity(self) -> Option<Liquidity> {
         match self {
+            LiquidityFlag::ADDED_HIDDEN => Some(Liquidity::AddedHidden),
+            LiquidityFlag::OPENING_CROSS => Some(Liquidity::OpeningCross),
+            LiquidityFlag::CLOSING_CROSS => Some(Liquidity::ClosingCross),
             LiquidityFlag::ADDED
-            | LiquidityFlag::ADDED_HIDDEN
             | LiquidityFlag::ADDED_MIDPOINT
             | LiquidityFlag::SET_NBBO
             | LiquidityFlag::SET_QBBO => Some(Liquidity::Added),
@@ -195,6 +214,59 @@ impl From<Liquidity> for LiquidityFlag {
         match liquidity {
             Liquidity::Added => LiquidityFlag::ADDED,
             Liquidity::Removed => LiquidityFlag::REMOVED,
+            Liquidity::AddedHidden => LiquidityFlag::ADDED_HIDDEN,
+            Liquidity::OpeningCross => LiquidityFlag::OPENING_CROSS,
+            Liquidity::ClosingCross => LiquidityFlag::CLOSING_CROSS,
+        }
+    }
+}
+
+impl BrokenTradeReason {
+    /// The reason, or `None` for a code that is not listed.
+    #[must_use]
+    pub const fn reason(self) -> Option<BrokenReason> {
+        Some(match self {
+            BrokenTradeReason::ERRONEOUS => BrokenReason::Erroneous,
+            BrokenTradeReason::CONSENT => BrokenReason::Consent,
+            BrokenTradeReason::SUPERVISORY => BrokenReason::Supervisory,
+            BrokenTradeReason::EXTERNAL => BrokenReason::External,
+            _ => return None,
+        })
+    }
+}
+
+impl From<BrokenReason> for BrokenTradeReason {
+    #[inline]
+    fn from(reason: BrokenReason) -> Self {
+        BrokenTradeReason(reason as u8)
+    }
+}
+
+/// The owner's rule in an [`AiqCanceled`](super::AiqCanceled) of the edition of 2025. The sources do not list its
+/// codes: these are this venue's.
+impl AiqStrategy {
+    /// The rule, or `None` for a code that this project's venue never sends.
+    #[must_use]
+    pub const fn strategy(self) -> Option<SelfTradePrevention> {
+        Some(match self {
+            AiqStrategy::CANCEL_NEWEST => SelfTradePrevention::CancelNewest,
+            AiqStrategy::CANCEL_OLDEST => SelfTradePrevention::CancelOldest,
+            AiqStrategy::CANCEL_BOTH => SelfTradePrevention::CancelBoth,
+            AiqStrategy::DECREMENT => SelfTradePrevention::Decrement,
+            _ => return None,
+        })
+    }
+}
+
+impl From<SelfTradePrevention> for AiqStrategy {
+    #[inline]
+    fn from(strategy: SelfTradePrevention) -> Self {
+        match strategy {
+            SelfTradePrevention::None => AiqStrategy(b' '),
+            SelfTradePrevention::CancelNewest => AiqStrategy::CANCEL_NEWEST,
+            SelfTradePrevention::CancelOldest => AiqStrategy::CANCEL_OLDEST,
+            SelfTradePrevention::CancelBoth => AiqStrategy::CANCEL_BOTH,
+            SelfTradePrevention::Decrement => AiqStrategy::DECREMENT,
         }
     }
 }
@@ -258,6 +330,13 @@ reject_codes! {
     INVALID_PRICE = 0x1d "invalid price",
     SHARES_EXCEED_THRESHOLD = 0x1e "shares exceed the threshold",
     NOTIONAL_EXCEEDS_THRESHOLD = 0x1f "notional value exceeds the threshold",
+    AGGREGATE_EXPOSURE_EXCEEDED = 0x20 "risk: aggregate exposure exceeded",
+    MARKET_IMPACT = 0x21 "risk: market impact",
+    RESTRICTED_STOCK = 0x22 "risk: restricted stock",
+    PORT_MESSAGE_RATE = 0x29 "risk: message rate of the port",
+    POST_MARKET_NOT_ALLOWED = 0x2e "risk: post-market not allowed",
+    ORDER_NOTIONAL_EXCEEDED = 0x30 "risk: notional value of one order exceeded",
+    ORDER_QUANTITY_EXCEEDED = 0x31 "risk: quantity of one order exceeded",
 }
 
 impl From<u16> for RejectCode {

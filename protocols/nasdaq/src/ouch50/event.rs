@@ -1,23 +1,29 @@
 //! Answers, at the venue's door and at the client's.
 
 use tickpath_types::{
-    CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, Nanos, OrderAttributes, OrderEvent,
-    OrderEventKind, OrderId, OrderState, Qty, RejectReason, Symbol, TimeInForce, UserRefNum,
+    BrokenReason, CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MassCancel, Nanos,
+    OrderAttributes, OrderEvent, OrderEventKind, OrderId, OrderState, Qty, RejectReason, SelfTradePrevention,
+    SetOrderEntry, SpecialTerms, Symbol, TimeInForce, UserRefNum,
 };
 
-use super::codes::{CancelReasonCode, LiquidityFlag, RejectCode, TimeInForceCode};
+use super::codes::{
+    AiqStrategy, BrokenTradeReason, CancelReasonCode, Display, LiquidityFlag, RejectCode, RestateReason,
+    SideMarking, TimeInForceCode,
+};
 use super::options::{Options, TagValue, encode_with_options};
 use super::outbound::{self, AcceptedOrder, Outbound};
-use super::request::{option_values, put};
+use super::request::{option_values, put, shown, side_option};
 use super::{EncodeError, ParseError};
-use crate::wire::{Alpha, LongPrice, Shares};
+use crate::soupbintcp::BufferTooShort;
+use crate::wire::{Alpha, LongPrice, Shares, Stock};
 
 /// Writes an answer of the venue at the start of `out` and returns its length, at most
 /// [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX).
 ///
-/// Accepted becomes `A`, Replaced `U`, Canceled `C`, Modified `M`, Executed `E`, Rejected `J`. Minimum
-/// quantity and post-only are echoed as options. Messages that had no options in the edition of 2023 are
-/// written without.
+/// Accepted becomes `A`, Replaced `U`, Canceled `C`, Modified `M`, Executed `E`, Rejected `J`, SelfTradePrevented `D`
+/// with its strategy, Restated `R` with the options SecondaryOrderRef and DisplayQty, Triggered `T`, Broken `B` with a
+/// blank text, MassCanceled `X`, OrderEntrySet `G` or `K`. Minimum quantity, post-only, displayed part and expire time
+/// are echoed as options. Messages that had no options in the edition of 2023 are written without.
 ///
 /// # Errors
 /// [`EncodeError`]: nothing may be sent.
@@ -37,12 +43,14 @@ pub fn encode_event(
         OrderEventKind::Accepted { ref order, order_id, state } => {
             let accepted = accepted_order(order, order_id, state, symbol_of)?;
             let message = outbound::Accepted::new(ts, order.user_ref, accepted);
-            Ok(encode_with_options(&message, &option_values(order.min_qty, order.post_only)?, out)?)
+            let options = option_values(order.min_qty, order.post_only, order.special)?;
+            Ok(encode_with_options(&message, &options, out)?)
         }
         OrderEventKind::Replaced { ref order, orig_user_ref, order_id, state } => {
             let accepted = accepted_order(order, order_id, state, symbol_of)?;
             let message = outbound::Replaced::new(ts, orig_user_ref, order.user_ref, accepted);
-            Ok(encode_with_options(&message, &option_values(order.min_qty, order.post_only)?, out)?)
+            let options = option_values(order.min_qty, order.post_only, order.special)?;
+            Ok(encode_with_options(&message, &options, out)?)
         }
         OrderEventKind::Canceled { user_ref, decrement, reason } => {
             put(&outbound::Canceled::new(ts, user_ref, Shares::try_from(decrement)?, reason), out)
@@ -53,6 +61,60 @@ pub fn encode_event(
         OrderEventKind::Rejected { user_ref, reason, client_order_id } => {
             put(&outbound::Rejected::new(ts, user_ref, reason, Alpha(client_order_id.0)), out)
         }
+        ref rare => encode_rare(ts, rare, symbol_of, out),
+    }
+}
+
+/// Writes what few sessions are ever told.
+#[cold]
+fn encode_rare(
+    ts: Nanos,
+    kind: &OrderEventKind,
+    symbol_of: impl FnOnce(InstrumentId) -> Option<Symbol>,
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    match *kind {
+        OrderEventKind::SelfTradePrevented { user_ref, decrement, prevented, price, liquidity, strategy } => {
+            let (decrement, prevented) = (Shares::try_from(decrement)?, Shares::try_from(prevented)?);
+            let (reason, price) = (CancelReasonCode::SELF_MATCH, LongPrice::try_from(price)?);
+            let message =
+                outbound::AiqCanceled::new(ts, user_ref, decrement, reason, prevented, price, liquidity);
+            let needed = outbound::AiqCanceled::LEN + 1;
+            let too_short = BufferTooShort { needed, len: out.len() };
+            *out.get_mut(needed - 1).ok_or(too_short)? = AiqStrategy::from(strategy).0;
+            put(&message, out)?;
+            Ok(needed)
+        }
+        OrderEventKind::Restated { user_ref, order_id, display_qty } => {
+            let message = outbound::Restated::new(ts, user_ref, RestateReason::REFRESH);
+            let display_qty = Shares::try_from(display_qty)?.0.get();
+            let options = [TagValue::SecondaryOrderRef(order_id.0), TagValue::DisplayQty(display_qty)];
+            Ok(encode_with_options(&message, &options, out)?)
+        }
+        OrderEventKind::Triggered { user_ref, order_id, price } => {
+            let price = LongPrice::try_from(price)?;
+            put(&outbound::PriorityUpdate::new(ts, user_ref, price, Display::VISIBLE, order_id), out)
+        }
+        OrderEventKind::Broken { user_ref, match_id, reason } => {
+            put(&outbound::BrokenTrade::new(ts, user_ref, match_id, reason, Alpha::<14>::BLANK), out)
+        }
+        OrderEventKind::MassCanceled(MassCancel { user_ref, instrument, side, firm }) => {
+            let symbol = match instrument {
+                InstrumentId(0) => Stock::BLANK,
+                id => symbol_of(id).ok_or(EncodeError::UnknownInstrument(id))?.into(),
+            };
+            let message = outbound::MassCancelResponse::new(ts, user_ref, firm, symbol);
+            Ok(encode_with_options(&message, &side_option(side), out)?)
+        }
+        OrderEventKind::OrderEntrySet(SetOrderEntry { user_ref, is_enabled, firm }) => Ok(match is_enabled {
+            true => {
+                encode_with_options(&outbound::EnableOrderEntryResponse::new(ts, user_ref, firm), &[], out)?
+            }
+            false => {
+                encode_with_options(&outbound::DisableOrderEntryResponse::new(ts, user_ref, firm), &[], out)?
+            }
+        }),
+        _ => unreachable!("the caller writes the other kinds"),
     }
 }
 
@@ -70,7 +132,7 @@ fn accepted_order(
         symbol: symbol.into(),
         price: order.price.try_into()?,
         time_in_force: order.time_in_force.into(),
-        display: order.attributes.display.into(),
+        display: shown(order.attributes.display, order.special).into(),
         order_ref: order_id.into(),
         capacity: order.attributes.capacity.into(),
         intermarket_sweep: order.attributes.intermarket_sweep.into(),
@@ -86,7 +148,7 @@ pub enum Answer<'a> {
     /// It is about an order.
     Order(OrderAnswer),
     /// It is something that the vocabulary has no word for: the stage of the session, the answer to a
-    /// query, a broken or corrected execution, a cancel that waits or failed, a restatement.
+    /// query, a corrected execution, a cancel that waits or failed, a restatement without a new reference.
     Other(Outbound<'a>),
 }
 
@@ -114,6 +176,10 @@ pub enum AnswerCode {
     Liquidity(LiquidityFlag),
     /// How long an accepted order may rest.
     TimeInForce(TimeInForceCode),
+    /// Why an execution is void.
+    Broken(BrokenTradeReason),
+    /// Which rule kept an order from trading with its owner, if the venue says so.
+    Aiq(Option<AiqStrategy>),
 }
 
 impl OrderAnswer {
@@ -126,6 +192,8 @@ impl OrderAnswer {
             AnswerCode::Reject(code) => code.reason().is_some(),
             AnswerCode::Liquidity(flag) => flag.liquidity().is_some(),
             AnswerCode::TimeInForce(code) => code.time_in_force().is_some(),
+            AnswerCode::Broken(code) => code.reason().is_some(),
+            AnswerCode::Aiq(strategy) => strategy.is_some_and(|code| code.strategy().is_some()),
         }
     }
 }
@@ -152,8 +220,8 @@ pub enum EventError {
 ///
 /// Where the vocabulary has no word for a code, the nearest one is taken and
 /// [`OrderAnswer::is_exact`] is false: a cancel reason becomes `System`, a reject reason
-/// `OptionNotOffered`, a liquidity flag `Removed`, a time in force `Day` as the order may rest. An AIQ
-/// cancel is a cancel like any other.
+/// `OptionNotOffered`, a liquidity flag `Removed`, a time in force `Day` as the order may rest, the reason of a broken
+/// trade `Supervisory`, the strategy of an AIQ cancel `None`.
 ///
 /// # Errors
 /// [`EventError`] says what is wrong with it.
@@ -195,12 +263,11 @@ pub fn decode_event(
         ),
         Outbound::Canceled(canceled, _) => (
             canceled.timestamp,
-            canceled_kind(canceled.user_ref.get(), canceled.quantity.get(), canceled.reason),
-            AnswerCode::Cancel(canceled.reason),
-        ),
-        Outbound::AiqCanceled(canceled, _) => (
-            canceled.timestamp,
-            canceled_kind(canceled.user_ref.get(), canceled.decrement_shares.get(), canceled.reason),
+            OrderEventKind::Canceled {
+                user_ref: canceled.user_ref.get(),
+                decrement: canceled.quantity.get(),
+                reason: canceled.reason.reason().unwrap_or(CancelReason::System),
+            },
             AnswerCode::Cancel(canceled.reason),
         ),
         Outbound::Modified(modified, _) => (
@@ -221,14 +288,94 @@ pub fn decode_event(
             },
             AnswerCode::Reject(rejected.reason),
         ),
-        other => return Ok(Answer::Other(other)),
+        other => return decode_rare(other, instrument_of),
     };
     Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, code }))
 }
 
-fn canceled_kind(user_ref: UserRefNum, decrement: Qty, reason: CancelReasonCode) -> OrderEventKind {
-    let reason = reason.reason().unwrap_or(CancelReason::System);
-    OrderEventKind::Canceled { user_ref, decrement, reason }
+/// Takes what few sessions are ever told.
+#[cold]
+fn decode_rare(
+    message: Outbound<'_>,
+    instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
+) -> Result<Answer<'_>, EventError> {
+    let (ts, kind, code) = match message {
+        Outbound::AiqCanceled(canceled, options) => {
+            let strategy = options.aiq_strategy().map(AiqStrategy);
+            let kind = OrderEventKind::SelfTradePrevented {
+                user_ref: canceled.user_ref.get(),
+                decrement: canceled.decrement_shares.get(),
+                prevented: canceled.quantity_prevented.get(),
+                price: canceled.execution_price.get(),
+                liquidity: canceled.liquidity_flag.liquidity().unwrap_or(Liquidity::Removed),
+                strategy: strategy.and_then(AiqStrategy::strategy).unwrap_or(SelfTradePrevention::None),
+            };
+            (canceled.timestamp, kind, AnswerCode::Aiq(strategy))
+        }
+        Outbound::Restated(restated, options) if restated.reason == RestateReason::REFRESH => {
+            let (mut order_id, mut display_qty) = (None, None);
+            for option in options.iter() {
+                match option {
+                    TagValue::SecondaryOrderRef(id) => order_id = Some(OrderId(id)),
+                    TagValue::DisplayQty(qty) => display_qty = Some(Qty(qty.into())),
+                    _ => {}
+                }
+            }
+            let (Some(order_id), Some(display_qty)) = (order_id, display_qty) else {
+                return Ok(Answer::Other(message));
+            };
+            let user_ref = restated.user_ref.get();
+            let kind = OrderEventKind::Restated { user_ref, order_id, display_qty };
+            (restated.timestamp, kind, AnswerCode::None)
+        }
+        Outbound::PriorityUpdate(update, _) => {
+            let kind = OrderEventKind::Triggered {
+                user_ref: update.user_ref.get(),
+                order_id: update.order_ref.get(),
+                price: update.price.get(),
+            };
+            (update.timestamp, kind, AnswerCode::None)
+        }
+        Outbound::BrokenTrade(broken, _) => {
+            let code = broken.reason;
+            let kind = OrderEventKind::Broken {
+                user_ref: broken.user_ref.get(),
+                match_id: broken.match_number.get(),
+                reason: code.reason().unwrap_or(BrokenReason::Supervisory),
+            };
+            (broken.timestamp, kind, AnswerCode::Broken(code))
+        }
+        Outbound::MassCancelResponse(response, options) => {
+            let instrument = match response.symbol {
+                Stock::BLANK => InstrumentId(0),
+                symbol => instrument_of(symbol.get()).ok_or(EventError::UnknownSymbol(symbol.get()))?,
+            };
+            let side = options.iter().find_map(|option| match option {
+                TagValue::Side(marking) => SideMarking(marking).side(),
+                _ => None,
+            });
+            let user_ref = response.user_ref.get();
+            let kind = OrderEventKind::MassCanceled(MassCancel {
+                user_ref,
+                instrument,
+                side,
+                firm: response.firm.0,
+            });
+            (response.timestamp, kind, AnswerCode::None)
+        }
+        Outbound::DisableOrderEntryResponse(response, _) => {
+            let (user_ref, firm) = (response.user_ref.get(), response.firm.0);
+            let set = SetOrderEntry { user_ref, is_enabled: false, firm };
+            (response.timestamp, OrderEventKind::OrderEntrySet(set), AnswerCode::None)
+        }
+        Outbound::EnableOrderEntryResponse(response, _) => {
+            let (user_ref, firm) = (response.user_ref.get(), response.firm.0);
+            let set = SetOrderEntry { user_ref, is_enabled: true, firm };
+            (response.timestamp, OrderEventKind::OrderEntrySet(set), AnswerCode::None)
+        }
+        other => return Ok(Answer::Other(other)),
+    };
+    Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, code }))
 }
 
 /// The order as it was entered, of the venue's echo. Options of other venues that matching is not told of
@@ -250,6 +397,7 @@ fn entered_order(
         time_in_force: order.time_in_force.time_in_force().unwrap_or(TimeInForce::Day),
         post_only: false,
         min_qty: Qty::ZERO,
+        special: None,
         attributes: OrderAttributes {
             display: order.display.0,
             capacity: order.capacity.0,
@@ -258,12 +406,18 @@ fn entered_order(
         },
         client_order_id: ClientOrderId(order.client_order_id.0),
     };
+    let mut special = SpecialTerms { is_hidden: order.display == Display::HIDDEN, ..SpecialTerms::default() };
     for option in options.iter() {
         match option {
+            TagValue::MaxFloor(qty) => special.display_qty = Qty(qty.into()),
+            TagValue::ExpireTime(seconds) => special.expire_at = seconds,
             TagValue::MinQty(qty) => entered.min_qty = Qty(qty.into()),
             TagValue::PostOnly(code) => entered.post_only = code == b'P',
             _ => {}
         }
+    }
+    if special != SpecialTerms::default() {
+        entered.special = Some(special);
     }
     Ok(entered)
 }

@@ -1,7 +1,6 @@
 //! Messages from a client to the venue.
 //!
-//! Source: Nasdaq OUCH 5.0 (editions of 2023 and October 2025), "Inbound Messages". Of the mass cancel,
-//! disable and enable messages (`C`, `D`, `E`) of 2025 the layout is not known here.
+//! Source: Nasdaq OUCH 5.0 (editions of 2023 and October 2025), "Inbound Messages".
 
 use zerocopy::FromBytes;
 
@@ -84,6 +83,41 @@ ouch_messages! {
         5 side: SideMarking,
         /// The new intended shares, counting what has executed.
         6 quantity: Shares,
+    }
+
+    /// Mass Cancel Request (`C`): cancels the orders of a firm, of one symbol or of all.
+    ///
+    /// Source: Nasdaq OUCH 5.0, edition of October 2025, "Mass Cancel Request"; 17 bytes and options. Answered by a
+    /// [`MassCancelResponse`](super::MassCancelResponse).
+    MassCancel = b'C', 17, options Maybe {
+        /// The client's number of the request, greater than every earlier one.
+        1 user_ref: UserRef,
+        /// The firm.
+        5 firm: Alpha<4>,
+        /// The symbol, blank for all.
+        9 symbol: Stock,
+    }
+
+    /// Disable Order Entry Request (`D`): no new orders of the firm are taken.
+    ///
+    /// Source: Nasdaq OUCH 5.0, edition of October 2025, "Disable Order Entry Request"; 9 bytes and options. Answered
+    /// by a [`DisableOrderEntryResponse`](super::DisableOrderEntryResponse).
+    DisableOrderEntry = b'D', 9, options Maybe {
+        /// The client's number of the request, greater than every earlier one.
+        1 user_ref: UserRef,
+        /// The firm.
+        5 firm: Alpha<4>,
+    }
+
+    /// Enable Order Entry Request (`E`): new orders of the firm are taken again.
+    ///
+    /// Source: Nasdaq OUCH 5.0, edition of October 2025, "Enable Order Entry Request"; 9 bytes and options. Answered by
+    /// an [`EnableOrderEntryResponse`](super::EnableOrderEntryResponse).
+    EnableOrderEntry = b'E', 9, options Maybe {
+        /// The client's number of the request, greater than every earlier one.
+        1 user_ref: UserRef,
+        /// The firm.
+        5 firm: Alpha<4>,
     }
 
     /// Account Query Request (`Q`): which number the client should use next.

@@ -27,16 +27,19 @@ mod reasons;
 mod request;
 
 pub use codes::{
-    CancelReasonCode, Capacity, CrossType, Display, EventCode, LiquidityFlag, OrderStateCode, RejectCode,
-    RestateReason, SideMarking, TimeInForceCode, YesNo,
+    AiqStrategy, BrokenTradeReason, CancelReasonCode, Capacity, CrossType, Display, EventCode, LiquidityFlag,
+    OrderStateCode, RejectCode, RestateReason, SideMarking, TimeInForceCode, YesNo,
 };
 pub use event::{Answer, AnswerCode, EventError, OrderAnswer, decode_event, encode_event};
-pub use inbound::{AccountQuery, CancelOrder, EnterOrder, Inbound, ModifyOrder, ReplaceOrder};
+pub use inbound::{
+    AccountQuery, CancelOrder, DisableOrderEntry, EnableOrderEntry, EnterOrder, Inbound, MassCancel,
+    ModifyOrder, ReplaceOrder,
+};
 pub use options::{Options, OptionsError, TagValue, encode_with_options};
 pub use outbound::{
-    Accepted, AcceptedOrder, AiqCanceled, BrokenTrade, CancelPending, CancelReject, Canceled, Executed,
-    Modified, Outbound, PriceCorrection, PriorityUpdate, QueryResponse, Rejected, Replaced, Restated,
-    SystemEvent,
+    Accepted, AcceptedOrder, AiqCanceled, BrokenTrade, CancelPending, CancelReject, Canceled,
+    DisableOrderEntryResponse, EnableOrderEntryResponse, Executed, MassCancelResponse, Modified, Outbound,
+    PriceCorrection, PriorityUpdate, QueryResponse, Rejected, Replaced, Restated, SystemEvent,
 };
 pub use request::{RequestError, decode_request, encode_request};
 
@@ -47,8 +50,9 @@ use crate::wire::OutOfRange;
 
 /// Longest message that [`encode_request`] and [`encode_event`] write, in bytes.
 pub const MESSAGE_LEN_MAX: usize = Replaced::LEN + 2 + OPTIONS_LEN_MAX;
-/// Minimum quantity (6 bytes) and post-only (3 bytes), the options that this venue offers.
-const OPTIONS_LEN_MAX: usize = 9;
+/// Minimum quantity, largest displayed quantity and expire time (6 bytes each) and post-only (3 bytes), the options that
+/// this venue offers.
+const OPTIONS_LEN_MAX: usize = 3 * 6 + 3;
 /// Highest price of an order with a limit, 199,999.9900.
 pub const PRICE_MAX: u64 = 1_999_999_900;
 
@@ -98,6 +102,9 @@ pub enum EncodeError {
     /// The instrument has no symbol: the two sides were given different instrument files.
     #[error("instrument {0} has no symbol: give both sides the same instruments")]
     UnknownInstrument(InstrumentId),
+    /// OUCH has no word for a stop price, nor for an order that outlives the day: enter it by another door.
+    #[error("OUCH has neither stop orders nor good-till-cancelled ones: enter it by another door")]
+    NotInOuch,
     /// The session that frames the message refused.
     #[error(transparent)]
     Session(SendError),

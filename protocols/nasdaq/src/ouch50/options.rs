@@ -205,6 +205,10 @@ tags! {
     27 Side(u8),
     /// Index of the client's number space.
     28 UserRefIndex(u8),
+    /// The owner's rule against trading with itself.
+    29 AiqStrategy(u8),
+    /// The group of orders that the rule counts as one owner's.
+    30 AiqGroup(u16),
 }
 
 /// The options of a message, checked from end to end; empty when it has none.

@@ -5,8 +5,8 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::codes::{
-    CancelReasonCode, Capacity, CrossType, Display, EventCode, LiquidityFlag, OrderStateCode, RejectCode,
-    RestateReason, SideMarking, TimeInForceCode, YesNo,
+    BrokenTradeReason, CancelReasonCode, Capacity, CrossType, Display, EventCode, LiquidityFlag,
+    OrderStateCode, RejectCode, RestateReason, SideMarking, TimeInForceCode, YesNo,
 };
 use super::options::{Options, Presence};
 use super::{ParseError, ouch_messages};
@@ -147,8 +147,8 @@ ouch_messages! {
         9 user_ref: UserRef,
         /// Number of the execution.
         13 match_number: MatchNumber,
-        /// Why.
-        21 reason: Alpha<1>,
+        /// Why: a [`BrokenTradeReason`](super::BrokenTradeReason).
+        21 reason: BrokenTradeReason,
         /// The client's own text.
         22 client_order_id: Alpha<14>,
     }
@@ -235,6 +235,38 @@ ouch_messages! {
         9 user_ref: UserRef,
         /// Why.
         13 reason: RestateReason,
+    }
+
+    /// Mass Cancel Response (`X`): the request was taken; the orders' own messages follow.
+    ///
+    /// Source: Nasdaq OUCH 5.0, edition of October 2025, "Mass Cancel Response"; 25 bytes and options.
+    MassCancelResponse = b'X', 25, options Maybe {
+        /// Number of the request.
+        9 user_ref: UserRef,
+        /// As requested.
+        13 firm: Alpha<4>,
+        /// As requested.
+        17 symbol: Stock,
+    }
+
+    /// Disable Order Entry Response (`G`).
+    ///
+    /// Source: Nasdaq OUCH 5.0, edition of October 2025, "Disable Order Entry Response"; 17 bytes and options.
+    DisableOrderEntryResponse = b'G', 17, options Maybe {
+        /// Number of the request.
+        9 user_ref: UserRef,
+        /// As requested.
+        13 firm: Alpha<4>,
+    }
+
+    /// Enable Order Entry Response (`K`).
+    ///
+    /// Source: Nasdaq OUCH 5.0, edition of October 2025, "Enable Order Entry Response"; 17 bytes and options.
+    EnableOrderEntryResponse = b'K', 17, options Maybe {
+        /// Number of the request.
+        9 user_ref: UserRef,
+        /// As requested.
+        13 firm: Alpha<4>,
     }
 
     /// Account Query Response (`Q`).

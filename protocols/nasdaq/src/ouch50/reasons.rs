@@ -40,6 +40,10 @@ reasons! {
         PostOnly <-> POST_ONLY,
         System <-> SYSTEM,
         Supervisory <-> SUPERVISORY,
+        Expired <-> TIMEOUT,
+        EndOfDay <-> CLOSED,
+        Halted <-> HALTED,
+        SelfTrade <-> SELF_MATCH,
     }
 }
 
@@ -59,6 +63,16 @@ reasons! {
         BookFull <-> PROCESSING_ERROR,
         NotAuthorised <-> FIRM_NOT_AUTHORIZED,
         OptionNotOffered <-> OTHER,
+        RateAboveLimit <-> PORT_MESSAGE_RATE,
+        OpenOrdersAboveLimit <-> AGGREGATE_EXPOSURE_EXCEEDED,
+        QtyAboveLimit <-> ORDER_QUANTITY_EXCEEDED,
+        NotionalAboveLimit <-> ORDER_NOTIONAL_EXCEEDED,
+        InstrumentNotAllowed <-> RESTRICTED_STOCK,
+        Killed <-> MARKET_IMPACT,
+        OrderEntryDisabled <-> INVALID_DESTINATION,
+        InvalidDisplayQty <-> INVALID_MAX_FLOOR,
+        InvalidExpireTime <-> POST_MARKET_NOT_ALLOWED,
+        JournalFull <-> QUOTE_UNAVAILABLE,
     }
 }
 
@@ -74,6 +88,10 @@ mod tests {
             CancelReason::PostOnly,
             CancelReason::System,
             CancelReason::Supervisory,
+            CancelReason::Expired,
+            CancelReason::EndOfDay,
+            CancelReason::Halted,
+            CancelReason::SelfTrade,
         ] {
             assert_eq!(CancelReasonCode::from(reason).reason(), Some(reason));
         }
@@ -92,6 +110,16 @@ mod tests {
             RejectReason::BookFull,
             RejectReason::NotAuthorised,
             RejectReason::OptionNotOffered,
+            RejectReason::RateAboveLimit,
+            RejectReason::OpenOrdersAboveLimit,
+            RejectReason::QtyAboveLimit,
+            RejectReason::NotionalAboveLimit,
+            RejectReason::InstrumentNotAllowed,
+            RejectReason::Killed,
+            RejectReason::OrderEntryDisabled,
+            RejectReason::InvalidDisplayQty,
+            RejectReason::InvalidExpireTime,
+            RejectReason::JournalFull,
         ] {
             assert_eq!(RejectCode::from(reason).reason(), Some(reason));
         }
@@ -99,8 +127,8 @@ mod tests {
 
     #[test]
     fn codes_of_other_venues_have_no_reason_and_keep_their_meaning() {
-        assert_eq!(CancelReasonCode::TIMEOUT.reason(), None);
-        assert_eq!(CancelReasonCode::TIMEOUT.meaning(), Some("its time was over"));
+        assert_eq!(CancelReasonCode::REGULATORY.reason(), None);
+        assert_eq!(CancelReasonCode::REGULATORY.meaning(), Some("regulatory restriction"));
         assert_eq!(RejectCode::from(0x1f).reason(), None);
         assert_eq!(format!("{:?}", RejectCode::from(0x1f)), "0x1f (notional value exceeds the threshold)");
         assert_eq!(format!("{:?}", RejectCode::from(0x999)), "0x999");

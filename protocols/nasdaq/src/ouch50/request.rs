@@ -2,17 +2,18 @@
 
 use arrayvec::ArrayVec;
 use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, ModifyOrder, OrderAttributes, OrderRequest, Price,
-    Qty, RejectReason, ReplaceOrder, Symbol, TimeInForce, UserRefNum,
+    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, MassCancel, ModifyOrder, OrderAttributes,
+    OrderRequest, Price, Qty, RejectReason, ReplaceOrder, SetOrderEntry, Side, SpecialTerms, Symbol,
+    TimeInForce, UserRefNum,
 };
 use zerocopy::IntoBytes;
 
-use super::codes::{Capacity, CrossType, Display, TimeInForceCode, YesNo};
+use super::codes::{Capacity, CrossType, Display, SideMarking, TimeInForceCode, YesNo};
 use super::inbound::{self, Inbound};
 use super::options::{Options, TagValue, encode_with_options};
 use super::{EncodeError, PRICE_MAX, ParseError};
 use crate::soupbintcp::BufferTooShort;
-use crate::wire::{Alpha, LongPrice, Shares};
+use crate::wire::{Alpha, LongPrice, Shares, Stock};
 
 /// A message is not a request that the venue takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,25 +36,18 @@ pub enum RequestError {
     /// It asks which number to use next: answer with a [`QueryResponse`](super::QueryResponse).
     #[error("an account query: answer with the next number")]
     AccountQuery,
-    /// It is a message of OUCH 5.0 that this venue does not offer - mass cancel, disable, enable - and
-    /// that has no refusal: count it and drop it.
-    #[error("message '{}' is not offered: count it and drop it", *message_type as char)]
-    Unsupported {
-        /// The type byte.
-        message_type: u8,
-    },
 }
 
 /// Reads a request of a client.
 ///
-/// Offered are: day and IOC; visible orders; the continuous market; limits up to [`PRICE_MAX`] and the
-/// market marker, which becomes [`Price::MARKET`]; the options MinQty and PostOnly. Of other options,
-/// those that only inform (Firm, CustomerType, SharesLocated, LocateBroker) are passed over, and so are
-/// those that say what is the case anyway (PriceType `L`, TradeNow `N`); the rest is refused. The last of
-/// two equal options counts. A sale's marking is dropped on entry, as the venue has no rules for it.
+/// Offered are: day, IOC and GTT; visible and hidden orders; the continuous market; limits up to [`PRICE_MAX`] and
+/// the market marker, which becomes [`Price::MARKET`]; the options MinQty, PostOnly, MaxFloor and ExpireTime. Of other
+/// options, those that only inform (Firm, CustomerType, SharesLocated, LocateBroker) are passed over, and so are
+/// those that say what is the case anyway (PriceType `L`, TradeNow `N`, UserRefIndex 0); the rest is refused. The last
+/// of two equal options counts. A sale's marking is dropped on entry, as the venue has no rules for it.
 ///
-/// Quantity, tick, collar, the state of the order and the marking that a modification asks for are not looked
-/// at: that is matching's. So what is refused here is always a new order, under a number of its own.
+/// Quantities, times, tick, collar, the state of the order and the marking that a modification asks for are not looked
+/// at: that is matching's. So what is refused here is always a request under a number of its own.
 ///
 /// # Errors
 /// [`RequestError`] tells what to drop from what to refuse.
@@ -74,10 +68,14 @@ pub fn decode_request(
             side_marking: order.side.0,
             qty: order.quantity.get(),
         })),
-        Ok(Inbound::AccountQuery(..)) => Err(RequestError::AccountQuery),
-        Err(ParseError::UnknownType { message_type: message_type @ (b'C' | b'D' | b'E') }) => {
-            Err(RequestError::Unsupported { message_type })
+        Ok(Inbound::MassCancel(request, options)) => decode_mass_cancel(request, options, instrument_of),
+        Ok(Inbound::DisableOrderEntry(request, options)) => {
+            decode_order_entry(request.user_ref.get(), request.firm.0, false, options)
         }
+        Ok(Inbound::EnableOrderEntry(request, options)) => {
+            decode_order_entry(request.user_ref.get(), request.firm.0, true, options)
+        }
+        Ok(Inbound::AccountQuery(..)) => Err(RequestError::AccountQuery),
         Err(error) => Err(error.into()),
     }
 }
@@ -103,6 +101,7 @@ fn decode_enter(
             time_in_force: offered_time_in_force(order.time_in_force)?,
             post_only: offer.post_only,
             min_qty: offer.min_qty,
+            special: offer.special(order.display),
             attributes: OrderAttributes {
                 display: offered_display(order.display)?,
                 capacity: order.capacity.0,
@@ -133,6 +132,7 @@ fn decode_replace(order: &inbound::ReplaceOrder, options: Options<'_>) -> Result
             time_in_force: offered_time_in_force(order.time_in_force)?,
             post_only: offer.post_only,
             min_qty: offer.min_qty,
+            special: offer.special(order.display),
             // A replacement carries neither capacity nor cross type: the venue puts the old order's in the
             // place of these.
             attributes: OrderAttributes {
@@ -150,6 +150,51 @@ fn decode_replace(order: &inbound::ReplaceOrder, options: Options<'_>) -> Result
     })
 }
 
+#[cold]
+fn decode_mass_cancel(
+    request: &inbound::MassCancel,
+    options: Options<'_>,
+    instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
+) -> Result<OrderRequest, RequestError> {
+    let user_ref = request.user_ref.get();
+    let decode = || -> Result<MassCancel, RejectReason> {
+        let instrument = match request.symbol {
+            Stock::BLANK => InstrumentId(0),
+            symbol => instrument_of(symbol.get()).ok_or(RejectReason::UnknownInstrument)?,
+        };
+        let mut side = None;
+        for option in options.iter() {
+            match option {
+                TagValue::Side(marking) => {
+                    side = Some(SideMarking(marking).side().ok_or(RejectReason::InvalidSide)?);
+                }
+                TagValue::UserRefIndex(0) => {}
+                _ => return Err(RejectReason::OptionNotOffered),
+            }
+        }
+        Ok(MassCancel { user_ref, instrument, side, firm: request.firm.0 })
+    };
+    decode().map(OrderRequest::MassCancel).map_err(|reason| refused(user_ref, reason))
+}
+
+#[cold]
+fn decode_order_entry(
+    user_ref: UserRefNum,
+    firm: [u8; 4],
+    is_enabled: bool,
+    options: Options<'_>,
+) -> Result<OrderRequest, RequestError> {
+    if options.iter().any(|option| option != TagValue::UserRefIndex(0)) {
+        return Err(refused(user_ref, RejectReason::OptionNotOffered));
+    }
+    Ok(OrderRequest::SetOrderEntry(SetOrderEntry { user_ref, is_enabled, firm }))
+}
+
+/// A request that carries no text of the client's is refused.
+fn refused(user_ref: UserRefNum, reason: RejectReason) -> RequestError {
+    RequestError::Refused { user_ref, reason, client_order_id: ClientOrderId::default() }
+}
+
 fn offered_time_in_force(code: TimeInForceCode) -> Result<TimeInForce, RejectReason> {
     code.time_in_force().ok_or(RejectReason::TimeInForceNotOffered)
 }
@@ -160,7 +205,10 @@ fn offered_price(price: LongPrice) -> Result<Price, RejectReason> {
 }
 
 fn offered_display(display: Display) -> Result<u8, RejectReason> {
-    if display == Display::VISIBLE { Ok(display.0) } else { Err(RejectReason::DisplayNotOffered) }
+    match display {
+        Display::VISIBLE | Display::HIDDEN => Ok(display.0),
+        _ => Err(RejectReason::DisplayNotOffered),
+    }
 }
 
 /// With one market there is nothing to sweep: both answers are taken and echoed.
@@ -181,6 +229,18 @@ fn check_capacity(capacity: Capacity) -> Result<(), RejectReason> {
 struct Offer {
     min_qty: Qty,
     post_only: bool,
+    display_qty: Qty,
+    expire_at: u32,
+}
+
+impl Offer {
+    #[inline]
+    fn special(&self, display: Display) -> Option<SpecialTerms> {
+        let Offer { display_qty, expire_at, .. } = *self;
+        let is_hidden = display == Display::HIDDEN;
+        let is_special = is_hidden || expire_at != 0 || !display_qty.is_zero();
+        is_special.then_some(SpecialTerms { stop_price: Price(0), display_qty, expire_at, is_hidden })
+    }
 }
 
 fn offered(options: Options<'_>) -> Result<Offer, RejectReason> {
@@ -193,7 +253,9 @@ fn offered(options: Options<'_>) -> Result<Offer, RejectReason> {
             TagValue::MinQty(qty) => offer.min_qty = Qty(qty.into()),
             TagValue::PostOnly(b'P') => offer.post_only = true,
             TagValue::PostOnly(b'N') => offer.post_only = false,
-            TagValue::PriceType(b'L') | TagValue::TradeNow(b'N') => {}
+            TagValue::MaxFloor(qty) => offer.display_qty = Qty(qty.into()),
+            TagValue::ExpireTime(seconds) => offer.expire_at = seconds,
+            TagValue::PriceType(b'L') | TagValue::TradeNow(b'N') | TagValue::UserRefIndex(0) => {}
             TagValue::Firm(_)
             | TagValue::CustomerType(_)
             | TagValue::SharesLocated(_)
@@ -209,7 +271,8 @@ fn offered(options: Options<'_>) -> Result<Offer, RejectReason> {
 pub(super) fn option_values(
     min_qty: Qty,
     post_only: bool,
-) -> Result<ArrayVec<TagValue<'static>, 2>, EncodeError> {
+    special: Option<SpecialTerms>,
+) -> Result<ArrayVec<TagValue<'static>, 4>, EncodeError> {
     let mut options = ArrayVec::new();
     if !min_qty.is_zero() {
         options.push(TagValue::MinQty(Shares::try_from(min_qty)?.0.get()));
@@ -217,13 +280,22 @@ pub(super) fn option_values(
     if post_only {
         options.push(TagValue::PostOnly(b'P'));
     }
+    if let Some(SpecialTerms { display_qty, expire_at, .. }) = special {
+        if !display_qty.is_zero() {
+            options.push(TagValue::MaxFloor(Shares::try_from(display_qty)?.0.get()));
+        }
+        if expire_at != 0 {
+            options.push(TagValue::ExpireTime(expire_at));
+        }
+    }
     Ok(options)
 }
 
 /// Writes a request of a client at the start of `out` and returns its length, at most
 /// [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX).
 ///
-/// A cancel and a modification end without an empty list of options, as in the edition of 2023.
+/// A cancel and a modification end without an empty list of options, as in the edition of 2023; mass cancels and what
+/// disables and enables order entry, which came in 2025, have one.
 ///
 /// # Errors
 /// [`EncodeError`]: nothing may be sent.
@@ -235,6 +307,7 @@ pub fn encode_request(
 ) -> Result<usize, EncodeError> {
     match request {
         OrderRequest::Enter(order) => {
+            check_sayable(order.time_in_force, order.special)?;
             let symbol =
                 symbol_of(order.instrument).ok_or(EncodeError::UnknownInstrument(order.instrument))?;
             let message = inbound::EnterOrder::new(
@@ -244,27 +317,28 @@ pub fn encode_request(
                 symbol,
                 LongPrice::try_from(order.price)?,
                 order.time_in_force,
-                order.attributes.display,
+                shown(order.attributes.display, order.special),
                 order.attributes.capacity,
                 order.attributes.intermarket_sweep,
                 order.attributes.cross_type,
                 Alpha(order.client_order_id.0),
             );
-            let options = option_values(order.min_qty, order.post_only)?;
+            let options = option_values(order.min_qty, order.post_only, order.special)?;
             Ok(encode_with_options(&message, &options, out)?)
         }
         OrderRequest::Replace(order) => {
+            check_sayable(order.time_in_force, order.special)?;
             let message = inbound::ReplaceOrder::new(
                 order.orig_user_ref,
                 order.user_ref,
                 Shares::try_from(order.qty)?,
                 LongPrice::try_from(order.price)?,
                 order.time_in_force,
-                order.attributes.display,
+                shown(order.attributes.display, order.special),
                 order.attributes.intermarket_sweep,
                 Alpha(order.client_order_id.0),
             );
-            let options = option_values(order.min_qty, order.post_only)?;
+            let options = option_values(order.min_qty, order.post_only, order.special)?;
             Ok(encode_with_options(&message, &options, out)?)
         }
         OrderRequest::Cancel(order) => {
@@ -274,7 +348,35 @@ pub fn encode_request(
             &inbound::ModifyOrder::new(order.user_ref, order.side_marking, Shares::try_from(order.qty)?),
             out,
         ),
+        OrderRequest::MassCancel(request) => {
+            let symbol = match request.instrument {
+                InstrumentId(0) => Stock::BLANK,
+                id => symbol_of(id).ok_or(EncodeError::UnknownInstrument(id))?.into(),
+            };
+            let message = inbound::MassCancel::new(request.user_ref, request.firm, symbol);
+            Ok(encode_with_options(&message, &side_option(request.side), out)?)
+        }
+        OrderRequest::SetOrderEntry(SetOrderEntry { user_ref, is_enabled, firm }) => Ok(match is_enabled {
+            true => encode_with_options(&inbound::EnableOrderEntry::new(*user_ref, *firm), &[], out)?,
+            false => encode_with_options(&inbound::DisableOrderEntry::new(*user_ref, *firm), &[], out)?,
+        }),
     }
+}
+
+/// The side that a mass cancel is restricted to.
+pub(super) fn side_option(side: Option<Side>) -> ArrayVec<TagValue<'static>, 1> {
+    side.map(|side| TagValue::Side(SideMarking::from(side).0)).into_iter().collect()
+}
+
+/// Refuses what OUCH has no words for.
+fn check_sayable(time_in_force: TimeInForce, special: Option<SpecialTerms>) -> Result<(), EncodeError> {
+    let is_stop = special.is_some_and(|special| special.stop_price != Price(0));
+    if time_in_force == TimeInForce::Gtc || is_stop { Err(EncodeError::NotInOuch) } else { Ok(()) }
+}
+
+/// OUCH says with the display that an order is hidden.
+pub(super) fn shown(display: u8, special: Option<SpecialTerms>) -> u8 {
+    if special.is_some_and(|special| special.is_hidden) { Display::HIDDEN.0 } else { display }
 }
 
 /// Writes a message that has no options.

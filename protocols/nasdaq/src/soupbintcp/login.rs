@@ -51,6 +51,12 @@ impl Password {
         });
         differences == 0
     }
+
+    /// In lower case and padded with spaces, as it is to be hashed: the protocol ignores its case.
+    #[must_use]
+    pub fn to_lowercase(&self) -> [u8; 10] {
+        self.0.0.map(|byte| byte.to_ascii_lowercase())
+    }
 }
 
 impl fmt::Debug for Password {
@@ -105,6 +111,7 @@ mod tests {
         assert!(username.matches("uSR") && !username.matches("us") && !username.matches("toolong"));
         let password = Password::new("secret").unwrap();
         assert!(password.matches("SECRET"));
+        assert_eq!(Password::new("SeCret").unwrap().to_lowercase(), *b"secret    ");
         for wrong in ["", "secre", "secret1", "Secrez", "elevenchars"] {
             assert!(!password.matches(wrong), "{wrong}");
         }

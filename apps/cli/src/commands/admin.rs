@@ -1,0 +1,174 @@
+//! `tickpath admin`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use tickpath_config::say;
+use tickpath_exchange::hash_password;
+
+use super::json;
+
+/// How long a venue may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest input that is looked at for a password.
+const PASSWORD_INPUT_MAX: u64 = 256;
+
+/// Commands to a running venue, over its Unix socket.
+///
+/// The venue's configuration names the socket: [admin] socket = "venue.sock". Whoever runs the venue, and root, may
+/// use it. docs/admin.md has the protocol.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The venue's socket
+    #[arg(long, value_name = "PATH", global = true)]
+    socket: Option<PathBuf>,
+    /// Write the venue's answer as JSON, `-` for standard output
+    #[arg(long, value_name = "FILE", global = true)]
+    json: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// What the venue has done so far
+    Status,
+    /// The users: who is connected, killed or locked out
+    Users,
+    /// Halt an instrument
+    Halt {
+        /// Its symbol
+        symbol: String,
+    },
+    /// Let an instrument trade again
+    Resume {
+        /// Its symbol
+        symbol: String,
+    },
+    /// Refuse a user's new orders from now on and cancel its open ones
+    Kill {
+        /// The user's name
+        user: String,
+    },
+    /// Take a killed user's orders again
+    Unkill {
+        /// The user's name
+        user: String,
+    },
+    /// Refuse everybody's new orders from now on and cancel all open ones
+    KillAll,
+    /// Take orders again, but for users who were killed alone
+    UnkillAll,
+    /// Close a user's connection; the user may log in again
+    Disconnect {
+        /// The user's name
+        user: String,
+    },
+    /// Forgive wrong passwords of a user and of all addresses
+    Unlock {
+        /// The user's name
+        user: String,
+    },
+    /// Take no new orders, let clients cancel and go, then stop
+    Drain,
+    /// Read a password from standard input and print its hash for a configuration
+    HashPassword,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let line = match &args.command {
+        Command::HashPassword => return print_hash(std::io::stdin().lock()),
+        Command::Status => "status".to_owned(),
+        Command::Users => "users".to_owned(),
+        Command::Halt { symbol } => format!("halt {symbol}"),
+        Command::Resume { symbol } => format!("resume {symbol}"),
+        Command::Kill { user } => format!("kill {user}"),
+        Command::Unkill { user } => format!("unkill {user}"),
+        Command::KillAll => "kill-all".to_owned(),
+        Command::UnkillAll => "unkill-all".to_owned(),
+        Command::Disconnect { user } => format!("disconnect {user}"),
+        Command::Unlock { user } => format!("unlock {user}"),
+        Command::Drain => "drain".to_owned(),
+    };
+    let socket = args.socket.as_deref().context("name the venue's socket by --socket PATH")?;
+    let answer = ask(socket, &line).with_context(|| format!("the venue at {}", socket.display()))?;
+    if let Some(path) = &args.json {
+        json::write(path, &answer.to_string())?;
+    }
+    if answer["ok"] != true {
+        bail!("the venue refused '{line}': {}", answer["error"].as_str().unwrap_or("no reason given"));
+    }
+    if args.json.as_deref() != Some(Path::new("-")) {
+        say(describe(&answer))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One line there, one line back.
+fn ask(socket: &Path, line: &str) -> anyhow::Result<Value> {
+    if line.contains(['\n', '\r']) {
+        bail!("a name is one word");
+    }
+    let mut stream = UnixStream::connect(socket)
+        .context("cannot connect: is it running, and has its configuration [admin] with this socket?")?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.write_all(format!("{line}\n").as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).context("no answer")?;
+    if answer.is_empty() {
+        bail!("the connection was refused: only the user who runs the venue, and root, may command it");
+    }
+    serde_json::from_str(&answer).context("the answer is no JSON")
+}
+
+/// The answer for people.
+fn describe(answer: &Value) -> String {
+    if let Some(users) = answer["users"].as_array() {
+        return describe_users(users);
+    }
+    match answer["commands"].as_u64() {
+        Some(commands) if answer.get("logins").is_none() => format!("done: {commands} commands in the log"),
+        _ => describe_status(answer),
+    }
+}
+
+fn describe_status(answer: &Value) -> String {
+    let fields = answer.as_object().into_iter().flatten().filter(|(name, _)| *name != "ok");
+    fields.map(|(name, value)| format!("{name:<22} {value:>12}")).collect::<Vec<_>>().join("\n")
+}
+
+fn describe_users(users: &[Value]) -> String {
+    let mut lines = vec![format!(
+        "{:<6}  {:<22} {:>8} {:>16} {:>17}",
+        "user", "state", "logins", "wrong passwords", "refused requests"
+    )];
+    for user in users {
+        let states = [("is_connected", "connected"), ("is_killed", "killed"), ("is_locked", "locked out")];
+        let state: Vec<&str> =
+            states.iter().filter(|(field, _)| user[field] == true).map(|(_, state)| *state).collect();
+        lines.push(format!(
+            "{:<6}  {:<22} {:>8} {:>16} {:>17}",
+            user["name"].as_str().unwrap_or(""),
+            if state.is_empty() { "away".to_owned() } else { state.join(", ") },
+            user["logins"],
+            user["wrong_passwords"],
+            user["requests_refused"]
+        ));
+    }
+    lines.join("\n")
+}
+
+/// Reads the first line of the input; a password on the command line would be seen by others.
+fn print_hash(input: impl BufRead) -> anyhow::Result<ExitCode> {
+    let mut password = String::new();
+    input.take(PASSWORD_INPUT_MAX).read_line(&mut password).context("standard input")?;
+    let hash = hash_password(password.trim_end_matches(['\n', '\r']))
+        .context("a password has 1 to 10 ASCII characters: write it to standard input")?;
+    say(hash)?;
+    Ok(ExitCode::SUCCESS)
+}

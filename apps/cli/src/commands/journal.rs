@@ -1,0 +1,227 @@
+//! `tickpath journal`.
+
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write, stderr, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use serde_json::json;
+use tickpath_config::{say, thousands};
+use tickpath_exchange::audit;
+use tickpath_journal::{Folder, InspectOptions, Inspection, Reader, Snapshots, inspect};
+use tickpath_matching::Command;
+use tickpath_types::Sequence;
+
+use super::json;
+
+/// A venue's journal: whether it is whole, what is in it, and what it leads to.
+///
+/// Nothing is changed. docs/journal.md says what a journal is.
+#[derive(clap::Subcommand)]
+pub enum Args {
+    /// Read every record and every snapshot, and say whether they are whole
+    Verify {
+        /// The journal's folder
+        folder: PathBuf,
+        /// Write what was found as JSON, `-` for standard output
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+    /// Print the commands, one a line
+    Dump {
+        /// The journal's folder
+        folder: PathBuf,
+        /// The first command
+        #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
+        from: u64,
+        /// How many
+        #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+        limit: u64,
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Match every command again, and compare the state with each that was recorded
+    Replay {
+        /// The journal's folder
+        folder: PathBuf,
+        /// Begin with the newest snapshot that covers no more than this; with the oldest when absent
+        #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
+        from: u64,
+        /// Commands after that at most
+        #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+        limit: u64,
+        /// Write what it led to as JSON, `-` for standard output
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match args {
+        Args::Verify { folder, json } => verify(folder, json.as_deref()),
+        Args::Dump { folder, from, limit, json } => dump(folder, *from, *limit, *json),
+        Args::Replay { folder, from, limit, json } => replay(folder, *from, *limit, json.as_deref()),
+    }
+}
+
+/// The folder's log; one that is being written is read as far as it is.
+fn look(path: &Path, from: u64) -> anyhow::Result<(Folder, Inspection)> {
+    ensure!(path.is_dir(), "{} is no folder: name the journal's folder", path.display());
+    let folder = Folder::new(path)?;
+    let options = InspectOptions { from: Sequence(from), accept_loss: true, ..InspectOptions::default() };
+    let found = inspect(&folder, &options).with_context(|| path.display().to_string())?;
+    ensure!(found.session.is_some(), "{} holds no journal", path.display());
+    Ok((folder, found))
+}
+
+fn verify(path: &Path, json: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let started = Instant::now();
+    let (folder, found) = look(path, 0)?;
+    let session = found.session.context("a log has a session")?;
+    let (first, last) = (found.first_sequence(), found.last_sequence());
+    let snapshots = Snapshots::new(folder, session);
+    let mut good = Vec::new();
+    let mut bad = Vec::new();
+    for sequence in snapshots.list()? {
+        match snapshots.read(sequence)? {
+            Ok(_) if sequence > last => bad.push(format!(
+                "snapshot {sequence} covers more than the log, which ends with command {last}: it lost its end"
+            )),
+            Ok(_) => good.push(sequence.0),
+            Err(damage) => bad.push(format!("snapshot {sequence}: {damage}")),
+        }
+    }
+    let torn = found.torn.as_ref();
+    if let Some(json) = json {
+        let report = json!({
+            "session": session.to_string(),
+            "first": first.0,
+            "last": last.0,
+            "records": found.records_read,
+            "segments": found.segments.iter().map(|segment| &segment.file).collect::<Vec<_>>(),
+            "snapshots": good,
+            "bad_snapshots": bad,
+            "torn": torn.map(|torn| json!({
+                "file": torn.file, "offset": torn.offset, "later_records": torn.later_records
+            })),
+        });
+        json::write(json, &report.to_string())?;
+    }
+    if json != Some(Path::new("-")) {
+        say(format_args!(
+            "session {session}: {} records, {first} to {last}, in {} segments; {} snapshots; {:.2?}",
+            thousands(found.records_read),
+            found.segments.len(),
+            good.len(),
+            started.elapsed()
+        ))?;
+        if let Some(torn) = torn {
+            say(format_args!(
+                "{} has a torn tail at byte {} ({}), which the next start cuts off",
+                torn.file, torn.offset, torn.damage
+            ))?;
+        }
+    }
+    ensure!(bad.is_empty(), "{}: {}", path.display(), bad.join("; "));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn dump(path: &Path, from: u64, limit: u64, as_json: bool) -> anyhow::Result<ExitCode> {
+    let (folder, found) = look(path, from)?;
+    let session = found.session.context("a log has a session")?;
+    let first = Sequence(from.max(found.first_sequence().0));
+    let last = found.last_sequence().min(Sequence(first.0.saturating_add(limit).saturating_sub(1)));
+    if first > last || limit == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut reader = Reader::open(&folder, session, first)?;
+    let mut out = BufWriter::new(stdout().lock());
+    while let Some(record) = reader.next(last)? {
+        let sequence = record.sequence;
+        let command = Command::decode(record.payload)
+            .with_context(|| format!("record {sequence} of {} is no command", path.display()))?;
+        let written = if as_json {
+            let line = json!({
+                "sequence": sequence.0,
+                "ts": command.ts.0,
+                "session": command.session.0,
+                "kind": format!("{:?}", command.kind),
+            });
+            writeln!(out, "{line}")
+        } else {
+            writeln!(out, "{sequence:>12} {:>15} {:>5} {:?}", command.ts.0, command.session.0, command.kind)
+        };
+        if !goes_on(written)? {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    goes_on(out.flush())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// False when the reader has gone, which is no failure.
+fn goes_on(written: io::Result<()>) -> anyhow::Result<bool> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(anyhow::Error::from(error).context("cannot write to standard output")),
+    }
+}
+
+fn replay(path: &Path, from: u64, limit: u64, json: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let (folder, found) = look(path, from)?;
+    let session = found.session.context("a log has a session")?;
+    let first = from.max(found.first_sequence().0);
+    let last = found.last_sequence().min(Sequence(first.saturating_add(limit).saturating_sub(1)));
+    let is_terminal = stderr().is_terminal();
+    let started = Instant::now();
+    let done = audit(&folder, session, Sequence(from), last, |sequence| {
+        if is_terminal {
+            // A terminal that cannot be written to is no reason to stop.
+            let _ = write!(stderr(), "\r\x1b[Kcommand {} of {}", thousands(sequence.0), thousands(last.0));
+        }
+    });
+    if is_terminal {
+        let _ = write!(stderr(), "\r\x1b[K");
+    }
+    let done = done.with_context(|| path.display().to_string())?;
+    let elapsed = started.elapsed();
+    let commands = last.0.saturating_sub(done.from.0);
+    let (answers, published) = done.replica.message_counts();
+    let hash = done.replica.state_hash();
+    if let Some(json) = json {
+        let report = json!({
+            "session": session.to_string(),
+            "from": done.from.0,
+            "last": last.0,
+            "commands": commands,
+            "seconds": elapsed.as_secs_f64(),
+            "state_hash": format!("{hash:016x}"),
+            "snapshots_checked": done.snapshots_checked,
+            "bad_snapshots": done.skipped.iter().map(|skipped| &skipped.file).collect::<Vec<_>>(),
+            "answers": answers,
+            "market_data_messages": published,
+            "open_orders": done.replica.open_orders(),
+        });
+        json::write(json, &report.to_string())?;
+    }
+    if json != Some(Path::new("-")) {
+        say(format_args!(
+            "session {session}: {} commands from {} to {last} in {elapsed:.2?}, {:.2} M/s; state hash {hash:016x}\n\
+             {} snapshots led to; {} answers, {} messages of market data, {} open orders",
+            thousands(commands),
+            done.from,
+            commands as f64 / elapsed.as_secs_f64().max(1e-9) / 1e6,
+            done.snapshots_checked,
+            thousands(answers),
+            thousands(published),
+            thousands(done.replica.open_orders()),
+        ))?;
+    }
+    let bad: Vec<String> =
+        done.skipped.iter().map(|skipped| format!("{}: {}", skipped.file, skipped.damage)).collect();
+    ensure!(bad.is_empty(), "{}: {}", path.display(), bad.join("; "));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,242 @@
+//! A user of the venue that remembers every byte it was told.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use rand_core::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use tickpath_nasdaq::ouch50;
+use tickpath_nasdaq::soupbintcp::{Packet, next_packet};
+use tickpath_types::{
+    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, OrderAttributes, OrderRequest, Price, Qty,
+    ReplaceOrder, Side, Symbol, TimeInForce, UserRefNum,
+};
+
+/// How long a venue that runs may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long one look at the socket waits.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// A user through all lives of the venue.
+pub struct Client {
+    pub user: String,
+    /// Every sequenced message, from the first on, byte for byte.
+    pub told: Vec<Vec<u8>>,
+    /// The last number that was used, whether the venue heard of it or not.
+    last_ref: u32,
+    random: Xoshiro256PlusPlus,
+}
+
+/// The connection is gone.
+pub struct Gone;
+
+struct Connection {
+    stream: TcpStream,
+    received: Vec<u8>,
+}
+
+impl Client {
+    pub fn new(user: String, random: Xoshiro256PlusPlus) -> Client {
+        Client { user, told: Vec::new(), last_ref: 0, random }
+    }
+
+    /// Trades until the venue is gone, coming back by itself now and then.
+    pub fn trade(&mut self, address: &str) {
+        while let Ok(mut connection) = self.log_in(address, self.told.len() as u64 + 1) {
+            let requests = 50 + self.random.next_u64() % 2_000;
+            for _ in 0..requests {
+                if self.step(&mut connection).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Some requests, and the answers that are there.
+    fn step(&mut self, connection: &mut Connection) -> Result<(), Gone> {
+        let mut bytes = Vec::new();
+        for _ in 0..1 + self.random.next_u64() % 4 {
+            bytes.extend(packet(&self.request()));
+        }
+        connection.stream.write_all(&bytes).map_err(|_| Gone)?;
+        connection.read(&mut self.told)
+    }
+
+    /// The whole stream as the venue has it, to the answer of a last request: it must begin with what was told.
+    pub fn read_again(&mut self, address: &str) -> Result<(), String> {
+        let failed = |what: &str| format!("{}: {what}", self.user);
+        let mut connection =
+            self.log_in(address, 1).map_err(|Gone| failed("cannot log in from message 1"))?;
+        // Refused, for no order is of nothing; and behind everything before.
+        self.last_ref += 1;
+        let last =
+            OrderRequest::Enter(EnterOrder { qty: Qty::ZERO, ..order(self.last_ref, Side::Buy, 1, 0) });
+        connection.stream.write_all(&packet(&last)).map_err(|_| failed("gone"))?;
+        let mut again: Vec<Vec<u8>> = Vec::new();
+        let started = Instant::now();
+        loop {
+            let before = again.len();
+            connection.read(&mut again).map_err(|Gone| failed("gone while it was read again"))?;
+            if again[before..].iter().any(|message| is_rejection_of(message, self.last_ref)) {
+                break;
+            }
+            if started.elapsed() > PATIENCE {
+                return Err(failed("no answer to the last request"));
+            }
+        }
+        let same = self.told.iter().zip(&again).take_while(|(told, again)| told == again).count();
+        if same < self.told.len() {
+            return Err(format!(
+                "{}: message {} was {:02x?}, and is {:02x?} now; {} were told, {} are there",
+                self.user,
+                same + 1,
+                self.told[same],
+                again.get(same),
+                self.told.len(),
+                again.len()
+            ));
+        }
+        self.told = again;
+        Ok(())
+    }
+
+    fn log_in(&self, address: &str, next: u64) -> Result<Connection, Gone> {
+        let stream = TcpStream::connect(address).map_err(|_| Gone)?;
+        stream.set_nodelay(true).map_err(|_| Gone)?;
+        stream.set_read_timeout(Some(LOOK)).map_err(|_| Gone)?;
+        let mut connection = Connection { stream, received: Vec::new() };
+        let login = format!("{:<6}{:<10}{:>10}{next:>20}", self.user, "test", "");
+        connection.stream.write_all(&framed(b'L', login.as_bytes())).map_err(|_| Gone)?;
+        let started = Instant::now();
+        while started.elapsed() < PATIENCE {
+            match connection.take().map_err(|_| Gone)? {
+                Some(Heard::Accepted(first)) if first == next => return Ok(connection),
+                // The connection before is not gone yet for the venue.
+                Some(Heard::Rejected) => return self.log_in(address, next),
+                Some(_) => return Err(Gone),
+                None => connection.fill()?,
+            }
+        }
+        Err(Gone)
+    }
+
+    fn request(&mut self) -> OrderRequest {
+        let mut below = |bound: u64| self.random.next_u64() % bound;
+        let (what, side) = (below(10), if below(2) == 0 { Side::Buy } else { Side::Sell });
+        let (qty, price) = (1 + below(20), 990_000 + below(20) as i64 * 1_000);
+        let old = self.last_ref.saturating_sub(below(30) as u32).max(1);
+        if what < 3 {
+            let qty = if what == 0 { Qty(qty / 2) } else { Qty::ZERO };
+            return OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(old), qty });
+        }
+        self.last_ref += 1;
+        let enter = order(self.last_ref, side, qty, price);
+        match what {
+            3 => OrderRequest::Replace(ReplaceOrder {
+                orig_user_ref: UserRefNum(old),
+                user_ref: enter.user_ref,
+                qty: enter.qty,
+                price: enter.price,
+                time_in_force: enter.time_in_force,
+                post_only: false,
+                min_qty: Qty::ZERO,
+                special: None,
+                attributes: enter.attributes,
+                client_order_id: enter.client_order_id,
+            }),
+            4 => OrderRequest::Enter(EnterOrder { time_in_force: TimeInForce::Ioc, ..enter }),
+            _ => OrderRequest::Enter(enter),
+        }
+    }
+}
+
+enum Heard {
+    Accepted(u64),
+    Rejected,
+    Message(Vec<u8>),
+    Other,
+}
+
+impl Connection {
+    /// Adds the messages that are there, after a short wait for the first.
+    fn read(&mut self, told: &mut Vec<Vec<u8>>) -> Result<(), Gone> {
+        let gone = self.fill();
+        // What came before the end counts: it was told.
+        while let Some(heard) = self.take()? {
+            if let Heard::Message(message) = heard {
+                told.push(message);
+            }
+        }
+        gone
+    }
+
+    fn fill(&mut self) -> Result<(), Gone> {
+        let mut bytes = [0; 1 << 16];
+        match self.stream.read(&mut bytes) {
+            Ok(0) => Err(Gone),
+            Ok(count) => {
+                self.received.extend_from_slice(&bytes[..count]);
+                Ok(())
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(()),
+            Err(_) => Err(Gone),
+        }
+    }
+
+    fn take(&mut self) -> Result<Option<Heard>, Gone> {
+        let Some((packet, used)) = next_packet(&self.received).map_err(|_| Gone)? else { return Ok(None) };
+        let heard = match packet {
+            Packet::LoginAccepted(accepted) => Heard::Accepted(accepted.next_sequence.0),
+            Packet::LoginRejected(_) => Heard::Rejected,
+            Packet::SequencedData(message) => Heard::Message(message.to_vec()),
+            _ => Heard::Other,
+        };
+        self.received.drain(..used);
+        Ok(Some(heard))
+    }
+}
+
+fn symbol() -> Symbol {
+    Symbol::new("ONLY").unwrap()
+}
+
+pub fn decode(message: &[u8]) -> tickpath_types::OrderEventKind {
+    match ouch50::decode_event(message, |_| Some(InstrumentId(1))) {
+        Ok(ouch50::Answer::Order(answer)) => answer.kind,
+        other => panic!("{other:?} is not about an order"),
+    }
+}
+
+fn is_rejection_of(message: &[u8], user_ref: u32) -> bool {
+    matches!(decode(message), tickpath_types::OrderEventKind::Rejected { user_ref: it, .. } if it.0 == user_ref)
+}
+
+fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {
+    EnterOrder {
+        user_ref: UserRefNum(user_ref),
+        instrument: InstrumentId(1),
+        side,
+        qty: Qty(qty),
+        price: Price(price),
+        time_in_force: TimeInForce::Day,
+        post_only: false,
+        min_qty: Qty::ZERO,
+        special: None,
+        attributes: OrderAttributes::default(),
+        client_order_id: ClientOrderId(*b"kill-test     "),
+    }
+}
+
+fn packet(request: &OrderRequest) -> Vec<u8> {
+    let mut bytes = [0; ouch50::MESSAGE_LEN_MAX];
+    let len = ouch50::encode_request(request, |_| Some(symbol()), &mut bytes).unwrap();
+    framed(b'U', &bytes[..len])
+}
+
+fn framed(packet_type: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = (payload.len() as u16 + 1).to_be_bytes().to_vec();
+    bytes.push(packet_type);
+    bytes.extend_from_slice(payload);
+    bytes
+}

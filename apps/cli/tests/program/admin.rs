@@ -1,0 +1,82 @@
+//! `tickpath admin` and a venue that it commands.
+
+use std::path::Path;
+
+use crate::support::{Running, Site, assert_refused, run, tickpath};
+
+/// A venue with an admin socket, and the socket.
+fn start(site: &Site) -> (Running, String) {
+    let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
+    site.write("exchange.toml", &format!("{config}[admin]\nsocket = 'venue.sock'\n"));
+    let (venue, ..) = site.start_venue();
+    (venue, site.path("venue.sock"))
+}
+
+fn json(socket: &str, command: &[&str]) -> serde_json::Value {
+    let printed = run(&[&["admin", "--socket", socket, "--json", "-"], command].concat());
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{command:?}: {}", printed.out);
+    serde_json::from_str(&printed.out).unwrap()
+}
+
+#[test]
+fn a_venue_is_asked_commanded_and_drained() {
+    let site = Site::new();
+    let (mut venue, socket) = start(&site);
+    assert_eq!(json(&socket, &["status"])["users"], 2);
+    let text = run(&["admin", "status", "--socket", &socket]).out;
+    assert!(text.contains("logins") && text.contains("is_draining"), "{text}");
+    assert_eq!(json(&socket, &["kill", "test01"])["commands"], 1);
+    let users = run(&["admin", "--socket", &socket, "users"]).out;
+    let states: Vec<&str> =
+        users.lines().skip(1).map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    assert_eq!(states, ["killed", "away"], "{users}");
+    assert_eq!(json(&socket, &["unkill", "TEST01"])["ok"], true);
+    let done = run(&["admin", "--socket", &socket, "halt", "ONLY"]);
+    assert_eq!((done.code, done.out.trim()), (Some(0), "done: 1 commands in the log"));
+    venue.hear("command", |line| {
+        (line.starts_with("admin: user id") && line.ends_with("halt ONLY")).then_some(())
+    });
+
+    assert_refused(&["admin", "--socket", &socket, "kill", "NOBODY"], &["kill NOBODY", "no user 'NOBODY'"]);
+    assert_refused(&["admin", "--socket", &socket, "disconnect", "TEST01"], &["not connected"]);
+    assert_refused(&["admin", "--socket", &socket, "resume", "WHAT"], &["no instrument 'WHAT'"]);
+
+    // Nobody is connected, so there is nobody to wait for.
+    assert_eq!(run(&["admin", "--socket", &socket, "drain"]).code, Some(0));
+    let venue = venue.join();
+    assert_eq!((venue.code, venue.err.as_str()), (Some(0), ""), "{}", venue.out);
+    assert!(venue.out.contains("drained"), "{}", venue.out);
+    assert!(!Path::new(&socket).exists());
+    assert_refused(&["admin", "--socket", &socket, "status"], &[&socket, "is it running"]);
+}
+
+#[test]
+fn a_password_is_hashed_from_standard_input_and_lets_in() {
+    let output = tickpath().args(["admin", "hash-password"]).write_stdin("secret\n").output().unwrap();
+    let hash = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && hash.starts_with("$argon2id$v=19$"), "{hash}");
+    let site = Site::new();
+    let venue = "instruments = 'instruments.toml'\n[[order_entry.user]]\nname = 'ANNA'\npassword_hash = ";
+    let good = site.write("good.toml", &format!("{venue}'{}'\n", hash.trim()));
+    let checked = run(&["config", "check", &good]);
+    assert_eq!(checked.code, Some(0), "{}", checked.err);
+    let shown = run(&["config", "show", &good]);
+    assert!(shown.out.contains(hash.trim()), "{}", shown.out);
+    let bad = site.write("bad.toml", &format!("{venue}'secret'\n"));
+    assert_refused(&["config", "check", &bad], &["ANNA", "tickpath admin hash-password"]);
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    assert_refused(&["admin", "status"], &["--socket PATH"]);
+    assert_refused(&["admin", "hash-password"], &["1 to 10 ASCII characters", "standard input"]);
+    let long = tickpath().args(["admin", "hash-password"]).write_stdin("elevenchars\n").output().unwrap();
+    assert_eq!(long.status.code(), Some(1));
+    let site = Site::new();
+    let (venue, socket) = start(&site);
+    let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
+    let second = site.write("second.toml", &format!("{config}\n[journal]\nfolder = 'second'\n"));
+    assert_refused(&["exchange", "--config", &second], &[&socket, "served by a running venue"]);
+    venue.interrupt();
+    assert_eq!(venue.join().code, Some(0));
+}

@@ -1,0 +1,138 @@
+//! A venue's journal from outside, and a venue that is started again.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Running, Site, assert_refused, run};
+
+/// A venue that was started and stopped; its session's name.
+fn session_of_a_life(site: &Site, options: &[&str]) -> String {
+    let config = site.path("exchange.toml");
+    let mut venue = Running::start(&[&["exchange", "--config", &config], options].concat());
+    let name = venue
+        .hear("the venue's name", |line| Some(line.strip_prefix("venue '")?.split('\'').next()?.to_owned()));
+    venue.hear("retransmission", |line| line.trim_start().starts_with("retransmission").then_some(()));
+    venue.interrupt();
+    let printed = venue.join();
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+    name
+}
+
+#[test]
+fn a_venue_goes_on_with_its_session_until_another_is_asked_for() {
+    let site = Site::new();
+    let first = session_of_a_life(&site, &[]);
+    assert_eq!(session_of_a_life(&site, &[]), first);
+    let second = session_of_a_life(&site, &["--new-session"]);
+    assert_ne!(second, first);
+    assert_eq!(session_of_a_life(&site, &[]), second);
+    // The first one is kept, and whole.
+    let kept = format!("{}/{first}", site.path("journal"));
+    let printed = run(&["journal", "verify", &kept]);
+    assert!(printed.code == Some(0) && printed.out.contains(&first), "{}", printed.err);
+
+    let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
+    let named = site.write("named.toml", &format!("session = 'MONDAY'\n{config}"));
+    assert_refused(&["exchange", "--config", &named], &[&second, "MONDAY", "--new-session"]);
+    let spaced = site.write("spaced.toml", &format!("session = 'A B'\n{config}"));
+    assert_refused(&["exchange", "--config", &spaced], &["'A B'", "without spaces"]);
+}
+
+#[test]
+fn a_second_venue_on_one_journal_is_refused() {
+    let site = Site::new();
+    let (venue, _, _) = site.start_venue();
+    let (folder, config) = (site.path("journal"), site.path("exchange.toml"));
+    for options in [&[][..], &["--new-session"]] {
+        let args = [&["exchange", "--config", &config], options].concat();
+        assert_refused(&args, &[&folder, "in use by another process", "another folder"]);
+    }
+    // What is written can be read meanwhile.
+    assert_eq!(run(&["journal", "verify", &folder]).code, Some(0));
+    venue.interrupt();
+    assert_eq!(venue.join().code, Some(0));
+}
+
+#[test]
+fn a_venue_without_a_journal_says_so() {
+    let site = Site::new();
+    let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
+    site.write("exchange.toml", &format!("{config}\n[journal]\npolicy = 'off'\n"));
+    let (venue, _, _) = site.start_venue();
+    venue.interrupt();
+    let printed = venue.join();
+    assert_eq!(printed.code, Some(0));
+    assert!(
+        printed.err.contains("journal.policy is off") && printed.err.contains("forgotten"),
+        "{}",
+        printed.err
+    );
+    assert!(!std::path::Path::new(&site.path("journal")).exists());
+}
+
+#[test]
+fn the_opening_is_in_the_journal_and_can_be_replayed() {
+    let site = Site::new();
+    let session = session_of_a_life(&site, &[]);
+    let folder = site.path("journal");
+    let dumped = run(&["journal", "dump", &folder]);
+    assert_eq!((dumped.code, dumped.out.lines().count()), (Some(0), 4), "{}{}", dumped.out, dumped.err);
+    assert!(dumped.out.contains("StartOfMessages") && dumped.out.contains("OpenInstrument"));
+    let one = run(&["journal", "dump", &folder, "--from", "3", "--limit", "1", "--json"]);
+    let line: Value = serde_json::from_str(&one.out).unwrap();
+    assert_eq!((&line["sequence"], one.out.lines().count()), (&Value::from(3), 1));
+    assert_eq!(run(&["journal", "dump", &folder, "--limit", "0"]).out, "");
+
+    let report = |args: &[&str]| -> Value {
+        let printed = run(&[&["journal"], args, &[folder.as_str(), "--json", "-"]].concat());
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        serde_json::from_str(&printed.out).unwrap()
+    };
+    let verified = report(&["verify"]);
+    assert_eq!((&verified["session"], &verified["last"]), (&Value::from(session), &Value::from(4)));
+    let replayed = report(&["replay"]);
+    assert_eq!((&replayed["commands"], &replayed["snapshots_checked"]), (&Value::from(4), &Value::from(1)));
+    assert_eq!(report(&["replay", "--limit", "2"])["last"], 2);
+
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tickpath"))
+        .args(["journal", "dump", &folder])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(child.wait().unwrap().success(), "a reader that goes away is no failure");
+}
+
+#[test]
+fn damage_is_named_with_file_and_offset() {
+    let site = Site::new();
+    let missing = site.path("nowhere");
+    for command in ["verify", "dump", "replay"] {
+        assert_refused(&["journal", command, &missing], &[&missing, "no folder"]);
+        assert!(!std::path::Path::new(&missing).exists(), "nothing is made");
+    }
+    std::fs::create_dir(site.path("empty")).unwrap();
+    assert_refused(&["journal", "verify", &site.path("empty")], &["holds no journal"]);
+
+    session_of_a_life(&site, &[]);
+    session_of_a_life(&site, &[]);
+    let folder = site.path("journal");
+    let first = format!("{folder}/{:020}.journal", 1);
+    let good = std::fs::read(&first).unwrap();
+    let mut bad = good.clone();
+    bad[good.len() / 2] ^= 1;
+    std::fs::write(&first, &bad).unwrap();
+    for command in ["verify", "dump", "replay"] {
+        assert_refused(&["journal", command, &folder], &["00001.journal", "damaged at byte"]);
+    }
+    std::fs::write(&first, &good).unwrap();
+    std::fs::write(format!("{folder}/snapshot-{:020}", 3), b"nothing").unwrap();
+    for command in ["verify", "replay"] {
+        let printed = run(&["journal", command, &folder]);
+        assert_eq!(printed.code, Some(1), "{command}: {}", printed.out);
+        assert!(printed.err.contains('3') && printed.err.contains("not a whole snapshot"), "{}", printed.err);
+    }
+}

@@ -1,0 +1,53 @@
+//! A venue that is to stop without taking anybody by surprise.
+
+use tickpath_types::Nanos;
+
+use crate::VenueView;
+
+/// Tells when a venue that takes no new orders any more may stop: when all clients have gone, or after a while.
+#[derive(Debug)]
+pub struct DrainWatch {
+    longest: Nanos,
+    since: Option<Nanos>,
+}
+
+impl DrainWatch {
+    /// Waits for clients to go, so long at most.
+    #[must_use]
+    pub fn new(longest: Nanos) -> DrainWatch {
+        DrainWatch { longest, since: None }
+    }
+
+    /// True once the venue has drained; ask again and again while it runs.
+    pub fn is_over(&mut self, view: &VenueView, now: Nanos) -> bool {
+        let server = &view.order_server;
+        if server.is_draining.read() == 0 {
+            return false;
+        }
+        let since = *self.since.get_or_insert(now);
+        // In this order: a connection that comes in between is seen as one.
+        let gone = server.disconnects.read();
+        server.connections.read() == gone || now >= since + self.longest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_over_when_all_have_gone_or_the_time_is_up() {
+        let view = VenueView::default();
+        let (server, start) = (&view.order_server, Nanos::from_secs(100));
+        let longest = Nanos::from_secs(5);
+        let mut watch = DrainWatch::new(longest);
+        server.connections.set(2);
+        assert!(!watch.is_over(&view, start), "nobody asked for it");
+        server.is_draining.set(1);
+        assert!(!watch.is_over(&view, start + Nanos(1)));
+        assert!(!watch.is_over(&view, start + longest));
+        assert!(watch.is_over(&view, start + longest + Nanos(1)));
+        server.disconnects.set(2);
+        assert!(DrainWatch::new(longest).is_over(&view, start));
+    }
+}

@@ -1,0 +1,312 @@
+//! The Unix socket by which a running venue is commanded.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tickpath_agent::Counter;
+use tickpath_types::{InstrumentTable, Nanos};
+
+use super::protocol::{self, Request};
+use super::{AdminAnswer, AdminClient};
+use crate::VenueView;
+
+/// Connections at a time; a further one is closed at once.
+const CONNECTIONS_MAX: usize = 8;
+/// Longest line of a client, its end included; a longer one closes the connection.
+const LINE_LEN_MAX: usize = 256;
+/// Longest that an answer may wait to be read; beyond it the connection is closed.
+const UNREAD_MAX: usize = 1 << 20;
+
+/// The admin socket cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdminError {
+    /// Another venue serves it: give this one a socket of its own, or stop the other.
+    #[error("admin socket {path} is served by a running venue: give this one another path", path = path.display())]
+    InUse {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Something that is no socket is there: remove it, or choose another path.
+    #[error("admin socket {path}: a file that is no socket is there: choose another path", path = path.display())]
+    NotASocket {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system refused: see that the folder exists and may be written.
+    #[error("admin socket {path}: {source}", path = path.display())]
+    Open {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Serves the admin socket whenever it is [polled](Self::poll), beside the venue's duty cycles and never in one.
+///
+/// The socket can be used by its owner and by root alone: its mode is 0600, and who connects is asked for by the
+/// kernel's word. A command that changes something goes to the order server by a ring, and from there into the log.
+pub struct AdminSocket {
+    path: PathBuf,
+    listener: UnixListener,
+    /// Device and inode of the socket's file, so that no other one is removed at the end.
+    file: (u64, u64),
+    owner: u32,
+    connections: Vec<Connection>,
+    next_connection: u64,
+    client: AdminClient,
+    /// Commands that the order server has, oldest first.
+    pending: Vec<Pending>,
+    instruments: InstrumentTable,
+    view: VenueView,
+    refused: Counter,
+}
+
+struct Connection {
+    id: u64,
+    uid: u32,
+    stream: UnixStream,
+    received: Vec<u8>,
+    unsent: Vec<u8>,
+    /// True while a command of it waits: its lines are answered in their order.
+    is_waiting: bool,
+    /// True once the client has said all that it will: its last answers are still sent.
+    has_ended: bool,
+    is_closed: bool,
+}
+
+struct Pending {
+    id: u64,
+    connection: u64,
+}
+
+impl AdminSocket {
+    /// Opens the socket at `path`, in place of one that nobody serves any more.
+    ///
+    /// # Errors
+    /// [`AdminError`] when another venue serves it or the system refuses.
+    pub fn open(
+        path: &Path,
+        client: AdminClient,
+        instruments: InstrumentTable,
+        view: VenueView,
+    ) -> Result<AdminSocket, AdminError> {
+        let failed = |source| AdminError::Open { path: path.to_owned(), source };
+        remove_stale(path)?;
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let metadata = std::fs::metadata(path).map_err(failed)?;
+        Ok(AdminSocket {
+            path: path.to_owned(),
+            listener,
+            file: (metadata.dev(), metadata.ino()),
+            owner: metadata.uid(),
+            connections: Vec::new(),
+            next_connection: 1,
+            client,
+            pending: Vec::new(),
+            instruments,
+            view,
+            refused: Counter::default(),
+        })
+    }
+
+    /// Connections refused: of another user of the machine, or more than there may be.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused.read()
+    }
+
+    /// True while a command is with the venue and its answer is still to be sent.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Takes what came and sends what is due; never waits. `on_command` hears each command that is carried out, with
+    /// the user id of whoever gave it.
+    pub fn poll(&mut self, now: Nanos, mut on_command: impl FnMut(u32, &str)) {
+        self.accept();
+        while let Some(answer) = self.client.poll() {
+            self.hand_back(answer);
+        }
+        for place in 0..self.connections.len() {
+            self.serve(place, now, &mut on_command);
+        }
+        self.connections.retain(|connection| !connection.is_closed);
+    }
+
+    fn accept(&mut self) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let uid = peer_uid(&stream).filter(|uid| is_allowed(*uid, self.owner));
+            let Some(uid) = uid.filter(|_| self.connections.len() < CONNECTIONS_MAX) else {
+                self.refused.add(1);
+                continue;
+            };
+            if stream.set_nonblocking(true).is_ok() {
+                self.connections.push(Connection {
+                    id: self.next_connection,
+                    uid,
+                    stream,
+                    received: Vec::new(),
+                    unsent: Vec::new(),
+                    is_waiting: false,
+                    has_ended: false,
+                    is_closed: false,
+                });
+                self.next_connection += 1;
+            }
+        }
+    }
+
+    fn hand_back(&mut self, answer: AdminAnswer) {
+        let Some(place) = self.pending.iter().position(|pending| pending.id == answer.id) else { return };
+        let connection = self.pending.remove(place).connection;
+        if let Some(connection) = self.connections.iter_mut().find(|known| known.id == connection) {
+            connection.is_waiting = false;
+            connection.answer(&protocol::outcome(answer.outcome));
+        }
+    }
+
+    fn serve(&mut self, place: usize, now: Nanos, on_command: &mut impl FnMut(u32, &str)) {
+        let connection = &mut self.connections[place];
+        connection.receive();
+        while !connection.is_waiting
+            && let Some(line) = connection.take_line()
+        {
+            match protocol::parse(&line, &self.instruments, &self.view) {
+                Ok(Request::Status) => {
+                    let mut status = protocol::status(&self.view);
+                    status["admin_refused"] = self.refused.read().into();
+                    connection.answer(&status);
+                }
+                Ok(Request::Users) => connection.answer(&protocol::users(&self.view, now.0)),
+                Ok(Request::Command(command)) => match self.client.submit(command) {
+                    Some(id) => {
+                        on_command(connection.uid, line.trim());
+                        connection.is_waiting = true;
+                        self.pending.push(Pending { id, connection: connection.id });
+                    }
+                    None => connection.answer(&protocol::error("the venue is busy: try again")),
+                },
+                Err(message) => connection.answer(&protocol::error(&message)),
+            }
+        }
+        connection.send();
+        connection.is_closed |=
+            connection.has_ended && !connection.is_waiting && connection.unsent.is_empty();
+    }
+}
+
+impl Drop for AdminSocket {
+    /// Removes the socket's file, unless another one has taken its place.
+    fn drop(&mut self) {
+        if std::fs::metadata(&self.path).is_ok_and(|now| (now.dev(), now.ino()) == self.file) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Connection {
+    fn receive(&mut self) {
+        let mut bytes = [0; LINE_LEN_MAX];
+        // What does not fit waits in the kernel until the lines before it are answered.
+        while self.received.len() < LINE_LEN_MAX {
+            let room = LINE_LEN_MAX - self.received.len();
+            match self.stream.read(&mut bytes[..room]) {
+                Ok(0) => {
+                    self.has_ended = true;
+                    return;
+                }
+                Ok(count) => self.received.extend_from_slice(&bytes[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    self.is_closed = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The next whole line; a line without end closes the connection.
+    fn take_line(&mut self) -> Option<String> {
+        let Some(end) = self.received.iter().position(|byte| *byte == b'\n') else {
+            if self.received.len() >= LINE_LEN_MAX {
+                self.answer(&protocol::error("the line is too long"));
+                self.send();
+                self.is_closed = true;
+            }
+            return None;
+        };
+        let line: Vec<u8> = self.received.drain(..=end).collect();
+        Some(String::from_utf8_lossy(&line).into_owned())
+    }
+
+    fn answer(&mut self, answer: &Value) {
+        self.unsent.extend_from_slice(answer.to_string().as_bytes());
+        self.unsent.push(b'\n');
+    }
+
+    fn send(&mut self) {
+        while !self.unsent.is_empty() {
+            match self.stream.write(&self.unsent) {
+                Ok(count) => drop(self.unsent.drain(..count)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_closed |= self.unsent.len() > UNREAD_MAX;
+                    return;
+                }
+                Err(_) => {
+                    self.is_closed = true;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Removes a socket that nobody serves.
+fn remove_stale(path: &Path) -> Result<(), AdminError> {
+    let failed = |source| AdminError::Open { path: path.to_owned(), source };
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(failed(source)),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            Err(AdminError::NotASocket { path: path.to_owned() })
+        }
+        Ok(_) => match UnixStream::connect(path) {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                std::fs::remove_file(path).map_err(failed)
+            }
+            _ => Err(AdminError::InUse { path: path.to_owned() }),
+        },
+    }
+}
+
+/// Who is at the other end, by the kernel's word.
+fn peer_uid(stream: &UnixStream) -> Option<u32> {
+    let credentials =
+        nix::sys::socket::getsockopt(&stream.as_fd(), nix::sys::socket::sockopt::PeerCredentials).ok()?;
+    Some(credentials.uid())
+}
+
+/// The owner of the socket, and root.
+fn is_allowed(uid: u32, owner: u32) -> bool {
+    uid == owner || uid == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_and_root_may_command() {
+        assert!(is_allowed(1_000, 1_000) && is_allowed(0, 1_000));
+        assert!(!is_allowed(1_001, 1_000) && !is_allowed(1_000, 0));
+    }
+}

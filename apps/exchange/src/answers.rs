@@ -1,0 +1,26 @@
+//! What a session is told, in OUCH, appended to its log.
+
+use tickpath_nasdaq::ouch50::{self, QueryResponse};
+use tickpath_types::{InstrumentTable, Nanos, OrderEvent, UserRefNum};
+use zerocopy::IntoBytes;
+
+use crate::session_log::SessionLog;
+
+/// Appends what happened to an order.
+#[inline]
+pub(crate) fn append_event(log: &mut SessionLog, event: &OrderEvent, instruments: &InstrumentTable) {
+    log.append(|out| {
+        ouch50::encode_event(event, |id| instruments.symbol(id), out)
+            .expect("the engine's events fit OUCH: its instruments and quantities were checked at start")
+    });
+}
+
+/// Appends the answer to an account query.
+pub(crate) fn append_query_answer(log: &mut SessionLog, ts: Nanos, next: UserRefNum) {
+    let answer = QueryResponse::new(ts, next);
+    let bytes = answer.as_bytes();
+    log.append(|out| {
+        out[..bytes.len()].copy_from_slice(bytes);
+        bytes.len()
+    });
+}

@@ -1,0 +1,291 @@
+//! The users and their limits, checked.
+
+use std::path::Path;
+
+use tickpath_config::{ConfigError, TEST_PASSWORD};
+use tickpath_nasdaq::soupbintcp;
+use tickpath_types::{InstrumentId, InstrumentTable, Nanos, Qty, Symbol};
+
+use super::{
+    CancelConfig, LimitsConfig, LoginConfig, OPEN_ORDERS_MAX, OrderEntryConfig, PortConfig, UserConfig,
+};
+use crate::gate::UserLimits;
+use crate::login::{LoginPolicy, Password};
+use crate::token_bucket::RateLimit;
+use crate::users::{Doors, UserSettings};
+
+/// Highest limit of messages a second and of a burst.
+const RATE_MAX: u32 = 10_000_000;
+/// Most addresses remembered with wrong passwords: all are looked through at each login.
+const ADDRESSES_MAX: usize = 1 << 14;
+/// Longest delay of a refusal, before it doubles.
+const DELAY_MAX: Nanos = Nanos::from_secs(10);
+/// Longest pause after too many wrong passwords.
+const LOCKOUT_MAX: Nanos = Nanos::from_secs(24 * 3_600);
+
+impl OrderEntryConfig {
+    pub(super) fn users(
+        &self,
+        instruments: &InstrumentTable,
+        file: Option<&Path>,
+    ) -> Result<Vec<UserSettings>, ConfigError> {
+        let mut users = Vec::new();
+        if !self.test_users.is_empty() && !self.address.ip().is_loopback() {
+            return Err(ConfigError::value(format!(
+                "order_entry.test_users have a public password and {} is not the loopback interface: \
+                 name users with passwords of their own",
+                self.address
+            )));
+        }
+        let all = self.limits.limits("order_entry.limits")?;
+        let cancel_on_disconnect = self.cancel_on_disconnect.map(|grace| grace.0);
+        for name in &self.test_users {
+            users.push(UserSettings {
+                limits: all,
+                cancel_on_disconnect,
+                ..UserSettings::new(name, Password::plain(TEST_PASSWORD))
+            });
+        }
+        for user in &self.users {
+            let limits = self.limits.overridden_by(&user.limits);
+            users.push(UserSettings {
+                name: user.name.clone(),
+                password: user.password(file)?,
+                doors: user.doors()?,
+                instruments: user.allowed_instruments(instruments)?,
+                limits: limits.limits(&format!("the limits of user '{}'", user.name))?,
+                cancel_on_disconnect: match user.cancel_on_disconnect {
+                    Some(CancelConfig::After(grace)) => Some(grace.0),
+                    Some(CancelConfig::Never) => None,
+                    None => cancel_on_disconnect,
+                },
+            });
+        }
+        if users.is_empty() {
+            return Err(ConfigError::value(
+                "order_entry names no user: add test_users = [\"TEST01\"] or [[order_entry.user]]",
+            ));
+        }
+        for (place, user) in users.iter().enumerate() {
+            if soupbintcp::Username::new(&user.name).is_none() || user.name.is_empty() {
+                return Err(ConfigError::value(format!(
+                    "user '{}' must have 1 to 6 ASCII characters",
+                    user.name
+                )));
+            }
+            if users[..place].iter().any(|other| other.name.eq_ignore_ascii_case(&user.name)) {
+                return Err(ConfigError::value(format!("user '{}' is named twice", user.name)));
+            }
+        }
+        Ok(users)
+    }
+}
+
+impl UserConfig {
+    fn password(&self, file: Option<&Path>) -> Result<Password, ConfigError> {
+        let name = &self.name;
+        match (&self.password, &self.password_hash) {
+            (Some(password), None) => {
+                let password = password.resolve(file)?;
+                if soupbintcp::Password::new(&password).is_none() || password.is_empty() {
+                    return Err(ConfigError::value(format!(
+                        "the password of user '{name}' must have 1 to 10 ASCII characters"
+                    )));
+                }
+                Ok(Password::plain(password))
+            }
+            (None, Some(hash)) => Password::hashed(hash)
+                .map_err(|error| ConfigError::value(format!("the password_hash of user '{name}': {error}"))),
+            _ => Err(ConfigError::value(format!(
+                "user '{name}' needs a password or a password_hash, and not both"
+            ))),
+        }
+    }
+
+    fn doors(&self) -> Result<Doors, ConfigError> {
+        if self.ports.is_empty() {
+            let name = &self.name;
+            return Err(ConfigError::value(format!(
+                "user '{name}' may log in nowhere: name ports, e.g. [\"order_entry\"]"
+            )));
+        }
+        let has = |port| self.ports.contains(&port);
+        Ok(Doors { order_entry: has(PortConfig::OrderEntry), drop_copy: has(PortConfig::DropCopy) })
+    }
+
+    fn allowed_instruments(&self, table: &InstrumentTable) -> Result<Option<Vec<InstrumentId>>, ConfigError> {
+        let Some(symbols) = &self.instruments else { return Ok(None) };
+        let find = |text: &String| {
+            Symbol::new(text).ok().and_then(|symbol| table.find(symbol)).ok_or_else(|| {
+                let name = &self.name;
+                ConfigError::value(format!("user '{name}': there is no instrument '{text}'"))
+            })
+        };
+        symbols.iter().map(find).collect::<Result<_, _>>().map(Some)
+    }
+}
+
+impl LimitsConfig {
+    /// True when nothing is limited.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == LimitsConfig::default()
+    }
+
+    /// These, but for those that `user` names.
+    fn overridden_by(&self, user: &LimitsConfig) -> LimitsConfig {
+        let has_rate = user.messages_per_second.is_some();
+        LimitsConfig {
+            messages_per_second: user.messages_per_second.or(self.messages_per_second),
+            // A burst belongs to its rate.
+            burst: user.burst.or(self.burst.filter(|_| !has_rate)),
+            open_orders: user.open_orders.or(self.open_orders),
+            order_qty: user.order_qty.or(self.order_qty),
+            order_notional: user.order_notional.or(self.order_notional),
+        }
+    }
+
+    fn limits(&self, whose: &str) -> Result<UserLimits, ConfigError> {
+        let bounds = [
+            ("messages_per_second", self.messages_per_second, RATE_MAX),
+            ("burst", self.burst, RATE_MAX),
+            ("open_orders", self.open_orders, OPEN_ORDERS_MAX),
+        ];
+        for (name, value, max) in bounds {
+            if let Some(value) = value.filter(|value| !(1..=max).contains(value)) {
+                return Err(ConfigError::value(format!(
+                    "{whose}: {name} must be 1 to {max}: {value} is not"
+                )));
+            }
+        }
+        if self.burst.is_some() && self.messages_per_second.is_none() {
+            return Err(ConfigError::value(format!("{whose}: a burst needs messages_per_second")));
+        }
+        if self.order_qty == Some(0) || self.order_notional.is_some_and(|notional| notional.0.0 <= 0) {
+            return Err(ConfigError::value(format!("{whose}: order_qty and order_notional must be above 0")));
+        }
+        let rate = self
+            .messages_per_second
+            .map(|per_second| RateLimit { per_second, burst: self.burst.unwrap_or(per_second) });
+        Ok(UserLimits {
+            rate,
+            open_orders: self.open_orders,
+            order_qty: self.order_qty.map(Qty),
+            order_notional: self.order_notional.map(|notional| notional.0.0.unsigned_abs()),
+        })
+    }
+}
+
+impl LoginConfig {
+    pub(super) fn policy(&self) -> Result<LoginPolicy, ConfigError> {
+        if self.attempts_max == 0 {
+            return Err(ConfigError::value("order_entry.logins.attempts_max must be at least 1"));
+        }
+        if !(1..=ADDRESSES_MAX).contains(&self.addresses_max) {
+            return Err(ConfigError::value(format!(
+                "order_entry.logins.addresses_max must be 1 to {ADDRESSES_MAX}: {} is not",
+                self.addresses_max
+            )));
+        }
+        if self.delay.0 > DELAY_MAX || self.lockout.0 > LOCKOUT_MAX {
+            return Err(ConfigError::value(
+                "order_entry.logins: delay must be at most 10s, and lockout at most 24h",
+            ));
+        }
+        let LoginConfig { attempts_max, delay, lockout, addresses_max } = *self;
+        Ok(LoginPolicy { attempts_max, delay: delay.0, lockout: lockout.0, addresses_max })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_types::{Instrument, Price};
+
+    use super::*;
+    use crate::config::ExchangeConfig;
+    use crate::login::hash_password;
+
+    fn users(door: &str) -> Result<Vec<UserSettings>, ConfigError> {
+        let instrument = |id, symbol| Instrument {
+            id: InstrumentId(id),
+            symbol: Symbol::new(symbol).unwrap(),
+            tick_size: Price(100),
+            lot_size: Qty(1),
+            max_qty: Qty(1),
+            reference_price: Price(100),
+            collar_low: Price(100),
+            collar_high: Price(100),
+        };
+        let table = InstrumentTable::new(&[instrument(1, "A"), instrument(2, "B")]);
+        let text = format!("instruments = 'i.toml'\n[order_entry]\n{door}");
+        let config: ExchangeConfig = tickpath_config::parse("venue.toml", &text)?;
+        config.order_entry.logins.policy()?;
+        config.order_entry.users(&table, None)
+    }
+
+    #[test]
+    fn a_user_has_what_its_entry_says_and_the_rest_from_the_door() {
+        let hash = hash_password("secret").unwrap();
+        let users = users(&format!(
+            "test_users = ['T']
+             cancel_on_disconnect = '5s'
+             limits = {{ messages_per_second = 100, burst = 7, open_orders = 9 }}
+             [[order_entry.user]]
+             name = 'ANNA'
+             password_hash = '{hash}'
+             ports = ['order_entry', 'drop_copy']
+             instruments = ['B']
+             cancel_on_disconnect = 'never'
+             limits = {{ messages_per_second = 50, order_qty = 10, order_notional = '1000.50' }}
+             [[order_entry.user]]
+             name = 'BERT'
+             password = 'secret'
+             ports = ['drop_copy']
+             cancel_on_disconnect = '0s'"
+        ))
+        .unwrap();
+        let [test, anna, bert] = users.as_slice() else { panic!("{users:?}") };
+        let rate = |per_second, burst| Some(RateLimit { per_second, burst });
+        let all = UserLimits { rate: rate(100, 7), open_orders: Some(9), ..UserLimits::default() };
+        assert_eq!((test.limits, test.cancel_on_disconnect), (all, Some(Nanos::from_secs(5))));
+        let limits = UserLimits {
+            rate: rate(50, 50),
+            open_orders: Some(9),
+            order_qty: Some(Qty(10)),
+            order_notional: Some(10_005_000),
+        };
+        assert_eq!((anna.limits, anna.cancel_on_disconnect), (limits, None));
+        assert_eq!(anna.doors, Doors { order_entry: true, drop_copy: true });
+        assert_eq!(anna.instruments, Some(vec![InstrumentId(2)]));
+        assert!(anna.password.hash().is_some() && bert.password.hash().is_none());
+        assert_eq!(bert.doors, Doors { order_entry: false, drop_copy: true });
+        assert_eq!((bert.limits, bert.cancel_on_disconnect), (all, Some(Nanos::ZERO)));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_in_one_line() {
+        for (door, says) in [
+            ("[[order_entry.user]]\nname = 'A'", "a password or a password_hash"),
+            ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\npassword_hash = 'y'", "and not both"),
+            ("[[order_entry.user]]\nname = 'A'\npassword_hash = 'y'", "tickpath admin hash-password"),
+            ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\nports = []", "may log in nowhere"),
+            ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\nports = ['back_door']", "unknown variant"),
+            ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\ninstruments = ['C']", "no instrument 'C'"),
+            ("test_users = ['A']\nlimits.messages_per_second = 0", "must be 1 to 10000000"),
+            ("test_users = ['A']\nlimits.burst = 5", "a burst needs messages_per_second"),
+            ("test_users = ['A']\nlimits.open_orders = 4194305", "must be 1 to 4194304"),
+            ("test_users = ['A']\nlimits.order_qty = 0", "above 0"),
+            ("test_users = ['A']\nlimits.order_notional = '-1'", "above 0"),
+            ("test_users = ['A']\nlogins.attempts_max = 0", "attempts_max"),
+            ("test_users = ['A']\nlogins.addresses_max = 0", "addresses_max"),
+            ("test_users = ['A']\nlogins.delay = '11s'", "delay must be at most"),
+            ("test_users = ['A']\ncancel_on_disconnect = 5", "expected a string"),
+            (
+                "[[order_entry.user]]\nname = 'A'\npassword = 'x'\ncancel_on_disconnect = 'soon'",
+                "'soon' is not a duration",
+            ),
+        ] {
+            let error = users(door).err().unwrap_or_else(|| panic!("{door} was accepted")).to_string();
+            assert!(error.contains(says) && error.lines().count() == 1, "{door}: {error}");
+        }
+    }
+}

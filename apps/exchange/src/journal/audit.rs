@@ -1,0 +1,92 @@
+//! A whole log read again, against the states that were recorded along it.
+
+use tickpath_journal::{OpenError, Reader, SessionName, SkippedSnapshot, Snapshots, Storage};
+use tickpath_types::Sequence;
+
+use super::recovery::{RecoveryError, check, replay, restore};
+use crate::replica::Replica;
+
+/// What a log led to.
+pub struct Audit {
+    /// The state after the last command.
+    pub replica: Replica,
+    /// What the snapshot covers that it began with.
+    pub from: Sequence,
+    /// Snapshots whose state was led to, that one included.
+    pub snapshots_checked: u64,
+    /// Snapshots that cannot be used.
+    pub skipped: Vec<SkippedSnapshot>,
+}
+
+/// Reads the log in `storage` up to `last` again, from the newest snapshot that covers at most `from`, or the oldest
+/// that there is; compares each snapshot's state with what the commands lead to. Changes nothing.
+///
+/// # Errors
+/// [`RecoveryError`] when there is nothing to begin with, a record is damaged, or a state is another.
+pub fn audit<S: Storage>(
+    storage: &S,
+    session: SessionName,
+    from: Sequence,
+    last: Sequence,
+    mut on_progress: impl FnMut(Sequence),
+) -> Result<Audit, RecoveryError> {
+    let snapshots = Snapshots::new(storage.clone(), session);
+    let listed = snapshots.list()?;
+    let start = listed.partition_point(|sequence| *sequence <= from).saturating_sub(1);
+    let mut audit: Option<Audit> = None;
+    let mut skipped = Vec::new();
+    for sequence in listed.into_iter().skip(start).filter(|sequence| *sequence <= last) {
+        let snapshot = match snapshots.read(sequence)? {
+            Ok(snapshot) => snapshot,
+            Err(damage) => {
+                skipped.push(SkippedSnapshot { file: format!("snapshot-{:020}", sequence.0), damage });
+                continue;
+            }
+        };
+        let recorded = restore(&snapshot)?;
+        match &mut audit {
+            None => {
+                audit = Some(Audit {
+                    replica: recorded,
+                    from: sequence,
+                    snapshots_checked: 1,
+                    skipped: Vec::new(),
+                });
+            }
+            Some(audit) => {
+                advance(storage, session, &mut audit.replica, sequence, &mut on_progress)?;
+                check(&audit.replica, sequence, snapshot.state_hash)?;
+                // What follows may be decided by other bounds.
+                audit.replica = recorded;
+                audit.snapshots_checked += 1;
+            }
+        }
+    }
+    let mut audit = audit.ok_or_else(|| RecoveryError::NoSnapshot {
+        first: from,
+        skipped: skipped.iter().map(|skipped| skipped.file.as_str()).collect::<Vec<_>>().join(", "),
+    })?;
+    advance(storage, session, &mut audit.replica, last, &mut on_progress)?;
+    audit.skipped = skipped;
+    Ok(audit)
+}
+
+fn advance<S: Storage>(
+    storage: &S,
+    session: SessionName,
+    replica: &mut Replica,
+    to: Sequence,
+    on_progress: &mut impl FnMut(Sequence),
+) -> Result<(), RecoveryError> {
+    let next = replica.last_command().next();
+    if next > to {
+        return Ok(());
+    }
+    let mut reader = match Reader::open(storage, session, next) {
+        Err(OpenError::OutOfRange { first, .. }) if first > next => {
+            return Err(RecoveryError::NoSnapshot { first, skipped: "none reaches it".to_owned() });
+        }
+        opened => opened?,
+    };
+    Ok(replay(&mut reader, to, replica, on_progress)?)
+}

@@ -1,0 +1,300 @@
+//! Reading the log at the start.
+
+use std::fmt;
+use std::time::Instant;
+
+use arrayvec::ArrayVec;
+use tickpath_journal::{
+    InspectOptions, Journal, JournalConfig, OpenError, Opened, Reader, SessionName, Snapshot, Snapshots,
+    Storage, TornTail, open, session_of,
+};
+use tickpath_matching::{COMMAND_LEN_MAX, CodecError, Command, LOOK_AHEAD_LEN};
+use tickpath_types::Sequence;
+
+use super::JournalSettings;
+use crate::replica::{Definition, Replica, ReplicaError};
+
+/// A venue does not start from its journal.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecoveryError {
+    /// As it says.
+    #[error(transparent)]
+    Journal(#[from] OpenError),
+    /// As it says.
+    #[error(transparent)]
+    Replica(#[from] ReplicaError),
+    /// As it says.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// Name the session of the journal, none, or begin a new one.
+    #[error(
+        "the journal is of session {found}, not {expected}: leave the session's name out to go on with it, or begin \
+         another by --new-session"
+    )]
+    Session {
+        /// Whose the journal is.
+        found: SessionName,
+        /// What is configured.
+        expected: SessionName,
+    },
+    /// Restore the log from a copy, or accept the loss.
+    #[error(
+        "the journal ends with command {last} and a snapshot covers {snapshot}: the log lost its end; restore it from a \
+         copy, or accept the loss by --accept-loss"
+    )]
+    LostEnd {
+        /// The log's last record.
+        last: Sequence,
+        /// What the newest snapshot covers.
+        snapshot: Sequence,
+    },
+    /// Restore a snapshot, or the log's first segments, from a copy.
+    #[error(
+        "the journal begins with command {first} and no snapshot before it can be used: restore one from a copy ({skipped})"
+    )]
+    NoSnapshot {
+        /// The log's first record.
+        first: Sequence,
+        /// What there was.
+        skipped: String,
+    },
+}
+
+/// A log does not lead where it did.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// Restore the file from a copy.
+    #[error(transparent)]
+    Journal(#[from] OpenError),
+    /// Use the version of the program that wrote it.
+    #[error("record {sequence} of the journal is no command: {source}")]
+    Command {
+        /// Which.
+        sequence: Sequence,
+        /// Why.
+        source: CodecError,
+    },
+    /// The log and the snapshots are of different runs, or the program decides otherwise than the one that wrote them.
+    #[error("after command {sequence} the state hash is {found:016x}, and {expected:016x} was recorded")]
+    StateHash {
+        /// The last command of the snapshot.
+        sequence: Sequence,
+        /// What was recorded with it.
+        expected: u64,
+        /// What the commands led to.
+        found: u64,
+    },
+    /// Use the version of the program that wrote it.
+    #[error(
+        "command {sequence} caused what market data cannot say: another version of the program wrote the journal"
+    )]
+    Unsaid {
+        /// Which.
+        sequence: Sequence,
+    },
+}
+
+/// What was found at the start, and done.
+#[derive(Clone, Debug)]
+pub struct Recovery {
+    /// The session, which begins or goes on.
+    pub session: SessionName,
+    /// The last command.
+    pub last: Sequence,
+    /// What the snapshot covers that was used.
+    pub snapshot: Option<Sequence>,
+    /// Newer snapshots that could not be used, with the reason.
+    pub skipped: Vec<String>,
+    /// Commands read from the log after it.
+    pub replayed: u64,
+    /// What was cut off the end of the log.
+    pub torn: Option<TornTail>,
+    /// Snapshots removed because the log lost its end, which was accepted.
+    pub lost: Vec<String>,
+    /// Digest of the state that was reached.
+    pub state_hash: u64,
+    /// How long it took.
+    pub elapsed: std::time::Duration,
+}
+
+impl fmt::Display for Recovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Recovery { session, last, snapshot, skipped, replayed, torn, lost, state_hash, elapsed } = self;
+        if last.0 == 0 {
+            write!(f, "session {session} begins")?;
+        } else {
+            write!(f, "session {session} goes on after command {last}: ")?;
+            match snapshot {
+                Some(sequence) => write!(f, "snapshot {sequence}")?,
+                None => write!(f, "no snapshot")?,
+            }
+            write!(f, " and {replayed} commands, state hash {state_hash:016x}, in {elapsed:.3?}")?;
+        }
+        if let Some(TornTail { file, offset, later_records, .. }) = torn {
+            write!(
+                f,
+                "\n{file}: a torn tail at byte {offset} was cut off, with {later_records} later records"
+            )?;
+        }
+        for file in lost {
+            write!(f, "\n{file} was removed: it covers more than the log, which lost its end")?;
+        }
+        for snapshot in skipped {
+            write!(f, "\n{snapshot} was not used")?;
+        }
+        Ok(())
+    }
+}
+
+/// A journal that is open, and what it led to.
+pub(crate) struct Recovered<S: Storage> {
+    pub(crate) journal: Journal<S>,
+    pub(crate) worker: tickpath_journal::DiskWorker<S>,
+    pub(crate) replica: Replica,
+    pub(crate) session: SessionName,
+    pub(crate) recovery: Recovery,
+}
+
+/// Opens the journal in `storage`, which another session than `new_session` may have, and reads it: the newest snapshot
+/// that can be used, and the log after it. When this returns, a snapshot is there from which everything that follows
+/// can be decided again.
+pub(crate) fn recover<S: Storage>(
+    storage: &S,
+    settings: &JournalSettings,
+    new_session: SessionName,
+    wanted: Definition,
+) -> Result<Recovered<S>, RecoveryError> {
+    let started = Instant::now();
+    let found = session_of(storage)?;
+    let session = found.unwrap_or(new_session);
+    if let Some(expected) = settings.session
+        && let Ok(expected) = SessionName::new(&expected.to_string())
+        && expected != session
+    {
+        return Err(RecoveryError::Session { found: session, expected });
+    }
+    let snapshots = Snapshots::new(storage.clone(), session);
+    let mut lost = Vec::new();
+    if found.is_none()
+        && let Some(snapshot) = snapshots.list()?.last().copied()
+    {
+        if !settings.accept_loss {
+            return Err(RecoveryError::LostEnd { last: Sequence(0), snapshot });
+        }
+        lost = snapshots.remove_after(Sequence(0))?;
+    }
+    let mut newest = snapshots.newest(Sequence(u64::MAX))?;
+    let after = |snapshot: &Option<Snapshot>| snapshot.as_ref().map_or(Sequence(0), |s| s.sequence.next());
+    let options = InspectOptions {
+        session: Some(session),
+        from: after(&newest.snapshot),
+        accept_loss: settings.accept_loss,
+    };
+    let config = JournalConfig {
+        policy: settings.policy,
+        segment_len: settings.segment_len,
+        buffer_len: settings.buffer_len,
+        payload_len_max: COMMAND_LEN_MAX,
+        first_sequence: Sequence(1),
+    };
+    let Opened { journal, worker, found } = open(storage, session, config, &options)?;
+    let last = found.last_sequence();
+    if let Some(snapshot) = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence)
+        && snapshot > last
+    {
+        if !settings.accept_loss {
+            return Err(RecoveryError::LostEnd { last, snapshot });
+        }
+        lost = snapshots.remove_after(last)?;
+        newest = snapshots.newest(last)?;
+    }
+    let skipped: Vec<String> =
+        newest.skipped.iter().map(|skipped| format!("{}: {}", skipped.file, skipped.damage)).collect();
+    let snapshot = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence);
+    let first = found.first_sequence();
+    let mut replica = match newest.snapshot {
+        Some(snapshot) => restore(&snapshot)?,
+        None if first > Sequence(1) => {
+            return Err(RecoveryError::NoSnapshot { first, skipped: skipped.join(", ") });
+        }
+        None => Replica::new(wanted.clone())?,
+    };
+    let from = replica.last_command();
+    if from < last {
+        let mut reader = Reader::open(storage, session, from.next()).map_err(ReplayError::from)?;
+        replay(&mut reader, last, &mut replica, |_| ())?;
+    }
+    let is_changed = replica.redefine(wanted)?;
+    let state_hash = replica.state_hash();
+    if is_changed || snapshot.is_none() {
+        let mut payload = Vec::new();
+        replica.encode(&mut payload);
+        snapshots.write(last, state_hash, &payload)?;
+    }
+    let recovery = Recovery {
+        session,
+        last,
+        snapshot: snapshot.filter(|snapshot| snapshot.0 > 0),
+        skipped,
+        replayed: last.0 - from.0,
+        torn: found.torn,
+        lost,
+        state_hash,
+        elapsed: started.elapsed(),
+    };
+    Ok(Recovered { journal, worker, replica, session, recovery })
+}
+
+/// The replica of a snapshot, if it is the one that was saved.
+pub(super) fn restore(snapshot: &Snapshot) -> Result<Replica, RecoveryError> {
+    let replica = Replica::decode(&snapshot.payload)?;
+    check(&replica, snapshot.sequence, snapshot.state_hash)?;
+    Ok(replica)
+}
+
+pub(crate) fn check(replica: &Replica, sequence: Sequence, expected: u64) -> Result<(), ReplayError> {
+    match replica.state_hash() {
+        found if found != expected => Err(ReplayError::StateHash { sequence, expected, found }),
+        _ => Ok(()),
+    }
+}
+
+/// Does what the records up to `last` ask for; `on_progress` is told the sequence reached from time to time.
+///
+/// # Errors
+/// [`ReplayError`] when a record is damaged or no command.
+pub fn replay<S: Storage>(
+    reader: &mut Reader<S>,
+    last: Sequence,
+    replica: &mut Replica,
+    mut on_progress: impl FnMut(Sequence),
+) -> Result<(), ReplayError> {
+    let mut batch = ArrayVec::<Command, LOOK_AHEAD_LEN>::new();
+    let mut next_progress = 0;
+    loop {
+        while !batch.is_full()
+            && let Some(record) = reader.next(last)?
+        {
+            let sequence = record.sequence;
+            let command = Command::decode(record.payload)
+                .map_err(|source| ReplayError::Command { sequence, source })?;
+            batch.push(command);
+        }
+        let Some(end) = batch.last().map(|command| command.sequence) else { break };
+        replica.look_ahead(&batch);
+        batch.drain(..).for_each(|command| replica.apply(&command));
+        if end.0 >= next_progress {
+            next_progress = end.0 + PROGRESS_EVERY;
+            on_progress(end);
+        }
+    }
+    match replica.unsaid() {
+        Some(sequence) => Err(ReplayError::Unsaid { sequence }),
+        None => Ok(()),
+    }
+}
+
+/// Commands from one report of progress to the next.
+const PROGRESS_EVERY: u64 = 1 << 18;

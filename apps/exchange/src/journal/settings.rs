@@ -1,0 +1,43 @@
+//! How a venue keeps its journal.
+
+use std::path::PathBuf;
+
+use tickpath_journal::Policy;
+use tickpath_nasdaq::moldudp64::Session;
+
+/// How a venue keeps its journal, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalSettings {
+    /// The folder of segments and snapshots, for one venue alone.
+    pub folder: PathBuf,
+    /// What an answer means.
+    pub policy: Policy,
+    /// Length of a segment's file, in bytes.
+    pub segment_len: u64,
+    /// Length of each of the two buffers between duty cycle and disk, in bytes.
+    pub buffer_len: usize,
+    /// Commands from one snapshot to the next; none are written when 0.
+    pub snapshot_every: u64,
+    /// Snapshots that are kept, and with them the log from the oldest of them on; 1 at least.
+    pub keep_snapshots: usize,
+    /// The session must be this one.
+    pub session: Option<Session>,
+    /// Accepts that answered commands are lost, as under `async` the loss of power may cause.
+    pub accept_loss: bool,
+}
+
+impl JournalSettings {
+    /// The defaults, in a folder.
+    pub fn new(folder: impl Into<PathBuf>, policy: Policy) -> JournalSettings {
+        JournalSettings {
+            folder: folder.into(),
+            policy,
+            segment_len: 64 << 20,
+            buffer_len: 1 << 20,
+            snapshot_every: 1_000_000,
+            keep_snapshots: 2,
+            session: None,
+            accept_loss: false,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Connections that come, and what is read of them.
+
+use arrayvec::ArrayVec;
+use tickpath_agent::AgentError;
+use tickpath_matching::CommandKind;
+use tickpath_nasdaq::ouch50::{self, RequestError};
+use tickpath_nasdaq::soupbintcp::{ServerEvent, ServerSession};
+use tickpath_net::{Fill, Interest};
+use tickpath_timing::{Function, Hop, Token, Tracer};
+use tickpath_types::{Nanos, OrderRequest, UserRefNum};
+
+use super::{
+    ACCEPT_PAUSE, ACCEPTOR_KEY, ACCEPTS_PER_CYCLE, Connection, Hangup, MALFORMED_MAX, OrderServer, READY_MAX,
+    RECEIVE_BUFFER, REQUESTS_PER_READ_MAX, TIMED_EVERY,
+};
+use crate::sequencer::Arrival;
+
+impl<T: Tracer> OrderServer<T> {
+    /// Reads every connection that has something, as far as the batch has room.
+    pub(super) fn read_requests(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        let ready: ArrayVec<u64, READY_MAX> = self
+            .poller
+            .poll()
+            .map_err(|error| AgentError::fatal(format!("cannot poll the order entry sockets: {error}")))?
+            .map(|ready| ready.key)
+            .collect();
+        let mut work = 0;
+        for key in ready {
+            if key == ACCEPTOR_KEY {
+                work += self.accept(now);
+                continue;
+            }
+            work += 1;
+            if self.sequencer.room() >= REQUESTS_PER_READ_MAX {
+                let place = key as usize;
+                if self.read(place, now).is_err() {
+                    self.close(place, now);
+                }
+            }
+        }
+        Ok(work)
+    }
+
+    /// Accepts some of those who wait, or turns them away; returns how many.
+    #[cold]
+    fn accept(&mut self, now: Nanos) -> usize {
+        for count in 0..ACCEPTS_PER_CYCLE {
+            let tcp = match self.acceptor.accept() {
+                Ok(Some(tcp)) => tcp,
+                Ok(None) => return count,
+                Err(_) => {
+                    self.pause_accepting(now);
+                    return count;
+                }
+            };
+            let Some(place) = self.connections.iter().position(Option::is_none) else {
+                self.counters.connections_refused.add(1);
+                self.acceptor.take_back(tcp);
+                continue;
+            };
+            if self.poller.add(&tcp, place as u64, Interest::Read).is_err() {
+                self.acceptor.take_back(tcp);
+                self.pause_accepting(now);
+                return count;
+            }
+            self.counters.connections.add(1);
+            let soup = ServerSession::new(self.config.soup, now);
+            self.connections[place] = Some(Connection {
+                tcp,
+                soup,
+                user: None,
+                login: None,
+                kernel_ns: 0,
+                malformed: 0,
+                replies: ArrayVec::new(),
+                is_behind: false,
+                lingers_until: None,
+            });
+        }
+        ACCEPTS_PER_CYCLE
+    }
+
+    /// The system has no room for a connection: who waits is asked for again after a while, not in every duty cycle.
+    fn pause_accepting(&mut self, now: Nanos) {
+        self.counters.accept_errors.add(1);
+        if self.poller.remove(&self.acceptor).is_ok() {
+            self.accept_again_at = Some(now + ACCEPT_PAUSE);
+        }
+    }
+
+    pub(super) fn resume_accepting(&mut self, now: Nanos) {
+        if self.accept_again_at.is_some_and(|at| now >= at)
+            && self.poller.add(&self.acceptor, ACCEPTOR_KEY, Interest::Read).is_ok()
+        {
+            self.accept_again_at = None;
+        }
+    }
+
+    fn read(&mut self, place: usize, now: Nanos) -> Result<(), Hangup> {
+        let Some(connection) = self.connections[place].as_mut() else { return Ok(()) };
+        let fill = connection.tcp.fill().map_err(|_| Hangup)?;
+        let read_at = self.tracer.now();
+        let kernel_ns = match fill {
+            Fill::Bytes { kernel_ns, .. } => kernel_ns.unwrap_or(0),
+            _ => 0,
+        };
+        connection.kernel_ns = kernel_ns;
+        self.take_messages(place, read_at, now)?;
+        if fill == Fill::Closed {
+            return Err(Hangup);
+        }
+        match self.connections[place].as_ref() {
+            Some(connection) if connection.is_behind => self.transmit(place, now),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes every whole packet that was received; the sequencer must have room for as many as a buffer can hold.
+    #[inline(always)]
+    pub(super) fn take_messages(&mut self, place: usize, read_at: u64, now: Nanos) -> Result<(), Hangup> {
+        let Some(connection) = self.connections[place].as_ref() else { return Ok(()) };
+        let kernel_ns = connection.kernel_ns;
+        let received_at =
+            if T::ENABLED && kernel_ns != 0 { self.kernel_time.ticks(kernel_ns, read_at) } else { 0 };
+        loop {
+            let connection = self.connections[place].as_mut().ok_or(Hangup)?;
+            let (event, used) = match connection.soup.handle_bytes(now, connection.tcp.received()) {
+                Ok(Some(found)) => found,
+                // A packet that the whole buffer cannot hold never comes to its end.
+                Ok(None) if connection.tcp.received().len() < RECEIVE_BUFFER => return Ok(()),
+                Ok(None) | Err(_) => {
+                    self.counters.malformed.add(1);
+                    return Err(Hangup);
+                }
+            };
+            match event {
+                ServerEvent::Message(message) => {
+                    let Some(place) = connection.user else { return Err(Hangup) };
+                    let user = self.users.get_mut(place);
+                    let timed = T::ENABLED && self.counters.requests.read().is_multiple_of(TIMED_EVERY);
+                    let started = if timed { self.tracer.now() } else { 0 };
+                    let decoded =
+                        ouch50::decode_request(message, |symbol| self.config.instruments.find(symbol));
+                    if timed {
+                        let ticks = self.tracer.now().wrapping_sub(started);
+                        self.tracer.time(Function::OrderDecode, ticks);
+                    }
+                    match admit(user.gate.filter(decoded, now)) {
+                        Admission::Sequence { kind, user_ref, is_new_order } => {
+                            let token = Token::new(user.session, user_ref, is_new_order);
+                            self.tracer.stamp_at(Hop::T1k, token, received_at);
+                            self.tracer.stamp_at(Hop::T1, token, read_at);
+                            self.counters.requests.add(1);
+                            if matches!(kind, CommandKind::Refuse { .. }) {
+                                self.counters.requests_refused.add(1);
+                                self.user_views[place].requests_refused.add(1);
+                            }
+                            let (session, token) = (user.session, Some(token));
+                            self.sequencer.add(Arrival { kernel_ns, session, token, kind });
+                        }
+                        Admission::Query => {
+                            self.counters.requests.add(1);
+                            let (session, kind) = (user.session, CommandKind::AccountQuery);
+                            self.sequencer.add(Arrival { kernel_ns, session, token: None, kind });
+                        }
+                        Admission::Drop => {
+                            self.counters.malformed.add(1);
+                            connection.malformed += 1;
+                            if connection.malformed >= MALFORMED_MAX {
+                                return Err(Hangup);
+                            }
+                        }
+                    }
+                }
+                ServerEvent::LoginRequest(login) => self.begin_login(place, &login, now),
+                ServerEvent::LogoutRequest => return Err(Hangup),
+                ServerEvent::Heartbeat | ServerEvent::Debug(_) => {}
+            }
+            if let Some(connection) = self.connections[place].as_mut() {
+                connection.tcp.consume(used);
+            }
+        }
+    }
+}
+
+/// What becomes of a message of a client.
+enum Admission {
+    Sequence { kind: CommandKind, user_ref: UserRefNum, is_new_order: bool },
+    Query,
+    Drop,
+}
+
+#[inline(always)]
+fn admit(decoded: Result<OrderRequest, RequestError>) -> Admission {
+    match decoded {
+        Ok(request) => Admission::Sequence {
+            user_ref: request.user_ref(),
+            is_new_order: request.is_new_order(),
+            kind: CommandKind::Order(request),
+        },
+        Err(RequestError::Refused { user_ref, reason, client_order_id }) => Admission::Sequence {
+            kind: CommandKind::Refuse { user_ref, reason, client_order_id },
+            user_ref,
+            is_new_order: true,
+        },
+        Err(RequestError::AccountQuery) => Admission::Query,
+        Err(_) => Admission::Drop,
+    }
+}

@@ -1,0 +1,301 @@
+//! What follows from the log: the engine, and everything that anybody was told.
+
+mod layout;
+
+pub use layout::ReplicaError;
+
+use tickpath_book::FastBooks;
+use tickpath_matching::{Command, CommandKind, Engine, EventListener, Owner};
+use tickpath_nasdaq::itch50::encode_market_event;
+use tickpath_types::{
+    Instrument, InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, Sequence, SessionId,
+    SystemEventCode, UserRefNum,
+};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
+
+use crate::answers::{append_event, append_query_answer};
+use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
+use crate::session_log::SessionLog;
+
+pub use tickpath_matching::EngineLimits;
+
+/// What a log is read by: it is written into every snapshot, so that the log can be read without the venue's
+/// configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// What is traded.
+    pub instruments: Vec<Instrument>,
+    /// Bounds of the engine.
+    pub limits: EngineLimits,
+    /// Names of the users of sessions 1, 2, 3 ...
+    pub users: Vec<String>,
+    /// Messages kept for each user.
+    pub retained_responses: usize,
+    /// Messages of market data that are kept.
+    pub retained_messages: usize,
+}
+
+/// A venue without its sockets: the engine, what was sent to each user and what was published, as they follow from
+/// the commands in the log.
+///
+/// Two of them that were given the same commands are the same, and both are what the venue that sequenced them was.
+pub struct Replica {
+    definition: Definition,
+    pub(crate) engine: Box<Engine<FastBooks<Owner>>>,
+    pub(crate) told: Told,
+    pub(crate) facts: Facts,
+}
+
+/// What anybody was told.
+pub(crate) struct Told {
+    table: InstrumentTable,
+    pub(crate) users: Vec<Stream<SessionLog>>,
+    pub(crate) market: Stream<MessageStore>,
+    /// The first command that caused what the market data protocol cannot say.
+    unsaid: Option<Sequence>,
+}
+
+/// Numbered messages, and the digest of all that there ever were.
+pub(crate) struct Stream<M> {
+    pub(crate) messages: M,
+    digest: u64,
+}
+
+/// What the doors must know of the commands that there were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// When the last one was sequenced, since midnight.
+    pub(crate) last_ts: Nanos,
+    /// Everybody's new orders are refused.
+    pub(crate) is_killed: bool,
+    /// Stages of the day that were reached.
+    pub(crate) stages: Vec<SystemEventCode>,
+    /// Instruments that were opened.
+    pub(crate) opened: Vec<InstrumentId>,
+    /// Of each user.
+    pub(crate) users: Vec<UserFacts>,
+}
+
+/// What the door must know of the commands about one user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UserFacts {
+    /// New orders of this user alone are refused.
+    pub(crate) is_killed: bool,
+    /// The limits that the engine was told last, a [`CommandKind::SetLimits`].
+    pub(crate) limits: Option<CommandKind>,
+}
+
+impl Replica {
+    /// Before the first command.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Engine`] when the instruments cannot be matched.
+    pub fn new(definition: Definition) -> Result<Replica, ReplicaError> {
+        let engine = Engine::new(&definition.instruments, definition.limits)?;
+        let user = |_| Stream { messages: SessionLog::new(definition.retained_responses), digest: 0 };
+        let told = Told {
+            table: InstrumentTable::new(&definition.instruments),
+            users: (0..definition.users.len()).map(user).collect(),
+            market: Stream { messages: MessageStore::new(definition.retained_messages), digest: 0 },
+            unsaid: None,
+        };
+        let facts = Facts {
+            last_ts: Nanos::ZERO,
+            is_killed: false,
+            stages: Vec::new(),
+            opened: Vec::new(),
+            users: vec![UserFacts::default(); definition.users.len()],
+        };
+        Ok(Replica { engine: Box::new(engine), told, facts, definition })
+    }
+
+    /// What it is read by.
+    #[must_use]
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// Does what the next command asks for.
+    pub fn apply(&mut self, command: &Command) {
+        self.facts.note(command);
+        self.engine.apply(command, &mut self.told);
+    }
+
+    /// Has the memory that these commands will need fetched.
+    pub fn look_ahead(&mut self, commands: &[Command]) {
+        self.engine.look_ahead(commands);
+    }
+
+    /// The last command applied.
+    #[must_use]
+    pub fn last_command(&self) -> Sequence {
+        self.engine.last_command()
+    }
+
+    /// The first command that caused what the market data protocol cannot say, if there was one.
+    #[must_use]
+    pub fn unsaid(&self) -> Option<Sequence> {
+        self.told.unsaid
+    }
+
+    /// Digest (XXH3, 64 bits) of the engine's state, and of every byte that was sent to users and published.
+    #[must_use]
+    pub fn state_hash(&self) -> u64 {
+        let mut hasher = Xxh3::new();
+        hasher.update(&self.engine.state_hash().to_le_bytes());
+        let users = self.told.users.iter().map(|user| (user.messages.next_sequence(), user.digest));
+        let market = (self.told.market.messages.next_sequence(), self.told.market.digest);
+        for (next, digest) in users.chain([market]) {
+            hasher.update(&next.to_le_bytes());
+            hasher.update(&digest.to_le_bytes());
+        }
+        hasher.digest()
+    }
+
+    /// Open orders of all users.
+    #[must_use]
+    pub fn open_orders(&self) -> u64 {
+        self.engine.open_order_count()
+    }
+
+    /// Messages sent to users, and published, since the session began.
+    #[must_use]
+    pub fn message_counts(&self) -> (u64, u64) {
+        let users = self.told.users.iter().map(|user| user.messages.next_sequence() - 1);
+        (users.sum(), self.told.market.messages.next_sequence() - 1)
+    }
+
+    /// Goes on under another definition: with other bounds, with more users behind those that there are.
+    ///
+    /// True when the commands that follow are decided otherwise than under the one before: then a snapshot must be
+    /// written before the next.
+    ///
+    /// # Errors
+    /// [`ReplicaError`] when the log was decided by other instruments or for other users, or holds more than allowed.
+    pub fn redefine(&mut self, wanted: Definition) -> Result<bool, ReplicaError> {
+        if wanted == self.definition {
+            return Ok(false);
+        }
+        if let Some(changed) = changed_instrument(&self.definition.instruments, &wanted.instruments) {
+            return Err(ReplicaError::Instrument(changed));
+        }
+        let known = &self.definition.users;
+        let stay = wanted.users.iter().zip(known).all(|(wanted, known)| wanted.eq_ignore_ascii_case(known));
+        if !stay || wanted.users.len() < known.len() {
+            return Err(ReplicaError::Users { names: known.join(", ") });
+        }
+        if wanted.limits != self.definition.limits {
+            let mut state = Vec::new();
+            self.engine.snapshot(&mut state);
+            *self.engine = Engine::restore(&wanted.instruments, wanted.limits, &state)?;
+        }
+        let Told { users, market, .. } = &mut self.told;
+        for user in users.iter_mut() {
+            user.messages = user.messages.resized(wanted.retained_responses);
+        }
+        let new_user = || Stream { messages: SessionLog::new(wanted.retained_responses), digest: 0 };
+        users.resize_with(wanted.users.len(), new_user);
+        self.facts.users.resize(wanted.users.len(), UserFacts::default());
+        market.messages = market.messages.resized(wanted.retained_messages);
+        self.definition = wanted;
+        Ok(true)
+    }
+}
+
+/// The first instrument that is not the same in both.
+fn changed_instrument(known: &[Instrument], wanted: &[Instrument]) -> Option<tickpath_types::Symbol> {
+    let count = known.len().max(wanted.len());
+    (0..count)
+        .find(|place| known.get(*place) != wanted.get(*place))
+        .and_then(|place| known.get(place).or(wanted.get(place)).map(|instrument| instrument.symbol))
+}
+
+impl Facts {
+    #[inline]
+    fn note(&mut self, command: &Command) {
+        self.last_ts = command.ts;
+        if !matches!(command.kind, CommandKind::Order(_)) {
+            self.note_rare(command);
+        }
+    }
+
+    #[cold]
+    fn note_rare(&mut self, command: &Command) {
+        match command.kind {
+            CommandKind::System(stage) if !self.stages.contains(&stage) => self.stages.push(stage),
+            CommandKind::OpenInstrument { instrument, .. } if !self.opened.contains(&instrument) => {
+                self.opened.push(instrument);
+            }
+            CommandKind::KillVenue { is_killed } => self.is_killed = is_killed,
+            CommandKind::KillSession { is_killed } => {
+                self.of(command.session, |user| user.is_killed = is_killed);
+            }
+            CommandKind::SetLimits { .. } => {
+                self.of(command.session, |user| user.limits = Some(command.kind));
+            }
+            // A new day: its stages and instruments come again.
+            CommandKind::EndDay => {
+                self.stages.clear();
+                self.opened.clear();
+            }
+            _ => {}
+        }
+    }
+
+    fn of(&mut self, session: SessionId, note: impl FnOnce(&mut UserFacts)) {
+        if let Some(user) = user_place(session).and_then(|place| self.users.get_mut(place)) {
+            note(user);
+        }
+    }
+}
+
+fn user_place(session: SessionId) -> Option<usize> {
+    usize::from(session.0).checked_sub(1)
+}
+
+impl<M> Stream<M> {
+    #[inline]
+    fn digest(&mut self, message: &[u8]) {
+        self.digest = xxh3_64_with_seed(message, self.digest);
+    }
+}
+
+impl Stream<SessionLog> {
+    #[inline]
+    fn append(&mut self, append: impl FnOnce(&mut SessionLog)) {
+        let sequence = self.messages.next_sequence();
+        append(&mut self.messages);
+        if let Some(message) = self.messages.message(sequence) {
+            self.digest = xxh3_64_with_seed(message, self.digest);
+        }
+    }
+}
+
+impl EventListener for Told {
+    #[inline]
+    fn on_order_event(&mut self, event: &OrderEvent) {
+        let Told { users, table, .. } = self;
+        if let Some(user) = user_place(event.session).and_then(|place| users.get_mut(place)) {
+            user.append(|log| append_event(log, event, table));
+        }
+    }
+
+    #[inline]
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        let mut message = [0; MAX_STORED_MESSAGE];
+        match encode_market_event(event, self.table.get(event.instrument), &mut message) {
+            Ok(len) => {
+                self.market.messages.append(&message[..len]);
+                self.market.digest(&message[..len]);
+            }
+            Err(_) => _ = self.unsaid.get_or_insert(event.command),
+        }
+    }
+
+    #[cold]
+    fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
+        if let Some(user) = user_place(query.session).and_then(|place| self.users.get_mut(place)) {
+            user.append(|log| append_query_answer(log, query.ts, next));
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! A replica as the payload of a snapshot, and back.
+//!
+//! Little-endian fields, one after the other: `TPVENUE`, a version byte; the definition; the facts; the engine's own
+//! snapshot with its length; each user's stream; the market's. A stream is its first and next sequence, its digest, and
+//! its messages, each with a length of 2 bytes.
+
+use tickpath_matching::{CommandKind, Engine, EngineError, EngineLimits, SnapshotError};
+use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty, Symbol, SystemEventCode};
+
+use super::{Definition, Facts, Replica, Stream, Told, UserFacts};
+use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
+use crate::session_log::{MAX_LOGGED_MESSAGE, SessionLog};
+
+const MAGIC: [u8; 8] = *b"TPVENUE\x01";
+/// Most that a count can be, so that damage does not allocate.
+const COUNT_MAX: u64 = 1 << 26;
+
+/// The state that a log leads to was not restored.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplicaError {
+    /// Take an older snapshot.
+    #[error("not a venue's snapshot, or it is damaged: {field}")]
+    Damaged {
+        /// Where it was noticed.
+        field: &'static str,
+    },
+    /// Give the venue the instruments that it had, or begin a new session.
+    #[error(
+        "instrument {0} is new, gone or changed since the journal's session began: put the instrument file back, or \
+         begin another session by --new-session"
+    )]
+    Instrument(Symbol),
+    /// Give the venue the users that it had, more only behind them, or begin a new session.
+    #[error(
+        "the users of the journal's session are {names}: keep them in this order, with new ones behind them, or \
+         begin another session by --new-session"
+    )]
+    Users {
+        /// Their names.
+        names: String,
+    },
+    /// Take an older snapshot, or raise the limits.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// Correct the instruments.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+const fn damaged(field: &'static str) -> ReplicaError {
+    ReplicaError::Damaged { field }
+}
+
+impl Replica {
+    /// Appends everything to `out`. Walks all books and copies all messages that are kept: off the hot path.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let Replica { definition, engine, told, facts } = self;
+        out.extend(MAGIC);
+        put_definition(out, definition);
+        put_facts(out, facts);
+        let at = out.len();
+        put(out, 0);
+        engine.snapshot(out);
+        let len = (out.len() - at - 8) as u64;
+        out[at..at + 8].copy_from_slice(&len.to_le_bytes());
+        for Stream { messages, digest } in &told.users {
+            let range = [messages.oldest(), messages.next_sequence()];
+            put_stream(out, range, *digest, |sequence| messages.message(sequence));
+        }
+        let Stream { messages, digest } = &told.market;
+        let range = [messages.oldest(), messages.next_sequence()];
+        put_stream(out, range, *digest, |sequence| messages.message(sequence));
+    }
+
+    /// The replica whose [`Replica::encode`] these bytes are.
+    ///
+    /// # Errors
+    /// [`ReplicaError`] when they are not.
+    pub fn decode(bytes: &[u8]) -> Result<Replica, ReplicaError> {
+        let mut fields = Fields { bytes };
+        if fields.take("header")? != MAGIC {
+            return Err(damaged("header"));
+        }
+        let definition = fields.definition()?;
+        let facts = fields.facts(definition.users.len())?;
+        let len = fields.u64("engine")?;
+        let state = usize::try_from(len).ok().and_then(|len| fields.slice(len)).ok_or(damaged("engine"))?;
+        let engine = Engine::restore(&definition.instruments, definition.limits, state)?;
+        let mut users = Vec::with_capacity(definition.users.len());
+        for _ in &definition.users {
+            let (first, next, digest) = fields.stream()?;
+            let mut messages = SessionLog::starting_at(first, definition.retained_responses);
+            for _ in first..next {
+                let message = fields.message(MAX_LOGGED_MESSAGE)?;
+                messages.append(|out| {
+                    out[..message.len()].copy_from_slice(message);
+                    message.len()
+                });
+            }
+            users.push(Stream { messages, digest });
+        }
+        let (first, next, digest) = fields.stream()?;
+        let mut messages = MessageStore::starting_at(first, definition.retained_messages);
+        for _ in first..next {
+            messages.append(fields.message(MAX_STORED_MESSAGE)?);
+        }
+        let market = Stream { messages, digest };
+        if !fields.bytes.is_empty() {
+            return Err(damaged("length"));
+        }
+        let told = Told { table: InstrumentTable::new(&definition.instruments), users, market, unsaid: None };
+        Ok(Replica { definition, engine: Box::new(engine), told, facts })
+    }
+}
+
+fn put(out: &mut Vec<u8>, field: u64) {
+    out.extend(field.to_le_bytes());
+}
+
+fn put_definition(out: &mut Vec<u8>, definition: &Definition) {
+    let Definition { instruments, limits, users, retained_responses, retained_messages } = definition;
+    let EngineLimits {
+        max_open_orders,
+        max_open_orders_per_session,
+        max_sessions,
+        max_index_pages,
+        max_index_pages_per_session,
+        max_special_orders,
+        max_recent_executions,
+        max_instruments,
+    } = *limits;
+    for limit in [
+        max_open_orders,
+        max_open_orders_per_session,
+        max_sessions.into(),
+        max_index_pages,
+        max_index_pages_per_session,
+        max_special_orders,
+        max_recent_executions,
+        max_instruments.into(),
+    ] {
+        put(out, limit.into());
+    }
+    put(out, *retained_responses as u64);
+    put(out, *retained_messages as u64);
+    put(out, users.len() as u64);
+    for user in users {
+        put(out, user.len() as u64);
+        out.extend(user.as_bytes());
+    }
+    put(out, instruments.len() as u64);
+    for instrument in instruments {
+        let Instrument { id, symbol, tick_size, lot_size, max_qty, reference_price, collar_low, collar_high } =
+            *instrument;
+        put(out, id.0.into());
+        out.extend(symbol.0);
+        for price in [tick_size, reference_price, collar_low, collar_high] {
+            out.extend(price.0.to_le_bytes());
+        }
+        put(out, lot_size.0);
+        put(out, max_qty.0);
+    }
+}
+
+fn put_facts(out: &mut Vec<u8>, facts: &Facts) {
+    let Facts { last_ts, is_killed, stages, opened, users } = facts;
+    put(out, last_ts.0);
+    out.push((*is_killed).into());
+    put(out, stages.len() as u64);
+    out.extend(stages.iter().map(|stage| stage.code()));
+    put(out, opened.len() as u64);
+    opened.iter().for_each(|id| put(out, id.0.into()));
+    for UserFacts { is_killed, limits } in users {
+        out.push((*is_killed).into());
+        match limits {
+            Some(CommandKind::SetLimits { open_orders, order_qty, order_notional }) => {
+                out.push(1);
+                let limits = [u64::from(*open_orders), order_qty.0, *order_notional];
+                limits.into_iter().for_each(|limit| put(out, limit));
+            }
+            _ => out.push(0),
+        }
+    }
+}
+
+fn put_stream<'a>(
+    out: &mut Vec<u8>,
+    [first, next]: [u64; 2],
+    digest: u64,
+    message: impl Fn(u64) -> Option<&'a [u8]>,
+) {
+    [first, next, digest].into_iter().for_each(|field| put(out, field));
+    for message in (first..next).filter_map(message) {
+        out.extend((message.len() as u16).to_le_bytes());
+        out.extend(message);
+    }
+}
+
+/// What is left to be read.
+struct Fields<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    fn slice(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (slice, rest) = self.bytes.split_at_checked(len)?;
+        self.bytes = rest;
+        Some(slice)
+    }
+
+    fn take<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], ReplicaError> {
+        self.slice(N).and_then(|slice| slice.try_into().ok()).ok_or(damaged(field))
+    }
+
+    fn u64(&mut self, field: &'static str) -> Result<u64, ReplicaError> {
+        self.take(field).map(u64::from_le_bytes)
+    }
+
+    fn small<T: TryFrom<u64>>(&mut self, field: &'static str) -> Result<T, ReplicaError> {
+        self.u64(field)?.try_into().map_err(|_| damaged(field))
+    }
+
+    fn count(&mut self, field: &'static str) -> Result<usize, ReplicaError> {
+        match self.u64(field)? {
+            count if count <= COUNT_MAX => Ok(count as usize),
+            _ => Err(damaged(field)),
+        }
+    }
+
+    fn flag(&mut self, field: &'static str) -> Result<bool, ReplicaError> {
+        match self.take(field)? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            _ => Err(damaged(field)),
+        }
+    }
+
+    fn price(&mut self, field: &'static str) -> Result<Price, ReplicaError> {
+        self.take(field).map(|bytes| Price(i64::from_le_bytes(bytes)))
+    }
+
+    fn definition(&mut self) -> Result<Definition, ReplicaError> {
+        let limits = EngineLimits {
+            max_open_orders: self.small("limits")?,
+            max_open_orders_per_session: self.small("limits")?,
+            max_sessions: self.small("limits")?,
+            max_index_pages: self.small("limits")?,
+            max_index_pages_per_session: self.small("limits")?,
+            max_special_orders: self.small("limits")?,
+            max_recent_executions: self.small("limits")?,
+            max_instruments: self.small("limits")?,
+        };
+        let retained_responses = self.count("retained_responses")?;
+        let retained_messages = self.count("retained_messages")?;
+        let mut users = Vec::new();
+        for _ in 0..self.count("users")? {
+            let len = self.count("users")?;
+            let name = self.slice(len).and_then(|name| std::str::from_utf8(name).ok());
+            users.push(name.ok_or(damaged("users"))?.to_owned());
+        }
+        let mut instruments = Vec::new();
+        for place in 1..=self.count("instruments")? {
+            let instrument = self.instrument()?;
+            if usize::from(instrument.id.0) != place {
+                return Err(damaged("instruments"));
+            }
+            instruments.push(instrument);
+        }
+        Ok(Definition { instruments, limits, users, retained_responses, retained_messages })
+    }
+
+    fn instrument(&mut self) -> Result<Instrument, ReplicaError> {
+        let field = "instruments";
+        let (id, symbol) = (InstrumentId(self.small(field)?), Symbol(self.take(field)?));
+        let (tick_size, reference_price) = (self.price(field)?, self.price(field)?);
+        let (collar_low, collar_high) = (self.price(field)?, self.price(field)?);
+        let (lot_size, max_qty) = (Qty(self.u64(field)?), Qty(self.u64(field)?));
+        Ok(Instrument { id, symbol, tick_size, lot_size, max_qty, reference_price, collar_low, collar_high })
+    }
+
+    fn facts(&mut self, user_count: usize) -> Result<Facts, ReplicaError> {
+        let last_ts = Nanos(self.u64("time")?);
+        let is_killed = self.flag("is_killed")?;
+        let mut stages = Vec::new();
+        for _ in 0..self.count("stages")? {
+            let [code] = self.take("stages")?;
+            stages.push(SystemEventCode::from_code(code).ok_or(damaged("stages"))?);
+        }
+        let mut opened = Vec::new();
+        for _ in 0..self.count("opened")? {
+            opened.push(InstrumentId(self.small("opened")?));
+        }
+        let mut users = Vec::new();
+        for _ in 0..user_count {
+            let is_killed = self.flag("is_killed")?;
+            let limits = match self.flag("user limits")? {
+                false => None,
+                true => Some(CommandKind::SetLimits {
+                    open_orders: self.small("user limits")?,
+                    order_qty: Qty(self.u64("user limits")?),
+                    order_notional: self.u64("user limits")?,
+                }),
+            };
+            users.push(UserFacts { is_killed, limits });
+        }
+        Ok(Facts { last_ts, is_killed, stages, opened, users })
+    }
+
+    /// First and next sequence, and the digest.
+    fn stream(&mut self) -> Result<(u64, u64, u64), ReplicaError> {
+        let (first, next) = (self.u64("messages")?, self.u64("messages")?);
+        if first == 0 || first > next || next - first > COUNT_MAX {
+            return Err(damaged("messages"));
+        }
+        Ok((first, next, self.u64("messages")?))
+    }
+
+    fn message(&mut self, len_max: usize) -> Result<&'a [u8], ReplicaError> {
+        let len = usize::from(u16::from_le_bytes(self.take("messages")?));
+        self.slice(len).filter(|_| (1..=len_max).contains(&len)).ok_or(damaged("messages"))
+    }
+}

@@ -1,0 +1,105 @@
+//! How many messages a second a user may send.
+
+use tickpath_types::Nanos;
+
+/// Messages a second, and how many may come at once after a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// In the long run; at least 1.
+    pub per_second: u32,
+    /// At once; at least 1.
+    pub burst: u32,
+}
+
+/// Parts of a token: what one token of one a second gains in a nanosecond.
+const TOKEN: u64 = 1_000_000_000;
+
+/// A bucket that holds `burst` tokens and gains `per_second` of them, exactly: in whole parts of 10^-9 tokens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TokenBucket {
+    per_second: u64,
+    capacity: u64,
+    level: u64,
+    /// When the level was that.
+    at: Nanos,
+}
+
+impl TokenBucket {
+    /// A full bucket.
+    pub(crate) fn new(limit: RateLimit) -> TokenBucket {
+        let capacity = u64::from(limit.burst) * TOKEN;
+        TokenBucket { per_second: limit.per_second.into(), capacity, level: capacity, at: Nanos::ZERO }
+    }
+
+    /// Takes a token, if there is one.
+    pub(crate) fn take(&mut self, now: Nanos) -> bool {
+        self.refill(now);
+        let has_token = self.level >= TOKEN;
+        if has_token {
+            self.level -= TOKEN;
+        }
+        has_token
+    }
+
+    /// Takes a token for a message that is let pass in any case, or what there is of one.
+    pub(crate) fn charge(&mut self, now: Nanos) {
+        self.refill(now);
+        self.level = self.level.saturating_sub(TOKEN);
+    }
+
+    /// A clock that went back refills nothing.
+    fn refill(&mut self, now: Nanos) {
+        let elapsed = now.0.saturating_sub(self.at.0);
+        self.at = self.at.max(now);
+        self.level = self.level.saturating_add(elapsed.saturating_mul(self.per_second)).min(self.capacity);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(bucket: &mut TokenBucket, now: u64, tries: usize) -> usize {
+        (0..tries).filter(|_| bucket.take(Nanos(now))).count()
+    }
+
+    #[test]
+    fn a_burst_then_the_rate() {
+        let mut bucket = TokenBucket::new(RateLimit { per_second: 1_000, burst: 5 });
+        let start = 7_000_000_000;
+        assert_eq!(taken(&mut bucket, start, 9), 5);
+        assert_eq!(taken(&mut bucket, start + 999_999, 9), 0, "a nanosecond early");
+        assert_eq!(taken(&mut bucket, start + 1_000_000, 9), 1);
+        assert_eq!(taken(&mut bucket, start + 3_999_999, 9), 2);
+        assert_eq!(taken(&mut bucket, start + 4_000_000, 9), 1, "nothing was rounded away");
+        assert_eq!(taken(&mut bucket, start + 3_600_000_000_000, 9), 5, "never more than the burst");
+    }
+
+    #[test]
+    fn a_rate_that_does_not_divide_a_second_is_kept_in_the_long_run() {
+        let mut bucket = TokenBucket::new(RateLimit { per_second: 7, burst: 2 });
+        assert_eq!(taken(&mut bucket, 0, 9), 2);
+        let count: usize = (1..=300).map(|tick| taken(&mut bucket, tick * 33_333_334, 9)).sum();
+        assert_eq!(count, 70, "300 ticks are 10.0000002 s");
+    }
+
+    #[test]
+    fn what_passes_in_any_case_is_charged_as_far_as_there_is_something() {
+        let mut bucket = TokenBucket::new(RateLimit { per_second: 1, burst: 2 });
+        for _ in 0..100 {
+            bucket.charge(Nanos(5));
+        }
+        assert_eq!(taken(&mut bucket, 5, 1), 0);
+        assert_eq!(taken(&mut bucket, 1_000_000_005, 2), 1, "no debt");
+    }
+
+    #[test]
+    fn neither_a_clock_that_goes_back_nor_the_end_of_numbers_fills_it() {
+        let mut bucket = TokenBucket::new(RateLimit { per_second: u32::MAX, burst: u32::MAX });
+        assert!(bucket.take(Nanos(u64::MAX)));
+        let mut bucket = TokenBucket::new(RateLimit { per_second: 1, burst: 1 });
+        assert_eq!(taken(&mut bucket, 9_000_000_000, 2), 1);
+        assert_eq!(taken(&mut bucket, 1_000_000_000, 2), 0);
+        assert_eq!(taken(&mut bucket, 9_999_999_999, 2), 0);
+    }
+}

@@ -1,0 +1,325 @@
+//! Commands to a running venue.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+
+use tickpath_exchange::{AdminCommand, AdminError, AdminOutcome, AdminSocket, DrainWatch};
+use tickpath_types::{
+    CancelReason, Nanos, OrderEventKind, OrderRequest, RejectReason, SessionId, Side, TradingState,
+};
+
+use crate::support::{
+    ALPHA, Client, Heard, PASSWORD, Rig, cancel, enter, instruments, login, replace, settings,
+};
+
+const ANNA: SessionId = SessionId(1);
+const DONE: AdminOutcome = AdminOutcome::Done { commands: 1 };
+const MOMENT: Nanos = Nanos::from_millis(20);
+
+fn reject_reason(rig: &mut Rig, client: &mut Client, request: &OrderRequest) -> RejectReason {
+    match rig.ask(client, request) {
+        OrderEventKind::Rejected { reason, .. } => reason,
+        other => panic!("{other:?} in place of a refusal"),
+    }
+}
+
+fn assert_killed(rig: &mut Rig, client: &mut Client, open: u32) {
+    let answer = rig.hear_event(client);
+    assert!(
+        matches!(answer, OrderEventKind::Canceled { user_ref, reason: CancelReason::Supervisory, .. } if user_ref.0 == open),
+        "{answer:?}"
+    );
+    assert_eq!(reject_reason(rig, client, &enter(open + 1, Side::Buy, 1, 950_000)), RejectReason::Killed);
+}
+
+#[test]
+fn a_killed_user_has_no_orders_and_enters_none_until_it_may_again() {
+    let mut rig = Rig::new();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    rig.ask(&mut anna, &enter(1, Side::Buy, 1, 950_000));
+    rig.ask(&mut bert, &enter(1, Side::Buy, 1, 950_000));
+    assert_eq!(rig.command(AdminCommand::Kill(Some(ANNA))), DONE);
+    assert_killed(&mut rig, &mut anna, 1);
+    assert_eq!(rig.view.users[0].is_killed.read(), 1);
+    rig.assert_serves(&mut bert, 2);
+    assert_eq!(rig.command(AdminCommand::Unkill(Some(ANNA))), DONE);
+    rig.assert_serves(&mut anna, 3);
+    assert_eq!(rig.view.users[0].is_killed.read(), 0);
+}
+
+#[test]
+fn killing_all_spares_nobody_and_a_user_killed_alone_stays_so() {
+    let mut rig = Rig::new();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    rig.ask(&mut anna, &enter(1, Side::Buy, 1, 950_000));
+    rig.ask(&mut bert, &enter(1, Side::Buy, 1, 950_000));
+    assert_eq!(rig.command(AdminCommand::Kill(None)), DONE);
+    assert_killed(&mut rig, &mut anna, 1);
+    assert_killed(&mut rig, &mut bert, 1);
+    assert_eq!(rig.command(AdminCommand::Kill(Some(ANNA))), DONE);
+    assert_eq!(rig.command(AdminCommand::Unkill(None)), DONE);
+    assert_eq!(reject_reason(&mut rig, &mut anna, &enter(3, Side::Buy, 1, 950_000)), RejectReason::Killed);
+    rig.assert_serves(&mut bert, 3);
+}
+
+#[test]
+fn an_instrument_halts_and_trades_again() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    let halt = |state| AdminCommand::SetTradingState { instrument: ALPHA, state };
+    let market_events = rig.view.matcher.market_events.read();
+    assert_eq!(rig.command(halt(TradingState::Halted)), DONE);
+    assert_eq!(reject_reason(&mut rig, &mut anna, &enter(1, Side::Buy, 1, 950_000)), RejectReason::Halted);
+    assert_eq!(rig.command(halt(TradingState::Trading)), DONE);
+    rig.assert_serves(&mut anna, 2);
+    assert!(rig.view.matcher.market_events.read() >= market_events + 2, "published");
+}
+
+#[test]
+fn a_user_is_disconnected_and_may_come_back() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    let command = AdminCommand::Disconnect(ANNA);
+    assert_eq!(rig.command(command), AdminOutcome::Done { commands: 0 });
+    assert_eq!(rig.hear(&mut anna), Heard::Closed);
+    assert_eq!(rig.command(command), AdminOutcome::NotConnected);
+    assert_eq!(rig.command(AdminCommand::Disconnect(SessionId(4))), AdminOutcome::UnknownUser);
+    assert_eq!(rig.command(AdminCommand::Kill(Some(SessionId(0)))), AdminOutcome::UnknownUser);
+    rig.log_in("ANNA");
+    assert_eq!(rig.view.order_server.admin_commands.read(), 1);
+}
+
+#[test]
+fn a_locked_out_user_is_let_in_by_the_administrator() {
+    let mut settings = settings();
+    settings.login.attempts_max = 3;
+    let mut rig = Rig::with(&settings);
+    let try_login = |rig: &mut Rig, password: &str| {
+        let mut client = Client::connect(rig.endpoints.order_entry);
+        client.send(&login("ANNA", password, "", 1));
+        let heard = rig.hear(&mut client);
+        (matches!(heard, Heard::LoginAccepted { .. }), client)
+    };
+    for _ in 0..3 {
+        assert!(!try_login(&mut rig, "guess").0);
+    }
+    assert!(!try_login(&mut rig, PASSWORD).0, "locked out");
+    rig.command(AdminCommand::Unlock(ANNA));
+    assert!(try_login(&mut rig, PASSWORD).0);
+}
+
+#[test]
+fn a_draining_venue_cancels_and_takes_no_new_orders() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    rig.ask(&mut anna, &enter(1, Side::Buy, 5, 950_000));
+    let mut watch = DrainWatch::new(Nanos::from_secs(10));
+    assert!(!watch.is_over(&rig.view, rig.now()));
+    rig.command(AdminCommand::Drain);
+    for request in [enter(2, Side::Buy, 1, 950_000), replace(1, 3, 2, 950_000)] {
+        assert_eq!(reject_reason(&mut rig, &mut anna, &request), RejectReason::Halted);
+    }
+    let answer = rig.ask(&mut anna, &cancel(1, 0));
+    assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
+    assert!(!watch.is_over(&rig.view, rig.now()), "a client is there");
+    drop(anna);
+    rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
+    assert!(watch.is_over(&rig.view, rig.now()));
+    rig.close();
+}
+
+#[test]
+fn commands_cost_the_duty_cycle_no_memory() {
+    let mut rig = Rig::new();
+    let _anna = rig.log_in("ANNA");
+    let mut admin = rig.admin.take().unwrap();
+    assert!(tickpath_agent::counts_allocations());
+    for command in [
+        AdminCommand::Kill(None),
+        AdminCommand::Unkill(None),
+        AdminCommand::Kill(Some(ANNA)),
+        AdminCommand::Unlock(ANNA),
+        AdminCommand::Disconnect(ANNA),
+        AdminCommand::SetTradingState { instrument: ALPHA, state: TradingState::Halted },
+        AdminCommand::Drain,
+    ] {
+        admin.submit(command).unwrap();
+        rig.pass(MOMENT);
+        assert_eq!(rig.allocations_of(3), 0, "{command:?}");
+        assert!(admin.poll().is_some(), "{command:?}");
+    }
+    // At the bound a command is given back, and what waits is still carried out.
+    let count = std::iter::from_fn(|| admin.submit(AdminCommand::Unlock(ANNA))).count();
+    assert_eq!(count, 64);
+    rig.pass(MOMENT);
+    assert_eq!(std::iter::from_fn(|| admin.poll()).count(), count);
+}
+
+/// The administrator's end of the socket.
+struct Console {
+    stream: UnixStream,
+    received: String,
+}
+
+struct Desk {
+    rig: Rig,
+    socket: AdminSocket,
+    heard: Vec<(u32, String)>,
+    path: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let mut rig = Rig::new();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("venue.sock");
+        let client = rig.admin.take().unwrap();
+        let socket = AdminSocket::open(&path, client, instruments(), rig.view.clone()).unwrap();
+        Desk { rig, socket, heard: vec![], path, _folder: folder }
+    }
+
+    fn connect(&self) -> Console {
+        let stream = UnixStream::connect(&self.path).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        Console { stream, received: String::new() }
+    }
+
+    fn poll(&mut self) {
+        self.rig.pass(MOMENT);
+        let heard = &mut self.heard;
+        self.socket.poll(self.rig.now(), |uid, line| heard.push((uid, line.to_owned())));
+    }
+
+    fn ask(&mut self, console: &mut Console, line: &str) -> serde_json::Value {
+        console.stream.write_all(format!("{line}\n").as_bytes()).unwrap();
+        serde_json::from_str(&self.hear(console).unwrap()).unwrap()
+    }
+
+    /// The next line; `None` when the connection is closed.
+    fn hear(&mut self, console: &mut Console) -> Option<String> {
+        for _ in 0..1_000 {
+            self.poll();
+            if let Some(end) = console.received.find('\n') {
+                return Some(console.received.drain(..=end).collect());
+            }
+            let mut bytes = [0; 4_096];
+            match console.stream.read(&mut bytes) {
+                Ok(0) => return None,
+                Ok(count) => console.received.push_str(std::str::from_utf8(&bytes[..count]).unwrap()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(_) => return None,
+            }
+        }
+        panic!("no answer")
+    }
+}
+
+#[test]
+fn the_socket_answers_every_line_in_its_order() {
+    let mut desk = Desk::new();
+    assert_eq!(std::fs::metadata(&desk.path).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut anna = desk.rig.log_in("ANNA");
+    let mut console = desk.connect();
+    let status = desk.ask(&mut console, "status");
+    assert_eq!((&status["ok"], &status["users_connected"]), (&true.into(), &1.into()));
+    assert_eq!(status["is_killed"], false);
+    assert_eq!(desk.ask(&mut console, "kill anna"), serde_json::json!({ "ok": true, "commands": 1 }));
+    let users = desk.ask(&mut console, "users");
+    assert_eq!(users["users"][0]["is_killed"], true);
+    assert_eq!(users["users"][1]["is_connected"], false);
+    desk.ask(&mut console, "unkill ANNA");
+    // Several at once.
+    console.stream.write_all(b"halt alpha\r\nstatus\nresume ALPHA\n").unwrap();
+    let lines: Vec<_> = (0..3).map(|_| desk.hear(&mut console).unwrap()).collect();
+    assert!(lines[0].contains("commands") && lines[1].contains("logins") && lines[2].contains("commands"));
+    desk.rig.assert_serves(&mut anna, 1);
+    let commands: Vec<&str> = desk.heard.iter().map(|(_, line)| line.as_str()).collect();
+    assert_eq!(commands, ["kill anna", "unkill ANNA", "halt alpha", "resume ALPHA"]);
+}
+
+#[test]
+fn what_is_no_command_is_answered_by_what_there_is() {
+    let mut desk = Desk::new();
+    let mut console = desk.connect();
+    for (line, says) in [
+        ("", "there are status"),
+        ("launch", "no command 'launch'"),
+        ("kill", "needs the name of a user"),
+        ("kill NOBODY", "no user 'NOBODY'"),
+        ("kill ANNA BERT", "one word at most"),
+        ("halt", "needs the symbol"),
+        ("halt CHARLIE", "no instrument 'CHARLIE'"),
+        ("halt MUCHTOOLONGFORASYMBOL", "no instrument"),
+        ("drain now", "stands alone"),
+        ("\u{fffd}\0", "no command"),
+        ("disconnect ANNA", "not connected"),
+    ] {
+        let answer = desk.ask(&mut console, line);
+        assert_eq!(answer["ok"], false, "{line}");
+        assert!(answer["error"].as_str().unwrap().contains(says), "{line}: {answer}");
+    }
+    assert_eq!(desk.rig.view.order_server.admin_commands.read(), 0);
+}
+
+#[test]
+fn a_line_without_end_and_too_many_connections_are_closed() {
+    let mut desk = Desk::new();
+    let mut console = desk.connect();
+    console.stream.write_all(&[b'x'; 300]).unwrap();
+    assert!(desk.hear(&mut console).unwrap().contains("too long"));
+    assert_eq!(desk.hear(&mut console), None);
+    let mut consoles: Vec<_> = (0..9).map(|_| desk.connect()).collect();
+    desk.poll();
+    assert_eq!(desk.socket.refused(), 1);
+    assert_eq!(desk.hear(&mut consoles[8]), None);
+    assert_eq!(desk.ask(&mut consoles[7], "status")["admin_refused"], 1);
+    drop(consoles);
+    desk.poll();
+    let mut console = desk.connect();
+    assert_eq!(desk.ask(&mut console, "status")["ok"], true);
+}
+
+#[test]
+fn who_says_all_at_once_and_leaves_still_hears_the_answer() {
+    let mut desk = Desk::new();
+    let mut console = desk.connect();
+    console.stream.write_all(b"kill-all\nstatus\n").unwrap();
+    console.stream.shutdown(Shutdown::Write).unwrap();
+    let heard = &mut desk.heard;
+    desk.socket.poll(desk.rig.now(), |uid, line| heard.push((uid, line.to_owned())));
+    assert!(desk.socket.is_waiting());
+    assert!(desk.hear(&mut console).unwrap().contains("commands"));
+    assert!(desk.hear(&mut console).unwrap().contains("\"is_killed\":true"));
+    assert_eq!(desk.hear(&mut console), None);
+    assert!(!desk.socket.is_waiting());
+}
+
+#[test]
+fn a_socket_that_nobody_serves_is_taken_over_and_one_in_use_is_not() {
+    let open = |desk: &mut Desk| {
+        let mut other = Rig::new();
+        let client = other.admin.take().unwrap();
+        AdminSocket::open(&desk.path, client, instruments(), other.view.clone()).err()
+    };
+    let mut desk = Desk::new();
+    let error = open(&mut desk).unwrap();
+    assert!(matches!(error, AdminError::InUse { .. }), "{error}");
+    let Desk { rig: _rig, socket, path, _folder, .. } = desk;
+    drop(socket);
+    assert!(!path.exists(), "removed at the end");
+
+    let mut desk = Desk::new();
+    let stale = desk.path.with_file_name("stale.sock");
+    drop(UnixListener::bind(&stale).unwrap());
+    desk.path = stale.clone();
+    assert!(open(&mut desk).is_none(), "a socket left behind is replaced");
+    std::fs::write(&stale, "precious").unwrap();
+    let error = open(&mut desk).unwrap();
+    assert!(matches!(error, AdminError::NotASocket { .. }), "{error}");
+    desk.path = stale.with_file_name("nowhere").join("x.sock");
+    assert!(matches!(open(&mut desk), Some(AdminError::Open { .. })));
+}

@@ -1,0 +1,158 @@
+//! What becomes of open orders whose user is gone.
+
+use tickpath_exchange::VenueSettings;
+use tickpath_nasdaq::soupbintcp::PEER_TIMEOUT;
+use tickpath_types::{CancelReason, Nanos, OrderEventKind, Side};
+
+use crate::support::{Client, Rig, cancel, enter, packet, settings};
+
+const GRACE: Nanos = Nanos::from_millis(500);
+const MOMENT: Nanos = Nanos::from_millis(50);
+
+/// ANNA's orders are cancelled when she is gone for the grace, BERT's at once, CLEO's never.
+fn rules() -> VenueSettings {
+    let mut settings = settings();
+    settings.users[0].cancel_on_disconnect = Some(GRACE);
+    settings.users[1].cancel_on_disconnect = Some(Nanos::ZERO);
+    settings
+}
+
+fn resting(rig: &mut Rig, user: &str) -> Client {
+    let mut client = rig.log_in(user);
+    for user_ref in 1..=2 {
+        let answer = rig.ask(&mut client, &enter(user_ref, Side::Buy, 10, 950_000));
+        assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
+    }
+    client
+}
+
+fn leave(rig: &mut Rig, client: Client) {
+    let before = rig.view.order_server.disconnects.read();
+    drop(client);
+    rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == before + 1);
+}
+
+fn cancels(rig: &Rig) -> u64 {
+    rig.view.order_server.cancels_on_disconnect.read()
+}
+
+/// The user comes back and hears that both orders were cancelled by the venue.
+fn assert_cancelled(rig: &mut Rig, user: &str) {
+    let mut client = rig.log_in_from(user, 3);
+    for user_ref in 1..=2 {
+        let OrderEventKind::Canceled { user_ref: whose, decrement, reason } = rig.hear_event(&mut client)
+        else {
+            panic!("no cancel")
+        };
+        assert_eq!((whose.0, decrement.0, reason), (user_ref, 10, CancelReason::System));
+    }
+    rig.assert_serves(&mut client, 3);
+}
+
+/// The user comes back and both orders stand.
+fn assert_standing(rig: &mut Rig, user: &str) {
+    let mut client = rig.log_in_from(user, 3);
+    for user_ref in 1..=2 {
+        let answer = rig.ask(&mut client, &cancel(user_ref, 0));
+        assert!(matches!(answer, OrderEventKind::Canceled { reason: CancelReason::User, .. }), "{answer:?}");
+    }
+}
+
+#[test]
+fn orders_are_cancelled_after_the_grace_and_not_before() {
+    let mut rig = Rig::with(&rules());
+    let anna = resting(&mut rig, "ANNA");
+    leave(&mut rig, anna);
+    rig.pass(GRACE - MOMENT);
+    assert_eq!(cancels(&rig), 0);
+    rig.pass(MOMENT);
+    assert_eq!(cancels(&rig), 1);
+    rig.pass(GRACE);
+    assert_eq!(cancels(&rig), 1, "once");
+    assert_cancelled(&mut rig, "ANNA");
+}
+
+#[test]
+fn who_is_back_in_time_finds_the_orders_open() {
+    let mut rig = Rig::with(&rules());
+    let anna = resting(&mut rig, "ANNA");
+    leave(&mut rig, anna);
+    rig.pass(GRACE - MOMENT);
+    let anna = rig.log_in_from("ANNA", 3);
+    rig.pass(GRACE);
+    assert_eq!(cancels(&rig), 0, "withdrawn");
+    leave(&mut rig, anna);
+    rig.pass(GRACE - MOMENT);
+    assert_eq!(cancels(&rig), 0, "the grace begins anew");
+    assert_standing(&mut rig, "ANNA");
+}
+
+#[test]
+fn without_grace_they_are_cancelled_behind_what_was_read() {
+    let mut rig = Rig::with(&rules());
+    let mut bert = resting(&mut rig, "BERT");
+    // The last order and the end of the connection come together.
+    bert.request(&enter(3, Side::Buy, 10, 950_000));
+    bert.send(&packet(b'O', b""));
+    rig.until_true("the hang-up", |rig| cancels(rig) == 1);
+    let mut bert = rig.log_in_from("BERT", 3);
+    let answer = rig.hear_event(&mut bert);
+    assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
+    for user_ref in 1..=3 {
+        let answer = rig.hear_event(&mut bert);
+        assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
+        assert_eq!(answer.user_ref().0, user_ref);
+    }
+}
+
+#[test]
+fn silence_and_logging_out_count_as_gone() {
+    let mut rig = Rig::with(&rules());
+    let (anna, mut bert) = (resting(&mut rig, "ANNA"), resting(&mut rig, "BERT"));
+    bert.send(&packet(b'O', b""));
+    rig.until_true("the log-out", |rig| cancels(rig) == 1);
+    rig.pass(PEER_TIMEOUT);
+    rig.until_true("the time-out", |rig| rig.view.order_server.disconnects.read() == 2);
+    assert_eq!(cancels(&rig), 1);
+    rig.pass(GRACE);
+    assert_eq!(cancels(&rig), 2);
+    drop(anna);
+    assert_cancelled(&mut rig, "ANNA");
+    assert_cancelled(&mut rig, "BERT");
+}
+
+#[test]
+fn orders_of_users_without_the_rule_stay() {
+    let mut rig = Rig::with(&rules());
+    let cleo = resting(&mut rig, "CLEO");
+    leave(&mut rig, cleo);
+    rig.pass(Nanos::from_secs(3_600));
+    assert_eq!(cancels(&rig), 0);
+    assert_standing(&mut rig, "CLEO");
+}
+
+#[test]
+fn the_end_of_the_venue_cancels_only_where_that_is_asked_for() {
+    for (cancel_at_shutdown, expected) in [(false, 0), (true, 2)] {
+        let mut rig = Rig::with(&VenueSettings { cancel_at_shutdown, ..rules() });
+        let clients = ["ANNA", "BERT", "CLEO"].map(|user| resting(&mut rig, user));
+        let orders = rig.view.order_server.responses.read();
+        rig.close();
+        assert_eq!(cancels(&rig), expected);
+        let responses = rig.view.order_server.responses.read() - orders;
+        assert_eq!(responses, 2 * expected, "two orders each");
+        drop(clients);
+    }
+}
+
+#[test]
+fn cancels_for_the_absent_cost_no_memory() {
+    let mut rig = Rig::with(&rules());
+    assert!(tickpath_agent::counts_allocations());
+    let anna = resting(&mut rig, "ANNA");
+    drop(anna);
+    assert_eq!(rig.allocations_of(20), 0);
+    rig.pass(GRACE);
+    assert_eq!(rig.allocations_of(20), 0);
+    assert_eq!(cancels(&rig), 1);
+}

@@ -1,0 +1,540 @@
+//! A venue with a journal: killed and started again it is the venue that it was, and it tells nothing that is not safe.
+
+use tickpath_exchange::{AdminCommand, AdminOutcome, JournalSettings, UserLimits, VenueSettings};
+use tickpath_journal::{DiskFaults, FaultyDisk, Policy, Storage};
+use tickpath_types::{CancelReason, Nanos, OrderEventKind, Qty, RejectReason, SessionId, Side, TradingState};
+
+use crate::market_data::Asker;
+use crate::support::{
+    ALPHA, Client, Heard, Rig, USERS, build, build_on, cancel, enter, event, journal, replace, settings,
+};
+
+/// A venue whose disk and settings outlive it.
+struct Site {
+    settings: VenueSettings,
+    journal: JournalSettings,
+    disk: FaultyDisk,
+}
+
+impl Site {
+    fn new(policy: Policy) -> Site {
+        let disk = FaultyDisk::new(1, DiskFaults::default());
+        Site { settings: settings(), journal: journal(policy), disk }
+    }
+
+    fn start(&self) -> Rig {
+        Rig::of(build_on(&self.settings, &self.journal, &self.disk).unwrap())
+    }
+
+    /// Why it does not start.
+    fn refusal(&self) -> String {
+        let error = build_on(&self.settings, &self.journal, &self.disk)
+            .err()
+            .unwrap_or_else(|| panic!("a venue started"));
+        format!("{error:#}")
+    }
+
+    /// The process dies, and another one is started.
+    fn restart(&self, rig: Rig) -> Rig {
+        self.disk.kill();
+        drop(rig);
+        self.start()
+    }
+}
+
+/// Messages of a client until nothing comes any more for a while.
+fn hear_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
+    let mut messages = vec![];
+    let mut silent_turns = 0;
+    while silent_turns < 200 {
+        rig.turn();
+        silent_turns += 1;
+        while let Some(heard) = client.try_hear() {
+            match heard {
+                Heard::Message(message) => messages.push(message),
+                Heard::Heartbeat => {}
+                other => panic!("{other:?}"),
+            }
+            silent_turns = 0;
+        }
+    }
+    messages
+}
+
+/// Everything that a user was ever told.
+fn whole_stream(rig: &mut Rig, user: &str) -> Vec<Vec<u8>> {
+    let mut client = rig.log_in(user);
+    let messages = hear_messages(rig, &mut client);
+    let hung_up = rig.view.order_server.disconnects.read();
+    drop(client);
+    rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() > hung_up);
+    messages
+}
+
+/// Orders of two users, some of which trade; numbers from `from` on. The messages that each heard.
+fn trade(rig: &mut Rig, [anna, bert]: [&mut Client; 2], from: u32) -> [Vec<Vec<u8>>; 2] {
+    for user_ref in from..from + 40 {
+        let price = 1_000_000 + i64::from(user_ref % 7) * 100;
+        anna.request(&enter(user_ref, Side::Sell, 10 + u64::from(user_ref % 5), price));
+        bert.request(&enter(2 * user_ref, Side::Buy, 7, price - 200));
+        rig.turn();
+        if user_ref.is_multiple_of(5) {
+            anna.request(&cancel(user_ref - 2, 3));
+            bert.request(&replace(2 * user_ref, 2 * user_ref + 1, 4, 1_000_300));
+        }
+    }
+    [hear_messages(rig, anna), hear_messages(rig, bert)]
+}
+
+fn hash(rig: &Rig) -> u64 {
+    rig.view.engine.lock().unwrap().as_ref().unwrap().state_hash()
+}
+
+#[test]
+fn a_venue_that_was_killed_goes_on_where_its_log_ends() {
+    for policy in Policy::ALL {
+        let site = Site::new(policy);
+        let mut rig = site.start();
+        let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+        let [mut anna_heard, mut bert_heard] = trade(&mut rig, [&mut anna, &mut bert], 1);
+        assert!(anna_heard.len() > 60 && bert_heard.len() > 60, "{policy}");
+        let published = rig.view.publisher.messages.read();
+
+        for round in 1..=3 {
+            rig = site.restart(rig);
+            let recovery = rig.journal.as_ref().unwrap().recovery.clone();
+            assert!(recovery.snapshot.is_some() && recovery.replayed < 100, "{policy}: {recovery}");
+            assert_eq!(rig.view.publisher.messages.read(), published, "{policy}: {round}");
+            // Anna wants only what is new; Bert everything.
+            let mut anna = rig.log_in_from("ANNA", anna_heard.len() as u64 + 1);
+            assert_eq!(hear_messages(&mut rig, &mut anna), Vec::<Vec<u8>>::new(), "{policy}");
+            assert_eq!(whole_stream(&mut rig, "BERT"), bert_heard, "{policy}: the same bytes");
+        }
+
+        // Numbers that were used are used; those that follow are not, and old orders trade with new ones.
+        rig = site.restart(rig);
+        let mut anna = rig.log_in_from("ANNA", anna_heard.len() as u64 + 1);
+        let mut bert = rig.log_in_from("BERT", bert_heard.len() as u64 + 1);
+        bert.request(&enter(7, Side::Buy, 1, 1_000_000));
+        assert_eq!(hear_messages(&mut rig, &mut bert), Vec::<Vec<u8>>::new(), "{policy}: sent again");
+        let more = trade(&mut rig, [&mut anna, &mut bert], 5_000);
+        let executions = more[1].iter().filter(|message| message[0] == b'E').count();
+        assert!(executions > 10, "{policy}: {executions}");
+        anna_heard.extend(more[0].clone());
+        bert_heard.extend(more[1].clone());
+        drop((anna, bert));
+        rig = site.restart(rig);
+        assert_eq!(whole_stream(&mut rig, "ANNA"), anna_heard, "{policy}");
+        assert_eq!(whole_stream(&mut rig, "BERT"), bert_heard, "{policy}");
+    }
+}
+
+#[test]
+fn market_data_goes_on_and_is_sent_again_from_before() {
+    let site = Site::new(Policy::Group);
+    let mut rig = site.start();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    trade(&mut rig, [&mut anna, &mut bert], 1);
+    let count = rig.view.publisher.messages.read();
+    let ask = |rig: &mut Rig, first: u64, count: u16| {
+        let mut asker = Asker::new(rig);
+        asker.ask("TODAY", first, count);
+        asker.hear(rig, count.into())
+    };
+    let before = ask(&mut rig, 1, count as u16);
+    drop((anna, bert));
+    let mut rig = site.restart(rig);
+    assert_eq!(ask(&mut rig, 1, count as u16), before);
+    let mut anna = rig.log_in("ANNA");
+    hear_messages(&mut rig, &mut anna);
+    rig.ask(&mut anna, &enter(900, Side::Buy, 1, 900_000));
+    let (first, _) = ask(&mut rig, count, 2);
+    assert_eq!((first, rig.view.publisher.messages.read()), (count, count + 1), "nothing between");
+}
+
+#[test]
+fn nothing_is_told_before_it_is_safe() {
+    for policy in [Policy::Group, Policy::Sync] {
+        let site = Site::new(policy);
+        let mut rig = site.start();
+        let mut anna = rig.log_in("ANNA");
+        rig.until_true("the opening", |rig| rig.view.publisher.messages.read() == 7);
+        rig.is_disk_stuck = true;
+        anna.request(&enter(1, Side::Buy, 1, 900_000));
+        rig.until_true("matching", |rig| rig.view.matcher.market_events.read() == 8);
+        for _ in 0..1_000 {
+            rig.turn();
+        }
+        assert_eq!((anna.try_hear(), rig.view.publisher.messages.read()), (None, 7), "{policy}");
+        rig.is_disk_stuck = false;
+        assert!(matches!(rig.hear_event(&mut anna), OrderEventKind::Accepted { .. }));
+        rig.until_true("the publication", |rig| rig.view.publisher.messages.read() == 8);
+    }
+}
+
+#[test]
+fn what_was_not_answered_when_power_was_lost_may_be_gone_and_the_rest_is_not() {
+    for seed in 0..20 {
+        let mut site = Site::new(Policy::Group);
+        site.disk = FaultyDisk::new(seed, DiskFaults::default());
+        let mut rig = site.start();
+        let mut anna = rig.log_in("ANNA");
+        let mut heard = vec![];
+        for user_ref in 1..=30 {
+            anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
+            if user_ref % 10 != 9 {
+                heard.extend(hear_messages(&mut rig, &mut anna));
+            }
+        }
+        rig.is_disk_stuck = true;
+        for user_ref in 31..=40 {
+            anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
+            rig.turn();
+        }
+        site.disk.crash();
+        drop(rig);
+        let mut rig = site.start();
+        let again = whole_stream(&mut rig, "ANNA");
+        assert!(again.starts_with(&heard), "seed {seed}: {} of {}", again.len(), heard.len());
+    }
+}
+
+#[test]
+fn a_stop_is_no_end_of_the_session() {
+    let site = Site::new(Policy::Group);
+    let mut rig = site.start();
+    let mut anna = rig.log_in("ANNA");
+    rig.ask(&mut anna, &enter(1, Side::Buy, 10, 1_000_000));
+    rig.close();
+    let heard = loop {
+        if let Some(heard) = anna.try_hear() {
+            break heard;
+        }
+    };
+    assert_eq!(heard, Heard::Closed, "and not the end of the session");
+    let stopped = hash(&rig);
+    drop(rig);
+    let mut rig = site.start();
+    let mut anna = rig.log_in_from("ANNA", 2);
+    let answer = rig.ask(&mut anna, &cancel(1, 0));
+    assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
+    rig.close();
+    assert_ne!(hash(&rig), stopped);
+    drop(rig);
+    // Twice from the same log is the same.
+    let [first, second] = [(); 2].map(|()| {
+        let mut rig = site.start();
+        rig.turn();
+        rig.close();
+        hash(&rig)
+    });
+    assert_eq!(first, second);
+}
+
+#[test]
+fn the_opening_is_said_once() {
+    let site = Site::new(Policy::Async);
+    let mut rig = site.start();
+    rig.turn();
+    let commands = rig.view.order_server.commands.read();
+    assert_eq!(commands, 5, "three stages and two instruments");
+    for _ in 0..3 {
+        rig = site.restart(rig);
+        rig.turn();
+        assert_eq!(rig.view.order_server.commands.read(), commands);
+    }
+}
+
+#[test]
+fn an_opening_that_was_cut_short_is_finished() {
+    // Power is lost at every moment of the opening.
+    for changes in 0..40 {
+        let site = Site::new(Policy::Sync);
+        let mut rig = site.start();
+        site.disk.crash_after(changes);
+        for _ in 0..60 {
+            if rig.try_turn().is_err() {
+                break;
+            }
+        }
+        site.disk.crash();
+        drop(rig);
+        let mut rig = site.start();
+        rig.until_true("the opening", |rig| rig.view.order_server.commands.read() == 5);
+        let mut anna = rig.log_in("ANNA");
+        rig.assert_serves(&mut anna, 1);
+        rig.until_true("market data", |rig| rig.view.publisher.messages.read() == 9);
+    }
+}
+
+#[test]
+fn kills_and_limits_and_graces_are_as_they_were() {
+    let grace = Nanos::from_secs(5);
+    let mut site = Site::new(Policy::Group);
+    site.settings.users[1].cancel_on_disconnect = Some(grace);
+    site.settings.users[2].limits = UserLimits { order_qty: Some(Qty(5)), ..UserLimits::default() };
+    let mut rig = site.start();
+    let mut anna = rig.log_in("ANNA");
+    let mut bert = rig.log_in("BERT");
+    rig.ask(&mut anna, &enter(1, Side::Sell, 1, 1_000_000));
+    rig.ask(&mut bert, &enter(1, Side::Buy, 1, 900_000));
+    assert_eq!(rig.command(AdminCommand::Kill(Some(SessionId(1)))), AdminOutcome::Done { commands: 1 });
+    drop((anna, bert));
+    let mut rig = site.restart(rig);
+    let killed: Vec<u64> = rig.view.users.iter().map(|user| user.is_killed.read()).collect();
+    assert_eq!((killed, rig.view.order_server.is_killed.read()), (vec![1, 0, 0], 0));
+    let mut anna = rig.log_in_from("ANNA", 3);
+    let answer = rig.ask(&mut anna, &enter(2, Side::Sell, 1, 1_000_000));
+    assert!(matches!(answer, OrderEventKind::Rejected { reason: RejectReason::Killed, .. }), "{answer:?}");
+    let mut cleo = rig.log_in("CLEO");
+    let answer = rig.ask(&mut cleo, &enter(1, Side::Sell, 6, 1_000_000));
+    assert!(matches!(answer, OrderEventKind::Rejected { reason: RejectReason::QtyAboveLimit, .. }));
+    // Bert was away when the venue came back: his grace begins then.
+    rig.pass(grace - Nanos::from_millis(100));
+    assert_eq!(rig.view.order_server.cancels_on_disconnect.read(), 0);
+    rig.pass(Nanos::from_millis(200));
+    assert_eq!(rig.view.order_server.cancels_on_disconnect.read(), 1, "of who ever sent something");
+    let mut bert = rig.log_in_from("BERT", 2);
+    let gone = rig.hear_event(&mut bert);
+    assert!(matches!(gone, OrderEventKind::Canceled { reason: CancelReason::System, .. }), "{gone:?}");
+    drop((anna, bert, cleo));
+
+    // A limit that the configuration has no longer is no longer kept.
+    site.settings.users[2].limits = UserLimits::default();
+    let mut rig = site.restart(rig);
+    let mut cleo = rig.log_in_from("CLEO", 2);
+    let answer = rig.ask(&mut cleo, &enter(2, Side::Sell, 6, 1_000_000));
+    assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
+    assert_eq!(rig.command(AdminCommand::Kill(None)), AdminOutcome::Done { commands: 1 });
+    let rig = site.restart(rig);
+    assert_eq!(rig.view.order_server.is_killed.read(), 1);
+}
+
+#[test]
+fn an_administrator_is_answered_when_the_command_is_safe() {
+    let site = Site::new(Policy::Group);
+    let mut rig = site.start();
+    rig.until_true("the opening", |rig| rig.view.publisher.messages.read() == 7);
+    let mut admin = rig.admin.take().unwrap();
+    rig.is_disk_stuck = true;
+    let halt = AdminCommand::SetTradingState { instrument: ALPHA, state: TradingState::Halted };
+    admin.submit(halt).unwrap();
+    for _ in 0..10 {
+        rig.pass(Nanos::from_millis(20));
+        assert_eq!(admin.poll(), None);
+    }
+    rig.is_disk_stuck = false;
+    let answer = rig.until("an answer", |_| admin.poll());
+    assert_eq!(answer.outcome, AdminOutcome::Done { commands: 1 });
+}
+
+#[test]
+fn without_room_on_the_disk_new_orders_are_refused_and_cancels_are_not() {
+    let mut site = Site::new(Policy::Group);
+    site.journal.snapshot_every = 0;
+    let mut rig = site.start();
+    let mut anna = rig.log_in("ANNA");
+    rig.ask(&mut anna, &enter(1, Side::Buy, 10, 900_000));
+    while rig.turn() > 0 {}
+    // From now on there can be no other segment.
+    let names = site.disk.list().unwrap();
+    let capacity = names.iter().filter_map(|name| Some(site.disk.contents(name)?.len() as u64)).sum();
+    site.disk.set_faults(DiskFaults { capacity, ..DiskFaults::default() });
+    let mut user_ref = 2;
+    while rig.view.journal.is_full.read() == 0 {
+        let answer = rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000));
+        assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
+        user_ref += 1;
+        assert!(user_ref < 1_000, "segments are small");
+    }
+    let answer = rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000));
+    assert!(
+        matches!(answer, OrderEventKind::Rejected { reason: RejectReason::JournalFull, .. }),
+        "{answer:?}"
+    );
+    let answer = rig.ask(&mut anna, &cancel(1, 0));
+    assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
+
+    // Until the last segment is full as well: then nothing is taken in, and nothing wrong is said.
+    let mut sent = 0;
+    while rig.view.journal.delayed.read() == 0 {
+        anna.request(&cancel(2, 0));
+        rig.turn();
+        sent += 1;
+        assert!(sent < 1_000, "segments are small");
+    }
+    anna.request(&enter(user_ref + 1, Side::Buy, 1, 900_000));
+    let messages = hear_messages(&mut rig, &mut anna);
+    assert!(messages.iter().all(|message| event(message).user_ref().0 <= user_ref));
+
+    // There is room again.
+    site.disk.set_faults(DiskFaults::default());
+    let answer = rig.hear_event(&mut anna);
+    assert_eq!(answer.user_ref().0, user_ref + 1, "what waited: {answer:?}");
+    rig.until_true("room", |rig| rig.view.journal.is_full.read() == 0);
+    let answer = rig.ask(&mut anna, &enter(user_ref + 2, Side::Buy, 1, 900_000));
+    assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
+}
+
+#[test]
+fn a_disk_that_fails_ends_the_venue_and_nothing_false_was_said() {
+    for (policy, seed) in [(Policy::Async, 1), (Policy::Group, 2), (Policy::Sync, 3)] {
+        let mut site = Site::new(policy);
+        site.disk = FaultyDisk::new(seed, DiskFaults::default());
+        let mut rig = site.start();
+        let mut anna = rig.log_in("ANNA");
+        let mut heard = vec![];
+        anna.request(&enter(1, Side::Buy, 10, 900_000));
+        heard.extend(hear_messages(&mut rig, &mut anna));
+        assert_eq!(heard.len(), 1, "{policy}");
+        if policy == Policy::Async {
+            site.disk.fail_writes(1)
+        } else {
+            site.disk.fail_syncs(1)
+        }
+        anna.request(&enter(2, Side::Buy, 10, 900_000));
+        let failure = loop {
+            if let Err(failure) = rig.try_turn() {
+                break failure;
+            }
+        };
+        assert!(failure.to_string().contains("nothing more is answered"), "{policy}: {failure}");
+        assert_eq!(rig.view.journal.has_failed.read(), 1);
+        rig.close_at_once();
+        drop(rig);
+        let last = loop {
+            if let Some(heard) = anna.try_hear() {
+                break heard;
+            }
+        };
+        assert_eq!(last, Heard::Closed, "{policy}: no answer to what is not in the log");
+        site.disk.kill();
+        let mut rig = site.start();
+        assert!(whole_stream(&mut rig, "ANNA").starts_with(&heard), "{policy}");
+    }
+}
+
+#[test]
+fn a_venue_that_cannot_go_on_says_why() {
+    let mut site = Site::new(Policy::Group);
+    let mut rig = site.start();
+    assert!(site.refusal().contains("in use by another process"), "{}", site.refusal());
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    trade(&mut rig, [&mut anna, &mut bert], 1);
+    drop((anna, bert));
+    site.disk.kill();
+    drop(rig);
+
+    let good = (site.settings.clone(), site.journal.clone());
+    let mut refuses = |change: &dyn Fn(&mut Site), words: &[&str]| {
+        (site.settings, site.journal) = good.clone();
+        change(&mut site);
+        let refusal = site.refusal();
+        for word in words {
+            assert!(refusal.contains(word), "no '{word}' in {refusal}");
+        }
+    };
+    refuses(
+        &|site| {
+            let mut list = site.settings.instruments.as_slice().to_vec();
+            list[1].collar_high.0 += 100;
+            site.settings.instruments = tickpath_types::InstrumentTable::new(&list);
+        },
+        &["BRAVO", "changed", "--new-session"],
+    );
+    refuses(&|site| site.settings.users.swap(0, 1), &["ANNA, BERT, CLEO", "--new-session"]);
+    refuses(&|site| _ = site.settings.users.pop(), &["ANNA, BERT, CLEO"]);
+    refuses(&|site| site.settings.limits.max_sessions = 5, &["max_sessions 4, not 5"]);
+    let monday = tickpath_nasdaq::moldudp64::Session::new("MONDAY");
+    refuses(&|site| site.journal.session = monday, &["session TODAY, not MONDAY"]);
+
+    // Other bounds are no hindrance.
+    (site.settings, site.journal) = good;
+    site.settings.limits.max_open_orders *= 2;
+    site.settings.retained_messages *= 2;
+    site.settings.users[2].name = "cleo".to_owned();
+    let mut rig = site.start();
+    let mut cleo = rig.log_in(USERS[2]);
+    rig.assert_serves(&mut cleo, 1);
+    let mut rig = site.restart(rig);
+    assert_eq!(whole_stream(&mut rig, "CLEO").len(), 2);
+}
+
+#[test]
+fn a_log_that_is_damaged_is_refused_and_a_torn_one_is_cut() {
+    let site = Site::new(Policy::Async);
+    let mut rig = site.start();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    let [heard, _] = trade(&mut rig, [&mut anna, &mut bert], 1);
+    drop((anna, bert));
+    site.disk.kill();
+    drop(rig);
+    let names = |site: &Site| {
+        let mut names: Vec<String> =
+            site.disk.list().unwrap().into_iter().filter(|name| name.ends_with(".journal")).collect();
+        names.sort();
+        names
+    };
+    let last = names(&site).pop().unwrap();
+    let good = site.disk.contents(&last).unwrap();
+    let end = good.iter().rposition(|byte| *byte != 0).unwrap();
+
+    let mut torn = good.clone();
+    torn[end] ^= 1;
+    site.disk.put(&last, torn);
+    let mut rig = site.start();
+    let recovery = rig.journal.as_ref().unwrap().recovery.clone();
+    let said = recovery.to_string();
+    assert!(said.contains(&last) && said.contains("torn tail at byte"), "{said}");
+    let again = whole_stream(&mut rig, "ANNA");
+    assert!(heard.starts_with(&again) && again.len() + 3 > heard.len());
+    site.disk.kill();
+    drop(rig);
+
+    // Nothing that is damaged in the middle is gone over.
+    let site = Site::new(Policy::Group);
+    let mut rig = site.start();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    trade(&mut rig, [&mut anna, &mut bert], 1);
+    site.disk.kill();
+    drop(rig);
+    let last = names(&site).pop().unwrap();
+    let mut bad = site.disk.contents(&last).unwrap();
+    let first_record = 200;
+    bad[first_record] ^= 1;
+    site.disk.put(&last, bad);
+    let refusal = site.refusal();
+    assert!(refusal.contains(&last) && refusal.contains("damaged at byte"), "{refusal}");
+}
+
+#[test]
+fn duty_cycles_with_a_journal_allocate_nothing() {
+    for policy in Policy::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = JournalSettings {
+            segment_len: 32 << 10,
+            buffer_len: 8 << 10,
+            snapshot_every: 100,
+            ..JournalSettings::new(folder.path(), policy)
+        };
+        let mut rig = Rig::of(build(&VenueSettings { journal: Some(journal), ..settings() }).unwrap());
+        let threads = rig.journal.take().unwrap().start().unwrap();
+        let mut anna = rig.log_in("ANNA");
+        assert!(tickpath_agent::counts_allocations());
+        let mut allocations = 0;
+        for user_ref in 1..=400 {
+            anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
+            anna.request(&cancel(user_ref, 0));
+            let mut heard = 0;
+            rig.until_true("the answers", |_| true);
+            while heard < 2 {
+                allocations += rig.allocations_of(1);
+                heard += usize::from(anna.try_hear().is_some());
+            }
+        }
+        assert_eq!(allocations, 0, "{policy}");
+        assert!(folder.path().read_dir().unwrap().count() > 3, "{policy}: segments and snapshots");
+        drop(rig);
+        drop(threads);
+    }
+}

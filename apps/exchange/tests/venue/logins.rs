@@ -1,0 +1,194 @@
+//! Passwords by hash, and clients that guess.
+
+use tickpath_exchange::{Doors, LoginPolicy, Password, VenueSettings, hash_password};
+use tickpath_nasdaq::soupbintcp::LoginRejectReason;
+use tickpath_types::{Nanos, Side};
+
+use crate::support::{Client, Heard, PASSWORD, Rig, enter, login, request_packet, settings};
+
+const NOT_AUTHORIZED: Heard = Heard::LoginRejected(LoginRejectReason::NOT_AUTHORIZED);
+const NOT_AVAILABLE: Heard = Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
+const ACCEPTED: &str = "TODAY";
+
+/// ANNA and BERT have hashes, CLEO a password.
+fn hashed() -> VenueSettings {
+    let mut settings = settings();
+    for user in &mut settings.users[..2] {
+        user.password = Password::hashed(&hash_password(PASSWORD).unwrap()).unwrap();
+    }
+    settings
+}
+
+fn try_login(rig: &mut Rig, user: &str, password: &str) -> (Heard, Client) {
+    let mut client = Client::connect(rig.endpoints.order_entry);
+    client.send(&login(user, password, "", 1));
+    let heard = rig.hear(&mut client);
+    (heard, client)
+}
+
+fn is_accepted(heard: &Heard) -> bool {
+    matches!(heard, Heard::LoginAccepted { session, .. } if session == ACCEPTED)
+}
+
+#[test]
+fn a_hashed_password_lets_in_and_a_wrong_one_does_not() {
+    let mut rig = Rig::with(&hashed());
+    for (user, password) in [("ANNA", "wrong"), ("NOBODY", PASSWORD), ("ANNA", "")] {
+        assert_eq!(try_login(&mut rig, user, password).0, NOT_AUTHORIZED, "{user}");
+    }
+    let (heard, mut anna) = try_login(&mut rig, "anna", "SECRET");
+    assert!(is_accepted(&heard), "{heard:?}");
+    rig.assert_serves(&mut anna, 1);
+    let (heard, _cleo) = try_login(&mut rig, "CLEO", PASSWORD);
+    assert!(is_accepted(&heard), "{heard:?}");
+    let server = &rig.view.order_server;
+    assert_eq!(
+        (server.logins.read(), server.wrong_passwords.read(), server.checks_dropped.read()),
+        (2, 3, 0)
+    );
+    assert_eq!(rig.view.users[0].wrong_passwords.read(), 2);
+}
+
+#[test]
+fn what_is_sent_behind_a_login_is_answered_after_it() {
+    let mut rig = Rig::with(&hashed());
+    let mut client = Client::connect(rig.endpoints.order_entry);
+    let mut bytes = login("ANNA", PASSWORD, "", 1);
+    bytes.extend(request_packet(&enter(1, Side::Buy, 1, 950_000)));
+    client.send(&bytes);
+    let heard = rig.hear(&mut client);
+    assert!(is_accepted(&heard), "{heard:?}");
+    rig.hear_event(&mut client);
+    rig.assert_serves(&mut client, 2);
+}
+
+#[test]
+fn of_two_logins_at_once_one_is_let_in() {
+    let mut rig = Rig::with(&hashed());
+    let mut clients = [(); 2].map(|()| Client::connect(rig.endpoints.order_entry));
+    for client in &mut clients {
+        client.send(&login("ANNA", PASSWORD, "", 1));
+    }
+    let heard = clients.each_mut().map(|client| rig.hear(client));
+    assert_eq!(heard.iter().filter(|heard| is_accepted(heard)).count(), 1, "{heard:?}");
+    assert!(heard.contains(&NOT_AVAILABLE), "{heard:?}");
+}
+
+#[test]
+fn a_client_that_is_gone_before_the_answer_disturbs_nobody() {
+    let mut settings = hashed();
+    settings.max_connections = 1;
+    let mut rig = Rig::with(&settings);
+    let mut client = Client::connect(rig.endpoints.order_entry);
+    client.send(&login("ANNA", PASSWORD, "", 1));
+    drop(client);
+    // The next one has the same place; the answer about the first is not its.
+    rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
+    let (heard, mut bert) = try_login(&mut rig, "BERT", PASSWORD);
+    assert!(is_accepted(&heard), "{heard:?}");
+    assert_eq!(rig.view.order_server.checks_dropped.read(), 1);
+    rig.assert_serves(&mut bert, 1);
+    assert_eq!(rig.view.users[0].logins.read(), 0);
+}
+
+#[test]
+fn while_passwords_are_checked_the_others_are_served_and_nothing_is_allocated() {
+    let mut rig = Rig::with(&hashed());
+    let mut cleo = rig.log_in("CLEO");
+    let mut client = Client::connect(rig.endpoints.order_entry);
+    client.send(&login("ANNA", PASSWORD, "", 1));
+    rig.assert_serves(&mut cleo, 1);
+    assert!(tickpath_agent::counts_allocations());
+    let mut allocated = 0;
+    let heard = loop {
+        allocated += rig.allocations_of(1);
+        if let Some(heard) = client.try_hear() {
+            break heard;
+        }
+    };
+    assert!(is_accepted(&heard), "{heard:?}");
+    assert_eq!(allocated, 0);
+}
+
+#[test]
+fn a_user_logs_in_by_its_doors_alone() {
+    let mut settings = settings();
+    settings.users[0].doors = Doors { order_entry: false, drop_copy: true };
+    let mut rig = Rig::with(&settings);
+    assert_eq!(try_login(&mut rig, "ANNA", PASSWORD).0, NOT_AUTHORIZED);
+    assert_eq!(rig.view.order_server.wrong_passwords.read(), 0);
+}
+
+fn guarded() -> VenueSettings {
+    let login = LoginPolicy {
+        attempts_max: 5,
+        delay: Nanos::from_millis(100),
+        lockout: Nanos::from_secs(60),
+        addresses_max: 8,
+    };
+    VenueSettings { login, ..settings() }
+}
+
+#[test]
+fn guessing_is_answered_later_and_later_and_then_not_looked_at() {
+    let mut rig = Rig::with(&guarded());
+    for _ in 0..3 {
+        assert_eq!(try_login(&mut rig, "ANNA", "guess").0, NOT_AUTHORIZED);
+    }
+    for delay in [100, 200] {
+        let mut client = Client::connect(rig.endpoints.order_entry);
+        client.send(&login("ANNA", "guess", "", 1));
+        let delayed = rig.view.order_server.logins_delayed.read();
+        rig.until_true("the guess", |rig| rig.view.order_server.logins_delayed.read() > delayed);
+        rig.pass(Nanos::from_millis(delay - 20));
+        assert_eq!(client.try_hear(), None, "held back");
+        rig.pass(Nanos::from_millis(40));
+        assert_eq!(rig.hear(&mut client), NOT_AUTHORIZED);
+        assert_eq!(rig.hear(&mut client), Heard::Closed);
+    }
+    // Five were wrong: now the right one is refused too, and at once.
+    assert_eq!(try_login(&mut rig, "ANNA", PASSWORD).0, NOT_AUTHORIZED);
+    assert_eq!(try_login(&mut rig, "BERT", PASSWORD).0, NOT_AUTHORIZED, "from the same address");
+    let server = &rig.view.order_server;
+    assert_eq!((server.lockouts.read(), server.logins_locked_out.read()), (1, 2));
+    assert_eq!((server.wrong_passwords.read(), server.logins_refused.read()), (5, 7));
+    assert!(rig.view.users[0].locked_until.read() > rig.now().0);
+    rig.pass(Nanos::from_secs(61));
+    rig.log_in("ANNA");
+}
+
+#[test]
+fn a_flood_of_logins_takes_no_memory_and_leaves_who_is_in_alone() {
+    let mut rig = Rig::with(&guarded());
+    let mut witness = rig.log_in("CLEO");
+    assert!(tickpath_agent::counts_allocations());
+    for round in 0..50 {
+        let mut clients: Vec<_> = (0..4).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
+        for client in &mut clients {
+            client.send(&login(&format!("U{round}"), "guess", "", 1));
+        }
+        assert_eq!(rig.allocations_of(10), 0);
+        rig.pass(Nanos::from_millis(200));
+        drop(clients);
+        assert_eq!(rig.allocations_of(10), 0);
+        if round % 10 == 0 {
+            rig.assert_serves(&mut witness, round + 1);
+        }
+    }
+    assert!(rig.view.order_server.logins_locked_out.read() > 150);
+}
+
+#[test]
+fn a_login_that_is_held_back_ends_with_its_connection() {
+    let mut rig = Rig::with(&guarded());
+    for _ in 0..3 {
+        try_login(&mut rig, "ANNA", "guess");
+    }
+    let mut client = Client::connect(rig.endpoints.order_entry);
+    client.send(&login("ANNA", "guess", "", 1));
+    rig.until_true("the guess", |rig| rig.view.order_server.logins_delayed.read() == 1);
+    drop(client);
+    rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 4);
+    rig.pass(Nanos::from_secs(1));
+    rig.log_in("ANNA");
+}

@@ -1,0 +1,166 @@
+//! The journal alone: how fast it is read again, and how soon a record is safe.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+
+use anyhow::{Context as _, bail, ensure};
+use tickpath_book::FastBooks;
+use tickpath_journal::{
+    AppendError, Folder, InspectOptions, Journal, JournalConfig, Opened, Policy, Reader, SessionName, State,
+    WorkerThread, open,
+};
+use tickpath_matching::workload::{Workload, WorkloadConfig};
+use tickpath_matching::{COMMAND_LEN_MAX, Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
+use tickpath_types::{MarketEvent, Nanos, OrderEvent, Sequence};
+
+use super::{Round, Sample};
+use crate::context::Context;
+use crate::statistics::quantile;
+
+/// Commands of a full round of replay.
+const COMMANDS: usize = 5_000_000;
+/// Acknowledgements of a full round.
+const ACKNOWLEDGEMENTS: usize = 1_000;
+/// Bytes of a new order as a command, and of its record.
+const PAYLOAD: [u8; 76] = [0x5a; 76];
+const RECORD_LEN: usize = 104;
+/// How long the next segment may take until it is prepared.
+const PREPARATION: Nanos = Nanos::from_secs(1);
+
+/// A journal in a folder of its own.
+struct Log {
+    journal: Journal<Folder>,
+    storage: Folder,
+    session: SessionName,
+    _thread: WorkerThread,
+    _folder: tempfile::TempDir,
+}
+
+impl Log {
+    fn new(policy: Policy) -> anyhow::Result<Log> {
+        let folder = tempfile::tempdir()?;
+        let storage = Folder::new(folder.path())?;
+        let session = SessionName::new("LAB")?;
+        let config = JournalConfig { policy, payload_len_max: COMMAND_LEN_MAX, ..JournalConfig::default() };
+        let Opened { journal, worker, .. } = open(&storage, session, config, &InspectOptions::default())?;
+        let thread = WorkerThread::start(worker)?;
+        Ok(Log { journal, storage, session, _thread: thread, _folder: folder })
+    }
+
+    fn append(&mut self, encode: impl Fn(&mut [u8]) -> usize) -> anyhow::Result<()> {
+        let next = self.journal.last_appended().next();
+        loop {
+            match self.journal.append_with(next, &encode) {
+                Ok(()) => return Ok(()),
+                Err(AppendError::Full) => self.poll()?,
+                Err(error) => bail!(error),
+            }
+        }
+    }
+
+    fn poll(&mut self) -> anyhow::Result<()> {
+        self.journal.poll();
+        match self.journal.state() {
+            State::Failed(failure) => bail!("{failure}"),
+            _ => Ok(()),
+        }
+    }
+
+    fn settle(&mut self) -> anyhow::Result<()> {
+        while !self.journal.is_settled() {
+            self.poll()?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts events: a replay has no one to tell.
+#[derive(Default)]
+struct Count(u64);
+
+impl EventListener for Count {
+    fn on_order_event(&mut self, event: &OrderEvent) {
+        black_box(event.is_reply);
+        self.0 += 1;
+    }
+
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        black_box(event.sequence);
+        self.0 += 1;
+    }
+}
+
+pub(super) fn open_replay(context: Context) -> anyhow::Result<Round> {
+    let full = WorkloadConfig::default();
+    let config = WorkloadConfig {
+        open_order_count: context.effort.count(full.open_order_count as usize) as u32,
+        command_count: context.effort.count(COMMANDS),
+        ..full
+    };
+    let workload = Workload::generate(&config);
+    let mut log = Log::new(Policy::Async)?;
+    for command in workload.opening.iter().chain(&workload.commands) {
+        log.append(|out| command.encode(out))?;
+    }
+    log.settle()?;
+    let (instruments, limits) = (workload.instruments, workload.limits);
+    let (state_hash, last) = (workload.state_hash, log.journal.last_appended());
+    Ok(Box::new(move || {
+        // All of it: the folder lives as long as its log.
+        let log = &log;
+        let mut engine: Engine<FastBooks<Owner>> = Engine::new(&instruments, limits)?;
+        let start = context.clock.ticks();
+        let mut reader = Reader::open(&log.storage, log.session, Sequence(1))?;
+        let (mut waiting, mut out) = (Vec::with_capacity(LOOK_AHEAD_LEN), Count::default());
+        while let Some(record) = reader.next(last)? {
+            waiting.push(Command::decode(record.payload)?);
+            if waiting.len() == LOOK_AHEAD_LEN {
+                engine.apply_batch(&waiting, &mut out);
+                waiting.clear();
+            }
+        }
+        engine.apply_batch(&waiting, &mut out);
+        let elapsed = context.clock.ticks_to_nanos(context.clock.ticks() - start);
+        ensure!(engine.state_hash() == state_hash, "the log led to another state than its commands");
+        Ok(vec![Sample::new("journal_replay", last.0 as f64 * 1_000.0 / elapsed.0 as f64)])
+    }))
+}
+
+pub(super) fn open_group(context: Context) -> anyhow::Result<Round> {
+    let mut log = Log::new(Policy::Group)?;
+    let bare = tempfile::tempfile()?;
+    bare.write_all_at(&vec![0; RECORD_LEN * ACKNOWLEDGEMENTS * 2], 0).context("no room for the bare file")?;
+    bare.sync_all()?;
+    // The next segment is prepared, which is no part of what is measured.
+    let prepared = context.clock.now() + PREPARATION;
+    while context.clock.now() < prepared {
+        log.poll()?;
+        std::thread::yield_now();
+    }
+    let count = context.effort.count(ACKNOWLEDGEMENTS);
+    Ok(Box::new(move || {
+        let mut ticks = [Vec::with_capacity(count), Vec::with_capacity(count)];
+        for place in 0..count {
+            let start = context.clock.ticks();
+            sync_bare(&bare, place)?;
+            ticks[0].push(context.clock.ticks() - start);
+            let start = context.clock.ticks();
+            log.append(|out| {
+                out[..PAYLOAD.len()].copy_from_slice(black_box(&PAYLOAD));
+                PAYLOAD.len()
+            })?;
+            log.settle()?;
+            ticks[1].push(context.clock.ticks() - start);
+        }
+        let [bare, group] =
+            ticks.map(|mut ticks| context.clock.ticks_to_nanos(quantile(&mut ticks, 0.5)).0 as f64 / 1_000.0);
+        Ok(vec![Sample::new("fdatasync", bare), Sample::new("journal_group_ack", group)])
+    }))
+}
+
+/// As many bytes as a record has, written over zeroes that are on the disk, and synced.
+fn sync_bare(file: &File, place: usize) -> anyhow::Result<()> {
+    file.write_all_at(black_box(&[0x5a; RECORD_LEN]), (place * RECORD_LEN) as u64)?;
+    Ok(file.sync_data()?)
+}

@@ -1,0 +1,245 @@
+//! Crosses: where one would trade, and trading there.
+
+use tickpath_book::OrderBooks;
+use tickpath_types::{
+    CrossKind, Imbalance, InstrumentId, Liquidity, MarketEventKind, MatchId, OrderEventKind, Price, Qty,
+    Side, TradingState,
+};
+
+use super::executions::Execution;
+use super::resting::Layer;
+use super::{Context, Engine, Owner};
+use crate::EventListener;
+
+/// What a walk from both ends of a crossed book comes to.
+#[derive(Clone, Copy, Debug)]
+struct Meeting {
+    /// The most that can trade at one price.
+    volume: u64,
+    /// The worst levels that trade.
+    bid: Price,
+    ask: Price,
+    /// What of them does not; at most one of the two is not zero.
+    bid_rest: u64,
+    ask_rest: u64,
+    /// The next two levels of each side.
+    next_bids: [Option<(Price, u64)>; 2],
+    next_asks: [Option<(Price, u64)>; 2],
+}
+
+impl<B: OrderBooks<Owner>> Engine<B> {
+    /// What a cross of an instrument would do now; `None` for an unknown instrument.
+    ///
+    /// The price is the one at which the most trades; of several the one at which the least is left over; of several
+    /// the one nearest to the last trade's price, or to the instrument's reference price when there was no trade. All
+    /// that rests takes part, displayed or not; orders that wait for a stop price do not. Walks the crossed part of
+    /// the book.
+    #[must_use]
+    pub fn indicative(&self, instrument: InstrumentId, kind: CrossKind) -> Option<Imbalance> {
+        let listing = self.listing(instrument)?;
+        let reference = match listing.last_price {
+            Price(0) => listing.instrument.reference_price,
+            last => last,
+        };
+        let Some(meeting) = self.meet(instrument) else {
+            let (paired, imbalance) = (Qty::ZERO, Qty::ZERO);
+            return Some(Imbalance { paired, imbalance, side: None, price: Price(0), reference, kind });
+        };
+        let tick = listing.instrument.tick_size.0;
+        let (price, imbalance, side) = meeting.choose(tick, reference);
+        let paired = Qty(meeting.volume);
+        Some(Imbalance { paired, imbalance: Qty(imbalance), side, price, reference, kind })
+    }
+
+    /// Walks the bids from the best down and the asks from the best up, and pairs them off; `None` when they do not
+    /// cross.
+    fn meet(&self, instrument: InstrumentId) -> Option<Meeting> {
+        let mut bids = self.all_levels(instrument, Side::Buy);
+        let mut asks = self.all_levels(instrument, Side::Sell);
+        let (mut bid, mut ask) = (bids.next(), asks.next());
+        let mut meeting: Option<Meeting> = None;
+        while let (Some((bid_price, bid_left)), Some((ask_price, ask_left))) = (bid, ask) {
+            if bid_price < ask_price {
+                break;
+            }
+            let qty = bid_left.min(ask_left);
+            let (bid_rest, ask_rest) = (bid_left - qty, ask_left - qty);
+            meeting = Some(Meeting {
+                volume: meeting.map_or(0, |meeting| meeting.volume) + qty,
+                bid: bid_price,
+                ask: ask_price,
+                bid_rest,
+                ask_rest,
+                next_bids: [None; 2],
+                next_asks: [None; 2],
+            });
+            bid = if bid_rest == 0 { bids.next() } else { Some((bid_price, bid_rest)) };
+            ask = if ask_rest == 0 { asks.next() } else { Some((ask_price, ask_rest)) };
+        }
+        let mut meeting = meeting?;
+        let next_bid = if meeting.bid_rest == 0 { bid } else { bids.next() };
+        let next_ask = if meeting.ask_rest == 0 { ask } else { asks.next() };
+        meeting.next_bids = [next_bid, bids.next()];
+        meeting.next_asks = [next_ask, asks.next()];
+        Some(meeting)
+    }
+
+    /// Publishes what a cross would do now.
+    #[cold]
+    pub(super) fn publish_imbalance(
+        &mut self,
+        instrument: InstrumentId,
+        kind: CrossKind,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        match self.indicative(instrument, kind) {
+            Some(imbalance) => self.publish(instrument, MarketEventKind::Imbalance(imbalance), context),
+            None => self.counters.ignored += 1,
+        }
+    }
+
+    /// Crosses what rests, tells of it as a whole, and changes the state; then orders that waited for the price are
+    /// triggered.
+    #[cold]
+    pub(super) fn uncross(
+        &mut self,
+        instrument: InstrumentId,
+        kind: CrossKind,
+        state: TradingState,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        let Some(imbalance) = self.indicative(instrument, kind) else {
+            self.counters.ignored += 1;
+            return;
+        };
+        let (price, qty) = (imbalance.price, imbalance.paired);
+        if price != Price(0) {
+            self.trade_at(instrument, price, qty, kind, context);
+        }
+        self.last_match_id.0 += 1;
+        let match_id = self.last_match_id;
+        self.executions.record(match_id, Execution::NONE);
+        self.publish(instrument, MarketEventKind::Cross { qty, price, match_id, kind }, context);
+        self.change_state(instrument, state, context);
+        if price != Price(0) {
+            self.centre_band(instrument, price);
+            self.note_trades(instrument, price, price);
+            self.work_triggered(context);
+        }
+    }
+
+    /// Trades so much at one price, best prices first, displayed before undisplayed, earliest first.
+    fn trade_at(
+        &mut self,
+        instrument: InstrumentId,
+        price: Price,
+        qty: Qty,
+        kind: CrossKind,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        let liquidity = match kind {
+            CrossKind::Closing => Liquidity::ClosingCross,
+            CrossKind::Opening | CrossKind::Halt | CrossKind::Intraday => Liquidity::OpeningCross,
+        };
+        let mut left = qty;
+        while !left.is_zero() {
+            let (Some(bid), Some(ask)) =
+                (self.next_resting(instrument, Side::Buy), self.next_resting(instrument, Side::Sell))
+            else {
+                break;
+            };
+            let qty = left.min(bid.2.qty).min(ask.2.qty);
+            let buyer = (bid.2.data.session, bid.2.data.user_ref, liquidity);
+            let match_id = self.tell_execution(buyer, &ask.2, liquidity, qty, price, context);
+            for (layer, handle, resting) in [bid, ask] {
+                self.publish_crossed(instrument, layer, resting.id, (qty, price, match_id), context);
+                self.fill_resting(layer, handle, &resting, qty, context);
+            }
+            left = Qty(left.0 - qty.0);
+        }
+    }
+
+    /// What is displayed is told of one by one; of what is not the public sees the sum alone.
+    fn publish_crossed(
+        &mut self,
+        instrument: InstrumentId,
+        layer: Layer,
+        order_id: tickpath_types::OrderId,
+        (qty, price, match_id): (Qty, Price, MatchId),
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        if layer == Layer::Displayed {
+            let kind = MarketEventKind::ExecutedAt { order_id, qty, price, match_id };
+            self.publish(instrument, kind, context);
+        }
+    }
+
+    /// Tells both owners of an execution, the one named first before the one that rested, and remembers it.
+    #[inline(always)]
+    pub(super) fn tell_execution(
+        &mut self,
+        (session, user_ref, liquidity): (tickpath_types::SessionId, tickpath_types::UserRefNum, Liquidity),
+        resting: &tickpath_book::Order<Owner>,
+        rested: Liquidity,
+        qty: Qty,
+        price: Price,
+        context: &mut Context<'_, impl EventListener>,
+    ) -> MatchId {
+        self.counters.executions += 1;
+        self.last_match_id.0 += 1;
+        let match_id = self.last_match_id;
+        let executed =
+            |user_ref, liquidity| OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id };
+        context.tell(session, false, executed(user_ref, liquidity));
+        let Owner { session: other, user_ref: other_ref, .. } = resting.data;
+        context.tell(other, false, executed(other_ref, rested));
+        let execution = Execution::new((session, user_ref), (other, other_ref), resting.instrument);
+        self.executions.record(match_id, execution);
+        match_id
+    }
+}
+
+impl Meeting {
+    /// The price nearest to `reference` of those at which the most trades and the least is left over, what is left
+    /// over there, and of which side.
+    ///
+    /// The most trades from the worst ask to the worst bid that trade, both included. Upwards demand only falls and
+    /// supply only grows, so what is left over is least where neither has passed its next level.
+    fn choose(&self, tick: i64, reference: Price) -> (Price, u64, Option<Side>) {
+        let above = |level: Option<(Price, u64)>, low: Price| match level {
+            Some((price, _)) => low.max(Price(price.0 + tick)),
+            None => low,
+        };
+        let below = |level: Option<(Price, u64)>, high: Price| match level {
+            Some((price, _)) => high.min(Price(price.0 - tick)),
+            None => high,
+        };
+        let Meeting { bid, ask, bid_rest, ask_rest, next_bids, next_asks, .. } = *self;
+        if bid_rest > 0 {
+            let low = above(next_bids[0], ask);
+            return (nearest(reference, low, bid, tick), bid_rest, Some(Side::Buy));
+        }
+        if ask_rest > 0 {
+            let high = below(next_asks[0], bid);
+            return (nearest(reference, ask, high, tick), ask_rest, Some(Side::Sell));
+        }
+        let (low, high) = (above(next_bids[0], ask), below(next_asks[0], bid));
+        let (Some((next_bid, bid_qty)), Some((next_ask, ask_qty))) = (next_bids[0], next_asks[0]) else {
+            return (nearest(reference, low, high, tick), 0, None);
+        };
+        if low <= high {
+            return (nearest(reference, low, high, tick), 0, None);
+        }
+        // The next bid and the next ask are neighbours: one of the two is left over.
+        let low = if bid_qty <= ask_qty { above(next_bids[1], ask) } else { next_ask };
+        let high = if ask_qty <= bid_qty { below(next_asks[1], bid) } else { next_bid };
+        let price = nearest(reference, low, high, tick);
+        if price <= next_bid { (price, bid_qty, Some(Side::Buy)) } else { (price, ask_qty, Some(Side::Sell)) }
+    }
+}
+
+/// The price on tick from `low` to `high`, which are on tick, that is nearest to `reference`; of two the lower.
+fn nearest(reference: Price, low: Price, high: Price, tick: i64) -> Price {
+    let rounded = (reference.0 + (tick - 1) / 2).div_euclid(tick) * tick;
+    Price(rounded).clamp(low, high)
+}

@@ -1,0 +1,124 @@
+//! The latest executions, for those that are made void.
+
+use tickpath_types::{InstrumentId, MatchId, SessionId, UserRefNum};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{order_key, user_ref_of};
+
+/// Bits of an [`order_key`].
+const KEY_BITS: u32 = 48;
+const KEY: u64 = (1 << KEY_BITS) - 1;
+const STANDS: u64 = 1 << 63;
+
+/// Who traded with whom: two words, as one is written for each execution.
+///
+/// The low bits of each are an order's key. Above it the first has [`STANDS`], which is missing in a place that was
+/// never used and in an execution that is void, and the second the instrument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Execution([u64; 2]);
+
+impl Execution {
+    pub(super) const NONE: Execution = Execution([0; 2]);
+
+    /// One that stands, between the order named first and one that rested.
+    #[inline(always)]
+    pub(super) fn new(
+        first: (SessionId, UserRefNum),
+        rested: (SessionId, UserRefNum),
+        instrument: InstrumentId,
+    ) -> Execution {
+        Execution([
+            order_key(first.0, first.1) | STANDS,
+            order_key(rested.0, rested.1) | u64::from(instrument.0) << KEY_BITS,
+        ])
+    }
+
+    /// The two orders, the one named first before the one that rested.
+    pub(super) fn orders(&self) -> [(SessionId, UserRefNum); 2] {
+        self.0.map(|word| (SessionId(((word & KEY) >> 32) as u16), user_ref_of(word)))
+    }
+
+    pub(super) const fn instrument(&self) -> InstrumentId {
+        InstrumentId((self.0[1] >> KEY_BITS) as u16)
+    }
+
+    const fn stands(&self) -> bool {
+        self.0[0] & STANDS != 0
+    }
+}
+
+/// The last executions by number. An older one is forgotten, and can no longer be made void.
+#[derive(Clone, Debug)]
+pub(super) struct Executions {
+    /// A power of two of places; an execution's is its number modulo their count.
+    places: Vec<Execution>,
+}
+
+impl Executions {
+    pub(super) fn new(max: u32) -> Executions {
+        Executions { places: vec![Execution::NONE; max.next_power_of_two() as usize] }
+    }
+
+    #[inline(always)]
+    pub(super) fn record(&mut self, id: MatchId, execution: Execution) {
+        let place = self.place(id);
+        self.places[place] = execution;
+    }
+
+    /// Takes an execution out, if it is remembered and stands. `last` is the number of the latest.
+    pub(super) fn make_void(&mut self, id: MatchId, last: MatchId) -> Option<Execution> {
+        let place = self.place(id);
+        let execution = self.places[place];
+        if !self.is_remembered(id, last) || !execution.stands() {
+            return None;
+        }
+        self.places[place] = Execution::NONE;
+        Some(execution)
+    }
+
+    /// True when the number is one of the latest; `last` is that of the latest of all.
+    pub(super) fn is_remembered(&self, id: MatchId, last: MatchId) -> bool {
+        id.0 >= 1 && id <= last && last.0 - id.0 < self.places.len() as u64
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.places.fill(Execution::NONE);
+    }
+
+    #[inline(always)]
+    fn place(&self, id: MatchId) -> usize {
+        id.0 as usize & (self.places.len() - 1)
+    }
+
+    /// What stands, with its number, in the order of numbers.
+    pub(super) fn standing(&self, last: MatchId) -> impl Iterator<Item = (MatchId, Execution)> {
+        let first = last.0.saturating_sub(self.places.len() as u64 - 1).max(1);
+        let all = (first..=last.0).map(MatchId).map(|id| (id, self.places[self.place(id)]));
+        all.filter(|(_, execution)| execution.stands())
+    }
+
+    pub(super) fn hash(&self, last: MatchId, hasher: &mut Xxh3) {
+        for (id, Execution(words)) in self.standing(last) {
+            for word in [id.0, words[0], words[1]] {
+                hasher.update(&word.to_le_bytes());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_words_hold_the_greatest_numbers() {
+        let (first, rested) = ((SessionId(u16::MAX), UserRefNum(7)), (SessionId(3), UserRefNum(u32::MAX)));
+        for (first, rested) in [(first, rested), (rested, first)] {
+            let execution = Execution::new(first, rested, InstrumentId(u16::MAX));
+            assert_eq!(execution.orders(), [first, rested]);
+            assert_eq!(execution.instrument(), InstrumentId(u16::MAX));
+            assert!(execution.stands());
+        }
+        assert!(!Execution::NONE.stands());
+    }
+}

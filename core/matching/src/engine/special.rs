@@ -1,0 +1,194 @@
+//! What is kept of orders that are not just a quantity at a price.
+
+use tickpath_book::OrderHandle;
+use tickpath_types::{
+    ClientOrderId, EnterOrder, InstrumentId, Nanos, OrderAttributes, Price, Qty, SessionId, Side,
+    SpecialTerms, TimeInForce, UserRefNum,
+};
+use xxhash_rust::xxh3::Xxh3;
+
+/// Set in the index's handle of an order that has an entry here.
+const TAG: u32 = 1 << 31;
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+/// An open order with an entry: it is hidden, has a displayed part, waits for its stop price, or does not end
+/// with the day.
+///
+/// What of it is in which books says where its quantity is: displayed, undisplayed, or waiting. How much it has
+/// executed is kept there too, with the first of the three that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SpecialOrder {
+    pub(super) session: SessionId,
+    pub(super) user_ref: UserRefNum,
+    pub(super) instrument: InstrumentId,
+    pub(super) side: Side,
+    /// As entered: [`Price::MARKET`] for a stop order without a limit.
+    pub(super) price: Price,
+    pub(super) time_in_force: TimeInForce,
+    pub(super) post_only: bool,
+    pub(super) terms: SpecialTerms,
+    pub(super) attributes: OrderAttributes,
+    pub(super) client_order_id: ClientOrderId,
+    /// Greater than that of every order entered before.
+    pub(super) entry: u64,
+    /// Places in the limit that it takes.
+    pub(super) parts: u32,
+    pub(super) displayed: Option<OrderHandle>,
+    pub(super) hidden: Option<OrderHandle>,
+    pub(super) stop: Option<OrderHandle>,
+}
+
+impl SpecialOrder {
+    /// The order as its session would enter it with this intended size.
+    pub(super) fn as_entered(&self, qty: Qty) -> EnterOrder {
+        EnterOrder {
+            user_ref: self.user_ref,
+            instrument: self.instrument,
+            side: self.side,
+            qty,
+            price: self.price,
+            time_in_force: self.time_in_force,
+            post_only: self.post_only,
+            min_qty: Qty::ZERO,
+            special: (self.terms != SpecialTerms::default()).then_some(self.terms),
+            attributes: self.attributes,
+            client_order_id: self.client_order_id,
+        }
+    }
+}
+
+/// True when the index's handle leads here and not into the books.
+#[inline(always)]
+pub(super) const fn is_special(handle: OrderHandle) -> bool {
+    handle.slot() & TAG != 0
+}
+
+/// True for an order that gets an entry if it rests.
+#[inline]
+pub(super) const fn needs_entry(order: &EnterOrder) -> bool {
+    order.special.is_some() || matches!(order.time_in_force, TimeInForce::Gtt | TimeInForce::Gtc)
+}
+
+/// How many places an order takes: one for each part that it can come to show, and one for what is not shown.
+pub(super) fn parts_of(order: &EnterOrder) -> u64 {
+    match order.special {
+        Some(terms) if !terms.display_qty.is_zero() => 1 + order.qty.0.div_ceil(terms.display_qty.0),
+        _ => 1,
+    }
+}
+
+/// The time at which an order of these terms expires.
+pub(super) const fn expiry(terms: &SpecialTerms) -> Nanos {
+    Nanos(terms.expire_at as u64 * NANOS_PER_SECOND)
+}
+
+/// The entries, in places that do not move.
+#[derive(Clone, Debug)]
+pub(super) struct Specials {
+    orders: Vec<Option<SpecialOrder>>,
+    free: Vec<u32>,
+    /// Places of the limit that are taken.
+    parts: u64,
+    max_parts: u64,
+    pub(super) last_entry: u64,
+    /// No GTT order expires before this.
+    next_expiry: Nanos,
+}
+
+impl Specials {
+    pub(super) fn new(max_parts: u32) -> Specials {
+        Specials {
+            orders: vec![None; max_parts as usize],
+            free: (0..max_parts).rev().collect(),
+            parts: 0,
+            max_parts: u64::from(max_parts),
+            last_entry: 0,
+            next_expiry: Nanos(u64::MAX),
+        }
+    }
+
+    pub(super) fn has_room(&self, parts: u64) -> bool {
+        parts <= self.max_parts - self.parts
+    }
+
+    /// Gives the order an entry and a number of entry.
+    pub(super) fn insert(&mut self, mut order: SpecialOrder) -> OrderHandle {
+        self.last_entry += 1;
+        order.entry = self.last_entry;
+        self.restore(order)
+    }
+
+    /// As `insert`, with the number of entry that it has.
+    pub(super) fn restore(&mut self, order: SpecialOrder) -> OrderHandle {
+        if order.time_in_force == TimeInForce::Gtt {
+            self.next_expiry = self.next_expiry.min(expiry(&order.terms));
+        }
+        self.parts += u64::from(order.parts);
+        let place = self.free.pop().expect("room was checked on entry");
+        self.orders[place as usize] = Some(order);
+        OrderHandle::new(TAG | place).expect("the tag is not zero")
+    }
+
+    pub(super) fn remove(&mut self, handle: OrderHandle) -> SpecialOrder {
+        let place = handle.slot() & !TAG;
+        let order = self.orders[place as usize].take().expect("the index knows only open orders");
+        self.parts -= u64::from(order.parts);
+        self.free.push(place);
+        order
+    }
+
+    pub(super) fn order(&self, handle: OrderHandle) -> &SpecialOrder {
+        self.orders[(handle.slot() & !TAG) as usize].as_ref().expect("the index knows only open orders")
+    }
+
+    pub(super) fn order_mut(&mut self, handle: OrderHandle) -> &mut SpecialOrder {
+        self.orders[(handle.slot() & !TAG) as usize].as_mut().expect("the index knows only open orders")
+    }
+
+    /// All entries, in no order that means anything.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (OrderHandle, &SpecialOrder)> {
+        let handle = |place: usize| OrderHandle::new(TAG | place as u32).expect("the tag is not zero");
+        let orders = self.orders.iter().enumerate();
+        orders.filter_map(move |(place, order)| Some((handle(place), order.as_ref()?)))
+    }
+
+    /// False when no order can have expired by now.
+    pub(super) fn may_expire(&self, now: Nanos) -> bool {
+        now >= self.next_expiry
+    }
+
+    /// Finds out anew when the next order expires.
+    pub(super) fn update_expiry(&mut self) {
+        let gtt = self.iter().filter(|(_, order)| order.time_in_force == TimeInForce::Gtt);
+        self.next_expiry = gtt.map(|(_, order)| expiry(&order.terms)).min().unwrap_or(Nanos(u64::MAX));
+    }
+
+    /// Adds all entries in the order of entry, whatever their places. Allocates.
+    pub(super) fn hash(&self, hasher: &mut Xxh3) {
+        let mut orders: Vec<&SpecialOrder> = self.iter().map(|(_, order)| order).collect();
+        orders.sort_unstable_by_key(|order| order.entry);
+        hasher.update(&self.last_entry.to_le_bytes());
+        for order in orders {
+            hasher.update(&order.entry.to_le_bytes());
+            hasher.update(&order.session.0.to_le_bytes());
+            hasher.update(&order.user_ref.0.to_le_bytes());
+            hasher.update(&order.instrument.0.to_le_bytes());
+            hasher.update(&order.price.0.to_le_bytes());
+            hasher.update(&[
+                order.side as u8,
+                order.time_in_force as u8,
+                u8::from(order.post_only),
+                order.terms.is_hidden.into(),
+            ]);
+            hasher.update(&order.terms.stop_price.0.to_le_bytes());
+            hasher.update(&order.terms.display_qty.0.to_le_bytes());
+            hasher.update(&order.terms.expire_at.to_le_bytes());
+            hasher.update(&order.parts.to_le_bytes());
+            hasher.update(&order.client_order_id.0);
+            let OrderAttributes { display, capacity, intermarket_sweep, cross_type } = order.attributes;
+            hasher.update(&[display, capacity, intermarket_sweep, cross_type]);
+            let places = [order.displayed, order.hidden, order.stop];
+            hasher.update(&places.map(|place| u8::from(place.is_some())));
+        }
+    }
+}

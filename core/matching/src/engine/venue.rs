@@ -1,0 +1,200 @@
+//! What the venue does with instruments and executions.
+
+use tickpath_book::OrderBooks;
+use tickpath_types::{
+    BrokenReason, CancelReason, CrossKind, Instrument, InstrumentId, MarketEventKind, MatchId,
+    OrderEventKind, Price, Side, TradingState,
+};
+
+use super::{Context, Engine, Listing, Owner};
+use crate::EventListener;
+use crate::limits::check_instrument;
+
+impl Listing {
+    /// An instrument that is halted and has no past.
+    pub(super) const fn new(instrument: Instrument) -> Listing {
+        Listing {
+            instrument,
+            state: TradingState::Halted,
+            is_plain: false,
+            has_stops: false,
+            is_added: false,
+            last_price: Price(0),
+            band_reference: Price(0),
+            band_width: Price(0),
+        }
+    }
+
+    /// The lowest and the highest price at which trading does not pause.
+    #[inline]
+    pub(super) const fn band(&self) -> (Price, Price) {
+        let Listing { band_reference: Price(reference), band_width: Price(width), .. } = *self;
+        if width == 0 {
+            return (Price(i64::MIN), Price(i64::MAX));
+        }
+        (Price(reference.saturating_sub(width)), Price(reference.saturating_add(width)))
+    }
+}
+
+impl<B: OrderBooks<Owner>> Engine<B> {
+    #[cold]
+    pub(super) fn open_instrument(
+        &mut self,
+        id: InstrumentId,
+        state: TradingState,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        if self.listing(id).is_none() {
+            self.counters.ignored += 1;
+            return;
+        }
+        self.publish(id, MarketEventKind::Directory, context);
+        self.set_trading_state(id, state, context);
+    }
+
+    /// Changes the state; before it trades a crossed book is uncrossed.
+    #[cold]
+    pub(super) fn set_trading_state(
+        &mut self,
+        id: InstrumentId,
+        state: TradingState,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        if self.listing(id).is_none() {
+            self.counters.ignored += 1;
+            return;
+        }
+        let best = |side| self.next_resting(id, side).map(|(_, _, order)| order.price);
+        let is_crossed = match (best(Side::Buy), best(Side::Sell)) {
+            (Some(bid), Some(ask)) => bid >= ask,
+            _ => false,
+        };
+        match state == TradingState::Trading && is_crossed {
+            true => self.uncross(id, CrossKind::Halt, state, context),
+            false => self.change_state(id, state, context),
+        }
+    }
+
+    /// Changes the state of an instrument that there is.
+    pub(super) fn change_state(
+        &mut self,
+        id: InstrumentId,
+        state: TradingState,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        if let Some(Some(listing)) = self.instruments.get_mut(usize::from(id.0)) {
+            listing.state = state;
+        }
+        self.update_listing(id);
+        self.publish(id, MarketEventKind::TradingAction(state), context);
+    }
+
+    /// Says anew whether an instrument's orders need a second look.
+    #[cold]
+    pub(super) fn update_listing(&mut self, id: InstrumentId) {
+        let is_empty = |books: &B| Side::BOTH.iter().all(|side| books.best(id, *side).is_none());
+        let (has_hidden, has_stops) = (!is_empty(&self.hidden), !is_empty(&self.stops));
+        if let Some(Some(listing)) = self.instruments.get_mut(usize::from(id.0)) {
+            listing.has_stops = has_stops;
+            listing.is_plain =
+                listing.state == TradingState::Trading && !has_hidden && listing.band_width == Price(0);
+        }
+    }
+
+    #[inline]
+    pub(super) fn band(&self, id: InstrumentId) -> (Price, Price) {
+        self.listing(id).map_or((Price(i64::MIN), Price(i64::MAX)), Listing::band)
+    }
+
+    #[cold]
+    pub(super) fn set_price_band(
+        &mut self,
+        id: InstrumentId,
+        reference: Price,
+        width: Price,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        let is_sound = reference > Price(0) && width >= Price(0);
+        match self.instruments.get_mut(usize::from(id.0)) {
+            Some(Some(listing)) if is_sound => {
+                (listing.band_reference, listing.band_width) = (reference, width);
+                self.update_listing(id);
+                if width > Price(0) {
+                    self.publish_band(id, context);
+                }
+            }
+            _ => self.counters.ignored += 1,
+        }
+    }
+
+    /// Moves a band to the price of a cross.
+    pub(super) fn centre_band(&mut self, id: InstrumentId, reference: Price) {
+        if let Some(Some(listing)) = self.instruments.get_mut(usize::from(id.0)) {
+            listing.band_reference = reference;
+        }
+    }
+
+    fn publish_band(&mut self, id: InstrumentId, context: &mut Context<'_, impl EventListener>) {
+        let Some(listing) = self.listing(id) else { return };
+        let (low, high) = listing.band();
+        let (reference, low) = (listing.band_reference, low.max(Price(0)));
+        self.publish(id, MarketEventKind::PriceBand { reference, low, high }, context);
+    }
+
+    /// Trading pauses: the next trade would leave the band.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn pause(&mut self, id: InstrumentId, context: &mut Context<'_, impl EventListener>) {
+        self.publish_band(id, context);
+        self.change_state(id, TradingState::Paused, context);
+    }
+
+    /// Adds an instrument, halted. One that is there already or that there is no room for is ignored.
+    #[cold]
+    pub(super) fn add_instrument(&mut self, instrument: &Instrument) {
+        let is_sound = instrument.id.0 != 0 && check_instrument(instrument, &self.limits).is_ok();
+        match self.instruments.get_mut(usize::from(instrument.id.0)) {
+            Some(listing @ None) if is_sound => {
+                *listing = Some(Listing { is_added: true, ..Listing::new(*instrument) });
+            }
+            _ => self.counters.ignored += 1,
+        }
+    }
+
+    /// Halts an instrument and cancels all orders in it, session by session, in the order of entry.
+    #[cold]
+    pub(super) fn suspend_instrument(
+        &mut self,
+        id: InstrumentId,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        if self.listing(id).is_none() {
+            self.counters.ignored += 1;
+            return;
+        }
+        self.change_state(id, TradingState::Halted, context);
+        for session in (0..self.limits.max_sessions).map(tickpath_types::SessionId) {
+            self.cancel_some(session, false, CancelReason::Supervisory, context, |engine, handle| {
+                engine.place_of(handle).0 == id
+            });
+        }
+    }
+
+    /// Makes an execution void, once, and tells both owners and the public.
+    #[cold]
+    pub(super) fn break_trade(
+        &mut self,
+        match_id: MatchId,
+        reason: BrokenReason,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        let Some(execution) = self.executions.make_void(match_id, self.last_match_id) else {
+            self.counters.ignored += 1;
+            return;
+        };
+        for (session, user_ref) in execution.orders() {
+            context.tell(session, false, OrderEventKind::Broken { user_ref, match_id, reason });
+        }
+        self.publish(execution.instrument(), MarketEventKind::TradeBroken { match_id }, context);
+    }
+}

@@ -1,0 +1,147 @@
+//! How a snapshot is laid out: little-endian fields one after the other between a header and a digest.
+
+use tickpath_types::InstrumentId;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::EngineError;
+
+/// First bytes of a snapshot.
+const MAGIC: [u8; 8] = *b"TPENGINE";
+/// Layout that is written, the only one so far.
+const VERSION: u32 = 1;
+/// Bytes before the fields and after them.
+const HEADER_LEN: usize = MAGIC.len() + 4;
+const DIGEST_LEN: usize = 8;
+
+/// An engine cannot be restored from these bytes; take an older snapshot, or the log from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// Not a snapshot of an engine, or cut short, or changed since it was written.
+    #[error("these {len} bytes are not an engine's snapshot, or they are damaged")]
+    Damaged {
+        /// How many there are.
+        len: usize,
+    },
+    /// Use the version of the program that wrote it.
+    #[error("an engine's snapshot in version {version}: this program reads version {VERSION}")]
+    Version {
+        /// What it says.
+        version: u32,
+    },
+    /// A field has a value that no engine writes.
+    #[error("field {field} of the engine's snapshot has a value that no engine writes")]
+    Value {
+        /// Which.
+        field: &'static str,
+    },
+    /// Give the engine the instruments that it had, no more: what follows in the log was decided by them.
+    #[error("instrument {instrument} is missing, new, or defined otherwise than in the snapshot")]
+    Instrument {
+        /// The id.
+        instrument: InstrumentId,
+    },
+    /// Raise the limits to at least what they were.
+    #[error("the snapshot holds more than the engine's limits allow: restore it with the limits that it had")]
+    Limits,
+    /// Set `max_sessions` to what it was.
+    #[error("the snapshot is of an engine with max_sessions {expected}, not {found}")]
+    Sessions {
+        /// The engine's that was saved.
+        expected: u16,
+        /// The limit given.
+        found: u16,
+    },
+    /// The engine cannot be made at all.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A defect: what was restored is not what was saved.
+    #[error("the restored engine has state hash {found:016x} instead of {expected:016x}")]
+    StateHash {
+        /// The engine's that was saved.
+        expected: u64,
+        /// The restored one's.
+        found: u64,
+    },
+}
+
+/// Appends fields to a buffer.
+pub(crate) struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    start: usize,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(out: &'a mut Vec<u8>) -> Writer<'a> {
+        let start = out.len();
+        out.extend(MAGIC);
+        out.extend(VERSION.to_le_bytes());
+        Writer { out, start }
+    }
+
+    pub(crate) fn put<const N: usize>(&mut self, field: [u8; N]) {
+        self.out.extend(field);
+    }
+
+    pub(crate) fn finish(self) {
+        let digest = xxh3_64(&self.out[self.start..]);
+        self.out.extend(digest.to_le_bytes());
+    }
+}
+
+/// Takes fields off a buffer whose digest is right.
+pub(crate) struct Reader<'a> {
+    fields: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Result<Reader<'a>, SnapshotError> {
+        let damaged = SnapshotError::Damaged { len: bytes.len() };
+        let (rest, digest) = bytes.split_last_chunk::<DIGEST_LEN>().ok_or(damaged)?;
+        let (header, fields) = rest.split_first_chunk::<HEADER_LEN>().ok_or(damaged)?;
+        if !header.starts_with(&MAGIC) || xxh3_64(rest) != u64::from_le_bytes(*digest) {
+            return Err(damaged);
+        }
+        let [.., a, b, c, d] = *header;
+        let version = u32::from_le_bytes([a, b, c, d]);
+        if version != VERSION {
+            return Err(SnapshotError::Version { version });
+        }
+        Ok(Reader { fields })
+    }
+
+    pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
+        let (field, rest) =
+            self.fields.split_first_chunk().ok_or(SnapshotError::Value { field: "length" })?;
+        self.fields = rest;
+        Ok(*field)
+    }
+
+    pub(crate) fn take_u8(&mut self) -> Result<u8, SnapshotError> {
+        self.take().map(u8::from_le_bytes)
+    }
+
+    pub(crate) fn take_u16(&mut self) -> Result<u16, SnapshotError> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    pub(crate) fn take_u32(&mut self) -> Result<u32, SnapshotError> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn take_u64(&mut self) -> Result<u64, SnapshotError> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    /// A count that later ones are added to: of these no engine comes near 2^63.
+    pub(crate) fn take_count(&mut self, field: &'static str) -> Result<u64, SnapshotError> {
+        match self.take_u64()? {
+            count if count < 1 << 63 => Ok(count),
+            _ => Err(SnapshotError::Value { field }),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<(), SnapshotError> {
+        if self.fields.is_empty() { Ok(()) } else { Err(SnapshotError::Value { field: "length" }) }
+    }
+}

@@ -1,0 +1,302 @@
+//! Matching as the documents say it, done in the simplest way: a list of orders that is searched from end to end for
+//! whatever is asked. It shares the vocabulary with the engine and no code.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tickpath_matching::{Command, CommandKind, EngineLimits};
+use tickpath_types::*;
+
+use crate::common::Event;
+
+mod cross;
+mod matching;
+mod requests;
+mod rules;
+mod venue;
+
+/// See the module.
+#[derive(Clone)]
+pub struct PlainEngine {
+    limits: EngineLimits,
+    instruments: BTreeMap<InstrumentId, Listing>,
+    sessions: Vec<Session>,
+    /// Everything open.
+    orders: Vec<Open>,
+    is_killed: bool,
+    /// By match number less one; `None` for what is no execution, or none any more.
+    executions: Vec<Option<Execution>>,
+    last_market: u64,
+    last_order_id: u64,
+    last_entry: u64,
+    last_arrival: u64,
+    /// Entries of orders whose stop price was reached.
+    triggered: VecDeque<u64>,
+    command: Command,
+    events: Vec<Event>,
+    pub rejected: u64,
+    pub duplicates: u64,
+    pub executed: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Listing {
+    instrument: Instrument,
+    state: TradingState,
+    last_price: Price,
+    band_reference: Price,
+    band_width: Price,
+}
+
+#[derive(Clone, Copy)]
+struct Session {
+    last_user_ref: UserRefNum,
+    max_open_orders: u32,
+    max_qty: Qty,
+    max_notional: u64,
+    prevention: SelfTradePrevention,
+    account: u16,
+    is_killed: bool,
+    is_disabled: bool,
+}
+
+/// An open order.
+#[derive(Clone, Copy)]
+struct Open {
+    order: EnterOrder,
+    session: SessionId,
+    /// Place in the order of entry.
+    entry: u64,
+    executed: u64,
+    /// What is displayed, under which reference, and when it came to its level.
+    shown: u64,
+    id: OrderId,
+    shown_at: u64,
+    /// What is not, and when it came to its level.
+    unseen: u64,
+    unseen_at: u64,
+    /// It has a stop price that no trade has reached, or its turn after that has not come.
+    waits: bool,
+    /// A trade has reached the price that it waits for.
+    is_reached: bool,
+    parts: u64,
+}
+
+impl Open {
+    fn leaves(&self) -> u64 {
+        self.shown + self.unseen
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Execution {
+    orders: [(SessionId, UserRefNum); 2],
+    instrument: InstrumentId,
+}
+
+/// An order that is being matched.
+#[derive(Clone, Copy)]
+struct Incoming {
+    order: EnterOrder,
+    session: SessionId,
+    id: OrderId,
+    limit: Price,
+    leaves: u64,
+    executed: u64,
+    replaced: Option<OrderId>,
+    /// The entry of one that waited.
+    entry: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Matched,
+    Paused,
+    Prevented,
+}
+
+impl PlainEngine {
+    pub fn new(instruments: &[Instrument], limits: EngineLimits) -> PlainEngine {
+        let session = |account| Session {
+            last_user_ref: UserRefNum(0),
+            max_open_orders: u32::MAX,
+            max_qty: Qty(u64::MAX),
+            max_notional: u64::MAX,
+            prevention: SelfTradePrevention::None,
+            account,
+            is_killed: false,
+            is_disabled: false,
+        };
+        let (sequence, ts) = (Sequence(0), Nanos(0));
+        let command = Command { sequence, session: SessionId(0), ts, kind: CommandKind::ExpireOrders };
+        PlainEngine {
+            limits,
+            instruments: instruments.iter().map(|i| (i.id, Listing::new(*i))).collect(),
+            sessions: (0..limits.max_sessions).map(session).collect(),
+            orders: Vec::new(),
+            is_killed: false,
+            executions: Vec::new(),
+            last_market: 0,
+            last_order_id: 0,
+            last_entry: 0,
+            last_arrival: 0,
+            triggered: VecDeque::new(),
+            command,
+            events: Vec::new(),
+            rejected: 0,
+            duplicates: 0,
+            executed: 0,
+        }
+    }
+
+    /// Applies one command and returns its events.
+    pub fn apply(&mut self, command: &Command) -> Vec<Event> {
+        self.command = *command;
+        let session = command.session;
+        match command.kind {
+            CommandKind::Order(OrderRequest::Enter(order)) => self.enter(order),
+            CommandKind::Order(OrderRequest::Replace(request)) => self.replace(request),
+            CommandKind::Order(OrderRequest::Cancel(request)) => self.cancel(request),
+            CommandKind::Order(OrderRequest::Modify(request)) => self.modify(request),
+            CommandKind::Order(OrderRequest::MassCancel(request)) => self.mass_cancel(request),
+            CommandKind::Order(OrderRequest::SetOrderEntry(request)) => self.set_order_entry(request),
+            CommandKind::Refuse { user_ref, reason, client_order_id } => {
+                if self.use_number(user_ref, client_order_id) {
+                    self.reject(user_ref, reason, client_order_id);
+                }
+            }
+            CommandKind::AccountQuery => {}
+            CommandKind::CancelAll { reason } => self.cancel_all(session, true, reason, |_| true),
+            CommandKind::System(code) => self.publish(InstrumentId(0), MarketEventKind::System(code)),
+            CommandKind::OpenInstrument { instrument, state } => {
+                if self.instruments.contains_key(&instrument) {
+                    self.publish(instrument, MarketEventKind::Directory);
+                    self.set_state(instrument, state);
+                }
+            }
+            CommandKind::SetTradingState { instrument, state } => self.set_state(instrument, state),
+            CommandKind::Uncross { instrument, kind, state } => self.uncross(instrument, kind, state),
+            CommandKind::PublishImbalance { instrument, kind } => {
+                if self.instruments.contains_key(&instrument) {
+                    let imbalance = self.imbalance(instrument, kind);
+                    self.publish(instrument, MarketEventKind::Imbalance(imbalance));
+                }
+            }
+            CommandKind::SetPriceBand { instrument, reference, width } => {
+                if let Some(listing) = self.instruments.get_mut(&instrument)
+                    && reference.0 > 0
+                    && width.0 >= 0
+                {
+                    (listing.band_reference, listing.band_width) = (reference, width);
+                    if width.0 > 0 {
+                        self.publish_band(instrument);
+                    }
+                }
+            }
+            CommandKind::AddInstrument(new) => {
+                let is_sound = new.tick_size.0 > 0
+                    && new.lot_size.0 > 0
+                    && new.collar_low.0 > 0
+                    && new.collar_low <= new.collar_high;
+                let has_room = (1..=self.limits.max_instruments).contains(&new.id.0);
+                if is_sound && has_room {
+                    self.instruments.entry(new.id).or_insert(Listing::new(new));
+                }
+            }
+            CommandKind::SuspendInstrument { instrument } => {
+                if self.instruments.contains_key(&instrument) {
+                    self.change_state(instrument, TradingState::Halted);
+                    self.cancel_everywhere(CancelReason::Supervisory, |open| {
+                        open.order.instrument == instrument
+                    });
+                }
+            }
+            CommandKind::BreakTrade { match_id, reason } => self.break_trade(match_id, reason),
+            CommandKind::ExpireOrders => self.expire_orders(),
+            CommandKind::EndDay => self.end_day(),
+            CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
+                if let Some(rules) = self.sessions.get_mut(usize::from(session.0)) {
+                    rules.max_open_orders = open_orders;
+                    rules.max_qty = order_qty;
+                    rules.max_notional = order_notional;
+                }
+            }
+            CommandKind::SetSelfTradePrevention { strategy, account } => {
+                if let Some(rules) = self.sessions.get_mut(usize::from(session.0)) {
+                    (rules.prevention, rules.account) = (strategy, account.0);
+                }
+            }
+            CommandKind::KillSession { is_killed } => {
+                if let Some(rules) = self.sessions.get_mut(usize::from(session.0)) {
+                    rules.is_killed = is_killed;
+                    if is_killed {
+                        self.cancel_all(session, true, CancelReason::Supervisory, |_| true);
+                    }
+                }
+            }
+            CommandKind::KillVenue { is_killed } => {
+                self.is_killed = is_killed;
+                if is_killed {
+                    self.cancel_everywhere(CancelReason::Supervisory, |_| true);
+                }
+            }
+        }
+        self.work_triggered();
+        std::mem::take(&mut self.events)
+    }
+
+    /// Executed and open quantity of every open order.
+    pub fn open_orders(&self) -> impl Iterator<Item = (SessionId, UserRefNum, Qty, Qty)> {
+        self.orders
+            .iter()
+            .map(|open| (open.session, open.order.user_ref, Qty(open.executed), Qty(open.leaves())))
+    }
+
+    pub fn last_user_ref(&self, session: SessionId) -> UserRefNum {
+        self.sessions[usize::from(session.0)].last_user_ref
+    }
+
+    fn tell(&mut self, session: SessionId, is_reply: bool, kind: OrderEventKind) {
+        let Command { sequence: command, ts, .. } = self.command;
+        self.events.push(Event::Order(OrderEvent { command, session, ts, is_reply, kind }));
+    }
+
+    fn reply(&mut self, kind: OrderEventKind) {
+        self.tell(self.command.session, true, kind);
+    }
+
+    fn publish(&mut self, instrument: InstrumentId, kind: MarketEventKind) {
+        self.last_market += 1;
+        let Command { sequence: command, ts, .. } = self.command;
+        let sequence = Sequence(self.last_market);
+        self.events.push(Event::Market(MarketEvent { sequence, command, ts, instrument, kind }));
+    }
+
+    fn reject(&mut self, user_ref: UserRefNum, reason: RejectReason, client_order_id: ClientOrderId) {
+        self.rejected += 1;
+        self.reply(OrderEventKind::Rejected { user_ref, reason, client_order_id });
+    }
+
+    fn next_id(&mut self) -> OrderId {
+        self.last_order_id += 1;
+        OrderId(self.last_order_id)
+    }
+
+    fn find(&self, session: SessionId, user_ref: UserRefNum) -> Option<usize> {
+        self.orders.iter().position(|open| (open.session, open.order.user_ref) == (session, user_ref))
+    }
+}
+
+impl Listing {
+    fn new(instrument: Instrument) -> Listing {
+        let (state, zero) = (TradingState::Halted, Price(0));
+        Listing { instrument, state, last_price: zero, band_reference: zero, band_width: zero }
+    }
+
+    fn band(&self) -> (Price, Price) {
+        let Listing { band_reference: Price(middle), band_width: Price(width), .. } = *self;
+        match width {
+            0 => (Price(i64::MIN), Price(i64::MAX)),
+            _ => (Price(middle.saturating_sub(width)), Price(middle.saturating_add(width))),
+        }
+    }
+}

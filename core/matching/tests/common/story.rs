@@ -1,0 +1,325 @@
+//! What the engine answers to whom, told as text.
+//!
+//! A line that begins at the margin is a command, `s` and a session before a client's:
+//!
+//! ```text
+//! s1 buy 1 100 @ 10.00 [ioc|gtc|gtt 5] [post-only] [min 50] [hidden] [show 10] [stop 10.00] [in 2]
+//! s1 replace 1 by 2 100 @ 10.00 ...                           as above; price or `market`
+//! s1 cancel 1 [to 50]
+//! s1 modify 1 B to 50
+//! s1 refuse 1 | s1 cancel-all | open 2 | halt 1 | quote 1 | trade 1 | end
+//! s1 mass-cancel 1 [in 2] [side buy] | s1 disable 1 | s1 enable 1 | s1 kill | s1 unkill | kill | unkill
+//! s1 prevent oldest [account 2] | s1 limits orders 5 qty 100 notional 1000000
+//! uncross 1 | close 1 | imbalance 1 | band 1 10.00 width 0.50 | suspend 1 | break 3 | expire 7 | end-day
+//! ```
+//! The indented lines below it are the exact events, `s1!` for a reply, `*` for the public.
+
+use std::fmt::Write;
+
+use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
+use tickpath_matching::{CommandKind, Engine, EngineLimits, Owner};
+use tickpath_types::*;
+
+use crate::auditor::Auditor;
+use crate::common::{Event, apply, instruments, numbered, order};
+
+/// Tells the story to engines on both kinds of books and compares what they answer.
+pub fn check(story: &str) {
+    check_with::<FastBooks<Owner>>(story);
+    check_with::<PlainBooks<Owner>>(story);
+}
+
+fn check_with<B: OrderBooks<Owner>>(story: &str) {
+    let mut engine: Engine<B> = Engine::new(&instruments(3), small()).unwrap();
+    let mut auditor = Auditor::new(3);
+    let mut sequence = 0;
+    // Instruments 1 and 2 trade from the start; 3 is to be opened.
+    for instrument in [InstrumentId(1), InstrumentId(2)] {
+        let state = TradingState::Trading;
+        let command = numbered(&mut sequence, 0, CommandKind::OpenInstrument { instrument, state });
+        auditor.audit(&command, &apply(&mut engine, &command));
+    }
+    let mut told = String::new();
+    let lines = story.lines().map(|line| line.strip_prefix("        ").unwrap_or(line));
+    let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
+    for line in lines.iter().filter(|line| !line.starts_with(' ')) {
+        let (session, kind) = parse(line);
+        let mut command = numbered(&mut sequence, session, kind);
+        if let Some(seconds) = line.strip_prefix("expire ") {
+            command.ts = Nanos(seconds.parse::<u64>().unwrap() * 1_000_000_000);
+        }
+        let events = apply(&mut engine, &command);
+        auditor.audit(&command, &events);
+        auditor.check_books(&engine);
+        auditor.check_uncrossed(&engine);
+        writeln!(told, "{line}").unwrap();
+        for event in &events {
+            writeln!(told, "  {}", show(event)).unwrap();
+        }
+    }
+    let expected: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
+    assert_eq!(told, expected, "\ntold:\n{told}\nexpected:\n{expected}");
+}
+
+fn small() -> EngineLimits {
+    EngineLimits {
+        max_open_orders: 100,
+        max_open_orders_per_session: 100,
+        max_sessions: 8,
+        max_index_pages: 32,
+        max_index_pages_per_session: 8,
+        max_special_orders: 400,
+        max_recent_executions: 64,
+        max_instruments: 0,
+    }
+}
+
+fn parse(line: &str) -> (u16, CommandKind) {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let number = |at: usize| words[at].parse::<u64>().unwrap();
+    let user_ref = |at: usize| UserRefNum(number(at) as u32);
+    let option = |name: &str| words.iter().position(|word| *word == name);
+    let value = |name: &str| option(name).map(|at| number(at + 1));
+    let state = |state| CommandKind::SetTradingState { instrument: InstrumentId(number(1) as u16), state };
+    match words[0] {
+        "open" => {
+            let instrument = InstrumentId(number(1) as u16);
+            return (0, CommandKind::OpenInstrument { instrument, state: TradingState::QuotationOnly });
+        }
+        "halt" => return (0, state(TradingState::Halted)),
+        "quote" => return (0, state(TradingState::QuotationOnly)),
+        "trade" => return (0, state(TradingState::Trading)),
+        "end" => return (0, CommandKind::System(SystemEventCode::EndOfMessages)),
+        "kill" => return (0, CommandKind::KillVenue { is_killed: true }),
+        "unkill" => return (0, CommandKind::KillVenue { is_killed: false }),
+        "expire" => return (0, CommandKind::ExpireOrders),
+        "end-day" => return (0, CommandKind::EndDay),
+        "break" => {
+            let (match_id, reason) = (MatchId(number(1)), BrokenReason::Erroneous);
+            return (0, CommandKind::BreakTrade { match_id, reason });
+        }
+        "uncross" | "close" | "imbalance" | "band" | "suspend" => {
+            let instrument = InstrumentId(number(1) as u16);
+            let state = TradingState::Trading;
+            return (
+                0,
+                match words[0] {
+                    "uncross" => CommandKind::Uncross { instrument, kind: CrossKind::Opening, state },
+                    "close" => CommandKind::Uncross {
+                        instrument,
+                        kind: CrossKind::Closing,
+                        state: TradingState::Halted,
+                    },
+                    "imbalance" => CommandKind::PublishImbalance { instrument, kind: CrossKind::Opening },
+                    "suspend" => CommandKind::SuspendInstrument { instrument },
+                    _ => CommandKind::SetPriceBand {
+                        instrument,
+                        reference: Price::parse(words[2]).unwrap(),
+                        width: Price::parse(words[4]).unwrap(),
+                    },
+                },
+            );
+        }
+        _ => {}
+    }
+    let session = words[0].strip_prefix('s').unwrap().parse().unwrap();
+    let price = option("@").map(|at| match words[at + 1] {
+        "market" => Price::MARKET,
+        text => Price::parse(text).unwrap(),
+    });
+    let time_in_force = match () {
+        () if option("ioc").is_some() => TimeInForce::Ioc,
+        () if option("gtc").is_some() => TimeInForce::Gtc,
+        () if option("gtt").is_some() => TimeInForce::Gtt,
+        () => TimeInForce::Day,
+    };
+    let special = SpecialTerms {
+        stop_price: option("stop").map_or(Price(0), |at| Price::parse(words[at + 1]).unwrap()),
+        display_qty: Qty(value("show").unwrap_or(0)),
+        expire_at: value("gtt").unwrap_or(0) as u32,
+        is_hidden: option("hidden").is_some(),
+    };
+    let special = (special != SpecialTerms::default()).then_some(special);
+    let post_only = option("post-only").is_some();
+    let min_qty = Qty(value("min").unwrap_or(0));
+    let request = match words[1] {
+        side @ ("buy" | "sell") => OrderRequest::Enter(EnterOrder {
+            instrument: InstrumentId(value("in").unwrap_or(1) as u16),
+            time_in_force,
+            post_only,
+            min_qty,
+            special,
+            ..order(
+                number(2) as u32,
+                if side == "buy" { Side::Buy } else { Side::Sell },
+                number(3),
+                price.unwrap().0,
+            )
+        }),
+        "replace" => OrderRequest::Replace(ReplaceOrder {
+            orig_user_ref: user_ref(2),
+            user_ref: user_ref(4),
+            qty: Qty(number(5)),
+            price: price.unwrap(),
+            time_in_force,
+            post_only,
+            min_qty,
+            special,
+            attributes: OrderAttributes::default(),
+            client_order_id: ClientOrderId::default(),
+        }),
+        "cancel" => {
+            OrderRequest::Cancel(CancelOrder { user_ref: user_ref(2), qty: Qty(value("to").unwrap_or(0)) })
+        }
+        "modify" => OrderRequest::Modify(ModifyOrder {
+            user_ref: user_ref(2),
+            side_marking: words[3].as_bytes()[0],
+            qty: Qty(value("to").unwrap()),
+        }),
+        "refuse" => {
+            let (reason, client_order_id) =
+                (RejectReason::DisplayNotOffered, ClientOrderId(*b"CLIENT-ORDER-7"));
+            return (session, CommandKind::Refuse { user_ref: user_ref(2), reason, client_order_id });
+        }
+        "kill" => return (session, CommandKind::KillSession { is_killed: true }),
+        "unkill" => return (session, CommandKind::KillSession { is_killed: false }),
+        "prevent" => {
+            let strategy = match words[2] {
+                "newest" => SelfTradePrevention::CancelNewest,
+                "oldest" => SelfTradePrevention::CancelOldest,
+                "both" => SelfTradePrevention::CancelBoth,
+                "decrement" => SelfTradePrevention::Decrement,
+                _ => SelfTradePrevention::None,
+            };
+            let account = SessionId(value("account").map_or(session, |account| account as u16));
+            return (session, CommandKind::SetSelfTradePrevention { strategy, account });
+        }
+        "limits" => {
+            let kind = CommandKind::SetLimits {
+                open_orders: value("orders").map_or(u32::MAX, |count| count as u32),
+                order_qty: Qty(value("qty").unwrap_or(u64::MAX)),
+                order_notional: value("notional").unwrap_or(u64::MAX),
+            };
+            return (session, kind);
+        }
+        "mass-cancel" => OrderRequest::MassCancel(MassCancel {
+            user_ref: user_ref(2),
+            instrument: InstrumentId(value("in").unwrap_or(0) as u16),
+            side: option("side").map(|at| if words[at + 1] == "buy" { Side::Buy } else { Side::Sell }),
+            firm: *b"FIRM",
+        }),
+        "disable" | "enable" => OrderRequest::SetOrderEntry(SetOrderEntry {
+            user_ref: user_ref(2),
+            is_enabled: words[1] == "enable",
+            firm: *b"FIRM",
+        }),
+        "cancel-all" => return (session, CommandKind::CancelAll { reason: CancelReason::System }),
+        other => panic!("{other} is not a command"),
+    };
+    (session, CommandKind::Order(request))
+}
+
+fn money(price: Price) -> String {
+    match price {
+        Price::MARKET => "market".to_owned(),
+        Price(units) => format!("{}.{:02}", units / 10_000, units % 10_000 / 100),
+    }
+}
+
+fn show(event: &Event) -> String {
+    match event {
+        Event::Order(event) => {
+            let reply = if event.is_reply { "!" } else { "" };
+            format!("s{}{reply} {}", event.session, show_order_event(&event.kind))
+        }
+        Event::Market(event) => format!("* {}", show_market_event(event)),
+    }
+}
+
+fn show_order_event(kind: &OrderEventKind) -> String {
+    match kind {
+        OrderEventKind::Accepted { order, order_id, state } => {
+            format!(
+                "accepted {} as #{order_id} {state:?} {} @ {}",
+                order.user_ref,
+                order.qty,
+                money(order.price)
+            )
+        }
+        OrderEventKind::Replaced { order, orig_user_ref, order_id, state } => format!(
+            "replaced {orig_user_ref} by {} as #{order_id} {state:?} {} {} @ {}",
+            order.user_ref,
+            order.side,
+            order.qty,
+            money(order.price)
+        ),
+        OrderEventKind::Canceled { user_ref, decrement, reason } => {
+            format!("canceled {user_ref} -{decrement} {reason:?}")
+        }
+        OrderEventKind::Modified { user_ref, side_marking, qty } => {
+            format!("modified {user_ref} {} {qty}", char::from(*side_marking))
+        }
+        OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } => {
+            format!("executed {user_ref} {qty} @ {} {liquidity:?} m{match_id}", money(*price))
+        }
+        OrderEventKind::SelfTradePrevented { user_ref, decrement, prevented, price, liquidity, strategy } => {
+            format!(
+                "prevented {user_ref} -{decrement} of {prevented} @ {} {liquidity:?} {strategy:?}",
+                money(*price)
+            )
+        }
+        OrderEventKind::Restated { user_ref, order_id, display_qty } => {
+            format!("restated {user_ref} as #{order_id} showing {display_qty}")
+        }
+        OrderEventKind::Triggered { user_ref, order_id, price } => {
+            format!("triggered {user_ref} as #{order_id} @ {}", money(*price))
+        }
+        OrderEventKind::Broken { user_ref, match_id, reason } => {
+            format!("broken {user_ref} m{match_id} {reason:?}")
+        }
+        OrderEventKind::MassCanceled(request) => format!("mass-canceled {}", request.user_ref),
+        OrderEventKind::OrderEntrySet(set) => {
+            format!("order-entry {} {}", set.user_ref, if set.is_enabled { "enabled" } else { "disabled" })
+        }
+        OrderEventKind::Rejected { user_ref, reason, client_order_id } => {
+            let text = String::from_utf8_lossy(&client_order_id.0);
+            format!("rejected {user_ref} {reason:?} {}", text.trim()).trim_end().to_owned()
+        }
+    }
+}
+
+fn show_market_event(event: &MarketEvent) -> String {
+    match event.kind {
+        MarketEventKind::System(code) => format!("{code:?}"),
+        MarketEventKind::Directory => format!("directory {}", event.instrument),
+        MarketEventKind::TradingAction(state) => format!("{state:?} {}", event.instrument),
+        MarketEventKind::Add { order_id, side, price, qty } => {
+            format!("add #{order_id} {side} {qty} @ {}", money(price))
+        }
+        MarketEventKind::Executed { order_id, qty, match_id } => {
+            format!("executed #{order_id} {qty} m{match_id}")
+        }
+        MarketEventKind::ExecutedAt { order_id, qty, price, match_id } => {
+            format!("executed #{order_id} {qty} m{match_id} at {}", money(price))
+        }
+        MarketEventKind::Traded { side, qty, price, match_id } => {
+            format!("traded {side} {qty} @ {} m{match_id}", money(price))
+        }
+        MarketEventKind::Cross { qty, price, match_id, kind } => {
+            format!("cross {kind:?} {qty} @ {} m{match_id}", money(price))
+        }
+        MarketEventKind::TradeBroken { match_id } => format!("broken m{match_id}"),
+        MarketEventKind::Imbalance(Imbalance { paired, imbalance, side, price, .. }) => {
+            let side = side.map_or("none".to_owned(), |side| side.to_string());
+            format!("imbalance {paired} paired {imbalance} {side} @ {}", money(price))
+        }
+        MarketEventKind::PriceBand { reference, low, high } => {
+            format!("band {} {} {}", money(reference), money(low), money(high))
+        }
+        MarketEventKind::Reduced { order_id, qty } => format!("reduced #{order_id} -{qty}"),
+        MarketEventKind::Deleted { order_id } => format!("deleted #{order_id}"),
+        MarketEventKind::Replaced { old_order_id, order_id, price, qty } => {
+            format!("replaced #{old_order_id} by #{order_id} {qty} @ {}", money(price))
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The engine against the simplest matching that there is, on random commands: the same events, word for word.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+#[path = "common/nasty.rs"]
+mod nasty;
+#[path = "common/plain/mod.rs"]
+mod plain;
+
+use std::collections::BTreeMap;
+
+use common::{Event, apply, instruments};
+use nasty::{Nasty, Shape};
+use plain::PlainEngine;
+use proptest::prelude::*;
+use tickpath_book::FastBooks;
+use tickpath_matching::{Engine, EngineLimits, Owner};
+use tickpath_types::*;
+
+fn roomy(shape: Shape) -> EngineLimits {
+    EngineLimits {
+        max_open_orders: 2_000,
+        max_open_orders_per_session: 2_000,
+        max_sessions: shape.sessions as u16,
+        // The plain engine has no index, so its bounds must not be met.
+        max_index_pages: 8_000,
+        max_index_pages_per_session: 4_000,
+        max_special_orders: 2_000,
+        max_recent_executions: 64,
+        max_instruments: 0,
+    }
+}
+
+/// All bounds but the index's are met.
+fn tight(shape: Shape) -> EngineLimits {
+    EngineLimits {
+        max_open_orders: 40,
+        max_open_orders_per_session: 15,
+        max_special_orders: 30,
+        ..roomy(shape)
+    }
+}
+
+/// How often each kind of event came, by the name of its kind.
+type Counts = BTreeMap<String, u32>;
+
+fn count(events: &[Event], counts: &mut Counts) {
+    let name = |text: String| text.split([' ', '(', '{']).next().unwrap_or("").to_owned();
+    for event in events {
+        let key = match event {
+            Event::Order(OrderEvent { kind: OrderEventKind::Rejected { reason, .. }, .. }) => {
+                format!("Rejected {reason:?}")
+            }
+            Event::Order(OrderEvent { kind: OrderEventKind::Canceled { reason, .. }, .. }) => {
+                format!("Canceled {reason:?}")
+            }
+            Event::Order(OrderEvent {
+                kind: OrderEventKind::SelfTradePrevented { strategy, .. }, ..
+            }) => {
+                format!("SelfTradePrevented {strategy:?}")
+            }
+            Event::Order(event) => name(format!("{:?}", event.kind)),
+            Event::Market(event) => format!("public {}", name(format!("{:?}", event.kind))),
+        };
+        *counts.entry(key).or_default() += 1;
+    }
+}
+
+fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
+    let mut nasty = Nasty::new(seed, shape);
+    let instruments = instruments(shape.instruments);
+    let mut engine: Engine<FastBooks<Owner>> = Engine::new(&instruments, limits).unwrap();
+    let mut plain = PlainEngine::new(&instruments, limits);
+    let mut counts = Counts::new();
+    for command in nasty.opening() {
+        assert_eq!(apply(&mut engine, &command), plain.apply(&command));
+    }
+    for _ in 0..commands {
+        let command = nasty.next();
+        let events = apply(&mut engine, &command);
+        let expected = plain.apply(&command);
+        assert_eq!(events, expected, "seed {seed}, {shape:?}: {command:#?}");
+        assert!(
+            events.iter().filter(|event| matches!(event, Event::Order(_))).count() as u64
+                <= limits.max_events_per_command()
+        );
+        nasty.hear(&events);
+        count(&events, &mut counts);
+        assert_eq!(engine.open_order_count(), plain.open_orders().count() as u64);
+        for (session, user_ref, executed, leaves) in plain.open_orders() {
+            assert_eq!(engine.open_qty(session, user_ref), Some((executed, leaves)), "{command:#?}");
+        }
+    }
+    for session in (0..limits.max_sessions).map(SessionId) {
+        assert_eq!(engine.last_user_ref(session), plain.last_user_ref(session));
+    }
+    let counters = engine.counters();
+    assert_eq!(
+        (counters.rejected, counters.duplicates, counters.executions),
+        (plain.rejected, plain.duplicates, plain.executed)
+    );
+    counts
+}
+
+#[test]
+fn the_engine_does_what_the_simplest_one_does() {
+    let mut counts = Counts::new();
+    for (seed, shape) in (1..).zip([Shape::ALL; 2].into_iter().flatten()) {
+        for (limits, commands) in [(roomy(shape), 3_000), (tight(shape), 5_000)] {
+            for (kind, times) in run(seed, commands, shape, limits) {
+                *counts.entry(kind).or_default() += times;
+            }
+        }
+    }
+    // That it was worth something: everything that can happen did.
+    for kind in EVERYTHING {
+        assert!(counts.get(kind).is_some_and(|count| *count >= 10), "{kind}: {counts:#?}");
+    }
+    assert!(counts["Executed"] > 15_000 && counts["Replaced"] > 4_000, "{counts:#?}");
+}
+
+/// The kinds of events, rejections, cancels and prevented trades.
+const EVERYTHING: [&str; 53] = [
+    "Accepted",
+    "Replaced",
+    "Modified",
+    "Executed",
+    "Restated",
+    "Triggered",
+    "Broken",
+    "MassCanceled",
+    "OrderEntrySet",
+    "Canceled User",
+    "Canceled ImmediateOrCancel",
+    "Canceled PostOnly",
+    "Canceled Supervisory",
+    "Canceled Expired",
+    "Canceled EndOfDay",
+    "Canceled Halted",
+    "SelfTradePrevented CancelNewest",
+    "SelfTradePrevented CancelOldest",
+    "SelfTradePrevented CancelBoth",
+    "SelfTradePrevented Decrement",
+    "Rejected UnknownInstrument",
+    "Rejected PriceNotOnTick",
+    "Rejected PriceOutsideCollar",
+    "Rejected InvalidQty",
+    "Rejected InvalidMinQty",
+    "Rejected InvalidSide",
+    "Rejected Halted",
+    "Rejected UnknownOrder",
+    "Rejected BookFull",
+    "Rejected NotAuthorised",
+    "Rejected TimeInForceNotOffered",
+    "Rejected OpenOrdersAboveLimit",
+    "Rejected QtyAboveLimit",
+    "Rejected NotionalAboveLimit",
+    "Rejected Killed",
+    "Rejected OrderEntryDisabled",
+    "Rejected InvalidDisplayQty",
+    "Rejected InvalidStopPrice",
+    "Rejected InvalidExpireTime",
+    "public System",
+    "public Directory",
+    "public TradingAction",
+    "public Add",
+    "public Executed",
+    "public Reduced",
+    "public Deleted",
+    "public Replaced",
+    "public ExecutedAt",
+    "public Traded",
+    "public Cross",
+    "public TradeBroken",
+    "public Imbalance",
+    "public PriceBand",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn so_it_does_from_any_seed(seed: u64, shape in 0..Shape::ALL.len(), is_tight: bool) {
+        let shape = Shape::ALL[shape];
+        run(seed, 300, shape, if is_tight { tight(shape) } else { roomy(shape) });
+    }
+}

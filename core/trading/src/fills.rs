@@ -1,0 +1,42 @@
+//! The latest executions of own orders, for those that the venue makes void.
+
+use tickpath_types::{MatchId, Price, Qty, UserRefNum};
+
+use crate::OwnOrder;
+
+/// One execution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fill {
+    pub(crate) match_id: MatchId,
+    /// The order after it.
+    pub(crate) order: OwnOrder,
+    pub(crate) qty: Qty,
+    pub(crate) price: Price,
+}
+
+/// A bounded number of them, the latest; an older one is forgotten.
+#[derive(Debug)]
+pub(crate) struct Fills {
+    places: Box<[Option<Fill>]>,
+    next: usize,
+}
+
+impl Fills {
+    pub(crate) fn new(max: usize) -> Fills {
+        Fills { places: vec![None; max].into(), next: 0 }
+    }
+
+    pub(crate) fn record(&mut self, fill: Fill) {
+        self.places[self.next] = Some(fill);
+        self.next = (self.next + 1) % self.places.len();
+    }
+
+    /// Takes out the execution of this number, once. Numbers begin anew each day: the latest is meant.
+    #[cold]
+    pub(crate) fn take(&mut self, user_ref: UserRefNum, match_id: MatchId) -> Option<Fill> {
+        let (later, earlier) = self.places.split_at_mut(self.next);
+        let mut latest_first = later.iter_mut().rev().chain(earlier.iter_mut().rev());
+        let is_it = |fill: &Fill| (fill.order.user_ref, fill.match_id) == (user_ref, match_id);
+        latest_first.find(|place| place.as_ref().is_some_and(is_it))?.take()
+    }
+}

@@ -1,0 +1,241 @@
+//! What can go wrong, and what to do then.
+
+use std::fmt;
+use std::io;
+
+use tickpath_types::Sequence;
+
+use crate::{PAYLOAD_LEN_MAX, SessionName};
+
+/// Why a segment's header is not one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeaderDamage {
+    /// It does not begin as a segment does, or is too short.
+    #[error("not a journal segment")]
+    Magic,
+    /// A later version of the program wrote it, or it is damaged.
+    #[error("journal version {version}, which this program cannot read")]
+    Version {
+        /// What it says.
+        version: u16,
+    },
+    /// Its checksum is wrong.
+    #[error("the header's checksum is wrong")]
+    Checksum,
+    /// A field has a value that no version writes.
+    #[error("a field of the header has a value that no version writes")]
+    Field,
+    /// The file's name says another first sequence.
+    #[error("the header says that sequence {found} comes first, the name says another")]
+    Name {
+        /// What the header says.
+        found: Sequence,
+    },
+}
+
+/// Why a record is not there where it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordDamage {
+    /// Its length is none that a record has.
+    #[error("the record's length is impossible")]
+    Length,
+    /// Its checksum is wrong.
+    #[error("the record's checksum is wrong")]
+    Checksum,
+    /// The file ends within it.
+    #[error("the file ends within the record")]
+    Cut,
+    /// It has another's place.
+    #[error("the record has sequence {found}")]
+    Sequence {
+        /// Its sequence.
+        found: Sequence,
+    },
+    /// There is nothing.
+    #[error("there is no record")]
+    Missing,
+}
+
+/// What the program did when the system refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Records were written.
+    Write,
+    /// Records were synced to the disk.
+    Sync,
+    /// The next segment was prepared.
+    Prepare,
+    /// A segment that began was given its name.
+    Name,
+    /// The thread that works on the disk was told something, and is gone.
+    Worker,
+}
+
+/// Why the journal takes nothing more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {}", .operation, Reason(.kind, .os_error))]
+pub struct Failure {
+    /// What was done.
+    pub operation: Operation,
+    /// What the system said, in general.
+    pub kind: io::ErrorKind,
+    /// The system's own number of it, if there is one.
+    pub os_error: Option<i32>,
+}
+
+impl Failure {
+    pub(crate) fn new(operation: Operation, error: &io::Error) -> Failure {
+        Failure { operation, kind: error.kind(), os_error: error.raw_os_error() }
+    }
+
+    /// True when the disk is full.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self.kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Operation::Write => "cannot write to the journal",
+            Operation::Sync => "cannot sync the journal to the disk",
+            Operation::Prepare => "cannot prepare the journal's next segment",
+            Operation::Name => "cannot name the journal's next segment",
+            Operation::Worker => "the journal's thread is gone",
+        })
+    }
+}
+
+struct Reason<'a>(&'a io::ErrorKind, &'a Option<i32>);
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            Some(code) => write!(f, "{}", io::Error::from_raw_os_error(*code)),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+/// A record was not appended; nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// Take no more requests in, call `poll`, and try again.
+    #[error("the journal's buffer is full until what it holds is written")]
+    Full,
+    /// The segment is full and there can be no other: make room on the disk; it is tried again meanwhile.
+    #[error("{0}")]
+    NoNextSegment(Failure),
+    /// Stop: nothing will be acknowledged any more. Restart from the log once the disk works.
+    #[error("{0}")]
+    Failed(Failure),
+    /// A mistake of the caller: sequences are dense.
+    #[error("sequence {found} does not follow, {expected} does")]
+    Sequence {
+        /// What follows.
+        expected: Sequence,
+        /// What came.
+        found: Sequence,
+    },
+    /// A mistake of the caller: a payload has from 1 byte to the configured bound.
+    #[error("a payload of {len} bytes: from 1 to {max} are allowed")]
+    PayloadLen {
+        /// Its length.
+        len: usize,
+        /// The bound.
+        max: usize,
+    },
+}
+
+/// The journal was not opened, or not read. The folder is as it was unless the system failed while it was repaired.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Correct the configuration.
+    #[error(
+        "journal: payload_len_max is from 1 to {PAYLOAD_LEN_MAX}, buffer_len holds at least two such payloads, and \
+         segment_len at least two buffers"
+    )]
+    Config,
+    /// Stop the other process, or give this one another folder.
+    #[error("the journal is in use by another process: stop that one, or name another folder")]
+    InUse,
+    /// Give the session that wrote it, or another folder.
+    #[error("{file} belongs to session {found}, not {expected}")]
+    Session {
+        /// The segment.
+        file: String,
+        /// Whose it is.
+        found: SessionName,
+        /// Whose it should be.
+        expected: SessionName,
+    },
+    /// Restore the file from a copy. Nothing after this is known to be right.
+    #[error("{file} is damaged at byte 0: {damage}")]
+    Header {
+        /// The segment.
+        file: String,
+        /// What is wrong.
+        damage: HeaderDamage,
+    },
+    /// Restore the file from a copy: a record that was on the disk is not there any more.
+    #[error("{file} is damaged at byte {offset}, where record {sequence} was on the disk: {damage}")]
+    Record {
+        /// The segment.
+        file: String,
+        /// Where the record should begin.
+        offset: u64,
+        /// Which.
+        sequence: Sequence,
+        /// What is wrong.
+        damage: RecordDamage,
+    },
+    /// Restore the file from a copy, or open with `accept_loss`: records that had been acknowledged under
+    /// [`Policy::Async`](crate::Policy::Async) are lost, as the loss of power may cause.
+    #[error(
+        "{file} lacks record {sequence} at byte {offset} ({damage}), and {later_records} later ones are there: power \
+         was lost before they were synced; accept the loss, or restore the file"
+    )]
+    Loss {
+        /// The segment.
+        file: String,
+        /// Where the record should begin.
+        offset: u64,
+        /// Which.
+        sequence: Sequence,
+        /// What is wrong.
+        damage: RecordDamage,
+        /// How many of the log's records are there and cannot be used.
+        later_records: u64,
+    },
+    /// The log begins later or ends earlier: take a snapshot from before, or a lower sequence.
+    #[error("the journal has no record {sequence}: it holds {first} to {last}")]
+    OutOfRange {
+        /// Which was asked for.
+        sequence: Sequence,
+        /// The first that it has.
+        first: Sequence,
+        /// The last that it has.
+        last: Sequence,
+    },
+    /// Look at the file, the disk and its permissions.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file, or what was done with the folder.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn io(file: &str) -> impl FnOnce(io::Error) -> OpenError {
+        let file = file.to_owned();
+        move |source| OpenError::Io { file, source }
+    }
+}

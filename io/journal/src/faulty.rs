@@ -1,0 +1,558 @@
+//! A disk in memory that fails on demand: for tests and for simulations of whole systems.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::{Storage, StorageFile};
+
+/// Bytes that a disk writes as a whole or not at all.
+const SECTOR_LEN: u64 = 512;
+/// Probabilities are given in millionths.
+const MILLION: u64 = 1_000_000;
+
+/// What goes wrong, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskFaults {
+    /// Bytes of all files together; more is refused as the system does when the disk is full.
+    pub capacity: u64,
+    /// Writes that fail, in a million; of what was to be written a part arrives.
+    pub write_failures_ppm: u32,
+    /// Syncs that fail, in a million; part of what was not synced is lost although reading still shows it, and
+    /// the next sync succeeds without it, as Linux does.
+    pub sync_failures_ppm: u32,
+}
+
+impl Default for DiskFaults {
+    /// A disk of 1 GiB without faults.
+    fn default() -> Self {
+        DiskFaults { capacity: 1 << 30, write_failures_ppm: 0, sync_failures_ppm: 0 }
+    }
+}
+
+/// What went wrong so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskCounters {
+    /// Writes done.
+    pub writes: u64,
+    /// Syncs done.
+    pub syncs: u64,
+    /// Writes that failed.
+    pub failed_writes: u64,
+    /// Syncs that failed.
+    pub failed_syncs: u64,
+    /// Times that the disk was full.
+    pub disk_full: u64,
+    /// Crashes, each with the loss of what was not synced.
+    pub crashes: u64,
+    /// Sectors that were written, not synced, and lost or torn in a crash.
+    pub lost_sectors: u64,
+}
+
+/// A disk in memory whose every fault follows from a seed. Clones are the same disk.
+///
+/// What is written is in the cache, which the death of a process leaves as it is ([`FaultyDisk::kill`]). When power is
+/// lost ([`FaultyDisk::crash`]), of what was not synced there survives nothing, everything, a prefix of the bytes in the
+/// order of writing, or any subset of the sectors; and of the changes of names a prefix. Files that were open before
+/// either of the two fail from then on, as they are the dead process's.
+#[derive(Clone, Debug)]
+pub struct FaultyDisk {
+    inner: Arc<Mutex<Disk>>,
+}
+
+#[derive(Debug)]
+struct Disk {
+    random: Xoshiro256PlusPlus,
+    faults: DiskFaults,
+    counters: DiskCounters,
+    files: Vec<Contents>,
+    /// Files by name, as the process sees them.
+    names: BTreeMap<String, usize>,
+    /// The same as the disk has them.
+    stable_names: BTreeMap<String, usize>,
+    /// Changes of names that are not on the disk yet.
+    changes: Vec<Change>,
+    /// Counts processes: one's files and lock are of no use to the next.
+    process: u64,
+    locked_by: Option<u64>,
+    fail_writes: u32,
+    fail_syncs: u32,
+    /// Changes until power is lost.
+    crash_in: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Link(String, usize),
+    Unlink(String),
+    Rename { from: String, to: String, file: usize },
+}
+
+#[derive(Debug, Default)]
+struct Contents {
+    cached: Vec<u8>,
+    stable: Vec<u8>,
+    /// Sectors that differ, in the order of writing.
+    dirty: Vec<u64>,
+    is_dirty: BTreeSet<u64>,
+}
+
+/// An open file of a [`FaultyDisk`].
+#[derive(Debug)]
+pub struct FaultyFile {
+    disk: FaultyDisk,
+    file: usize,
+    process: u64,
+}
+
+/// The lock of a [`FaultyDisk`].
+#[derive(Debug)]
+pub struct FaultyLock {
+    disk: FaultyDisk,
+    process: u64,
+}
+
+impl FaultyDisk {
+    /// An empty disk.
+    #[must_use]
+    pub fn new(seed: u64, faults: DiskFaults) -> FaultyDisk {
+        let disk = Disk {
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            faults,
+            counters: DiskCounters::default(),
+            files: Vec::new(),
+            names: BTreeMap::new(),
+            stable_names: BTreeMap::new(),
+            changes: Vec::new(),
+            process: 0,
+            locked_by: None,
+            fail_writes: 0,
+            fail_syncs: 0,
+            crash_in: None,
+        };
+        FaultyDisk { inner: Arc::new(Mutex::new(disk)) }
+    }
+
+    /// The process dies; everything that it wrote stays.
+    pub fn kill(&self) {
+        self.disk().kill();
+    }
+
+    /// Power is lost: the process dies, and of what was not synced only part survives.
+    pub fn crash(&self) {
+        self.disk().crash();
+    }
+
+    /// Power is lost after so many more writes, syncs and changes of names, in place of the next one.
+    pub fn crash_after(&self, changes: u64) {
+        self.disk().crash_in = Some(changes);
+    }
+
+    /// Sets what goes wrong from now on.
+    pub fn set_faults(&self, faults: DiskFaults) {
+        self.disk().faults = faults;
+    }
+
+    /// The next `count` writes fail.
+    pub fn fail_writes(&self, count: u32) {
+        self.disk().fail_writes = count;
+    }
+
+    /// The next `count` syncs of files fail.
+    pub fn fail_syncs(&self, count: u32) {
+        self.disk().fail_syncs = count;
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counters(&self) -> DiskCounters {
+        self.disk().counters
+    }
+
+    /// A file's bytes as the process sees them; `None` when there is no such file.
+    #[must_use]
+    pub fn contents(&self, name: &str) -> Option<Vec<u8>> {
+        let disk = self.disk();
+        disk.names.get(name).map(|file| disk.files[*file].cached.clone())
+    }
+
+    /// Puts a file in place whose every byte is on the disk.
+    pub fn put(&self, name: &str, bytes: Vec<u8>) {
+        let mut disk = self.disk();
+        disk.files.push(Contents { stable: bytes.clone(), cached: bytes, ..Contents::default() });
+        let file = disk.files.len() - 1;
+        disk.link(name, file);
+        disk.sync_names();
+    }
+
+    fn disk(&self) -> MutexGuard<'_, Disk> {
+        // A test that failed elsewhere is told there.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Disk {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random.next_u64() % bound.max(1)
+    }
+
+    /// True when a fault of this probability, or one that was asked for, comes now.
+    fn strikes(&mut self, ppm: u32, asked: impl Fn(&mut Disk) -> &mut u32) -> bool {
+        if *asked(self) > 0 {
+            *asked(self) -= 1;
+            return true;
+        }
+        ppm > 0 && self.below(MILLION) < u64::from(ppm)
+    }
+
+    fn link(&mut self, name: &str, file: usize) {
+        self.names.insert(name.to_owned(), file);
+        self.changes.push(Change::Link(name.to_owned(), file));
+    }
+
+    fn unlink(&mut self, name: &str) -> io::Result<usize> {
+        let file = self.names.remove(name).ok_or(io::ErrorKind::NotFound)?;
+        self.changes.push(Change::Unlink(name.to_owned()));
+        Ok(file)
+    }
+
+    fn sync_names(&mut self) {
+        self.changes.clear();
+        self.stable_names = self.names.clone();
+    }
+
+    fn check_capacity(&mut self, file: usize, len: u64) -> io::Result<()> {
+        let others: u64 =
+            self.names.values().filter(|other| **other != file).map(|other| self.files[*other].len()).sum();
+        if others.saturating_add(len) > self.faults.capacity {
+            self.counters.disk_full += 1;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    }
+
+    fn kill(&mut self) {
+        self.process += 1;
+        self.locked_by = None;
+        self.crash_in = None;
+    }
+
+    /// To be called before each change: power may be lost before it.
+    fn before_change(&mut self) -> io::Result<()> {
+        match &mut self.crash_in {
+            Some(0) => {
+                self.crash();
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            Some(changes) => {
+                *changes -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn crash(&mut self) {
+        self.kill();
+        self.counters.crashes += 1;
+        for file in 0..self.files.len() {
+            let contents = std::mem::take(&mut self.files[file]);
+            self.files[file] = self.after_power_loss(contents);
+        }
+        let survive = self.below(self.changes.len() as u64 + 1) as usize;
+        for change in self.changes.drain(..).take(survive) {
+            match change {
+                Change::Link(name, file) => _ = self.stable_names.insert(name, file),
+                Change::Unlink(name) => _ = self.stable_names.remove(&name),
+                Change::Rename { from, to, file } => {
+                    self.stable_names.remove(&from);
+                    self.stable_names.insert(to, file);
+                }
+            }
+        }
+        self.names = self.stable_names.clone();
+    }
+
+    fn after_power_loss(&mut self, contents: Contents) -> Contents {
+        let Contents { cached, mut stable, dirty, .. } = contents;
+        let mode = self.below(4);
+        let prefix = self.below(dirty.len() as u64 + 1) as usize;
+        // The length is not data: a file that was made longer may or may not be so.
+        if cached.len() != stable.len() && (!dirty.is_empty() || self.below(2) == 0) {
+            stable.resize(cached.len(), 0);
+        }
+        for (place, sector) in dirty.iter().enumerate() {
+            let from = (sector * SECTOR_LEN) as usize;
+            let to = (from + SECTOR_LEN as usize).min(cached.len()).min(stable.len());
+            if from >= to {
+                continue;
+            }
+            let kept = match mode {
+                0 => 0,
+                1 => to - from,
+                2 if place < prefix => to - from,
+                // The order of writing within the sector where the prefix ends is that of its bytes.
+                2 if place == prefix => self.below((to - from) as u64) as usize,
+                2 => 0,
+                _ if self.below(2) == 0 => to - from,
+                _ => 0,
+            };
+            stable[from..from + kept].copy_from_slice(&cached[from..from + kept]);
+            self.counters.lost_sectors += u64::from(kept < to - from);
+        }
+        Contents { cached: stable.clone(), stable, ..Contents::default() }
+    }
+}
+
+impl Contents {
+    fn len(&self) -> u64 {
+        self.cached.len() as u64
+    }
+
+    fn write(&mut self, bytes: &[u8], offset: u64) {
+        let (from, to) = (offset as usize, offset as usize + bytes.len());
+        if to > self.cached.len() {
+            self.cached.resize(to, 0);
+        }
+        self.cached[from..to].copy_from_slice(bytes);
+        if bytes.is_empty() {
+            return;
+        }
+        for sector in offset / SECTOR_LEN..=(to as u64 - 1) / SECTOR_LEN {
+            if self.is_dirty.insert(sector) {
+                self.dirty.push(sector);
+            }
+        }
+    }
+
+    /// Brings the sectors that `keep` allows to the disk; no other is ever tried again.
+    fn sync(&mut self, mut keep: impl FnMut() -> bool) {
+        self.stable.resize(self.cached.len(), 0);
+        for sector in std::mem::take(&mut self.dirty) {
+            let from = (sector * SECTOR_LEN) as usize;
+            let to = (from + SECTOR_LEN as usize).min(self.cached.len());
+            if from < to && keep() {
+                self.stable[from..to].copy_from_slice(&self.cached[from..to]);
+            }
+        }
+        self.is_dirty.clear();
+    }
+}
+
+impl Storage for FaultyDisk {
+    type File = FaultyFile;
+    type Lock = FaultyLock;
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        Ok(self.disk().names.keys().cloned().collect())
+    }
+
+    fn open(&self, name: &str) -> io::Result<FaultyFile> {
+        let disk = self.disk();
+        let file = *disk.names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(FaultyFile { disk: self.clone(), file, process: disk.process })
+    }
+
+    fn create(&self, name: &str) -> io::Result<FaultyFile> {
+        let mut disk = self.disk();
+        disk.before_change()?;
+        disk.files.push(Contents::default());
+        let file = disk.files.len() - 1;
+        disk.link(name, file);
+        Ok(FaultyFile { disk: self.clone(), file, process: disk.process })
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut disk = self.disk();
+        disk.before_change()?;
+        let file = *disk.names.get(from).ok_or(io::ErrorKind::NotFound)?;
+        disk.names.remove(from);
+        disk.names.insert(to.to_owned(), file);
+        disk.changes.push(Change::Rename { from: from.to_owned(), to: to.to_owned(), file });
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut disk = self.disk();
+        disk.before_change()?;
+        disk.unlink(name).map(|_| ())
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        let mut disk = self.disk();
+        disk.before_change()?;
+        disk.sync_names();
+        Ok(())
+    }
+
+    fn lock(&self) -> io::Result<Option<FaultyLock>> {
+        let mut disk = self.disk();
+        if disk.locked_by.is_some() {
+            return Ok(None);
+        }
+        let process = disk.process;
+        disk.locked_by = Some(process);
+        Ok(Some(FaultyLock { disk: self.clone(), process }))
+    }
+}
+
+impl Drop for FaultyLock {
+    fn drop(&mut self) {
+        let mut disk = self.disk.disk();
+        if disk.locked_by == Some(self.process) {
+            disk.locked_by = None;
+        }
+    }
+}
+
+impl FaultyFile {
+    /// The disk, if the process that opened the file still lives.
+    fn live(&self) -> io::Result<MutexGuard<'_, Disk>> {
+        let disk = self.disk.disk();
+        if disk.process == self.process { Ok(disk) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+    }
+}
+
+impl StorageFile for FaultyFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.live()?.files[self.file].len())
+    }
+
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        let disk = self.live()?;
+        let cached = &disk.files[self.file].cached;
+        let from = (offset as usize).min(cached.len());
+        let len = out.len().min(cached.len() - from);
+        out[..len].copy_from_slice(&cached[from..from + len]);
+        Ok(len)
+    }
+
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let mut disk = self.live()?;
+        disk.before_change()?;
+        disk.counters.writes += 1;
+        let end = (offset + bytes.len() as u64).max(disk.files[self.file].len());
+        disk.check_capacity(self.file, end)?;
+        let ppm = disk.faults.write_failures_ppm;
+        if disk.strikes(ppm, |disk| &mut disk.fail_writes) {
+            disk.counters.failed_writes += 1;
+            let arrived = disk.below(bytes.len() as u64) as usize;
+            disk.files[self.file].write(&bytes[..arrived], offset);
+            return Err(io::Error::from_raw_os_error(nix::libc::EIO));
+        }
+        disk.files[self.file].write(bytes, offset);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut disk = self.live()?;
+        disk.before_change()?;
+        disk.counters.syncs += 1;
+        let ppm = disk.faults.sync_failures_ppm;
+        let mut contents = std::mem::take(&mut disk.files[self.file]);
+        let fails = disk.strikes(ppm, |disk| &mut disk.fail_syncs);
+        if fails {
+            disk.counters.failed_syncs += 1;
+            contents.sync(|| disk.below(2) == 0);
+        } else {
+            contents.sync(|| true);
+        }
+        disk.files[self.file] = contents;
+        if fails { Err(io::Error::from_raw_os_error(nix::libc::EIO)) } else { Ok(()) }
+    }
+
+    fn allocate(&mut self, len: u64) -> io::Result<()> {
+        let mut disk = self.live()?;
+        disk.before_change()?;
+        disk.check_capacity(self.file, len)?;
+        let cached = &mut disk.files[self.file].cached;
+        if (cached.len() as u64) < len {
+            cached.resize(len as usize, 0);
+        }
+        Ok(())
+    }
+
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        let mut disk = self.live()?;
+        disk.before_change()?;
+        let contents = &mut disk.files[self.file];
+        contents.cached.truncate(len as usize);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk_with(bytes: &[u8], seed: u64) -> (FaultyDisk, FaultyFile) {
+        let disk = FaultyDisk::new(seed, DiskFaults::default());
+        let mut file = disk.create("a").unwrap();
+        file.allocate(4096).unwrap();
+        file.sync().unwrap();
+        disk.sync_names().unwrap();
+        file.write_all_at(bytes, 0).unwrap();
+        (disk, file)
+    }
+
+    #[test]
+    fn what_is_synced_survives_and_the_rest_partly() {
+        let mut outcomes = BTreeSet::new();
+        for seed in 0..200 {
+            let (disk, mut file) = disk_with(&[1; 1024], seed);
+            file.sync().unwrap();
+            file.write_all_at(&[2; 2048], 1024).unwrap();
+            disk.crash();
+            let bytes = disk.contents("a").unwrap();
+            assert_eq!((bytes.len(), &bytes[..1024]), (4096, &[1; 1024][..]));
+            outcomes.insert(bytes);
+            assert!(file.sync().is_err(), "the process is dead");
+        }
+        assert!(outcomes.len() > 20, "{}", outcomes.len());
+    }
+
+    #[test]
+    fn a_killed_process_leaves_what_it_wrote() {
+        let (disk, _file) = disk_with(&[1; 100], 1);
+        disk.kill();
+        assert_eq!(disk.contents("a").unwrap()[..100], [1; 100]);
+    }
+
+    #[test]
+    fn after_a_failed_sync_another_proves_nothing() {
+        let lost = (0..50).any(|seed| {
+            let (disk, mut file) = disk_with(&[1; 1024], seed);
+            disk.fail_syncs(1);
+            assert!(file.sync().is_err());
+            assert!(file.sync().is_ok());
+            disk.crash();
+            disk.contents("a").unwrap()[..1024] != [1; 1024]
+        });
+        assert!(lost);
+    }
+
+    #[test]
+    fn names_are_lost_with_power_unless_they_were_synced() {
+        let survived = (0..50).filter(|seed| {
+            let disk = FaultyDisk::new(*seed, DiskFaults::default());
+            disk.create("a").unwrap();
+            disk.crash();
+            disk.contents("a").is_some()
+        });
+        assert!((1..50).contains(&survived.count()));
+    }
+
+    #[test]
+    fn a_full_disk_refuses() {
+        let disk = FaultyDisk::new(1, DiskFaults { capacity: 1000, ..DiskFaults::default() });
+        let mut file = disk.create("a").unwrap();
+        file.allocate(1000).unwrap();
+        file.write_all_at(&[1; 1000], 0).unwrap();
+        let error = file.write_all_at(&[1], 1000).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(disk.counters().disk_full, 1);
+    }
+}

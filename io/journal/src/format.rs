@@ -1,0 +1,281 @@
+//! The bytes of a segment: header, records, and how its end is told from damage.
+//!
+//! All integers are little-endian. Version 2, the one that is written:
+//!
+//! | offset | bytes | segment header |
+//! |---|---|---|
+//! | 0 | 8 | `TPJOURNL` |
+//! | 8 | 2 | version, 2 |
+//! | 10 | 2 | length of this header, 64 |
+//! | 12 | 1 | policy, see [`Policy`] |
+//! | 13 | 3 | zero |
+//! | 16 | 16 | name of the session, padded with spaces |
+//! | 32 | 8 | sequence of the first record |
+//! | 40 | 8 | last sequence that was on the disk when the segment began |
+//! | 48 | 8 | length of the file |
+//! | 56 | 4 | zero |
+//! | 60 | 4 | CRC-32C of the 60 bytes before |
+//!
+//! | offset | bytes | record |
+//! |---|---|---|
+//! | 0 | 4 | CRC-32C of all that follows with the padding, continued from the segment header's |
+//! | 4 | 4 | length of the payload, at least 1 |
+//! | 8 | 8 | sequence |
+//! | 16 | 8 | last sequence that was on the disk when this record was appended |
+//! | 24 | | payload, padded with zeroes to a multiple of 8 |
+//!
+//! Version 1 has a header of 48 bytes (no policy; first sequence at 32, four zero bytes, CRC at 44) and records
+//! without the third word, whose CRC begins anew with each.
+//!
+//! A file is as long as it may become from its start, all zeroes, so eight zero bytes where a record would begin are
+//! the end: a payload is never empty. What a record says about the disk tells a torn tail from damage: what a
+//! later record calls safe must be there.
+
+use tickpath_types::Sequence;
+
+use crate::{HeaderDamage, Policy, RecordDamage};
+
+/// First bytes of a segment.
+const MAGIC: [u8; 8] = *b"TPJOURNL";
+/// Version that is written.
+const VERSION: u16 = 2;
+/// Length of the header that is written.
+pub(crate) const HEADER_LEN: usize = 64;
+/// Length of version 1's header.
+const HEADER_LEN_1: usize = 48;
+/// Bytes before a payload, as written.
+pub(crate) const RECORD_HEADER_LEN: usize = 24;
+/// The same in version 1.
+const RECORD_HEADER_LEN_1: usize = 16;
+/// Records begin at multiples of this.
+const ALIGNMENT: usize = 8;
+
+/// The longest payload that any segment holds, in bytes.
+pub const PAYLOAD_LEN_MAX: usize = 64 * 1024;
+/// The longest record with what goes with it.
+pub(crate) const RECORD_LEN_MAX: usize = RECORD_HEADER_LEN + PAYLOAD_LEN_MAX;
+
+/// Name of the session that a log belongs to: at most 16 printable ASCII characters, padded with spaces.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SessionName([u8; 16]);
+
+/// The text is not the name of a session: use 1 to 16 printable ASCII characters without spaces.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a session's name: use 1 to 16 printable ASCII characters without spaces")]
+pub struct SessionNameError {
+    text: String,
+}
+
+impl SessionName {
+    /// Makes a name of text.
+    ///
+    /// # Errors
+    /// [`SessionNameError`] when the text is empty, longer than 16, or has a character outside `!`..`~`.
+    pub fn new(text: &str) -> Result<SessionName, SessionNameError> {
+        let bytes = text.as_bytes();
+        if bytes.is_empty() || bytes.len() > 16 || !bytes.iter().all(u8::is_ascii_graphic) {
+            return Err(SessionNameError { text: text.to_owned() });
+        }
+        let mut padded = [b' '; 16];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        Ok(SessionName(padded))
+    }
+
+    /// As it stands in a header.
+    pub(crate) const fn from_bytes(bytes: [u8; 16]) -> SessionName {
+        SessionName(bytes)
+    }
+
+    pub(crate) const fn bytes(&self) -> [u8; 16] {
+        self.0
+    }
+}
+
+impl std::fmt::Display for SessionName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0.trim_ascii_end().escape_ascii())
+    }
+}
+
+impl std::fmt::Debug for SessionName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+/// What a segment says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentHeader {
+    /// Layout of the segment, 1 or 2.
+    pub version: u16,
+    /// Whose log it is.
+    pub session: SessionName,
+    /// What an acknowledgement meant; in version 1, which does not say, [`Policy::Group`].
+    pub policy: Policy,
+    /// Sequence of its first record.
+    pub first_sequence: Sequence,
+    /// Last sequence that was on the disk when it began.
+    pub synced: Sequence,
+    /// How long the file is from its start, in bytes; 0 in version 1, which does not say.
+    pub segment_len: u64,
+}
+
+/// How to read the records of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Where the first record is.
+    pub(crate) header_len: usize,
+    record_header_len: usize,
+    /// What the records' checksums continue.
+    seed: u32,
+}
+
+/// A record in its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RawRecord {
+    pub(crate) sequence: Sequence,
+    pub(crate) synced: Sequence,
+    /// Where the payload is, from the record's first byte.
+    pub(crate) payload_from: usize,
+    pub(crate) payload_to: usize,
+    /// From this record's first byte to the next one's.
+    pub(crate) len: usize,
+}
+
+/// What stands where a record may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    Record(RawRecord),
+    /// Zeroes.
+    End,
+    /// As many bytes are needed.
+    Short(usize),
+    Damaged(RecordDamage),
+}
+
+impl SegmentHeader {
+    /// The header as it is written.
+    pub(crate) fn encode(&self, out: &mut [u8; HEADER_LEN]) -> Layout {
+        out.fill(0);
+        out[..8].copy_from_slice(&MAGIC);
+        out[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        out[10..12].copy_from_slice(&(HEADER_LEN as u16).to_le_bytes());
+        out[12] = self.policy.code();
+        out[16..32].copy_from_slice(&self.session.bytes());
+        out[32..40].copy_from_slice(&self.first_sequence.0.to_le_bytes());
+        out[40..48].copy_from_slice(&self.synced.0.to_le_bytes());
+        out[48..56].copy_from_slice(&self.segment_len.to_le_bytes());
+        let seed = crc32c::crc32c(&out[..60]);
+        out[60..].copy_from_slice(&seed.to_le_bytes());
+        Layout { header_len: HEADER_LEN, record_header_len: RECORD_HEADER_LEN, seed }
+    }
+
+    /// Reads either version's header from the start of `bytes`.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<(SegmentHeader, Layout), HeaderDamage> {
+        if bytes.len() < HEADER_LEN_1 || !bytes.starts_with(&MAGIC) {
+            return Err(HeaderDamage::Magic);
+        }
+        let version = u16::from_le_bytes(chunk(bytes, 8));
+        let (header_len, record_header_len) = match version {
+            1 => (HEADER_LEN_1, RECORD_HEADER_LEN_1),
+            2 => (HEADER_LEN, RECORD_HEADER_LEN),
+            // A damaged version is told as one that is unknown, which is true as well.
+            _ => return Err(HeaderDamage::Version { version }),
+        };
+        if bytes.len() < header_len {
+            return Err(HeaderDamage::Magic);
+        }
+        let seed = crc32c::crc32c(&bytes[..header_len - 4]);
+        if seed != u32::from_le_bytes(chunk(bytes, header_len - 4)) {
+            return Err(HeaderDamage::Checksum);
+        }
+        let first_sequence = Sequence(u64::from_le_bytes(chunk(bytes, 32)));
+        let is_1 = version == 1;
+        let policy = if is_1 { Some(Policy::Group) } else { Policy::from_code(bytes[12]) };
+        let zeroes = if is_1 { [&bytes[12..16], &bytes[40..44]] } else { [&bytes[13..16], &bytes[56..60]] };
+        if u16::from_le_bytes(chunk(bytes, 10)) as usize != header_len
+            || zeroes.concat().iter().any(|byte| *byte != 0)
+            || first_sequence == Sequence(0)
+        {
+            return Err(HeaderDamage::Field);
+        }
+        let header = SegmentHeader {
+            version,
+            session: SessionName::from_bytes(chunk(bytes, 16)),
+            policy: policy.ok_or(HeaderDamage::Field)?,
+            first_sequence,
+            synced: Sequence(if is_1 { first_sequence.0 - 1 } else { u64::from_le_bytes(chunk(bytes, 40)) }),
+            segment_len: if is_1 { 0 } else { u64::from_le_bytes(chunk(bytes, 48)) },
+        };
+        Ok((header, Layout { header_len, record_header_len, seed: if is_1 { 0 } else { seed } }))
+    }
+}
+
+impl Layout {
+    /// True when records say what was on the disk before them.
+    const fn has_synced(&self) -> bool {
+        self.record_header_len == RECORD_HEADER_LEN
+    }
+
+    /// Fills in the header and the padding of a record whose payload of `payload_len` bytes stands at its place in
+    /// `out`, and returns its length. Only version 2 is written.
+    #[inline]
+    pub(crate) fn seal(
+        &self,
+        out: &mut [u8],
+        payload_len: usize,
+        sequence: Sequence,
+        synced: Sequence,
+    ) -> usize {
+        let len = record_len(payload_len);
+        let record = &mut out[..len];
+        record[RECORD_HEADER_LEN + payload_len..].fill(0);
+        record[4..8].copy_from_slice(&(payload_len as u32).to_le_bytes());
+        record[8..16].copy_from_slice(&sequence.0.to_le_bytes());
+        record[16..24].copy_from_slice(&synced.0.to_le_bytes());
+        let checksum = crc32c::crc32c_append(self.seed, &record[4..]);
+        record[..4].copy_from_slice(&checksum.to_le_bytes());
+        len
+    }
+
+    /// Reads what stands at the start of `bytes`.
+    #[inline]
+    pub(crate) fn parse(&self, bytes: &[u8]) -> Parsed {
+        let Some(start) = bytes.first_chunk::<8>() else {
+            return Parsed::Short(8);
+        };
+        if *start == [0; 8] {
+            return Parsed::End;
+        }
+        let payload_len = u32::from_le_bytes(chunk(start, 4)) as usize;
+        if payload_len == 0 || payload_len > PAYLOAD_LEN_MAX {
+            return Parsed::Damaged(RecordDamage::Length);
+        }
+        let payload_to = self.record_header_len + payload_len;
+        let len = payload_to.next_multiple_of(ALIGNMENT);
+        let Some(record) = bytes.get(..len) else {
+            return Parsed::Short(len);
+        };
+        let checksum = crc32c::crc32c_append(self.seed, &record[4..]);
+        if checksum != u32::from_le_bytes(chunk(start, 0)) {
+            return Parsed::Damaged(RecordDamage::Checksum);
+        }
+        let sequence = Sequence(u64::from_le_bytes(chunk(record, 8)));
+        let synced = match self.has_synced() {
+            true => Sequence(u64::from_le_bytes(chunk(record, 16))),
+            // It does not say: nothing before a record that is there may be missing.
+            false => Sequence(sequence.0.saturating_sub(1)),
+        };
+        Parsed::Record(RawRecord { sequence, synced, payload_from: self.record_header_len, payload_to, len })
+    }
+}
+
+/// Bytes that a payload takes in a segment, with all that goes with it.
+pub(crate) const fn record_len(payload_len: usize) -> usize {
+    (RECORD_HEADER_LEN + payload_len).next_multiple_of(ALIGNMENT)
+}
+
+#[inline]
+fn chunk<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    *bytes[at..].first_chunk().expect("the length was checked")
+}

@@ -1,0 +1,406 @@
+//! The log as the sequencer has it: append, poll, durable.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
+use std::thread::Thread;
+
+use tickpath_types::Sequence;
+
+use crate::batch::Batch;
+use crate::format::{HEADER_LEN, Layout, RECORD_HEADER_LEN, SegmentHeader, record_len};
+use crate::{AppendError, Failure, JournalConfig, Operation, Policy, SessionName, Storage, StorageFile};
+
+/// How the journal stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It takes records.
+    Running,
+    /// The next segment cannot be had, for this reason; it is tried again meanwhile. Until [`Journal::room`] is used
+    /// up the present segment takes records: refuse new orders and keep the room for cancels.
+    NoNextSegment(Failure),
+    /// It takes nothing more and acknowledges nothing more, for this reason, until it is opened anew.
+    Failed(Failure),
+}
+
+/// What both ends of a journal see.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// Last sequence that may be acknowledged.
+    pub(crate) durable: AtomicU64,
+    /// Whom to wake when there is work for the disk.
+    pub(crate) thread: OnceLock<Thread>,
+}
+
+/// Work for the disk.
+pub(crate) enum Job<F> {
+    /// Write it and sync it.
+    Write(Box<Batch>),
+    /// A segment is full: sync it, and give the next one, which has begun, its name.
+    Finish { file: F, last: Sequence },
+}
+
+/// What the disk has to tell.
+pub(crate) enum Report<F> {
+    /// The batch is on the disk, and can be filled again.
+    Written(Box<Batch>),
+    /// Everything up to here is on the disk.
+    Synced(Sequence),
+    /// The next segment is ready; the file where the journal itself writes.
+    Prepared(Option<F>),
+    /// The next segment cannot be had now.
+    NotPrepared(Failure),
+    Failed(Failure),
+}
+
+/// The next segment, as the journal knows it.
+enum Next<F> {
+    /// It is being prepared.
+    Awaited,
+    /// It is ready; the file where the journal itself writes.
+    Ready(Option<F>),
+    /// The disk has no room for it, or refuses otherwise.
+    Refused(Failure),
+}
+
+/// An append-only log of records with dense sequences, open for appending.
+///
+/// Made by [`open`](crate::open). Neither [`append`](Journal::append) nor [`poll`](Journal::poll) waits for the disk or
+/// allocates; under [`Policy::Async`] `poll` writes to the file, under the others nothing here makes a system call but
+/// to wake the thread that syncs.
+pub struct Journal<S: Storage> {
+    session: SessionName,
+    config: JournalConfig,
+    shared: Arc<Shared>,
+    jobs: SyncSender<Job<S::File>>,
+    reports: Receiver<Report<S::File>>,
+    state: State,
+    /// What is appended and not yet given to the disk.
+    current: Box<Batch>,
+    /// The other batch, unless the disk has it.
+    spare: Option<Box<Batch>>,
+    /// Where the next record goes, and in which segment's manner.
+    position: u64,
+    layout: Layout,
+    last_appended: Sequence,
+    durable: Sequence,
+    /// Last sequence known to be on the disk.
+    synced: Sequence,
+    next: Next<S::File>,
+    /// Under [`Policy::Async`] the file being written, and the one that the current batch goes on in.
+    file: Option<S::File>,
+    next_file: Option<S::File>,
+    _lock: Arc<S::Lock>,
+}
+
+/// Where a journal begins to append.
+pub(crate) struct Start<S: Storage> {
+    pub(crate) session: SessionName,
+    pub(crate) config: JournalConfig,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) jobs: SyncSender<Job<S::File>>,
+    pub(crate) reports: Receiver<Report<S::File>>,
+    pub(crate) layout: Layout,
+    pub(crate) last_appended: Sequence,
+    pub(crate) file: Option<S::File>,
+    pub(crate) lock: Arc<S::Lock>,
+}
+
+impl<S: Storage> Journal<S> {
+    pub(crate) fn new(start: Start<S>) -> Journal<S> {
+        let Start { session, config, shared, jobs, reports, layout, last_appended, file, lock } = start;
+        let position = HEADER_LEN as u64;
+        let mut current = Box::new(Batch::new(config.buffer_len));
+        current.clear(position, last_appended);
+        Journal {
+            current,
+            spare: Some(Box::new(Batch::new(config.buffer_len))),
+            state: State::Running,
+            position,
+            durable: last_appended,
+            synced: last_appended,
+            next: Next::Awaited,
+            next_file: None,
+            session,
+            config,
+            shared,
+            jobs,
+            reports,
+            layout,
+            last_appended,
+            file,
+            _lock: lock,
+        }
+    }
+
+    /// Appends a record; it is durable once [`Journal::durable`] has reached its sequence.
+    ///
+    /// # Errors
+    /// [`AppendError`] when a bound is reached, the journal has failed, or `sequence` does not follow; nothing changed.
+    #[inline]
+    pub fn append(&mut self, sequence: Sequence, payload: &[u8]) -> Result<(), AppendError> {
+        let (len, max) = (payload.len(), self.config.payload_len_max);
+        if len > max {
+            return Err(AppendError::PayloadLen { len, max });
+        }
+        self.append_with(sequence, |out| {
+            out[..len].copy_from_slice(payload);
+            len
+        })
+    }
+
+    /// Appends a record whose payload `encode` writes to the start of the configured longest payload's room, and whose
+    /// length it returns.
+    ///
+    /// # Errors
+    /// As [`Journal::append`]; `encode` has run then if its length is what is wrong.
+    #[inline]
+    pub fn append_with(
+        &mut self,
+        sequence: Sequence,
+        encode: impl FnOnce(&mut [u8]) -> usize,
+    ) -> Result<(), AppendError> {
+        let expected = self.last_appended.next();
+        if sequence != expected {
+            return Err(AppendError::Sequence { expected, found: sequence });
+        }
+        if let State::Failed(failure) = self.state {
+            return Err(AppendError::Failed(failure));
+        }
+        let max = self.config.payload_len_max;
+        if self.position + record_len(max) as u64 > self.config.segment_len {
+            self.begin_segment(sequence)?;
+        }
+        let Some(room) = self.current.room(record_len(max)) else {
+            return Err(AppendError::Full);
+        };
+        let len = encode(&mut room[RECORD_HEADER_LEN..RECORD_HEADER_LEN + max]);
+        if len == 0 || len > max {
+            return Err(AppendError::PayloadLen { len, max });
+        }
+        let len = self.layout.seal(room, len, sequence, self.synced);
+        self.current.take_up(len, sequence);
+        self.position += len as u64;
+        self.last_appended = sequence;
+        Ok(())
+    }
+
+    /// Goes on in the next segment, whose header the batch then holds.
+    #[cold]
+    fn begin_segment(&mut self, first_sequence: Sequence) -> Result<(), AppendError> {
+        // A batch holds the end of one segment and the start of one other at most.
+        if self.current.begins_segment() || self.current.room(HEADER_LEN).is_none() {
+            return Err(AppendError::Full);
+        }
+        let file = match &mut self.next {
+            Next::Awaited => return Err(AppendError::Full),
+            Next::Refused(failure) => return Err(AppendError::NoNextSegment(*failure)),
+            Next::Ready(file) => file.take(),
+        };
+        self.next = Next::Awaited;
+        self.next_file = file;
+        let header = SegmentHeader {
+            version: 2,
+            session: self.session,
+            policy: self.config.policy,
+            first_sequence,
+            synced: match self.config.policy.acknowledges_unsynced() {
+                true => self.synced,
+                // The segment before is synced first.
+                false => self.last_appended,
+            },
+            segment_len: self.config.segment_len,
+        };
+        let mut bytes = [0; HEADER_LEN];
+        self.layout = header.encode(&mut bytes);
+        self.current.begin_segment(&bytes);
+        self.position = HEADER_LEN as u64;
+        Ok(())
+    }
+
+    /// Moves things on without waiting: takes what the disk has to tell, and gives it what has been appended since.
+    /// Returns how much there was to do. To be called in every duty cycle, after its appends.
+    #[inline]
+    pub fn poll(&mut self) -> usize {
+        let mut work = 0;
+        loop {
+            match self.reports.try_recv() {
+                Ok(report) => self.take(report),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    self.lose_worker();
+                    break;
+                }
+            }
+            work += 1;
+        }
+        if !matches!(self.state, State::Failed(_)) && !self.current.is_empty() {
+            work += if self.config.policy == Policy::Async { self.write() } else { self.hand_over() };
+        }
+        if self.config.policy != Policy::Async {
+            self.durable = Sequence(self.shared.durable.load(Ordering::Acquire));
+            self.synced = self.durable;
+        }
+        work
+    }
+
+    fn take(&mut self, report: Report<S::File>) {
+        match report {
+            Report::Written(batch) => self.spare = Some(batch),
+            Report::Synced(sequence) => self.synced = self.synced.max(sequence),
+            Report::Prepared(file) => {
+                self.next = Next::Ready(file);
+                if let State::NoNextSegment(_) = self.state {
+                    self.state = State::Running;
+                }
+            }
+            Report::NotPrepared(failure) => {
+                self.next = Next::Refused(failure);
+                if self.state == State::Running {
+                    self.state = State::NoNextSegment(failure);
+                }
+            }
+            Report::Failed(failure) => self.fail(failure),
+        }
+    }
+
+    /// Gives the batch to the thread that syncs, if that is done with the other.
+    fn hand_over(&mut self) -> usize {
+        let Some(mut spare) = self.spare.take() else {
+            return 0;
+        };
+        spare.clear(self.position, self.last_appended);
+        let batch = std::mem::replace(&mut self.current, spare);
+        self.send(Job::Write(batch));
+        1
+    }
+
+    /// Writes the batch to the file.
+    fn write(&mut self) -> usize {
+        let Some(file) = &mut self.file else {
+            return 0;
+        };
+        let before = self.current.before_segment();
+        let mut written = file.write_all_at(before.bytes, before.offset);
+        if let (Ok(()), Some(after)) = (&written, self.current.after_segment())
+            && let Some(mut next) = self.next_file.take()
+        {
+            written = next.write_all_at(after.bytes, after.offset);
+            let last = before.last;
+            // A segment whose header was not written gets no name.
+            if written.is_ok()
+                && let Some(file) = self.file.replace(next)
+            {
+                self.send(Job::Finish { file, last });
+            }
+        }
+        match written {
+            Ok(()) => {
+                self.durable = self.last_appended;
+                self.shared.durable.store(self.durable.0, Ordering::Release);
+                self.current.clear(self.position, self.last_appended);
+            }
+            Err(error) => self.fail(Failure::new(Operation::Write, &error)),
+        }
+        1
+    }
+
+    fn send(&mut self, job: Job<S::File>) {
+        match self.jobs.try_send(job) {
+            Ok(()) => {
+                if let Some(thread) = self.shared.thread.get() {
+                    thread.unpark();
+                }
+            }
+            // There is room for all that can be under way: one batch, and one segment to finish before the next is
+            // prepared.
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.lose_worker(),
+        }
+    }
+
+    #[cold]
+    fn lose_worker(&mut self) {
+        let failure =
+            Failure { operation: Operation::Worker, kind: std::io::ErrorKind::BrokenPipe, os_error: None };
+        self.fail(failure);
+    }
+
+    /// The first failure is the one that counts.
+    #[cold]
+    fn fail(&mut self, failure: Failure) {
+        if !matches!(self.state, State::Failed(_)) {
+            self.state = State::Failed(failure);
+        }
+    }
+
+    /// Last sequence that may be acknowledged, as of the last [`Journal::poll`].
+    #[inline]
+    #[must_use]
+    pub fn durable(&self) -> Sequence {
+        self.durable
+    }
+
+    /// Last sequence appended.
+    #[inline]
+    #[must_use]
+    pub fn last_appended(&self) -> Sequence {
+        self.last_appended
+    }
+
+    /// How it stands.
+    #[inline]
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// True when everything appended is durable.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.durable == self.last_appended
+    }
+
+    /// Bytes that the present segment has left for records: all there is while there is no next one.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        self.config.segment_len - self.position
+    }
+
+    /// What an acknowledgement means.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        self.config.policy
+    }
+
+    /// A view of [`Journal::durable`] for readers on other threads.
+    #[must_use]
+    pub fn durable_view(&self) -> DurableView {
+        DurableView { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S: Storage> std::fmt::Debug for Journal<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Journal")
+            .field("session", &self.session)
+            .field("state", &self.state)
+            .field("last_appended", &self.last_appended)
+            .field("durable", &self.durable)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Up to where a journal's records may be read, for a [`Reader`](crate::Reader) that follows it.
+#[derive(Clone, Debug)]
+pub struct DurableView {
+    shared: Arc<Shared>,
+}
+
+impl DurableView {
+    /// Last sequence that may be acknowledged.
+    #[must_use]
+    pub fn durable(&self) -> Sequence {
+        Sequence(self.shared.durable.load(Ordering::Acquire))
+    }
+}

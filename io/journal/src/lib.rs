@@ -1,0 +1,79 @@
+//! An append-only log of sequenced records on disk, its snapshots, and a disk that fails on demand.
+//!
+//! [`open`] puts right what a crash left and gives two ends: the [`Journal`], which a duty cycle appends to and which
+//! never waits, and the [`DiskWorker`], which does what the disk takes its time for, on a [`WorkerThread`] or, in a
+//! simulation, whenever it is called. An answer to a command may leave once [`Journal::durable`] has reached its record;
+//! what that survives is the [`Policy`].
+//!
+//! ```
+//! use tickpath_journal::{
+//!     FaultyDisk, InspectOptions, JournalConfig, Policy, Reader, SessionName, open,
+//! };
+//! use tickpath_types::Sequence;
+//!
+//! let disk = FaultyDisk::new(1, Default::default());
+//! let session = SessionName::new("SESSION001")?;
+//! let config = JournalConfig { policy: Policy::Group, ..JournalConfig::default() };
+//! let mut opened = open(&disk, session, config, &InspectOptions::default())?;
+//!
+//! opened.journal.append(Sequence(1), b"enter")?;
+//! opened.journal.poll();
+//! assert_eq!(opened.journal.durable(), Sequence(0));
+//! opened.worker.run_once();
+//! opened.journal.poll();
+//! assert_eq!(opened.journal.durable(), Sequence(1));
+//!
+//! opened.journal.append(Sequence(2), b"cancel")?;
+//! drop(opened);
+//! disk.crash(); // power is lost; the second record was never acknowledged
+//!
+//! let opened = open(&disk, session, config, &InspectOptions::default())?;
+//! assert_eq!(opened.found.last_sequence(), Sequence(1));
+//! let mut reader = Reader::open(&disk, session, Sequence(1))?;
+//! let record = reader.next(Sequence(1))?.unwrap();
+//! assert_eq!((record.sequence, record.payload), (Sequence(1), &b"enter"[..]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is where
+//!
+//! A folder holds segments, named by their first sequence; perhaps one that is prepared; snapshots ([`Snapshots`]); and
+//! a lock, which keeps a second process out. [`Folder`] is a real one, [`FaultyDisk`] one in memory that loses power,
+//! tears writes, fails to sync and fills up, all from a seed.
+//!
+//! # What a crash leaves
+//!
+//! Every record carries the last sequence that was on the disk when it was appended. So what is missing in the end is
+//! told from damage: a bad record that a later one calls safe is damage, and the log is refused with file and offset; one
+//! that none calls safe was never promised to be there, and it is cut off with everything after it ([`TornTail`]). Two
+//! things cannot be known. Damage to the very last records, which nothing follows, looks like a torn tail. And under
+//! [`Policy::Async`] records that nobody calls safe may have been acknowledged: if there are whole ones after a bad one,
+//! the log is refused until somebody accepts the loss.
+
+mod batch;
+mod error;
+mod faulty;
+mod folder;
+mod format;
+mod inspect;
+mod journal;
+mod open;
+mod policy;
+mod reader;
+mod segment;
+mod snapshots;
+mod storage;
+mod worker;
+
+pub use error::{AppendError, Failure, HeaderDamage, OpenError, Operation, RecordDamage};
+pub use faulty::{DiskCounters, DiskFaults, FaultyDisk, FaultyFile, FaultyLock};
+pub use folder::Folder;
+pub use format::{PAYLOAD_LEN_MAX, SegmentHeader, SessionName, SessionNameError};
+pub use inspect::{InspectOptions, Inspection, Segment, TornTail, inspect, session_of};
+pub use journal::{DurableView, Journal, State};
+pub use open::{JournalConfig, Opened, open};
+pub use policy::{ParsePolicyError, Policy};
+pub use reader::{Reader, Record};
+pub use snapshots::{NewestSnapshot, Removed, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots};
+pub use storage::{Storage, StorageFile};
+pub use worker::{DiskWorker, WorkerThread};

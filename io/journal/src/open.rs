@@ -1,0 +1,221 @@
+//! Opening a log: what a crash left is put right, and a new segment begins.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::sync_channel;
+
+use tickpath_types::Sequence;
+
+use crate::format::{HEADER_LEN, Layout, PAYLOAD_LEN_MAX, SegmentHeader, record_len};
+use crate::journal::{Journal, Shared, Start};
+use crate::segment::{PREPARED, SegmentReader, Step, segment_name};
+use crate::worker::{DiskWorker, WorkerStart};
+use crate::{
+    InspectOptions, Inspection, OpenError, Policy, Segment, SessionName, Storage, StorageFile, inspect,
+};
+
+/// Reports and jobs that can be under way at once, and some.
+const CHANNEL_LEN: usize = 16;
+
+/// How a journal is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalConfig {
+    /// What an acknowledgement means.
+    pub policy: Policy,
+    /// Length of a segment's file, in bytes.
+    pub segment_len: u64,
+    /// Length of each of the two buffers between duty cycle and disk, in bytes. When both are full `append` refuses
+    /// with [`AppendError::Full`](crate::AppendError::Full).
+    pub buffer_len: usize,
+    /// The longest payload, in bytes.
+    pub payload_len_max: usize,
+    /// The first sequence of a log that is empty.
+    pub first_sequence: Sequence,
+}
+
+impl Default for JournalConfig {
+    /// Segments of 64 MiB, buffers of 1 MiB, payloads of 256 bytes.
+    fn default() -> Self {
+        JournalConfig {
+            policy: Policy::Group,
+            segment_len: 64 << 20,
+            buffer_len: 1 << 20,
+            payload_len_max: 256,
+            first_sequence: Sequence(1),
+        }
+    }
+}
+
+impl JournalConfig {
+    fn check(&self) -> Result<(), OpenError> {
+        let payload_fits = (1..=PAYLOAD_LEN_MAX).contains(&self.payload_len_max);
+        let buffer_fits =
+            self.buffer_len >= 2 * (HEADER_LEN + record_len(self.payload_len_max.min(PAYLOAD_LEN_MAX)));
+        let segment_fits = self.segment_len >= 2 * self.buffer_len as u64;
+        let begins = self.first_sequence > Sequence(0);
+        if payload_fits && buffer_fits && segment_fits && begins { Ok(()) } else { Err(OpenError::Config) }
+    }
+}
+
+/// An open journal: its two ends, and what was found.
+#[derive(Debug)]
+pub struct Opened<S: Storage> {
+    /// For the sequencer's duty cycle.
+    pub journal: Journal<S>,
+    /// For a thread of its own: see [`WorkerThread`](crate::WorkerThread).
+    pub worker: DiskWorker<S>,
+    /// What was there, and what of it was put right. Its [`Inspection::last_sequence`] is the last record to replay.
+    pub found: Inspection,
+}
+
+/// Opens the log in `storage` for appending, and only for this process.
+///
+/// Reads it first ([`inspect`]); cuts a torn tail off; makes sure that what is left is on the disk; and begins a new
+/// segment after it.
+///
+/// # Errors
+/// [`OpenError`] when the log is in use, damaged, another session's, or the disk refuses.
+pub fn open<S: Storage>(
+    storage: &S,
+    session: SessionName,
+    config: JournalConfig,
+    options: &InspectOptions,
+) -> Result<Opened<S>, OpenError> {
+    config.check()?;
+    let lock = storage.lock().map_err(OpenError::io("the lock"))?.ok_or(OpenError::InUse)?;
+    let lock = Arc::new(lock);
+    let found = inspect(storage, &InspectOptions { session: Some(session), ..*options })?;
+    repair(storage, &found)?;
+    let last = match found.segments.is_empty() {
+        true => Sequence(config.first_sequence.0 - 1),
+        false => found.last_sequence(),
+    };
+    let (file, layout) = begin(storage, session, &config, last)?;
+    let shared = Arc::new(Shared::default());
+    shared.durable.store(last.0, Ordering::Release);
+    let (job_sender, jobs) = sync_channel(CHANNEL_LEN);
+    let (report_sender, reports) = sync_channel(CHANNEL_LEN);
+    let (journals, workers) =
+        if config.policy == Policy::Async { (Some(file), None) } else { (None, Some(file)) };
+    let journal = Journal::new(Start {
+        session,
+        config,
+        shared: Arc::clone(&shared),
+        jobs: job_sender,
+        reports,
+        layout,
+        last_appended: last,
+        file: journals,
+        lock: Arc::clone(&lock),
+    });
+    let worker = DiskWorker::new(WorkerStart {
+        storage: storage.clone(),
+        config,
+        shared,
+        jobs,
+        reports: report_sender,
+        file: workers,
+        layout,
+        lock,
+    });
+    Ok(Opened { journal, worker, found })
+}
+
+/// Leaves on the disk what was found good, and nothing else.
+fn repair<S: Storage>(storage: &S, found: &Inspection) -> Result<(), OpenError> {
+    if let Some(torn) = &found.torn {
+        for file in torn.later_files.iter().rev() {
+            storage.remove(file).map_err(OpenError::io(file))?;
+        }
+        let mut file = storage.open(&torn.file).map_err(OpenError::io(&torn.file))?;
+        file.truncate(torn.offset).and_then(|()| file.sync()).map_err(OpenError::io(&torn.file))?;
+    }
+    if let Some((last, others)) = found.segments.split_last() {
+        // A process that died may not have come to syncing what it had finished.
+        for segment in others {
+            let synced = storage.open(&segment.file).and_then(|mut file| file.sync());
+            synced.map_err(OpenError::io(&segment.file))?;
+        }
+        settle(storage, last)?;
+        if last.file == PREPARED {
+            let name = segment_name(last.header.first_sequence);
+            storage.rename(PREPARED, &name).map_err(OpenError::io(PREPARED))?;
+        }
+    }
+    storage.sync_names().map_err(OpenError::io("the folder"))
+}
+
+/// Brings the last segment to the disk as it was read, and gives back the room that it did not use.
+///
+/// What the process before could not bring to the disk may still be read from the cache and counts as written there, so
+/// that a sync alone would do nothing for it: what no record calls safe is written again.
+fn settle<S: Storage>(storage: &S, segment: &Segment) -> Result<(), OpenError> {
+    let error = || OpenError::io(&segment.file);
+    let mut file = storage.open(&segment.file).map_err(error())?;
+    file.truncate(segment.end).map_err(error())?;
+    let from = unsynced_from(storage, segment)?;
+    let mut bytes = vec![0; (segment.end - from) as usize];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], from + filled as u64).map_err(error())? {
+            0 => break,
+            more => filled += more,
+        }
+    }
+    file.write_all_at(&bytes, from).and_then(|()| file.sync()).map_err(error())
+}
+
+/// Where the first record begins that no record calls safe; under [`Policy::Async`], which promises nothing of the
+/// disk, the end.
+fn unsynced_from<S: Storage>(storage: &S, segment: &Segment) -> Result<u64, OpenError> {
+    if segment.header.policy.acknowledges_unsynced() {
+        return Ok(segment.end);
+    }
+    let error = || OpenError::io(&segment.file);
+    let file = storage.open(&segment.file).map_err(error())?;
+    let read = SegmentReader::new(file).map_err(error())?;
+    let mut reader = read.map_err(|damage| OpenError::Header { file: segment.file.clone(), damage })?;
+    let mut from = reader.offset();
+    let mut offsets = std::collections::VecDeque::from([from]);
+    let mut first = segment.header.first_sequence;
+    let mut expected = first;
+    while let Step::Record { synced, .. } = reader.step(expected).map_err(error())? {
+        while first <= synced && offsets.len() > 1 {
+            offsets.pop_front();
+            first = first.next();
+        }
+        offsets.push_back(reader.offset());
+        expected = expected.next();
+        from = offsets[0];
+    }
+    Ok(from)
+}
+
+/// Makes and names the segment that follows `last`, in place of an empty one.
+fn begin<S: Storage>(
+    storage: &S,
+    session: SessionName,
+    config: &JournalConfig,
+    last: Sequence,
+) -> Result<(S::File, Layout), OpenError> {
+    let header = SegmentHeader {
+        version: 2,
+        session,
+        policy: config.policy,
+        first_sequence: last.next(),
+        synced: last,
+        segment_len: config.segment_len,
+    };
+    let mut bytes = [0; HEADER_LEN];
+    let layout = header.encode(&mut bytes);
+    let made = (|| {
+        let mut file = storage.create(PREPARED)?;
+        file.allocate(config.segment_len)?;
+        file.write_all_at(&bytes, 0)?;
+        file.sync()?;
+        storage.rename(PREPARED, &segment_name(header.first_sequence))?;
+        storage.sync_names()?;
+        Ok(file)
+    })();
+    made.map(|file| (file, layout)).map_err(OpenError::io(PREPARED))
+}

@@ -1,0 +1,201 @@
+//! Segments as files: their names, and reading one from its start.
+
+use std::io;
+use std::ops::Range;
+
+use tickpath_types::Sequence;
+
+use crate::format::{HEADER_LEN, Layout, Parsed, RECORD_LEN_MAX, SegmentHeader};
+use crate::{HeaderDamage, OpenError, RecordDamage, Storage, StorageFile};
+
+/// A segment that is ready and has not begun, or has begun and not got its name yet.
+pub(crate) const PREPARED: &str = "prepared.segment";
+/// Bytes read at once.
+const READ_LEN: usize = 512 * 1024;
+
+/// Name of the segment that begins with this sequence.
+pub(crate) fn segment_name(first: Sequence) -> String {
+    format!("{:020}.journal", first.0)
+}
+
+/// First sequence of the segment of this name; `None` for other files.
+fn first_sequence(name: &str) -> Option<Sequence> {
+    let digits = name.strip_suffix(".journal")?;
+    let is_number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number).map(Sequence)
+}
+
+/// First sequences of all segments that have a name, ascending.
+pub(crate) fn list_segments(storage: &impl Storage) -> Result<Vec<Sequence>, OpenError> {
+    let names = storage.list().map_err(OpenError::io("the folder"))?;
+    let mut firsts: Vec<Sequence> = names.iter().filter_map(|name| first_sequence(name)).collect();
+    firsts.sort_unstable();
+    Ok(firsts)
+}
+
+/// What comes next in a segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Record {
+        synced: Sequence,
+        /// Where it begins in the file.
+        offset: u64,
+        /// Where its payload is, for [`SegmentReader::payload`].
+        payload: Range<usize>,
+    },
+    /// Zeroes, or the end of the file between two records.
+    End,
+    Damaged(RecordDamage),
+}
+
+/// Reads a segment in large pieces.
+#[derive(Debug)]
+pub(crate) struct SegmentReader<F> {
+    file: F,
+    pub(crate) header: SegmentHeader,
+    layout: Layout,
+    buffer: Vec<u8>,
+    /// What of the buffer is read from the file and not yet taken.
+    filled: Range<usize>,
+    /// Where the first byte of `filled` is in the file.
+    offset: u64,
+}
+
+impl<F: StorageFile> SegmentReader<F> {
+    /// Reads the header; what is wrong with it is in the inner result.
+    pub(crate) fn new(file: F) -> io::Result<Result<SegmentReader<F>, HeaderDamage>> {
+        let mut bytes = [0; HEADER_LEN];
+        let mut len = 0;
+        while len < HEADER_LEN {
+            match file.read_at(&mut bytes[len..], len as u64)? {
+                0 => break,
+                more => len += more,
+            }
+        }
+        Ok(SegmentHeader::decode(&bytes[..len]).map(|(header, layout)| {
+            let offset = layout.header_len as u64;
+            SegmentReader { file, header, layout, buffer: Vec::new(), filled: 0..0, offset }
+        }))
+    }
+
+    /// Where the next record begins.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The record that must have this sequence, or what stands in its place.
+    #[inline]
+    pub(crate) fn step(&mut self, expected: Sequence) -> io::Result<Step> {
+        loop {
+            match self.layout.parse(&self.buffer[self.filled.clone()]) {
+                Parsed::Record(record) if record.sequence == expected => {
+                    let start = self.filled.start;
+                    let step = Step::Record {
+                        synced: record.synced,
+                        offset: self.offset,
+                        payload: start + record.payload_from..start + record.payload_to,
+                    };
+                    self.filled.start += record.len;
+                    self.offset += record.len as u64;
+                    return Ok(step);
+                }
+                Parsed::Record(record) => {
+                    return Ok(Step::Damaged(RecordDamage::Sequence { found: record.sequence }));
+                }
+                Parsed::End => return Ok(Step::End),
+                Parsed::Damaged(damage) => return Ok(Step::Damaged(damage)),
+                Parsed::Short(needed) => {
+                    if !self.fill(needed)? {
+                        let is_end = self.filled.is_empty();
+                        return Ok(if is_end { Step::End } else { Step::Damaged(RecordDamage::Cut) });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The payload that a step told of, before the next step.
+    #[inline]
+    pub(crate) fn payload(&self, payload: Range<usize>) -> &[u8] {
+        &self.buffer[payload]
+    }
+
+    /// Forgets what was read ahead, as more may have been written since.
+    pub(crate) fn refresh(&mut self) {
+        self.filled = 0..0;
+    }
+
+    /// Goes on from another place of the file.
+    pub(crate) fn seek(&mut self, offset: u64) {
+        self.filled = 0..0;
+        self.offset = offset;
+    }
+
+    /// Gives its memory back until it is needed again.
+    pub(crate) fn rest(&mut self) {
+        self.filled = 0..0;
+        self.buffer = Vec::new();
+    }
+
+    /// Reads until the buffer holds `needed` bytes; false when the file ends before.
+    #[cold]
+    fn fill(&mut self, needed: usize) -> io::Result<bool> {
+        self.buffer.copy_within(self.filled.clone(), 0);
+        self.filled = 0..self.filled.len();
+        if self.buffer.is_empty() {
+            self.buffer = vec![0; READ_LEN + RECORD_LEN_MAX];
+        }
+        while self.filled.len() < needed {
+            let at = self.offset + self.filled.len() as u64;
+            match self.file.read_at(&mut self.buffer[self.filled.end..], at)? {
+                0 => return Ok(false),
+                more => self.filled.end += more,
+            }
+        }
+        Ok(true)
+    }
+
+    /// Looks at everything from the next record's place on, whatever stands there.
+    pub(crate) fn survey(&mut self) -> io::Result<Remains> {
+        let mut remains = Remains { is_zero: true, ..Remains::default() };
+        loop {
+            if self.filled.len() < RECORD_LEN_MAX {
+                self.fill(RECORD_LEN_MAX)?;
+            }
+            let bytes = &self.buffer[self.filled.clone()];
+            if bytes.is_empty() {
+                return Ok(remains);
+            }
+            let step = match self.layout.parse(bytes) {
+                Parsed::Record(record) if record.sequence >= self.header.first_sequence => {
+                    remains.records += 1;
+                    remains.synced = remains.synced.max(record.synced);
+                    remains.is_zero = false;
+                    record.len
+                }
+                Parsed::End => {
+                    let zeroes = bytes.chunks_exact(64).take_while(|chunk| **chunk == [0; 64]).count();
+                    (64 * zeroes).max(8)
+                }
+                _ => {
+                    remains.is_zero &= bytes.iter().take(8).all(|byte| *byte == 0);
+                    8
+                }
+            };
+            let step = step.min(bytes.len());
+            self.filled.start += step;
+            self.offset += step as u64;
+        }
+    }
+}
+
+/// What is left in a segment after its last good record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Remains {
+    /// Nothing but zeroes.
+    pub(crate) is_zero: bool,
+    /// Records that are whole.
+    pub(crate) records: u64,
+    /// The highest sequence that one of them calls safe.
+    pub(crate) synced: Sequence,
+}

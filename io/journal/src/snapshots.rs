@@ -1,0 +1,301 @@
+//! State as of a sequence, so that a restart need not read the log from its start.
+//!
+//! A snapshot is a file `snapshot-SEQUENCE` of a header of 64 bytes, little-endian, and a payload:
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 0 | 8 | `TPSNAPSH` |
+//! | 8 | 2 | version, 1 |
+//! | 10 | 2 | length of this header, 64 |
+//! | 12 | 4 | zero |
+//! | 16 | 16 | name of the session, padded with spaces |
+//! | 32 | 8 | sequence of the last record that it covers |
+//! | 40 | 8 | hash of the state |
+//! | 48 | 8 | length of the payload |
+//! | 56 | 4 | CRC-32C of the payload |
+//! | 60 | 4 | CRC-32C of the 60 bytes before |
+
+use std::fmt;
+
+use tickpath_types::Sequence;
+
+use crate::segment::{list_segments, segment_name};
+use crate::{OpenError, SessionName, Storage, StorageFile};
+
+const MAGIC: [u8; 8] = *b"TPSNAPSH";
+const VERSION: u16 = 1;
+const HEADER_LEN: usize = 64;
+const PREFIX: &str = "snapshot-";
+/// A snapshot while it is written; one of these that is found was never finished.
+const UNFINISHED: &str = "snapshot.unfinished";
+/// Bytes written at once.
+const WRITE_LEN: usize = 1 << 20;
+
+/// A state and what it covers.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The last record that it covers; the log goes on with the next.
+    pub sequence: Sequence,
+    /// Hash of the state, for a check after it is restored.
+    pub state_hash: u64,
+    /// The state.
+    pub payload: Vec<u8>,
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Snapshot { sequence, state_hash, payload } = self;
+        write!(f, "Snapshot {{ {sequence}, {state_hash:016x}, {} bytes }}", payload.len())
+    }
+}
+
+/// A snapshot that cannot be used, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedSnapshot {
+    /// Its file.
+    pub file: String,
+    /// What is wrong with it.
+    pub damage: SnapshotDamage,
+}
+
+/// Why a snapshot cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotDamage {
+    /// It does not begin as a snapshot does, or is cut short.
+    #[error("not a whole snapshot")]
+    Cut,
+    /// A later version of the program wrote it.
+    #[error("snapshot version {version}, which this program cannot read")]
+    Version {
+        /// What it says.
+        version: u16,
+    },
+    /// A checksum is wrong.
+    #[error("a checksum is wrong")]
+    Checksum,
+    /// It is another session's.
+    #[error("the snapshot is of session {found}")]
+    Session {
+        /// Whose it is.
+        found: SessionName,
+    },
+    /// The file's name says another sequence.
+    #[error("the snapshot is of sequence {found}, its name says another")]
+    Name {
+        /// What it says.
+        found: Sequence,
+    },
+}
+
+/// The newest snapshot that can be used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewestSnapshot {
+    /// It, if there is one.
+    pub snapshot: Option<Snapshot>,
+    /// Newer ones that cannot be used: tell of them.
+    pub skipped: Vec<SkippedSnapshot>,
+}
+
+/// What was removed because it is not needed any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Snapshots.
+    pub snapshots: Vec<String>,
+    /// Segments.
+    pub segments: Vec<String>,
+}
+
+/// The snapshots beside a log. For a thread that may wait for the disk.
+#[derive(Clone, Debug)]
+pub struct Snapshots<S> {
+    storage: S,
+    session: SessionName,
+}
+
+impl<S: Storage> Snapshots<S> {
+    /// The snapshots of a session in the folder of its log.
+    #[must_use]
+    pub fn new(storage: S, session: SessionName) -> Snapshots<S> {
+        Snapshots { storage, session }
+    }
+
+    /// Writes a snapshot; when this returns, it is on the disk under its name. Before, there is nothing of it.
+    ///
+    /// # Errors
+    /// [`OpenError::Io`] when the disk refuses; what was there stays.
+    pub fn write(&self, sequence: Sequence, state_hash: u64, payload: &[u8]) -> Result<(), OpenError> {
+        let header = self.header(sequence, state_hash, payload);
+        let written = (|| {
+            let mut file = self.storage.create(UNFINISHED)?;
+            file.write_all_at(&header, 0)?;
+            for (chunk, place) in payload.chunks(WRITE_LEN).zip(0_u64..) {
+                file.write_all_at(chunk, HEADER_LEN as u64 + place * WRITE_LEN as u64)?;
+            }
+            file.sync()?;
+            self.storage.rename(UNFINISHED, &snapshot_name(sequence))?;
+            self.storage.sync_names()
+        })();
+        written.map_err(OpenError::io(&snapshot_name(sequence)))
+    }
+
+    /// The newest snapshot that can be used and covers at most `limit`, the log's last record: one that covers more is of
+    /// a log that lost its end.
+    ///
+    /// # Errors
+    /// [`OpenError::Io`] when the folder or a file cannot be read.
+    pub fn newest(&self, limit: Sequence) -> Result<NewestSnapshot, OpenError> {
+        let mut newest = NewestSnapshot::default();
+        for sequence in self.list()?.into_iter().rev().filter(|sequence| *sequence <= limit) {
+            match self.read(sequence)? {
+                Ok(snapshot) => {
+                    newest.snapshot = Some(snapshot);
+                    break;
+                }
+                Err(damage) => newest.skipped.push(SkippedSnapshot { file: snapshot_name(sequence), damage }),
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Keeps the newest `keep` snapshots that can be used, at least one, and every segment that holds a record after the
+    /// oldest of them; removes the others. Without a snapshot nothing is removed.
+    ///
+    /// # Errors
+    /// [`OpenError::Io`] when the disk refuses; what is left is whole.
+    pub fn retain(&self, keep: usize) -> Result<Removed, OpenError> {
+        let mut removed = Removed::default();
+        let mut kept = Vec::new();
+        let listed = self.list()?;
+        for sequence in listed.iter().rev() {
+            if kept.len() < keep.max(1) && self.read(*sequence)?.is_ok() {
+                kept.push(*sequence);
+            }
+        }
+        let Some(oldest) = kept.last().copied() else {
+            return Ok(removed);
+        };
+        // A segment goes before the snapshots that need it not, and the oldest first, so that what is left is a chain.
+        let firsts = list_segments(&self.storage)?;
+        for pair in firsts.windows(2).take_while(|pair| pair[1] <= oldest.next()) {
+            removed.segments.push(segment_name(pair[0]));
+        }
+        removed.snapshots = listed.iter().filter(|s| **s < oldest).map(|s| snapshot_name(*s)).collect();
+        for file in removed.snapshots.iter().chain(&removed.segments) {
+            self.storage.remove(file).map_err(OpenError::io(file))?;
+        }
+        self.storage.sync_names().map_err(OpenError::io("the folder"))?;
+        Ok(removed)
+    }
+
+    /// Removes the snapshots that cover more than `limit`, which are of a log that lost its end; returns their names.
+    ///
+    /// # Errors
+    /// [`OpenError::Io`] when the disk refuses.
+    pub fn remove_after(&self, limit: Sequence) -> Result<Vec<String>, OpenError> {
+        let later: Vec<Sequence> = self.list()?.into_iter().filter(|sequence| *sequence > limit).collect();
+        let names: Vec<String> = later.into_iter().map(snapshot_name).collect();
+        for file in &names {
+            self.storage.remove(file).map_err(OpenError::io(file))?;
+        }
+        self.storage.sync_names().map_err(OpenError::io("the folder"))?;
+        Ok(names)
+    }
+
+    /// Sequences of all snapshots, ascending, whether they can be used or not.
+    ///
+    /// # Errors
+    /// [`OpenError::Io`] when the folder cannot be read.
+    pub fn list(&self) -> Result<Vec<Sequence>, OpenError> {
+        let names = self.storage.list().map_err(OpenError::io("the folder"))?;
+        let mut sequences: Vec<Sequence> = names.iter().filter_map(|name| sequence_of(name)).collect();
+        sequences.sort_unstable();
+        Ok(sequences)
+    }
+
+    /// Reads one; what is wrong with it is in the inner result. Allocates as much as the file is long.
+    ///
+    /// # Errors
+    /// [`OpenError::Io`] when the file cannot be read.
+    pub fn read(&self, sequence: Sequence) -> Result<Result<Snapshot, SnapshotDamage>, OpenError> {
+        let name = snapshot_name(sequence);
+        let read = || {
+            let file = self.storage.open(&name)?;
+            let mut bytes = vec![0; file.len()? as usize];
+            let mut filled = 0;
+            while filled < bytes.len() {
+                match file.read_at(&mut bytes[filled..], filled as u64)? {
+                    0 => break,
+                    more => filled += more,
+                }
+            }
+            bytes.truncate(filled);
+            Ok(bytes)
+        };
+        let bytes = read().map_err(OpenError::io(&name))?;
+        Ok(self.decode(bytes, sequence))
+    }
+
+    fn header(&self, sequence: Sequence, state_hash: u64, payload: &[u8]) -> [u8; HEADER_LEN] {
+        let mut header = [0; HEADER_LEN];
+        header[..8].copy_from_slice(&MAGIC);
+        header[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        header[10..12].copy_from_slice(&(HEADER_LEN as u16).to_le_bytes());
+        header[16..32].copy_from_slice(&self.session.bytes());
+        header[32..40].copy_from_slice(&sequence.0.to_le_bytes());
+        header[40..48].copy_from_slice(&state_hash.to_le_bytes());
+        header[48..56].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+        header[56..60].copy_from_slice(&crc32c::crc32c(payload).to_le_bytes());
+        let checksum = crc32c::crc32c(&header[..60]);
+        header[60..].copy_from_slice(&checksum.to_le_bytes());
+        header
+    }
+
+    fn decode(&self, mut bytes: Vec<u8>, expected: Sequence) -> Result<Snapshot, SnapshotDamage> {
+        let header: [u8; HEADER_LEN] = *bytes.first_chunk().ok_or(SnapshotDamage::Cut)?;
+        if !header.starts_with(&MAGIC) {
+            return Err(SnapshotDamage::Cut);
+        }
+        let version = u16::from_le_bytes([header[8], header[9]]);
+        if version != VERSION {
+            return Err(SnapshotDamage::Version { version });
+        }
+        if crc32c::crc32c(&header[..60]) != u32_at(&header, 60) {
+            return Err(SnapshotDamage::Checksum);
+        }
+        let found = SessionName::from_bytes(std::array::from_fn(|at| header[16 + at]));
+        if found != self.session {
+            return Err(SnapshotDamage::Session { found });
+        }
+        let sequence = Sequence(u64_at(&header, 32));
+        if sequence != expected {
+            return Err(SnapshotDamage::Name { found: sequence });
+        }
+        if u64_at(&header, 48) != (bytes.len() - HEADER_LEN) as u64 {
+            return Err(SnapshotDamage::Cut);
+        }
+        bytes.drain(..HEADER_LEN);
+        if crc32c::crc32c(&bytes) != u32_at(&header, 56) {
+            return Err(SnapshotDamage::Checksum);
+        }
+        Ok(Snapshot { sequence, state_hash: u64_at(&header, 40), payload: bytes })
+    }
+}
+
+fn u32_at(header: &[u8; HEADER_LEN], at: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|place| header[at + place]))
+}
+
+fn u64_at(header: &[u8; HEADER_LEN], at: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|place| header[at + place]))
+}
+
+fn snapshot_name(sequence: Sequence) -> String {
+    format!("{PREFIX}{:020}", sequence.0)
+}
+
+fn sequence_of(name: &str) -> Option<Sequence> {
+    let digits = name.strip_prefix(PREFIX)?;
+    let is_number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number).map(Sequence)
+}

@@ -1,0 +1,299 @@
+//! What is done to the disk off the duty cycle.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tickpath_types::Sequence;
+
+use crate::batch::{Batch, Part};
+use crate::format::{HEADER_LEN, Layout, Parsed, SegmentHeader};
+use crate::journal::{Job, Report, Shared};
+use crate::segment::{PREPARED, segment_name};
+use crate::{Failure, JournalConfig, Operation, Policy, Storage, StorageFile};
+
+/// Zeroes written and synced at once while a segment is prepared: short, because batches wait behind it.
+const FILL_LEN: usize = 256 * 1024;
+/// A thread without work looks at the disk again after this: there may be room for the next segment by now.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// The disk's side of a [`Journal`](crate::Journal): writes and syncs batches, prepares segments and names them.
+///
+/// Made by [`open`](crate::open). In production it has a thread of its own, a [`WorkerThread`]; a simulation calls
+/// [`DiskWorker::run_once`] when it likes.
+pub struct DiskWorker<S: Storage> {
+    storage: S,
+    config: JournalConfig,
+    shared: Arc<Shared>,
+    jobs: Receiver<Job<S::File>>,
+    reports: SyncSender<Report<S::File>>,
+    /// Except under [`Policy::Async`] the file being written.
+    file: Option<S::File>,
+    /// How to read the records of the batches, for [`Policy::Sync`].
+    layout: Layout,
+    next: Preparation<S::File>,
+    has_told_refusal: bool,
+    has_failed: bool,
+    _lock: Arc<S::Lock>,
+}
+
+/// How far the next segment is.
+enum Preparation<F> {
+    /// There is nothing of it.
+    None,
+    /// Its zeroes are written up to here.
+    Filling(F, u64),
+    /// It is ready; the file unless the journal has it.
+    Ready(Option<F>),
+}
+
+/// What a worker needs to begin.
+pub(crate) struct WorkerStart<S: Storage> {
+    pub(crate) storage: S,
+    pub(crate) config: JournalConfig,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) jobs: Receiver<Job<S::File>>,
+    pub(crate) reports: SyncSender<Report<S::File>>,
+    pub(crate) file: Option<S::File>,
+    pub(crate) layout: Layout,
+    pub(crate) lock: Arc<S::Lock>,
+}
+
+impl<S: Storage> DiskWorker<S> {
+    pub(crate) fn new(start: WorkerStart<S>) -> DiskWorker<S> {
+        let WorkerStart { storage, config, shared, jobs, reports, file, layout, lock } = start;
+        DiskWorker {
+            storage,
+            config,
+            shared,
+            jobs,
+            reports,
+            file,
+            layout,
+            next: Preparation::None,
+            has_told_refusal: false,
+            has_failed: false,
+            _lock: lock,
+        }
+    }
+
+    /// Does one piece of work, waiting for the disk as long as that takes: a batch, else a step towards the next
+    /// segment. Returns 0 when there is nothing to do, or the disk refuses the next segment.
+    pub fn run_once(&mut self) -> usize {
+        match self.run_job() {
+            true => 1,
+            false if self.has_failed => 0,
+            false => self.prepare(),
+        }
+    }
+
+    /// Does what the journal asked for; false when it asked for nothing. After a failure everything is dropped.
+    fn run_job(&mut self) -> bool {
+        let Ok(job) = self.jobs.try_recv() else {
+            return false;
+        };
+        if !self.has_failed
+            && let Err(failure) = self.run(job)
+        {
+            self.has_failed = true;
+            self.tell(Report::Failed(failure));
+        }
+        true
+    }
+
+    fn run(&mut self, job: Job<S::File>) -> Result<(), Failure> {
+        match job {
+            Job::Write(batch) => {
+                self.write(&batch)?;
+                self.tell(Report::Written(batch));
+                // A batch may always be waiting; the next segment cannot wait for ever.
+                self.prepare();
+            }
+            Job::Finish { mut file, last } => {
+                file.sync().map_err(|error| Failure::new(Operation::Sync, &error))?;
+                self.tell(Report::Synced(last));
+                self.name_next(last.next())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, batch: &Batch) -> Result<(), Failure> {
+        self.write_part(batch.before_segment())?;
+        let Some(after) = batch.after_segment() else {
+            return Ok(());
+        };
+        let Preparation::Ready(next) = &mut self.next else {
+            return Err(Failure::new(Operation::Prepare, &io::ErrorKind::NotFound.into()));
+        };
+        self.file = next.take();
+        if let Ok((_, layout)) = SegmentHeader::decode(after.bytes) {
+            self.layout = layout;
+        }
+        // Nothing of the new segment is acknowledged before it can be found under its name.
+        let last = batch.before_segment().last;
+        self.write_whole(Part { bytes: &after.bytes[..HEADER_LEN], offset: 0, last })?;
+        self.name_next(last.next())?;
+        let rest = Part { bytes: &after.bytes[HEADER_LEN..], offset: HEADER_LEN as u64, last: after.last };
+        self.write_part(rest)
+    }
+
+    /// Writes and syncs, whole or record by record, and says what is durable then.
+    fn write_part(&mut self, part: Part<'_>) -> Result<(), Failure> {
+        if self.config.policy != Policy::Sync {
+            return self.write_whole(part);
+        }
+        let mut at = 0;
+        while let Parsed::Record(record) = self.layout.parse(&part.bytes[at..]) {
+            let offset = part.offset + at as u64;
+            let bytes = &part.bytes[at..at + record.len];
+            self.write_whole(Part { bytes, offset, last: record.sequence })?;
+            at += record.len;
+        }
+        Ok(())
+    }
+
+    fn write_whole(&mut self, part: Part<'_>) -> Result<(), Failure> {
+        if let Some(file) = &mut self.file
+            && !part.bytes.is_empty()
+        {
+            file.write_all_at(part.bytes, part.offset)
+                .map_err(|error| Failure::new(Operation::Write, &error))?;
+            file.sync().map_err(|error| Failure::new(Operation::Sync, &error))?;
+            self.shared.durable.store(part.last.0, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Gives the segment that has begun its name, once its header is on the disk.
+    fn name_next(&mut self, first: Sequence) -> Result<(), Failure> {
+        let name = segment_name(first);
+        let named = (|| {
+            if self.config.policy == Policy::Async {
+                self.storage.open(PREPARED)?.sync()?;
+            }
+            self.storage.rename(PREPARED, &name)?;
+            self.storage.sync_names()
+        })();
+        self.next = Preparation::None;
+        named.map_err(|error| Failure::new(Operation::Name, &error))
+    }
+
+    /// Takes a step towards the next segment; 0 when there is none to take.
+    fn prepare(&mut self) -> usize {
+        let step = match &mut self.next {
+            Preparation::Ready(_) => return 0,
+            Preparation::None => self.begin_preparation(),
+            Preparation::Filling(file, filled) => {
+                let len = (FILL_LEN as u64).min(self.config.segment_len - *filled) as usize;
+                *filled += len as u64;
+                let from = *filled - len as u64;
+                file.write_all_at(&ZEROES[..len], from).and_then(|()| file.sync())
+            }
+        };
+        match step {
+            Ok(()) => {
+                self.finish_preparation();
+                1
+            }
+            Err(error) => {
+                // What is there of it is made anew.
+                self.next = Preparation::None;
+                if !std::mem::replace(&mut self.has_told_refusal, true) {
+                    self.tell(Report::NotPrepared(Failure::new(Operation::Prepare, &error)));
+                }
+                0
+            }
+        }
+    }
+
+    fn begin_preparation(&mut self) -> io::Result<()> {
+        let mut file = self.storage.create(PREPARED)?;
+        file.allocate(self.config.segment_len)?;
+        // A sync of what was never written before writes the file's extents as well, so where records are synced the
+        // zeroes are written first.
+        let filled = if self.config.policy == Policy::Async { self.config.segment_len } else { 0 };
+        if filled > 0 {
+            file.sync()?;
+        }
+        self.next = Preparation::Filling(file, filled);
+        Ok(())
+    }
+
+    fn finish_preparation(&mut self) {
+        self.next = match std::mem::replace(&mut self.next, Preparation::None) {
+            Preparation::Filling(file, filled) if filled == self.config.segment_len => {
+                self.has_told_refusal = false;
+                let is_mine = self.config.policy != Policy::Async;
+                let (mine, journals) = if is_mine { (Some(file), None) } else { (None, Some(file)) };
+                self.tell(Report::Prepared(journals));
+                Preparation::Ready(mine)
+            }
+            other => other,
+        };
+    }
+
+    fn tell(&self, report: Report<S::File>) {
+        // There is room for all that can be under way. If the journal is gone nobody need know.
+        self.reports.try_send(report).ok();
+    }
+}
+
+static ZEROES: [u8; FILL_LEN] = [0; FILL_LEN];
+
+impl<S: Storage> std::fmt::Debug for DiskWorker<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DiskWorker").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// A thread that runs a [`DiskWorker`], asleep while there is nothing to do.
+///
+/// Dropping it waits until what the journal has handed over by [`poll`](crate::Journal::poll) is on the disk, and ends it:
+/// poll until the journal is settled before.
+#[derive(Debug)]
+pub struct WorkerThread {
+    stop: Arc<AtomicBool>,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl WorkerThread {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The system refused a thread.
+    pub fn start<S: Storage>(mut worker: DiskWorker<S>) -> io::Result<WorkerThread> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let handle = thread::Builder::new().name("journal".to_owned()).spawn(move || {
+            // Before the first look for work, so that work that comes after it wakes this thread.
+            worker.shared.thread.set(thread::current()).ok();
+            while !stopped.load(Ordering::Acquire) {
+                if worker.run_once() == 0 {
+                    thread::park_timeout(RETRY_AFTER);
+                }
+            }
+            while worker.run_job() {}
+        })?;
+        Ok(WorkerThread { stop, handle: Some(handle) })
+    }
+
+    /// True when the thread has ended though nobody asked it to, which is a defect.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.handle.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for WorkerThread {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(handle) = self.handle.take() {
+            handle.thread().unpark();
+            handle.join().ok(); // a panic there has been told there
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What the tests share: a small log on a disk in memory.
+#![allow(dead_code, reason = "each test uses some")]
+
+use tickpath_journal::{
+    DiskFaults, FaultyDisk, InspectOptions, JournalConfig, OpenError, Opened, Policy, Reader, SessionName,
+    open,
+};
+use tickpath_types::Sequence;
+
+pub const PAYLOAD_LEN_MAX: usize = 100;
+
+pub fn session() -> SessionName {
+    SessionName::new("SESSION001").unwrap()
+}
+
+/// Small, so that segments and buffers fill.
+pub fn config(policy: Policy) -> JournalConfig {
+    JournalConfig {
+        policy,
+        segment_len: 4096,
+        buffer_len: 1024,
+        payload_len_max: PAYLOAD_LEN_MAX,
+        first_sequence: Sequence(1),
+    }
+}
+
+pub fn disk() -> FaultyDisk {
+    FaultyDisk::new(1, DiskFaults::default())
+}
+
+/// What record `sequence` says: 1 to 100 bytes that follow from it.
+pub fn payload(sequence: u64) -> Vec<u8> {
+    let len = 1 + (sequence * 37 % PAYLOAD_LEN_MAX as u64) as usize;
+    (0..len as u64).map(|at| (sequence * 131 + at * 7 + 1) as u8).collect()
+}
+
+pub fn open_with(disk: &FaultyDisk, policy: Policy) -> Result<Opened<FaultyDisk>, OpenError> {
+    open(disk, session(), config(policy), &InspectOptions::default())
+}
+
+/// Runs both ends until nothing is left to do.
+pub fn settle(opened: &mut Opened<FaultyDisk>) {
+    while opened.journal.poll() + opened.worker.run_once() > 0 {}
+}
+
+/// Appends records up to `last` and settles each.
+pub fn append_to(opened: &mut Opened<FaultyDisk>, last: u64) {
+    settle(opened);
+    for sequence in opened.journal.last_appended().0 + 1..=last {
+        opened.journal.append(Sequence(sequence), &payload(sequence)).unwrap();
+        settle(opened);
+    }
+    assert_eq!(opened.journal.durable(), Sequence(last));
+}
+
+/// A disk with a log of so many records, closed in good order.
+pub fn written(policy: Policy, last: u64) -> FaultyDisk {
+    let disk = disk();
+    append_to(&mut open_with(&disk, policy).unwrap(), last);
+    disk.kill();
+    disk
+}
+
+/// Reads all records from `first` to `last` and checks them.
+pub fn check_records(disk: &FaultyDisk, first: u64, last: u64) {
+    if first > last {
+        return;
+    }
+    let mut reader = Reader::open(disk, session(), Sequence(first)).unwrap();
+    for sequence in first..=last {
+        let record = reader.next(Sequence(last)).unwrap().unwrap();
+        assert_eq!((record.sequence, record.payload), (Sequence(sequence), &payload(sequence)[..]));
+        assert!(record.synced < record.sequence);
+    }
+    assert_eq!(reader.next(Sequence(last)).unwrap(), None);
+}
+
+/// Names of the segments, ascending.
+pub fn segments(disk: &FaultyDisk) -> Vec<String> {
+    use tickpath_journal::Storage;
+    disk.list().unwrap().into_iter().filter(|name| name.ends_with(".journal")).collect()
+}

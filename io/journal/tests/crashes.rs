@@ -1,0 +1,187 @@
+//! Whatever happens to process and disk, what was acknowledged is there, nothing is made up, and nothing lies between.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use common::{check_records, config, open_with, payload, session};
+use proptest::prelude::*;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use tickpath_journal::{
+    AppendError, DiskFaults, FaultyDisk, InspectOptions, OpenError, Opened, Policy, State, open,
+};
+use tickpath_types::Sequence;
+
+/// What a run met, so that a test can say that it was worth something.
+#[derive(Clone, Copy, Debug, Default)]
+struct Met {
+    records: u64,
+    torn: u64,
+    later_records: u64,
+    failed: u64,
+    losses: u64,
+}
+
+/// A sequencer, its journal, and a disk that somebody torments.
+struct Life {
+    random: Xoshiro256PlusPlus,
+    disk: FaultyDisk,
+    policy: Policy,
+    acknowledged: u64,
+    appended: u64,
+    met: Met,
+}
+
+impl Life {
+    fn new(seed: u64, policy: Policy, faults: DiskFaults) -> Life {
+        Life {
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            disk: FaultyDisk::new(seed ^ 0x5eed, faults),
+            policy,
+            acknowledged: 0,
+            appended: 0,
+            met: Met::default(),
+        }
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random.next_u64() % bound
+    }
+
+    /// Opens, and checks what is there against what was promised.
+    fn open(&mut self, lost_power: bool) -> Option<Opened<FaultyDisk>> {
+        let opened = match open_with(&self.disk, self.policy) {
+            Err(OpenError::Loss { .. }) if self.policy == Policy::Async && lost_power => {
+                self.met.losses += 1;
+                let options = InspectOptions { accept_loss: true, ..InspectOptions::default() };
+                match open(&self.disk, session(), config(self.policy), &options) {
+                    Err(OpenError::Io { .. }) => return None,
+                    opened => opened.unwrap(),
+                }
+            }
+            // The disk fails now and then, or power is lost just now; somebody tries again.
+            Err(OpenError::Io { .. }) => return None,
+            opened => opened.unwrap(),
+        };
+        let last = match opened.found.segments.is_empty() {
+            true => 0,
+            false => opened.found.last_sequence().0,
+        };
+        let may_lose = self.policy == Policy::Async && lost_power;
+        assert!(may_lose || last >= self.acknowledged, "{last} of {} acknowledged", self.acknowledged);
+        assert!(last <= self.appended, "{last} of {} appended", self.appended);
+        assert_eq!(opened.journal.last_appended(), Sequence(last));
+        check_records(&self.disk, 1, last);
+        if let Some(torn) = &opened.found.torn {
+            self.met.torn += 1;
+            self.met.later_records += torn.later_records;
+        }
+        (self.acknowledged, self.appended) = (last, last);
+        Some(opened)
+    }
+
+    /// Duty cycles of both ends in any order, for a while.
+    fn run(&mut self, opened: &mut Opened<FaultyDisk>, steps: u64) {
+        for _ in 0..steps {
+            match self.below(4) {
+                0 | 1 => {
+                    for _ in 0..=self.below(16) {
+                        let sequence = self.appended + 1;
+                        match opened.journal.append(Sequence(sequence), &payload(sequence)) {
+                            Ok(()) => self.appended = sequence,
+                            Err(
+                                AppendError::Full | AppendError::NoNextSegment(_) | AppendError::Failed(_),
+                            ) => break,
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                }
+                2 => _ = opened.journal.poll(),
+                _ => _ = opened.worker.run_once(),
+            }
+            let durable = opened.journal.durable().0;
+            assert!((self.acknowledged..=self.appended).contains(&durable));
+            self.met.records += durable - self.acknowledged;
+            self.acknowledged = durable;
+        }
+        self.met.failed += u64::from(matches!(opened.journal.state(), State::Failed(_)));
+    }
+
+    /// Lives until they end by death of the process or loss of power.
+    fn live(mut self, lives: u64) -> Met {
+        let mut lost_power = false;
+        for _ in 0..lives {
+            let crashes = self.disk.counters().crashes;
+            if self.below(2) == 0 {
+                let changes = self.below(50);
+                self.disk.crash_after(changes);
+            }
+            let opened = self.open(lost_power);
+            lost_power &= opened.is_none();
+            if let Some(mut opened) = opened {
+                let steps = self.below(120);
+                self.run(&mut opened, steps);
+            }
+            if self.below(4) == 0 {
+                self.disk.crash();
+            }
+            self.disk.kill();
+            lost_power |= self.disk.counters().crashes > crashes;
+        }
+        self.disk.set_faults(DiskFaults::default());
+        self.open(lost_power).expect("a good disk opens");
+        self.met
+    }
+}
+
+fn many(policy: Policy, faults: DiskFaults) -> Met {
+    let mut sum = Met::default();
+    for seed in 0..100 {
+        let met = Life::new(seed, policy, faults).live(12);
+        sum.records += met.records;
+        sum.torn += met.torn;
+        sum.later_records += met.later_records;
+        sum.failed += met.failed;
+        sum.losses += met.losses;
+    }
+    sum
+}
+
+#[test]
+fn what_was_acknowledged_survives_any_crash() {
+    for policy in [Policy::Group, Policy::Sync] {
+        let met = many(policy, DiskFaults::default());
+        assert!(met.records > 15_000 && met.torn > 0 && met.failed > 20, "{policy} {met:?}");
+        // One that is synced alone has nothing after it that could survive it.
+        assert!((met.later_records > 5) == (policy == Policy::Group), "{policy} {met:?}");
+    }
+}
+
+#[test]
+fn async_survives_the_death_of_the_process_and_admits_what_power_took() {
+    let met = many(Policy::Async, DiskFaults::default());
+    assert!(met.records > 15_000 && met.losses > 20, "{met:?}");
+}
+
+#[test]
+fn a_disk_that_fails_to_write_or_sync_loses_nothing_acknowledged() {
+    let faults =
+        DiskFaults { write_failures_ppm: 10_000, sync_failures_ppm: 10_000, ..DiskFaults::default() };
+    for policy in [Policy::Group, Policy::Sync] {
+        let met = many(policy, faults);
+        assert!(met.records > 5_000 && met.failed > 20, "{policy} {met:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_seed_keeps_the_promise(seed: u64, policy in 0..3_usize, faults in 0..30_000_u32) {
+        let policy = Policy::ALL[policy];
+        // Under `async` only writes fail: a sync there promises nothing.
+        let sync_failures_ppm = if policy == Policy::Async { 0 } else { faults };
+        let faults = DiskFaults { write_failures_ppm: faults, sync_failures_ppm, ..DiskFaults::default() };
+        Life::new(seed, policy, faults).live(8);
+    }
+}

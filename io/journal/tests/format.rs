@@ -1,0 +1,228 @@
+//! The bytes of both versions, and what damage to any of them does.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use common::{append_to, check_records, config, disk, open_with, segments, session, settle, written};
+use tickpath_journal::{
+    FaultyDisk, HeaderDamage, InspectOptions, OpenError, Policy, Reader, RecordDamage, SessionName, inspect,
+    open,
+};
+use tickpath_types::Sequence;
+
+const FIRST: &str = "00000000000000000001.journal";
+
+/// A segment of version 1 with the records "one", "three" of sequences 7 and 8, byte by byte.
+const VERSION_1: &str = "
+    54504a4f55524e4c 0100 3000 00000000 53455353494f4e303031202020202020
+    0700000000000000 00000000 <header>
+    <first> 03000000 0700000000000000 6f6e650000000000
+    <second> 05000000 0800000000000000 7468726565000000
+";
+
+/// The same records as version 2 has them, in a segment of 64 KiB kept under `group`.
+const VERSION_2: &str = "
+    54504a4f55524e4c 0200 4000 02 000000 53455353494f4e303031202020202020
+    0700000000000000 0600000000000000 0000010000000000 00000000 <header>
+    <first> 03000000 0700000000000000 0600000000000000 6f6e650000000000
+    <second> 05000000 0800000000000000 0700000000000000 7468726565000000
+";
+
+fn bytes(text: &str, checksums: [&str; 3]) -> Vec<u8> {
+    let text = text
+        .replace("<header>", checksums[0])
+        .replace("<first>", checksums[1])
+        .replace("<second>", checksums[2]);
+    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+fn version_1() -> Vec<u8> {
+    bytes(VERSION_1, ["86a9a522", "49d98d35", "ef0fffda"])
+}
+
+fn version_2() -> Vec<u8> {
+    bytes(VERSION_2, ["b4bf4a55", "41adb9f0", "ff6ae729"])
+}
+
+fn session_1() -> SessionName {
+    SessionName::new("SESSION001").unwrap()
+}
+
+#[test]
+fn version_2_is_written_byte_for_byte() {
+    let disk = disk();
+    let config = tickpath_journal::JournalConfig {
+        segment_len: 65_536,
+        first_sequence: Sequence(7),
+        ..config(Policy::Group)
+    };
+    let mut opened = open(&disk, session_1(), config, &InspectOptions::default()).unwrap();
+    for (sequence, payload) in [(7, "one"), (8, "three")] {
+        opened.journal.append(Sequence(sequence), payload.as_bytes()).unwrap();
+        settle(&mut opened);
+    }
+    let file = disk.contents("00000000000000000007.journal").unwrap();
+    let expected = version_2();
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    assert_eq!(hex(&file[..expected.len()]), hex(&expected));
+    assert_eq!(file.len(), 65_536);
+    assert!(file[expected.len()..].iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn both_versions_are_read_and_the_log_goes_on_in_version_2() {
+    for (version, bytes) in [(1, version_1()), (2, version_2())] {
+        // As it was left when it was full, with a room of zeroes, or cut in a later record.
+        for tail in [0, 100, 3] {
+            let disk = disk();
+            let mut left = bytes.clone();
+            left.resize(bytes.len() + tail, u8::from(tail == 3));
+            disk.put("00000000000000000007.journal", left);
+            let mut opened =
+                open(&disk, session_1(), config(Policy::Group), &InspectOptions::default()).unwrap();
+            let found = &opened.found;
+            assert_eq!((found.first_sequence(), found.last_sequence()), (Sequence(7), Sequence(8)));
+            assert_eq!(found.segments[0].header.version, version);
+            assert_eq!(found.torn.is_some(), tail == 3);
+            settle(&mut opened);
+            opened.journal.append(Sequence(9), b"five").unwrap();
+            settle(&mut opened);
+            let header = inspect(&disk, &InspectOptions::default()).unwrap().segments[1].header;
+            assert_eq!((header.version, header.first_sequence), (2, Sequence(9)));
+            let mut reader = Reader::open(&disk, session_1(), Sequence(7)).unwrap();
+            for payload in ["one", "three", "five"] {
+                assert_eq!(reader.next(Sequence(9)).unwrap().unwrap().payload, payload.as_bytes());
+            }
+        }
+    }
+}
+
+/// In version 1 no record says what was safe before it, so a whole one after a bad one is proof enough.
+#[test]
+fn damage_inside_version_1_is_told() {
+    for at in 48..48 + 24 {
+        let disk = disk();
+        let mut bytes = version_1();
+        bytes[at] ^= 1;
+        disk.put("00000000000000000007.journal", bytes);
+        let error = inspect(&disk, &InspectOptions::default()).unwrap_err();
+        assert!(matches!(error, OpenError::Record { offset: 48, sequence: Sequence(7), .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_later_version_is_told() {
+    let disk = disk();
+    let mut bytes = version_2();
+    bytes[8] = 3;
+    disk.put("00000000000000000007.journal", bytes);
+    let error = inspect(&disk, &InspectOptions::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "00000000000000000007.journal is damaged at byte 0: journal version 3, which this program cannot read"
+    );
+}
+
+/// Copies a log with one byte changed.
+fn with_damage(disk: &FaultyDisk, file: &str, at: usize) -> FaultyDisk {
+    let copy = common::disk();
+    for name in segments(disk) {
+        let mut bytes = disk.contents(&name).unwrap();
+        if name == file {
+            bytes[at] ^= 0x41;
+        }
+        copy.put(&name, bytes);
+    }
+    copy
+}
+
+/// Every byte of a log of several segments, damaged: the log is refused where the damage is, or, for what nothing later
+/// calls safe, cut there; and what it still gives is what was written.
+#[test]
+fn damage_to_any_byte_is_refused_with_its_place_or_cut() {
+    let last = 130;
+    let disk = written(Policy::Group, last);
+    let files = segments(&disk);
+    assert!(files.len() > 2, "{files:?}");
+    let whole = inspect(&disk, &InspectOptions::default()).unwrap();
+    assert_eq!((whole.last_sequence(), &whole.torn), (Sequence(last), &None));
+    let (mut refused, mut cut) = (0, 0);
+    for (file, segment) in files.iter().zip(&whole.segments) {
+        for at in 0..disk.contents(file).unwrap().len() {
+            let is_last = *file == files[files.len() - 1];
+            match inspect(&with_damage(&disk, file, at), &InspectOptions::default()) {
+                Err(OpenError::Header { file: told, .. } | OpenError::Session { file: told, .. }) => {
+                    assert!(at < 64 && told == *file);
+                    refused += 1;
+                }
+                Err(OpenError::Record { file: told, offset, .. }) => {
+                    assert!(told == *file && offset as usize <= at && at < offset as usize + 128 + 24);
+                    refused += 1;
+                }
+                Err(error) => panic!("{error}"),
+                // Only the last record, and the zeroes after it, have nothing later that speaks for them.
+                Ok(found) => {
+                    let torn = found.torn.unwrap();
+                    assert!(torn.file == *file && torn.offset as usize <= at);
+                    assert!(is_last || torn.offset == segment.end, "{file} {at}");
+                    assert!(torn.sequence >= Sequence(last) || torn.damage == RecordDamage::Missing);
+                    cut += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 4_000 && cut > 10, "{refused} {cut}");
+}
+
+#[test]
+fn a_missing_segment_is_told() {
+    let disk = written(Policy::Group, 130);
+    let files = segments(&disk);
+    for missing in 1..files.len() - 1 {
+        let copy = common::disk();
+        for name in files.iter().filter(|name| **name != files[missing]) {
+            copy.put(name, disk.contents(name).unwrap());
+        }
+        let error = inspect(&copy, &InspectOptions::default()).unwrap_err();
+        let OpenError::Record { file, damage: RecordDamage::Missing, .. } = &error else { panic!("{error}") };
+        assert_eq!(*file, files[missing - 1]);
+    }
+}
+
+#[test]
+fn another_sessions_segment_and_a_wrong_name_are_told() {
+    let disk = written(Policy::Group, 5);
+    let other = SessionName::new("OTHER").unwrap();
+    let options = InspectOptions { session: Some(other), ..InspectOptions::default() };
+    let error = inspect(&disk, &options).unwrap_err();
+    assert!(
+        matches!(error, OpenError::Session { found, expected, .. } if found == session() && expected == other)
+    );
+    let copy = common::disk();
+    copy.put("00000000000000000002.journal", disk.contents(FIRST).unwrap());
+    let error = inspect(&copy, &InspectOptions::default()).unwrap_err();
+    let damage = HeaderDamage::Name { found: Sequence(1) };
+    assert!(matches!(error, OpenError::Header { damage: found, .. } if found == damage), "{error}");
+}
+
+#[test]
+fn a_cut_tail_is_gone_for_good() {
+    let disk = written(Policy::Group, 20);
+    let end = inspect(&disk, &InspectOptions::default()).unwrap().segments[0].end as usize;
+    for cut in [8, 20, 60] {
+        let copy = common::disk();
+        let mut bytes = disk.contents(FIRST).unwrap();
+        bytes[end - cut..end].fill(0);
+        copy.put(FIRST, bytes);
+        let mut opened = open_with(&copy, Policy::Group).unwrap();
+        let torn = opened.found.torn.clone().unwrap();
+        assert_eq!((torn.file.as_str(), torn.sequence, torn.later_records), (FIRST, Sequence(20), 0));
+        assert_eq!(opened.found.last_sequence(), Sequence(19));
+        append_to(&mut opened, 25);
+        copy.crash();
+        let opened = open_with(&copy, Policy::Group).unwrap();
+        assert_eq!((opened.found.last_sequence(), &opened.found.torn), (Sequence(25), &None));
+        check_records(&copy, 1, 25);
+    }
+}

@@ -1,0 +1,219 @@
+//! Bounds, full disks, followers, and the real file system.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use common::{
+    PAYLOAD_LEN_MAX, append_to, check_records, config, open_with, payload, segments, session, settle, written,
+};
+use tickpath_journal::{
+    AppendError, DiskFaults, FaultyDisk, Folder, InspectOptions, JournalConfig, OpenError, Opened, Policy,
+    Reader, State, Storage, WorkerThread, inspect, open, session_of,
+};
+use tickpath_types::Sequence;
+
+#[test]
+fn payloads_and_sequences_have_bounds() {
+    let disk = common::disk();
+    let mut journal = open_with(&disk, Policy::Async).unwrap().journal;
+    let max = PAYLOAD_LEN_MAX;
+    assert_eq!(journal.append(Sequence(1), &[1; PAYLOAD_LEN_MAX]), Ok(()));
+    let long = [1; PAYLOAD_LEN_MAX + 1];
+    assert_eq!(journal.append(Sequence(2), &long), Err(AppendError::PayloadLen { len: max + 1, max }));
+    assert_eq!(journal.append(Sequence(2), &[]), Err(AppendError::PayloadLen { len: 0, max }));
+    for found in [Sequence(1), Sequence(3)] {
+        let expected = Sequence(2);
+        assert_eq!(journal.append(found, &[1]), Err(AppendError::Sequence { expected, found }));
+    }
+    assert_eq!(journal.append(Sequence(2), &[1]), Ok(()));
+    assert_eq!(journal.last_appended(), Sequence(2));
+}
+
+/// Two buffers of 1024 bytes, records of 128: eight fill one, and the other is the disk's until it is done.
+#[test]
+fn buffers_have_a_bound_and_give_the_record_back() {
+    let disk = common::disk();
+    let Opened { mut journal, mut worker, .. } = open_with(&disk, Policy::Group).unwrap();
+    let mut sequence = 0;
+    for _ in 0..2 {
+        for _ in 0..8 {
+            sequence += 1;
+            assert_eq!(journal.append(Sequence(sequence), &[7; 100]), Ok(()));
+        }
+        assert_eq!(journal.append(Sequence(sequence + 1), &[7; 100]), Err(AppendError::Full));
+        journal.poll();
+    }
+    assert_eq!(journal.append(Sequence(17), &[7; 100]), Err(AppendError::Full));
+    assert_eq!(journal.durable(), Sequence(0));
+    worker.run_once();
+    journal.poll();
+    assert_eq!(journal.durable(), Sequence(8));
+    assert_eq!(journal.append(Sequence(17), &[7; 100]), Ok(()));
+}
+
+#[test]
+fn configurations_that_cannot_work_are_refused() {
+    let good = config(Policy::Group);
+    for bad in [
+        JournalConfig { payload_len_max: 0, ..good },
+        JournalConfig { payload_len_max: tickpath_journal::PAYLOAD_LEN_MAX + 1, ..JournalConfig::default() },
+        JournalConfig { buffer_len: 383, ..good },
+        JournalConfig { segment_len: 2047, ..good },
+        JournalConfig { first_sequence: Sequence(0), ..good },
+    ] {
+        let opened = open(&common::disk(), session(), bad, &InspectOptions::default());
+        assert!(matches!(opened, Err(OpenError::Config)), "{bad:?}");
+    }
+    let least = JournalConfig { buffer_len: 384, segment_len: 768, ..good };
+    assert!(open(&common::disk(), session(), least, &InspectOptions::default()).is_ok());
+}
+
+#[test]
+fn only_one_has_the_log() {
+    let disk = common::disk();
+    let opened = open_with(&disk, Policy::Group).unwrap();
+    assert!(matches!(open_with(&disk, Policy::Group), Err(OpenError::InUse)));
+    let Opened { journal, worker, .. } = opened;
+    drop(journal);
+    assert!(matches!(open_with(&disk, Policy::Group), Err(OpenError::InUse)), "the worker still has it");
+    drop(worker);
+    assert!(open_with(&disk, Policy::Group).is_ok());
+
+    let path = tempfile::tempdir().unwrap();
+    let folder = Folder::new(path.path()).unwrap();
+    let opened = open(&folder, session(), config(Policy::Group), &InspectOptions::default()).unwrap();
+    let again = open(&folder, session(), config(Policy::Group), &InspectOptions::default());
+    assert!(matches!(again, Err(OpenError::InUse)));
+    drop(opened);
+    assert!(open(&folder, session(), config(Policy::Group), &InspectOptions::default()).is_ok());
+}
+
+#[test]
+fn a_full_disk_leaves_the_room_of_the_segment_and_is_tried_again() {
+    for policy in Policy::ALL {
+        let faults = DiskFaults { capacity: 3 * 4096 - 1, ..DiskFaults::default() };
+        let disk = FaultyDisk::new(1, faults);
+        let mut opened = open_with(&disk, policy).unwrap();
+        settle(&mut opened);
+        assert_eq!(opened.journal.state(), State::Running);
+        let mut sequence = 0;
+        let refused = loop {
+            match opened.journal.append(Sequence(sequence + 1), &payload(sequence + 1)) {
+                Ok(()) => sequence += 1,
+                Err(refused) => break refused,
+            }
+            settle(&mut opened);
+        };
+        let AppendError::NoNextSegment(failure) = refused else { panic!("{refused}") };
+        assert!(failure.is_disk_full() && opened.journal.state() == State::NoNextSegment(failure));
+        assert_eq!(opened.journal.durable(), Sequence(sequence), "what was taken is safe");
+        assert!(sequence > 60 && opened.journal.room() < 200, "{sequence}");
+        disk.set_faults(DiskFaults::default());
+        settle(&mut opened);
+        assert_eq!(opened.journal.state(), State::Running);
+        append_to(&mut opened, sequence + 100);
+        check_records(&disk, 1, sequence + 100);
+    }
+}
+
+#[test]
+fn a_failed_sync_is_the_end() {
+    let disk = common::disk();
+    let mut opened = open_with(&disk, Policy::Group).unwrap();
+    append_to(&mut opened, 3);
+    disk.fail_syncs(1);
+    opened.journal.append(Sequence(4), &payload(4)).unwrap();
+    settle(&mut opened);
+    let State::Failed(failure) = opened.journal.state() else { panic!("{:?}", opened.journal.state()) };
+    assert!(failure.to_string().starts_with("cannot sync the journal to the disk: "), "{failure}");
+    assert_eq!(opened.journal.append(Sequence(5), &payload(5)), Err(AppendError::Failed(failure)));
+    settle(&mut opened);
+    assert_eq!((opened.journal.durable(), disk.counters().failed_syncs), (Sequence(3), 1));
+}
+
+#[test]
+fn a_reader_starts_anywhere_and_follows_what_is_durable() {
+    for policy in Policy::ALL {
+        let disk = common::disk();
+        let mut opened = open_with(&disk, policy).unwrap();
+        append_to(&mut opened, 150);
+        assert!(segments(&disk).len() > 2);
+        for first in 1..=150 {
+            check_records(&disk, first, 150);
+        }
+        let view = opened.journal.durable_view();
+        let mut reader = Reader::open(&disk, session(), Sequence(151)).unwrap();
+        let mut next = 151;
+        for last in (151..400).step_by(7) {
+            assert_eq!(reader.next(view.durable()).unwrap(), None);
+            append_to(&mut opened, last);
+            while let Some(record) = reader.next(view.durable()).unwrap() {
+                assert_eq!((record.sequence.0, record.payload), (next, &payload(next)[..]));
+                next += 1;
+            }
+            assert_eq!(next, last + 1);
+        }
+        let future = Reader::open(&disk, session(), Sequence(1_000));
+        assert!(matches!(future, Err(OpenError::OutOfRange { .. })), "{future:?}");
+    }
+}
+
+#[test]
+fn records_that_a_snapshot_covers_need_not_be_read() {
+    let disk = written(Policy::Group, 150);
+    let options = InspectOptions { from: Sequence(100), ..InspectOptions::default() };
+    let found = inspect(&disk, &options).unwrap();
+    assert_eq!((found.first_sequence(), found.last_sequence()), (Sequence(1), Sequence(150)));
+    assert!((50..110).contains(&found.records_read), "{}", found.records_read);
+    assert_eq!(inspect(&disk, &InspectOptions::default()).unwrap().records_read, 150);
+}
+
+/// The whole path on a real disk, with a thread, over several segments and two lives.
+#[test]
+fn a_real_folder_and_a_thread() {
+    for policy in Policy::ALL {
+        let path = tempfile::tempdir().unwrap();
+        let folder = Folder::new(path.path()).unwrap();
+        let mut last = 0;
+        for _ in 0..2 {
+            let Opened { mut journal, worker, found } =
+                open(&folder, session(), config(policy), &InspectOptions::default()).unwrap();
+            assert_eq!((found.last_sequence(), found.torn), (Sequence(last), None));
+            let thread = WorkerThread::start(worker).unwrap();
+            let target = last + 200;
+            while journal.durable() < Sequence(target) {
+                if last < target && journal.append(Sequence(last + 1), &payload(last + 1)).is_ok() {
+                    last += 1;
+                }
+                journal.poll();
+                assert_eq!(journal.state(), State::Running);
+            }
+            assert!(!thread.has_ended());
+        }
+        let mut reader = Reader::open(&folder, session(), Sequence(1)).unwrap();
+        for sequence in 1..=last {
+            let record = reader.next(Sequence(last)).unwrap().unwrap();
+            assert_eq!((record.sequence.0, record.payload), (sequence, &payload(sequence)[..]));
+        }
+        assert!(folder.list().unwrap().len() > 5);
+    }
+}
+
+#[test]
+fn the_death_of_the_thread_is_told() {
+    let disk = common::disk();
+    let Opened { mut journal, worker, .. } = open_with(&disk, Policy::Group).unwrap();
+    drop(worker);
+    journal.append(Sequence(1), &[1]).unwrap();
+    journal.poll();
+    assert!(matches!(journal.state(), State::Failed(_)));
+    assert_eq!(journal.durable(), Sequence(0));
+}
+
+#[test]
+fn a_folder_tells_whose_log_it_holds() {
+    let disk = common::disk();
+    assert_eq!(session_of(&disk).unwrap(), None);
+    drop(open_with(&disk, Policy::Async).unwrap());
+    assert_eq!(session_of(&disk).unwrap(), Some(session()));
+}

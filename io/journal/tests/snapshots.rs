@@ -1,0 +1,130 @@
+//! Snapshots appear whole or not at all, bad ones are passed over, and what none needs goes away.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use common::{check_records, open_with, segments, session, written};
+use tickpath_journal::{
+    DiskFaults, FaultyDisk, OpenError, Policy, SessionName, SnapshotDamage, Snapshots, Storage,
+};
+use tickpath_types::Sequence;
+
+fn state(sequence: u64) -> Vec<u8> {
+    (0..3_000).map(|at| (sequence * 17 + at) as u8).collect()
+}
+
+fn file(sequence: u64) -> String {
+    format!("snapshot-{sequence:020}")
+}
+
+#[test]
+fn the_newest_good_one_is_chosen() {
+    let disk = common::disk();
+    let snapshots = Snapshots::new(disk.clone(), session());
+    assert_eq!(snapshots.newest(Sequence(u64::MAX)).unwrap(), Default::default());
+    for sequence in [10, 20, 30] {
+        snapshots.write(Sequence(sequence), sequence * 3, &state(sequence)).unwrap();
+    }
+    disk.crash();
+    let newest = snapshots.newest(Sequence(100)).unwrap();
+    let snapshot = newest.snapshot.unwrap();
+    assert_eq!((snapshot.sequence, snapshot.state_hash), (Sequence(30), 90));
+    assert!(snapshot.payload == state(30) && newest.skipped.is_empty());
+    assert_eq!(snapshots.newest(Sequence(29)).unwrap().snapshot.unwrap().sequence, Sequence(20));
+
+    // Damage to any byte of the newest leaves the one before.
+    let good = disk.contents(&file(30)).unwrap();
+    for at in (0..100).chain([1_000, good.len() - 1]) {
+        let mut bad = good.clone();
+        bad[at] ^= 0x10;
+        disk.put(&file(30), bad);
+        let newest = snapshots.newest(Sequence(100)).unwrap();
+        assert_eq!(newest.snapshot.unwrap().sequence, Sequence(20), "byte {at}");
+        assert_eq!((newest.skipped.len(), &newest.skipped[0].file), (1, &file(30)));
+    }
+    let mut longer = good.clone();
+    longer.push(0);
+    for bad in [longer, good[..good.len() - 1].to_vec(), good[..40].to_vec(), Vec::new()] {
+        disk.put(&file(30), bad);
+        assert_eq!(snapshots.newest(Sequence(100)).unwrap().skipped[0].damage, SnapshotDamage::Cut);
+    }
+    disk.put(&file(30), disk.contents(&file(20)).unwrap());
+    let damage = snapshots.newest(Sequence(100)).unwrap().skipped[0].damage;
+    assert_eq!(damage, SnapshotDamage::Name { found: Sequence(20) });
+    let other = Snapshots::new(disk.clone(), SessionName::new("OTHER").unwrap());
+    assert_eq!(
+        other.newest(Sequence(15)).unwrap().skipped[0].damage,
+        SnapshotDamage::Session { found: session() }
+    );
+}
+
+#[test]
+fn a_snapshot_is_whole_or_absent_whatever_happens() {
+    let mut survived = 0;
+    for changes in 0..12 {
+        for seed in 0..20 {
+            let disk = FaultyDisk::new(seed, DiskFaults::default());
+            let snapshots = Snapshots::new(disk.clone(), session());
+            snapshots.write(Sequence(10), 1, &state(10)).unwrap();
+            disk.crash_after(changes);
+            let written = snapshots.write(Sequence(20), 2, &state(20));
+            disk.crash();
+            let newest = snapshots.newest(Sequence(100)).unwrap();
+            let snapshot = newest.snapshot.unwrap();
+            assert!(newest.skipped.is_empty());
+            assert!(snapshot.payload == state(snapshot.sequence.0));
+            assert!(written.is_err() || snapshot.sequence == Sequence(20));
+            survived += u64::from(snapshot.sequence == Sequence(20));
+        }
+    }
+    assert!((20..240).contains(&survived), "{survived}");
+}
+
+#[test]
+fn a_full_disk_leaves_what_was_there() {
+    let disk = FaultyDisk::new(1, DiskFaults { capacity: 5_000, ..DiskFaults::default() });
+    let snapshots = Snapshots::new(disk.clone(), session());
+    snapshots.write(Sequence(10), 1, &state(10)).unwrap();
+    let error = snapshots.write(Sequence(20), 2, &state(20)).unwrap_err();
+    assert!(matches!(error, OpenError::Io { .. }), "{error}");
+    assert_eq!(snapshots.newest(Sequence(100)).unwrap().snapshot.unwrap().sequence, Sequence(10));
+}
+
+#[test]
+fn what_no_kept_snapshot_needs_goes_away() {
+    let disk = written(Policy::Group, 300);
+    let snapshots = Snapshots::new(disk.clone(), session());
+    assert_eq!(snapshots.retain(2).unwrap(), Default::default(), "without a snapshot all is needed");
+    for sequence in [50, 120, 200, 260] {
+        snapshots.write(Sequence(sequence), 0, &state(sequence)).unwrap();
+    }
+    // A bad one is none of those that are kept.
+    disk.put(&file(260), vec![1; 100]);
+    let before = segments(&disk);
+    let removed = snapshots.retain(2).unwrap();
+    assert_eq!(removed.snapshots, [file(50)]);
+    assert!(!removed.segments.is_empty() && before.starts_with(&removed.segments));
+    assert!(snapshots.retain(2).unwrap().segments.is_empty());
+    disk.crash();
+    let opened = open_with(&disk, Policy::Group).unwrap();
+    let first = opened.found.first_sequence().0;
+    assert!((2..=121).contains(&first), "{first}");
+    assert!(before[removed.segments.len() + 1] > format!("{:020}.journal", 121), "as few as can be");
+    check_records(&disk, 121, 300);
+    let gone = tickpath_journal::Reader::open(&disk, session(), Sequence(1));
+    assert!(matches!(gone, Err(OpenError::OutOfRange { .. })));
+    assert!(disk.list().unwrap().len() > 4);
+}
+
+#[test]
+fn snapshots_of_a_log_that_lost_its_end_go() {
+    let disk = common::disk();
+    let snapshots = Snapshots::new(disk.clone(), session());
+    for sequence in [10, 20, 30] {
+        snapshots.write(Sequence(sequence), 0, &state(sequence)).unwrap();
+    }
+    assert_eq!(snapshots.remove_after(Sequence(20)).unwrap(), [file(30)]);
+    disk.crash();
+    assert_eq!(snapshots.list().unwrap(), [Sequence(10), Sequence(20)]);
+    assert_eq!(snapshots.remove_after(Sequence(20)).unwrap(), Vec::<String>::new());
+}

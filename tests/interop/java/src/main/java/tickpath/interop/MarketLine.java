@@ -1,0 +1,129 @@
+package tickpath.interop;
+
+import com.paritytrading.nassau.moldudp64.MoldUDP64Client;
+import com.paritytrading.nassau.moldudp64.MoldUDP64ClientState;
+import com.paritytrading.nassau.moldudp64.MoldUDP64ClientStatusListener;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.StandardProtocolFamily;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
+import java.util.ArrayList;
+import java.util.List;
+
+/** One multicast line and the retransmission beside it, spoken by Nassau's MoldUDP64 client. */
+final class MarketLine implements MoldUDP64ClientStatusListener {
+    /** Asks Nassau's client to begin with the first message that comes, and to ask for none before. */
+    static final long FROM_NOW_ON = 0;
+    private static final int DATAGRAM_LEN_MAX = 65_507;
+    /** Where a packet's header has the number of its messages; 0 in a heartbeat. */
+    private static final int MESSAGE_COUNT_AT = 18;
+
+    private final List<byte[]> messages = new ArrayList<>();
+    private long firstSequence;
+    private long nextSequence;
+    private int requests;
+    private int answers;
+    private int toLose;
+    private boolean isSynchronized;
+    private boolean isEnded;
+
+    MarketLine(
+            EventLoop loop, InetSocketAddress group, NetworkInterface network, InetSocketAddress retransmission,
+            long wantedSequence) throws IOException {
+        DatagramChannel line = DatagramChannel.open(StandardProtocolFamily.INET);
+        line.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+        // Bound to the group: what other groups have on the same port does not come here.
+        line.bind(group);
+        line.join(group.getAddress(), network);
+        DatagramChannel requestChannel = DatagramChannel.open(StandardProtocolFamily.INET);
+        MoldUDP64Client client =
+            new MoldUDP64Client(line, requestChannel, retransmission, this::message, this, wantedSequence);
+        firstSequence = wantedSequence;
+        loop.read(line, () -> {
+            if (toLose == 0) {
+                client.receive();
+            } else if (isLost(line)) {
+                toLose--;
+            }
+        });
+        loop.read(requestChannel, () -> {
+            if (client.receiveResponse()) {
+                answers++;
+            }
+        });
+    }
+
+    /** Takes a packet away from the client; whether it had messages. */
+    private static boolean isLost(DatagramChannel line) throws IOException {
+        ByteBuffer packet = ByteBuffer.allocate(DATAGRAM_LEN_MAX);
+        return line.receive(packet) != null && packet.getShort(MESSAGE_COUNT_AT) != 0;
+    }
+
+    private void message(ByteBuffer buffer) {
+        byte[] message = new byte[buffer.remaining()];
+        buffer.get(message);
+        messages.add(message);
+    }
+
+    @Override
+    public void state(MoldUDP64Client client, MoldUDP64ClientState next) {
+        isSynchronized = next == MoldUDP64ClientState.SYNCHRONIZED;
+    }
+
+    @Override
+    public void downstream(MoldUDP64Client client, long sequence, int messageCount) {
+        if (firstSequence == FROM_NOW_ON) {
+            firstSequence = sequence;
+        }
+        nextSequence = Math.max(nextSequence, sequence + messageCount);
+    }
+
+    @Override
+    public void request(MoldUDP64Client client, long sequence, int messageCount) {
+        requests++;
+    }
+
+    @Override
+    public void endOfSession(MoldUDP64Client client) {
+        isEnded = true;
+    }
+
+    /** Loses the next so many packets that have messages, and the heartbeats between them. */
+    void lose(int packets) {
+        toLose = packets;
+    }
+
+    boolean isSynchronized() {
+        return isSynchronized;
+    }
+
+    boolean isEnded() {
+        return isEnded;
+    }
+
+    /** Number of the message that comes next. */
+    long nextSequence() {
+        return nextSequence;
+    }
+
+    List<byte[]> messages() {
+        return messages;
+    }
+
+    List<byte[]> messagesFrom(long sequence) {
+        return messages.subList((int) (sequence - firstSequence), messages.size());
+    }
+
+    /** Requests for retransmission. */
+    int requests() {
+        return requests;
+    }
+
+    /** Packets that came in answer to them. */
+    int answers() {
+        return answers;
+    }
+}

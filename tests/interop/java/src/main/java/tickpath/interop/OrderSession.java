@@ -1,0 +1,204 @@
+package tickpath.interop;
+
+import com.paritytrading.nassau.ProtocolException;
+import com.paritytrading.nassau.soupbintcp.SoupBinTCP;
+import com.paritytrading.nassau.soupbintcp.SoupBinTCPClient;
+import com.paritytrading.nassau.soupbintcp.SoupBinTCPClientStatusListener;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketException;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+
+/** One connection to the order entry door, spoken by Nassau's SoupBinTCP client. */
+final class OrderSession implements SoupBinTCPClientStatusListener {
+    /** A heartbeat on the wire: the packet's length and its type. */
+    private static final int HEARTBEAT_LEN = 3;
+    /** Nassau sends a heartbeat when it has sent nothing for longer than this. */
+    private static final long HEARTBEAT_INTERVAL_MILLIS = 1000;
+    private static final int MESSAGE_LEN_MAX = 1024;
+
+    private final EventLoop loop;
+    private final String user;
+    private final SoupBinTCPClient client;
+    private final EventLoop.Task keepAlive;
+    private final List<byte[]> messages = new ArrayList<>();
+    /** Messages that the test has looked at. */
+    private int taken;
+    private int events;
+    private int heartbeats;
+    private String session;
+    private long firstSequence;
+    private char rejected;
+    private boolean isEnded;
+    private boolean isClosed;
+    private boolean isLost;
+    private long clockAhead;
+
+    OrderSession(EventLoop loop, InetSocketAddress address, String user) throws IOException {
+        this.loop = loop;
+        this.user = user;
+        SocketChannel channel = SocketChannel.open(address);
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        client = new SoupBinTCPClient(
+            () -> System.currentTimeMillis() + clockAhead, channel, MESSAGE_LEN_MAX, this::message, this);
+        loop.read(channel, this::receive);
+        keepAlive = this::keepAlive;
+    }
+
+    private void receive() throws IOException {
+        int eventsBefore = events;
+        int bytes;
+        try {
+            bytes = client.receive();
+        } catch (SocketException error) {
+            lose();
+            return;
+        }
+        if (bytes < 0) {
+            close();
+        } else if (bytes == HEARTBEAT_LEN && events == eventsBefore) {
+            // Nassau takes heartbeats in silence, and refuses a type that it does not know.
+            heartbeats++;
+        }
+    }
+
+    private void keepAlive() throws IOException {
+        try {
+            client.keepAlive();
+        } catch (ProtocolException error) {
+            throw error;
+        } catch (IOException error) {
+            lose();
+        }
+    }
+
+    /** The venue went away without closing the connection. */
+    private void lose() throws IOException {
+        isLost = true;
+        close();
+    }
+
+    private void message(ByteBuffer buffer) {
+        byte[] message = new byte[buffer.remaining()];
+        buffer.get(message);
+        messages.add(message);
+        events++;
+    }
+
+    private void close() throws IOException {
+        isClosed = true;
+        loop.forget(keepAlive);
+        client.close();
+    }
+
+    @Override
+    public void heartbeatTimeout(SoupBinTCPClient client) {
+        throw new Steps.Failure(user + ": the venue was silent for so long that Nassau gives it up");
+    }
+
+    @Override
+    public void loginAccepted(SoupBinTCPClient client, SoupBinTCP.LoginAccepted accepted) {
+        events++;
+        session = accepted.getSession().trim();
+        firstSequence = accepted.getSequenceNumber();
+        // Before it is let in, a client has nothing to say but who it is.
+        loop.tick(keepAlive);
+    }
+
+    @Override
+    public void loginRejected(SoupBinTCPClient client, SoupBinTCP.LoginRejected answer) {
+        events++;
+        rejected = (char) answer.getRejectReasonCode();
+    }
+
+    @Override
+    public void endOfSession(SoupBinTCPClient client) {
+        events++;
+        isEnded = true;
+    }
+
+    private void requestLogin(String password, String wantedSession, long sequence) throws IOException {
+        SoupBinTCP.LoginRequest request = new SoupBinTCP.LoginRequest();
+        request.setUsername(user);
+        request.setPassword(password);
+        request.setRequestedSession(wantedSession);
+        request.setRequestedSequenceNumber(sequence);
+        client.login(request);
+        loop.until("an answer to the login of " + user, () -> session != null || rejected != 0 || isClosed);
+    }
+
+    /** Logs in; a blank session is whichever the venue has. */
+    void login(String password, String wantedSession, long sequence) throws IOException {
+        requestLogin(password, wantedSession, sequence);
+        Steps.check(session != null, user + " was not let in: " + (rejected == 0 ? "closed" : rejected));
+    }
+
+    /** Logs in in vain, and gives the reason; the venue closes the connection. */
+    char refusedLogin(String password, String wantedSession, long sequence) throws IOException {
+        requestLogin(password, wantedSession, sequence);
+        Steps.check(rejected != 0, user + " was not refused");
+        loop.until("the venue to close the connection of a login that it refused", () -> isClosed);
+        Steps.check(!isLost, "the connection of a refused login was reset in place of being closed");
+        return rejected;
+    }
+
+    void send(byte[] message) throws IOException {
+        client.send(ByteBuffer.wrap(message));
+    }
+
+    /** The next message of the venue. */
+    byte[] next() throws IOException {
+        loop.until("message " + (firstSequence + taken) + " to " + user, () -> messages.size() > taken || isClosed);
+        Steps.check(messages.size() > taken, user + ": the venue closed the connection in place of a message");
+        return messages.get(taken++);
+    }
+
+    /** Every message that came was one that the test has looked at. */
+    void expectNoMore() {
+        List<String> left =
+            messages.subList(taken, messages.size()).stream().map(HexFormat.of()::formatHex).toList();
+        Steps.equal("messages to " + user + " that were not expected", List.of(), left);
+    }
+
+    List<byte[]> messages() {
+        return messages;
+    }
+
+    String session() {
+        return session;
+    }
+
+    /** Number of the first message of this connection, as the venue's answer to the login had it. */
+    long firstSequence() {
+        return firstSequence;
+    }
+
+    int heartbeats() {
+        return heartbeats;
+    }
+
+    /** Sends a heartbeat, by a clock that jumps past the time for one. */
+    void sendHeartbeat() throws IOException {
+        clockAhead += HEARTBEAT_INTERVAL_MILLIS + 1;
+        client.keepAlive();
+    }
+
+    void logout() throws IOException {
+        client.logout();
+        loop.until("the venue to close the connection of " + user + " after its logout", () -> isClosed);
+        Steps.check(!isLost, "the connection of " + user + " was reset in place of being closed");
+    }
+
+    boolean isEnded() {
+        return isEnded;
+    }
+
+    boolean isClosed() {
+        return isClosed;
+    }
+}

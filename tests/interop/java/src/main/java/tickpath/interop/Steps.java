@@ -1,0 +1,63 @@
+package tickpath.interop;
+
+import java.util.Arrays;
+import java.util.HexFormat;
+
+/** Steps of a run, told in one line each, and what they expect. */
+final class Steps {
+    private int count;
+
+    /** What a step does; it returns what is worth telling. */
+    interface Body {
+        String run() throws Exception;
+    }
+
+    /** A step found something else than it expected. */
+    static final class Failure extends RuntimeException {
+        private static final long serialVersionUID = 1;
+
+        Failure(String message) {
+            super(message);
+        }
+    }
+
+    /** Runs one step; a failed one ends the program with what was expected. */
+    void run(String name, Body body) {
+        count++;
+        try {
+            System.out.printf("ok %2d %s: %s%n", count, name, body.run());
+        } catch (Exception | AssertionError error) {
+            boolean isExpected = error instanceof Failure;
+            System.out.printf("FAILED %d %s: %s%n", count, name, isExpected ? error.getMessage() : error);
+            if (!isExpected) {
+                error.printStackTrace(System.out);
+            }
+            // Other threads may still be waiting for packets.
+            System.exit(1);
+        }
+    }
+
+    int count() {
+        return count;
+    }
+
+    static void equal(String what, Object expected, Object found) {
+        if (!expected.equals(found)) {
+            throw new Failure(what + "\n  expected " + expected + "\n  found    " + found);
+        }
+    }
+
+    static void equalBytes(String what, byte[] expected, byte[] found) {
+        if (!Arrays.equals(expected, found)) {
+            HexFormat hex = HexFormat.of();
+            throw new Failure(
+                what + "\n  expected " + hex.formatHex(expected) + "\n  found    " + hex.formatHex(found));
+        }
+    }
+
+    static void check(boolean holds, String what) {
+        if (!holds) {
+            throw new Failure(what);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The venue as a client meets it that nobody here wrote: Nassau's SoupBinTCP and MoldUDP64 and Juncture's ITCH
+//! parser, in Java. See docs/interop.md.
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+mod java;
+#[path = "../../apps/cli/tests/program/support.rs"]
+#[allow(dead_code, reason = "the program's own tests use the rest of it")]
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::Value;
+use support::{Running, run};
+use tickpath_net::free_multicast_group;
+
+/// What the client prints when the venue is to be stopped or killed.
+const READY: &str = "ready for the end of the venue";
+
+#[test]
+fn a_client_of_others_trades_comes_back_and_is_told_the_end() {
+    let Some(site) = Site::new() else { return };
+    let venue = site.start_venue("127.0.0.1:0", "127.0.0.1:0", "off");
+    let mut client = site.start_client(&venue, "stopped", Stdio::null());
+    client.hear(READY, |line| (line == READY).then_some(()));
+    venue.process.interrupt();
+    assert_passed(client);
+    let venue = venue.process.join();
+    // It warns that without a journal everything is forgotten.
+    assert_eq!(venue.code, Some(0), "{}\n{}", venue.out, venue.err);
+}
+
+#[test]
+fn a_client_of_others_finds_everything_again_after_the_venue_was_killed() {
+    let Some(site) = Site::new() else { return };
+    let first = site.start_venue("127.0.0.1:0", "127.0.0.1:0", "async");
+    let (input, mut cue) = std::io::pipe().unwrap();
+    let mut client = site.start_client(&first, "killed", input.into());
+    client.hear(READY, |line| (line == READY).then_some(()));
+    let Venue { process, order_entry, retransmission } = first;
+    drop(process);
+    let second = site.start_venue(&order_entry, &retransmission, "async");
+    writeln!(cue, "restarted").unwrap();
+    assert_passed(client);
+    second.process.interrupt();
+    let second = second.process.join();
+    assert_eq!((second.code, second.err.as_str()), (Some(0), ""), "{}", second.out);
+}
+
+#[test]
+fn a_generated_day_has_the_same_messages_for_readers_of_others() {
+    let Some(classpath) = java::classpath() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (day, summary) = (path("day.itch"), path("day.json"));
+    let settings = ["--messages", "20000", "--symbols", "25", "--live", "1000"];
+    let generated =
+        run(&[["generate", "itch", "-o", &day, "--json", &summary].as_slice(), &settings].concat());
+    assert_eq!((generated.code, generated.err.as_str()), (Some(0), ""));
+    let summary: Value = serde_json::from_slice(&std::fs::read(summary).unwrap()).unwrap();
+    let expected: BTreeMap<String, u64> = summary["by_type"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(kind, of_kind)| (kind.clone(), of_kind["messages"].as_u64().unwrap()))
+        .collect();
+
+    let read = Running::spawn(java::command(classpath, "ItchFile", &[&day])).join();
+    assert_eq!((read.code, read.err.as_str()), (Some(0), ""), "{}", read.out);
+    let found: BTreeMap<String, u64> = read
+        .out
+        .lines()
+        .map(|line| {
+            let (kind, count) = line.split_once(' ').unwrap();
+            (kind.to_owned(), count.parse().unwrap())
+        })
+        .collect();
+    assert_eq!(found, expected);
+    assert!(found.len() > 10 && found.values().sum::<u64>() == 20_000, "{found:?}");
+}
+
+/// A folder for a venue of two symbols, and what a client must know of it.
+struct Site {
+    classpath: &'static str,
+    folder: tempfile::TempDir,
+    lines: [String; 2],
+}
+
+struct Venue {
+    process: Running,
+    order_entry: String,
+    retransmission: String,
+}
+
+impl Site {
+    /// `None` where there is no Java.
+    fn new() -> Option<Site> {
+        let classpath = java::classpath()?;
+        let folder = tempfile::tempdir().unwrap();
+        // Two symbols, so that a stock locate is not by chance the one expected.
+        let instruments = "[[instrument]]\nsymbol = 'OTHER'\nreference_price = '25.00'\n\
+                           [[instrument]]\nsymbol = 'TRADED'\nreference_price = '100.00'\n";
+        std::fs::write(folder.path().join("instruments.toml"), instruments).unwrap();
+        let lines = [(); 2].map(|()| free_multicast_group().unwrap().to_string());
+        Some(Site { classpath, folder, lines })
+    }
+
+    fn start_venue(&self, order_entry: &str, retransmission: &str, journal: &str) -> Venue {
+        let [line_a, line_b] = &self.lines;
+        let config = format!(
+            "session = 'INTEROP'\ninstruments = 'instruments.toml'\njournal.policy = '{journal}'\n\
+             [order_entry]\naddress = '{order_entry}'\ntest_users = ['TEST01', 'TEST02']\n\
+             [market_data]\nline_a = '{line_a}'\nline_b = '{line_b}'\nretransmission = '{retransmission}'\n\
+             heartbeat = '100ms'\n"
+        );
+        let path = self.folder.path().join("exchange.toml");
+        std::fs::write(&path, config).unwrap();
+        let mut process = Running::start(&["exchange", "--config", path.to_str().unwrap()]);
+        let mut address = |name: &str| {
+            process.hear(name, |line| {
+                line.trim_start().strip_prefix(name)?.split_whitespace().next().map(str::to_owned)
+            })
+        };
+        let (order_entry, retransmission) = (address("order entry"), address("retransmission"));
+        Venue { process, order_entry, retransmission }
+    }
+
+    /// Starts the client; `ending` is what becomes of the venue, `input` how it is told so.
+    fn start_client(&self, venue: &Venue, ending: &str, input: Stdio) -> Running {
+        let Venue { order_entry, retransmission, .. } = venue;
+        let [line_a, line_b] = &self.lines;
+        let args =
+            [order_entry, retransmission, line_a, line_b, "127.0.0.1", "INTEROP", "TRADED", "2", ending];
+        let mut command = java::command(self.classpath, "Client", &args);
+        command.stdin(input);
+        Running::spawn(command)
+    }
+}
+
+fn assert_passed(client: Running) {
+    let client = client.join();
+    assert_eq!(client.code, Some(0), "{}\n{}", client.out, client.err);
+    assert!(client.out.lines().last().unwrap().ends_with("steps passed"), "{}", client.out);
+}
