@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use tickpath_agent::{Drift, Host, Jitter, ThreadReport};
-use tickpath_book::OrderBooks;
+use tickpath_book::{BooksById, OrderBooks};
 use tickpath_exchange::FinalEngine;
 use tickpath_feed::ArbiterCounters;
 use tickpath_feedhandler::{FinalFeed, ReadBy};
@@ -265,14 +265,13 @@ fn books_equal(engine: &FinalEngine, feed: &FinalFeed, is_quiet: bool) -> Proof 
 }
 
 /// Names the first instrument whose books differ.
-fn first_difference<A: Copy, B: Copy>(venue: &impl OrderBooks<A>, built: &impl OrderBooks<B>) -> String {
+fn first_difference<A: Copy>(venue: &impl OrderBooks<A>, built: &impl BooksById) -> String {
     let differs = |id: &u16| {
         tickpath_types::Side::BOTH.iter().any(|side| {
             let instrument = InstrumentId(*id);
             let mut ours =
                 venue.orders(instrument, *side).map(|(_, order)| (order.id, order.price, order.qty));
-            let mut theirs =
-                built.orders(instrument, *side).map(|(_, order)| (order.id, order.price, order.qty));
+            let mut theirs = built.orders(instrument, *side).map(|order| (order.id, order.price, order.qty));
             loop {
                 match (ours.next(), theirs.next()) {
                     (None, None) => return false,

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
-use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex};
+use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
     Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, MessageListener,
     UpdateListener,
@@ -31,7 +31,7 @@ const RECOVERY_POLL_INTERVAL: Nanos = Nanos::from_millis(1);
 const COUNTERS_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// Books that a feed handler builds.
-pub type FeedBooks = BookBuilder<FastBooks<()>>;
+pub type FeedBooks = BookBuilder<DirectBooks>;
 
 /// What a [`FeedHandler`] has done, readable from outside while it runs.
 #[derive(Default)]
@@ -195,8 +195,7 @@ impl<T: Tracer> FeedHandler<T> {
         let any_port = settings.retransmission.map_or(Ipv4Addr::LOCALHOST, |server| {
             if server.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED }
         });
-        let books = FastBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
-        let index = OrderIndex::new(IndexLimits::hashed(settings.max_orders));
+        let books = DirectBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
         Ok(FeedHandler {
             lines,
             recovery: UdpEndpoint::bind(SocketAddrV4::new(any_port, 0))?,
@@ -204,11 +203,7 @@ impl<T: Tracer> FeedHandler<T> {
             loss: settings.loss.clone(),
             arbiter: Arbiter::new(settings.arbiter),
             understudy: Understudy::new(tracer.understudy(), clock),
-            sink: Sink::new(
-                BookBuilder::new(books, index),
-                Updates { sender, tracer, feed: settings.feed },
-                clock,
-            ),
+            sink: Sink::new(BookBuilder::new(books), Updates { sender, tracer, feed: settings.feed }, clock),
             next_recovery_poll: Nanos::ZERO,
             next_counters: Nanos::ZERO,
             buffer: Box::new([0; DATAGRAM_MAX]),

@@ -1,7 +1,7 @@
 //! Packets that no venue sent, to keep the code of packets that one sends warm.
 
 use tickpath_agent::TscClock;
-use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex};
+use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, Line};
 use tickpath_lockfree::broadcast;
 use tickpath_nasdaq::itch50::{EncodeError, encode_market_event};
@@ -42,12 +42,11 @@ pub(crate) struct Understudy<T> {
 
 impl<T: Tracer> Understudy<T> {
     pub(crate) fn new(tracer: T, clock: TscClock) -> Understudy<T> {
-        let books = FastBooks::new(BookLimits::new(INSTRUMENT.id, ORDERS_MAX));
-        let index = OrderIndex::new(IndexLimits::hashed(ORDERS_MAX));
+        let books = DirectBooks::new(BookLimits::new(INSTRUMENT.id, ORDERS_MAX));
         let (sender, _) = broadcast::channel(ORDERS_MAX as usize);
         Understudy {
             arbiter: Arbiter::new(ArbiterConfig { hold_messages: 1, ..ArbiterConfig::default() }),
-            sink: Sink::new(BookBuilder::new(books, index), Updates { sender, tracer, feed: 0 }, clock),
+            sink: Sink::new(BookBuilder::new(books), Updates { sender, tracer, feed: 0 }, clock),
             packet: PacketBuilder::new([0; PACKET_LEN_MAX], Session::new("").expect("blanks"), Sequence(1)),
             next_sequence: 1,
             step: 0,

@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
-use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
+use tickpath_book::{BooksById, DirectBooks, Indexed, PlainBooks};
 use tickpath_feed::{BookBuilder, UpdateListener};
 use tickpath_sim::ItchDayConfig;
 use tickpath_types::MarketUpdate;
@@ -66,7 +66,7 @@ impl UpdateListener for Taken {
 
 /// The pass that is counted, by this name and no other.
 #[inline(never)]
-fn counted_pass<B: OrderBooks<()>>(builder: &mut BookBuilder<B>, file: &[u8]) {
+fn counted_pass<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8]) {
     itch_books::apply(builder, file, &mut Taken);
 }
 
@@ -93,15 +93,15 @@ pub fn run_counted(arguments: &[String]) -> anyhow::Result<()> {
     let mut file = Vec::new();
     std::io::stdin().lock().read_to_end(&mut file)?;
     let outcome = match books.as_str() {
-        "fast" => outcome::<FastBooks>(&config, &file),
-        "plain" => outcome::<PlainBooks>(&config, &file),
+        "fast" => outcome::<DirectBooks>(&config, &file),
+        "plain" => outcome::<Indexed<PlainBooks>>(&config, &file),
         other => bail!("there are no books '{other}'"),
     };
     writeln!(std::io::stdout(), "{outcome}")?;
     Ok(())
 }
 
-fn outcome<B: OrderBooks<()>>(config: &ItchDayConfig, file: &[u8]) -> String {
+fn outcome<B: BooksById>(config: &ItchDayConfig, file: &[u8]) -> String {
     let mut builder = itch_books::empty::<B>(config);
     counted_pass(&mut builder, file);
     let books = builder.books();

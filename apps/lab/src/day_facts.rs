@@ -1,7 +1,7 @@
 //! What a day asks of whoever keeps its books, found by going through it.
 
 use anyhow::ensure;
-use tickpath_book::{FastBooks, OrderBooks};
+use tickpath_book::{BooksById, DirectBooks};
 use tickpath_feed::BookBuilder;
 use tickpath_nasdaq::itch50::{AddOrder, AddOrderMpid, OrderReplace};
 use tickpath_types::Sequence;
@@ -23,7 +23,7 @@ pub(crate) struct DayFacts {
 
 /// Goes through a day once, message by message, and holds its end against what it must lead to.
 pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayFacts> {
-    let mut builder: BookBuilder<FastBooks> = itch_books::empty(&day.config);
+    let mut builder: BookBuilder<DirectBooks> = itch_books::empty(&day.config);
     let mut refs = References::default();
     let mut facts = DayFacts::default();
     for message in itch_books::frames(file) {

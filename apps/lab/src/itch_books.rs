@@ -3,16 +3,13 @@
 use std::hint::black_box;
 
 use anyhow::ensure;
-use tickpath_book::{BookLimits, IndexLimits, OrderBooks, OrderIndex};
+use tickpath_book::{BookLimits, BooksById};
 use tickpath_feed::{BookBuilder, UpdateListener};
 use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_sim::ItchDayConfig;
 use tickpath_types::{InstrumentId, MarketUpdate, Sequence};
 
 use crate::day::DayOutcome;
-
-/// Messages framed before they are applied together.
-const BATCH: usize = 64;
 
 /// The books alone are of interest, and the updates that they would send are nobody's.
 pub(crate) struct Nobody;
@@ -25,13 +22,8 @@ impl UpdateListener for Nobody {
 }
 
 /// Books with room for a day.
-pub(crate) fn empty<B: OrderBooks<()>>(config: &ItchDayConfig) -> BookBuilder<B> {
-    BookBuilder::new(B::new(book_limits(config)), empty_index(config))
-}
-
-/// An index with room for a day.
-pub(crate) fn empty_index(config: &ItchDayConfig) -> OrderIndex {
-    OrderIndex::new(IndexLimits::hashed(max_orders(config)))
+pub(crate) fn empty<B: BooksById>(config: &ItchDayConfig) -> BookBuilder<B> {
+    BookBuilder::new(B::new(book_limits(config)))
 }
 
 /// Some more than the target rest while books are moved.
@@ -39,32 +31,14 @@ const fn max_orders(config: &ItchDayConfig) -> u32 {
     config.live + config.live / 4 + 1_000
 }
 
-fn book_limits(config: &ItchDayConfig) -> BookLimits {
+pub(crate) fn book_limits(config: &ItchDayConfig) -> BookLimits {
     BookLimits::new(InstrumentId(config.symbols as u16), max_orders(config))
 }
 
 /// Applies the messages of a day's file, decoded, to the books of all securities.
 #[inline(always)]
-pub(crate) fn apply<B: OrderBooks<()>>(
-    builder: &mut BookBuilder<B>,
-    file: &[u8],
-    out: &mut impl UpdateListener,
-) {
-    let mut frames = frames(black_box(file));
-    let mut sequence = Sequence(1);
-    loop {
-        let mut batch = [&[] as &[u8]; BATCH];
-        let mut count = 0;
-        for (place, message) in batch.iter_mut().zip(&mut frames) {
-            *place = message;
-            count += 1;
-        }
-        if count == 0 {
-            break;
-        }
-        builder.handle_batch(sequence, &batch[..count], out);
-        sequence = Sequence(sequence.0 + count as u64);
-    }
+pub(crate) fn apply<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8], out: &mut impl UpdateListener) {
+    builder.handle_batch(Sequence(1), frames(black_box(file)), out);
 }
 
 /// Bytes that are fetched before they are read: one page, beyond which a CPU does not look by itself.
@@ -83,7 +57,7 @@ pub(crate) fn frames(file: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Whether books ended as the day must lead to.
-pub(crate) fn check<B: OrderBooks<()>>(
+pub(crate) fn check<B: BooksById>(
     builder: &BookBuilder<B>,
     config: &ItchDayConfig,
     outcome: &DayOutcome,

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use tickpath_book::OrderBooks;
+use tickpath_book::BooksById;
 use tickpath_feed::{BookBuilder, BuilderCounters, LOOK_AHEAD_LEN, UpdateListener};
 use tickpath_types::{MarketUpdate, Sequence};
 
@@ -63,7 +63,7 @@ impl UpdateListener for Updates {
 /// Books that take messages of a kind.
 pub(crate) trait ApplyMessages<M> {
     /// The books.
-    type Books: OrderBooks<()>;
+    type Books: BooksById;
 
     /// Applies a block; `first` is the number of its first message.
     fn apply(&mut self, first: u64, messages: &[M], updates: &mut Updates);
@@ -72,7 +72,7 @@ pub(crate) trait ApplyMessages<M> {
     fn books(&self) -> &Self::Books;
 }
 
-impl<B: OrderBooks<()>> ApplyMessages<&[u8]> for BookBuilder<B> {
+impl<B: BooksById> ApplyMessages<&[u8]> for BookBuilder<B> {
     type Books = B;
 
     #[inline(never)]
@@ -80,7 +80,7 @@ impl<B: OrderBooks<()>> ApplyMessages<&[u8]> for BookBuilder<B> {
         let mut start = 0;
         for group in messages.chunks(LOOK_AHEAD_LEN) {
             let before = *self.counters();
-            self.handle_batch(Sequence(first + start as u64), group, updates);
+            self.handle_batch(Sequence(first + start as u64), group.iter().copied(), updates);
             updates.note(&before, self.counters(), || start..=start + group.len() - 1);
             start += group.len();
         }
@@ -93,7 +93,7 @@ impl<B: OrderBooks<()>> ApplyMessages<&[u8]> for BookBuilder<B> {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderIndex};
+    use tickpath_book::{BookLimits, FastBooks, Indexed};
     use tickpath_nasdaq::itch50::{AddOrder, BuySell, OrderDelete, OrderExecuted};
     use tickpath_nasdaq::wire::Stock;
     use tickpath_types::{InstrumentId, Nanos};
@@ -116,9 +116,8 @@ mod tests {
         messages
     }
 
-    fn builder() -> BookBuilder<FastBooks> {
-        let books = FastBooks::new(BookLimits::new(InstrumentId(1), 1_000));
-        BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(1_000)))
+    fn builder() -> BookBuilder<Indexed<FastBooks>> {
+        BookBuilder::new(Indexed::new(BookLimits::new(InstrumentId(1), 1_000)))
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The plain twin beside the books, and what differs.
 
-use tickpath_book::{OrderBooks, PlainBooks};
+use tickpath_book::{BooksById, Indexed, PlainBooks};
 use tickpath_types::{InstrumentId, Side};
 
 use crate::apply::{ApplyMessages, Updates};
@@ -49,11 +49,11 @@ impl<P> Twin<P> {
         first: u64,
         messages: &[M],
         updates: &Updates,
-        books: &impl OrderBooks<()>,
+        books: &impl BooksById,
         names: &Names,
         place: impl Fn(usize) -> String,
     ) where
-        P: ApplyMessages<M, Books = PlainBooks>,
+        P: ApplyMessages<M, Books = Indexed<PlainBooks>>,
     {
         if self.report.difference.is_some() || messages.is_empty() {
             return;
@@ -72,9 +72,9 @@ impl<P> Twin<P> {
     }
 
     /// Compares a last time.
-    pub(crate) fn finish<M>(mut self, books: &impl OrderBooks<()>, names: &Names) -> TwinReport
+    pub(crate) fn finish<M>(mut self, books: &impl BooksById, names: &Names) -> TwinReport
     where
-        P: ApplyMessages<M, Books = PlainBooks>,
+        P: ApplyMessages<M, Books = Indexed<PlainBooks>>,
     {
         if self.report.difference.is_none() {
             self.compare(books, names, "the last message");
@@ -82,9 +82,9 @@ impl<P> Twin<P> {
         self.report
     }
 
-    fn compare<M>(&mut self, books: &impl OrderBooks<()>, names: &Names, when: &str)
+    fn compare<M>(&mut self, books: &impl BooksById, names: &Names, when: &str)
     where
-        P: ApplyMessages<M, Books = PlainBooks>,
+        P: ApplyMessages<M, Books = Indexed<PlainBooks>>,
     {
         let plain = self.plain.books();
         self.report.comparisons += 1;
@@ -118,7 +118,7 @@ impl<P> Twin<P> {
 }
 
 /// The first level or order in which two sets of books differ.
-fn first_difference(ours: &impl OrderBooks<()>, plain: &impl OrderBooks<()>, names: &Names) -> String {
+fn first_difference(ours: &impl BooksById, plain: &impl BooksById, names: &Names) -> String {
     for instrument in (0..=ours.limits().max_instrument.0).map(InstrumentId) {
         let symbol = || names(instrument.0);
         for side in Side::BOTH {
@@ -137,8 +137,8 @@ fn first_difference(ours: &impl OrderBooks<()>, plain: &impl OrderBooks<()>, nam
                     }
                 }
             }
-            let orders = ours.orders(instrument, side).map(|(_, order)| order);
-            let twins = plain.orders(instrument, side).map(|(_, order)| order);
+            let orders = ours.orders(instrument, side);
+            let twins = plain.orders(instrument, side);
             if let Some((a, b)) = orders.zip(twins).find(|(a, b)| a != b) {
                 return format!(
                     "{}, {side} order {} at {}: {a:?} in the books, {b:?} in the twin",
@@ -154,7 +154,7 @@ fn first_difference(ours: &impl OrderBooks<()>, plain: &impl OrderBooks<()>, nam
 
 #[cfg(test)]
 mod tests {
-    use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderIndex};
+    use tickpath_book::{BookLimits, FastBooks};
     use tickpath_capture::{Depth, EventKind, Level, RecordedEvent, RecordingInfo, TimeBase};
     use tickpath_types::{Price, Qty};
 
@@ -165,8 +165,8 @@ mod tests {
         RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false };
     const LIMITS: BookLimits = BookLimits::new(InstrumentId(3), 100);
 
-    fn books<B: OrderBooks<()>>() -> EventBooks<B> {
-        EventBooks::new(B::new(LIMITS), OrderIndex::new(IndexLimits::hashed(100)), INFO)
+    fn books<B: BooksById>() -> EventBooks<B> {
+        EventBooks::new(B::new(LIMITS), INFO)
     }
 
     fn add(order_id: u64, price: i64, qty: u64) -> RecordedEvent {
@@ -177,8 +177,8 @@ mod tests {
 
     /// Feeds `ours` to the books and `theirs` to the twin, one message at a time.
     fn check(ours: &[RecordedEvent], theirs: &[RecordedEvent], every: u64) -> TwinReport {
-        let mut fast = books::<FastBooks>();
-        let mut twin = Twin::new(books::<PlainBooks>(), every);
+        let mut fast = books::<Indexed<FastBooks>>();
+        let mut twin = Twin::new(books::<Indexed<PlainBooks>>(), every);
         let names = |_| "ABC".to_owned();
         for (number, (our, their)) in (1..).zip(ours.iter().zip(theirs)) {
             let mut updates = Updates::default();
@@ -209,17 +209,17 @@ mod tests {
     fn a_difference_that_no_update_shows_is_found_in_the_books() {
         // The order in which two deeper orders came: best prices and sizes are the same all the time.
         let mut ours = vec![add(1, 100, 5), add(2, 90, 5), add(3, 90, 5)];
-        let mut fast = books::<FastBooks>();
+        let mut fast = books::<Indexed<FastBooks>>();
         let mut updates = Updates::default();
         fast.apply(1, &ours, &mut updates);
         ours.swap(1, 2);
-        let mut plain = books::<PlainBooks>();
+        let mut plain = books::<Indexed<PlainBooks>>();
         plain.apply(1, &ours, &mut Updates::default());
         let twin = Twin { next_at: 3, ..Twin::new(plain, 3) };
         let names = |_| "ABC".to_owned();
         let words = twin.finish::<RecordedEvent>(fast.books(), &names).difference.unwrap();
         assert!(words.contains("ABC, buy order 2 at 0.0090"), "{words}");
-        let mut more = books::<PlainBooks>();
+        let mut more = books::<Indexed<PlainBooks>>();
         more.apply(1, &[add(1, 100, 5), add(2, 90, 5), add(4, 80, 5)], &mut Updates::default());
         let words = Twin::new(more, 3).finish::<RecordedEvent>(fast.books(), &names).difference.unwrap();
         assert!(words.contains("ABC, buy level 2"), "{words}");

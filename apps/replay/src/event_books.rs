@@ -1,6 +1,6 @@
 //! Books from recorded events of any format.
 
-use tickpath_book::{Order, OrderBooks, OrderHandle, OrderIndex};
+use tickpath_book::{BooksById, Order};
 use tickpath_capture::{Depth, EventKind, Level, RecordedEvent, RecordingInfo};
 use tickpath_feed::{BuilderCounters, UpdateListener};
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, OrderId, Price, Qty, Side, UpdateKind};
@@ -17,7 +17,6 @@ use crate::apply::{ApplyMessages, Updates};
 /// instruments must not use the same one at a time.
 pub(crate) struct EventBooks<B> {
     books: B,
-    index: OrderIndex,
     counters: BuilderCounters,
     do_fills_change_books: bool,
     depth: Depth,
@@ -37,11 +36,11 @@ struct Applied {
     qty: Qty,
 }
 
-impl<B: OrderBooks<()>> EventBooks<B> {
-    pub(crate) fn new(books: B, index: OrderIndex, info: RecordingInfo) -> EventBooks<B> {
+impl<B: BooksById> EventBooks<B> {
+    pub(crate) fn new(books: B, info: RecordingInfo) -> EventBooks<B> {
         let counters = BuilderCounters::default();
         let (do_fills_change_books, depth) = (!info.sums_fills, info.depth);
-        EventBooks { books, index, counters, do_fills_change_books, depth, unreported: 0 }
+        EventBooks { books, counters, do_fills_change_books, depth, unreported: 0 }
     }
 
     /// Orders that were taken out because an event of a recording of the best levels proves them gone.
@@ -70,14 +69,14 @@ impl<B: OrderBooks<()>> EventBooks<B> {
                 Some(Applied { kind: UpdateKind::Add, order_id, level, qty })
             }
             EventKind::Delete { order_id, qty, .. } => {
-                let (handle, order) = self.resting(instrument, order_id)?;
+                let order = self.resting(instrument, order_id)?;
                 let qty = qty.unwrap_or(order.qty);
-                self.reduce(handle, &order, qty);
+                self.reduce(&order, qty);
                 Some(Applied { kind: UpdateKind::Delete, order_id, level: level(&order), qty })
             }
             EventKind::Reduce { order_id, by, .. } => {
-                let (handle, order) = self.resting(instrument, order_id)?;
-                self.reduce(handle, &order, by);
+                let order = self.resting(instrument, order_id)?;
+                self.reduce(&order, by);
                 Some(Applied { kind: UpdateKind::Reduce, order_id, level: level(&order), qty: by })
             }
             EventKind::Modify { order_id, level, qty } => {
@@ -85,15 +84,15 @@ impl<B: OrderBooks<()>> EventBooks<B> {
                 Some(Applied { kind: UpdateKind::Replace, order_id, level, qty })
             }
             EventKind::Replace { order_id, new_order_id, price, qty } => {
-                let (handle, order) = self.resting(instrument, order_id)?;
-                self.remove(handle, order_id);
+                let order = self.resting(instrument, order_id)?;
+                self.books.remove(instrument, OrderId(order_id));
                 let level = Level { side: order.side, price };
                 self.add(instrument, new_order_id, level, qty);
                 Some(Applied { kind: UpdateKind::Replace, order_id: new_order_id, level, qty })
             }
             EventKind::Fill { order_id, qty, price, in_auction: false, .. } if self.do_fills_change_books => {
-                let (handle, order) = self.resting(instrument, order_id)?;
-                self.reduce(handle, &order, qty);
+                let order = self.resting(instrument, order_id)?;
+                self.reduce(&order, qty);
                 let level = Level { side: order.side, price: price.unwrap_or(order.price) };
                 Some(Applied { kind: UpdateKind::Trade, order_id, level, qty })
             }
@@ -110,30 +109,23 @@ impl<B: OrderBooks<()>> EventBooks<B> {
     }
 
     fn add(&mut self, instrument: InstrumentId, order_id: u64, level: Level, qty: Qty) {
-        if self.index.find(order_id).is_some() {
-            self.counters.duplicate_order += 1;
-            return;
-        }
         let Level { side, price } = level;
         let order = Order { id: OrderId(order_id), instrument, side, price, qty, data: () };
-        match self.books.add(order) {
-            Ok(handle) if self.index.insert(order_id, handle).is_ok() => {}
-            Ok(handle) => {
-                self.books.remove(handle);
-                self.counters.refused += 1;
-            }
-            Err(_) => self.counters.refused += 1,
+        if self.books.find(order.id).is_some() {
+            self.counters.duplicate_order += 1;
+        } else if self.books.add(order).is_err() {
+            self.counters.refused += 1;
         }
     }
 
     /// A smaller order keeps its place; at another price or with more it goes to the tail.
     fn modify(&mut self, instrument: InstrumentId, order_id: u64, level: Level, qty: Qty) {
         match self.resting(instrument, order_id) {
-            Some((handle, order)) if level == self::level(&order) && qty <= order.qty => {
-                self.reduce(handle, &order, Qty(order.qty.0 - qty.0));
+            Some(order) if level == self::level(&order) && qty <= order.qty => {
+                self.reduce(&order, Qty(order.qty.0 - qty.0));
             }
-            Some((handle, _)) => {
-                self.remove(handle, order_id);
+            Some(order) => {
+                self.books.remove(instrument, order.id);
                 if !qty.is_zero() {
                     self.add(instrument, order_id, level, qty);
                 }
@@ -145,8 +137,7 @@ impl<B: OrderBooks<()>> EventBooks<B> {
     fn clear(&mut self, instrument: InstrumentId) {
         for side in Side::BOTH {
             while let Some(front) = self.books.front(instrument, side) {
-                let order = self.books.remove(front);
-                self.index.remove(order.id.0);
+                self.books.remove(instrument, front.id);
             }
         }
     }
@@ -175,31 +166,20 @@ impl<B: OrderBooks<()>> EventBooks<B> {
 
     fn take_out_front(&mut self, instrument: InstrumentId, side: Side) {
         if let Some(front) = self.books.front(instrument, side) {
-            let order = self.books.remove(front);
-            self.index.remove(order.id.0);
+            self.books.remove(instrument, front.id);
             self.unreported += 1;
         }
     }
 
-    fn resting(&mut self, instrument: InstrumentId, order_id: u64) -> Option<(OrderHandle, Order<()>)> {
-        let found = self.index.find(order_id).and_then(|handle| Some((handle, self.books.order(handle)?)));
-        let found = found.filter(|(_, order)| order.instrument == instrument);
+    fn resting(&mut self, instrument: InstrumentId, order_id: u64) -> Option<Order<()>> {
+        let found = self.books.find(OrderId(order_id)).filter(|order| order.instrument == instrument);
         self.counters.unknown_order += u64::from(found.is_none());
         found
     }
 
-    fn reduce(&mut self, handle: OrderHandle, order: &Order<()>, by: Qty) {
+    fn reduce(&mut self, order: &Order<()>, by: Qty) {
         self.counters.beyond_qty += u64::from(by > order.qty);
-        if by >= order.qty {
-            self.remove(handle, order.id.0);
-        } else if !by.is_zero() {
-            self.books.reduce(handle, by);
-        }
-    }
-
-    fn remove(&mut self, handle: OrderHandle, order_id: u64) {
-        self.books.remove(handle);
-        self.index.remove(order_id);
+        self.books.reduce(order.instrument, order.id, by.min(order.qty));
     }
 
     fn update(&self, number: u64, ts_ns: u64, instrument: InstrumentId, applied: &Applied) -> MarketUpdate {
@@ -241,7 +221,7 @@ fn level(order: &Order<()>) -> Level {
     Level { side: order.side, price: order.price }
 }
 
-impl<B: OrderBooks<()>> ApplyMessages<RecordedEvent> for EventBooks<B> {
+impl<B: BooksById> ApplyMessages<RecordedEvent> for EventBooks<B> {
     type Books = B;
 
     #[inline(never)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tickpath_book::{FastBooks, PlainBooks};
+use tickpath_book::{FastBooks, Indexed, PlainBooks};
 use tickpath_capture::{
     CaptureError, Depth, Format, LobsterBookReader, Position, ReadError, RecordedEvent, Recording,
     RecordingFile, order_book_beside,
@@ -42,8 +42,8 @@ pub(crate) fn replay(
     let mut recording = Recording::of(file)?;
     let (format, info, meter) = (recording.format(), recording.info(), recording.meter().clone());
     let mut rows = row_check(path, &session)?;
-    let mut books: Option<EventBooks<FastBooks>> = None;
-    let mut twin: Option<Twin<EventBooks<PlainBooks>>> = None;
+    let mut books: Option<EventBooks<Indexed<FastBooks>>> = None;
+    let mut twin: Option<Twin<EventBooks<Indexed<PlainBooks>>>> = None;
     let mut block = Block {
         events: Vec::with_capacity(BLOCK_LEN),
         positions: Vec::with_capacity(BLOCK_LEN),
@@ -63,12 +63,11 @@ pub(crate) fn replay(
                     BookSize::of_file(session.options, &meter, InstrumentId(named as u16))
                 }
             };
-            let (fast, index) = size.fast();
-            books = Some(EventBooks::new(fast, index, info));
-            twin = session.options.check_every.map(|every| {
-                let (plain, index) = size.plain();
-                Twin::new(EventBooks::new(plain, index, info), every)
-            });
+            books = Some(EventBooks::new(size.empty(), info));
+            twin = session
+                .options
+                .check_every
+                .map(|every| Twin::new(EventBooks::new(size.empty(), info), every));
         }
         let first = session.number + 1;
         if let Some(rows) = &mut rows {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tickpath_book::{Level, OrderBooks};
+use tickpath_book::{BooksById, Level};
 use tickpath_capture::table::{Cell, Column, ColumnKind, TableError, TableWriter};
 use tickpath_types::{InstrumentId, Price, Side};
 
@@ -161,7 +161,7 @@ impl Exporter {
         number: u64,
         symbol: &str,
         instrument: InstrumentId,
-        books: &impl OrderBooks<()>,
+        books: &impl BooksById,
     ) -> Result<(), TableError> {
         let Some(table) = &mut self.depth else { return Ok(()) };
         let index = usize::from(instrument.0);

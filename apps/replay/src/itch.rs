@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use tickpath_book::{FastBooks, PlainBooks};
+use tickpath_book::{FastBooks, Indexed, PlainBooks};
 use tickpath_capture::{Depth, Format, ItchBlocks, RecordingFile, RecordingInfo, TimeBase};
 use tickpath_feed::BookBuilder;
 use tickpath_nasdaq::itch50;
@@ -20,8 +20,8 @@ use crate::session::{BookSize, Session};
 const INFO: RecordingInfo =
     RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false };
 
-type Books = BookBuilder<FastBooks>;
-type Plain = BookBuilder<PlainBooks>;
+type Books = BookBuilder<Indexed<FastBooks>>;
+type Plain = BookBuilder<Indexed<PlainBooks>>;
 
 pub(crate) fn replay(
     path: &Path,
@@ -53,12 +53,8 @@ pub(crate) fn replay(
                 true => size_of(messages).with_options(session.options),
                 false => BookSize::of_file(session.options, &meter, InstrumentId(u16::MAX)),
             };
-            let (fast, index) = size.fast();
-            books = Some(BookBuilder::new(fast, index));
-            twin = session.options.check_every.map(|every| {
-                let (plain, index) = size.plain();
-                Twin::new(BookBuilder::new(plain, index), every)
-            });
+            books = Some(BookBuilder::new(size.empty()));
+            twin = session.options.check_every.map(|every| Twin::new(BookBuilder::new(size.empty()), every));
         }
         let begin = Instant::now();
         for message in messages {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tickpath_book::{Level, OrderBooks};
+use tickpath_book::{BooksById, Level};
 use tickpath_capture::{Depth, Format};
 use tickpath_types::{InstrumentId, Side};
 
@@ -116,7 +116,7 @@ impl FileReport {
         path: &Path,
         source: Source<'_>,
         session: Session<'_>,
-        books: Option<&impl OrderBooks<()>>,
+        books: Option<&impl BooksById>,
         twin: Option<TwinReport>,
         rows: Option<RowsReport>,
         judgement: Judgement,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tickpath_agent::StopSignal;
-use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
 use tickpath_capture::{InputMeter, TimeBase};
 use tickpath_nasdaq::itch50::Checksum;
 use tickpath_types::InstrumentId;
@@ -153,7 +153,7 @@ impl<'a> Session<'a> {
     where
         M: RecordedMessage,
         F: ApplyMessages<M>,
-        P: ApplyMessages<M, Books = PlainBooks>,
+        P: ApplyMessages<M, Books = Indexed<PlainBooks>>,
     {
         let (mut start, mut elapsed) = (0, framing);
         while start < messages.len() {
@@ -198,7 +198,7 @@ impl<'a> Session<'a> {
         &mut self,
         messages: &[M],
         source: Source<'_>,
-        books: Option<&impl OrderBooks<()>>,
+        books: Option<&impl BooksById>,
         place: impl Fn(usize) -> String,
     ) -> Result<(), ReplayError> {
         let mut updates = self.updates.list.iter().peekable();
@@ -265,11 +265,8 @@ impl BookSize {
         BookLimits { max_levels: self.max_orders.min(ORDERS_MIN.max(self.max_orders / 2)), ..limits }
     }
 
-    pub(crate) fn fast(self) -> (FastBooks, OrderIndex) {
-        (FastBooks::new(self.limits()), OrderIndex::new(IndexLimits::hashed(self.max_orders)))
-    }
-
-    pub(crate) fn plain(self) -> (PlainBooks, OrderIndex) {
-        (PlainBooks::new(self.limits()), OrderIndex::new(IndexLimits::hashed(self.max_orders)))
+    /// Books of this size.
+    pub(crate) fn empty<B: BooksById>(self) -> B {
+        B::new(self.limits())
     }
 }

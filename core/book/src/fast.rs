@@ -1,6 +1,5 @@
 //! The fast books: records in flat arrays, linked by index.
 
-mod ladder;
 mod window;
 
 use std::cmp::Reverse;
@@ -10,8 +9,8 @@ use arrayvec::ArrayVec;
 use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
+use crate::ladder::{Ladder, Ladders};
 use crate::{AddError, BookLimits, Hint, Level, Order, OrderBooks, OrderHandle, QueuePosition};
-use ladder::{Ladder, Ladders};
 use window::{Steps, WINDOW_LEN, Window};
 
 /// Nobody's order and nobody's level: slot 0 of both pools. Links that lead nowhere lead here, and what

@@ -4,6 +4,9 @@
 //! [`PlainBooks`] is the obviously right version that tests hold it against. [`OrderIndex`] finds an
 //! order by the number its venue or client gave it.
 //!
+//! [`BooksById`] are books whose orders are named by that number alone, as a feed needs them: [`DirectBooks`]
+//! keep each order in the very table where it is looked for, and [`Indexed`] makes such books of any others.
+//!
 //! ```
 //! use tickpath_book::{BookLimits, FastBooks, IndexLimits, Order, OrderBooks, OrderIndex};
 //! use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
@@ -35,15 +38,22 @@
 //! ```
 
 mod books;
+mod by_id;
 mod digest;
+mod direct;
 mod fast;
 mod index;
+mod indexed;
+mod ladder;
 mod order;
 mod plain;
 
 pub use books::OrderBooks;
+pub use by_id::{Announced, BooksById, Coming};
 pub use digest::state_hash;
+pub use direct::DirectBooks;
 pub use fast::FastBooks;
 pub use index::{Entry, IndexLimits, InsertError, OrderIndex};
+pub use indexed::Indexed;
 pub use order::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition};
 pub use plain::PlainBooks;

@@ -136,6 +136,12 @@ pub enum AddError {
     /// Refuse the order.
     #[error("an order of quantity zero cannot rest")]
     ZeroQty,
+    /// Refuse the order: another with its id is open. Of [`BooksById`](crate::BooksById) only.
+    #[error("order {id} is open already")]
+    DuplicateId {
+        /// The id.
+        id: OrderId,
+    },
     /// Refuse the order: the sum of its level would not fit in 64 bits.
     #[error("the quantity of the level at {price} would pass 2^64")]
     QtyOverflow {

@@ -1,15 +1,18 @@
 //! The fast books against the plain ones, and the index against a hash map, on random commands.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod prices;
+
 use std::collections::{BTreeMap, HashMap};
 
+use prices::Prices;
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_book::{
     BookLimits, FastBooks, IndexLimits, InsertError, Order, OrderBooks, OrderHandle, OrderIndex, PlainBooks,
 };
-use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
+use tickpath_types::{InstrumentId, OrderId, Qty, Side};
 use xxhash_rust::xxh3::Xxh3;
 
 /// How random commands are drawn.
@@ -21,35 +24,6 @@ struct Shape {
     prices: Prices,
     /// Of 100 commands, those that add while there is room.
     add_percent: u32,
-}
-
-/// Where orders come.
-#[derive(Clone, Copy, Debug)]
-enum Prices {
-    /// From 0 to this.
-    UpTo(u32),
-    /// Near a price that wanders by steps of so much and jumps now and then; a few are between the steps, far off or at
-    /// the ends of all prices.
-    Wander(i64),
-}
-
-impl Prices {
-    fn draw(self, step: u32, mut below: impl FnMut(u32) -> u32) -> Price {
-        match self {
-            Prices::UpTo(bound) => Price(i64::from(below(bound))),
-            Prices::Wander(tick) => {
-                let round = i64::from(step / 3_000);
-                let mid = 1_000_000 + (round % 5) * 700 * tick + i64::from(step / 40 % 60) * tick;
-                let near = mid + (i64::from(below(160)) - 80) * tick;
-                Price(match below(60) {
-                    0 => near + i64::from(below(7)),
-                    1 => mid + (i64::from(below(9_000)) - 4_500) * tick,
-                    2 => [i64::MAX, i64::MIN, i64::MAX - 300, i64::MIN + 300, 0][below(5) as usize],
-                    _ => near,
-                })
-            }
-        }
-    }
 }
 
 fn run(shape: Shape) {

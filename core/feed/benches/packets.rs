@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, Line, MessageListener, UpdateListener};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener};
 use tickpath_nasdaq::itch50::encode_market_event;
@@ -31,7 +31,7 @@ impl EventListener for Events {
 }
 
 struct Sink {
-    builder: BookBuilder<FastBooks<()>>,
+    builder: BookBuilder<DirectBooks>,
     updates: Updates,
 }
 
@@ -106,8 +106,8 @@ fn main() {
     let (packets, messages, hash) = packets(if is_bench { 400_000 } else { 4_000 });
     let mut best = f64::INFINITY;
     for _ in 0..if is_bench { 9 } else { 1 } {
-        let books = FastBooks::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 18));
-        let builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(1 << 18)));
+        let books = DirectBooks::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 18));
+        let builder = BookBuilder::new(books);
         let mut sink = Sink { builder, updates: Updates::default() };
         let mut arbiter = Arbiter::new(ArbiterConfig::default());
         let start = Instant::now();

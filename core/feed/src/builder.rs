@@ -1,6 +1,6 @@
 //! Books from messages, and whether they can be believed.
 
-use tickpath_book::{InsertError, Order, OrderBooks, OrderHandle, OrderIndex};
+use tickpath_book::{AddError, BooksById, Coming, Order};
 use tickpath_nasdaq::itch50::{
     self, AddOrder, AddOrderMpid, Listener, OrderCancel, OrderDelete, OrderExecuted, OrderExecutedWithPrice,
     OrderReplace, StockDirectory, StockTradingAction,
@@ -9,6 +9,8 @@ use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Sequence, Side, Symbol, TradingState,
     UpdateKind,
 };
+
+use crate::look_ahead::coming_of;
 
 /// Receives each message's effect after it was applied.
 pub trait UpdateListener {
@@ -77,7 +79,6 @@ impl Change {
 /// is silently wrong.
 pub struct BookBuilder<B> {
     books: B,
-    index: OrderIndex,
     states: Box<[InstrumentState]>,
     counters: BuilderCounters,
     recovering: bool,
@@ -90,20 +91,17 @@ pub struct BookBuilder<B> {
 
 /// Where every message has the instrument that it is about.
 const STOCK_LOCATE: std::ops::Range<usize> = 1..3;
-/// Where a message that refers to an order has its reference.
-const ORDER_REF: std::ops::Range<usize> = 11..19;
 /// Instruments whose fronts are refreshed by one call.
 const FRONTS_PER_CALL: usize = 8;
 
-impl<B: OrderBooks<()>> BookBuilder<B> {
+impl<B: BooksById> BookBuilder<B> {
     /// Starts with empty books.
     #[must_use]
-    pub fn new(books: B, index: OrderIndex) -> BookBuilder<B> {
+    pub fn new(books: B) -> BookBuilder<B> {
         let state = InstrumentState { symbol: None, trading: None, health: BookHealth::Live };
         let count = usize::from(books.limits().max_instrument.0) + 1;
         BookBuilder {
             books,
-            index,
             states: vec![state; count].into_boxed_slice(),
             counters: BuilderCounters::default(),
             recovering: false,
@@ -114,7 +112,7 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
     }
 
     /// Applies the message of `sequence` and reports its effect.
-    #[inline]
+    #[inline(always)]
     pub fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
         self.sequence = sequence;
         self.counters.messages += 1;
@@ -156,9 +154,7 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
     /// Begins to fetch what a message that will be handled soon refers to. Any bytes will do: it is a hint.
     #[inline]
     pub fn prefetch(&self, message: &[u8]) {
-        if let Some(order_ref) = message.get(ORDER_REF).and_then(|bytes| bytes.try_into().ok()) {
-            self.index.prefetch(u64::from_be_bytes(order_ref));
-        }
+        self.books.announce(&coming_of(message));
     }
 
     /// Fetches the orders that trade next, those at the front of the best levels, and what finds them: of some
@@ -169,10 +165,9 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
             let id = InstrumentId(self.refreshed.0 % last as u16 + 1);
             self.refreshed = id;
             for side in Side::BOTH {
-                let front = self.books.front(id, side);
-                if let Some(order) = front.and_then(|front| self.books.order(front)) {
-                    self.index.prefetch(order.id.0);
-                    self.books.prefetch_neighbours(front);
+                if let Some(Order { id, instrument, side, price, .. }) = self.books.front(id, side) {
+                    let announced = self.books.announce(&Coming { id, instrument, side, price });
+                    self.books.look_ahead(&[announced]);
                 }
             }
         }
@@ -190,11 +185,6 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
                 self.report_status(id, out);
             }
         }
-    }
-
-    #[inline]
-    pub(crate) const fn index(&self) -> &OrderIndex {
-        &self.index
     }
 
     /// The books.
@@ -267,11 +257,8 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
         let &Change { instrument, order_id, side, price, qty, .. } = change;
         let crosses = self.books.would_trade(instrument, side, price);
         match self.books.add(Order { id: order_id, instrument, side, price, qty, data: () }) {
-            Ok(handle) => {
-                if let Err(error) = self.index.insert(order_id.0, handle) {
-                    self.take_back(instrument, handle, error);
-                }
-            }
+            Ok(()) => {}
+            Err(AddError::DuplicateId { .. }) => self.count_duplicate(instrument),
             Err(_) => self.refuse(instrument),
         }
         if crosses {
@@ -280,14 +267,9 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
     }
 
     #[cold]
-    fn take_back(&mut self, instrument: InstrumentId, handle: OrderHandle, error: InsertError) {
-        self.books.remove(handle);
-        if let InsertError::Duplicate { .. } = error {
-            self.counters.duplicate_order += 1;
-            self.worsen(instrument, BookHealth::Suspect);
-        } else {
-            self.refuse(instrument);
-        }
+    fn count_duplicate(&mut self, instrument: InstrumentId) {
+        self.counters.duplicate_order += 1;
+        self.worsen(instrument, BookHealth::Suspect);
     }
 
     #[cold]
@@ -298,38 +280,22 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
 
     /// The resting order of a reference, which must be in the book of `instrument`.
     #[inline]
-    fn resting(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<(OrderHandle, Order<()>)> {
-        let found = self.index.find(order_id.0).and_then(|handle| Some((handle, self.books.order(handle)?)));
-        match found {
-            Some((_, order)) if order.instrument == instrument => found,
-            _ => {
-                self.count_unknown(instrument);
-                None
-            }
+    fn resting(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<Order<()>> {
+        let found = self.books.find(order_id).filter(|order| order.instrument == instrument);
+        if found.is_none() {
+            self.count_unknown(instrument);
         }
+        found
     }
 
     /// Takes the order of a reference out of the book of `instrument`.
     #[inline(always)]
     fn take(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<Order<()>> {
-        let handle = self.index.remove(order_id.0);
-        match handle.and_then(|handle| Some((handle, self.books.order(handle)?))) {
-            Some((handle, order)) if order.instrument == instrument => Some(self.books.remove(handle)),
-            _ => {
-                if let Some(handle) = handle {
-                    self.keep(order_id, handle);
-                }
-                self.count_unknown(instrument);
-                None
-            }
+        let taken = self.books.remove(instrument, order_id);
+        if taken.is_none() {
+            self.count_unknown(instrument);
         }
-    }
-
-    /// Enters again what just was in the index.
-    #[cold]
-    fn keep(&mut self, order_id: OrderId, handle: OrderHandle) {
-        let kept = self.index.insert(order_id.0, handle);
-        debug_assert!(kept.is_ok(), "there is room for what was there");
+        taken
     }
 
     #[cold]
@@ -339,17 +305,12 @@ impl<B: OrderBooks<()>> BookBuilder<B> {
     }
 
     /// Takes `qty` off an order, all of it when it has less.
-    fn reduce(&mut self, handle: OrderHandle, order: &Order<()>, qty: Qty) {
+    fn reduce(&mut self, order: &Order<()>, qty: Qty) {
         if qty > order.qty {
             self.counters.beyond_qty += 1;
             self.worsen(order.instrument, BookHealth::Suspect);
         }
-        if qty >= order.qty {
-            self.books.remove(handle);
-            self.index.remove(order.id.0);
-        } else {
-            self.books.reduce(handle, qty);
-        }
+        self.books.reduce(order.instrument, order.id, qty.min(order.qty));
     }
 
     /// A book that is crossed while the instrument trades contradicts itself.
@@ -374,7 +335,8 @@ struct Apply<'a, B, L> {
     out: &'a mut L,
 }
 
-impl<B: OrderBooks<()>, L: UpdateListener> Apply<'_, B, L> {
+impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
+    #[inline(always)]
     fn added(&mut self, change: Change, side: Option<Side>) {
         match side {
             Some(side) => {
@@ -395,8 +357,8 @@ impl<B: OrderBooks<()>, L: UpdateListener> Apply<'_, B, L> {
         qty: Qty,
         price: Option<Price>,
     ) {
-        if let Some((handle, order)) = self.builder.resting(instrument, order_id) {
-            self.builder.reduce(handle, &order, qty);
+        if let Some(order) = self.builder.resting(instrument, order_id) {
+            self.builder.reduce(&order, qty);
             let price = price.unwrap_or(order.price);
             self.report(&Change {
                 instrument,
@@ -418,7 +380,8 @@ impl<B: OrderBooks<()>, L: UpdateListener> Apply<'_, B, L> {
     }
 }
 
-impl<B: OrderBooks<()>, L: UpdateListener> Listener for Apply<'_, B, L> {
+impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
+    #[inline(always)]
     fn on_add_order(&mut self, message: &AddOrder) {
         let change = Change {
             instrument: message.stock_locate.get(),
@@ -458,14 +421,15 @@ impl<B: OrderBooks<()>, L: UpdateListener> Listener for Apply<'_, B, L> {
 
     fn on_order_cancel(&mut self, message: &OrderCancel) {
         let (instrument, order_id) = (message.stock_locate.get(), message.order_ref.get());
-        if let Some((handle, order)) = self.builder.resting(instrument, order_id) {
+        if let Some(order) = self.builder.resting(instrument, order_id) {
             let (ts, qty) = (message.timestamp.get(), message.canceled_shares.get());
-            self.builder.reduce(handle, &order, qty);
+            self.builder.reduce(&order, qty);
             let (side, price) = (order.side, order.price);
             self.report(&Change { instrument, ts, kind: UpdateKind::Reduce, order_id, side, price, qty });
         }
     }
 
+    #[inline(always)]
     fn on_order_delete(&mut self, message: &OrderDelete) {
         let (instrument, order_id) = (message.stock_locate.get(), message.order_ref.get());
         if let Some(order) = self.builder.take(instrument, order_id) {

@@ -2,9 +2,9 @@
 
 use std::hint::select_unpredictable;
 
-use tickpath_book::{Entry, Hint, OrderBooks};
+use tickpath_book::{Announced, BooksById, Coming};
 use tickpath_nasdaq::itch50::{AddOrder, OrderDelete};
-use tickpath_types::{InstrumentId, Price, Sequence, Side};
+use tickpath_types::{InstrumentId, OrderId, Price, Sequence, Side};
 
 use crate::{BookBuilder, UpdateListener};
 
@@ -13,61 +13,59 @@ use crate::{BookBuilder, UpdateListener};
 pub const LOOK_AHEAD_LEN: usize = 32;
 
 /// Open orders below which looking ahead for all that a message needs costs more than it saves, since most of the books
-/// is in the caches anyway; then only the entry of the message's order is fetched.
-const OPEN_ORDERS_MIN: u32 = 1 << 18;
+/// is in the caches anyway; then only the place of the message's order is fetched.
+const OPEN_ORDERS_MIN: u32 = 1 << 16;
 
-/// Messages between one that is applied and the one whose order's entry is fetched meanwhile.
-const NEAR_AHEAD: usize = 8;
-
-impl<B: OrderBooks<()>> BookBuilder<B> {
+impl<B: BooksById> BookBuilder<B> {
     /// Applies messages that wait together, in order, the first with the number `first`; the same as
-    /// [`BookBuilder::handle_message`] for each, but the memory that they need is fetched beforehand.
-    pub fn handle_batch(&mut self, first: Sequence, messages: &[&[u8]], out: &mut impl UpdateListener) {
+    /// [`BookBuilder::handle_message`] for each, but the memory that they need is fetched beforehand. Returns how many
+    /// there were.
+    #[inline]
+    pub fn handle_batch<'a>(
+        &mut self,
+        first: Sequence,
+        messages: impl IntoIterator<Item = &'a [u8]>,
+        out: &mut impl UpdateListener,
+    ) -> u64 {
+        let mut messages = messages.into_iter();
+        let mut group = [&[] as &[u8]; LOOK_AHEAD_LEN];
+        let mut announced = [Announced::NOTHING; LOOK_AHEAD_LEN];
         let mut sequence = first;
-        let mut handle = |builder: &mut Self, message| {
-            builder.handle_message(sequence, message, out);
-            sequence = sequence.next();
-        };
-        if self.books().order_count() < OPEN_ORDERS_MIN {
-            for (index, message) in messages.iter().enumerate() {
-                if let Some(ahead) = messages.get(index + NEAR_AHEAD) {
-                    self.prefetch(ahead);
-                }
-                handle(self, message);
+        loop {
+            let mut count = 0;
+            for ((place, announced), message) in group.iter_mut().zip(&mut announced).zip(&mut messages) {
+                *place = message;
+                *announced = self.books().announce(&coming_of(message));
+                count += 1;
             }
-            return;
-        }
-        for group in messages.chunks(LOOK_AHEAD_LEN) {
-            self.look_ahead(group);
-            group.iter().for_each(|message| handle(self, message));
+            if count == 0 {
+                return sequence.0 - first.0;
+            }
+            if self.books().order_count() >= OPEN_ORDERS_MIN {
+                self.books().look_ahead(&announced[..count]);
+            }
+            for message in &group[..count] {
+                self.handle_message(sequence, message, out);
+                sequence = sequence.next();
+            }
         }
     }
+}
 
-    /// Starts to fetch what the first [`LOOK_AHEAD_LEN`] of these messages are about, step by step, each step for
-    /// all of them; a hint without effect. Bytes that are no message do no harm.
-    ///
-    /// No branch depends on what the messages are, since they come in no order that a CPU could predict. Each is taken
-    /// for an add and for a message about an order at once: an add's reference leads to no order, and then the hint is
-    /// about its place.
-    #[inline]
-    pub fn look_ahead(&self, messages: &[&[u8]]) {
-        let mut hints = [Hint::NONE; LOOK_AHEAD_LEN];
-        let mut entries = [Entry::default(); LOOK_AHEAD_LEN];
-        let count = messages.len().min(LOOK_AHEAD_LEN);
-        for ((hint, entry), message) in hints.iter_mut().zip(&mut entries).zip(messages) {
-            let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { continue };
-            let add = rest.first_chunk();
-            let add = select_unpredictable(add.is_some(), add.unwrap_or(&NO_ADD), &NO_ADD);
-            let instrument = InstrumentId(u16::from_be_bytes(part(head, 1)));
-            let side = Side::BOTH[usize::from(add[0] != b'B')];
-            let price = Price(i64::from(u32::from_be_bytes(part(add, PRICE))));
-            *hint = self.books().hint(instrument, side, price);
-            *entry = self.index().prefetch(u64::from_be_bytes(part(head, ORDER_REF)));
-        }
-        for (hint, entry) in hints.iter_mut().zip(&entries).take(count) {
-            hint.name_order(self.index().peek(*entry));
-        }
-        self.books().look_ahead(&mut hints[..count]);
+/// What a message is about, as far as it can be told without looking at its type. Bytes that are no message do no harm.
+///
+/// No branch depends on what the message is, since they come in no order that a CPU could predict. Each is taken for an
+/// add and for a message about an order at once: an add's reference leads to no order, and then the rest counts.
+#[inline(always)]
+pub(crate) fn coming_of(message: &[u8]) -> Coming {
+    let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return Coming::NOTHING };
+    let add = rest.first_chunk();
+    let add = select_unpredictable(add.is_some(), add.unwrap_or(&NO_ADD), &NO_ADD);
+    Coming {
+        id: OrderId(u64::from_be_bytes(part(head, ORDER_REF))),
+        instrument: InstrumentId(u16::from_be_bytes(part(head, 1))),
+        side: Side::BOTH[usize::from(add[0] != b'B')],
+        price: Price(i64::from(u32::from_be_bytes(part(add, PRICE)))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
-use tickpath_book::{BookLimits, IndexLimits, OrderBooks, OrderIndex, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
 use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
 use tickpath_nasdaq::itch50::{OrderDelete, encode_market_event};
 use tickpath_types::{
@@ -23,7 +23,7 @@ impl UpdateListener for Updates {
 }
 
 struct Feed {
-    builder: BookBuilder<PlainBooks<()>>,
+    builder: BookBuilder<Indexed<PlainBooks>>,
     updates: Updates,
     next: u64,
 }
@@ -31,9 +31,8 @@ struct Feed {
 impl Feed {
     /// A feed of one instrument that trades.
     fn open() -> Feed {
-        let books = PlainBooks::new(BookLimits::new(InstrumentId(2), 8));
-        let index = OrderIndex::new(IndexLimits::hashed(8));
-        let mut feed = Feed { builder: BookBuilder::new(books, index), updates: Updates::default(), next: 1 };
+        let books = Indexed::new(BookLimits::new(InstrumentId(2), 8));
+        let mut feed = Feed { builder: BookBuilder::new(books), updates: Updates::default(), next: 1 };
         feed.event(MarketEventKind::Directory);
         feed.event(MarketEventKind::TradingAction(TradingState::Trading));
         feed.updates.0.clear();

@@ -4,8 +4,7 @@
 use std::cell::RefCell;
 
 use tickpath_book::{
-    AddError, BookLimits, FastBooks, IndexLimits, Level, Order, OrderBooks, OrderHandle, OrderIndex,
-    QueuePosition,
+    AddError, Announced, BookLimits, BooksById, Coming, DirectBooks, Level, Order, QueuePosition,
 };
 use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
 use tickpath_nasdaq::itch50::{OrderDelete, encode_market_event};
@@ -17,14 +16,14 @@ use zerocopy::IntoBytes;
 
 /// Books that note who was asked for.
 struct Noting {
-    books: FastBooks<()>,
+    books: DirectBooks,
     fronts: RefCell<Vec<(InstrumentId, Side)>>,
-    neighbours: RefCell<Vec<Option<OrderId>>>,
+    announced: RefCell<Vec<OrderId>>,
 }
 
-impl OrderBooks<()> for Noting {
+impl BooksById for Noting {
     fn new(limits: BookLimits) -> Noting {
-        Noting { books: FastBooks::new(limits), fronts: RefCell::default(), neighbours: RefCell::default() }
+        Noting { books: DirectBooks::new(limits), fronts: RefCell::default(), announced: RefCell::default() }
     }
     fn limits(&self) -> BookLimits {
         self.books.limits()
@@ -35,41 +34,40 @@ impl OrderBooks<()> for Noting {
     fn level_count(&self) -> u32 {
         self.books.level_count()
     }
-    fn add(&mut self, order: Order<()>) -> Result<OrderHandle, AddError> {
+    fn add(&mut self, order: Order<()>) -> Result<(), AddError> {
         self.books.add(order)
     }
-    fn reduce(&mut self, handle: OrderHandle, qty: Qty) -> Qty {
-        self.books.reduce(handle, qty)
+    fn find(&self, id: OrderId) -> Option<Order<()>> {
+        self.books.find(id)
     }
-    fn remove(&mut self, handle: OrderHandle) -> Order<()> {
-        self.books.remove(handle)
+    fn reduce(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty> {
+        self.books.reduce(instrument, id, qty)
     }
-    fn order(&self, handle: OrderHandle) -> Option<Order<()>> {
-        self.books.order(handle)
-    }
-    fn data_mut(&mut self, handle: OrderHandle) -> &mut () {
-        self.books.data_mut(handle)
+    fn remove(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
+        self.books.remove(instrument, id)
     }
     fn best(&self, instrument: InstrumentId, side: Side) -> Option<Level> {
         self.books.best(instrument, side)
     }
-    fn front(&self, instrument: InstrumentId, side: Side) -> Option<OrderHandle> {
+    fn front(&self, instrument: InstrumentId, side: Side) -> Option<Order<()>> {
         self.fronts.borrow_mut().push((instrument, side));
         self.books.front(instrument, side)
     }
     fn levels(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Level> {
         self.books.levels(instrument, side)
     }
-    fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = (OrderHandle, Order<()>)> {
+    fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Order<()>> {
         self.books.orders(instrument, side)
     }
-    fn queue_position(&self, handle: OrderHandle) -> QueuePosition {
-        self.books.queue_position(handle)
+    fn queue_position(&self, id: OrderId) -> Option<QueuePosition> {
+        self.books.queue_position(id)
     }
-    fn prefetch_neighbours(&self, handle: Option<OrderHandle>) {
-        let order = handle.and_then(|handle| self.books.order(handle));
-        self.neighbours.borrow_mut().push(order.map(|order| order.id));
-        self.books.prefetch_neighbours(handle);
+    fn announce(&self, coming: &Coming) -> Announced {
+        self.announced.borrow_mut().push(coming.id);
+        self.books.announce(coming)
+    }
+    fn look_ahead(&self, announced: &[Announced]) {
+        self.books.look_ahead(announced);
     }
 }
 
@@ -95,7 +93,7 @@ fn listed(id: u16) -> Instrument {
 /// Two orders at each best price of every instrument: the first of instrument 3 are number 300 and 301.
 fn builder(instrument_count: u16) -> BookBuilder<Noting> {
     let books = Noting::new(BookLimits::new(InstrumentId(instrument_count), 1_024));
-    let mut builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(1_024)));
+    let mut builder = BookBuilder::new(books);
     for id in 1..=instrument_count {
         for number in 0..4 {
             let side = Side::BOTH[number as usize % 2];
@@ -134,10 +132,7 @@ fn a_prefetch_takes_any_bytes() {
     }
     assert_eq!(state(&builder), before);
 
-    let empty = BookBuilder::new(
-        FastBooks::new(BookLimits::new(InstrumentId(1), 1)),
-        OrderIndex::new(IndexLimits::hashed(1)),
-    );
+    let empty = BookBuilder::new(DirectBooks::new(BookLimits::new(InstrumentId(1), 1)));
     empty.prefetch(&[0; 36]);
     assert_eq!(empty.books().order_count(), 0);
 }
@@ -163,7 +158,7 @@ fn refreshing_goes_round_all_instruments_and_changes_nothing() {
         let firsts = visited
             .iter()
             .map(|(id, side)| OrderId(100 * u64::from(id.0) + u64::from(*side == Side::BOTH[1])));
-        assert_eq!(builder.books().neighbours.take(), firsts.map(Some).collect::<Vec<_>>());
+        assert_eq!(builder.books().announced.take(), firsts.collect::<Vec<_>>());
         assert_eq!(state(&builder), before);
     }
 }
@@ -175,16 +170,16 @@ fn there_may_be_nothing_to_refresh() {
     assert!(without_instruments.books().fronts.take().is_empty());
 
     let books = Noting::new(BookLimits::new(InstrumentId(2), 8));
-    let mut without_orders = BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(8)));
+    let mut without_orders = BookBuilder::new(books);
     without_orders.refresh_fronts();
     assert_eq!(without_orders.books().fronts.take().len(), 4);
-    assert!(without_orders.books().neighbours.take().is_empty());
+    assert!(without_orders.books().announced.take().is_empty());
 }
 
 #[test]
 fn the_greatest_number_of_instruments_goes_round_too() {
     let books = Noting::new(BookLimits::new(InstrumentId(u16::MAX), 1));
-    let mut builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(1)));
+    let mut builder = BookBuilder::new(books);
     let mut visited = Vec::new();
     while visited.len() <= 2 * usize::from(u16::MAX) {
         builder.refresh_fronts();

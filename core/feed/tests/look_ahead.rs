@@ -4,15 +4,17 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use tickpath_book::{BookLimits, FastBooks, IndexLimits, OrderBooks, OrderIndex};
-use tickpath_feed::{BookBuilder, BuilderCounters, LOOK_AHEAD_LEN, UpdateListener};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed, PlainBooks};
+use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener};
-use tickpath_nasdaq::itch50::encode_market_event;
+use tickpath_nasdaq::itch50::{AddOrder, BuySell, OrderDelete, OrderReplace, encode_market_event};
+use tickpath_nasdaq::wire::Stock;
 use tickpath_sim::{Crowd, CrowdConfig};
 use tickpath_types::{
     Instrument, InstrumentId, MarketEvent, MarketUpdate, Nanos, OrderEvent, Price, Qty, Sequence, SessionId,
     Symbol, TradingState,
 };
+use zerocopy::IntoBytes;
 
 const INSTRUMENTS: u16 = 3;
 
@@ -73,10 +75,12 @@ fn messages(actions: usize) -> Vec<Vec<u8>> {
 /// A short one, to be damaged.
 static RECORDED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| messages(300));
 
+/// What messages led to.
+type End = (Vec<MarketUpdate>, BuilderCounters, u64);
+
 /// Updates, counts and books after the messages, taken in groups of so many.
-fn taken(messages: &[Vec<u8>], group: usize) -> (Vec<MarketUpdate>, BuilderCounters, u64) {
-    let books = FastBooks::<()>::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 14));
-    let mut builder = BookBuilder::new(books, OrderIndex::new(IndexLimits::hashed(1 << 14)));
+fn taken<B: BooksById>(messages: &[Vec<u8>], group: usize) -> End {
+    let mut builder = BookBuilder::new(B::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 17)));
     let mut updates = Updates::default();
     let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
     let mut next = Sequence(1);
@@ -84,9 +88,8 @@ fn taken(messages: &[Vec<u8>], group: usize) -> (Vec<MarketUpdate>, BuilderCount
         match group {
             [message] => builder.handle_message(next, message, &mut updates),
             group => {
-                // However few orders are open.
-                group.chunks(LOOK_AHEAD_LEN).for_each(|messages| builder.look_ahead(messages));
-                builder.handle_batch(next, group, &mut updates);
+                let count = builder.handle_batch(next, group.iter().copied(), &mut updates);
+                assert_eq!(count, group.len() as u64);
             }
         }
         next = Sequence(next.0 + group.len() as u64);
@@ -97,10 +100,41 @@ fn taken(messages: &[Vec<u8>], group: usize) -> (Vec<MarketUpdate>, BuilderCount
 #[test]
 fn a_market_ends_the_same_in_groups_of_any_size() {
     let messages = messages(6_000);
-    let one_by_one = taken(&messages, 1);
+    let one_by_one = taken::<Indexed<PlainBooks>>(&messages, 1);
     assert!(one_by_one.0.len() > 5_000 && one_by_one.1.unknown_order == 0);
-    for group in [2, 31, 32, 33, messages.len()] {
-        assert_eq!(taken(&messages, group), one_by_one, "{group}");
+    for group in [1, 2, 31, 32, 33, messages.len()] {
+        assert_eq!(taken::<DirectBooks>(&messages, group), one_by_one, "{group}");
+        assert_eq!(taken::<Indexed<FastBooks>>(&messages, group), one_by_one, "{group}");
+    }
+}
+
+/// So many orders that everything is looked at beforehand; then they leave, and others come and are replaced.
+#[test]
+fn large_books_end_the_same() {
+    const ORDERS: u64 = 80_000;
+    let stock = Stock::new("SYM1").unwrap();
+    let add = |id: u64| {
+        let (locate, side) = (1 + (id % 3) as u16, [BuySell::BUY, BuySell::SELL][id as usize % 2]);
+        let price = if id.is_multiple_of(2) {
+            900_000 - (id * 7 % 700) as u32 * 100
+        } else {
+            900_100 + (id * 11 % 900) as u32 * 100
+        };
+        AddOrder::new(locate, 0_u16, Nanos(id), id, side, 100, stock, price).as_bytes().to_vec()
+    };
+    let mut messages: Vec<Vec<u8>> = (1..=ORDERS).map(add).collect();
+    for id in 1..=4_000 {
+        let locate = 1 + (id % 3) as u16;
+        messages.push(OrderDelete::new(locate, 0_u16, Nanos(id), id).as_bytes().to_vec());
+        messages.push(add(ORDERS + id));
+        let replaced =
+            OrderReplace::new(locate, 0_u16, Nanos(id), 6_000 + id, 2 * ORDERS + id, 50, 880_000_u32);
+        messages.push(replaced.as_bytes().to_vec());
+    }
+    let one_by_one = taken::<Indexed<FastBooks>>(&messages, 1);
+    for group in [32, messages.len()] {
+        assert_eq!(taken::<DirectBooks>(&messages, group), one_by_one, "{group}");
+        assert_eq!(taken::<Indexed<FastBooks>>(&messages, group), one_by_one, "{group}");
     }
 }
 
@@ -117,6 +151,6 @@ proptest! {
                 None => message.truncate(at / 2),
             }
         }
-        prop_assert_eq!(taken(&messages, 64), taken(&messages, 1));
+        prop_assert_eq!(taken::<DirectBooks>(&messages, 64), taken::<Indexed<PlainBooks>>(&messages, 1));
     }
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use tickpath_agent::{Invoker, TscClock};
-use tickpath_book::{FastBooks, OrderBooks};
+use tickpath_book::{BooksById, FastBooks, OrderBooks};
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, FinalFeed};
 use tickpath_lockfree::broadcast;

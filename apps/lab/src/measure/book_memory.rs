@@ -4,7 +4,7 @@ use std::fs;
 use std::hint::black_box;
 
 use anyhow::{Context as _, ensure};
-use tickpath_book::{BookLimits, FastBooks, OrderBooks};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, IndexLimits, OrderBooks, OrderIndex};
 use tickpath_types::InstrumentId;
 
 use super::{Lab, Prepared, Sample};
@@ -26,18 +26,21 @@ pub(super) fn open(lab: &Lab<'_>) -> anyhow::Result<Prepared> {
     let record = bytes_each(ORDERS, |orders| books(orders, 1, 1))?;
     let level = bytes_each(LEVELS, |levels| books(1, levels, 1))?;
     let book = bytes_each(INSTRUMENTS, |instruments| books(1, 1, instruments as u16))?;
-    let index = grown(|| itch_books::empty_index(&day.standard.config))?;
+    let limits = itch_books::book_limits(&day.standard.config);
+    let index = grown(|| OrderIndex::new(IndexLimits::hashed(limits.max_orders)))?;
+    let direct = grown(|| DirectBooks::new(limits))?;
     let per_order = |bytes: f64| bytes / f64::from(facts.live_max);
     let note = format!(
         "in {} at its peak of {} live orders each takes besides: {:.1} bytes of the index (all of it, {index} bytes), \
-         {:.1} of price levels ({} of {level:.0}) and {:.1} of its book's two sides ({symbols} books of {book:.0}); all \
-         as the memory of this process grows, to a tenth of a byte",
+         {:.1} of price levels ({} of {level:.0}) and {:.1} of its book's two sides ({symbols} books of {book:.0}); a \
+         feed's books, whose index holds the orders, take {:.1} for each in all ({direct} bytes); all as the memory of this process grows, to a tenth of a byte",
         day.standard.name,
         facts.live_max,
         per_order(index as f64),
         per_order(f64::from(facts.levels_at_peak) * level),
         facts.levels_at_peak,
         per_order(f64::from(symbols) * book),
+        per_order(direct as f64),
     );
     let mut samples = vec![Sample { note: Some(note), ..Sample::new("book_record_bytes", record) }];
     Ok(Prepared::Ready(Box::new(move || Ok(std::mem::take(&mut samples)))))

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::rc::Rc;
 
 use anyhow::ensure;
-use tickpath_book::FastBooks;
+use tickpath_book::DirectBooks;
 use tickpath_feed::BookBuilder;
 use tickpath_nasdaq::itch50::{self, Checksum};
 
@@ -50,7 +50,7 @@ fn decode(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
 /// Nanoseconds a message, decoded and applied to the books of all securities.
 fn books(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     let config = &day.standard.config;
-    let mut builder: BookBuilder<FastBooks> = itch_books::empty(config);
+    let mut builder: BookBuilder<DirectBooks> = itch_books::empty(config);
     let start = context.clock.ticks();
     itch_books::apply(&mut builder, &day.bytes, &mut Nobody);
     let elapsed = context.clock.ticks() - start;

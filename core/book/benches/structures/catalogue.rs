@@ -1,6 +1,6 @@
 //! The structures by name.
 
-use tickpath_book::PlainBooks;
+use tickpath_book::{DirectBooks, FastBooks, PlainBooks};
 
 use crate::books::{Hashed, Indexed, Limits, Paged, Tickpath};
 use crate::dense_ladder::DenseLadder;
@@ -55,7 +55,18 @@ pub const ALL: &[Entry] = &[
     entry!("fast-intmap", "FastBooks", "intmap", Plain<Indexed<Tickpath, Chained>>),
     entry!("fast-paged", "FastBooks", "OrderIndex, paged", Plain<Indexed<Tickpath, Paged>>),
     entry!("fast", "FastBooks", "OrderIndex, hashed", Plain<Indexed<Tickpath, Hashed>>),
-    entry!("fast-look-ahead", "FastBooks by BookBuilder::handle_batch", "OrderIndex, hashed", LookAhead),
+    entry!(
+        "fast-look-ahead",
+        "FastBooks by BookBuilder::handle_batch",
+        "OrderIndex, hashed",
+        LookAhead<tickpath_book::Indexed<FastBooks>>
+    ),
+    entry!(
+        "direct-look-ahead",
+        "DirectBooks by BookBuilder::handle_batch",
+        "holds the orders",
+        LookAhead<DirectBooks>
+    ),
 ];
 
 /// Obviously right and slow; only tests wait for it.

@@ -1,6 +1,6 @@
 //! Decodes a day and applies it to books: one plain driver for all structures, and the feed's look-ahead path.
 
-use tickpath_book::{FastBooks, Order, OrderBooks, OrderIndex};
+use tickpath_book::{BooksById, Order};
 use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
 use tickpath_nasdaq::itch50::{
     self, AddOrder, AddOrderMpid, BuySell, Listener, OrderCancel, OrderDelete, OrderExecuted,
@@ -10,9 +10,6 @@ use tickpath_types::{InstrumentId, MarketUpdate, OrderId, Price, Qty, Sequence, 
 
 use crate::books::{self, Books, Limits};
 use crate::day::frames;
-
-/// Messages framed before they are applied together, as `lab bench` does.
-const BATCH: usize = 64;
 
 /// What a structure has come to: equal for equal work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,8 +146,8 @@ impl<B: Books> Runner for Plain<B> {
 
 /// The path of feed handlers and of `lab bench`: batches whose memory is fetched beforehand, every reference checked,
 /// an update with both best levels made of each message.
-pub struct LookAhead {
-    builder: BookBuilder<FastBooks<()>>,
+pub struct LookAhead<B> {
+    builder: BookBuilder<B>,
     next: Sequence,
     tops: Tops,
 }
@@ -164,33 +161,21 @@ impl UpdateListener for Tops {
     }
 }
 
-impl LookAhead {
+impl<B: BooksById> LookAhead<B> {
     /// With empty books.
     pub fn new(limits: Limits) -> Self {
-        let (books, index) = (FastBooks::new(limits.books()), OrderIndex::new(limits.hashed()));
-        LookAhead { builder: BookBuilder::new(books, index), next: Sequence(1), tops: Tops::default() }
+        let builder = BookBuilder::new(B::new(limits.books()));
+        LookAhead { builder, next: Sequence(1), tops: Tops::default() }
     }
 
     #[inline(never)]
     fn measured_day(&mut self, bytes: &[u8]) {
-        let mut frames = frames(bytes);
-        loop {
-            let mut batch = [&[] as &[u8]; BATCH];
-            let mut count = 0;
-            for (place, message) in batch.iter_mut().zip(&mut frames) {
-                *place = message;
-                count += 1;
-            }
-            if count == 0 {
-                break;
-            }
-            self.builder.handle_batch(self.next, &batch[..count], &mut self.tops);
-            self.next = Sequence(self.next.0 + count as u64);
-        }
+        let count = self.builder.handle_batch(self.next, frames(bytes), &mut self.tops);
+        self.next = Sequence(self.next.0 + count);
     }
 }
 
-impl Runner for LookAhead {
+impl<B: BooksById> Runner for LookAhead<B> {
     fn run(&mut self, bytes: &[u8]) {
         self.measured_day(bytes);
     }

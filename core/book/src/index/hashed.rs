@@ -14,8 +14,8 @@ const BUCKET_LEN: usize = 4;
 /// Where an id is looked for first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Entry {
-    id: u64,
-    home: usize,
+    pub(crate) id: u64,
+    pub(crate) home: u32,
 }
 
 /// One cache line.
@@ -224,13 +224,13 @@ impl Hashed {
     pub(super) fn prefetch(&self, id: u64) -> Entry {
         let home = self.home(id);
         prefetch_index(&self.buckets, home);
-        Entry { id, home }
+        Entry { id, home: home as u32 }
     }
 
     /// The order if it is in its own bucket, where nearly all are.
     #[inline(always)]
     pub(super) fn peek(&self, entry: Entry) -> u32 {
-        let bucket = self.bucket(entry.home & self.mask);
+        let bucket = self.bucket(entry.home as usize & self.mask);
         let bit = bucket.matches(entry.id);
         select_unpredictable(bit == 0, NIL, bucket.slots[lowest(bit)])
     }

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use tickpath_book::{BookLimits, IndexLimits, OrderBooks, OrderIndex, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
 use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nasdaq::itch50::{self, Message};
@@ -61,7 +61,7 @@ struct Birth {
 }
 
 struct Reader {
-    builder: BookBuilder<PlainBooks>,
+    builder: BookBuilder<Indexed<PlainBooks>>,
     births: HashMap<u64, Birth>,
     last: Nanos,
     seen: Seen,
@@ -70,7 +70,6 @@ struct Reader {
 impl Reader {
     fn new(config: ItchDayConfig) -> Reader {
         let limits = BookLimits::new(InstrumentId(config.symbols as u16), 2 * config.live + 10_000);
-        let index = OrderIndex::new(IndexLimits::hashed(limits.max_orders));
         let seen = Seen {
             builder: BuilderCounters::default(),
             resting_at_end: 0,
@@ -90,7 +89,7 @@ impl Reader {
             at_opening: Vec::new(),
             at_close: Vec::new(),
         };
-        let builder = BookBuilder::new(PlainBooks::new(limits), index);
+        let builder = BookBuilder::new(Indexed::new(limits));
         Reader { builder, births: HashMap::new(), last: Nanos::ZERO, seen }
     }
 
@@ -184,10 +183,9 @@ impl Reader {
     /// Price-time priority: an execution is of the first order of a best level.
     fn check_turn(&mut self, instrument: InstrumentId, order_id: OrderId) {
         let books = self.builder.books();
-        let is_front = Side::BOTH.into_iter().any(|side| {
-            let front = books.front(instrument, side).and_then(|front| books.order(front));
-            front.is_some_and(|front| front.id == order_id)
-        });
+        let is_front = Side::BOTH
+            .into_iter()
+            .any(|side| books.front(instrument, side).is_some_and(|front| front.id == order_id));
         self.seen.out_of_turn += u64::from(!is_front);
     }
 

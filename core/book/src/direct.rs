@@ -1,0 +1,300 @@
+//! Books in which orders and levels lie where their ids and prices say.
+
+mod grid;
+mod levels;
+mod table;
+
+use std::hint::select_unpredictable;
+
+use tickpath_lockfree::cpu::prefetch_index;
+use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
+
+use crate::{AddError, Announced, BookLimits, BooksById, Coming, Level, Order, QueuePosition};
+use levels::{Levels, key, side_index};
+use table::{OrderRecord, OrderTable};
+
+/// Nobody's order and nobody's level: slot 0 of both. Links that lead nowhere lead here, and what is written here is
+/// never read, which spares the hot path the question whether there is a neighbour.
+const NIL: u32 = 0;
+
+/// Books for a feed, whose venue names each order by a number of its own: the order is kept in the hash table of these
+/// numbers itself, and a level at the place that follows from its side and its price.
+///
+/// So what a message needs is known from what it says, and can be fetched beforehand for many that wait together, see
+/// [`BooksById::announce`]; and no message waits for what an earlier one left in a list of free places.
+///
+/// The orders of a level are a list linked by index, so an order leaves it from anywhere without a search. Each side has
+/// 256 places for levels, for the prices at one distance from each other, taken in turn like hours by a clock, with one
+/// bit each to say which are open. Prices that are 256 apart share a place: the best of them has it, and the others,
+/// like all prices between the places, are in a sorted array. When enough orders came there to pay for it, the side's
+/// places are laid anew, so that whatever a peer sends, an order pays for the moves of a few at the most. Nothing is
+/// allocated after creation.
+///
+/// An order that may rest takes 128 to 256 bytes of the table, an instrument 16 KiB for the places of its levels. Ids are
+/// for a venue to choose: who could choose such as collide would make each look-up a walk.
+#[derive(Clone, Debug)]
+pub struct DirectBooks {
+    limits: BookLimits,
+    levels: Levels,
+    orders: OrderTable,
+}
+
+impl DirectBooks {
+    fn record(&self, slot: u32) -> &OrderRecord {
+        self.orders.get(slot)
+    }
+
+    #[inline(always)]
+    fn view(&self, slot: u32) -> Order<()> {
+        let record = self.record(slot);
+        let level = self.levels.get(record.level);
+        Order {
+            id: OrderId(record.id),
+            instrument: level.instrument,
+            side: level.side(),
+            price: level.price(),
+            qty: Qty(record.qty),
+            data: (),
+        }
+    }
+
+    /// The orders of a level from `slot` on.
+    fn queue(&self, slot: u32) -> impl Iterator<Item = u32> {
+        let first = Some(slot).filter(|slot| *slot != NIL);
+        std::iter::successors(first, |slot| Some(self.record(*slot).next).filter(|next| *next != NIL))
+    }
+
+    /// Adds an order where that takes no more than the ordinary; false where it does, and nothing changed.
+    #[inline(always)]
+    fn add_directly(&mut self, order: &Order<()>) -> bool {
+        let Some(spot) = self.orders.spot_for(order.id.0) else { return false };
+        let key = key(order.side, order.price);
+        let side = side_index(order.instrument, order.side);
+        let Some(cell) = self.levels.free_cell(side, key) else { return false };
+        let slot = spot.slot;
+        let level = self.levels.get_mut(cell);
+        let (qty, overflows) = level.qty.overflowing_add(order.qty.0);
+        if overflows | order.qty.is_zero() {
+            return false;
+        }
+        let opens = level.order_count == 0;
+        let tail = level.tail;
+        level.key = key;
+        level.qty = qty;
+        level.order_count += 1;
+        level.head = select_unpredictable(opens, slot, level.head);
+        level.tail = slot;
+        self.levels.note_added(side, cell, key, opens);
+        // An empty level's tail is nobody, to whom the next line writes in vain.
+        self.orders.get_mut(tail).next = slot;
+        let record = self.orders.get_mut(slot);
+        (record.qty, record.level, record.prev, record.next) = (order.qty.0, cell, tail, NIL);
+        self.orders.enter_at(spot, order.id.0);
+        true
+    }
+
+    /// Removes an order where that takes no more than the ordinary, `None` where it does, and nothing changed.
+    #[inline(always)]
+    fn remove_directly(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
+        let spot = self.orders.spot_of(id.0)?;
+        let slot = spot.slot;
+        let &OrderRecord { qty, level: index, prev, next, .. } = self.orders.get(slot);
+        if !self.levels.is_cell(index) {
+            return None;
+        }
+        let level = self.levels.get_mut(index);
+        if level.instrument != instrument {
+            return None;
+        }
+        level.qty -= qty;
+        level.order_count -= 1;
+        level.head = select_unpredictable(level.head == slot, next, level.head);
+        level.tail = select_unpredictable(level.tail == slot, prev, level.tail);
+        let (closes, key, side, price) = (level.order_count == 0, level.key, level.side(), level.price());
+        // Where there is no neighbour these two write to nobody's record.
+        self.orders.get_mut(prev).next = next;
+        self.orders.get_mut(next).prev = prev;
+        self.orders.take_from(spot);
+        self.levels.note_removed(side_index(instrument, side), index, key, closes);
+        Some(Order { id, instrument, side, price, qty: Qty(qty), data: () })
+    }
+
+    /// Adds an order, step by step.
+    #[inline(never)]
+    fn add_anywhere(&mut self, order: Order<()>) -> Result<(), AddError> {
+        if order.instrument > self.limits.max_instrument {
+            return Err(AddError::UnknownInstrument { instrument: order.instrument });
+        }
+        if order.qty.is_zero() {
+            return Err(AddError::ZeroQty);
+        }
+        if self.orders.is_full() {
+            return Err(AddError::BookFull { max_orders: self.limits.max_orders });
+        }
+        let side = side_index(order.instrument, order.side);
+        let key = key(order.side, order.price);
+        let known = self.levels.find(side, key);
+        let qty = known.map_or(0, |level| self.levels.get(level).qty);
+        if known.is_none() && self.levels.is_full() {
+            return Err(AddError::LevelsFull { max_levels: self.limits.max_levels });
+        }
+        let Some(qty) = qty.checked_add(order.qty.0) else {
+            return Err(AddError::QtyOverflow { price: order.price });
+        };
+        if self.orders.find(order.id.0).is_some() {
+            return Err(AddError::DuplicateId { id: order.id });
+        }
+        let index = self.levels.find_or_open(side, key, self.orders.records_mut());
+        let slot = self.orders.enter(order.id.0);
+        let level = self.levels.get_mut(index);
+        level.qty = qty;
+        level.order_count += 1;
+        let tail = std::mem::replace(&mut level.tail, slot);
+        if tail == NIL {
+            level.head = slot;
+        }
+        self.orders.get_mut(tail).next = slot;
+        let record = self.orders.get_mut(slot);
+        (record.qty, record.level, record.prev, record.next) = (order.qty.0, index, tail, NIL);
+        Ok(())
+    }
+
+    /// Removes an order, step by step.
+    #[inline(never)]
+    fn remove_anywhere(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
+        let slot = self.orders.find(id.0)?;
+        let order = self.view(slot);
+        if order.instrument != instrument {
+            return None;
+        }
+        let OrderRecord { qty, level: index, prev, next, .. } = *self.record(slot);
+        // Where there is no neighbour these two write to nobody's record.
+        self.orders.get_mut(prev).next = next;
+        self.orders.get_mut(next).prev = prev;
+        let level = self.levels.get_mut(index);
+        level.qty -= qty;
+        level.order_count -= 1;
+        level.head = if level.head == slot { next } else { level.head };
+        level.tail = if level.tail == slot { prev } else { level.tail };
+        if level.order_count == 0 {
+            self.levels.close(index);
+        }
+        self.orders.take(slot);
+        Some(order)
+    }
+}
+
+impl BooksById for DirectBooks {
+    fn new(limits: BookLimits) -> Self {
+        DirectBooks { limits, levels: Levels::new(limits), orders: OrderTable::new(limits.max_orders) }
+    }
+
+    fn limits(&self) -> BookLimits {
+        self.limits
+    }
+
+    fn order_count(&self) -> u32 {
+        self.orders.len()
+    }
+
+    fn level_count(&self) -> u32 {
+        self.levels.count
+    }
+
+    #[inline(always)]
+    fn add(&mut self, order: Order<()>) -> Result<(), AddError> {
+        if self.add_directly(&order) { Ok(()) } else { self.add_anywhere(order) }
+    }
+
+    #[inline(always)]
+    fn find(&self, id: OrderId) -> Option<Order<()>> {
+        self.orders.find(id.0).map(|slot| self.view(slot))
+    }
+
+    #[inline(always)]
+    fn reduce(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty> {
+        let slot = self.orders.find(id.0)?;
+        if self.levels.get(self.record(slot).level).instrument != instrument {
+            return None;
+        }
+        let record = self.orders.get_mut(slot);
+        assert!(qty.0 <= record.qty, "an open order is reduced by at most what it has");
+        if qty.0 == record.qty {
+            self.remove(instrument, id);
+            return Some(Qty::ZERO);
+        }
+        record.qty -= qty.0;
+        let (left, level) = (record.qty, record.level);
+        self.levels.get_mut(level).qty -= qty.0;
+        Some(Qty(left))
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
+        self.remove_directly(instrument, id).or_else(|| self.remove_anywhere(instrument, id))
+    }
+
+    #[inline(always)]
+    fn best(&self, instrument: InstrumentId, side: Side) -> Option<Level> {
+        let best = self.levels.side(side_index(instrument, side)).best;
+        if best == NIL {
+            return None;
+        }
+        Some(self.levels.get(best).view())
+    }
+
+    #[inline(always)]
+    fn would_trade(&self, instrument: InstrumentId, side: Side, limit: Price) -> bool {
+        let other = side.opposite();
+        let book = self.levels.side(side_index(instrument, other));
+        book.best != NIL && book.best_key >= key(other, limit)
+    }
+
+    #[inline]
+    fn front(&self, instrument: InstrumentId, side: Side) -> Option<Order<()>> {
+        let front = self.levels.get(self.levels.side(side_index(instrument, side)).best).head;
+        (front != NIL).then(|| self.view(front))
+    }
+
+    fn levels(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Level> {
+        self.levels.of_side(side_index(instrument, side)).map(|level| self.levels.get(level).view())
+    }
+
+    fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Order<()>> {
+        self.levels
+            .of_side(side_index(instrument, side))
+            .flat_map(|level| self.queue(self.levels.get(level).head))
+            .map(|slot| self.view(slot))
+    }
+
+    fn queue_position(&self, id: OrderId) -> Option<QueuePosition> {
+        let own = self.orders.find(id.0)?;
+        let ahead = self.queue(self.levels.get(self.record(own).level).head).take_while(|slot| *slot != own);
+        Some(ahead.fold(QueuePosition::default(), |position, slot| QueuePosition {
+            orders_ahead: position.orders_ahead + 1,
+            qty_ahead: Qty(position.qty_ahead.0 + self.record(slot).qty),
+        }))
+    }
+
+    #[inline(always)]
+    fn announce(&self, coming: &Coming) -> Announced {
+        let home = self.orders.prefetch(coming.id.0);
+        let side = side_index(coming.instrument, coming.side);
+        Announced {
+            id: coming.id.0,
+            home,
+            level: self.levels.likely_cell(side, key(coming.side, coming.price)),
+        }
+    }
+
+    #[inline(always)]
+    fn look_ahead(&self, announced: &[Announced]) {
+        for &Announced { id, home, level } in announced {
+            let slot = self.orders.peek(home, id);
+            let own_level = self.orders.get(slot).level;
+            // No branch: new orders and open ones come in no order that a CPU could predict.
+            let level = select_unpredictable(slot == NIL, level, own_level);
+            prefetch_index(self.levels.records(), level as usize);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Where the price levels of a side are, without a search.
+
+/// Levels of a side that have places of their own; a power of two. Enough for what is active in the widest liquid books,
+/// and few enough for one bit each to share the cache line of a side with all else that each message needs of it.
+pub(super) const CELLS: usize = 256;
+
+const WORD_BITS: usize = u64::BITS as usize;
+
+/// Grids that are kept apart; the prices of a side that needs one more are all outside.
+const GRIDS_MAX: usize = u8::MAX as usize + 1;
+
+/// How far from zero the keys of a grid may be, about: further out differences would wrap.
+const KEYS_FROM_ZERO: u64 = 1 << 62;
+
+/// Keys at one distance from each other, each with the number of its cell: like hours on a clock of 256, so that a
+/// side's cells need no move when its prices do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    /// The distance of neighbours.
+    size: u64,
+    /// The key from which they are counted, below all keys.
+    base: i64,
+    /// The inverse of the distance's odd factor, modulo 2^64.
+    inverse: u64,
+    /// How often two divides the distance.
+    twos: u32,
+    /// Keys on the grid.
+    count: u64,
+    /// Keys nearer to each other than this, in keys, have cells of their own.
+    lap: u64,
+}
+
+impl Grid {
+    /// The grid of nothing: every key is off it.
+    const NONE: Grid = Grid { size: 1, base: 0, inverse: 0, twos: 0, count: 0, lap: 0 };
+
+    /// The grid that `key` is on, `None` where keys of this size cannot be computed with.
+    fn through(key: i64, size: u64) -> Option<Grid> {
+        let size_of_keys = i64::try_from(size).ok().filter(|size| *size > 0)?;
+        let below = (KEYS_FROM_ZERO / size).checked_mul(size)?;
+        let base = key.rem_euclid(size_of_keys).checked_sub_unsigned(below)?;
+        let lap = size.checked_mul(CELLS as u64).filter(|lap| *lap < KEYS_FROM_ZERO)?;
+        let twos = size.trailing_zeros();
+        let odd = size >> twos;
+        // Newton's iteration: each doubles the bits that are right, and an odd number is its own inverse modulo 8.
+        let mut inverse = odd;
+        for _ in 0..5 {
+            inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
+        }
+        Some(Grid { size, base, inverse, twos, count: (2 * KEYS_FROM_ZERO - 1) / size, lap })
+    }
+
+    /// The number of a key on the grid, counted from its base; a number of at least [`Grid::count`] for one off it.
+    ///
+    /// Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994), section 9.
+    #[inline(always)]
+    const fn number(&self, key: i64) -> u64 {
+        let distance = key.wrapping_sub(self.base).cast_unsigned();
+        distance.wrapping_mul(self.inverse).rotate_right(self.twos)
+    }
+
+    /// Where a key belongs.
+    #[inline(always)]
+    pub(super) const fn place(&self, key: i64) -> Place {
+        let number = self.number(key);
+        let lap = (number / CELLS as u64) as u32;
+        Place { cell: number as usize % CELLS, lap, is_on_grid: number < self.count }
+    }
+
+    /// True when two keys on the grid, `worse` not above `better`, cannot have the same cell unless they are the same.
+    #[inline(always)]
+    pub(super) const fn is_near(&self, better: i64, worse: i64) -> bool {
+        better.wrapping_sub(worse).cast_unsigned() < self.lap
+    }
+
+    /// The distance from which on keys share cells.
+    pub(super) const fn lap(&self) -> u64 {
+        self.lap
+    }
+
+    fn is_same(&self, other: &Grid) -> bool {
+        (self.size, self.base) == (other.size, other.base)
+    }
+}
+
+/// Where a key belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The cell.
+    pub(super) cell: usize,
+    /// How often the cells were counted through before; the lower bits of that.
+    pub(super) lap: u32,
+    /// False for a key that is not on the grid and so has no cell.
+    pub(super) is_on_grid: bool,
+}
+
+/// The grids in use, of any number of sides.
+#[derive(Clone, Debug)]
+pub(super) struct Grids {
+    /// One for each number that there may be, so that none is out of range.
+    all: Box<[Grid; GRIDS_MAX]>,
+    len: usize,
+}
+
+impl Grids {
+    /// No grid's number.
+    pub(super) const NONE: u8 = 0;
+
+    pub(super) fn new() -> Grids {
+        Grids { all: Box::new([Grid::NONE; GRIDS_MAX]), len: 1 }
+    }
+
+    /// The number of the grid that `key` is on, none when there are too many.
+    pub(super) fn through(&mut self, key: i64, size: u64) -> u8 {
+        let Some(grid) = Grid::through(key, size) else { return Grids::NONE };
+        let known = self.all[..self.len].iter().position(|other| other.is_same(&grid));
+        let Ok(number) = u8::try_from(known.unwrap_or(self.len)) else { return Grids::NONE };
+        if known.is_none() {
+            self.all[self.len] = grid;
+            self.len += 1;
+        }
+        number
+    }
+
+    #[inline(always)]
+    pub(super) const fn get(&self, number: u8) -> &Grid {
+        &self.all[number as usize]
+    }
+}
+
+/// One bit for each cell of a side: whether its level is open.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenCells([u64; CELLS / WORD_BITS]);
+
+impl OpenCells {
+    pub(super) const NONE: OpenCells = OpenCells([0; CELLS / WORD_BITS]);
+
+    /// Opens or closes a cell. No branch, for nobody could foresee which.
+    #[inline(always)]
+    pub(super) const fn set(&mut self, cell: usize, is_open: bool) {
+        let (word, bit) = (&mut self.0[cell / WORD_BITS % (CELLS / WORD_BITS)], cell % WORD_BITS);
+        *word = *word & !(1 << bit) | (is_open as u64) << bit;
+    }
+
+    /// The first open cell after `cell`, counting down and around; `cell` itself is the last to be looked at.
+    #[inline(always)]
+    pub(super) fn next_below(&self, cell: usize) -> Option<usize> {
+        const WORDS: usize = CELLS / WORD_BITS;
+        let (first, bit) = (cell / WORD_BITS, cell % WORD_BITS);
+        let below = (1 << bit) - 1;
+        let mut word = first;
+        let mut bits = self.0[first] & below;
+        for _ in 0..WORDS {
+            if bits != 0 {
+                return Some(word * WORD_BITS + bits.ilog2() as usize);
+            }
+            word = word.wrapping_sub(1) % WORDS;
+            bits = self.0[word];
+        }
+        let bits = self.0[first] & !below;
+        (bits != 0).then(|| first * WORD_BITS + bits.ilog2() as usize)
+    }
+
+    /// Calls `f` with each open cell.
+    #[inline(always)]
+    pub(super) fn for_each(self, mut f: impl FnMut(usize)) {
+        for (word, bits) in self.0.into_iter().enumerate() {
+            let mut rest = bits;
+            while rest != 0 {
+                f(word * WORD_BITS + rest.trailing_zeros() as usize);
+                rest &= rest - 1;
+            }
+        }
+    }
+
+    /// The open cells from the one below `cell`, counting down and around, `cell` itself last.
+    pub(super) fn down_from(self, cell: usize) -> impl Iterator<Item = usize> {
+        let mut rest = self;
+        std::iter::from_fn(move || {
+            let next = rest.next_below(cell)?;
+            rest.set(next, false);
+            Some(next)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_on_the_grid_or_off_it() {
+        for size in [1, 2, 7, 50, 100, 2_500, 1 << 40, (1 << 47) - 1] {
+            let step = size as i64;
+            for origin in [0, 3, -1, -77, 1_000_000_007] {
+                let grid = Grid::through(origin, size).unwrap();
+                let first = grid.place(origin).cell;
+                for count in [-70_000_i64, -257, -256, -1, 0, 1, 63, 255, 256, 70_000] {
+                    let Some(key) = step.checked_mul(count).and_then(|far| far.checked_add(origin)) else {
+                        continue;
+                    };
+                    let cell = (first as i64 + count).rem_euclid(CELLS as i64) as usize;
+                    let place = grid.place(key);
+                    assert_eq!((place.cell, place.is_on_grid), (cell, true), "{origin} + {count} x {size}");
+                    for off in (1..size.min(60)).chain([size - 1]).filter(|off| *off != 0) {
+                        let is_on = grid.place(key.saturating_add_unsigned(off)).is_on_grid;
+                        assert!(!is_on, "{origin} + {count} x {size} + {off}");
+                    }
+                }
+                assert!(grid.is_near(origin, origin) && grid.is_near(origin, origin - 255 * step));
+                assert!(!grid.is_near(origin, origin - 256 * step) && !grid.is_near(origin, origin + step));
+            }
+        }
+    }
+
+    #[test]
+    fn keys_that_could_not_be_compared_are_off_every_grid() {
+        for size in [1, 3, 100, 1 << 50] {
+            let grid = Grid::through(0, size).unwrap();
+            for key in [i64::MIN, i64::MIN + 1, -(1 << 62) - (1 << 52), (1 << 62) + (1 << 52), i64::MAX] {
+                assert!(!grid.place(key).is_on_grid, "{key} by {size}");
+            }
+            assert!(!Grid::NONE.place(0).is_on_grid);
+        }
+        assert!(Grid::through(0, 0).is_none() && Grid::through(0, 1 << 54).is_none());
+        assert!(Grid::through(5, u64::MAX).is_none());
+    }
+
+    #[test]
+    fn grids_are_kept_apart_up_to_the_bound() {
+        let mut grids = Grids::new();
+        let numbers: Vec<_> = (1..GRIDS_MAX as u64).map(|size| grids.through(0, size)).collect();
+        assert!(numbers.iter().enumerate().all(|(place, number)| usize::from(*number) == place + 1));
+        assert_eq!(grids.through(0, GRIDS_MAX as u64), Grids::NONE);
+        assert_eq!((grids.through(14, 7), grids.through(-7, 7)), (7, 7));
+        assert_eq!(grids.through(1, 7), Grids::NONE, "another phase is another grid");
+    }
+
+    #[test]
+    fn open_cells_are_found_downwards_and_around() {
+        let mut open = OpenCells::NONE;
+        assert_eq!(open.next_below(17), None);
+        for cell in [0, 5, 63, 64, 200, 255] {
+            open.set(cell, true);
+        }
+        let found: Vec<_> = open.down_from(64).collect();
+        assert_eq!(found, [63, 5, 0, 255, 200, 64]);
+        assert_eq!(open.down_from(0).next(), Some(255));
+        open.set(255, false);
+        assert_eq!(open.next_below(0), Some(200));
+    }
+}

@@ -1,0 +1,636 @@
+//! The price levels of all sides.
+
+use std::cmp::Reverse;
+use std::hint::select_unpredictable;
+
+use arrayvec::ArrayVec;
+use tickpath_types::{InstrumentId, Price, Qty, Side};
+
+use super::NIL;
+use super::grid::{CELLS, Grids, OpenCells};
+use super::table::OrderRecord;
+use crate::ladder::{Ladder, Ladders};
+use crate::{BookLimits, Level};
+
+/// The distance between prices where nothing else is known: a cent.
+const USUAL_DISTANCE: u64 = 100;
+
+/// Levels from which the distance between neighbouring prices is taken.
+const LEVELS_LOOKED_AT: usize = 16;
+
+/// Orders that came to levels outside before another grid is thought of.
+const OUTSIDE_ADDS_MIN: u32 = 32;
+
+/// Levels and orders that are moved to another grid at most; a side with more keeps the one that it has.
+const MOVES_MAX: u32 = 4_096;
+
+/// Orders of a level that is given a cell, or has to leave it, at most.
+const ORDERS_MOVED_MAX: u32 = 8;
+
+/// Levels outside of one cell, counted by the lower bits of their laps, two bits for each: three are counted no further
+/// and never thought to be fewer again. So a level may be opened in its cell without a search, whatever lies outside.
+#[derive(Clone, Copy, Debug)]
+struct Outside(u8);
+
+impl Outside {
+    const NONE: Outside = Outside(0);
+    const COUNT_MAX: u8 = 3;
+
+    const fn shift(lap: u32) -> u32 {
+        lap % 4 * 2
+    }
+
+    /// How many there are at least, nought if there are none.
+    #[inline(always)]
+    const fn count(self, lap: u32) -> u8 {
+        self.0 >> Outside::shift(lap) & Outside::COUNT_MAX
+    }
+
+    const fn note(&mut self, lap: u32) {
+        if self.count(lap) < Outside::COUNT_MAX {
+            self.0 += 1 << Outside::shift(lap);
+        }
+    }
+
+    const fn forget(&mut self, lap: u32) {
+        if self.count(lap) < Outside::COUNT_MAX {
+            self.0 -= 1 << Outside::shift(lap);
+        }
+    }
+}
+
+/// One side of one book: what each message needs of it, in one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct BookSide {
+    open: OpenCells,
+    /// The key of the best level, the least one when there is none.
+    pub(super) best_key: i64,
+    /// The key of the best level outside, the least one when there is none.
+    outside_key: i64,
+    pub(super) best: u32,
+    /// The levels that have no cell.
+    ladder: Ladder,
+    /// Orders that came to levels outside since its grid was chosen.
+    outside_adds: u32,
+    grid: u8,
+}
+
+const _: () = assert!(size_of::<BookSide>() == 64);
+
+impl BookSide {
+    pub(super) const EMPTY: BookSide = BookSide {
+        open: OpenCells::NONE,
+        best_key: i64::MIN,
+        outside_key: i64::MIN,
+        best: NIL,
+        ladder: Ladder::EMPTY,
+        outside_adds: 0,
+        grid: Grids::NONE,
+    };
+}
+
+/// A level, open while it has orders.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+pub(super) struct LevelRecord {
+    pub(super) key: i64,
+    pub(super) qty: u64,
+    pub(super) head: u32,
+    pub(super) tail: u32,
+    pub(super) order_count: u32,
+    pub(super) instrument: InstrumentId,
+    side: Side,
+    /// Of a cell: levels outside whose keys belong to it.
+    outside: Outside,
+}
+
+const _: () = assert!(size_of::<LevelRecord>() == 32);
+
+/// A side's prices as numbers of which the greater is always the better: an ask's bits are inverted,
+/// which reverses the order of integers without overflow. No branch: sides come in no order that a CPU
+/// could predict.
+#[inline(always)]
+pub(super) const fn key(side: Side, price: Price) -> i64 {
+    price.0 ^ -(side as i64)
+}
+
+#[inline(always)]
+pub(super) const fn side_index(instrument: InstrumentId, side: Side) -> u32 {
+    instrument.0 as u32 * 2 + side as u32
+}
+
+impl LevelRecord {
+    const fn closed(instrument: InstrumentId, side: Side) -> LevelRecord {
+        LevelRecord {
+            key: 0,
+            qty: 0,
+            head: NIL,
+            tail: NIL,
+            order_count: 0,
+            instrument,
+            side,
+            outside: Outside::NONE,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn side(&self) -> Side {
+        self.side
+    }
+
+    #[inline(always)]
+    pub(super) const fn price(&self) -> Price {
+        Price(key(self.side, Price(self.key)))
+    }
+
+    #[inline(always)]
+    const fn side_index(&self) -> u32 {
+        side_index(self.instrument, self.side)
+    }
+
+    #[inline(always)]
+    pub(super) const fn view(&self) -> Level {
+        Level { price: self.price(), qty: Qty(self.qty), order_count: self.order_count }
+    }
+}
+
+/// The levels of all sides. Each side has a place of its own for the levels of 256 neighbouring prices, so that nearly
+/// every one is where its price says; the others are in sorted arrays and take records from a pool.
+#[derive(Clone, Debug)]
+pub(super) struct Levels {
+    sides: Vec<BookSide>,
+    /// The pool of the levels outside, then the cells of each side.
+    records: Vec<LevelRecord>,
+    /// The first cell of the first side.
+    first_cell: u32,
+    ladders: Ladders,
+    grids: Grids,
+    /// Free records of the pool, linked by `head`.
+    free: u32,
+    max_levels: u32,
+    pub(super) count: u32,
+}
+
+/// Where the level of a key would be.
+#[derive(Clone, Copy)]
+pub(super) struct Cell {
+    /// The record there, of whatever level.
+    pub(super) index: u32,
+    lap: u32,
+    is_on_grid: bool,
+}
+
+impl Levels {
+    pub(super) fn new(limits: BookLimits) -> Levels {
+        let max_levels = limits.max_levels as usize;
+        let instruments = 0..=limits.max_instrument.0;
+        let mut grids = Grids::new();
+        let usual = Side::BOTH.map(|side| grids.through(key(side, Price(0)), USUAL_DISTANCE));
+        let sides: Vec<_> = instruments
+            .clone()
+            .flat_map(|_| usual)
+            .map(|grid| BookSide { grid, ..BookSide::EMPTY })
+            .collect();
+        let first_cell = (max_levels + 1).next_multiple_of(CELLS);
+        let mut records = Vec::with_capacity(first_cell + sides.len() * CELLS);
+        // Record 0 is nobody's.
+        records.extend((0..first_cell).map(|slot| {
+            let next = if (1..max_levels).contains(&slot) { slot as u32 + 1 } else { NIL };
+            LevelRecord { head: next, ..LevelRecord::closed(InstrumentId(0), Side::Buy) }
+        }));
+        for instrument in instruments.map(InstrumentId) {
+            for side in Side::BOTH {
+                records.extend([LevelRecord::closed(instrument, side); CELLS]);
+            }
+        }
+        Levels {
+            ladders: Ladders::new(sides.len(), max_levels),
+            sides,
+            records,
+            first_cell: first_cell as u32,
+            grids,
+            free: if max_levels > 0 { 1 } else { NIL },
+            max_levels: limits.max_levels,
+            count: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn records(&self) -> &[LevelRecord] {
+        &self.records
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, index: u32) -> &LevelRecord {
+        &self.records[index as usize]
+    }
+
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, index: u32) -> &mut LevelRecord {
+        &mut self.records[index as usize]
+    }
+
+    #[inline(always)]
+    pub(super) fn side(&self, side: u32) -> &BookSide {
+        self.sides.get(side as usize).unwrap_or(&BookSide::EMPTY)
+    }
+
+    /// Where the level of a key would be, if it is on the grid. Any side and any key will do, and then it is anywhere.
+    #[inline(always)]
+    pub(super) fn likely_cell(&self, side: u32, key: i64) -> u32 {
+        let grid = self.sides.get(side as usize).map_or(Grids::NONE, |book| book.grid);
+        self.first_cell + side * CELLS as u32 + self.grids.get(grid).place(key).cell as u32
+    }
+
+    /// Where a level of this key would be. Any side and any key will do.
+    #[inline(always)]
+    pub(super) fn cell(&self, side: u32, key: i64) -> Cell {
+        let place = self.grids.get(self.side(side).grid).place(key);
+        let index = self.first_cell + side * CELLS as u32 + place.cell as u32;
+        Cell { index, lap: place.lap, is_on_grid: place.is_on_grid }
+    }
+
+    /// True for a level in a cell, false for one outside.
+    #[inline(always)]
+    pub(super) const fn is_cell(&self, index: u32) -> bool {
+        index >= self.first_cell
+    }
+
+    pub(super) const fn is_full(&self) -> bool {
+        self.count >= self.max_levels
+    }
+
+    /// The open level of a key.
+    pub(super) fn find(&self, side: u32, key: i64) -> Option<u32> {
+        let cell = self.cell(side, key);
+        let level = self.get(cell.index);
+        if cell.is_on_grid && level.order_count > 0 && level.key == key {
+            return Some(cell.index);
+        }
+        self.ladders.find(self.side(side).ladder, key).ok().map(|(level, _)| level)
+    }
+
+    /// The cell of the level of this key where an order may come to it without further ado: it is open, or may be opened
+    /// there. Any side and any key will do.
+    #[inline(always)]
+    pub(super) fn free_cell(&self, side: u32, key: i64) -> Option<u32> {
+        let book = self.sides.get(side as usize)?;
+        let place = self.grids.get(book.grid).place(key);
+        let index = self.first_cell + side * CELLS as u32 + place.cell as u32;
+        let level = self.get(index);
+        // No branch depends on whether the level is open, for nobody could foresee that.
+        let in_the_way = u64::from(level.outside.count(place.lap));
+        let other_key = (level.key ^ key).cast_unsigned();
+        let obstacle = select_unpredictable(level.order_count == 0, in_the_way, other_key);
+        (place.is_on_grid & (obstacle == 0) & (self.count < self.max_levels)).then_some(index)
+    }
+
+    /// An order came to a level that has a cell.
+    #[inline(always)]
+    pub(super) fn note_added(&mut self, side: u32, index: u32, key: i64, opens: bool) {
+        self.count += u32::from(opens);
+        let book = &mut self.sides[side as usize];
+        book.open.set(index as usize % CELLS, true);
+        let is_best = key >= book.best_key;
+        book.best_key = select_unpredictable(is_best, key, book.best_key);
+        book.best = select_unpredictable(is_best, index, book.best);
+    }
+
+    /// An order left a level that has a cell.
+    #[inline(always)]
+    pub(super) fn note_removed(&mut self, side: u32, index: u32, key: i64, closes: bool) {
+        self.count -= u32::from(closes);
+        let book = &mut self.sides[side as usize];
+        book.open.set(index as usize % CELLS, !closes);
+        if closes & (book.best == index) {
+            self.find_best(side, key);
+        }
+    }
+
+    /// Opens the level of a cell that is empty; it has no order yet.
+    #[inline(always)]
+    fn open_cell(&mut self, side: u32, index: u32, key: i64) {
+        self.get_mut(index).key = key;
+        self.sides[side as usize].open.set(index as usize % CELLS, true);
+        self.note_open(side, index, key);
+    }
+
+    #[inline(always)]
+    fn note_open(&mut self, side: u32, index: u32, key: i64) {
+        self.count += 1;
+        let book = &mut self.sides[side as usize];
+        // No branch. Equal keys meet only where there is no best level.
+        let is_best = key >= book.best_key;
+        book.best_key = if is_best { key } else { book.best_key };
+        book.best = if is_best { index } else { book.best };
+    }
+
+    /// The level of a key, opened if it is not open; the caller has seen to it that there is room.
+    ///
+    /// Of two levels of the same cell the better one has it, for that is where orders come and go: so this may move
+    /// another level, if it has few orders.
+    pub(super) fn find_or_open(&mut self, side: u32, key: i64, orders: &mut [OrderRecord]) -> u32 {
+        let cell = self.cell(side, key);
+        let level = self.get(cell.index);
+        if cell.is_on_grid && level.order_count > 0 && level.key == key {
+            return cell.index;
+        }
+        if self.is_time_for_another_grid(side) && self.change_grid(side, orders) {
+            return self.find_or_open(side, key, orders);
+        }
+        let known = self.ladders.find(self.side(side).ladder, key).ok().map(|(level, _)| level);
+        let may_have_cell = cell.is_on_grid && self.vacate(side, cell, key, orders);
+        match known {
+            Some(level) if may_have_cell && self.get(level).order_count <= ORDERS_MOVED_MAX => {
+                self.move_inside(side, level, cell, orders)
+            }
+            Some(level) => level,
+            None if may_have_cell => {
+                self.open_cell(side, cell.index, key);
+                cell.index
+            }
+            None => {
+                let level = self.take_from_pool(side, key);
+                self.put_outside(side, level);
+                self.note_open(side, level, key);
+                level
+            }
+        }
+    }
+
+    /// Sees to it that a cell is empty, for a level of this key; false when its own level should rather stay.
+    fn vacate(&mut self, side: u32, cell: Cell, key: i64, orders: &mut [OrderRecord]) -> bool {
+        let level = self.get(cell.index);
+        if level.order_count == 0 {
+            return true;
+        }
+        if level.key > key || level.order_count > ORDERS_MOVED_MAX {
+            return false;
+        }
+        let index = self.move_to_pool(cell.index, orders);
+        self.sides[side as usize].open.set(cell.index as usize % CELLS, false);
+        if self.side(side).best == cell.index {
+            self.sides[side as usize].best = index;
+        }
+        self.put_outside(side, index);
+        true
+    }
+
+    /// Gives a level outside its cell, which is empty.
+    fn move_inside(&mut self, side: u32, level: u32, cell: Cell, orders: &mut [OrderRecord]) -> u32 {
+        self.take_inside(side, level);
+        self.move_level(level, cell.index, orders);
+        self.sides[side as usize].open.set(cell.index as usize % CELLS, true);
+        if self.side(side).best == level {
+            self.sides[side as usize].best = cell.index;
+        }
+        self.give_to_pool(level);
+        cell.index
+    }
+
+    /// A record of the pool, which has one for each of `max_levels`.
+    fn take_from_pool(&mut self, side: u32, key: i64) -> u32 {
+        let index = self.free;
+        self.free = self.get(index).head;
+        let instrument = InstrumentId((side >> 1) as u16);
+        *self.get_mut(index) =
+            LevelRecord { key, ..LevelRecord::closed(instrument, Side::BOTH[side as usize & 1]) };
+        index
+    }
+
+    fn give_to_pool(&mut self, index: u32) {
+        self.get_mut(index).head = self.free;
+        self.free = index;
+    }
+
+    /// Enters a level of the pool among those outside.
+    fn put_outside(&mut self, side: u32, level: u32) {
+        let key = self.get(level).key;
+        let book = &mut self.sides[side as usize];
+        let Err(place) = self.ladders.find(book.ladder, key) else {
+            unreachable!("a side has one level of a key")
+        };
+        self.ladders.insert(&mut book.ladder, place, key, level);
+        book.outside_key = book.outside_key.max(key);
+        let cell = self.cell(side, key);
+        if cell.is_on_grid {
+            self.get_mut(cell.index).outside.note(cell.lap);
+        }
+    }
+
+    /// Takes a level out of those outside.
+    fn take_inside(&mut self, side: u32, level: u32) {
+        let key = self.get(level).key;
+        let book = &mut self.sides[side as usize];
+        self.ladders.remove(&mut book.ladder, key);
+        let best = self.ladders.iter(book.ladder).next();
+        book.outside_key = best.map_or(i64::MIN, |best| self.records[best as usize].key);
+        let cell = self.cell(side, key);
+        if cell.is_on_grid {
+            self.get_mut(cell.index).outside.forget(cell.lap);
+        }
+    }
+
+    /// Closes a level that has no order left.
+    #[inline(always)]
+    pub(super) fn close(&mut self, index: u32) {
+        if !self.is_cell(index) {
+            return self.close_outside(index);
+        }
+        let level = *self.get(index);
+        let side = level.side_index();
+        self.count -= 1;
+        self.sides[side as usize].open.set(index as usize % CELLS, false);
+        if self.sides[side as usize].best == index {
+            self.find_best(side, level.key);
+        }
+    }
+
+    #[inline(never)]
+    fn close_outside(&mut self, index: u32) {
+        let side = self.get(index).side_index();
+        self.take_inside(side, index);
+        self.give_to_pool(index);
+        self.count -= 1;
+        if self.side(side).best == index {
+            self.find_best_of_all(side);
+        }
+    }
+
+    /// Finds the level that is best now that the one of the key `closed`, which had a cell, is no more.
+    #[inline(always)]
+    fn find_best(&mut self, side: u32, closed: i64) {
+        let book = self.sides[side as usize];
+        let grid = *self.grids.get(book.grid);
+        let first = self.first_cell + side * CELLS as u32;
+        let cell = grid.place(closed).cell;
+        let found = book.open.next_below(cell).map(|cell| first + cell as u32);
+        let found = found.map(|index| (index, self.get(index).key));
+        match found.filter(|(_, key)| grid.is_near(closed, *key) && book.outside_key < *key) {
+            Some((best, best_key)) => {
+                let book = &mut self.sides[side as usize];
+                (book.best, book.best_key) = (best, best_key);
+            }
+            None => self.find_best_of_all(side),
+        }
+    }
+
+    /// The same, where a level of another lap stands in the way, or one outside may be the best: looks at each open cell
+    /// once.
+    #[inline(never)]
+    fn find_best_of_all(&mut self, side: u32) {
+        let BookSide { open, ladder, outside_key, .. } = *self.side(side);
+        let first = self.first_cell + side * CELLS as u32;
+        let cells = &self.records[first as usize..][..CELLS];
+        let (mut best, mut best_key) = (NIL, i64::MIN);
+        open.for_each(|cell| {
+            let key = cells[cell].key;
+            // No branch. One with the least key of all is the best only where it is alone.
+            let is_best = (key > best_key) | (best == NIL);
+            best = select_unpredictable(is_best, first + cell as u32, best);
+            best_key = select_unpredictable(is_best, key, best_key);
+        });
+        if let Some(outside) = self.ladders.iter(ladder).next()
+            && (outside_key > best_key || best == NIL)
+        {
+            (best, best_key) = (outside, outside_key);
+        }
+        let book = &mut self.sides[side as usize];
+        (book.best, book.best_key) = (best, best_key);
+    }
+
+    /// The best of the open cells of a side whose keys are at most `bound`.
+    fn best_cell(&self, side: u32, open: OpenCells, bound: i64) -> Option<(usize, i64)> {
+        let first = self.first_cell as usize + side as usize * CELLS;
+        let keys = open.down_from(0).map(|cell| (cell, self.records[first + cell].key));
+        keys.filter(|(_, key)| *key <= bound).max_by_key(|(_, key)| *key)
+    }
+
+    /// The levels of a side in cells, from the best: once around for each lap of the grid that has levels.
+    fn in_cells(&self, side: u32) -> impl Iterator<Item = u32> {
+        let BookSide { open, grid, .. } = *self.side(side);
+        let grid = *self.grids.get(grid);
+        let first = self.first_cell + side * CELLS as u32;
+        let laps = std::iter::successors(self.best_cell(side, open, i64::MAX), move |(_, best)| {
+            self.best_cell(side, open, best.checked_sub_unsigned(grid.lap())?)
+        });
+        laps.flat_map(move |(cell, best)| {
+            // Downwards from behind the best, which so is the first.
+            let around = open.down_from((cell + 1) % CELLS);
+            let indices = around.map(move |cell| first + cell as u32);
+            indices.filter(move |index| grid.is_near(best, self.get(*index).key))
+        })
+    }
+
+    /// The open levels of a side from the best.
+    pub(super) fn of_side(&self, side: u32) -> impl Iterator<Item = u32> {
+        let known = Some(side).filter(|side| (*side as usize) < self.sides.len());
+        let mut inside = known.into_iter().flat_map(|side| self.in_cells(side)).peekable();
+        let mut outside = self.ladders.iter(self.side(side).ladder).peekable();
+        std::iter::from_fn(move || match (inside.peek(), outside.peek()) {
+            (Some(near), Some(far)) if self.get(*near).key < self.get(*far).key => outside.next(),
+            (Some(_), _) => inside.next(),
+            (None, _) => outside.next(),
+        })
+    }
+
+    /// An order comes to a level outside. True when so many did that moving the side to another grid is paid for.
+    fn is_time_for_another_grid(&mut self, side: u32) -> bool {
+        let book = &mut self.sides[side as usize];
+        book.outside_adds = book.outside_adds.saturating_add(1);
+        let adds = book.outside_adds;
+        adds >= OUTSIDE_ADDS_MIN && adds.is_power_of_two() && self.moves_at_most(side, adds.min(MOVES_MAX))
+    }
+
+    /// Whether so many moves at most take all levels and orders of a side elsewhere.
+    fn moves_at_most(&self, side: u32, moves: u32) -> bool {
+        let mut left = self.of_side(side).scan(moves, |left, level| {
+            let needed = self.get(level).order_count.saturating_add(1);
+            *left = left.checked_sub(needed).unwrap_or(u32::MAX);
+            Some(*left)
+        });
+        left.all(|left| left != u32::MAX)
+    }
+
+    /// Moves a side to the grid that its best levels are on; false when that is no other one.
+    #[cold]
+    fn change_grid(&mut self, side: u32, orders: &mut [OrderRecord]) -> bool {
+        let all: ArrayVec<u32, { MOVES_MAX as usize }> = self.of_side(side).collect();
+        let keys: ArrayVec<i64, LEVELS_LOOKED_AT> =
+            all.iter().take(LEVELS_LOOKED_AT).map(|level| self.get(*level).key).collect();
+        let Some(best) = keys.first() else { return false };
+        let number = self.grids.through(*best, distance(&keys));
+        if number == Grids::NONE || number == self.side(side).grid {
+            return false;
+        }
+        let BookSide { mut ladder, .. } = *self.side(side);
+        for level in &all {
+            if !self.is_cell(*level) {
+                self.ladders.remove(&mut ladder, self.records[*level as usize].key);
+            }
+        }
+        // Into the pool with all of them, and from there to their new places, the best first.
+        let pooled: ArrayVec<u32, { MOVES_MAX as usize }> = all
+            .iter()
+            .map(|level| if self.is_cell(*level) { self.move_to_pool(*level, orders) } else { *level })
+            .collect();
+        let cells = (self.first_cell + side * CELLS as u32) as usize..;
+        self.records[cells][..CELLS].iter_mut().for_each(|cell| cell.outside = Outside::NONE);
+        self.sides[side as usize] = BookSide { grid: number, ladder, ..BookSide::EMPTY };
+        for level in pooled {
+            self.place(side, level, orders);
+        }
+        self.find_best_of_all(side);
+        true
+    }
+
+    fn move_to_pool(&mut self, cell: u32, orders: &mut [OrderRecord]) -> u32 {
+        let level = *self.get(cell);
+        let index = self.take_from_pool(level.side_index(), level.key);
+        self.move_level(cell, index, orders);
+        index
+    }
+
+    /// Gives a level of the pool its cell, or a place outside.
+    fn place(&mut self, side: u32, level: u32, orders: &mut [OrderRecord]) {
+        let cell = self.cell(side, self.get(level).key);
+        if !cell.is_on_grid || self.get(cell.index).order_count > 0 {
+            return self.put_outside(side, level);
+        }
+        self.move_level(level, cell.index, orders);
+        self.sides[side as usize].open.set(cell.index as usize % CELLS, true);
+        self.give_to_pool(level);
+    }
+
+    fn move_level(&mut self, from: u32, to: u32, orders: &mut [OrderRecord]) {
+        let level = *self.get(from);
+        let outside = self.get(to).outside;
+        *self.get_mut(to) = LevelRecord { outside, ..level };
+        *self.get_mut(from) =
+            LevelRecord { outside: level.outside, ..LevelRecord::closed(level.instrument, level.side) };
+        let mut slot = level.head;
+        while slot != NIL {
+            let order = &mut orders[slot as usize];
+            order.level = to;
+            slot = order.next;
+        }
+    }
+}
+
+/// The distance between keys that puts the most of these, the best ones of a side, into neighbouring cells; the smallest
+/// of several.
+fn distance(keys: &[i64]) -> u64 {
+    let gaps = || keys.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
+    let common = gaps().fold(0, gcd);
+    let fitting = |size: u64| {
+        let distances = keys.iter().map(|key| keys[0].abs_diff(*key));
+        distances.filter(|distance| distance % size == 0 && distance / size < CELLS as u64).count()
+    };
+    let sizes = gaps().chain([common]).filter(|size| *size != 0);
+    sizes.max_by_key(|size| (fitting(*size), Reverse(*size))).unwrap_or(USUAL_DISTANCE)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

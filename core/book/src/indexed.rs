@@ -1,0 +1,128 @@
+//! Any books and an index of ids together.
+
+use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
+
+use crate::index::Entry;
+use crate::{
+    AddError, Announced, BookLimits, BooksById, Coming, Hint, IndexLimits, InsertError, Level, Order,
+    OrderBooks, OrderHandle, OrderIndex, QueuePosition,
+};
+
+/// What is looked at together.
+const LOOK_AHEAD_LEN: usize = 32;
+
+/// [`OrderBooks`] whose handles are kept in an [`OrderIndex`], in its hash table.
+#[derive(Clone, Debug)]
+pub struct Indexed<B> {
+    books: B,
+    index: OrderIndex,
+}
+
+impl<B: OrderBooks<()>> Indexed<B> {
+    fn open(&self, id: OrderId) -> Option<OrderHandle> {
+        self.index.find(id.0)
+    }
+
+    fn open_in(&self, instrument: InstrumentId, id: OrderId) -> Option<OrderHandle> {
+        let handle = self.open(id)?;
+        (self.books.order(handle)?.instrument == instrument).then_some(handle)
+    }
+}
+
+impl<B: OrderBooks<()>> BooksById for Indexed<B> {
+    fn new(limits: BookLimits) -> Self {
+        Indexed { books: B::new(limits), index: OrderIndex::new(IndexLimits::hashed(limits.max_orders)) }
+    }
+
+    fn limits(&self) -> BookLimits {
+        self.books.limits()
+    }
+
+    fn order_count(&self) -> u32 {
+        self.books.order_count()
+    }
+
+    fn level_count(&self) -> u32 {
+        self.books.level_count()
+    }
+
+    #[inline]
+    fn add(&mut self, order: Order<()>) -> Result<(), AddError> {
+        let handle = self.books.add(order)?;
+        self.index.insert(order.id.0, handle).map_err(|error| {
+            self.books.remove(handle);
+            match error {
+                InsertError::Duplicate { .. } => AddError::DuplicateId { id: order.id },
+                InsertError::IndexFull { .. } => {
+                    AddError::BookFull { max_orders: self.books.limits().max_orders }
+                }
+            }
+        })
+    }
+
+    #[inline]
+    fn find(&self, id: OrderId) -> Option<Order<()>> {
+        self.books.order(self.open(id)?)
+    }
+
+    #[inline]
+    fn reduce(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty> {
+        let left = self.books.reduce(self.open_in(instrument, id)?, qty);
+        if left.is_zero() {
+            self.index.remove(id.0);
+        }
+        Some(left)
+    }
+
+    #[inline]
+    fn remove(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
+        let handle = self.open_in(instrument, id)?;
+        self.index.remove(id.0);
+        Some(self.books.remove(handle))
+    }
+
+    #[inline]
+    fn best(&self, instrument: InstrumentId, side: Side) -> Option<Level> {
+        self.books.best(instrument, side)
+    }
+
+    #[inline]
+    fn would_trade(&self, instrument: InstrumentId, side: Side, limit: Price) -> bool {
+        self.books.would_trade(instrument, side, limit)
+    }
+
+    fn front(&self, instrument: InstrumentId, side: Side) -> Option<Order<()>> {
+        self.books.order(self.books.front(instrument, side)?)
+    }
+
+    fn levels(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Level> {
+        self.books.levels(instrument, side)
+    }
+
+    fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Order<()>> {
+        self.books.orders(instrument, side).map(|(_, order)| order)
+    }
+
+    fn queue_position(&self, id: OrderId) -> Option<QueuePosition> {
+        Some(self.books.queue_position(self.open(id)?))
+    }
+
+    #[inline]
+    fn announce(&self, coming: &Coming) -> Announced {
+        let Coming { id, instrument, side, price } = *coming;
+        let (entry, hint) = (self.index.prefetch(id.0), self.books.hint(instrument, side, price));
+        Announced { id: id.0, home: entry.home, level: hint.place }
+    }
+
+    #[inline]
+    fn look_ahead(&self, announced: &[Announced]) {
+        for group in announced.chunks(LOOK_AHEAD_LEN) {
+            let mut hints = [Hint::NONE; LOOK_AHEAD_LEN];
+            for (hint, &Announced { id, home, level }) in hints.iter_mut().zip(group) {
+                hint.place = level;
+                hint.name_order(self.index.peek(Entry { id, home }));
+            }
+            self.books.look_ahead(&mut hints[..group.len()]);
+        }
+    }
+}

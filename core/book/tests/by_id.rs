@@ -1,0 +1,243 @@
+//! Books by id against their plain twin, on random commands.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod prices;
+
+use prices::Prices;
+use proptest::prelude::*;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use tickpath_book::{
+    AddError, BookLimits, BooksById, Coming, DirectBooks, FastBooks, Indexed, Order, PlainBooks,
+};
+use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
+
+/// How random commands are drawn.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    seed: u64,
+    steps: u32,
+    limits: BookLimits,
+    prices: Prices,
+    ids: Ids,
+    /// Of 100 commands, those that add while there is room.
+    add_percent: u32,
+}
+
+/// How a venue numbers its orders.
+#[derive(Clone, Copy, Debug)]
+enum Ids {
+    /// One after the other, with gaps below this.
+    Ascending(u32),
+    /// All of them multiples of this, so that they belong to few places of a table.
+    Multiples(u64),
+    /// From so few that many are taken.
+    Few(u32),
+    /// Any of 2^64.
+    Any,
+}
+
+impl Ids {
+    fn draw(self, last: &mut u64, random: &mut impl Rng) -> OrderId {
+        let id = match self {
+            Ids::Ascending(gap) => *last + 1 + u64::from(random.next_u32() % gap),
+            Ids::Multiples(step) => u64::from(random.next_u32() % 500).wrapping_mul(step),
+            Ids::Few(count) => u64::from(random.next_u32() % count),
+            Ids::Any => random.next_u64(),
+        };
+        *last = id;
+        OrderId(id)
+    }
+}
+
+fn run<B: BooksById>(shape: Shape) {
+    let Shape { seed, steps, limits, prices, ids, add_percent } = shape;
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let (mut fast, mut plain) = (B::new(limits), Indexed::<PlainBooks>::new(limits));
+    let mut open: Vec<Order<()>> = Vec::new();
+    let mut last = 0;
+    for step in 0..steps {
+        let mut below = |bound: u32| random.next_u32() % bound;
+        // One in a while is beyond the last book.
+        let instrument = InstrumentId(below(u32::from(limits.max_instrument.0) + 2) as u16);
+        let side = Side::BOTH[below(2) as usize];
+        let is_add = below(100) < add_percent || open.is_empty();
+        let (chosen, action) = (below(open.len().max(1) as u32) as usize, below(12));
+        let price = prices.draw(step, &mut below);
+        // One in a while has no quantity, or all that there is.
+        let qty = Qty([u64::from(below(50)), u64::MAX][usize::from(below(400) == 0)]);
+        let id = ids.draw(&mut last, &mut random);
+        // A hint changes nothing, whatever it is about.
+        let announced =
+            [fast.announce(&Coming { id, instrument, side, price }), fast.announce(&Coming::NOTHING)];
+        fast.look_ahead(&announced);
+        if is_add {
+            let order = Order { id, instrument, side, price, qty, data: () };
+            let result = fast.add(order);
+            assert_eq!(result, plain.add(order), "{order:?}");
+            if result.is_ok() {
+                open.push(order);
+            }
+            assert_eq!(fast.find(id), plain.find(id));
+            assert_eq!(fast.best(instrument, side), plain.best(instrument, side));
+            continue;
+        }
+        let Order { id, instrument, side, .. } = open[chosen];
+        let order = plain.find(id).expect("only open orders are listed");
+        assert_eq!(fast.find(id), Some(order));
+        assert_eq!(fast.queue_position(id), plain.queue_position(id));
+        match action {
+            // Not in the book that is named, or nowhere.
+            0 => {
+                let elsewhere = InstrumentId(instrument.0 + 1);
+                let unknown = OrderId(id.0 ^ 1 << 63);
+                for (instrument, id) in [(elsewhere, id), (instrument, unknown)] {
+                    if plain.find(id).is_some_and(|order| order.instrument == instrument) {
+                        continue;
+                    }
+                    assert_eq!(fast.remove(instrument, id), plain.remove(instrument, id));
+                    let zero = Qty::ZERO;
+                    assert_eq!(fast.reduce(instrument, id, zero), plain.reduce(instrument, id, zero));
+                }
+            }
+            1..=3 => {
+                let by = Qty(qty.0.min(order.qty.0));
+                let left = fast.reduce(instrument, id, by);
+                assert_eq!(left, plain.reduce(instrument, id, by));
+                if left == Some(Qty::ZERO) {
+                    open.swap_remove(chosen);
+                }
+            }
+            _ => {
+                assert_eq!(fast.remove(instrument, id), plain.remove(instrument, id));
+                assert_eq!(fast.find(id), None);
+                open.swap_remove(chosen);
+            }
+        }
+        for side in Side::BOTH {
+            assert_eq!(fast.best(instrument, side), plain.best(instrument, side));
+        }
+        assert_eq!(fast.front(instrument, side), plain.front(instrument, side));
+        assert_eq!(fast.would_trade(instrument, side, price), plain.would_trade(instrument, side, price));
+        assert_eq!(fast.order_count(), plain.order_count());
+        if step % 250 == 0 {
+            assert_eq!(fast.state_hash(), plain.state_hash());
+            assert_eq!(fast.level_count(), plain.level_count());
+        }
+    }
+    assert_eq!(fast.state_hash(), plain.state_hash());
+    for order in open {
+        assert_eq!(fast.remove(order.instrument, order.id), plain.remove(order.instrument, order.id));
+    }
+    assert_eq!((fast.order_count(), fast.level_count()), (0, 0));
+}
+
+const LIMITS: BookLimits = BookLimits::new(InstrumentId(2), 400);
+
+const USUAL: Shape = Shape {
+    seed: 1,
+    steps: 20_000,
+    limits: LIMITS,
+    prices: Prices::Wander(100),
+    ids: Ids::Ascending(3),
+    add_percent: 54,
+};
+
+#[test]
+fn books_do_as_their_plain_twin_does_with_ids_of_any_kind() {
+    let all = [Ids::Ascending(1), Ids::Ascending(7), Ids::Few(300), Ids::Any];
+    // 512 buckets of two ids each: these all belong to one, or to a few.
+    let colliding =
+        [Ids::Multiples(1 << 10), Ids::Multiples(1 << 33), Ids::Multiples(1 << 7), Ids::Multiples(2)];
+    for (seed, ids) in (1..).zip(all.into_iter().chain(colliding)) {
+        run::<DirectBooks>(Shape { seed, ids, ..USUAL });
+    }
+    run::<Indexed<FastBooks>>(USUAL);
+}
+
+#[test]
+fn books_do_as_their_plain_twin_does_with_prices_of_any_kind() {
+    let all =
+        [Prices::UpTo(30), Prices::UpTo(5_000), Prices::Wander(1), Prices::Wander(7), Prices::Wander(2_500)];
+    for (seed, prices) in (20..).zip(all) {
+        run::<DirectBooks>(Shape { seed, prices, ..USUAL });
+        run::<DirectBooks>(Shape { seed, prices, limits: BookLimits::new(InstrumentId(0), 400), ..USUAL });
+    }
+}
+
+#[test]
+fn books_do_as_their_plain_twin_does_at_the_bounds() {
+    for (seed, max_orders, max_levels) in
+        [(40, 50, 50), (41, 60, 12), (42, 4, 2), (43, 1, 1), (44, 0, 0), (45, 9, 0)]
+    {
+        let limits = BookLimits { max_instrument: InstrumentId(1), max_orders, max_levels };
+        for ids in [Ids::Ascending(2), Ids::Few(80), Ids::Multiples(64)] {
+            run::<DirectBooks>(Shape { seed, limits, ids, add_percent: 65, steps: 6_000, ..USUAL });
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn books_do_as_their_plain_twin_does_in_any_shape(
+        seed: u64, max_orders in 1..200_u32, max_levels in 1..100_u32, prices in 1..2_000_u32, step: u64,
+        add_percent in 30..90_u32,
+    ) {
+        let limits = BookLimits { max_instrument: InstrumentId(2), max_orders, max_levels };
+        let (prices, ids) = (Prices::UpTo(prices), Ids::Multiples(step));
+        run::<DirectBooks>(Shape { seed, steps: 1_500, limits, prices, ids, add_percent });
+    }
+}
+
+fn bid(id: u64, price: i64) -> Order<()> {
+    let (instrument, side) = (InstrumentId(1), Side::Buy);
+    Order { id: OrderId(id), instrument, side, price: Price(price), qty: Qty(10), data: () }
+}
+
+/// 256 prices apart two levels would have the same place: the better one has it, also when it comes second.
+#[test]
+fn prices_that_share_a_place_keep_their_order() {
+    let far = 256 * 100;
+    for prices in [[0, far, 2 * far], [2 * far, far, 0], [far, 2 * far, 0], [0, 5 * far, far]] {
+        let mut books = DirectBooks::new(LIMITS);
+        for (id, price) in (0..).zip(prices) {
+            // More than may be moved, at one of them.
+            for copy in 0..if id == 1 { 20 } else { 3 } {
+                books.add(bid(id * 100 + copy, price)).unwrap();
+            }
+        }
+        let mut sorted = prices;
+        sorted.sort_unstable_by(|a, b| b.cmp(a));
+        let levels = |books: &DirectBooks| {
+            books.levels(InstrumentId(1), Side::Buy).map(|level| level.price.0).collect::<Vec<_>>()
+        };
+        assert_eq!(levels(&books), sorted);
+        for left in (0..3).rev() {
+            let best = books.best(InstrumentId(1), Side::Buy).unwrap();
+            assert_eq!(best.price.0, sorted[2 - left]);
+            for _ in 0..best.order_count {
+                let front = books.front(InstrumentId(1), Side::Buy).unwrap();
+                books.remove(front.instrument, front.id).unwrap();
+            }
+            assert_eq!(levels(&books).len(), left);
+        }
+    }
+}
+
+#[test]
+fn an_id_that_is_taken_is_refused_and_nothing_changes() {
+    let mut books = DirectBooks::new(LIMITS);
+    // Five ids of one bucket of four: the fifth lies elsewhere.
+    let ids: Vec<u64> = (0..5).map(|lap| lap << 10).collect();
+    let home_mates: Vec<u64> = (0..5).map(|id| id << 33).collect();
+    for id in ids.iter().chain(&home_mates[1..]) {
+        books.add(bid(*id, 100)).unwrap();
+    }
+    let before = books.state_hash();
+    for id in ids.into_iter().chain(home_mates) {
+        assert_eq!(books.add(bid(id, 200)), Err(AddError::DuplicateId { id: OrderId(id) }));
+        assert_eq!(books.state_hash(), before);
+    }
+}
