@@ -211,9 +211,8 @@ impl OrderTable {
     pub(super) fn enter(&mut self, id: u64) -> u32 {
         let home = self.home(id);
         let mut bucket = home;
-        // Ends, since three quarters of the table are free. Where a free place has this id by itself, the order would not
-        // be told from it.
-        while self.get(self.slot_of(bucket)).bucket & USED == USED || nobody(bucket) == id {
+        // Ends, since three quarters of the table are free.
+        while self.get(self.slot_of(bucket)).bucket & USED == USED {
             bucket = (bucket + 1) & self.mask;
         }
         if bucket != home {
@@ -260,4 +259,58 @@ impl OrderTable {
 #[inline(always)]
 const fn nobody(bucket: u32) -> u64 {
     (bucket ^ 1) as u64 * IDS_PER_BUCKET
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ids of one bucket, the usual ones first.
+    fn ids_of(table: &OrderTable, home: u32, count: usize) -> Vec<u64> {
+        (0..).filter(|id| table.home(*id) == home).take(count).collect()
+    }
+
+    /// Many more than a bucket has places for come and leave in every order of those that are there. Among them is the id
+    /// that stands for a free place of the bucket next to it.
+    #[test]
+    fn ids_of_one_bucket_are_found_wherever_they_lie() {
+        for home in [4, 5, 63] {
+            let mut table = OrderTable::new(64);
+            let mut ids = ids_of(&table, home, 14);
+            ids.rotate_left(4);
+            assert!(ids.contains(&nobody(home ^ 1)));
+            for leaving in 0..ids.len() {
+                let slots: Vec<u32> = ids.iter().map(|id| table.enter(*id)).collect();
+                assert!((1..slots.len()).all(|at| !slots[..at].contains(&slots[at])), "{slots:?}");
+                ids.rotate_left(leaving);
+                for at in 0..ids.len() {
+                    let slot = table.find(ids[at]).unwrap();
+                    assert!(slots.contains(&slot) && table.get(slot).id == ids[at]);
+                    table.take(slot);
+                    assert!(ids[..=at].iter().all(|id| table.find(*id).is_none()), "{home} {at}");
+                    assert!(ids[at + 1..].iter().all(|id| table.find(*id).is_some()), "{home} {at}");
+                }
+                assert_eq!(table.len(), 0);
+                let bucket = |bucket| table.get(table.slot_of(bucket)).bucket;
+                assert!((0..64).all(|index| bucket(index) == 0), "nothing stays of who left");
+            }
+        }
+    }
+
+    #[test]
+    fn the_spot_for_an_id_needs_room_in_its_own_bucket() {
+        let mut table = OrderTable::new(6);
+        let ids = ids_of(&table, 2, 6);
+        for (count, id) in ids.iter().enumerate() {
+            assert_eq!(table.spot_for(*id).is_some(), count < 4);
+            assert!(table.spot_of(*id).is_none());
+            table.enter(*id);
+            assert!(table.spot_for(*id).is_none(), "it is taken");
+            assert_eq!(table.spot_of(*id).is_some(), count < 4);
+        }
+        assert!(table.is_full() && table.spot_for(1 << 20).is_none());
+        // One that lies elsewhere is not known to be there at the first look, so none may enter at once.
+        table.take(table.find(ids[0]).unwrap());
+        assert!(table.spot_for(ids[0]).is_none());
+    }
 }
