@@ -18,6 +18,8 @@ use crate::message_store::MessageStore;
 
 /// Requests for retransmission that wait for their answer; further ones are dropped and counted.
 const PENDING_REQUESTS: usize = 64;
+/// Requests taken from the socket at a time: more than may wait, so that a flood is dropped at once.
+const REQUESTS_PER_POLL: usize = 2 * PENDING_REQUESTS;
 /// Packets sent in answer to requests in one duty cycle.
 const ANSWERS_PER_CYCLE: usize = 4;
 /// How often the socket of requests is looked at: a look is a system call.
@@ -63,7 +65,7 @@ pub struct PublisherConfig {
     pub is_session_kept: bool,
 }
 
-/// Messages that were asked for and are still to be sent.
+/// Messages that were asked for, of which one packet is to be sent.
 struct Pending {
     to: SocketAddrV4,
     next: u64,
@@ -192,7 +194,7 @@ impl<T: Tracer> Publisher<T> {
         }
         self.next_request_poll = now + REQUEST_POLL_INTERVAL;
         let mut bytes = [0; 64];
-        for _ in 0..PENDING_REQUESTS {
+        for _ in 0..REQUESTS_PER_POLL {
             let Ok(Some(received)) = self.requests.recv_from(&mut bytes) else { return };
             self.counters.requests.add(1);
             match Request::parse(&bytes[..received.len]) {

@@ -20,7 +20,7 @@ const PASSWORD_INPUT_MAX: u64 = 256;
 
 /// Commands to a running venue, over its Unix socket.
 ///
-/// The venue's configuration names the socket: [admin] socket = "venue.sock". Whoever runs the venue, and root, may
+/// The venue's configuration names the socket: admin.socket = "venue.sock". Whoever runs the venue, and root, may
 /// use it. docs/admin.md has the protocol.
 #[derive(clap::Args)]
 pub struct Args {

@@ -228,7 +228,8 @@ impl Asker {
         Some(bytes[..received.len].to_vec())
     }
 
-    /// The messages of the answers until there are so many, with the number of the first.
+    /// The messages of the answers until there are so many, with the number of the first. An answer is one packet; the
+    /// rest is asked for again.
     pub fn hear(&mut self, rig: &mut Rig, count: usize) -> (u64, Vec<Vec<u8>>) {
         let (mut first, mut messages) = (None, vec![]);
         while messages.len() < count {
@@ -239,6 +240,9 @@ impl Asker {
                 let first = *first.get_or_insert(sequence.0);
                 assert_eq!(sequence.0, first + messages.len() as u64);
                 messages.push(message.to_vec());
+            }
+            if let (Some(first), true) = (first, messages.len() < count) {
+                self.ask("TODAY", first + messages.len() as u64, (count - messages.len()) as u16);
             }
         }
         (first.unwrap(), messages)
@@ -321,8 +325,7 @@ fn requests_beyond_the_bound_are_dropped_and_counted() {
     const PENDING: u64 = 64;
     const BEYOND: u64 = 20;
     const MESSAGES: u16 = 400;
-    // Four messages to a packet: an answer has 100 packets, and four leave in a duty cycle.
-    let (mut rig, mut a, mut b) = with_lines(&VenueSettings { packet_bytes: 200, ..settings() });
+    let (mut rig, mut a, mut b) = with_lines(&settings());
     let mut anna = rig.log_in("ANNA");
     for user_ref in 1..=u32::from(MESSAGES) - OPENING as u32 {
         rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 1_000_000));
@@ -332,18 +335,20 @@ fn requests_beyond_the_bound_are_dropped_and_counted() {
     for _ in 0..PENDING + BEYOND {
         asker.ask("TODAY", 1, MESSAGES);
     }
-    // The venue takes 64 at once and the others 20 us later, when none of the first is answered.
     rig.until_true("the requests", |rig| rig.view.publisher.requests.read() == PENDING + BEYOND);
     assert_eq!(rig.view.publisher.requests_dropped.read(), BEYOND);
-    let expected = PENDING * u64::from(MESSAGES);
-    rig.until("every answer to those that were taken", |rig| {
-        while asker.try_hear().is_some() {}
-        (rig.view.publisher.retransmitted.read() >= expected).then_some(())
-    });
+    let mut heard = 0;
+    let mut packets = 0;
+    while packets < PENDING {
+        let datagram = rig.until("an answer to each that was taken", |_| asker.try_hear());
+        heard += Packet::parse(&datagram).unwrap().messages().count() as u64;
+        packets += 1;
+    }
+    assert_eq!(rig.view.publisher.retransmitted.read(), heard, "one packet each");
     while asker.try_hear().is_some() {}
     asker.ask("TODAY", 2, 1);
     assert_eq!(asker.hear(&mut rig, 1).0, 2);
-    assert_eq!(rig.view.publisher.retransmitted.read(), expected + 1, "and none to those beyond");
+    assert_eq!(rig.view.publisher.retransmitted.read(), heard + 1, "and none to those beyond");
 }
 
 #[test]
