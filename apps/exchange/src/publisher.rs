@@ -218,20 +218,18 @@ impl<T: Tracer> Publisher<T> {
     fn answer_requests(&mut self) -> usize {
         let mut sent = 0;
         while sent < ANSWERS_PER_CYCLE {
-            let Some(mut request) = self.pending.pop_front() else { break };
-            let mut packet =
-                PacketBuilder::new(&mut self.answer[..], self.config.session, Sequence(request.next));
-            while request.next < request.end {
-                let Some(message) = self.config.store.message(request.next) else { break };
+            let Some(Pending { to, next, end }) = self.pending.pop_front() else { break };
+            let mut packet = PacketBuilder::new(&mut self.answer[..], self.config.session, Sequence(next));
+            for sequence in next..end {
+                let Some(message) = self.config.store.message(sequence) else { break };
                 if packet.push(message).is_err() {
                     break;
                 }
-                request.next += 1;
             }
             let count = u64::from(packet.message_count());
             if count > 0 {
                 self.counters.retransmitted.add(count);
-                let _ = self.requests.send_to(packet.finish(), request.to);
+                let _ = self.requests.send_to(packet.finish(), to);
             }
             sent += 1;
         }
