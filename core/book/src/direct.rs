@@ -247,7 +247,7 @@ impl BooksById for DirectBooks {
     fn would_trade(&self, instrument: InstrumentId, side: Side, limit: Price) -> bool {
         let other = side.opposite();
         let book = self.levels.side(side_index(instrument, other));
-        book.best != NIL && book.best_key >= key(other, limit)
+        book.best_key >= key(other, limit) && book.best != NIL
     }
 
     #[inline]
