@@ -1,13 +1,14 @@
 //! The journal beside the order server's duty cycle.
 
 use tickpath_agent::AgentError;
+use tickpath_net::Network;
 use tickpath_timing::Tracer;
 use tickpath_types::RejectReason;
 
 use super::OrderServer;
 use crate::journal::LogState;
 
-impl<T: Tracer> OrderServer<T> {
+impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Moves the journal on; returns how much there was to do.
     #[inline]
     pub(super) fn move_log_on(&mut self) -> Result<usize, AgentError> {

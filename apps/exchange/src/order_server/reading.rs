@@ -5,7 +5,7 @@ use tickpath_agent::AgentError;
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::ouch50::{self, RequestError};
 use tickpath_nasdaq::soupbintcp::{ServerEvent, ServerSession};
-use tickpath_net::{Fill, Interest};
+use tickpath_net::{Fill, Network, SocketPoller};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{Nanos, OrderRequest, UserRefNum};
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::sequencer::Arrival;
 
-impl<T: Tracer> OrderServer<T> {
+impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Reads every connection that has something, as far as the batch has room.
     pub(super) fn read_requests(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let ready: ArrayVec<u64, READY_MAX> = self
@@ -58,7 +58,7 @@ impl<T: Tracer> OrderServer<T> {
                 self.acceptor.take_back(tcp);
                 continue;
             };
-            if self.poller.add(&tcp, place as u64, Interest::Read).is_err() {
+            if tcp.watch(&self.poller, place as u64).is_err() {
                 self.acceptor.take_back(tcp);
                 self.pause_accepting(now);
                 return count;
@@ -83,14 +83,14 @@ impl<T: Tracer> OrderServer<T> {
     /// The system has no room for a connection: who waits is asked for again after a while, not in every duty cycle.
     fn pause_accepting(&mut self, now: Nanos) {
         self.counters.accept_errors.add(1);
-        if self.poller.remove(&self.acceptor).is_ok() {
+        if self.acceptor.unwatch(&self.poller).is_ok() {
             self.accept_again_at = Some(now + ACCEPT_PAUSE);
         }
     }
 
     pub(super) fn resume_accepting(&mut self, now: Nanos) {
         if self.accept_again_at.is_some_and(|at| now >= at)
-            && self.poller.add(&self.acceptor, ACCEPTOR_KEY, Interest::Read).is_ok()
+            && self.acceptor.watch(&self.poller, ACCEPTOR_KEY).is_ok()
         {
             self.accept_again_at = None;
         }
