@@ -10,24 +10,24 @@ use crate::support::{
 };
 
 /// A venue whose disk and settings outlive it.
-struct Site {
-    settings: VenueSettings,
-    journal: JournalSettings,
-    disk: FaultyDisk,
+pub struct Site {
+    pub settings: VenueSettings,
+    pub journal: JournalSettings,
+    pub disk: FaultyDisk,
 }
 
 impl Site {
-    fn new(policy: Policy) -> Site {
+    pub fn new(policy: Policy) -> Site {
         let disk = FaultyDisk::new(1, DiskFaults::default());
         Site { settings: settings(), journal: journal(policy), disk }
     }
 
-    fn start(&self) -> Rig {
+    pub fn start(&self) -> Rig {
         Rig::of(build_on(&self.settings, &self.journal, &self.disk).unwrap())
     }
 
     /// Why it does not start.
-    fn refusal(&self) -> String {
+    pub fn refusal(&self) -> String {
         let error = build_on(&self.settings, &self.journal, &self.disk)
             .err()
             .unwrap_or_else(|| panic!("a venue started"));
@@ -35,7 +35,7 @@ impl Site {
     }
 
     /// The process dies, and another one is started.
-    fn restart(&self, rig: Rig) -> Rig {
+    pub fn restart(&self, rig: Rig) -> Rig {
         self.disk.kill();
         drop(rig);
         self.start()
@@ -43,7 +43,7 @@ impl Site {
 }
 
 /// Messages of a client until nothing comes any more for a while.
-fn hear_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
+pub fn hear_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
     let mut messages = vec![];
     let mut silent_turns = 0;
     while silent_turns < 200 {
@@ -72,7 +72,7 @@ fn whole_stream(rig: &mut Rig, user: &str) -> Vec<Vec<u8>> {
 }
 
 /// Orders of two users, some of which trade; numbers from `from` on. The messages that each heard.
-fn trade(rig: &mut Rig, [anna, bert]: [&mut Client; 2], from: u32) -> [Vec<Vec<u8>>; 2] {
+pub fn trade(rig: &mut Rig, [anna, bert]: [&mut Client; 2], from: u32) -> [Vec<Vec<u8>>; 2] {
     for user_ref in from..from + 40 {
         let price = 1_000_000 + i64::from(user_ref % 7) * 100;
         anna.request(&enter(user_ref, Side::Sell, 10 + u64::from(user_ref % 5), price));

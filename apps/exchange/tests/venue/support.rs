@@ -155,7 +155,7 @@ impl Rig {
 
     fn work_on_disk(&mut self) -> usize {
         let Some(journal) = self.journal.as_mut().filter(|_| !self.is_disk_stuck) else { return 0 };
-        journal.work_on_disk() + journal.follow().unwrap_or(0)
+        journal.work_on_disk() + journal.follow().unwrap_or(0) + journal.copy(self.now).unwrap()
     }
 
     /// Lets simulated time pass at once, and a turn take notice.
