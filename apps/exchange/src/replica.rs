@@ -196,6 +196,10 @@ impl Replica {
         if !stay || wanted.users.len() < known.len() {
             return Err(ReplicaError::Users { names: known.join(", ") });
         }
+        let (expected, found) = (self.definition.limits.max_sessions, wanted.limits.max_sessions);
+        if expected != found {
+            return Err(ReplicaError::Room { expected, found });
+        }
         if wanted.limits != self.definition.limits {
             let mut state = Vec::new();
             self.engine.snapshot(&mut state);

@@ -44,6 +44,8 @@ pub struct JournalCounters {
     pub delayed: Counter,
     /// 1 while there is no room for another segment: new orders are refused.
     pub is_full: Counter,
+    /// Requests that were refused without a numbered answer, because what room the log had was kept for cancels.
+    pub unlogged_refusals: Counter,
     /// 1 once nothing more can be written: nothing more is answered.
     pub has_failed: Counter,
     /// Snapshots written since the start.
