@@ -15,6 +15,7 @@ use tickpath_timing::Tracer;
 use tickpath_types::{InstrumentTable, Nanos, Qty, SessionId, SystemEventCode, TradingState};
 
 use crate::admin::{self, AdminClient};
+use crate::drop_copy::{DropCopyCounters, DropCopyDoor, Wiring};
 use crate::journal::{
     CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover,
 };
@@ -82,6 +83,8 @@ pub struct Endpoints {
     pub line_b: SocketAddrV4,
     /// MoldUDP64 requests.
     pub retransmission: SocketAddrV4,
+    /// Drop copies over SoupBinTCP, where there are any.
+    pub drop_copy: Option<SocketAddrV4>,
 }
 
 /// What can be read of a venue while it runs, and afterwards.
@@ -97,6 +100,8 @@ pub struct VenueView {
     pub users: Arc<[UserView]>,
     /// How the journal stands.
     pub journal: Arc<JournalCounters>,
+    /// What became of the drop copies.
+    pub drop_copy: Arc<DropCopyCounters>,
     /// The engine, once the venue has stopped.
     pub engine: FinalEngine,
 }
@@ -137,6 +142,7 @@ struct Start {
 struct StartedJournal {
     log: Box<dyn CommandLog>,
     durable: tickpath_journal::DurableView,
+    drop_copy: Option<SocketAddrV4>,
     rest: VenueJournal,
 }
 
@@ -216,11 +222,11 @@ impl Venue {
         let last_ts = replica.facts.last_ts;
         let Replica { engine, told, .. } = replica;
         let mut sequencer = Sequencer::new(commands_in, BATCH_CAPACITY);
-        let (durable, journal) = match journal {
-            None => (None, None),
-            Some(StartedJournal { log, durable, rest }) => {
+        let (durable, drop_copy, journal) = match journal {
+            None => (None, None, None),
+            Some(StartedJournal { log, durable, drop_copy, rest }) => {
                 sequencer = sequencer.with_journal(log, rest.recovery.last, last_ts);
-                (Some(durable), Some(rest))
+                (Some(durable), drop_copy, Some(rest))
             }
         };
 
@@ -271,6 +277,7 @@ impl Venue {
             line_a: settings.line_a,
             line_b: settings.line_b,
             retransmission: requests.local_address(),
+            drop_copy,
         };
         let publisher = Publisher::<T, N>::new(
             PublisherConfig {
@@ -347,14 +354,29 @@ fn start_from<S: Storage>(
         let bounds = [journal.snapshot_every, journal.keep_snapshots as u64];
         Follower::new(storage.clone(), session, durable.clone(), bounds, Arc::clone(&counters))
     });
-    let name = Session::new(&session.to_string());
+    let name = Session::new(&session.to_string())
+        .with_context(|| format!("session {session} has more than 10 characters"))?;
+    let open_drop_copy = |drop_copy| {
+        let wiring = Wiring {
+            storage: storage.clone(),
+            log_session: session,
+            durable: durable.clone(),
+            session: name,
+            users: &settings.users,
+            login: settings.login,
+            counters: Arc::clone(&view.drop_copy),
+        };
+        DropCopyDoor::open(drop_copy, wiring).context("drop copy")
+    };
+    let drop_copy = journal.drop_copy.as_ref().map(open_drop_copy).transpose()?;
     Ok(Start {
         replica,
-        session: name.with_context(|| format!("session {session} has more than 10 characters"))?,
+        session: name,
         journal: Some(StartedJournal {
             log: Box::new(log),
+            drop_copy: drop_copy.as_ref().map(DropCopyDoor::local_address),
+            rest: VenueJournal::new(recovery, worker, follower, counters).with_drop_copy(drop_copy),
             durable,
-            rest: VenueJournal::new(recovery, worker, follower, counters),
         }),
     })
 }

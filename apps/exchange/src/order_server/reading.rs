@@ -9,6 +9,7 @@ use tickpath_net::{Fill, Network, SocketPoller};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{Nanos, OrderRequest, UserRefNum};
 
+use super::log::is_kept_for_cancels;
 use super::{
     ACCEPT_PAUSE, ACCEPTOR_KEY, ACCEPTS_PER_CYCLE, Connection, Hangup, MALFORMED_MAX, OrderServer, READY_MAX,
     RECEIVE_BUFFER, REQUESTS_PER_READ_MAX, TIMED_EVERY,
@@ -133,6 +134,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                     return Err(Hangup);
                 }
             };
+            let mut is_unlogged = false;
             match event {
                 ServerEvent::Message(message) => {
                     let Some(place) = connection.user else { return Err(Hangup) };
@@ -146,6 +148,12 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                         self.tracer.time(Function::OrderDecode, ticks);
                     }
                     match admit(user.gate.filter(decoded, now)) {
+                        Admission::Query | Admission::Sequence { kind: CommandKind::Refuse { .. }, .. }
+                            if is_kept_for_cancels(self.log_state, &self.sequencer) =>
+                        {
+                            self.counters.requests_refused.add(1);
+                            is_unlogged = true;
+                        }
                         Admission::Sequence { kind, user_ref, is_new_order } => {
                             let token = Token::new(user.session, user_ref, is_new_order);
                             self.tracer.stamp_at(Hop::T1k, token, received_at);
@@ -178,6 +186,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             }
             if let Some(connection) = self.connections[place].as_mut() {
                 connection.tcp.consume(used);
+            }
+            if is_unlogged {
+                self.refuse_without_record(place);
             }
         }
     }
