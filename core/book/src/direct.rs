@@ -110,12 +110,12 @@ impl DirectBooks {
         level.order_count -= 1;
         level.head = select_unpredictable(level.head == slot, next, level.head);
         level.tail = select_unpredictable(level.tail == slot, prev, level.tail);
-        let (closes, key, side, price) = (level.order_count == 0, level.key, level.side(), level.price());
+        let (orders_left, key, side, price) = (level.order_count, level.key, level.side(), level.price());
         // Where there is no neighbour these two write to nobody's record.
         self.orders.get_mut(prev).next = next;
         self.orders.get_mut(next).prev = prev;
         self.orders.take_from(spot);
-        self.levels.note_removed(side_index(instrument, side), index, key, closes);
+        self.levels.note_removed(side_index(instrument, side), index, key, orders_left);
         Some(Order { id, instrument, side, price, qty: Qty(qty), data: () })
     }
 

@@ -55,8 +55,6 @@ const DBN_FILES: [(&str, Format); 2] = [
 /// Order by order from Nasdaq, as far as it touches the best level.
 const LOBSTER_FILES: [(&str, Format); 1] =
     [("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz", Format::Lobster { levels: 1 })];
-/// Events that are read before the first of them is applied.
-const READ_AHEAD: usize = 16;
 /// More orders than any of them has.
 const ORDERS_MAX: u32 = 1 << 18;
 
@@ -146,22 +144,11 @@ fn lobster(bytes: &[u8], levels: u32) -> LobsterReader<&[u8]> {
 /// Ticks that the events of a reader took into books, and how these ended.
 fn timed(context: &Context, mut reader: impl EventReader, live_max: u32) -> anyhow::Result<(u64, Outcome)> {
     let mut books = RecordedBooks::<FastBooks>::new(live_max, reader.info());
-    let mut events = [RecordedEvent::NOTHING; READ_AHEAD];
+    let mut event = RecordedEvent::NOTHING;
     let start = context.clock.ticks();
-    loop {
-        let mut count = 0;
-        // Some are read first, so that their orders are on their way to the nearest cache when their turn comes.
-        for event in &mut events {
-            if !reader.read_event(event)? {
-                break;
-            }
-            books.prefetch(event);
-            count += 1;
-        }
-        if count == 0 {
-            break;
-        }
-        events[..count].iter().for_each(|event| books.handle_event(event));
+    // Each is applied at once: what a CPU guessed and learned about an event when it was read, it still knows then.
+    while reader.read_event(&mut event)? {
+        books.handle_event(&event);
     }
     let ticks = context.clock.ticks() - start;
     Ok((ticks, Outcome::of(&books)?))
