@@ -192,6 +192,19 @@ impl TcpConnection {
         Ok(TcpConnection { socket, peer_address: address, buffers: Buffers::new(buffers), is_closed: false })
     }
 
+    /// As [`start_connecting`](TcpConnection::start_connecting), with buffers of its own: begins a connection without
+    /// waiting for it.
+    ///
+    /// # Errors
+    /// As [`start_connecting`](TcpConnection::start_connecting).
+    pub fn begin(address: SocketAddrV4, buffers: BufferSizes) -> Result<TcpConnection, NetError> {
+        let socket = sockets::tcp()?;
+        let buffers = Buffers::new(buffers);
+        let mut connection = TcpConnection { socket, peer_address: address, buffers, is_closed: true };
+        connection.start_connecting(address)?;
+        Ok(connection)
+    }
+
     /// Gives this connection up and begins another one in its buffers, which are emptied. Neither waits nor
     /// allocates: ask [`poll_connected`](TcpConnection::poll_connected) until it stands, and give up when that
     /// takes too long.
