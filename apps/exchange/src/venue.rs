@@ -19,6 +19,9 @@ use crate::journal::{
     CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover,
 };
 use crate::login::{LoginChecker, LoginPolicy};
+use crate::market_recovery::{
+    ArchiveSource, MarketRecovery, MarketRecoverySettings, RecoveryBasis, RecoveryCounters,
+};
 use crate::matcher::{FinalEngine, Matcher, MatcherCounters};
 use crate::order_server::{
     BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerCounters, OrderServerLinks,
@@ -65,6 +68,8 @@ pub struct VenueSettings {
     pub heartbeat: Nanos,
     /// Messages kept for retransmission.
     pub retained_messages: usize,
+    /// Snapshots of the market, and how often messages may be asked for again.
+    pub market_recovery: MarketRecoverySettings,
     /// Bounds of the engine.
     pub limits: EngineLimits,
     /// Where the commands are kept; without it a venue forgets everything when it stops.
@@ -82,6 +87,10 @@ pub struct Endpoints {
     pub line_b: SocketAddrV4,
     /// MoldUDP64 requests.
     pub retransmission: SocketAddrV4,
+    /// GLIMPSE: snapshots over SoupBinTCP.
+    pub glimpse: Option<SocketAddrV4>,
+    /// Snapshots over MoldUDP64.
+    pub snapshots: Option<SocketAddrV4>,
 }
 
 /// What can be read of a venue while it runs, and afterwards.
@@ -97,6 +106,8 @@ pub struct VenueView {
     pub users: Arc<[UserView]>,
     /// How the journal stands.
     pub journal: Arc<JournalCounters>,
+    /// What was recovered by whom.
+    pub market_recovery: Arc<RecoveryCounters>,
     /// The engine, once the venue has stopped.
     pub engine: FinalEngine,
 }
@@ -125,6 +136,8 @@ pub struct Venue {
     pub session: Session,
     /// What the journal needs beside the agents; without its threads nothing is answered.
     pub journal: Option<VenueJournal>,
+    /// Snapshots and old messages, for a thread of their own; without one nobody is served them.
+    pub market_recovery: Option<MarketRecovery>,
 }
 
 /// What a venue begins with.
@@ -137,6 +150,7 @@ struct Start {
 struct StartedJournal {
     log: Box<dyn CommandLog>,
     durable: tickpath_journal::DurableView,
+    archive: ArchiveSource,
     rest: VenueJournal,
 }
 
@@ -198,11 +212,26 @@ impl Venue {
         view.resume(&replica);
         let opening = opening(settings, &replica.facts);
         let last_ts = replica.facts.last_ts;
+        let (journal, archive) = match journal {
+            Some(StartedJournal { log, durable, archive, rest }) => {
+                (Some((log, durable, rest)), Some(archive))
+            }
+            None => (None, None),
+        };
+        let basis = RecoveryBasis {
+            settings: &settings.market_recovery,
+            replica: &replica,
+            session,
+            interface: settings.interface,
+            packet_bytes: settings.packet_bytes,
+            counters: Arc::clone(&view.market_recovery),
+        };
+        let (market_recovery, publisher_links) = MarketRecovery::build(&basis, archive)?;
         let Replica { engine, told, .. } = replica;
         let mut sequencer = Sequencer::new(commands_in, BATCH_CAPACITY);
         let (durable, journal) = match journal {
             None => (None, None),
-            Some(StartedJournal { log, durable, rest }) => {
+            Some((log, durable, rest)) => {
                 sequencer = sequencer.with_journal(log, rest.recovery.last, last_ts);
                 (Some(durable), Some(rest))
             }
@@ -254,6 +283,8 @@ impl Venue {
             line_a: settings.line_a,
             line_b: settings.line_b,
             retransmission: requests.local_address(),
+            glimpse: market_recovery.as_ref().and_then(MarketRecovery::glimpse_address),
+            snapshots: settings.market_recovery.snapshots.as_ref().map(|snapshots| snapshots.group),
         };
         let publisher = Publisher::new(
             PublisherConfig {
@@ -270,7 +301,8 @@ impl Venue {
             requests,
             Arc::clone(&view.publisher),
             tracers.publisher,
-        );
+        )
+        .with_recovery(&settings.market_recovery, publisher_links);
         Ok(Venue {
             agents: vec![Box::new(order_server), Box::new(matcher), Box::new(publisher)],
             endpoints,
@@ -278,6 +310,7 @@ impl Venue {
             admin,
             session,
             journal,
+            market_recovery,
         })
     }
 }
@@ -331,12 +364,14 @@ fn start_from<S: Storage>(
         Follower::new(storage.clone(), session, durable.clone(), bounds, Arc::clone(&counters))
     });
     let name = Session::new(&session.to_string());
+    let archive = ArchiveSource::new(storage.clone(), session, durable.clone());
     Ok(Start {
         replica,
         session: name.with_context(|| format!("session {session} has more than 10 characters"))?,
         journal: Some(StartedJournal {
             log: Box::new(log),
             durable,
+            archive,
             rest: VenueJournal::new(recovery, worker, follower, counters),
         }),
     })
