@@ -9,10 +9,11 @@ use tickpath_capture::Recording;
 use tickpath_capture::flow::{FlowLimits, Mapper};
 use tickpath_config::TEST_PASSWORD;
 use tickpath_exchange::{
-    Endpoints, LoginPolicy, Password, UserSettings, Venue, VenueSettings, VenueTracers, VenueView,
+    Endpoints, LoginPolicy, MarketRecoverySettings, Password, UserSettings, Venue, VenueSettings,
+    VenueTracers, VenueView,
 };
 use tickpath_feed::ArbiterConfig;
-use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, SnapshotSources};
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
@@ -329,6 +330,7 @@ fn venue_settings<'a>(
         packet_bytes: DATAGRAM_LEN_MAX,
         heartbeat: HEARTBEAT,
         retained_messages: RETAINED_MESSAGES,
+        market_recovery: MarketRecoverySettings::default(),
         limits,
         journal: None,
     }
@@ -364,6 +366,7 @@ fn feed_settings(
         max_orders: MAX_OPEN_ORDERS,
         arbiter: ArbiterConfig::default(),
         retransmission: Some(endpoints.retransmission),
+        snapshots: SnapshotSources::none(),
         loss: (settings.loss_ppm > 0).then(|| LossModel::new(&loss)),
     }
 }

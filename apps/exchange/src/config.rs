@@ -2,10 +2,12 @@
 
 mod drop_copy;
 mod journal;
+mod market_recovery;
 mod users;
 
 pub use drop_copy::DropCopyConfig;
 pub use journal::{JournalConfig, PolicyConfig};
+pub use market_recovery::{RequestsConfig, SnapshotsConfig};
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
@@ -228,6 +230,10 @@ pub struct MarketDataConfig {
     pub heartbeat: Duration,
     /// Messages kept for retransmission, at 64 bytes each.
     pub retained_messages: usize,
+    /// Requests for retransmission that one address may make.
+    pub requests: RequestsConfig,
+    /// Snapshots, over TCP and by multicast.
+    pub snapshots: SnapshotsConfig,
 }
 
 /// Bounds of the matching engine.
@@ -306,6 +312,8 @@ impl Default for MarketDataConfig {
             packet_bytes: DATAGRAM_LEN_MAX,
             heartbeat: Duration(tickpath_types::Nanos::from_secs(1)),
             retained_messages: 1 << 20,
+            requests: RequestsConfig::default(),
+            snapshots: SnapshotsConfig::default(),
         }
     }
 }
@@ -394,6 +402,7 @@ impl ExchangeConfig {
             packet_bytes: data.packet_bytes,
             heartbeat: data.heartbeat.0,
             retained_messages: data.retained_messages,
+            market_recovery: data.recovery()?,
             limits,
             journal,
         })

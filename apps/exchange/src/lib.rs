@@ -20,6 +20,7 @@ mod gate;
 mod journal;
 mod late;
 mod login;
+mod market_recovery;
 mod matcher;
 mod message_store;
 mod order_server;
@@ -34,7 +35,8 @@ mod venue;
 pub use admin::{AdminAnswer, AdminClient, AdminCommand, AdminError, AdminOutcome, AdminSocket, DrainWatch};
 pub use config::{
     AdminConfig, CancelConfig, DropCopyConfig, ExchangeConfig, JournalConfig, LimitsConfig, LoginConfig,
-    MarketDataConfig, MatchingConfig, OrderEntryConfig, PolicyConfig, PortConfig, UserConfig,
+    MarketDataConfig, MatchingConfig, OrderEntryConfig, PolicyConfig, PortConfig, RequestsConfig,
+    SnapshotsConfig, UserConfig,
 };
 pub use drop_copy::{COPY_HEADER_LEN, Copy, CopyError, DropCopyCounters, DropCopyError, DropCopySettings};
 pub use gate::UserLimits;
@@ -43,6 +45,9 @@ pub use journal::{
     RecoveryError, ReplayError, VenueJournal, archive, audit, replay,
 };
 pub use login::{LoginPolicy, Password, PasswordHashError, hash_password};
+pub use market_recovery::{
+    MarketRecovery, MarketRecoverySettings, RecoveryCounters, RecoveryThread, SnapshotSettings,
+};
 pub use matcher::{FinalEngine, Matcher, MatcherCounters, Response};
 pub use message_store::MessageStore;
 pub use order_server::{OrderServer, OrderServerCounters, UserView};

@@ -14,6 +14,7 @@ use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{InstrumentTable, MarketEvent, Nanos, Sequence};
 use zerocopy::IntoBytes;
 
+use crate::market_recovery::{ArchiveRequest, MarketRecoverySettings, PublisherLinks, RequestLimits};
 use crate::message_store::MessageStore;
 
 /// Requests for retransmission that wait for their answer; further ones are dropped and counted.
@@ -41,8 +42,18 @@ pub struct PublisherCounters {
     pub unsent: Counter,
     /// Requests for retransmission.
     pub requests: Counter,
-    /// Requests that were not well formed, for another session, or too many at once.
+    /// Requests that were not well formed, for another session, above the rate of their address, or too many at once.
     pub requests_dropped: Counter,
+    /// Of these, those that were no requests.
+    pub requests_malformed: Counter,
+    /// Of these, those for another session.
+    pub requests_foreign: Counter,
+    /// Of these, those above the rate of their address.
+    pub requests_limited: Counter,
+    /// Requests for messages that are not published yet, or kept no longer; they have no answer.
+    pub requests_unknown: Counter,
+    /// Requests for messages out of the journal.
+    pub requests_archived: Counter,
     /// Messages sent again.
     pub retransmitted: Counter,
 }
@@ -85,6 +96,8 @@ pub struct Publisher<T, N: Network = Kernel> {
     packet: PacketBuilder<Box<[u8]>>,
     requests: N::Endpoint,
     pending: VecDeque<Pending>,
+    limits: RequestLimits,
+    links: PublisherLinks,
     answer: Box<[u8]>,
     next_request_poll: Nanos,
     last_sent: Nanos,
@@ -112,6 +125,8 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
             lines,
             requests,
             pending: VecDeque::with_capacity(PENDING_REQUESTS),
+            limits: RequestLimits::new(MarketRecoverySettings::default().requests),
+            links: PublisherLinks::default(),
             next_request_poll: Nanos::ZERO,
             last_sent: Nanos::ZERO,
             packets_until_timed: 0,
@@ -119,6 +134,17 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
             tracer,
             config,
         }
+    }
+
+    /// The same with links to the services that recover market data, and this bound on requests.
+    pub(crate) fn with_recovery(
+        mut self,
+        settings: &MarketRecoverySettings,
+        links: PublisherLinks,
+    ) -> Publisher<T, N> {
+        self.limits = RequestLimits::new(settings.requests);
+        self.links = links;
+        self
     }
 
     /// Packs as many waiting events as fit into one packet and sends it; returns how many.
@@ -198,16 +224,48 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
             let Ok(Some(received)) = self.requests.recv_from(&mut bytes) else { return };
             self.counters.requests.add(1);
             match Request::parse(&bytes[..received.len]) {
-                Ok(request)
-                    if request.session == self.config.session && self.pending.len() < PENDING_REQUESTS =>
-                {
-                    let next = request.sequence.0;
-                    let end =
-                        (next + u64::from(request.message_count)).min(self.config.store.next_sequence());
-                    self.pending.push_back(Pending { to: received.from, next, end });
+                Ok(request) if request.session != self.config.session => {
+                    self.counters.requests_foreign.add(1);
+                    self.counters.requests_dropped.add(1);
                 }
-                _ => self.counters.requests_dropped.add(1),
+                Ok(request) if self.limits.allow(now, *received.from.ip()) => {
+                    self.take_request(&request, received.from);
+                }
+                Ok(_) => {
+                    self.counters.requests_limited.add(1);
+                    self.counters.requests_dropped.add(1);
+                }
+                Err(_) => {
+                    self.counters.requests_malformed.add(1);
+                    self.counters.requests_dropped.add(1);
+                }
             }
+        }
+    }
+
+    /// Puts a request where it is answered: here, while the store has its first message, or in the journal.
+    fn take_request(&mut self, request: &Request, to: SocketAddrV4) {
+        let store = &self.config.store;
+        let first = request.sequence.0;
+        let end = (first + u64::from(request.message_count)).min(store.next_sequence());
+        let is_taken = if first == 0 || first >= end {
+            self.counters.requests_unknown.add(1);
+            true
+        } else if first >= store.oldest() {
+            let has_room = self.pending.len() < PENDING_REQUESTS;
+            if has_room {
+                self.pending.push_back(Pending { to, next: first, end });
+            }
+            has_room
+        } else if let Some(archive) = &mut self.links.archive {
+            self.counters.requests_archived.add(1);
+            archive.requests.try_push(ArchiveRequest { to, first, end }).is_ok()
+        } else {
+            self.counters.requests_unknown.add(1);
+            true
+        };
+        if !is_taken {
+            self.counters.requests_dropped.add(1);
         }
     }
 
@@ -233,7 +291,16 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
             }
             sent += 1;
         }
-        sent
+        sent + self.send_archived()
+    }
+
+    /// Sends a packet that came out of the journal, if there is one.
+    fn send_archived(&mut self) -> usize {
+        let Some(archive) = &mut self.links.archive else { return 0 };
+        let Some(answer) = archive.answers.peek() else { return 0 };
+        self.counters.retransmitted.add(answer.message_count.into());
+        let _ = self.requests.send_to(answer.datagram(), answer.to);
+        archive.answers.drain(1, |_| ())
     }
 }
 
@@ -281,13 +348,16 @@ impl From<PushError> for PackError {
 
 impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        let mut work = self.publish(now)?;
+        let published = self.publish(now)?;
         self.take_requests(now);
-        work += self.answer_requests();
+        let work = published + self.answer_requests();
         if work == 0 && now.since(self.last_sent) >= self.config.heartbeat {
             let heartbeat = Header::heartbeat(self.config.session, self.packet.sequence());
             self.send_on_both_lines(heartbeat.as_bytes());
             self.last_sent = now;
+        }
+        if let Some(copies) = &mut self.links.copies {
+            copies.hand_on(&self.config.store, published == 0);
         }
         if work > 0 {
             self.tracer.flush();
@@ -304,6 +374,9 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         // In this order: what came before the end of the ring is still there.
         let has_ended = self.events.is_disconnected();
         let work = self.publish(now)? + self.answer_requests();
+        if let Some(copies) = &mut self.links.copies {
+            copies.hand_on(&self.config.store, true);
+        }
         self.tracer.flush();
         Ok(has_ended && work == 0 && self.events.is_empty())
     }
@@ -311,6 +384,9 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
     /// Publishes what is left and, if the session is over, says so.
     fn on_close(&mut self) {
         while self.publish(self.last_sent).is_ok_and(|count| count > 0) {}
+        if let Some(copies) = &mut self.links.copies {
+            copies.finish(&self.config.store);
+        }
         if !self.config.is_session_kept {
             let end = Header::end_of_session(self.config.session, self.packet.sequence());
             for _ in 0..END_OF_SESSION_PACKETS {

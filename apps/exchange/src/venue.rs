@@ -20,6 +20,9 @@ use crate::journal::{
     CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover,
 };
 use crate::login::{LoginChecker, LoginPolicy};
+use crate::market_recovery::{
+    ArchiveSource, MarketRecovery, MarketRecoverySettings, RecoveryBasis, RecoveryCounters,
+};
 use crate::matcher::{FinalEngine, Matcher, MatcherCounters};
 use crate::order_server::{
     BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerCounters, OrderServerLinks,
@@ -66,6 +69,8 @@ pub struct VenueSettings {
     pub heartbeat: Nanos,
     /// Messages kept for retransmission.
     pub retained_messages: usize,
+    /// Snapshots of the market, and how often messages may be asked for again.
+    pub market_recovery: MarketRecoverySettings,
     /// Bounds of the engine.
     pub limits: EngineLimits,
     /// Where the commands are kept; without it a venue forgets everything when it stops.
@@ -85,6 +90,10 @@ pub struct Endpoints {
     pub retransmission: SocketAddrV4,
     /// Drop copies over SoupBinTCP, where there are any.
     pub drop_copy: Option<SocketAddrV4>,
+    /// GLIMPSE: snapshots over SoupBinTCP.
+    pub glimpse: Option<SocketAddrV4>,
+    /// Snapshots over MoldUDP64.
+    pub snapshots: Option<SocketAddrV4>,
 }
 
 /// What can be read of a venue while it runs, and afterwards.
@@ -102,6 +111,8 @@ pub struct VenueView {
     pub journal: Arc<JournalCounters>,
     /// What became of the drop copies.
     pub drop_copy: Arc<DropCopyCounters>,
+    /// What was recovered by whom.
+    pub market_recovery: Arc<RecoveryCounters>,
     /// The engine, once the venue has stopped.
     pub engine: FinalEngine,
 }
@@ -130,6 +141,8 @@ pub struct Venue {
     pub session: Session,
     /// What the journal needs beside the agents; without its threads nothing is answered.
     pub journal: Option<VenueJournal>,
+    /// Snapshots and old messages, for a thread of their own; without one nobody is served them.
+    pub market_recovery: Option<MarketRecovery>,
 }
 
 /// What a venue begins with.
@@ -143,6 +156,7 @@ struct StartedJournal {
     log: Box<dyn CommandLog>,
     durable: tickpath_journal::DurableView,
     drop_copy: Option<SocketAddrV4>,
+    archive: ArchiveSource,
     rest: VenueJournal,
 }
 
@@ -220,11 +234,26 @@ impl Venue {
         view.resume(&replica);
         let opening = opening(settings, &replica.facts);
         let last_ts = replica.facts.last_ts;
+        let (journal, archive) = match journal {
+            Some(StartedJournal { log, durable, drop_copy, archive, rest }) => {
+                (Some((log, durable, drop_copy, rest)), Some(archive))
+            }
+            None => (None, None),
+        };
+        let basis = RecoveryBasis {
+            settings: &settings.market_recovery,
+            replica: &replica,
+            session,
+            interface: settings.interface,
+            packet_bytes: settings.packet_bytes,
+            counters: Arc::clone(&view.market_recovery),
+        };
+        let (market_recovery, publisher_links) = MarketRecovery::build(&basis, archive)?;
         let Replica { engine, told, .. } = replica;
         let mut sequencer = Sequencer::new(commands_in, BATCH_CAPACITY);
         let (durable, drop_copy, journal) = match journal {
             None => (None, None, None),
-            Some(StartedJournal { log, durable, drop_copy, rest }) => {
+            Some((log, durable, drop_copy, rest)) => {
                 sequencer = sequencer.with_journal(log, rest.recovery.last, last_ts);
                 (Some(durable), drop_copy, Some(rest))
             }
@@ -278,6 +307,8 @@ impl Venue {
             line_b: settings.line_b,
             retransmission: requests.local_address(),
             drop_copy,
+            glimpse: market_recovery.as_ref().and_then(MarketRecovery::glimpse_address),
+            snapshots: settings.market_recovery.snapshots.as_ref().map(|snapshots| snapshots.group),
         };
         let publisher = Publisher::<T, N>::new(
             PublisherConfig {
@@ -294,7 +325,8 @@ impl Venue {
             requests,
             Arc::clone(&view.publisher),
             tracers.publisher,
-        );
+        )
+        .with_recovery(&settings.market_recovery, publisher_links);
         Ok(Venue {
             agents: vec![Box::new(order_server), Box::new(matcher), Box::new(publisher)],
             endpoints,
@@ -302,6 +334,7 @@ impl Venue {
             admin,
             session,
             journal,
+            market_recovery,
         })
     }
 }
@@ -369,6 +402,7 @@ fn start_from<S: Storage>(
         DropCopyDoor::open(drop_copy, wiring).context("drop copy")
     };
     let drop_copy = journal.drop_copy.as_ref().map(open_drop_copy).transpose()?;
+    let archive = ArchiveSource::new(storage.clone(), session, durable.clone());
     Ok(Start {
         replica,
         session: name,
@@ -377,6 +411,7 @@ fn start_from<S: Storage>(
             drop_copy: drop_copy.as_ref().map(DropCopyDoor::local_address),
             rest: VenueJournal::new(recovery, worker, follower, counters).with_drop_copy(drop_copy),
             durable,
+            archive,
         }),
     })
 }

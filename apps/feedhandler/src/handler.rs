@@ -7,7 +7,7 @@ use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
     Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, MessageListener,
-    UpdateListener,
+    SnapshotHealer, UpdateListener,
 };
 use tickpath_lockfree::broadcast;
 use tickpath_nasdaq::moldudp64::Session;
@@ -18,6 +18,7 @@ use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Up
 
 use crate::deferred::{DEFERRED_MAX, Deferred};
 use crate::lines::{LinePacket, LineReader, Lines, ReadBy};
+use crate::snapshots::{SnapshotClient, SnapshotCounters, SnapshotSources};
 use crate::understudy::Understudy;
 
 /// Longest datagram that is taken: the longest that there is.
@@ -71,6 +72,8 @@ pub struct FeedCounters {
     pub foreign_answers: Counter,
     /// 1 while a gap is open.
     pub open_gap: Counter,
+    /// What came of snapshots.
+    pub snapshots: Arc<SnapshotCounters>,
 }
 
 /// What a feed handler leaves behind when it closes.
@@ -117,6 +120,8 @@ pub struct FeedSettings {
     pub arbiter: ArbiterConfig,
     /// Where lost messages are asked for; never when `None`.
     pub retransmission: Option<SocketAddrV4>,
+    /// Where books that lost messages for good are healed from.
+    pub snapshots: SnapshotSources,
     /// Packets to drop on purpose.
     pub loss: Option<LossModel>,
 }
@@ -158,6 +163,10 @@ pub(crate) struct Sink<T> {
     kernel_time: KernelTime,
     /// The session that the lines have gone over to, until it is reported.
     foreign: Option<Session>,
+    /// Heals the books, where there are snapshots.
+    snapshots: Option<SnapshotClient>,
+    /// Messages go by way of the snapshots.
+    is_healing: bool,
 }
 
 /// How the messages of a packet are delivered.
@@ -220,7 +229,10 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             loss: settings.loss.clone(),
             arbiter: Arbiter::new(settings.arbiter),
             understudy: Understudy::new(tracer.understudy(), clock),
-            sink: Sink::new(BookBuilder::new(books), Updates { sender, tracer, feed: settings.feed }, clock),
+            sink: Sink {
+                snapshots: snapshot_client(settings, &view.counters),
+                ..Sink::new(BookBuilder::new(books), Updates { sender, tracer, feed: settings.feed }, clock)
+            },
             next_recovery_poll: Nanos::ZERO,
             next_counters: Nanos::ZERO,
             buffer: Box::new([0; DATAGRAM_MAX]),
@@ -301,10 +313,21 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         to.gaps_healed_by_retransmission.set(from.gaps_healed_by_retransmission);
         to.messages_lost.set(from.messages_lost);
         to.open_gap.set(u64::from(self.arbiter.has_gap()));
+        if let Some(snapshots) = &self.sink.snapshots {
+            snapshots.publish_counters();
+        }
         let drops = self.lines.drops();
         to.kernel_drops.set(drops.kernel);
         to.unreadable.set(drops.unreadable);
     }
+}
+
+fn snapshot_client(settings: &FeedSettings, counters: &FeedCounters) -> Option<SnapshotClient> {
+    let sources = &settings.snapshots;
+    sources.is_any().then(|| {
+        let healer = SnapshotHealer::new(settings.max_instrument, sources.hold_messages);
+        SnapshotClient::new(healer, sources.clone(), settings.interface, Arc::clone(&counters.snapshots))
+    })
 }
 
 /// The loss model sees the packet's first sequence, so that every receiver of a seed loses the same packets.
@@ -331,6 +354,25 @@ impl<T: Tracer> Sink<T> {
             received_at: None,
             kernel_time: KernelTime::new(clock),
             foreign: None,
+            snapshots: None,
+            is_healing: false,
+        }
+    }
+
+    /// Goes on healing the books; returns how much there was to do.
+    #[cold]
+    fn heal(&mut self, now: Nanos, session: Option<Session>) -> usize {
+        let (Some(snapshots), Some(builder)) = (&mut self.snapshots, &mut self.builder) else { return 0 };
+        let work = snapshots.poll(now, session, builder, &mut self.updates);
+        self.is_healing = snapshots.healer.is_active();
+        work
+    }
+
+    #[cold]
+    fn deliver_healing(&mut self, sequence: Sequence, message: &[u8]) {
+        if let (Some(snapshots), Some(builder)) = (&mut self.snapshots, &mut self.builder) {
+            snapshots.healer.handle_message(sequence, message, builder, &mut self.updates);
+            self.is_healing = snapshots.healer.is_active();
         }
     }
 
@@ -353,6 +395,9 @@ impl<T: Tracer> Sink<T> {
 
     #[inline]
     fn deliver(&mut self, sequence: Sequence, message: &[u8]) {
+        if self.is_healing {
+            return self.deliver_healing(sequence, message);
+        }
         let updates = &mut self.updates;
         let builder = self.builder.as_mut().expect("a closed agent takes no messages");
         if T::ENABLED && sequence.0.is_multiple_of(TIMED_EVERY) {
@@ -399,9 +444,13 @@ impl<T: Tracer> MessageListener for Sink<T> {
         self.deliver(sequence, message);
     }
 
-    fn on_lost(&mut self, _first: Sequence, _count: u64) {
+    fn on_lost(&mut self, first: Sequence, count: u64) {
         let builder = self.builder.as_mut().expect("a closed agent takes no messages");
         builder.handle_lost(&mut self.updates);
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.healer.handle_lost(Sequence(first.0 + count));
+            self.is_healing = true;
+        }
     }
 
     /// The books are of a venue that is no more, and stay so until the program is started anew.
@@ -434,6 +483,9 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
         // What the retransmission server sends must not overtake what waits.
         if self.sink.deferred.is_empty() {
             work += self.recover(now);
+            if self.sink.is_healing {
+                work += self.sink.heal(now, self.arbiter.session());
+            }
         }
         if work > 0 {
             let recovering = self.arbiter.is_recovering();

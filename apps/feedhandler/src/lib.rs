@@ -6,7 +6,9 @@
 mod deferred;
 mod handler;
 mod lines;
+mod snapshots;
 mod understudy;
 
 pub use handler::{FeedBooks, FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};
 pub use lines::{LineReader, ReadBy};
+pub use snapshots::{SnapshotCounters, SnapshotSources};

@@ -9,6 +9,8 @@ mod channel;
 mod damage;
 #[path = "lines/losses.rs"]
 mod losses;
+#[path = "lines/snapshots.rs"]
+mod snapshots;
 #[path = "lines/turns.rs"]
 mod turns;
 

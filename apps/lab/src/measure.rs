@@ -4,6 +4,7 @@ mod between_cores;
 mod book_memory;
 mod counter;
 mod echo;
+mod feed_heal;
 mod instructions;
 mod instruments;
 mod itch;
@@ -73,7 +74,7 @@ fn ready(round: anyhow::Result<Round>) -> anyhow::Result<Prepared> {
 }
 
 /// In the order of a round: a limit comes just before what it is the limit of.
-pub(crate) const MEASUREMENTS: [Measurement; 16] = [
+pub(crate) const MEASUREMENTS: [Measurement; 17] = [
     Measurement::alone(&["tsc_read", "stamp"], |lab| ready(counter::open(lab.context))),
     Measurement::on_two_cores(&["cacheline_rtt"], |lab| ready(between_cores::open_cache_line(lab.context))),
     Measurement::on_two_cores(&["spsc_rtt"], |lab| ready(between_cores::open_spsc(lab.context))),
@@ -94,6 +95,7 @@ pub(crate) const MEASUREMENTS: [Measurement; 16] = [
     Measurement::on_two_cores(&["multicast_send", "market_data_out"], |lab| {
         ready(market_data::open(lab.context))
     }),
+    Measurement::alone(&["feed_heal"], |lab| ready(feed_heal::open(lab.context))),
 ];
 
 #[cfg(test)]

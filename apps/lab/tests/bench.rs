@@ -104,6 +104,12 @@ fn market_data_is_measured_beside_bare_datagrams() {
 }
 
 #[test]
+fn a_feed_that_loses_on_both_lines_ends_with_the_venues_books() {
+    let report = smoke(&["feed_heal"], 1);
+    assert!(report.rows[0].note.contains("books equal 100%"), "{:?}", report.rows[0]);
+}
+
+#[test]
 fn rows_measured_elsewhere_are_neither_unknown_nor_run() {
     assert!(smoke(&["hot_allocations"], 1).rows.is_empty());
     let options = BenchOptions { filter: vec!["nothing".to_owned()], ..BenchOptions::default() };

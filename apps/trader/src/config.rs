@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tickpath_config::{
     ConfigError, Duration, Fraction, IdleConfig, Instruments, Placement, PriceText, Secret,
 };
-use tickpath_feedhandler::LineReader;
+use tickpath_feedhandler::{LineReader, SnapshotSources};
 use tickpath_nasdaq::soupbintcp::ClientConfig;
 use tickpath_trading::{EngineConfig, Limits, Money};
 use tickpath_types::{Instrument, Nanos, Price, Qty};
@@ -83,12 +83,61 @@ pub struct MarketDataSection {
     pub interface: Ipv4Addr,
     /// How packets are read off it: `auto`, `ring` or `sockets`.
     pub reader: LineReader,
+    /// How lost messages are recovered; what is not named is not used.
+    pub recovery: Vec<RecoveryConfig>,
     /// Where lost messages are requested.
     pub retransmission: SocketAddrV4,
+    /// Where snapshots of the market are had over TCP; nowhere when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub glimpse: Option<SocketAddrV4>,
+    /// Group and port of multicast snapshots.
+    pub snapshots: SocketAddrV4,
+    /// Gaps of more messages are healed by a snapshot, where there are some, and not by retransmission.
+    pub max_gap_messages: u64,
     /// Open orders in all books at most.
     pub max_orders: u32,
     /// Packets dropped on purpose on each line, to exercise recovery.
     pub inject_loss: Fraction,
+}
+
+/// A way to recover lost messages. They are tried in this order, whatever the order in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RecoveryConfig {
+    /// Asking for the messages.
+    Retransmission,
+    /// A snapshot over TCP, which the live messages are joined to.
+    Glimpse,
+    /// Multicast snapshots of one instrument after another.
+    Multicast,
+}
+
+impl MarketDataSection {
+    /// Whether lost messages are recovered this way.
+    #[must_use]
+    pub fn uses(&self, way: RecoveryConfig) -> bool {
+        self.recovery.contains(&way)
+    }
+
+    /// Where snapshots come from.
+    #[must_use]
+    pub fn snapshot_sources(&self) -> SnapshotSources {
+        SnapshotSources {
+            glimpse: self.glimpse.filter(|_| self.uses(RecoveryConfig::Glimpse)),
+            channel: self.uses(RecoveryConfig::Multicast).then_some(self.snapshots),
+            ..SnapshotSources::none()
+        }
+    }
+
+    /// The longest gap that is asked for; any where nothing else would heal it, none where nothing is asked for.
+    #[must_use]
+    pub fn max_gap_messages(&self) -> u64 {
+        match (self.uses(RecoveryConfig::Retransmission), self.snapshot_sources().is_any()) {
+            (true, true) => self.max_gap_messages,
+            (false, true) => 0,
+            (_, false) => u64::MAX,
+        }
+    }
 }
 
 /// A table of limits as a file writes it: what is not given comes from elsewhere.
@@ -151,7 +200,15 @@ impl Default for MarketDataSection {
             line_b: SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 2), 26_402),
             interface: Ipv4Addr::LOCALHOST,
             reader: LineReader::Sockets,
+            recovery: vec![
+                RecoveryConfig::Retransmission,
+                RecoveryConfig::Glimpse,
+                RecoveryConfig::Multicast,
+            ],
             retransmission: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 26_403),
+            glimpse: None,
+            snapshots: SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 3), 26_406),
+            max_gap_messages: 50_000,
             max_orders: 1 << 18,
             inject_loss: Fraction::default(),
         }

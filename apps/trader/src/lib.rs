@@ -18,7 +18,8 @@ mod snapshot;
 mod system;
 
 pub use config::{
-    LimitsConfig, LimitsTable, MarketDataSection, OrderEntrySection, TraderConfig, TraderSettings,
+    LimitsConfig, LimitsTable, MarketDataSection, OrderEntrySection, RecoveryConfig, TraderConfig,
+    TraderSettings,
 };
 pub use engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
 pub use gateway::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway, SETTLE_AFTER, is_reply};

@@ -12,7 +12,7 @@ use tickpath_timing::{NoTrace, Trace, Tracer};
 use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, RandomStrategy, Strategy, TradeEngine};
 use tickpath_types::{InstrumentId, InstrumentTable, SessionId};
 
-use crate::config::TraderSettings;
+use crate::config::{RecoveryConfig, TraderSettings};
 use crate::engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
 use crate::gateway::{GatewaySettings, OrderGateway};
 use crate::snapshot::TraderView;
@@ -207,8 +207,9 @@ fn feed_settings(settings: &TraderSettings, instruments: &InstrumentTable) -> Fe
         reader: data.reader,
         max_instrument: InstrumentId(instruments.max_id().0),
         max_orders: data.max_orders,
-        arbiter: ArbiterConfig::default(),
-        retransmission: Some(data.retransmission),
+        arbiter: ArbiterConfig { max_gap_messages: data.max_gap_messages(), ..ArbiterConfig::default() },
+        retransmission: data.uses(RecoveryConfig::Retransmission).then_some(data.retransmission),
+        snapshots: data.snapshot_sources(),
         loss: (data.inject_loss.ppm > 0).then(|| LossModel::new(&loss)),
     }
 }

@@ -54,6 +54,9 @@ pub struct ArbiterConfig {
     pub max_requests: u32,
     /// Messages asked for in one request.
     pub max_request_messages: u16,
+    /// A gap of more messages than these is given up without a request, once the other line has had its time: they
+    /// would take longer than a snapshot. None is while there are no snapshots.
+    pub max_gap_messages: u64,
 }
 
 impl Default for ArbiterConfig {
@@ -64,6 +67,7 @@ impl Default for ArbiterConfig {
             request_timeout: Nanos::from_millis(5),
             max_requests: 20,
             max_request_messages: 1_000,
+            max_gap_messages: u64::MAX,
         }
     }
 }
@@ -155,15 +159,15 @@ impl Arbiter {
 
     /// Lets time pass: decides that a request is due, or that messages are lost.
     pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl MessageListener) {
+        let missing_end = self.missing_end();
+        let count = missing_end - self.next;
         let Some(gap) = self.gap.as_mut().filter(|gap| now >= gap.act_at) else { return };
-        if gap.requests < self.config.max_requests {
+        if gap.requests < self.config.max_requests && count <= self.config.max_gap_messages {
             gap.requests += 1;
             gap.act_at = now + self.config.request_timeout;
             self.request_due = true;
             return;
         }
-        let missing_end = self.missing_end();
-        let count = missing_end - self.next;
         out.on_lost(Sequence(self.next), count);
         self.counters.gaps_lost += 1;
         self.counters.messages_lost += count;
@@ -194,6 +198,12 @@ impl Arbiter {
     #[must_use]
     pub fn next_sequence(&self) -> Sequence {
         Sequence(self.next)
+    }
+
+    /// The session, once a packet has named it.
+    #[must_use]
+    pub const fn session(&self) -> Option<Session> {
+        self.session
     }
 
     /// True while messages are missing and a request for them has been made.

@@ -185,6 +185,30 @@ impl<B: BooksById> BookBuilder<B> {
         self.worsen_all(BookHealth::Stale, out);
     }
 
+    /// Empties the book of an instrument: what follows is a snapshot of it. Its health stays as it is.
+    pub(crate) fn clear(&mut self, id: InstrumentId) {
+        for side in Side::BOTH {
+            while let Some(order) = self.books.front(id, side) {
+                self.books.remove(id, order.id);
+            }
+        }
+    }
+
+    /// Says whether the book of an instrument can be believed.
+    pub(crate) fn set_health(&mut self, id: InstrumentId, health: BookHealth) {
+        if let Some(state) = self.states.get_mut(usize::from(id.0)) {
+            state.health = health;
+        }
+    }
+
+    /// Messages so far that contradicted their book or made no sense.
+    pub(crate) const fn contradictions(&self) -> u64 {
+        let BuilderCounters {
+            malformed, unknown_order, duplicate_order, beyond_qty, refused, crossed, ..
+        } = self.counters;
+        malformed + unknown_order + duplicate_order + beyond_qty + refused + crossed
+    }
+
     /// A gap opened that the lines do not close (`true`), or the last one closed (`false`).
     pub fn handle_recovering(&mut self, recovering: bool, out: &mut impl UpdateListener) {
         if std::mem::replace(&mut self.recovering, recovering) != recovering {
@@ -227,7 +251,7 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    fn report_status(&self, id: InstrumentId, out: &mut impl UpdateListener) {
+    pub(crate) fn report_status(&self, id: InstrumentId, out: &mut impl UpdateListener) {
         if self.states[usize::from(id.0)].symbol.is_some() {
             out.on_update(&self.update(&Change::status(id, Nanos::ZERO)));
         }

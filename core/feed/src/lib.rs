@@ -2,7 +2,8 @@
 //!
 //! [`Arbiter`] joins lines A and B and the retransmission server's answers into one gap-free sequence of
 //! messages; [`BookBuilder`] turns that sequence into order-by-order books and market updates, and says
-//! of every book whether it can be believed. Neither performs IO nor reads a clock.
+//! of every book whether it can be believed; [`SnapshotHealer`] heals books by snapshots when messages are lost for
+//! good. None of them performs IO or reads a clock.
 //!
 //! ```
 //! use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};
@@ -34,11 +35,13 @@
 mod arbiter;
 mod builder;
 mod counters;
+mod heal;
 mod hold;
 mod look_ahead;
 
 pub use arbiter::{Arbiter, ArbiterConfig, FOREIGN_PACKETS, Line, MAX_AHEAD, MessageListener};
 pub use builder::{BookBuilder, BuilderCounters, InstrumentState, UpdateListener};
 pub use counters::{ArbiterCounters, LineCounters};
+pub use heal::{HealerCounters, SnapshotHealer, SnapshotOutcome, SnapshotScope};
 pub use hold::MAX_HELD_MESSAGE;
 pub use look_ahead::LOOK_AHEAD_LEN;

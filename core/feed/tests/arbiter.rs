@@ -82,6 +82,7 @@ const CONFIG: ArbiterConfig = ArbiterConfig {
     request_timeout: Nanos::from_micros(1_000),
     max_requests: 2,
     max_request_messages: 3,
+    max_gap_messages: u64::MAX,
 };
 
 #[test]

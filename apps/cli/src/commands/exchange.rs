@@ -77,6 +77,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let threads_stop = StopSignal::new();
     let session = venue.session.to_string();
     let journal = venue.journal.map(|journal| start_journal(&mut console, journal)).transpose()?;
+    let market_recovery = venue.market_recovery.map(|recovery| recovery.start(clock)).transpose()?;
     if journal.is_none() {
         eprintln!(
             "warning: journal.policy is off: every order and every message is forgotten when this venue stops"
@@ -107,6 +108,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     threads_stop.stop();
     runner.join()?;
+    drop(market_recovery);
     // What was answered is in the journal, and its threads may end.
     drop(journal);
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
@@ -140,6 +142,10 @@ fn print_endpoints(
     console.say(format_args!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission));
     if let Some(drop_copy) = endpoints.drop_copy {
         console.say(format_args!("  drop copies      {drop_copy}   OUCH 5.0 with its user, over SoupBinTCP"));
+    }
+    if let (Some(glimpse), Some(group)) = (endpoints.glimpse, endpoints.snapshots) {
+        console.say(format_args!("  snapshots        {glimpse}   GLIMPSE over SoupBinTCP"));
+        console.say(format_args!("  snapshots        {group}   one instrument after another over MoldUDP64"));
     }
     if let Some(admin) = &config.admin {
         console.say(format_args!("  admin            {}   tickpath admin", admin.socket.display()));

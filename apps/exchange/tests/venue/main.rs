@@ -11,6 +11,7 @@ mod limits;
 mod logins;
 mod market_data;
 mod orders;
+mod recovery;
 mod sessions;
 mod support;
 mod sweeps;

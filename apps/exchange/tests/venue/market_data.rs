@@ -14,18 +14,18 @@ use crate::support::{Rig, build, cancel, enter, instruments, ioc, replace, setti
 const OPENING: u64 = 7;
 
 /// The datagrams of one line.
-struct Line {
+pub struct Line {
     receiver: MulticastReceiver,
-    datagrams: Vec<Vec<u8>>,
+    pub datagrams: Vec<Vec<u8>>,
 }
 
 impl Line {
-    fn join(group: SocketAddrV4) -> Line {
+    pub fn join(group: SocketAddrV4) -> Line {
         let receiver = MulticastReceiver::join(group, Ipv4Addr::LOCALHOST).unwrap();
         Line { receiver, datagrams: vec![] }
     }
 
-    fn read(&mut self) {
+    pub fn read(&mut self) {
         let mut bytes = [0; 2_048];
         while let Some(received) = self.receiver.recv(&mut bytes).unwrap() {
             self.datagrams.push(bytes[..received.len].to_vec());
@@ -33,7 +33,7 @@ impl Line {
     }
 
     /// The messages with their numbers, which must be dense from 1.
-    fn messages(&self) -> Vec<Vec<u8>> {
+    pub fn messages(&self) -> Vec<Vec<u8>> {
         let mut messages = vec![];
         for datagram in &self.datagrams {
             let packet = Packet::parse(datagram).unwrap();
@@ -52,13 +52,13 @@ impl Line {
 }
 
 /// A venue and the two lines, joined before its first packet.
-fn with_lines(settings: &VenueSettings) -> (Rig, Line, Line) {
+pub fn with_lines(settings: &VenueSettings) -> (Rig, Line, Line) {
     let (a, b) = (Line::join(settings.line_a), Line::join(settings.line_b));
     (Rig::with(settings), a, b)
 }
 
 /// Turns until both lines have carried so many messages.
-fn read_lines(rig: &mut Rig, a: &mut Line, b: &mut Line, count: usize) {
+pub fn read_lines(rig: &mut Rig, a: &mut Line, b: &mut Line, count: usize) {
     rig.until("the messages on both lines", |_| {
         a.read();
         b.read();
@@ -67,7 +67,7 @@ fn read_lines(rig: &mut Rig, a: &mut Line, b: &mut Line, count: usize) {
 }
 
 /// One message in words: its type and the fields that a book is built from.
-fn words(message: &[u8]) -> String {
+pub fn words(message: &[u8]) -> String {
     match Message::parse(message).unwrap() {
         Message::SystemEvent(event) => format!("system {}", char::from(event.event_code.0)),
         Message::StockDirectory(directory) => {
@@ -222,7 +222,7 @@ impl Asker {
         self.send(&request.to_bytes());
     }
 
-    fn try_hear(&mut self) -> Option<Vec<u8>> {
+    pub fn try_hear(&mut self) -> Option<Vec<u8>> {
         let mut bytes = [0; 2_048];
         let received = self.endpoint.recv_from(&mut bytes).unwrap()?;
         Some(bytes[..received.len].to_vec())

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, Socket, Type};
 use tickpath_agent::{AgentFailure, FINISH_TIMEOUT, Invoker, TscClock, thread_allocations};
 use tickpath_exchange::{
-    AdminClient, AdminCommand, AdminOutcome, Endpoints, JournalSettings, LoginPolicy, Password, UserSettings,
-    Venue, VenueJournal, VenueSettings, VenueTracers, VenueView,
+    AdminClient, AdminCommand, AdminOutcome, Endpoints, JournalSettings, LoginPolicy, MarketRecovery,
+    MarketRecoverySettings, Password, UserSettings, Venue, VenueJournal, VenueSettings, VenueTracers,
+    VenueView,
 };
 use tickpath_journal::{FaultyDisk, Policy};
 use tickpath_matching::EngineLimits;
@@ -66,6 +67,7 @@ pub fn settings() -> VenueSettings {
         packet_bytes: DATAGRAM_LEN_MAX,
         heartbeat: Nanos::from_secs(1),
         retained_messages: 1_024,
+        market_recovery: MarketRecoverySettings::default(),
         limits: EngineLimits {
             max_open_orders: 1_024,
             max_open_orders_per_session: 512,
@@ -92,6 +94,8 @@ pub struct Rig {
     pub admin: Option<AdminClient>,
     /// Works on its disk in each turn.
     pub journal: Option<VenueJournal>,
+    /// Does its work in each turn.
+    pub market_recovery: Option<MarketRecovery>,
     /// The disk does nothing meanwhile.
     pub is_disk_stuck: bool,
 }
@@ -137,6 +141,7 @@ impl Rig {
             view: venue.view,
             admin: Some(venue.admin),
             journal: venue.journal,
+            market_recovery: venue.market_recovery,
             is_disk_stuck: false,
         }
     }
@@ -149,7 +154,8 @@ impl Rig {
     /// The same, of agents that may fail.
     pub fn try_turn(&mut self) -> Result<usize, AgentFailure> {
         self.now = self.now + TURN;
-        let work = self.invoker.run_once(self.now)?;
+        let mut work = self.invoker.run_once(self.now)?;
+        work += self.market_recovery.as_mut().map_or(0, |recovery| recovery.run_once(self.now));
         Ok(work + self.work_on_disk())
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tickpath_agent::{Invoker, TscClock};
 use tickpath_book::{BooksById, FastBooks, OrderBooks};
 use tickpath_feed::ArbiterConfig;
-use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, FinalFeed};
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, FinalFeed, SnapshotSources};
 use tickpath_lockfree::broadcast;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_matching::{Engine, EventListener, Owner};
@@ -126,6 +126,7 @@ impl Channel {
             max_orders: 1_024,
             arbiter: ArbiterConfig { hold_messages: 1_024, ..ArbiterConfig::default() },
             retransmission: Some(server.local_address()),
+            snapshots: SnapshotSources::none(),
             loss: None,
         };
         change(&mut settings);

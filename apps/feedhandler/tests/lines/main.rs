@@ -6,6 +6,7 @@ use tickpath_feedhandler::LineReader;
 mod channel;
 mod damage;
 mod losses;
+mod snapshots;
 mod turns;
 
 /// How this suite reads the lines; `lines_by_ring` is the same suite by a packet ring.

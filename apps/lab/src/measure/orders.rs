@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use tickpath_agent::{IdleStrategy, Runner, StopSignal, ThreadPlan};
 use tickpath_exchange::{
-    Endpoints, JournalSettings, LoginPolicy, Password, UserSettings, Venue, VenueJournal, VenueSettings,
-    VenueTracers, VenueView,
+    Endpoints, JournalSettings, LoginPolicy, MarketRecoverySettings, Password, UserSettings, Venue,
+    VenueJournal, VenueSettings, VenueTracers, VenueView,
 };
 use tickpath_journal::Policy;
 use tickpath_lockfree::records;
@@ -144,6 +144,7 @@ fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Result<VenueSe
         packet_bytes: DATAGRAM_LEN_MAX,
         heartbeat: Nanos::from_secs(1),
         retained_messages: 1 << 16,
+        market_recovery: MarketRecoverySettings::default(),
         limits: EngineLimits {
             max_open_orders: orders,
             max_open_orders_per_session: orders,

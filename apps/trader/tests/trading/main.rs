@@ -4,6 +4,7 @@
 mod connection;
 mod gateway;
 mod lagged;
+mod late;
 mod lost;
 mod script;
 mod site;

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, SockRef, Socket, Type};
 use tickpath_agent::{Invoker, TscClock};
 use tickpath_exchange::{
-    Endpoints, LoginPolicy, Password, UserSettings, Venue, VenueSettings, VenueTracers, VenueView,
+    Endpoints, LoginPolicy, MarketRecoverySettings, Password, UserSettings, Venue, VenueSettings,
+    VenueTracers, VenueView,
 };
 use tickpath_feed::ArbiterConfig;
-use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, SnapshotSources};
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
@@ -67,6 +68,7 @@ pub fn venue_settings() -> VenueSettings {
         packet_bytes: DATAGRAM_LEN_MAX,
         heartbeat: Nanos::from_millis(100),
         retained_messages: 1_024,
+        market_recovery: MarketRecoverySettings::default(),
         limits: EngineLimits {
             max_open_orders: 1_024,
             max_open_orders_per_session: 512,
@@ -129,6 +131,7 @@ impl Site {
             max_orders: 1_024,
             arbiter: ArbiterConfig { hold_messages: 1_024, ..ArbiterConfig::default() },
             retransmission: Some(endpoints.retransmission),
+            snapshots: SnapshotSources::none(),
             loss: None,
         };
         let feed = FeedHandler::open(&feed, sender, clock, &FeedView::default(), NoTrace).unwrap();

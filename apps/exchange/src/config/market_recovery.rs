@@ -1,0 +1,150 @@
+//! The sections of `[market_data]` about those who come late or lost too much.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use serde::{Deserialize, Serialize};
+use tickpath_config::{ConfigError, Duration};
+use tickpath_types::Nanos;
+
+use super::MarketDataConfig;
+use crate::market_recovery::{MarketRecoverySettings, SnapshotSettings};
+use crate::token_bucket::RateLimit;
+
+/// GLIMPSE connections at a time at most, of some 66 KiB each.
+const CONNECTIONS_MAX: usize = 1 << 10;
+/// Least time from one instrument's snapshot to the next one's.
+const INTERVAL_MIN: Nanos = Nanos::from_millis(1);
+
+/// `[market_data.requests]`: requests for retransmission that one address may make.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RequestsConfig {
+    /// In the long run.
+    pub per_second: u32,
+    /// At once after a pause.
+    pub burst: u32,
+}
+
+impl Default for RequestsConfig {
+    fn default() -> Self {
+        let RateLimit { per_second, burst } = MarketRecoverySettings::default().requests;
+        RequestsConfig { per_second, burst }
+    }
+}
+
+/// `[market_data.snapshots]`: the market as it stands, for those who come late or lost too much.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SnapshotsConfig {
+    /// False for none at all.
+    pub enabled: bool,
+    /// Where GLIMPSE clients connect; a free port of the loopback interface unless it is said.
+    pub glimpse: SocketAddrV4,
+    /// GLIMPSE connections at a time; further ones are closed at once.
+    pub max_connections: usize,
+    /// How long a GLIMPSE client may take; then it is disconnected.
+    pub time_max: Duration,
+    /// Group and port of multicast snapshots, on the interface of the lines.
+    pub group: SocketAddrV4,
+    /// From one instrument's multicast snapshot to the next one's.
+    pub interval: Duration,
+}
+
+impl Default for SnapshotsConfig {
+    fn default() -> Self {
+        let group = SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 3), 26_406);
+        let SnapshotSettings { glimpse, max_connections, time_max, group, interval } =
+            SnapshotSettings::new(group);
+        SnapshotsConfig {
+            enabled: true,
+            glimpse,
+            max_connections,
+            time_max: Duration(time_max),
+            group,
+            interval: Duration(interval),
+        }
+    }
+}
+
+impl MarketDataConfig {
+    /// The checked settings.
+    pub(super) fn recovery(&self) -> Result<MarketRecoverySettings, ConfigError> {
+        let RequestsConfig { per_second, burst } = self.requests;
+        if per_second == 0 || burst == 0 {
+            return Err(ConfigError::value(
+                "market_data.requests: per_second and burst must be at least 1, or nothing is ever sent again",
+            ));
+        }
+        let snapshots = &self.snapshots;
+        let snapshots =
+            snapshots.enabled.then(|| snapshots.settings([self.line_a, self.line_b])).transpose()?;
+        Ok(MarketRecoverySettings { requests: RateLimit { per_second, burst }, snapshots })
+    }
+}
+
+impl SnapshotsConfig {
+    fn settings(&self, lines: [SocketAddrV4; 2]) -> Result<SnapshotSettings, ConfigError> {
+        let &SnapshotsConfig { glimpse, max_connections, time_max, group, interval, .. } = self;
+        if !group.ip().is_multicast() {
+            return Err(ConfigError::value(format!(
+                "market_data.snapshots.group: {group} is no multicast group, e.g. 239.255.26.3:26406"
+            )));
+        }
+        if lines.contains(&group) {
+            return Err(ConfigError::value(format!(
+                "market_data.snapshots.group: {group} is a line of market data; snapshots need a group of their own"
+            )));
+        }
+        if !(1..=CONNECTIONS_MAX).contains(&max_connections) {
+            return Err(ConfigError::value(format!(
+                "market_data.snapshots.max_connections must be 1 to {CONNECTIONS_MAX}: {max_connections} is not"
+            )));
+        }
+        for (name, value) in [("interval", interval), ("time_max", time_max)] {
+            if value.0 < INTERVAL_MIN {
+                return Err(ConfigError::value(format!(
+                    "market_data.snapshots.{name} must be at least {}: {value} is less",
+                    Duration(INTERVAL_MIN)
+                )));
+            }
+        }
+        Ok(SnapshotSettings { glimpse, max_connections, time_max: time_max.0, group, interval: interval.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recovery(text: &str) -> Result<MarketRecoverySettings, ConfigError> {
+        tickpath_config::parse::<MarketDataConfig>("venue.toml", text)?.recovery()
+    }
+
+    #[test]
+    fn snapshots_are_offered_unless_the_file_says_otherwise() {
+        let settings = recovery("").unwrap();
+        let snapshots = settings.snapshots.unwrap();
+        assert!(snapshots.glimpse.ip().is_loopback() && snapshots.glimpse.port() == 0);
+        assert_eq!(snapshots.group.to_string(), "239.255.26.3:26406");
+        assert_eq!(recovery("snapshots.enabled = false").unwrap().snapshots, None);
+        assert_eq!(recovery("requests = { per_second = 5, burst = 2 }").unwrap().requests.per_second, 5);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for (text, says) in [
+            ("requests.burst = 0", "at least 1"),
+            ("snapshots.group = '10.0.0.1:1'", "no multicast group"),
+            ("snapshots.group = '239.255.26.1:26401'", "a group of their own"),
+            ("snapshots.max_connections = 0", "1 to 1024"),
+            ("snapshots.max_connections = 1025", "1 to 1024"),
+            ("snapshots.interval = '999us'", "interval must be at least 1ms"),
+            ("snapshots.time_max = '0s'", "time_max must be at least 1ms"),
+        ] {
+            let error = recovery(text).err().unwrap_or_else(|| panic!("{text} was accepted")).to_string();
+            assert!(error.contains(says) && error.lines().count() == 1, "{text}: {error}");
+        }
+        let bound = recovery("snapshots = { interval = '1ms', max_connections = 1024 }").unwrap();
+        assert_eq!(bound.snapshots.unwrap().max_connections, 1_024);
+    }
+}

@@ -1,0 +1,132 @@
+//! What was published, on its way to whoever makes snapshots of it.
+
+use tickpath_lockfree::spsc;
+
+use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
+
+/// Messages that wait in the ring; those after them wait in the store.
+const RING_CAPACITY: usize = 1 << 12;
+/// Messages copied in one duty cycle of the publisher.
+const COPIES_PER_CYCLE: usize = 64;
+/// Messages that wait in the store until a duty cycle finds nothing to publish; more are copied in any case.
+const BACKLOG_MAX: u64 = 1 << 12;
+
+/// A published message with its number.
+#[derive(Clone, Copy)]
+pub(crate) struct PublishedMessage {
+    pub(crate) sequence: u64,
+    len: u16,
+    bytes: [u8; MAX_STORED_MESSAGE],
+}
+
+impl PublishedMessage {
+    pub(crate) fn message(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// The publisher's end: hands on what is in its store, from a place of its own.
+///
+/// The store is the queue. A reader that stands still costs nothing; one that falls behind by more than the store
+/// keeps finds that numbers are missing.
+pub(crate) struct MessageCopies {
+    ring: spsc::Producer<PublishedMessage>,
+    next: u64,
+}
+
+impl MessageCopies {
+    /// Both ends, of messages from the number `next` on.
+    pub(crate) fn from(next: u64) -> (MessageCopies, spsc::Consumer<PublishedMessage>) {
+        let (ring, reader) = spsc::channel(RING_CAPACITY);
+        (MessageCopies { ring, next }, reader)
+    }
+
+    /// Copies some of what the reader has room for, while the publisher is idle or when too much waits.
+    #[inline]
+    pub(crate) fn hand_on(&mut self, store: &MessageStore, is_idle: bool) {
+        if is_idle || store.next_sequence() - self.next > BACKLOG_MAX {
+            self.copy(store);
+        }
+    }
+
+    /// Copies everything that the reader has room for.
+    pub(crate) fn finish(&mut self, store: &MessageStore) {
+        (0..RING_CAPACITY / COPIES_PER_CYCLE).for_each(|_| self.copy(store));
+    }
+
+    fn copy(&mut self, store: &MessageStore) {
+        self.next = self.next.max(store.oldest());
+        for _ in 0..COPIES_PER_CYCLE {
+            let Some(message) = store.message(self.next) else { return };
+            let mut bytes = [0; MAX_STORED_MESSAGE];
+            bytes[..message.len()].copy_from_slice(message);
+            let copy = PublishedMessage { sequence: self.next, len: message.len() as u16, bytes };
+            if self.ring.try_push(copy).is_err() {
+                return;
+            }
+            self.next += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn append(store: &mut MessageStore, count: u64) {
+        (0..count).for_each(|_| {
+            let byte = store.next_sequence() as u8;
+            store.append(&[byte; 20]);
+        });
+    }
+
+    fn read(reader: &mut spsc::Consumer<PublishedMessage>) -> Vec<u64> {
+        let mut read = vec![];
+        reader.drain(usize::MAX, |copy| {
+            assert_eq!(copy.message(), [copy.sequence as u8; 20]);
+            read.push(copy.sequence);
+        });
+        read
+    }
+
+    #[test]
+    fn a_reader_that_stands_still_finds_everything_later_while_the_store_has_it() {
+        let mut store = MessageStore::starting_at(5, 1 << 14);
+        let (mut copies, mut reader) = MessageCopies::from(5);
+        let count = RING_CAPACITY as u64 + BACKLOG_MAX + 500;
+        append(&mut store, count);
+        let mut all = vec![];
+        while all.len() < count as usize {
+            let before = all.len();
+            copies.finish(&store);
+            all.extend(read(&mut reader));
+            assert!(all.len() > before);
+        }
+        assert_eq!(all, (5..5 + count).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_waits_is_copied_in_quiet_cycles_or_beyond_the_bound() {
+        let mut store = MessageStore::new(1 << 14);
+        let (mut copies, mut reader) = MessageCopies::from(1);
+        append(&mut store, BACKLOG_MAX);
+        copies.hand_on(&store, false);
+        assert!(read(&mut reader).is_empty(), "at the bound");
+        append(&mut store, 1);
+        copies.hand_on(&store, false);
+        assert_eq!(read(&mut reader).len(), COPIES_PER_CYCLE, "one beyond");
+        copies.hand_on(&store, false);
+        assert!(read(&mut reader).is_empty());
+        copies.hand_on(&store, true);
+        assert_eq!(read(&mut reader).first(), Some(&(COPIES_PER_CYCLE as u64 + 1)));
+    }
+
+    #[test]
+    fn numbers_are_missing_to_a_reader_that_the_store_has_overtaken() {
+        let mut store = MessageStore::new(16);
+        let (mut copies, mut reader) = MessageCopies::from(1);
+        append(&mut store, 17);
+        copies.hand_on(&store, true);
+        assert_eq!(read(&mut reader), (2..=17).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,292 @@
+//! Snapshots over SoupBinTCP, as GLIMPSE has them.
+
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+
+use tickpath_nasdaq::moldudp64::Session;
+use tickpath_nasdaq::soupbintcp::{
+    CONTROL_LEN_MAX, LoginRejectReason, ServerConfig, ServerEvent, ServerSession,
+};
+use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_types::{Nanos, Sequence};
+
+use super::image::{MarketImage, next_message};
+use super::{RecoveryCounters, SnapshotSettings};
+
+/// Snapshots in memory at a time. Clients that log in while one is about to be taken share it; those that come when all
+/// are being read wait until one has been.
+pub(super) const SNAPSHOTS_MAX: usize = 2;
+/// Connections accepted in one duty cycle.
+const ACCEPTS_PER_CYCLE: usize = 16;
+/// Bytes for one client that the kernel has not taken; no message is added beyond.
+const PENDING_LEN: usize = 64 << 10;
+/// Bytes of a client that wait to be read: a client says little.
+const RECEIVE_LEN: usize = 1 << 10;
+/// A packet with the longest message.
+const PACKET_LEN_MAX: usize = 128;
+
+/// One client.
+struct Client {
+    connection: TcpConnection,
+    session: ServerSession,
+    stage: Stage,
+    /// When it must be through.
+    deadline: Nanos,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Its login has not come.
+    Login,
+    /// It waits for a snapshot.
+    Waiting,
+    /// It has been sent this snapshot up to `place`.
+    Reading {
+        snapshot: usize,
+        place: usize,
+    },
+    /// What is pending is still to be sent.
+    Leaving,
+    Gone,
+}
+
+/// A snapshot and how many clients are being sent it.
+#[derive(Default)]
+struct Snapshot {
+    messages: Vec<u8>,
+    readers: usize,
+}
+
+/// Sends the state of the market to whoever logs in, and ends the session.
+///
+/// Name and password are not checked: what is told is public, and the number of connections, their time and the
+/// memory for them are bounded.
+pub(super) struct GlimpseServer {
+    acceptor: TcpAcceptor,
+    clients: Vec<Client>,
+    snapshots: [Snapshot; SNAPSHOTS_MAX],
+    market_session: Session,
+    max_connections: usize,
+    time_max: Nanos,
+    counters: Arc<RecoveryCounters>,
+}
+
+impl GlimpseServer {
+    pub(super) fn bind(
+        address: SocketAddrV4,
+        settings: &SnapshotSettings,
+        market_session: Session,
+        counters: Arc<RecoveryCounters>,
+    ) -> Result<GlimpseServer, NetError> {
+        let sizes = BufferSizes { receive: RECEIVE_LEN, pending: PENDING_LEN };
+        let mut acceptor = TcpAcceptor::bind(address, sizes)?;
+        acceptor.reserve(settings.max_connections);
+        Ok(GlimpseServer {
+            acceptor,
+            clients: Vec::with_capacity(settings.max_connections),
+            snapshots: Default::default(),
+            market_session,
+            max_connections: settings.max_connections,
+            time_max: settings.time_max,
+            counters,
+        })
+    }
+
+    pub(super) fn local_address(&self) -> SocketAddrV4 {
+        self.acceptor.local_address()
+    }
+
+    /// Serves every client a bounded amount; returns how much there was to do.
+    pub(super) fn poll(&mut self, now: Nanos, image: &MarketImage) -> usize {
+        let mut work = self.accept(now);
+        for client in &mut self.clients {
+            work += client.read(now, self.market_session, image.is_whole(), &self.counters);
+        }
+        work += self.take_snapshot(image);
+        for client in &mut self.clients {
+            work += client.send(now, &self.snapshots);
+            client.check_time(now, &self.counters);
+        }
+        self.release();
+        work
+    }
+
+    fn accept(&mut self, now: Nanos) -> usize {
+        let mut count = 0;
+        while count < ACCEPTS_PER_CYCLE
+            && let Ok(Some(connection)) = self.acceptor.accept()
+        {
+            count += 1;
+            if self.clients.len() == self.max_connections {
+                self.counters.glimpse_refused.add(1);
+                self.acceptor.take_back(connection);
+                continue;
+            }
+            let session = ServerSession::new(ServerConfig::default(), now);
+            let deadline = now + self.time_max;
+            self.clients.push(Client { connection, session, stage: Stage::Login, deadline });
+        }
+        count
+    }
+
+    /// Gives those who wait a snapshot of this moment, if there is room for one.
+    fn take_snapshot(&mut self, image: &MarketImage) -> usize {
+        let waits = |client: &&mut Client| client.stage == Stage::Waiting && client.session.is_active();
+        let mut waiting = self.clients.iter_mut().filter(waits).peekable();
+        if waiting.peek().is_none() || !image.is_whole() {
+            return 0;
+        }
+        let free = self.snapshots.iter().position(|snapshot| snapshot.readers == 0);
+        let Some(snapshot) = free else { return 0 };
+        let Snapshot { messages, readers } = &mut self.snapshots[snapshot];
+        messages.clear();
+        image.write_all(messages);
+        for client in waiting {
+            client.stage = Stage::Reading { snapshot, place: 0 };
+            *readers += 1;
+        }
+        self.counters.glimpse_snapshots.add(1);
+        1
+    }
+
+    /// Lets go of clients that are gone, and of snapshots that nobody reads.
+    fn release(&mut self) {
+        let (acceptor, counters) = (&mut self.acceptor, &self.counters);
+        for client in self.clients.extract_if(.., |client| client.stage == Stage::Gone) {
+            acceptor.take_back(client.connection);
+        }
+        for (index, snapshot) in self.snapshots.iter_mut().enumerate() {
+            let reads = |client: &&Client| matches!(client.stage, Stage::Reading { snapshot, .. } if snapshot == index);
+            snapshot.readers = self.clients.iter().filter(reads).count();
+        }
+        counters.glimpse_connections.set(self.clients.len() as u64);
+    }
+
+    /// Ends every session.
+    pub(super) fn close(&mut self, now: Nanos) {
+        for client in &mut self.clients {
+            client.leave(now);
+        }
+        self.clients.clear();
+    }
+}
+
+impl Client {
+    fn read(&mut self, now: Nanos, market: Session, is_whole: bool, counters: &RecoveryCounters) -> usize {
+        if matches!(self.stage, Stage::Leaving | Stage::Gone) {
+            return 0;
+        }
+        let count = match self.connection.fill() {
+            Ok(Fill::Bytes { count, .. }) => count,
+            Ok(Fill::Empty | Fill::Full) => 0,
+            Ok(Fill::Closed) | Err(_) => {
+                self.stage = Stage::Gone;
+                return 1;
+            }
+        };
+        while let Some(outcome) = self.session.handle_bytes(now, self.connection.received()).transpose() {
+            let Ok((event, used)) = outcome else {
+                counters.glimpse_malformed.add(1);
+                self.stage = Stage::Gone;
+                return 1;
+            };
+            match event {
+                ServerEvent::LoginRequest(login) => {
+                    let is_here = login.session == Session::BLANK || login.session == market;
+                    if is_here && is_whole {
+                        counters.glimpse_logins.add(1);
+                        // A snapshot that was cut off does not go on: its state is gone.
+                        self.session.accept(market, Sequence(1));
+                        self.stage = Stage::Waiting;
+                    } else {
+                        counters.glimpse_refused.add(1);
+                        self.session.reject(LoginRejectReason::SESSION_NOT_AVAILABLE);
+                    }
+                }
+                ServerEvent::LogoutRequest => self.stage = Stage::Gone,
+                // A client of this door has nothing to say.
+                ServerEvent::Message(_) => {
+                    counters.glimpse_malformed.add(1);
+                    self.stage = Stage::Gone;
+                }
+                ServerEvent::Heartbeat | ServerEvent::Debug(_) => {}
+            }
+            self.connection.consume(used);
+        }
+        if self.stage != Stage::Gone && self.session.handle_timeout(now).is_err() {
+            counters.glimpse_slow.add(1);
+            self.stage = Stage::Gone;
+        }
+        count
+    }
+
+    /// Queues control packets and as many messages as there is room for, and gives them to the kernel.
+    fn send(&mut self, now: Nanos, snapshots: &[Snapshot]) -> usize {
+        if self.stage == Stage::Gone {
+            return 0;
+        }
+        let mut count = self.queue_control(now);
+        if let Stage::Reading { snapshot, mut place } = self.stage {
+            let messages = &snapshots[snapshot].messages;
+            while self.connection.pending_len() + PACKET_LEN_MAX <= PENDING_LEN
+                && let Some(message) = next_message(messages, place)
+            {
+                let mut packet = [0; PACKET_LEN_MAX];
+                let Ok((len, _)) = self.session.encode_message(now, &mut packet, message) else { break };
+                if self.connection.queue(&packet[..len]) != SendOutcome::Pending {
+                    break;
+                }
+                place += 1 + message.len();
+                count += 1;
+            }
+            self.stage = Stage::Reading { snapshot, place };
+            if place >= messages.len() {
+                self.session.end_session();
+                self.queue_control(now);
+                self.stage = Stage::Leaving;
+            }
+        }
+        self.flush();
+        count
+    }
+
+    fn queue_control(&mut self, now: Nanos) -> usize {
+        let mut packet = [0; CONTROL_LEN_MAX];
+        if self.connection.pending_len() + CONTROL_LEN_MAX > PENDING_LEN {
+            return 0;
+        }
+        let len = self.session.poll_transmit(now, &mut packet);
+        if len > 0 {
+            // There is room; a connection that is closed is found by the next read.
+            let _ = self.connection.queue(&packet[..len]);
+            if self.session.is_closed() {
+                self.stage = Stage::Leaving;
+            }
+        }
+        len.min(1)
+    }
+
+    fn flush(&mut self) {
+        match self.connection.flush_pending() {
+            Ok(SendOutcome::Sent) if self.stage == Stage::Leaving => {
+                self.connection.end_sending();
+                self.stage = Stage::Gone;
+            }
+            Ok(SendOutcome::Sent | SendOutcome::Pending | SendOutcome::Backpressured) => {}
+            Ok(SendOutcome::Closed) | Err(_) => self.stage = Stage::Gone,
+        }
+    }
+
+    fn check_time(&mut self, now: Nanos, counters: &RecoveryCounters) {
+        if self.stage != Stage::Gone && now >= self.deadline {
+            counters.glimpse_slow.add(1);
+            self.stage = Stage::Gone;
+        }
+    }
+
+    fn leave(&mut self, now: Nanos) {
+        self.session.end_session();
+        self.queue_control(now);
+        self.flush();
+    }
+}

@@ -1,0 +1,86 @@
+//! How often one requester may ask for messages again.
+
+use std::net::Ipv4Addr;
+
+use tickpath_types::Nanos;
+
+use crate::token_bucket::{RateLimit, TokenBucket};
+
+/// Requesters that are remembered; the one that was silent for longest gives way to a new one.
+pub(crate) const REQUESTERS_MAX: usize = 256;
+
+/// A bucket of tokens for each address that asks. Ports are not told apart: whoever asks chooses them.
+pub(crate) struct RequestLimits {
+    limit: RateLimit,
+    requesters: Vec<Requester>,
+}
+
+struct Requester {
+    address: Ipv4Addr,
+    latest: Nanos,
+    bucket: TokenBucket,
+}
+
+impl RequestLimits {
+    pub(crate) fn new(limit: RateLimit) -> RequestLimits {
+        RequestLimits { limit, requesters: Vec::with_capacity(REQUESTERS_MAX) }
+    }
+
+    /// True when a request that came now from `address` may be answered.
+    pub(crate) fn allow(&mut self, now: Nanos, address: Ipv4Addr) -> bool {
+        let requester = self.requester(now, address);
+        requester.latest = now;
+        requester.bucket.take(now)
+    }
+
+    fn requester(&mut self, now: Nanos, address: Ipv4Addr) -> &mut Requester {
+        let known = self.requesters.iter().position(|requester| requester.address == address);
+        let index = known.unwrap_or_else(|| {
+            let new = Requester { address, latest: now, bucket: TokenBucket::new(self.limit) };
+            if self.requesters.len() < REQUESTERS_MAX {
+                self.requesters.push(new);
+                return self.requesters.len() - 1;
+            }
+            let silent = self.requesters.iter().enumerate().min_by_key(|(_, requester)| requester.latest);
+            let index = silent.map_or(0, |(index, _)| index);
+            self.requesters[index] = new;
+            index
+        });
+        &mut self.requesters[index]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: RateLimit = RateLimit { per_second: 1_000, burst: 3 };
+
+    #[test]
+    fn each_address_has_its_own_burst_and_rate() {
+        let mut limits = RequestLimits::new(LIMIT);
+        let [a, b] = [1, 2].map(|last| Ipv4Addr::new(10, 0, 0, last));
+        let now = Nanos::from_secs(1);
+        assert_eq!(
+            [a, a, a, a, b].map(|address| limits.allow(now, address)),
+            [true, true, true, false, true]
+        );
+        assert!(limits.allow(now + Nanos::from_millis(1), a));
+        assert!(!limits.allow(now + Nanos::from_millis(1), a));
+    }
+
+    #[test]
+    fn the_one_that_was_silent_for_longest_is_forgotten() {
+        let mut limits = RequestLimits::new(LIMIT);
+        let address = |number: usize| Ipv4Addr::from_bits(number as u32);
+        for number in 0..REQUESTERS_MAX {
+            (0..3).for_each(|_| assert!(limits.allow(Nanos(1_000 + number as u64), address(number))));
+        }
+        let now = Nanos(10_000);
+        assert!(!limits.allow(now, address(0)), "at the bound all are remembered");
+        assert!(limits.allow(now, address(REQUESTERS_MAX)), "one beyond");
+        assert!(!limits.allow(now, address(0)), "heard of since");
+        assert!(limits.allow(now, address(1)), "forgotten");
+        assert_eq!(limits.requesters.len(), REQUESTERS_MAX);
+    }
+}

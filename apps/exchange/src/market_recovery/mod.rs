@@ -1,0 +1,288 @@
+//! Market data for those who come late or lost too much: snapshots over TCP and by multicast, and old messages out of
+//! the journal. All of it is made beside the venue, on a thread of its own, of what the publisher has published.
+
+mod archive;
+mod channel;
+mod copies;
+mod glimpse;
+mod image;
+mod limits;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tickpath_agent::{Agent, AgentError, Counter, StopSignal, TscClock};
+use tickpath_journal::{DurableView, SessionName, Storage};
+use tickpath_lockfree::spsc;
+use tickpath_nasdaq::moldudp64::Session;
+use tickpath_net::MulticastSender;
+use tickpath_types::{Nanos, Sequence};
+
+pub(crate) use archive::{ArchiveLink, ArchiveRequest};
+pub(crate) use copies::MessageCopies;
+pub(crate) use limits::RequestLimits;
+
+use archive::{Archive, ArchivePort, JournalArchive};
+use channel::SnapshotChannel;
+use copies::PublishedMessage;
+use glimpse::GlimpseServer;
+use image::MarketImage;
+
+use crate::replica::Replica;
+use crate::token_bucket::RateLimit;
+
+/// Messages applied in one duty cycle.
+const MESSAGES_PER_CYCLE: usize = 1 << 12;
+/// How long the thread rests when there is nothing to do.
+const REST: Duration = Duration::from_millis(1);
+
+/// How market data can be recovered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarketRecoverySettings {
+    /// Requests for retransmission that one address may make.
+    pub requests: RateLimit,
+    /// Snapshots over TCP and by multicast; none when absent.
+    pub snapshots: Option<SnapshotSettings>,
+}
+
+impl Default for MarketRecoverySettings {
+    /// 20,000 requests a second, 4,000 at once; no snapshots.
+    fn default() -> Self {
+        MarketRecoverySettings { requests: RateLimit { per_second: 20_000, burst: 4_000 }, snapshots: None }
+    }
+}
+
+/// How snapshots are offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotSettings {
+    /// Where GLIMPSE clients connect; port 0 takes a free one.
+    pub glimpse: SocketAddrV4,
+    /// GLIMPSE connections at a time; further ones are closed at once.
+    pub max_connections: usize,
+    /// How long a client may take from its connection to the end of its snapshot; then it is disconnected.
+    pub time_max: Nanos,
+    /// Group and port of the multicast snapshots.
+    pub group: SocketAddrV4,
+    /// From one instrument's multicast snapshot to the next one's.
+    pub interval: Nanos,
+}
+
+impl SnapshotSettings {
+    /// On a free port of the loopback interface and a group of its own.
+    #[must_use]
+    pub fn new(group: SocketAddrV4) -> SnapshotSettings {
+        SnapshotSettings {
+            glimpse: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0),
+            max_connections: 16,
+            time_max: Nanos::from_secs(30),
+            group,
+            interval: Nanos::from_millis(50),
+        }
+    }
+}
+
+/// What a [`MarketRecovery`] has done, readable from outside while it runs.
+#[derive(Default)]
+#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
+pub struct RecoveryCounters {
+    /// Number of the next message that the snapshots do not cover.
+    pub next_sequence: Counter,
+    /// 1 once a message was missed: no snapshot is taken any more until the venue starts anew.
+    pub is_behind: Counter,
+    /// GLIMPSE connections at present.
+    pub glimpse_connections: Counter,
+    /// GLIMPSE logins.
+    pub glimpse_logins: Counter,
+    /// GLIMPSE connections beyond the bound, and logins to another session or while no snapshot can be taken.
+    pub glimpse_refused: Counter,
+    /// GLIMPSE clients that said what no client says.
+    pub glimpse_malformed: Counter,
+    /// GLIMPSE clients that were too slow, or silent.
+    pub glimpse_slow: Counter,
+    /// Snapshots taken for GLIMPSE clients.
+    pub glimpse_snapshots: Counter,
+    /// Snapshots sent by multicast, of one instrument each.
+    pub channel_snapshots: Counter,
+    /// Their packets.
+    pub channel_packets: Counter,
+    /// Times that the kernel did not take one; it is tried again.
+    pub channel_unsent: Counter,
+    /// Answers out of the journal.
+    pub archive_answers: Counter,
+    /// Requests for what the journal has no longer.
+    pub archive_too_old: Counter,
+    /// Snapshots of the journal that were read.
+    pub archive_rewinds: Counter,
+    /// Reads of the journal that failed.
+    pub archive_errors: Counter,
+}
+
+/// Makes snapshots of what is published and reads the journal for old messages, off the venue's duty cycles.
+///
+/// Runs on a thread of its own ([`MarketRecovery::start`]) or, as an agent, wherever it is placed. If nobody runs it,
+/// nobody is served and the venue does not notice.
+pub struct MarketRecovery {
+    snapshots: Option<SnapshotServices>,
+    archive: Option<Box<dyn Archive>>,
+    counters: Arc<RecoveryCounters>,
+    latest: Nanos,
+}
+
+struct SnapshotServices {
+    copies: spsc::Consumer<PublishedMessage>,
+    image: MarketImage,
+    glimpse: GlimpseServer,
+    channel: SnapshotChannel,
+}
+
+/// What the venue's start tells the services.
+pub(crate) struct RecoveryBasis<'a> {
+    pub(crate) settings: &'a MarketRecoverySettings,
+    pub(crate) replica: &'a Replica,
+    pub(crate) session: Session,
+    pub(crate) interface: Ipv4Addr,
+    pub(crate) packet_bytes: usize,
+    pub(crate) counters: Arc<RecoveryCounters>,
+}
+
+/// The publisher's ends.
+#[derive(Default)]
+pub(crate) struct PublisherLinks {
+    pub(crate) copies: Option<MessageCopies>,
+    pub(crate) archive: Option<ArchiveLink>,
+}
+
+/// A journal to be read for old messages, until it is joined to the services.
+pub(crate) struct ArchiveSource(Box<dyn FnOnce(&RecoveryBasis<'_>, ArchivePort) -> Box<dyn Archive> + Send>);
+
+impl ArchiveSource {
+    pub(crate) fn new<S: Storage>(storage: S, name: SessionName, durable: DurableView) -> ArchiveSource {
+        ArchiveSource(Box::new(move |basis, port| {
+            let counters = Arc::clone(&basis.counters);
+            let (session, packet_bytes) = (basis.session, basis.packet_bytes);
+            Box::new(JournalArchive::new(storage, name, session, durable, packet_bytes, port, counters))
+        }))
+    }
+}
+
+impl MarketRecovery {
+    /// Opens the doors that are wanted. Nothing when there is neither a door nor a journal.
+    pub(crate) fn build(
+        basis: &RecoveryBasis<'_>,
+        archive: Option<ArchiveSource>,
+    ) -> anyhow::Result<(Option<MarketRecovery>, PublisherLinks)> {
+        let mut links = PublisherLinks::default();
+        let archive = archive.map(|ArchiveSource(open)| {
+            let (link, port) = ArchiveLink::new();
+            links.archive = Some(link);
+            open(basis, port)
+        });
+        let snapshots = match &basis.settings.snapshots {
+            None => None,
+            Some(settings) => {
+                let image = MarketImage::of(basis.replica);
+                let (copies, reader) = MessageCopies::from(image.next_sequence().0);
+                links.copies = Some(copies);
+                Some(SnapshotServices::open(basis, settings, image, reader)?)
+            }
+        };
+        let counters = Arc::clone(&basis.counters);
+        let is_needed = snapshots.is_some() || archive.is_some();
+        let recovery = MarketRecovery { snapshots, archive, counters, latest: Nanos::ZERO };
+        Ok((is_needed.then_some(recovery), links))
+    }
+
+    /// Where GLIMPSE clients connect.
+    #[must_use]
+    pub fn glimpse_address(&self) -> Option<SocketAddrV4> {
+        self.snapshots.as_ref().map(|services| services.glimpse.local_address())
+    }
+
+    /// Does a bounded amount of everything; returns how much there was to do.
+    pub fn run_once(&mut self, now: Nanos) -> usize {
+        self.latest = now;
+        let mut work = self.archive.as_mut().map_or(0, |archive| archive.poll(now));
+        if let Some(SnapshotServices { copies, image, glimpse, channel }) = &mut self.snapshots {
+            work +=
+                copies.drain(MESSAGES_PER_CYCLE, |copy| image.apply(Sequence(copy.sequence), copy.message()));
+            work += glimpse.poll(now, image);
+            work += channel.poll(now, image);
+            self.counters.next_sequence.set(image.next_sequence().0);
+            self.counters.is_behind.set(u64::from(!image.is_whole()));
+        }
+        work
+    }
+
+    /// Runs on a thread of its own until the handle is dropped.
+    ///
+    /// # Errors
+    /// The system refused a thread.
+    pub fn start(mut self, clock: TscClock) -> io::Result<RecoveryThread> {
+        let stop = StopSignal::new();
+        let stopped = stop.clone();
+        let handle = thread::Builder::new().name("market-recovery".to_owned()).spawn(move || {
+            while !stopped.is_stopped() {
+                if self.run_once(clock.now()) == 0 {
+                    thread::park_timeout(REST);
+                }
+            }
+            self.on_close();
+        })?;
+        Ok(RecoveryThread { stop, handle: Some(handle) })
+    }
+}
+
+impl SnapshotServices {
+    fn open(
+        basis: &RecoveryBasis<'_>,
+        settings: &SnapshotSettings,
+        image: MarketImage,
+        copies: spsc::Consumer<PublishedMessage>,
+    ) -> anyhow::Result<SnapshotServices> {
+        let counters = || Arc::clone(&basis.counters);
+        let glimpse = GlimpseServer::bind(settings.glimpse, settings, basis.session, counters())
+            .context("snapshots over TCP")?;
+        let sender =
+            MulticastSender::new(settings.group, basis.interface).context("snapshots by multicast")?;
+        let channel =
+            SnapshotChannel::new(sender, basis.session, basis.packet_bytes, settings.interval, counters());
+        Ok(SnapshotServices { copies, image, glimpse, channel })
+    }
+}
+
+impl Agent for MarketRecovery {
+    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        Ok(self.run_once(now))
+    }
+
+    fn role_name(&self) -> &'static str {
+        "market-recovery"
+    }
+
+    fn on_close(&mut self) {
+        if let Some(SnapshotServices { glimpse, channel, .. }) = &mut self.snapshots {
+            glimpse.close(self.latest);
+            channel.close();
+        }
+    }
+}
+
+/// The thread of a [`MarketRecovery`]. Dropped, it ends: clients are told that their session does.
+pub struct RecoveryThread {
+    stop: StopSignal,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Drop for RecoveryThread {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(handle) = self.handle.take() {
+            handle.thread().unpark();
+            handle.join().ok(); // a panic there has been told there
+        }
+    }
+}

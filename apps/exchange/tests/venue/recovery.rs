@@ -1,0 +1,394 @@
+//! Market data for those who come late or lost too much: snapshots, and messages out of the journal.
+
+use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, PlainBooks};
+use tickpath_exchange::{MarketRecoverySettings, RateLimit, SnapshotSettings, VenueSettings};
+use tickpath_feed::{BookBuilder, UpdateListener};
+use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
+use tickpath_nasdaq::glimpse::EndOfSnapshot;
+use tickpath_nasdaq::moldudp64::{Kind, Packet};
+use tickpath_nasdaq::soupbintcp::LoginRejectReason;
+use tickpath_net::free_multicast_group;
+use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Sequence, Side};
+use zerocopy::FromBytes;
+
+use crate::market_data::{Asker, Line, read_lines, with_lines, words};
+use crate::support::{
+    Client, Heard, PASSWORD, Rig, build_on, cancel, enter, ioc, journal, login, packet, replace, settings,
+};
+
+const INTERVAL: Nanos = Nanos::from_millis(1);
+
+fn with_snapshots(change: impl FnOnce(&mut SnapshotSettings)) -> VenueSettings {
+    let group = free_multicast_group().unwrap();
+    let mut snapshots = SnapshotSettings { interval: INTERVAL, ..SnapshotSettings::new(group) };
+    change(&mut snapshots);
+    let market_recovery =
+        MarketRecoverySettings { snapshots: Some(snapshots), ..MarketRecoverySettings::default() };
+    VenueSettings { market_recovery, ..settings() }
+}
+
+/// A user that hears what is new alone.
+fn newcomer(rig: &mut Rig, user: &str) -> Client {
+    let mut client = Client::connect(rig.endpoints.order_entry);
+    client.send(&login(user, PASSWORD, "", 0));
+    assert!(matches!(rig.hear(&mut client), Heard::LoginAccepted { .. }));
+    client
+}
+
+/// Orders on both sides, some of which trade, shrink, move or go.
+fn trade(rig: &mut Rig, from: u32) {
+    let mut anna = newcomer(rig, "ANNA");
+    for user_ref in (from..from + 40).step_by(2) {
+        let price = 1_000_000 + i64::from(user_ref % 7) * 100;
+        rig.ask(&mut anna, &enter(user_ref, Side::Sell, 10 + u64::from(user_ref % 5), price));
+        rig.ask(&mut anna, &enter(user_ref + 1, Side::Buy, 7, price - 1_000));
+    }
+    rig.ask(&mut anna, &cancel(from, 3));
+    rig.ask(&mut anna, &cancel(from + 1, 0));
+    rig.ask(&mut anna, &replace(from + 2, from + 40, 5, 1_000_500));
+    let mut bert = newcomer(rig, "BERT");
+    rig.ask(&mut bert, &ioc(from, Side::Buy, 25, 1_000_000));
+}
+
+struct BooksAlone;
+impl UpdateListener for BooksAlone {
+    const WANTS_UPDATES: bool = false;
+    fn on_update(&mut self, _: &MarketUpdate) {}
+}
+
+/// Digest of the books that messages lead to.
+fn books<'a>(messages: impl IntoIterator<Item = &'a Vec<u8>>) -> u64 {
+    let limits = BookLimits::new(InstrumentId(2), 1_024);
+    let mut builder = BookBuilder::new(Indexed::<FastBooks<()>>::new(limits));
+    for message in messages {
+        builder.handle_message(Sequence(1), message, &mut BooksAlone);
+    }
+    let counters = builder.counters();
+    assert_eq!(
+        counters.malformed + counters.unknown_order + counters.duplicate_order + counters.refused,
+        0,
+        "{counters:?}"
+    );
+    builder.books().state_hash()
+}
+
+/// A snapshot as a client hears it: its messages, and the number of the first one that follows.
+fn glimpse(rig: &mut Rig) -> (Vec<Vec<u8>>, usize) {
+    let mut client = Client::connect(rig.endpoints.glimpse.unwrap());
+    client.send(&login("ANYONE", "whatever", "", 1));
+    assert_eq!(rig.hear(&mut client), Heard::LoginAccepted { session: "TODAY".into(), next: 1 });
+    let mut messages = vec![];
+    loop {
+        match rig.hear(&mut client) {
+            Heard::Message(message) => messages.push(message),
+            Heard::Heartbeat => {}
+            Heard::EndOfSession => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    let next = end_of(&messages.pop().unwrap());
+    (messages, next)
+}
+
+fn end_of(message: &[u8]) -> usize {
+    EndOfSnapshot::ref_from_bytes(message).unwrap().sequence().unwrap().0 as usize
+}
+
+/// Everything that is published has reached the snapshots.
+fn settle(rig: &mut Rig) {
+    rig.until_true("the copies", |rig| {
+        rig.view.market_recovery.next_sequence.read() == rig.view.publisher.messages.read() + 1
+            && rig.view.matcher.market_events.read() == rig.view.publisher.messages.read()
+    });
+}
+
+#[test]
+fn a_snapshot_says_everything_in_the_order_in_which_it_trades() {
+    let mut rig = Rig::with(&with_snapshots(|_| {}));
+    let mut anna = rig.log_in("ANNA");
+    for (user_ref, side, qty, price) in [
+        (1, Side::Sell, 30, 1_000_100),
+        (2, Side::Sell, 20, 1_000_000),
+        (3, Side::Sell, 10, 1_000_100),
+        (4, Side::Buy, 5, 999_000),
+        (5, Side::Buy, 6, 999_500),
+    ] {
+        rig.ask(&mut anna, &enter(user_ref, side, qty, price));
+    }
+    rig.ask(&mut anna, &cancel(1, 25));
+    settle(&mut rig);
+    let (messages, next) = glimpse(&mut rig);
+    let said: Vec<String> = messages.iter().map(|message| words(message)).collect();
+    let expected = [
+        "system O",
+        "system S",
+        "system Q",
+        "directory 1 ALPHA",
+        "trading 1 T",
+        "add 1 5 B 6 ALPHA 99.9500",
+        "add 1 4 B 5 ALPHA 99.9000",
+        "add 1 2 S 20 ALPHA 100.0000",
+        "add 1 1 S 25 ALPHA 100.0100",
+        "add 1 3 S 10 ALPHA 100.0100",
+        "directory 2 BRAVO",
+        "trading 2 T",
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(next as u64, rig.view.publisher.messages.read() + 1);
+    assert_eq!(rig.view.market_recovery.glimpse_snapshots.read(), 1);
+}
+
+#[test]
+fn a_snapshot_and_what_follows_make_the_same_books_as_everything() {
+    let settings = with_snapshots(|_| {});
+    let (mut rig, mut a, mut b) = with_lines(&settings);
+    trade(&mut rig, 1);
+    let (snapshot, next) = glimpse(&mut rig);
+    trade(&mut rig, 101);
+    settle(&mut rig);
+    let count = rig.view.publisher.messages.read() as usize;
+    read_lines(&mut rig, &mut a, &mut b, count);
+    let all = a.messages();
+    assert!(next > 40 && next <= all.len());
+    assert_eq!(books(snapshot.iter().chain(&all[next - 1..])), books(&all));
+}
+
+#[test]
+fn after_a_restart_the_snapshot_is_the_same() {
+    let disk = FaultyDisk::new(1, DiskFaults::default());
+    let (settings, journal) = (with_snapshots(|_| {}), journal(Policy::Async));
+    let mut rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
+    trade(&mut rig, 1);
+    settle(&mut rig);
+    let before = glimpse(&mut rig);
+    disk.kill();
+    drop(rig);
+    let mut rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
+    let after = glimpse(&mut rig);
+    assert_eq!(after.1, before.1);
+    let words = |messages: &[Vec<u8>]| messages.iter().map(|message| words(message)).collect::<Vec<_>>();
+    assert_eq!(words(&after.0), words(&before.0));
+    trade(&mut rig, 101);
+    settle(&mut rig);
+    let later = glimpse(&mut rig);
+    assert!(later.1 > after.1 && rig.view.market_recovery.is_behind.read() == 0);
+}
+
+#[test]
+fn multicast_snapshots_come_one_instrument_at_a_time_each_with_its_own_place() {
+    let settings = with_snapshots(|_| {});
+    let group = settings.market_recovery.snapshots.clone().unwrap().group;
+    let mut channel = Line::join(group);
+    let (mut rig, mut a, mut b) = with_lines(&settings);
+    trade(&mut rig, 1);
+    settle(&mut rig);
+    let sent = rig.view.market_recovery.channel_snapshots.read();
+    for round in 1..=4 {
+        rig.pass(INTERVAL);
+        rig.turn();
+        assert_eq!(rig.view.market_recovery.channel_snapshots.read(), sent + round, "one an interval");
+    }
+    trade(&mut rig, 101);
+    settle(&mut rig);
+    rig.until("the packets", |_| {
+        channel.read();
+        (channel.messages().iter().filter(|message| message[0] == b'G').count() as u64 >= sent + 4)
+            .then_some(())
+    });
+    let count = rig.view.publisher.messages.read() as usize;
+    read_lines(&mut rig, &mut a, &mut b, count);
+    let (all, said) = (a.messages(), channel.messages());
+    let snapshots: Vec<&[Vec<u8>]> = said.split_inclusive(|message| message[0] == b'G').collect();
+    assert!(snapshots.iter().all(|snapshot| snapshot[0][0] == b'R'));
+    let latest = |name: &str| {
+        let is_of = |snapshot: &&&[Vec<u8>]| words(&snapshot[0]) == name;
+        let snapshot = snapshots.iter().take(sent as usize + 4).rev().find(is_of).unwrap();
+        (&snapshot[..snapshot.len() - 1], end_of(snapshot.last().unwrap()))
+    };
+    let ((alpha, next), (bravo, _)) = (latest("directory 1 ALPHA"), latest("directory 2 BRAVO"));
+    assert_eq!(bravo.len(), 2);
+    assert_eq!(books(alpha.iter().chain(&all[next - 1..])), books(&all));
+    let first = Packet::parse(&channel.datagrams[0]).unwrap();
+    assert_eq!((first.kind(), first.sequence()), (Kind::Heartbeat, Sequence(1)), "before there is anything");
+}
+
+#[test]
+fn clients_beyond_the_bound_slow_ones_and_senseless_ones_are_let_go() {
+    let mut rig = Rig::with(&with_snapshots(|settings| {
+        settings.max_connections = 2;
+        settings.time_max = Nanos::from_secs(5);
+    }));
+    let address = rig.endpoints.glimpse.unwrap();
+    let counters = rig.view.market_recovery.clone();
+    let [mut silent, mut monday, mut beyond] = [(); 3].map(|()| Client::connect(address));
+    rig.until_true("the third", |_| counters.glimpse_refused.read() == 1);
+    assert_eq!(rig.hear(&mut beyond), Heard::Closed);
+    assert_eq!(counters.glimpse_connections.read(), 2, "the bound");
+    monday.send(&login("ANNA", "", "MONDAY", 1));
+    let not_available = LoginRejectReason::SESSION_NOT_AVAILABLE;
+    assert_eq!(rig.hear(&mut monday), Heard::LoginRejected(not_available));
+    assert_eq!(rig.hear(&mut monday), Heard::Closed);
+    assert_eq!(counters.glimpse_refused.read(), 2);
+    for (count, bytes) in [&[0, 0][..], b"GET / HTTP/1.1\r\n\r\n", &packet(b'U', b"order"), &[0xff; 600]]
+        .into_iter()
+        .enumerate()
+    {
+        let mut client = Client::connect(address);
+        client.send(bytes);
+        if bytes[0] == 0xff {
+            // A packet of 64 KiB is never whole.
+            rig.turn();
+            continue;
+        }
+        assert_eq!(rig.hear(&mut client), Heard::Closed);
+        assert_eq!(counters.glimpse_malformed.read(), count as u64 + 1);
+    }
+    let slow = counters.glimpse_slow.read();
+    rig.until_true("nothing", |_| true);
+    rig.pass(Nanos::from_secs(5));
+    rig.until_true("the silent one", |_| counters.glimpse_slow.read() > slow);
+    assert_eq!(rig.hear(&mut silent), Heard::Closed);
+    let (_, next) = glimpse(&mut rig);
+    assert_eq!(next, 8, "others are served");
+}
+
+#[test]
+fn a_client_that_does_not_read_is_let_go_and_delays_nobody() {
+    let mut rig = Rig::with(&with_snapshots(|settings| settings.time_max = Nanos::from_secs(5)));
+    let mut anna = rig.log_in("ANNA");
+    for user_ref in 1..=500 {
+        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000 + i64::from(user_ref) * 100));
+    }
+    settle(&mut rig);
+    let address = rig.endpoints.glimpse.unwrap();
+    let mut stuck: Vec<Client> = (0..2).map(|_| Client::connect_narrow(address)).collect();
+    for client in &mut stuck {
+        client.send(&login("SLOW", "", "TODAY", 1));
+        rig.until_true("its login", |rig| rig.view.market_recovery.glimpse_logins.read() > 0);
+    }
+    let (messages, _) = glimpse(&mut rig);
+    assert_eq!(messages.len(), 7 + 500);
+    rig.assert_serves(&mut anna, 501);
+    rig.pass(Nanos::from_secs(5));
+    rig.until_true("the end of all", |rig| rig.view.market_recovery.glimpse_connections.read() == 0);
+}
+
+#[test]
+fn copies_for_snapshots_cost_the_venue_no_memory_even_if_nobody_takes_them() {
+    let mut rig = Rig::with(&with_snapshots(|_| {}));
+    rig.market_recovery = None;
+    let mut anna = rig.log_in("ANNA");
+    assert!(tickpath_agent::counts_allocations());
+    for user_ref in 1..=50 {
+        anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
+        assert_eq!(rig.allocations_of(5), 0);
+    }
+}
+
+/// Messages out of the journal and those in memory are the same stream.
+#[test]
+fn what_memory_has_no_longer_comes_out_of_the_journal_also_after_a_restart() {
+    let disk = FaultyDisk::new(1, DiskFaults::default());
+    let (settings, mut journal) =
+        (VenueSettings { retained_messages: 16, ..settings() }, journal(Policy::Async));
+    journal.keep_snapshots = 100;
+    let (mut a, mut b) = (Line::join(settings.line_a), Line::join(settings.line_b));
+    let mut rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
+    trade(&mut rig, 1);
+    trade(&mut rig, 101);
+    rig.until_true("the snapshots", |rig| rig.view.journal.snapshots.read() >= 1);
+    let count = rig.view.publisher.messages.read() as usize;
+    read_lines(&mut rig, &mut a, &mut b, count);
+    let all = a.messages();
+    for restarts in 0..2 {
+        let mut asker = Asker::new(&rig);
+        for (first, count) in [(1, 5), (1, 40), (70, 10), (3, 1)] {
+            asker.ask("TODAY", first, count);
+            rig.pass(Nanos::from_millis(200));
+            let expected = all[first as usize - 1..][..usize::from(count)].to_vec();
+            assert_eq!(asker.hear(&mut rig, count.into()), (first, expected), "after {restarts} restarts");
+        }
+        assert!(rig.view.market_recovery.archive_answers.read() >= 4);
+        disk.kill();
+        drop(rig);
+        rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
+    }
+}
+
+#[test]
+fn what_the_journal_has_no_longer_has_no_answer_and_the_archive_is_bounded() {
+    let disk = FaultyDisk::new(1, DiskFaults::default());
+    let (settings, mut journal) =
+        (VenueSettings { retained_messages: 16, ..settings() }, journal(Policy::Async));
+    journal.keep_snapshots = 1;
+    let mut rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
+    trade(&mut rig, 1);
+    trade(&mut rig, 101);
+    rig.until_true("the snapshots", |rig| rig.view.journal.snapshots.read() >= 1);
+    let mut asker = Asker::new(&rig);
+    for count in 1..=2 {
+        asker.ask("TODAY", 1, 5);
+        rig.pass(Nanos::from_millis(200));
+        rig.until_true("the refusal", |rig| rig.view.market_recovery.archive_too_old.read() == count);
+    }
+    assert_eq!(rig.view.market_recovery.archive_rewinds.read(), 1, "it is known by then");
+    assert!(asker.try_hear().is_none());
+
+    /// Requests that wait for the archive.
+    const WAITING: u64 = 16;
+    let archive = rig.market_recovery.take();
+    for _ in 0..=WAITING {
+        asker.ask("TODAY", 40, 5);
+    }
+    rig.until_true("the requests", |rig| rig.view.publisher.requests.read() == 2 + WAITING + 1);
+    assert_eq!(rig.view.publisher.requests_dropped.read(), 1, "one beyond the bound");
+    assert_eq!(rig.view.publisher.requests_archived.read(), 2 + WAITING + 1);
+    drop(archive);
+}
+
+#[test]
+fn each_kind_of_request_that_has_no_answer_has_its_counter() {
+    let requests = RateLimit { per_second: 1, burst: 3 };
+    let market_recovery = MarketRecoverySettings { requests, ..MarketRecoverySettings::default() };
+    let settings = VenueSettings { market_recovery, ..settings() };
+    let (mut rig, mut a, mut b) = with_lines(&settings);
+    read_lines(&mut rig, &mut a, &mut b, 7);
+    let mut asker = Asker::new(&rig);
+    asker.ask("MONDAY", 1, 1);
+    asker.ask("TODAY", 1, 0);
+    asker.ask("TODAY", 8, 1); // the future
+    asker.ask("TODAY", u64::MAX - 70_000, 60_000);
+    asker.ask("TODAY", 1, 65_534); // everything
+    asker.ask("TODAY", 1, 1); // one too many
+    let publisher = rig.view.publisher.clone();
+    rig.until_true("the requests", |_| publisher.requests.read() == 6);
+    assert_eq!(asker.hear(&mut rig, 7).0, 1);
+    assert_eq!(publisher.requests_foreign.read(), 1);
+    assert_eq!(publisher.requests_malformed.read(), 1);
+    assert_eq!(publisher.requests_unknown.read(), 2);
+    assert_eq!(publisher.requests_limited.read(), 1);
+    assert_eq!(publisher.requests_dropped.read(), 3);
+    assert_eq!(publisher.retransmitted.read(), 7);
+    rig.pass(Nanos::from_secs(1));
+    asker.ask("TODAY", 2, 1);
+    assert_eq!(asker.hear(&mut rig, 1).0, 2, "a second later");
+}
+
+#[test]
+fn plain_books_agree_with_the_snapshot() {
+    let mut rig = Rig::with(&with_snapshots(|_| {}));
+    trade(&mut rig, 1);
+    settle(&mut rig);
+    let (snapshot, _) = glimpse(&mut rig);
+    let limits = BookLimits::new(InstrumentId(2), 1_024);
+    let mut builder = BookBuilder::new(Indexed::<PlainBooks<()>>::new(limits));
+    for message in &snapshot {
+        builder.handle_message(Sequence(1), message, &mut BooksAlone);
+    }
+    assert_eq!(builder.books().state_hash(), books(&snapshot));
+    rig.close();
+    let engine = rig.view.engine.lock().unwrap().take().unwrap();
+    let displayed = tickpath_book::OrderBooks::state_hash(engine.books());
+    assert_eq!(books(&snapshot), displayed);
+}

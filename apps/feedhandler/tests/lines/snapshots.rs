@@ -1,0 +1,241 @@
+//! Messages that nobody sends again: the books are healed by snapshots.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+
+use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
+use tickpath_feed::{BookBuilder, UpdateListener};
+use tickpath_feedhandler::SnapshotSources;
+use tickpath_nasdaq::glimpse::EndOfSnapshot;
+use tickpath_nasdaq::itch50::{AddOrder, Message};
+use tickpath_nasdaq::moldudp64::PacketBuilder;
+use tickpath_nasdaq::wire::{Shares, ShortPrice};
+use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
+use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Side};
+use zerocopy::IntoBytes;
+
+use crate::channel::{Channel, Recording, session};
+
+struct BooksAlone;
+impl UpdateListener for BooksAlone {
+    const WANTS_UPDATES: bool = false;
+    fn on_update(&mut self, _: &MarketUpdate) {}
+}
+
+/// What a venue's snapshot before the message `next` says of each instrument.
+fn states(recording: &Recording, next: u64) -> Vec<Vec<Vec<u8>>> {
+    let limits = BookLimits::new(InstrumentId(3), 1_024);
+    let mut builder = BookBuilder::new(Indexed::<PlainBooks>::new(limits));
+    let mut states = vec![vec![]; 3];
+    for message in &recording.messages[..next as usize - 1] {
+        builder.handle_message(Sequence(1), message, &mut BooksAlone);
+        let id = match Message::parse(message).unwrap() {
+            Message::StockDirectory(directory) => directory.stock_locate.get(),
+            Message::StockTradingAction(action) => action.stock_locate.get(),
+            _ => continue,
+        };
+        states[usize::from(id.0) - 1].push(message.clone());
+    }
+    for (state, id) in states.iter_mut().zip((1..).map(InstrumentId)) {
+        let symbol = builder.instrument(id).unwrap().symbol.unwrap();
+        for order in Side::BOTH.into_iter().flat_map(|side| builder.books().orders(id, side)) {
+            let shares = Shares::try_from(order.qty).unwrap();
+            let price = ShortPrice::try_from(order.price).unwrap();
+            let (tracking, ts) = (zerocopy::byteorder::big_endian::U16::ZERO, Nanos(7));
+            let add = AddOrder::new(id, tracking, ts, order.id, order.side, shares, symbol, price);
+            state.push(add.as_bytes().to_vec());
+        }
+    }
+    states
+}
+
+fn end(next: u64) -> Vec<u8> {
+    EndOfSnapshot::of(Sequence(next)).as_bytes().to_vec()
+}
+
+/// A snapshot server that serves what it is told.
+struct Glimpse {
+    listener: TcpListener,
+    clients: Vec<(TcpStream, bool)>,
+    /// Messages of the snapshot.
+    snapshot: Vec<Vec<u8>>,
+    /// Bytes of it after which the connection is cut.
+    cut_after: Option<usize>,
+    logins: usize,
+}
+
+impl Glimpse {
+    fn open() -> Glimpse {
+        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Glimpse { listener, clients: vec![], snapshot: vec![], cut_after: None, logins: 0 }
+    }
+
+    fn address(&self) -> SocketAddrV4 {
+        match self.listener.local_addr().unwrap() {
+            std::net::SocketAddr::V4(address) => address,
+            std::net::SocketAddr::V6(_) => unreachable!("it was bound to an IPv4 address"),
+        }
+    }
+
+    fn poll(&mut self) {
+        if let Ok((client, _)) = self.listener.accept() {
+            client.set_nonblocking(true).unwrap();
+            self.clients.push((client, false));
+        }
+        let mut bytes = [0; 256];
+        for (client, has_login) in &mut self.clients {
+            match client.read(&mut bytes) {
+                Ok(count) if count >= 49 && bytes[2] == b'L' && !*has_login => {
+                    assert_eq!(bytes[19..29].trim_ascii(), b"TODAY");
+                    *has_login = true;
+                    self.logins += 1;
+                    let mut answer = packet(b'A', format!("{:>10}{:>20}", "TODAY", 1).as_bytes());
+                    for message in &self.snapshot {
+                        answer.extend(packet(b'S', message));
+                    }
+                    answer.extend(packet(b'Z', b""));
+                    let len = self.cut_after.unwrap_or(answer.len()).min(answer.len());
+                    client.write_all(&answer[..len]).unwrap();
+                    if self.cut_after.is_some() {
+                        client.shutdown(std::net::Shutdown::Write).unwrap();
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionReset))
+                }
+            }
+        }
+    }
+}
+
+fn packet(packet_type: u8, payload: &[u8]) -> Vec<u8> {
+    [&(payload.len() as u16 + 1).to_be_bytes()[..], &[packet_type], payload].concat()
+}
+
+/// A channel on which nothing is sent again, and that has lost the packets from `lost` on, `count` of them.
+fn that_lost(sources: SnapshotSources, lost: usize, count: usize) -> Option<(Channel, usize)> {
+    let mut channel = Channel::with(|settings| {
+        settings.snapshots = sources;
+        settings.retransmission = None;
+        settings.arbiter.max_gap_messages = 0;
+    })?;
+    let packets = channel.recording.packets();
+    for (place, packet) in packets.iter().enumerate().take(lost + count + 20) {
+        let is_lost = (lost..lost + count).contains(&place);
+        channel.send_packet(*packet, [is_lost; 2]);
+    }
+    channel.pass(Nanos::from_millis(2));
+    Some((channel, lost + count + 20))
+}
+
+/// Sends the rest, and checks that the books are the venue's.
+fn check(mut channel: Channel, next_packet: usize) {
+    let packets = channel.recording.packets();
+    for packet in &packets[next_packet..] {
+        channel.send_packet(*packet, [false; 2]);
+    }
+    let (feed, recording, _) = channel.finish();
+    assert_eq!(feed.books.books().state_hash(), recording.state_hash);
+    assert_eq!(feed.worst_health(), BookHealth::Live);
+    assert_eq!(feed.builder.unknown_order + feed.builder.duplicate_order + feed.builder.malformed, 0);
+}
+
+fn first_of(channel: &Channel, packet: usize) -> u64 {
+    channel.recording.packets()[packet].0
+}
+
+#[test]
+fn a_snapshot_over_tcp_heals_a_gap_and_a_late_start() {
+    for lost in [40, 0] {
+        let mut glimpse = Glimpse::open();
+        let sources = SnapshotSources { glimpse: Some(glimpse.address()), ..SnapshotSources::none() };
+        let Some((mut channel, sent)) = that_lost(sources, lost, 60) else { return };
+        assert_eq!(channel.view.counters.snapshots.waiting.read(), 3);
+        let next = first_of(&channel, lost + 70);
+        glimpse.snapshot = states(&channel.recording, next).concat();
+        glimpse.snapshot.push(end(next));
+        channel.until("the healing", |channel| {
+            glimpse.poll();
+            channel.view.counters.snapshots.healed.read() == 3
+        });
+        assert_eq!(glimpse.logins, 1);
+        check(channel, sent);
+    }
+}
+
+#[test]
+fn a_server_that_cuts_off_and_one_that_is_too_old_are_asked_again() {
+    let mut glimpse = Glimpse::open();
+    let sources = SnapshotSources { glimpse: Some(glimpse.address()), ..SnapshotSources::none() };
+    let Some((mut channel, sent)) = that_lost(sources, 40, 60) else { return };
+    let (old, new) = (first_of(&channel, 50), first_of(&channel, 110));
+    glimpse.snapshot = states(&channel.recording, old).concat();
+    glimpse.snapshot.push(end(old));
+    glimpse.cut_after = Some(400);
+    channel.until("the failure", |channel| {
+        glimpse.poll();
+        channel.view.counters.snapshots.failures.read() == 1
+    });
+    glimpse.cut_after = None;
+    channel.until("the old one", |channel| {
+        glimpse.poll();
+        channel.view.counters.snapshots.too_old.read() >= 1
+    });
+    assert_eq!(channel.view.counters.snapshots.healed.read(), 0);
+    glimpse.snapshot = states(&channel.recording, new).concat();
+    glimpse.snapshot.push(end(new));
+    channel.until("the healing", |channel| {
+        glimpse.poll();
+        channel.view.counters.snapshots.healed.read() == 3
+    });
+    check(channel, sent);
+}
+
+#[test]
+fn where_the_server_fails_the_channel_heals_one_instrument_after_another() {
+    let group = free_multicast_group().unwrap();
+    let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
+    // Nobody listens there.
+    let closed = Glimpse::open().address();
+    let sources = SnapshotSources { glimpse: Some(closed), channel: Some(group), ..SnapshotSources::none() };
+    let Some((mut channel, sent)) = that_lost(sources, 40, 60) else { return };
+    channel.until("the channel", |channel| channel.view.counters.snapshots.channel_joins.read() == 1);
+    assert_eq!(channel.view.counters.snapshots.failures.read(), 1);
+    let mut number = 1;
+    let mut publish = |messages: &[Vec<u8>], lost: Option<usize>| {
+        for (place, chunk) in messages.chunks(10).enumerate() {
+            let mut packet = PacketBuilder::new([0; 1_400], session(), Sequence(number));
+            chunk.iter().for_each(|message| packet.push(message).unwrap());
+            number += chunk.len() as u64;
+            if lost != Some(place) {
+                assert_eq!(sender.send(packet.finish()).unwrap(), SendStatus::Sent);
+            }
+        }
+    };
+    for (index, place) in [(1, 105), (0, 110), (2, 115)] {
+        let next = first_of(&channel, place);
+        let mut state = states(&channel.recording, next).swap_remove(index);
+        state.push(end(next));
+        assert!(state.len() > 30, "several packets");
+        let healed = channel.view.counters.snapshots.healed.read();
+        let abandoned = channel.view.counters.snapshots.abandoned.read();
+        publish(&state, Some(1));
+        channel.until("the loss", |channel| channel.view.counters.snapshots.abandoned.read() > abandoned);
+        assert_eq!(channel.view.counters.snapshots.healed.read(), healed);
+        publish(&state, None);
+        channel.until("the book", |channel| channel.view.counters.snapshots.healed.read() > healed);
+    }
+    assert_eq!(channel.view.counters.snapshots.waiting.read(), 0);
+    check(channel, sent);
+}
+
+#[test]
+fn without_snapshots_books_that_lost_messages_stay_stale() {
+    let Some((mut channel, _)) = that_lost(SnapshotSources::none(), 40, 60) else { return };
+    channel.pass(Nanos::from_millis(5));
+    let (feed, ..) = channel.close();
+    assert!(feed.worst_health() >= BookHealth::Stale);
+    assert!(feed.arbiter.messages_lost > 100);
+}

@@ -1,0 +1,315 @@
+//! Books healed by snapshots, while the live messages wait.
+
+use std::collections::VecDeque;
+
+use tickpath_book::BooksById;
+use tickpath_nasdaq::glimpse::EndOfSnapshot;
+use tickpath_nasdaq::itch50::StockDirectory;
+use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Sequence};
+use zerocopy::FromBytes;
+
+use crate::hold::MAX_HELD_MESSAGE;
+use crate::{BookBuilder, UpdateListener};
+
+/// Where every message has its instrument.
+const STOCK_LOCATE: std::ops::Range<usize> = 1..3;
+
+/// What a snapshot is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotScope {
+    /// The whole market: an instrument that it does not name has an empty book. Begun by
+    /// [`begin`](SnapshotHealer::begin).
+    Market,
+    /// One instrument, whose directory message begins it.
+    Instrument,
+}
+
+/// What came of a snapshot that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotOutcome {
+    /// So many books are live again.
+    Healed(u32),
+    /// It ends before the first message that is held: a later one is needed.
+    TooOld,
+    /// It was not needed, or not seen from its beginning.
+    Ignored,
+}
+
+/// Counts of one [`SnapshotHealer`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HealerCounters {
+    /// Books that are live again.
+    pub healed: u64,
+    /// Snapshots that ended before the first message that was held.
+    pub too_old: u64,
+    /// Snapshots that were cut off.
+    pub abandoned: u64,
+    /// Messages dropped because too many waited: the snapshots must be newer than these.
+    pub dropped: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Live messages are applied, from this number on.
+    From(u64),
+    /// Live messages are held until there is a snapshot.
+    Waiting,
+    /// The same, and a snapshot is being read into the book, without a contradiction so far or with one.
+    Loading { is_suspect: bool },
+}
+
+impl Stage {
+    const LOADING: Stage = Stage::Loading { is_suspect: false };
+
+    fn is_loading(self) -> bool {
+        matches!(self, Stage::Loading { .. })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Held {
+    sequence: u64,
+    instrument: u16,
+    len: u16,
+    bytes: [u8; MAX_HELD_MESSAGE],
+}
+
+/// Heals books after messages were lost for good: reads snapshots into them and joins the live messages to these
+/// where they end.
+///
+/// The messages of books that wait are held; when there are too many the oldest is dropped and only newer snapshots are
+/// of use. Each book is healed by itself, so that one snapshot of the market and snapshots of one instrument after
+/// another are the same to it. Performs no IO and reads no clock.
+pub struct SnapshotHealer {
+    stages: Box<[Stage]>,
+    waiting: u32,
+    held: VecDeque<Held>,
+    held_max: usize,
+    /// Every message from this number on was applied or is held.
+    floor: u64,
+    /// Number of the next live message.
+    next: u64,
+    /// Some books are ahead of the live messages up to here.
+    ahead_until: u64,
+    /// The scope of the snapshot at hand.
+    scope: Option<SnapshotScope>,
+    counters: HealerCounters,
+}
+
+/// A book that catches up tells nobody before it has.
+struct Silent;
+
+impl UpdateListener for Silent {
+    const WANTS_UPDATES: bool = false;
+    fn on_update(&mut self, _: &MarketUpdate) {}
+}
+
+impl SnapshotHealer {
+    /// For books of instruments up to `max_instrument`; holds up to `held_max` messages, at least one.
+    #[must_use]
+    pub fn new(max_instrument: InstrumentId, held_max: usize) -> SnapshotHealer {
+        let held_max = held_max.max(1);
+        SnapshotHealer {
+            stages: vec![Stage::From(0); usize::from(max_instrument.0) + 1].into_boxed_slice(),
+            waiting: 0,
+            held: VecDeque::with_capacity(held_max),
+            held_max,
+            floor: 0,
+            next: 0,
+            ahead_until: 0,
+            scope: None,
+            counters: HealerCounters::default(),
+        }
+    }
+
+    /// True while live messages must pass through [`handle_message`](Self::handle_message).
+    #[inline]
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.waiting > 0 || self.next < self.ahead_until
+    }
+
+    /// True while a book waits for a snapshot.
+    #[must_use]
+    pub const fn needs_snapshot(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub const fn counters(&self) -> &HealerCounters {
+        &self.counters
+    }
+
+    /// Books that wait.
+    #[must_use]
+    pub const fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
+    /// Every message before `next` that was not applied is lost: every book waits for a snapshot.
+    pub fn handle_lost(&mut self, next: Sequence) {
+        self.abandon();
+        self.stages[1..].fill(Stage::Waiting);
+        self.waiting = self.stages.len() as u32 - 1;
+        self.held.clear();
+        (self.floor, self.next) = (next.0, next.0);
+    }
+
+    /// Takes the next live message: it is applied, held, or known to its book already.
+    pub fn handle_message<B: BooksById>(
+        &mut self,
+        sequence: Sequence,
+        message: &[u8],
+        builder: &mut BookBuilder<B>,
+        out: &mut impl UpdateListener,
+    ) {
+        self.next = sequence.0 + 1;
+        match self.stages.get(instrument_of(message)).filter(|_| instrument_of(message) != 0) {
+            Some(Stage::Waiting | Stage::Loading { .. }) => self.hold(sequence.0, message),
+            Some(Stage::From(first)) if sequence.0 < *first => {}
+            _ => builder.handle_message(sequence, message, out),
+        }
+    }
+
+    fn hold(&mut self, sequence: u64, message: &[u8]) {
+        if self.held.len() == self.held_max
+            && let Some(oldest) = self.held.pop_front()
+        {
+            self.floor = oldest.sequence + 1;
+            self.counters.dropped += 1;
+        }
+        let mut bytes = [0; MAX_HELD_MESSAGE];
+        let Some(room) = bytes.get_mut(..message.len()) else {
+            // No ITCH message is that long: whatever it was to say is in a later snapshot.
+            self.floor = sequence + 1;
+            return;
+        };
+        room.copy_from_slice(message);
+        let (instrument, len) = (instrument_of(message) as u16, message.len() as u16);
+        self.held.push_back(Held { sequence, instrument, len, bytes });
+    }
+
+    /// A snapshot of the market begins.
+    pub fn begin(&mut self, scope: SnapshotScope) {
+        self.abandon();
+        self.scope = Some(scope);
+    }
+
+    /// The snapshot at hand was cut off. The next one begins anew.
+    pub fn abandon(&mut self) {
+        if self.scope.take().is_none() {
+            return;
+        }
+        let mut is_cut = false;
+        for stage in self.stages.iter_mut().filter(|stage| stage.is_loading()) {
+            *stage = Stage::Waiting;
+            is_cut = true;
+        }
+        self.counters.abandoned += u64::from(is_cut);
+    }
+
+    /// Takes the next message of a snapshot; says what came of it when it has ended.
+    pub fn handle_snapshot<B: BooksById>(
+        &mut self,
+        scope: SnapshotScope,
+        message: &[u8],
+        builder: &mut BookBuilder<B>,
+        out: &mut impl UpdateListener,
+    ) -> Option<SnapshotOutcome> {
+        if message.first() == Some(&EndOfSnapshot::TYPE) {
+            let end = EndOfSnapshot::ref_from_bytes(message).ok().and_then(EndOfSnapshot::sequence);
+            return Some(self.end(end, builder, out));
+        }
+        let id = instrument_of(message);
+        if message.first() == Some(&StockDirectory::TYPE) {
+            if scope == SnapshotScope::Instrument {
+                self.begin(scope);
+            }
+            if self.scope.is_some()
+                && let Some(stage @ Stage::Waiting) = self.stages.get_mut(id).filter(|_| id != 0)
+            {
+                *stage = Stage::LOADING;
+                builder.clear(InstrumentId(id as u16));
+            }
+        }
+        if let Some(Stage::Loading { is_suspect }) = self.stages.get_mut(id) {
+            let before = builder.contradictions();
+            builder.handle_message(Sequence(self.next), message, &mut Silent);
+            *is_suspect |= builder.contradictions() != before;
+        }
+        None
+    }
+
+    /// `end` is the number of the first live message that is not in the snapshot.
+    fn end<B: BooksById>(
+        &mut self,
+        end: Option<Sequence>,
+        builder: &mut BookBuilder<B>,
+        out: &mut impl UpdateListener,
+    ) -> SnapshotOutcome {
+        let (Some(scope), Some(Sequence(end))) = (self.scope, end) else {
+            self.abandon();
+            return SnapshotOutcome::Ignored;
+        };
+        if end < self.floor {
+            let is_needed = self.stages.iter().any(|stage| stage.is_loading());
+            self.abandon();
+            self.counters.too_old += u64::from(is_needed);
+            return if is_needed { SnapshotOutcome::TooOld } else { SnapshotOutcome::Ignored };
+        }
+        if scope == SnapshotScope::Market {
+            for (id, stage) in
+                self.stages.iter_mut().enumerate().filter(|(_, stage)| **stage == Stage::Waiting)
+            {
+                *stage = Stage::LOADING;
+                builder.clear(InstrumentId(id as u16));
+            }
+        }
+        self.scope = None;
+        let healed = self.join(end, builder, out);
+        if healed == 0 { SnapshotOutcome::Ignored } else { SnapshotOutcome::Healed(healed) }
+    }
+
+    /// Applies what is held of the books that were loaded; from now on they are live.
+    fn join<B: BooksById>(
+        &mut self,
+        end: u64,
+        builder: &mut BookBuilder<B>,
+        out: &mut impl UpdateListener,
+    ) -> u32 {
+        let stages = &mut self.stages;
+        for (id, stage) in stages.iter().enumerate() {
+            if let Stage::Loading { is_suspect } = stage {
+                let health = if *is_suspect { BookHealth::Suspect } else { BookHealth::Live };
+                builder.set_health(InstrumentId(id as u16), health);
+            }
+        }
+        self.held.retain(|held| {
+            let is_loaded = stages.get(usize::from(held.instrument)).is_some_and(|stage| stage.is_loading());
+            if is_loaded && held.sequence >= end {
+                builder.handle_message(
+                    Sequence(held.sequence),
+                    &held.bytes[..usize::from(held.len)],
+                    &mut Silent,
+                );
+            }
+            !is_loaded
+        });
+        let mut healed = 0;
+        for (id, stage) in stages.iter_mut().enumerate().filter(|(_, stage)| stage.is_loading()) {
+            *stage = Stage::From(end);
+            builder.report_status(InstrumentId(id as u16), out);
+            healed += 1;
+        }
+        self.waiting -= healed;
+        self.ahead_until = self.ahead_until.max(end);
+        self.counters.healed += u64::from(healed);
+        healed
+    }
+}
+
+/// 0 for a message about none.
+fn instrument_of(message: &[u8]) -> usize {
+    message.get(STOCK_LOCATE).map_or(0, |bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
+}

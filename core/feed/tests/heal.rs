@@ -1,0 +1,368 @@
+//! Stories of books that lost messages and are healed by snapshots.
+
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
+use tickpath_feed::{BookBuilder, SnapshotHealer, SnapshotOutcome, SnapshotScope, UpdateListener};
+use tickpath_matching::workload::{Workload, WorkloadConfig};
+use tickpath_matching::{Engine, EventListener, Owner};
+use tickpath_nasdaq::glimpse::EndOfSnapshot;
+use tickpath_nasdaq::itch50::encode_market_event;
+use tickpath_types::{
+    BookHealth, InstrumentId, InstrumentTable, MarketEvent, MarketEventKind, MarketUpdate, Nanos, OrderEvent,
+    Sequence, Side,
+};
+use zerocopy::IntoBytes;
+
+const INSTRUMENTS: u16 = 3;
+const MARKET: SnapshotScope = SnapshotScope::Market;
+const INSTRUMENT: SnapshotScope = SnapshotScope::Instrument;
+
+type Books = Indexed<PlainBooks>;
+
+#[derive(Default)]
+struct Updates(Vec<MarketUpdate>);
+
+impl UpdateListener for Updates {
+    fn on_update(&mut self, update: &MarketUpdate) {
+        self.0.push(*update);
+    }
+}
+
+#[derive(Default)]
+struct Events(Vec<MarketEvent>);
+
+impl EventListener for Events {
+    fn on_order_event(&mut self, _: &OrderEvent) {}
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        self.0.push(*event);
+    }
+}
+
+/// A session's messages, and snapshots of it at any place.
+struct Recording {
+    table: InstrumentTable,
+    messages: Vec<Vec<u8>>,
+}
+
+fn builder() -> BookBuilder<Books> {
+    BookBuilder::new(Books::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1_024)))
+}
+
+impl Recording {
+    fn new() -> Recording {
+        let workload = Workload::generate(&WorkloadConfig {
+            seed: 11,
+            instrument_count: INSTRUMENTS,
+            session_count: 2,
+            open_order_count: 100,
+            command_count: 900,
+        });
+        let mut engine: Engine<PlainBooks<Owner>> =
+            Engine::new(&workload.instruments, workload.limits).unwrap();
+        let mut events = Events::default();
+        workload
+            .opening
+            .iter()
+            .chain(&workload.commands)
+            .for_each(|command| engine.apply(command, &mut events));
+        let table = InstrumentTable::new(&workload.instruments);
+        let messages = events.0.iter().map(|event| encode(&table, event)).collect();
+        Recording { table, messages }
+    }
+
+    fn len(&self) -> u64 {
+        self.messages.len() as u64
+    }
+
+    fn message(&self, sequence: u64) -> &[u8] {
+        &self.messages[sequence as usize - 1]
+    }
+
+    /// Books before the message `next`.
+    fn books(&self, next: u64) -> BookBuilder<Books> {
+        let mut builder = builder();
+        for sequence in 1..next {
+            builder.handle_message(Sequence(sequence), self.message(sequence), &mut Updates::default());
+        }
+        builder
+    }
+
+    /// What a snapshot before the message `next` says of some instruments, without its end.
+    fn state(&self, next: u64, instruments: impl IntoIterator<Item = u16>) -> Vec<Vec<u8>> {
+        let builder = self.books(next);
+        let mut messages = vec![];
+        for id in instruments.into_iter().map(InstrumentId) {
+            let state = builder.instrument(id).unwrap();
+            let mut say = |kind| {
+                let event = MarketEvent {
+                    sequence: Sequence(1),
+                    command: Sequence(1),
+                    ts: Nanos(5),
+                    instrument: id,
+                    kind,
+                };
+                messages.push(encode(&self.table, &event));
+            };
+            say(MarketEventKind::Directory);
+            state.trading.into_iter().for_each(|state| say(MarketEventKind::TradingAction(state)));
+            for order in Side::BOTH.into_iter().flat_map(|side| builder.books().orders(id, side)) {
+                let tickpath_book::Order { id: order_id, side, price, qty, .. } = order;
+                say(MarketEventKind::Add { order_id, side, price, qty });
+            }
+        }
+        messages
+    }
+}
+
+fn encode(table: &InstrumentTable, event: &MarketEvent) -> Vec<u8> {
+    let mut bytes = [0; 64];
+    let len = encode_market_event(event, table.get(event.instrument), &mut bytes).unwrap();
+    bytes[..len].to_vec()
+}
+
+fn end(next: u64) -> Vec<u8> {
+    EndOfSnapshot::of(Sequence(next)).as_bytes().to_vec()
+}
+
+/// A feed that heals.
+struct Feed<'a> {
+    recording: &'a Recording,
+    builder: BookBuilder<Books>,
+    healer: SnapshotHealer,
+    updates: Updates,
+    next: u64,
+}
+
+impl<'a> Feed<'a> {
+    /// One that has read the messages before `next`, and lost those up to `then`.
+    fn that_lost(recording: &'a Recording, next: u64, then: u64, held_max: usize) -> Feed<'a> {
+        let healer = SnapshotHealer::new(InstrumentId(INSTRUMENTS), held_max);
+        let mut feed = Feed {
+            recording,
+            builder: recording.books(next),
+            healer,
+            updates: Updates::default(),
+            next: then,
+        };
+        feed.lose(then);
+        feed
+    }
+
+    fn lose(&mut self, then: u64) {
+        self.next = then;
+        self.builder.handle_lost(&mut self.updates);
+        self.healer.handle_lost(Sequence(then));
+    }
+
+    fn live_until(&mut self, end: u64) {
+        for sequence in self.next..end {
+            let message = self.recording.message(sequence);
+            if self.healer.is_active() {
+                self.healer.handle_message(Sequence(sequence), message, &mut self.builder, &mut self.updates);
+            } else {
+                self.builder.handle_message(Sequence(sequence), message, &mut self.updates);
+            }
+        }
+        self.next = end;
+    }
+
+    fn say(&mut self, scope: SnapshotScope, messages: &[Vec<u8>]) -> Option<SnapshotOutcome> {
+        let mut outcome = None;
+        for message in messages {
+            outcome = self.healer.handle_snapshot(scope, message, &mut self.builder, &mut self.updates);
+        }
+        outcome
+    }
+
+    fn whole(&mut self, next: u64) -> Option<SnapshotOutcome> {
+        self.healer.begin(MARKET);
+        self.say(MARKET, &self.recording.state(next, 1..=INSTRUMENTS));
+        self.say(MARKET, &[end(next)])
+    }
+
+    fn one(&mut self, id: u16, next: u64) -> Option<SnapshotOutcome> {
+        self.say(INSTRUMENT, &self.recording.state(next, [id]));
+        self.say(INSTRUMENT, &[end(next)])
+    }
+
+    fn health(&self, id: u16) -> BookHealth {
+        self.builder.instrument(InstrumentId(id)).unwrap().health
+    }
+
+    /// To the end: the books are the venue's, order by order.
+    fn check(mut self) {
+        let end = self.recording.len() + 1;
+        self.live_until(end);
+        assert_eq!(self.builder.books().state_hash(), self.recording.books(end).books().state_hash());
+        assert!((1..=INSTRUMENTS).all(|id| self.health(id) == BookHealth::Live));
+        assert!(!self.healer.is_active());
+        assert_eq!(self.builder.counters().unknown_order + self.builder.counters().duplicate_order, 0);
+    }
+}
+
+#[test]
+fn a_snapshot_of_the_market_joins_what_was_held_wherever_it_ends() {
+    let recording = Recording::new();
+    // In what was lost's place, in the middle of what is held, at its end, and ahead of it.
+    for snapshot in [400, 401, 450, 500, 560] {
+        let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+        feed.live_until(500);
+        assert!(feed.healer.needs_snapshot() && feed.health(1) == BookHealth::Stale);
+        assert_eq!(feed.whole(snapshot), Some(SnapshotOutcome::Healed(3)));
+        assert_eq!(feed.healer.is_active(), snapshot > 500, "{snapshot}");
+        feed.check();
+    }
+}
+
+#[test]
+fn one_who_comes_late_needs_no_more_than_a_snapshot() {
+    let recording = Recording::new();
+    let mut feed = Feed::that_lost(&recording, 1, 600, 256);
+    feed.live_until(640);
+    assert_eq!(feed.whole(620), Some(SnapshotOutcome::Healed(3)));
+    feed.check();
+}
+
+#[test]
+fn instruments_heal_one_by_one_each_from_its_own_place() {
+    let recording = Recording::new();
+    let mut feed = Feed::that_lost(&recording, 300, 400, 1_024);
+    for (id, snapshot) in [(2, 420), (3, 480), (1, 555)] {
+        feed.live_until(snapshot + 30);
+        assert_eq!(feed.health(id), BookHealth::Stale);
+        assert_eq!(feed.one(id, snapshot), Some(SnapshotOutcome::Healed(1)));
+        assert_eq!(feed.health(id), BookHealth::Live);
+        assert_eq!(feed.one(id, snapshot), Some(SnapshotOutcome::Ignored), "it needs none any more");
+        feed.live_until(snapshot + 50);
+    }
+    assert_eq!(feed.healer.counters().healed, 3);
+    feed.check();
+}
+
+#[test]
+fn a_snapshot_that_ends_before_what_is_held_is_of_no_use() {
+    let recording = Recording::new();
+    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+    assert_eq!(feed.whole(399), Some(SnapshotOutcome::TooOld));
+    assert_eq!(feed.one(1, 399), Some(SnapshotOutcome::TooOld));
+    assert_eq!((feed.healer.waiting(), feed.healer.counters().too_old), (3, 2));
+    assert_eq!(feed.health(1), BookHealth::Stale);
+    assert_eq!(feed.whole(400), Some(SnapshotOutcome::Healed(3)));
+    feed.check();
+}
+
+#[test]
+fn more_messages_than_can_be_held_make_older_snapshots_useless() {
+    const HELD: usize = 50;
+    let recording = Recording::new();
+    let about_instruments: Vec<u64> =
+        (400..700).filter(|it| recording.message(*it)[1..3] != [0, 0]).collect();
+    let mut feed = Feed::that_lost(&recording, 300, 400, HELD);
+    feed.live_until(about_instruments[HELD - 1] + 1);
+    assert_eq!(feed.healer.counters().dropped, 0, "at the bound");
+    feed.live_until(about_instruments[HELD] + 1);
+    assert_eq!(feed.healer.counters().dropped, 1, "one beyond");
+    assert_eq!(feed.whole(400), Some(SnapshotOutcome::TooOld));
+    assert_eq!(feed.whole(401), Some(SnapshotOutcome::Healed(3)));
+    feed.check();
+}
+
+#[test]
+fn a_snapshot_that_is_cut_off_leaves_the_book_stale_and_the_next_one_begins_anew() {
+    let recording = Recording::new();
+    for scope in [MARKET, INSTRUMENT] {
+        let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+        feed.healer.begin(scope);
+        let state = recording.state(420, [1]);
+        feed.say(scope, &state[..state.len() / 2]);
+        assert_eq!(feed.health(1), BookHealth::Stale, "half a book is not believed");
+        feed.healer.abandon();
+        assert_eq!(feed.say(scope, &state[state.len() / 2..]), None);
+        assert_eq!(feed.say(scope, &[end(420)]), Some(SnapshotOutcome::Ignored));
+        assert_eq!((feed.healer.waiting(), feed.healer.counters().abandoned), (3, 1));
+        assert_eq!(feed.whole(430), Some(SnapshotOutcome::Healed(3)));
+        feed.check();
+    }
+}
+
+#[test]
+fn messages_lost_while_healing_begin_it_anew() {
+    let recording = Recording::new();
+    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+    feed.live_until(450);
+    assert_eq!(feed.one(2, 440), Some(SnapshotOutcome::Healed(1)));
+    feed.healer.begin(MARKET);
+    feed.say(MARKET, &recording.state(600, [1, 2]));
+    feed.lose(500);
+    assert_eq!(feed.healer.waiting(), 3, "the one that was healed too");
+    feed.say(MARKET, &recording.state(600, [3]));
+    assert_eq!(feed.say(MARKET, &[end(600)]), Some(SnapshotOutcome::Ignored), "half of it was not seen");
+    feed.live_until(520);
+    assert_eq!(feed.whole(510), Some(SnapshotOutcome::Healed(3)));
+    feed.check();
+}
+
+#[test]
+fn an_instrument_that_a_snapshot_of_the_market_does_not_name_has_an_empty_book() {
+    let recording = Recording::new();
+    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+    feed.healer.begin(MARKET);
+    feed.say(MARKET, &recording.state(400, [1, 2]));
+    assert_eq!(feed.say(MARKET, &[end(400)]), Some(SnapshotOutcome::Healed(3)));
+    assert_eq!(feed.health(3), BookHealth::Live);
+    for side in Side::BOTH {
+        assert_eq!(feed.builder.books().orders(InstrumentId(3), side).count(), 0);
+    }
+}
+
+#[test]
+fn a_snapshot_that_contradicts_itself_leaves_its_book_suspect() {
+    let recording = Recording::new();
+    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+    let mut state = recording.state(400, 1..=INSTRUMENTS);
+    let add = state.iter().find(|message| message[0] == b'A').unwrap().clone();
+    state.push(add);
+    feed.healer.begin(MARKET);
+    feed.say(MARKET, &state);
+    feed.say(MARKET, &[end(400)]);
+    assert_eq!(
+        [1, 2, 3].map(|id| feed.health(id)),
+        [BookHealth::Suspect, BookHealth::Live, BookHealth::Live]
+    );
+}
+
+#[test]
+fn damaged_snapshots_do_no_harm() {
+    let recording = Recording::new();
+    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+    let far = [&b"R"[..], &[0xff; 38]].concat();
+    for message in
+        [vec![], b"G".to_vec(), b"Gx                   ".to_vec(), b"R".to_vec(), far, vec![0xff; 200]]
+    {
+        for scope in [MARKET, INSTRUMENT] {
+            feed.healer.begin(scope);
+            feed.say(scope, &[message.clone()]);
+        }
+    }
+    assert_eq!(feed.healer.waiting(), 3);
+    feed.live_until(410);
+    assert_eq!(feed.whole(405), Some(SnapshotOutcome::Healed(3)));
+    feed.check();
+}
+
+#[test]
+fn engines_hear_of_a_healed_book_once_and_of_nothing_before() {
+    let recording = Recording::new();
+    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+    feed.updates.0.clear();
+    feed.live_until(450);
+    assert_eq!(feed.updates.0, [], "what is held is not told");
+    feed.whole(430);
+    let told: Vec<_> = feed.updates.0.iter().map(|update| (update.instrument, update.health())).collect();
+    assert_eq!(told, [1, 2, 3].map(|id| (id, BookHealth::Live)));
+    for update in &feed.updates.0 {
+        let best = feed.builder.books().best(InstrumentId(update.instrument), Side::Buy);
+        assert_eq!(update.bid_price, best.map_or(0, |level| level.price.0));
+    }
+}
