@@ -330,6 +330,7 @@ fn venue_settings<'a>(
         heartbeat: HEARTBEAT,
         retained_messages: RETAINED_MESSAGES,
         limits,
+        day: tickpath_exchange::DaySettings::default(),
         journal: None,
     }
 }

@@ -15,6 +15,7 @@
 mod admin;
 mod answers;
 mod config;
+mod day;
 mod gate;
 mod journal;
 mod late;
@@ -30,11 +31,17 @@ mod token_bucket;
 mod users;
 mod venue;
 
-pub use admin::{AdminAnswer, AdminClient, AdminCommand, AdminError, AdminOutcome, AdminSocket, DrainWatch};
-pub use config::{
-    AdminConfig, CancelConfig, ExchangeConfig, JournalConfig, LimitsConfig, LoginConfig, MarketDataConfig,
-    MatchingConfig, OrderEntryConfig, PolicyConfig, PortConfig, UserConfig,
+pub use admin::{
+    AdminAnswer, AdminClient, AdminCommand, AdminError, AdminOutcome, AdminRefusal, AdminSocket, DrainWatch,
+    LimitsChange,
 };
+pub use config::{
+    AdminConfig, CancelConfig, DayConfig, ExchangeConfig, JournalConfig, LimitsConfig, LoginConfig,
+    MarketDataConfig, MatchingConfig, OrderEntryConfig, PhaseConfig, PolicyConfig, PortConfig, StepConfig,
+    TimeOfDay, TimeZone, UserConfig,
+};
+pub(crate) use day::state_of;
+pub use day::{BandWidth, DaySettings, Phase, Schedule, ScheduleStep};
 pub use gate::UserLimits;
 pub use journal::{
     Audit, Follower, FollowerError, JournalCounters, JournalSettings, JournalThreads, Recovery,

@@ -2,6 +2,7 @@
 
 mod closing;
 mod control;
+mod day;
 mod log;
 mod logins;
 mod reading;
@@ -20,6 +21,7 @@ use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SessionId, UserRefNum};
 
 use crate::admin::AdminPort;
 use crate::answers::{append_event, append_query_answer};
+use crate::day::Day;
 use crate::journal::{JournalCounters, LogState};
 use crate::login::{LoginChecker, LoginGuard, LoginPolicy};
 use crate::matcher::Response;
@@ -82,7 +84,7 @@ pub struct OrderServerCounters {
     pub requests_refused: Counter,
     /// Messages that were no OUCH, packets that were no SoupBinTCP, and messages that are not offered.
     pub malformed: Counter,
-    /// Responses taken from the matcher.
+    /// Answers to users.
     pub responses: Counter,
     /// Clients disconnected because they read too slowly for what is kept.
     pub slow_clients: Counter,
@@ -146,6 +148,8 @@ pub(crate) struct OrderServerConfig {
 
 /// What an [`OrderServer`] is joined to.
 pub(crate) struct OrderServerLinks {
+    /// The trading day.
+    pub day: Day,
     pub sequencer: Sequencer,
     pub responses: spsc::Consumer<Response>,
     pub checker: LoginChecker,
@@ -192,6 +196,10 @@ pub struct OrderServer<T> {
     admin: AdminPort,
     /// The answer to the administrator whose command is not safe yet.
     held_answer: Option<control::HeldAnswer>,
+    /// What the venue commanded of itself and is not applied yet.
+    given: Option<day::Given>,
+    applied: day::Applied,
+    day: Day,
     /// How the journal stood at the last look.
     log_state: LogState,
     kernel_time: KernelTime,
@@ -220,7 +228,8 @@ impl<T: Tracer> OrderServer<T> {
         clock: TscClock,
         tracer: T,
     ) -> anyhow::Result<OrderServer<T>> {
-        let OrderServerLinks { sequencer, responses, checker, admin, counters, user_views, journal } = links;
+        let OrderServerLinks { day, sequencer, responses, checker, admin, counters, user_views, journal } =
+            links;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
         let mut acceptor = TcpAcceptor::bind(config.address, buffers)?;
         // One more than there may be, for the one that is turned away.
@@ -238,6 +247,9 @@ impl<T: Tracer> OrderServer<T> {
             responses,
             admin,
             held_answer: None,
+            given: None,
+            applied: day::Applied::default(),
+            day,
             log_state: LogState::Running,
             kernel_time: KernelTime::new(clock),
             clock,
@@ -278,7 +290,7 @@ impl<T: Tracer> OrderServer<T> {
 
     /// Appends the answers to their users' logs, then sends each connection what is new for it.
     fn send_responses(&mut self, now: Nanos) -> usize {
-        let mut count = 0;
+        let (mut count, mut answers) = (0, 0);
         while count < RESPONSES_PER_CYCLE {
             // What is not in the log yet is not told.
             match self.responses.peek() {
@@ -287,12 +299,20 @@ impl<T: Tracer> OrderServer<T> {
             }
             let Some(response) = self.responses.try_pop() else { break };
             match response {
-                Response::Order(event) => self.log_event(&event),
-                Response::NextUserRef { session, ts, next, .. } => self.log_query_answer(session, ts, next),
+                Response::Order(event) => {
+                    self.log_event(&event);
+                    answers += 1;
+                }
+                Response::NextUserRef { session, ts, next, .. } => {
+                    self.log_query_answer(session, ts, next);
+                    answers += 1;
+                }
+                Response::Applied { command, is_ignored } => self.note_applied(command, is_ignored),
+                Response::Stage { ts, stage, .. } => self.log_stage(ts, stage),
             }
             count += 1;
         }
-        self.counters.responses.add(count as u64);
+        self.counters.responses.add(answers);
         if count > 0 || std::mem::take(&mut self.has_backlog) {
             for place in 0..self.connections.len() {
                 if self.connections[place].as_ref().is_some_and(|connection| connection.is_behind) {
@@ -409,6 +429,7 @@ impl<T: Tracer> OrderServer<T> {
         }
         if !self.is_finishing {
             self.take_admin_commands(now);
+            self.run_day(now);
         }
     }
 }
@@ -457,6 +478,9 @@ impl<T: Tracer + Send> Agent for OrderServer<T> {
             self.is_finishing = true;
             if self.config.cancel_at_shutdown {
                 self.cancel_at_shutdown();
+            }
+            if !self.config.is_session_kept {
+                self.end_day_with_session();
             }
         }
         if !self.sequencer.is_drained() {

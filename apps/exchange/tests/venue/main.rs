@@ -3,6 +3,7 @@
 
 mod admin;
 mod closing;
+mod day;
 mod disconnects;
 mod hostile;
 mod journal;

@@ -14,18 +14,18 @@ use crate::support::{Rig, build, cancel, enter, instruments, ioc, replace, setti
 const OPENING: u64 = 7;
 
 /// The datagrams of one line.
-struct Line {
+pub struct Line {
     receiver: MulticastReceiver,
     datagrams: Vec<Vec<u8>>,
 }
 
 impl Line {
-    fn join(group: SocketAddrV4) -> Line {
+    pub fn join(group: SocketAddrV4) -> Line {
         let receiver = MulticastReceiver::join(group, Ipv4Addr::LOCALHOST).unwrap();
         Line { receiver, datagrams: vec![] }
     }
 
-    fn read(&mut self) {
+    pub fn read(&mut self) {
         let mut bytes = [0; 2_048];
         while let Some(received) = self.receiver.recv(&mut bytes).unwrap() {
             self.datagrams.push(bytes[..received.len].to_vec());
@@ -33,7 +33,7 @@ impl Line {
     }
 
     /// The messages with their numbers, which must be dense from 1.
-    fn messages(&self) -> Vec<Vec<u8>> {
+    pub fn messages(&self) -> Vec<Vec<u8>> {
         let mut messages = vec![];
         for datagram in &self.datagrams {
             let packet = Packet::parse(datagram).unwrap();
@@ -52,7 +52,7 @@ impl Line {
 }
 
 /// A venue and the two lines, joined before its first packet.
-fn with_lines(settings: &VenueSettings) -> (Rig, Line, Line) {
+pub fn with_lines(settings: &VenueSettings) -> (Rig, Line, Line) {
     let (a, b) = (Line::join(settings.line_a), Line::join(settings.line_b));
     (Rig::with(settings), a, b)
 }
@@ -197,7 +197,10 @@ fn the_end_of_the_session_is_said_on_both_lines() {
         }
     }
     let end = Packet::parse(a.datagrams.last().unwrap()).unwrap().sequence();
-    assert_eq!(end, Sequence(OPENING + 1));
+    let closing = 3;
+    assert_eq!(end, Sequence(OPENING + closing + 1));
+    let said: Vec<u8> = a.messages()[OPENING as usize..].iter().map(|message| message[11]).collect();
+    assert_eq!(said, b"MEC", "the day ends with the session");
 }
 
 /// Someone who asks for messages.
