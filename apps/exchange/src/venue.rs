@@ -213,6 +213,7 @@ impl Venue {
             Some(schedule) => schedule.missed(replica.facts.day.schedule, clock.now()),
             None => Vec::new(),
         };
+        replica.engine.expire_times().for_each(|second| day.note_expiry(second));
         let opening = opening(settings, &replica.facts, &mut day);
         let last_ts = replica.facts.last_ts;
         let Replica { engine, told, .. } = replica;

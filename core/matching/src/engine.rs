@@ -312,6 +312,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.open_order(session, user_ref).map(|open| (Qty(open.executed), open.leaves))
     }
 
+    /// When open orders expire, in seconds since midnight, in no order.
+    pub fn expire_times(&self) -> impl Iterator<Item = u32> {
+        self.specials.iter().map(|(_, order)| order.terms.expire_at).filter(|second| *second != 0)
+    }
+
     /// Open orders of all sessions, whether they are displayed, hidden or wait for a stop price.
     #[must_use]
     pub fn open_order_count(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! The trading day: what each of its phases is made of, and when it comes.
 
+mod expiry;
 mod phases;
 mod schedule;
 

@@ -4,16 +4,19 @@ use tickpath_exchange::{
     AdminCommand, AdminOutcome, AdminRefusal, BandWidth, LimitsChange, Phase, Schedule, ScheduleStep,
     VenueSettings,
 };
-use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
+use tickpath_journal::{DiskFaults, FaultyDisk, InspectOptions, JournalConfig, Opened, Policy, SessionName};
+use tickpath_matching::{COMMAND_LEN_MAX, Command, CommandKind};
 use tickpath_nasdaq::itch50::Message;
 use tickpath_types::{
-    AddInstrumentError, BrokenReason, CancelReason, Instrument, InstrumentId, InstrumentTable, Liquidity,
-    MatchId, Nanos, OrderEventKind, OrderRequest, Price, Qty, RejectReason, SessionId, Side, Symbol,
-    TradingState,
+    AddInstrumentError, BrokenReason, CancelReason, EnterOrder, Instrument, InstrumentId, InstrumentTable,
+    Liquidity, MatchId, Nanos, OrderEventKind, OrderRequest, Price, Qty, RejectReason, Sequence, SessionId,
+    Side, SpecialTerms, Symbol, TimeInForce, TradingState,
 };
 
-use crate::market_data::{Line, with_lines};
-use crate::support::{ALPHA, Client, Heard, Rig, build_on, cancel, enter, instruments, journal, settings};
+use crate::market_data::{Asker, Line, with_lines};
+use crate::support::{
+    ALPHA, Client, Heard, Rig, build_on, cancel, enter, instruments, journal, order, settings,
+};
 
 const ANNA: SessionId = SessionId(1);
 const BRAVO: InstrumentId = InstrumentId(2);
@@ -368,6 +371,118 @@ fn settle(rig: &mut Rig) {
         rig.pass(Nanos::from_millis(20));
         (0..5).for_each(|_| _ = rig.turn());
     }
+}
+
+/// Writes a command into a journal that no venue has open, behind its last.
+fn write_command(site: &Site, session: SessionId, ts: Nanos, kind: CommandKind) {
+    let name = SessionName::new("TODAY").unwrap();
+    let config = JournalConfig {
+        policy: Policy::Group,
+        segment_len: 16 << 10,
+        buffer_len: 4 << 10,
+        payload_len_max: COMMAND_LEN_MAX,
+        first_sequence: Sequence(1),
+    };
+    let options = InspectOptions { session: Some(name), from: Sequence(1), accept_loss: false };
+    let Opened { mut journal, mut worker, found } =
+        tickpath_journal::open(&site.disk, name, config, &options).unwrap();
+    let sequence = found.last_sequence().next();
+    let mut bytes = [0; COMMAND_LEN_MAX];
+    let len = Command { sequence, session, ts, kind }.encode(&mut bytes);
+    journal.append(sequence, &bytes[..len]).unwrap();
+    while journal.durable_view().durable() < sequence {
+        journal.poll();
+        worker.run_once();
+    }
+}
+
+/// True for the end of an order of this number, for this reason.
+fn is_canceled(heard: &OrderEventKind, number: u32, why: CancelReason) -> bool {
+    matches!(heard, OrderEventKind::Canceled { user_ref, reason, .. } if user_ref.0 == number && *reason == why)
+}
+
+#[test]
+fn an_order_that_is_good_till_cancelled_is_carried_into_the_next_day_and_over_a_restart() {
+    let site = Site::new(settings());
+    let mut rig = site.start();
+    settle(&mut rig);
+    let ts = Nanos(rig.time_of_day());
+    rig.close();
+    drop(rig);
+    // OUCH has no such order: another door's is in the log.
+    let carried = EnterOrder { time_in_force: TimeInForce::Gtc, ..order(9, Side::Sell, 10, 1_010_000) };
+    write_command(&site, ANNA, ts, CommandKind::Order(OrderRequest::Enter(carried)));
+    let mut rig = site.start();
+    let mut bert = rig.log_in("BERT");
+    accepted(&mut rig, &mut bert, &enter(1, Side::Sell, 5, 1_000_000));
+    accepted(&mut rig, &mut bert, &enter(2, Side::Buy, 5, 900_000));
+    let mut asker = Asker::new(&rig);
+    let before = rig.view.publisher.messages.read();
+    assert_eq!(rig.command(phase(Phase::EndOfDay, None)), done(6));
+    for user_ref in [1, 2] {
+        let heard = rig.hear_event(&mut bert);
+        assert!(is_canceled(&heard, user_ref, CancelReason::EndOfDay), "{heard:?}");
+    }
+    let count = rig.view.publisher.messages.read() - before;
+    asker.ask("TODAY", before + 1, count as u16);
+    let (_, end) = asker.hear(&mut rig, count as usize);
+    assert_eq!(told(&end), "SM HH HH SE D D D A SC");
+
+    // Anna hears of it when she comes, and after a restart in the same words.
+    drop(bert);
+    for _ in 0..2 {
+        let mut anna = rig.log_in("ANNA");
+        let [first, second] = rig.hear_events(&mut anna);
+        assert!(matches!(first, OrderEventKind::Accepted { .. }), "{first:?}");
+        let OrderEventKind::Replaced { order, orig_user_ref, order_id, .. } = second else {
+            panic!("{second:?}")
+        };
+        assert_eq!((orig_user_ref.0, order.user_ref.0, order_id.0), (9, 1, 1), "all begins anew");
+        drop(anna);
+        // Without a schedule the next day begins with the next start.
+        rig = site.restart(rig);
+    }
+    let mut bert = rig.log_in_from("BERT", 7);
+    accepted(&mut rig, &mut bert, &enter(1, Side::Buy, 10, 1_010_000));
+    let heard = rig.hear_event(&mut bert);
+    assert!(
+        matches!(heard, OrderEventKind::Executed { qty: Qty(10), match_id: MatchId(1), .. }),
+        "{heard:?}"
+    );
+}
+
+/// Seconds since midnight.
+fn second_of(rig: &Rig) -> u32 {
+    (rig.time_of_day() / 1_000_000_000) as u32
+}
+
+#[test]
+fn an_order_with_a_time_is_cancelled_when_it_comes_also_after_a_restart() {
+    let site = Site::new(settings());
+    let mut rig = site.start();
+    let mut anna = rig.log_in("ANNA");
+    if second_of(&rig) + 200 > 24 * 3_600 {
+        // Before midnight there is no later time of the day.
+        rig.pass(Nanos::from_secs(300));
+    }
+    let second = second_of(&rig);
+    let until = |user_ref, expire_at| {
+        let special = Some(SpecialTerms { expire_at, ..SpecialTerms::default() });
+        let order = order(user_ref, Side::Buy, 5, 900_000);
+        OrderRequest::Enter(EnterOrder { time_in_force: TimeInForce::Gtt, special, ..order })
+    };
+    accepted(&mut rig, &mut anna, &until(1, second + 60));
+    accepted(&mut rig, &mut anna, &until(2, second + 120));
+    rig.pass(Nanos::from_secs(61));
+    let heard = rig.hear_event(&mut anna);
+    assert!(is_canceled(&heard, 1, CancelReason::Expired), "{heard:?}");
+    drop(anna);
+    rig = site.restart(rig);
+    let mut anna = rig.log_in_from("ANNA", 4);
+    let wait = (24 * 3_600 + second + 121 - second_of(&rig)) % (24 * 3_600);
+    rig.pass(Nanos::from_secs(wait.into()));
+    let heard = rig.hear_event(&mut anna);
+    assert!(is_canceled(&heard, 2, CancelReason::Expired), "{heard:?}");
 }
 
 /// Steps that are so many seconds after the start of a test.
