@@ -1,10 +1,12 @@
 //! The configuration file of a venue.
 
 mod day;
+mod drop_copy;
 mod journal;
 mod users;
 
 pub use day::{DayConfig, PhaseConfig, StepConfig, TimeOfDay, TimeZone};
+pub use drop_copy::DropCopyConfig;
 pub use journal::{JournalConfig, PolicyConfig};
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -65,6 +67,9 @@ pub struct ExchangeConfig {
     /// Where every command is kept before it takes effect.
     #[serde(default)]
     pub journal: JournalConfig,
+    /// Copies of what users are told; none are sent when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop_copy: Option<DropCopyConfig>,
     /// Commands to the running venue; none are taken when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminConfig>,
@@ -124,6 +129,9 @@ pub struct UserConfig {
     /// As those of `[order_entry]`, for this user.
     #[serde(default, skip_serializing_if = "LimitsConfig::is_empty")]
     pub limits: LimitsConfig,
+    /// Names of the users whose drop copies this one gets; everybody's when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies_of: Option<Vec<String>>,
 }
 
 /// A door of the venue.
@@ -383,6 +391,10 @@ impl ExchangeConfig {
             placement.check(&ROLES)?;
         }
         let day = self.day.settings(&instruments)?;
+        let mut journal = self.journal.settings(named)?;
+        if let Some(drop_copy) = &self.drop_copy {
+            drop_copy.add_to(journal.as_mut(), &users)?;
+        }
         let limits = EngineLimits {
             max_instruments: self.matching.instruments_max(&instruments)?,
             max_open_orders: self.matching.max_open_orders,
@@ -409,7 +421,7 @@ impl ExchangeConfig {
             retained_messages: data.retained_messages,
             day,
             limits,
-            journal: self.journal.settings(named)?,
+            journal,
         })
     }
 

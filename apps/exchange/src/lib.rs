@@ -16,6 +16,7 @@ mod admin;
 mod answers;
 mod config;
 mod day;
+mod drop_copy;
 mod gate;
 mod journal;
 mod late;
@@ -36,12 +37,13 @@ pub use admin::{
     LimitsChange,
 };
 pub use config::{
-    AdminConfig, CancelConfig, DayConfig, ExchangeConfig, JournalConfig, LimitsConfig, LoginConfig,
-    MarketDataConfig, MatchingConfig, OrderEntryConfig, PhaseConfig, PolicyConfig, PortConfig, StepConfig,
-    TimeOfDay, TimeZone, UserConfig,
+    AdminConfig, CancelConfig, DayConfig, DropCopyConfig, ExchangeConfig, JournalConfig, LimitsConfig,
+    LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig, PhaseConfig, PolicyConfig, PortConfig,
+    StepConfig, TimeOfDay, TimeZone, UserConfig,
 };
 pub(crate) use day::state_of;
 pub use day::{BandWidth, DaySettings, Phase, Schedule, ScheduleStep};
+pub use drop_copy::{COPY_HEADER_LEN, Copy, CopyError, DropCopyCounters, DropCopyError, DropCopySettings};
 pub use gate::UserLimits;
 pub use journal::{
     Audit, Follower, FollowerError, JournalCounters, JournalSettings, JournalThreads, Recovery,

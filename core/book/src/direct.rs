@@ -110,12 +110,12 @@ impl DirectBooks {
         level.order_count -= 1;
         level.head = select_unpredictable(level.head == slot, next, level.head);
         level.tail = select_unpredictable(level.tail == slot, prev, level.tail);
-        let (closes, key, side, price) = (level.order_count == 0, level.key, level.side(), level.price());
+        let (orders_left, key, side, price) = (level.order_count, level.key, level.side(), level.price());
         // Where there is no neighbour these two write to nobody's record.
         self.orders.get_mut(prev).next = next;
         self.orders.get_mut(next).prev = prev;
         self.orders.take_from(spot);
-        self.levels.note_removed(side_index(instrument, side), index, key, closes);
+        self.levels.note_removed(side_index(instrument, side), index, key, orders_left);
         Some(Order { id, instrument, side, price, qty: Qty(qty), data: () })
     }
 
@@ -247,7 +247,7 @@ impl BooksById for DirectBooks {
     fn would_trade(&self, instrument: InstrumentId, side: Side, limit: Price) -> bool {
         let other = side.opposite();
         let book = self.levels.side(side_index(instrument, other));
-        book.best != NIL && book.best_key >= key(other, limit)
+        book.best_key >= key(other, limit) && book.best != NIL
     }
 
     #[inline]
@@ -291,9 +291,12 @@ impl BooksById for DirectBooks {
     fn look_ahead(&self, announced: &[Announced]) {
         for &Announced { id, home, level } in announced {
             let slot = self.orders.peek(home, id);
-            let own_level = self.orders.get(slot).level;
+            let own = self.record(slot);
             // No branch: new orders and open ones come in no order that a CPU could predict.
-            let level = select_unpredictable(slot == NIL, level, own_level);
+            let level = select_unpredictable(slot == NIL, level, own.level);
+            // An order that leaves is taken out between its neighbours.
+            self.orders.prefetch_slot(own.prev);
+            self.orders.prefetch_slot(own.next);
             prefetch_index(self.levels.records(), level as usize);
         }
     }

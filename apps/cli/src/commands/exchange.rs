@@ -141,6 +141,9 @@ fn print_endpoints(
     ));
     console.say(format_args!("  market data B    {}", endpoints.line_b));
     console.say(format_args!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission));
+    if let Some(drop_copy) = endpoints.drop_copy {
+        console.say(format_args!("  drop copies      {drop_copy}   OUCH 5.0 with its user, over SoupBinTCP"));
+    }
     if let Some(admin) = &config.admin {
         console.say(format_args!("  admin            {}   tickpath admin", admin.socket.display()));
     }

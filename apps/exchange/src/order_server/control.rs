@@ -1,6 +1,7 @@
 //! Commands of whoever runs the venue.
 
 use tickpath_matching::CommandKind;
+use tickpath_net::Network;
 use tickpath_timing::Tracer;
 use tickpath_types::{Instrument, InstrumentId, Nanos, Price, SessionId, TradingState};
 
@@ -18,7 +19,7 @@ pub(super) struct HeldAnswer {
     without_effect: Option<AdminRefusal>,
 }
 
-impl<T: Tracer> OrderServer<T> {
+impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Carries out the commands that wait, one after the other: what is answered to one depends on those before it.
     pub(super) fn take_admin_commands(&mut self, now: Nanos) {
         while self.is_day_settled()

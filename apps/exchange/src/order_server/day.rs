@@ -1,6 +1,7 @@
 //! The venue's own commands: its day, by schedule and by whoever runs it.
 
 use tickpath_matching::CommandKind;
+use tickpath_net::Network;
 use tickpath_timing::Tracer;
 use tickpath_types::{Nanos, Sequence, SessionId, SystemEventCode};
 
@@ -43,7 +44,7 @@ impl Given {
     }
 }
 
-impl<T: Tracer> OrderServer<T> {
+impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Begins what is due. The next step waits until the commands of the one before are applied: what it does depends
     /// on the states that they lead to.
     pub(super) fn run_day(&mut self, now: Nanos) {

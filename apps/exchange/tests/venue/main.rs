@@ -5,6 +5,7 @@ mod admin;
 mod closing;
 mod day;
 mod disconnects;
+mod drop_copy;
 mod hostile;
 mod journal;
 mod limits;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
-use tickpath_capture::{DbnReader, Depth, EventReader, LobsterReader, decompress};
+use tickpath_capture::{DbnReader, Depth, EventReader, LobsterReader, RecordedEvent, decompress};
 
 use super::{Lab, Prepared, Sample};
 use crate::context::Context;
@@ -144,14 +144,10 @@ fn lobster(bytes: &[u8], levels: u32) -> LobsterReader<&[u8]> {
 /// Ticks that the events of a reader took into books, and how these ended.
 fn timed(context: &Context, mut reader: impl EventReader, live_max: u32) -> anyhow::Result<(u64, Outcome)> {
     let mut books = RecordedBooks::<FastBooks>::new(live_max, reader.info());
+    let mut event = RecordedEvent::NOTHING;
     let start = context.clock.ticks();
-    let mut next = reader.next_event()?;
-    while let Some(event) = next {
-        // The event after this one is read first, so that its order is on its way to the nearest cache meanwhile.
-        next = reader.next_event()?;
-        if let Some(next) = &next {
-            books.prefetch(next);
-        }
+    // Each is applied at once: what a CPU guessed and learned about an event when it was read, it still knows then.
+    while reader.read_event(&mut event)? {
         books.handle_event(&event);
     }
     let ticks = context.clock.ticks() - start;

@@ -50,7 +50,7 @@ impl RunningVenue {
     }
 
     fn trader(&self, user: &str, seed: u64) -> TraderSettings {
-        let Endpoints { order_entry, line_a, line_b, retransmission } = self.endpoints;
+        let Endpoints { order_entry, line_a, line_b, retransmission, .. } = self.endpoints;
         let text = format!(
             "instruments = 'i.toml'\nseed = {seed}\n\
              [order_entry]\naddress = '{order_entry}'\nuser = '{user}'\npassword = 'unused'\n\

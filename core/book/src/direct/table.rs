@@ -4,14 +4,15 @@ use tickpath_lockfree::cpu::prefetch_index;
 
 use super::NIL;
 
-/// Orders in one bucket.
-const BUCKET_LEN: usize = 4;
+/// Orders in one bucket: more would take more than one cache line, of which a CPU fetches only so many at a time.
+const BUCKET_LEN: usize = 2;
 
-/// Ids that follow each other and belong to the same bucket: half of its places are for such as come later.
-const IDS_PER_BUCKET: u64 = 2;
-
-/// A bucket is this long in memory, a pair of cache lines that a CPU fetches together.
+/// A bucket is this long in memory, one cache line.
 const BUCKET_BYTES: usize = BUCKET_LEN * size_of::<OrderRecord>();
+
+/// Buckets for each order that may rest: ids that follow each other have one each, and of those that are scattered over
+/// them hardly three meet.
+const BUCKETS_PER_ORDER: u32 = 2;
 
 /// Bits of [`OrderRecord::bucket`] that say which places of the bucket have an order.
 const USED: u32 = (1 << BUCKET_LEN) - 1;
@@ -36,7 +37,7 @@ pub(super) struct OrderRecord {
     bucket: u32,
 }
 
-const _: () = assert!(size_of::<OrderRecord>() == 32);
+const _: () = assert!(size_of::<OrderRecord>() == 32 && BUCKET_BYTES == 64);
 
 impl OrderRecord {
     const FREE: OrderRecord = OrderRecord { id: 0, qty: 0, level: NIL, prev: NIL, next: NIL, bucket: 0 };
@@ -73,10 +74,10 @@ impl OrderTable {
     pub(super) fn new(max: u32) -> OrderTable {
         assert!(max <= ORDERS_MAX, "books have room for {ORDERS_MAX} orders at most");
         // Two at least, so that each has a neighbour.
-        let count = max.next_power_of_two().max(2);
+        let count = (max * BUCKETS_PER_ORDER).next_power_of_two().max(2);
         let bound = count as usize * BUCKET_LEN;
         let mut records = Vec::with_capacity(bound + 2 * BUCKET_LEN);
-        // Buckets begin where pairs of cache lines do, as far as the allocator has it.
+        // Buckets begin where cache lines do, as far as the allocator has it.
         let unaligned = (records.as_ptr() as usize % BUCKET_BYTES) / size_of::<OrderRecord>();
         let first = (2 * BUCKET_LEN - unaligned) as u32;
         // Zeroes would come from the allocator untouched, and page faults with the first orders.
@@ -116,9 +117,8 @@ impl OrderTable {
     #[inline(always)]
     const fn home(&self, id: u64) -> u32 {
         const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
-        let group = id / IDS_PER_BUCKET;
-        let upper = (group >> self.shift).wrapping_mul(SCATTER) >> (u64::BITS / 2);
-        group.wrapping_add(upper) as u32 & self.mask
+        let upper = (id >> self.shift).wrapping_mul(SCATTER) >> (u64::BITS / 2);
+        id.wrapping_add(upper) as u32 & self.mask
     }
 
     /// The slot of the first record of a bucket.
@@ -132,7 +132,7 @@ impl OrderTable {
     fn matches(&self, slot: u32, id: u64) -> u32 {
         let bucket = &self.records[slot as usize..][..BUCKET_LEN];
         let is_match = |at: usize| u32::from(bucket[at].id == id) << at;
-        is_match(0) | is_match(1) | is_match(2) | is_match(3)
+        is_match(0) | is_match(1)
     }
 
     /// Where the order of an id is in its own bucket.
@@ -239,8 +239,13 @@ impl OrderTable {
     pub(super) fn prefetch(&self, id: u64) -> u32 {
         let home = self.slot_of(self.home(id));
         prefetch_index(&self.records, home as usize);
-        prefetch_index(&self.records, home as usize + BUCKET_LEN / 2);
         home
+    }
+
+    /// Starts to fetch a record.
+    #[inline(always)]
+    pub(super) fn prefetch_slot(&self, slot: u32) {
+        prefetch_index(&self.records, slot as usize);
     }
 
     /// The slot of the order if it is in its own bucket, where nearly all are, and else nobody's. A bucket that is none
@@ -258,7 +263,7 @@ impl OrderTable {
 /// An id that belongs to the neighbour of a bucket.
 #[inline(always)]
 const fn nobody(bucket: u32) -> u64 {
-    (bucket ^ 1) as u64 * IDS_PER_BUCKET
+    (bucket ^ 1) as u64
 }
 
 #[cfg(test)]
@@ -274,7 +279,7 @@ mod tests {
     /// that stands for a free place of the bucket next to it.
     #[test]
     fn ids_of_one_bucket_are_found_wherever_they_lie() {
-        for home in [4, 5, 63] {
+        for home in [4, 5, 127] {
             let mut table = OrderTable::new(64);
             let mut ids = ids_of(&table, home, 14);
             ids.rotate_left(4);
@@ -292,7 +297,7 @@ mod tests {
                 }
                 assert_eq!(table.len(), 0);
                 let bucket = |bucket| table.get(table.slot_of(bucket)).bucket;
-                assert!((0..64).all(|index| bucket(index) == 0), "nothing stays of who left");
+                assert!((0..128).all(|index| bucket(index) == 0), "nothing stays of who left");
             }
         }
     }
@@ -302,11 +307,11 @@ mod tests {
         let mut table = OrderTable::new(6);
         let ids = ids_of(&table, 2, 6);
         for (count, id) in ids.iter().enumerate() {
-            assert_eq!(table.spot_for(*id).is_some(), count < 4);
+            assert_eq!(table.spot_for(*id).is_some(), count < BUCKET_LEN);
             assert!(table.spot_of(*id).is_none());
             table.enter(*id);
             assert!(table.spot_for(*id).is_none(), "it is taken");
-            assert_eq!(table.spot_of(*id).is_some(), count < 4);
+            assert_eq!(table.spot_of(*id).is_some(), count < BUCKET_LEN);
         }
         assert!(table.is_full() && table.spot_for(1 << 20).is_none());
         // One that lies elsewhere is not known to be there at the first look, so none may enter at once.

@@ -43,23 +43,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         &self.books
     }
 
-    /// Starts to fetch what an event that comes next will need.
     #[inline(always)]
-    pub(super) fn prefetch(&self, event: &RecordedEvent) {
-        match event.kind {
-            EventKind::Add { order_id, .. }
-            | EventKind::Delete { order_id, .. }
-            | EventKind::Reduce { order_id, .. }
-            | EventKind::Modify { order_id, .. }
-            | EventKind::Replace { order_id, .. }
-            | EventKind::Fill { order_id, .. } => {
-                self.index.prefetch(order_id);
-            }
-            EventKind::Trade { .. } | EventKind::Clear | EventKind::Status(_) | EventKind::Ignored(_) => {}
-        }
-    }
-
-    #[inline]
     pub(super) fn handle_event(&mut self, event: &RecordedEvent) {
         self.events += 1;
         if event.instrument != 0 {
