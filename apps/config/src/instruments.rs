@@ -93,7 +93,24 @@ impl Instruments {
 }
 
 impl InstrumentConfig {
-    fn definition(&self, id: InstrumentId) -> Result<Instrument, ConfigError> {
+    /// An instrument of which everything else is as by default.
+    #[must_use]
+    pub fn new(symbol: &str, reference_price: PriceText) -> InstrumentConfig {
+        InstrumentConfig {
+            symbol: symbol.to_owned(),
+            reference_price,
+            tick_size: default_tick(),
+            lot_size: default_lot(),
+            max_qty: default_max_qty(),
+            collar: default_collar(),
+        }
+    }
+
+    /// The checked definition.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] naming the instrument and what to change.
+    pub fn definition(&self, id: InstrumentId) -> Result<Instrument, ConfigError> {
         let problem = |what: &str| ConfigError::value(format!("instrument '{}': {what}", self.symbol));
         let symbol = Symbol::new(&self.symbol).map_err(|error| ConfigError::value(error.to_string()))?;
         let (tick, reference) = (self.tick_size.0, self.reference_price.0);

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tickpath_types::{Nanos, ParsePriceError, Price};
 
 use crate::ConfigError;
@@ -38,18 +37,21 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     Some(value)
 }
 
-/// Read from and written as text: a value that was written reads as itself.
+/// Has a type read from configurations by its `FromStr` and written by its `Display`: a value that was written reads as
+/// itself.
+#[macro_export]
 macro_rules! as_text {
     ($name:ident) => {
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
 
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as ::serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(::serde::de::Error::custom)
             }
         }
     };

@@ -332,6 +332,7 @@ fn venue_settings<'a>(
         retained_messages: RETAINED_MESSAGES,
         market_recovery: MarketRecoverySettings::default(),
         limits,
+        day: tickpath_exchange::DaySettings::default(),
         journal: None,
     }
 }

@@ -1,7 +1,7 @@
 //! What a session is told, in OUCH, appended to its log.
 
-use tickpath_nasdaq::ouch50::{self, QueryResponse};
-use tickpath_types::{InstrumentTable, Nanos, OrderEvent, UserRefNum};
+use tickpath_nasdaq::ouch50::{self, EventCode, QueryResponse, SystemEvent};
+use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SystemEventCode, UserRefNum};
 use zerocopy::IntoBytes;
 
 use crate::session_log::SessionLog;
@@ -19,6 +19,21 @@ pub(crate) fn append_event(log: &mut SessionLog, event: &OrderEvent, instruments
 pub(crate) fn append_query_answer(log: &mut SessionLog, ts: Nanos, next: UserRefNum) {
     let answer = QueryResponse::new(ts, next);
     let bytes = answer.as_bytes();
+    log.append(|out| {
+        out[..bytes.len()].copy_from_slice(bytes);
+        bytes.len()
+    });
+}
+
+/// Appends that the day starts or ends; of the other stages OUCH says nothing.
+pub(crate) fn append_stage(log: &mut SessionLog, ts: Nanos, stage: SystemEventCode) {
+    let code = match stage {
+        SystemEventCode::StartOfSystemHours => EventCode::START_OF_DAY,
+        SystemEventCode::EndOfSystemHours => EventCode::END_OF_DAY,
+        _ => return,
+    };
+    let event = SystemEvent::new(ts, code);
+    let bytes = event.as_bytes();
     log.append(|out| {
         out[..bytes.len()].copy_from_slice(bytes);
         bytes.len()

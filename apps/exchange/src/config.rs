@@ -1,10 +1,12 @@
 //! The configuration file of a venue.
 
+mod day;
 mod drop_copy;
 mod journal;
 mod market_recovery;
 mod users;
 
+pub use day::{DayConfig, PhaseConfig, StepConfig, TimeOfDay, TimeZone};
 pub use drop_copy::DropCopyConfig;
 pub use journal::{JournalConfig, PolicyConfig};
 pub use market_recovery::{RequestsConfig, SnapshotsConfig};
@@ -32,6 +34,8 @@ const RETAINED_RESPONSES_MAX: usize = 1 << 26;
 const RETAINED_MESSAGES_MAX: usize = 1 << 26;
 /// Open orders at most, of some hundred bytes each.
 const OPEN_ORDERS_MAX: u32 = 1 << 22;
+/// Instruments at most, those that are added included.
+const INSTRUMENTS_MAX: u16 = 4_096;
 /// Sessions that the engine has room for are a multiple of this.
 const SESSIONS_STEP: u16 = 64;
 /// Least time without a packet after which a heartbeat is sent: more of them would be a load and no news.
@@ -59,6 +63,9 @@ pub struct ExchangeConfig {
     /// Bounds of the matching engine.
     #[serde(default)]
     pub matching: MatchingConfig,
+    /// The trading day.
+    #[serde(default)]
+    pub day: DayConfig,
     /// Where every command is kept before it takes effect.
     #[serde(default)]
     pub journal: JournalConfig,
@@ -244,6 +251,8 @@ pub struct MatchingConfig {
     pub max_open_orders: u32,
     /// Open orders of one user; further ones are rejected.
     pub max_open_orders_per_user: u32,
+    /// Instruments that may be added while the venue runs, beside those of the file; further ones are refused.
+    pub spare_instruments: u16,
 }
 
 fn session_named(name: &str) -> Result<Session, ConfigError> {
@@ -324,7 +333,21 @@ impl Default for MatchingConfig {
         MatchingConfig {
             max_open_orders: limits.max_open_orders,
             max_open_orders_per_user: limits.max_open_orders_per_session,
+            spare_instruments: 16,
         }
+    }
+}
+
+impl MatchingConfig {
+    /// The greatest id of an instrument.
+    fn instruments_max(&self, instruments: &InstrumentTable) -> Result<u16, ConfigError> {
+        let (max_id, spare) = (instruments.max_id().0, self.spare_instruments);
+        max_id.checked_add(spare).filter(|max| *max <= INSTRUMENTS_MAX).ok_or_else(|| {
+            ConfigError::value(format!(
+                "matching.spare_instruments: the {max_id} instruments of the file and {spare} more are above \
+                 {INSTRUMENTS_MAX}"
+            ))
+        })
     }
 }
 
@@ -375,11 +398,13 @@ impl ExchangeConfig {
         if let Some(placement) = &self.placement {
             placement.check(&ROLES)?;
         }
+        let day = self.day.settings(&instruments)?;
         let mut journal = self.journal.settings(named)?;
         if let Some(drop_copy) = &self.drop_copy {
             drop_copy.add_to(journal.as_mut(), &users)?;
         }
         let limits = EngineLimits {
+            max_instruments: self.matching.instruments_max(&instruments)?,
             max_open_orders: self.matching.max_open_orders,
             max_open_orders_per_session: self.matching.max_open_orders_per_user,
             // Their number is fixed for the journal's session: there is room for more users.
@@ -403,6 +428,7 @@ impl ExchangeConfig {
             heartbeat: data.heartbeat.0,
             retained_messages: data.retained_messages,
             market_recovery: data.recovery()?,
+            day,
             limits,
             journal,
         })

@@ -24,15 +24,14 @@ pub struct UserLimits {
 }
 
 impl UserLimits {
-    /// What the engine is told of them, if there is anything.
-    pub(crate) fn command(&self) -> Option<CommandKind> {
+    /// What the engine is told of them.
+    pub(crate) fn as_command(&self) -> CommandKind {
         let UserLimits { open_orders, order_qty, order_notional, .. } = *self;
-        let is_any = open_orders.is_some() || order_qty.is_some() || order_notional.is_some();
-        is_any.then(|| CommandKind::SetLimits {
+        CommandKind::SetLimits {
             open_orders: open_orders.unwrap_or(u32::MAX),
             order_qty: order_qty.unwrap_or(Qty(u64::MAX)),
             order_notional: order_notional.unwrap_or(u64::MAX),
-        })
+        }
     }
 }
 
@@ -124,6 +123,12 @@ impl Gate {
         self.refusal = refusal;
         let is_limited = self.bucket.is_some() || self.instruments.is_some();
         self.is_checked = refusal.is_some() || self.is_draining || is_limited;
+    }
+
+    /// Another rate, or none, from now on.
+    pub(crate) fn set_rate(&mut self, rate: Option<RateLimit>) {
+        self.bucket = rate.map(TokenBucket::new);
+        self.set_refusal(self.refusal);
     }
 
     fn check_new(&mut self, now: Nanos) -> Result<(), RejectReason> {
@@ -262,12 +267,12 @@ mod tests {
 
     #[test]
     fn the_engine_is_told_of_the_limits_that_there_are() {
-        assert_eq!(UserLimits::default().command(), None);
         let rate = Some(RateLimit { per_second: 1, burst: 1 });
-        assert_eq!(UserLimits { rate, ..UserLimits::default() }.command(), None, "the door's own");
+        let of_the_door = UserLimits { rate, ..UserLimits::default() };
+        assert_eq!(of_the_door.as_command(), UserLimits::default().as_command(), "the door's own");
         let limits =
             UserLimits { rate: None, open_orders: Some(5), order_qty: None, order_notional: Some(7) };
         let told = CommandKind::SetLimits { open_orders: 5, order_qty: Qty(u64::MAX), order_notional: 7 };
-        assert_eq!(limits.command(), Some(told));
+        assert_eq!(limits.as_command(), told);
     }
 }

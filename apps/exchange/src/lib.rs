@@ -15,6 +15,7 @@
 mod admin;
 mod answers;
 mod config;
+mod day;
 mod drop_copy;
 mod gate;
 mod journal;
@@ -32,12 +33,17 @@ mod token_bucket;
 mod users;
 mod venue;
 
-pub use admin::{AdminAnswer, AdminClient, AdminCommand, AdminError, AdminOutcome, AdminSocket, DrainWatch};
-pub use config::{
-    AdminConfig, CancelConfig, DropCopyConfig, ExchangeConfig, JournalConfig, LimitsConfig, LoginConfig,
-    MarketDataConfig, MatchingConfig, OrderEntryConfig, PolicyConfig, PortConfig, RequestsConfig,
-    SnapshotsConfig, UserConfig,
+pub use admin::{
+    AdminAnswer, AdminClient, AdminCommand, AdminError, AdminOutcome, AdminRefusal, AdminSocket, DrainWatch,
+    LimitsChange,
 };
+pub use config::{
+    AdminConfig, CancelConfig, DayConfig, DropCopyConfig, ExchangeConfig, JournalConfig, LimitsConfig,
+    LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig, PhaseConfig, PolicyConfig, PortConfig,
+    RequestsConfig, SnapshotsConfig, StepConfig, TimeOfDay, TimeZone, UserConfig,
+};
+pub(crate) use day::state_of;
+pub use day::{BandWidth, DaySettings, Phase, Schedule, ScheduleStep};
 pub use drop_copy::{COPY_HEADER_LEN, Copy, CopyError, DropCopyCounters, DropCopyError, DropCopySettings};
 pub use gate::UserLimits;
 pub use journal::{

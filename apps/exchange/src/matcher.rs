@@ -6,9 +6,11 @@ use arrayvec::ArrayVec;
 use tickpath_agent::{Agent, AgentError, Counter};
 use tickpath_book::FastBooks;
 use tickpath_lockfree::spsc;
-use tickpath_matching::{Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
+use tickpath_matching::{Command, CommandKind, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
 use tickpath_timing::{CommandId, Function, Hop, MarketId, Tracer};
-use tickpath_types::{MarketEvent, Nanos, OrderEvent, Sequence, SessionId, UserRefNum};
+use tickpath_types::{
+    MarketEvent, MarketEventKind, Nanos, OrderEvent, Sequence, SessionId, SystemEventCode, UserRefNum,
+};
 
 use crate::late::{LateEvents, end_ring};
 
@@ -47,6 +49,22 @@ pub enum Response {
         /// The least number that it may use next.
         next: UserRefNum,
     },
+    /// A command of the venue's own was applied; behind everything that it caused.
+    Applied {
+        /// Which.
+        command: Sequence,
+        /// It had no effect: what it is about is not there.
+        is_ignored: bool,
+    },
+    /// The day reached a stage.
+    Stage {
+        /// The command that said so.
+        command: Sequence,
+        /// When it was sequenced, since midnight.
+        ts: Nanos,
+        /// Which stage.
+        stage: SystemEventCode,
+    },
 }
 
 impl Response {
@@ -56,7 +74,9 @@ impl Response {
     pub const fn command(&self) -> Sequence {
         match self {
             Response::Order(event) => event.command,
-            Response::NextUserRef { command, .. } => *command,
+            Response::NextUserRef { command, .. }
+            | Response::Applied { command, .. }
+            | Response::Stage { command, .. } => *command,
         }
     }
 }
@@ -88,6 +108,8 @@ struct Outbox<T> {
     late_responses: LateEvents<Response>,
     market: spsc::Producer<MarketEvent>,
     late_market: LateEvents<MarketEvent>,
+    /// The code of each instrument's trading state, by its id.
+    states: Arc<[Counter]>,
 }
 
 impl<T: Tracer> Matcher<T> {
@@ -101,7 +123,8 @@ impl<T: Tracer> Matcher<T> {
         last_engine: FinalEngine,
         tracer: T,
     ) -> Matcher<T> {
-        let events_max = engine.limits().max_events_per_command() as usize;
+        // One more says that a command of the venue was applied.
+        let events_max = engine.limits().max_events_per_command() as usize + 1;
         let outbox = Outbox {
             tracer,
             counters,
@@ -109,6 +132,7 @@ impl<T: Tracer> Matcher<T> {
             late_responses: LateEvents::new(events_max),
             market,
             late_market: LateEvents::new(events_max),
+            states: Arc::default(),
         };
         Matcher {
             engine: Some(Box::new(engine)),
@@ -118,6 +142,14 @@ impl<T: Tracer> Matcher<T> {
             outbox,
             last_engine,
         }
+    }
+
+    /// The same, which shows the trading state of each instrument at the place of its id, as
+    /// [`TradingState::code`](tickpath_types::TradingState::code).
+    #[must_use]
+    pub fn with_states(mut self, states: Arc<[Counter]>) -> Matcher<T> {
+        self.outbox.states = states;
+        self
     }
 }
 
@@ -140,7 +172,12 @@ impl<T: Tracer + Send> Agent for Matcher<T> {
             && let Some(command) = self.batch.get(self.applied)
         {
             let taken = self.outbox.tracer.stamp(Hop::T3, CommandId(command.sequence));
+            let ignored = engine.counters().ignored;
             engine.apply(command, &mut self.outbox);
+            if is_of_venue(&command.kind) {
+                let is_ignored = engine.counters().ignored != ignored;
+                self.outbox.respond(Response::Applied { command: command.sequence, is_ignored });
+            }
             if T::ENABLED && command.sequence.0.is_multiple_of(TIMED_EVERY) {
                 let ticks = self.outbox.tracer.now().wrapping_sub(taken);
                 self.outbox.tracer.time(Function::Match, ticks);
@@ -177,6 +214,12 @@ impl<T: Tracer + Send> Agent for Matcher<T> {
             *last = self.engine.take();
         }
     }
+}
+
+/// True for commands that no client sent.
+#[inline]
+fn is_of_venue(kind: &CommandKind) -> bool {
+    !matches!(kind, CommandKind::Order(_) | CommandKind::Refuse { .. } | CommandKind::AccountQuery)
 }
 
 impl<T: Tracer> Outbox<T> {
@@ -223,8 +266,14 @@ impl<T: Tracer> EventListener for Outbox<T> {
         self.tracer.stamp(Hop::T4, id);
         self.tracer.link(id, CommandId(event.command));
         self.counters.market_events.add(1);
-        if matches!(event.kind, tickpath_types::MarketEventKind::Executed { .. }) {
-            self.counters.executions.add(1);
+        match event.kind {
+            MarketEventKind::Executed { .. } => self.counters.executions.add(1),
+            MarketEventKind::TradingAction(state) => {
+                if let Some(view) = self.states.get(usize::from(event.instrument.0)) {
+                    view.set(state.code().into());
+                }
+            }
+            _ => {}
         }
         if !self.late_market.is_empty() || self.market.try_push(*event).is_err() {
             self.late_market.push(*event);
@@ -236,5 +285,10 @@ impl<T: Tracer> EventListener for Outbox<T> {
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         let Command { sequence: command, session, ts, .. } = *query;
         self.respond(Response::NextUserRef { command, session, ts, next });
+    }
+
+    #[cold]
+    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
+        self.respond(Response::Stage { command: command.sequence, ts: command.ts, stage });
     }
 }

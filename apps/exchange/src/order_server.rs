@@ -2,6 +2,7 @@
 
 mod closing;
 mod control;
+mod day;
 mod log;
 mod logins;
 mod reading;
@@ -20,6 +21,7 @@ use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SessionId, UserRefNum};
 
 use crate::admin::AdminPort;
 use crate::answers::{append_event, append_query_answer};
+use crate::day::Day;
 use crate::journal::{JournalCounters, LogState};
 use crate::login::{LoginChecker, LoginGuard, LoginPolicy};
 use crate::matcher::Response;
@@ -82,7 +84,7 @@ pub struct OrderServerCounters {
     pub requests_refused: Counter,
     /// Messages that were no OUCH, packets that were no SoupBinTCP, and messages that are not offered.
     pub malformed: Counter,
-    /// Responses taken from the matcher.
+    /// Answers to users.
     pub responses: Counter,
     /// Clients disconnected because they read too slowly for what is kept.
     pub slow_clients: Counter,
@@ -146,6 +148,8 @@ pub(crate) struct OrderServerConfig {
 
 /// What an [`OrderServer`] is joined to.
 pub(crate) struct OrderServerLinks {
+    /// The trading day.
+    pub day: Day,
     pub sequencer: Sequencer,
     pub responses: spsc::Consumer<Response>,
     pub checker: LoginChecker,
@@ -192,6 +196,10 @@ pub struct OrderServer<T, N: Network = Kernel> {
     admin: AdminPort,
     /// The answer to the administrator whose command is not safe yet.
     held_answer: Option<control::HeldAnswer>,
+    /// What the venue commanded of itself and is not applied yet.
+    given: Option<day::Given>,
+    applied: day::Applied,
+    day: Day,
     /// How the journal stood at the last look.
     log_state: LogState,
     kernel_time: KernelTime,
@@ -221,7 +229,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         clock: TscClock,
         tracer: T,
     ) -> anyhow::Result<OrderServer<T, N>> {
-        let OrderServerLinks { sequencer, responses, checker, admin, counters, user_views, journal } = links;
+        let OrderServerLinks { day, sequencer, responses, checker, admin, counters, user_views, journal } =
+            links;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
         let mut acceptor = TcpAcceptor::bind_on(network.clone(), config.address, buffers)?;
         // One more than there may be, for the one that is turned away.
@@ -239,6 +248,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             responses,
             admin,
             held_answer: None,
+            given: None,
+            applied: day::Applied::default(),
+            day,
             log_state: LogState::Running,
             kernel_time: KernelTime::new(clock),
             clock,
@@ -279,7 +291,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     /// Appends the answers to their users' logs, then sends each connection what is new for it.
     fn send_responses(&mut self, now: Nanos) -> usize {
-        let mut count = 0;
+        let (mut count, mut answers) = (0, 0);
         while count < RESPONSES_PER_CYCLE {
             // What is not in the log yet is not told.
             match self.responses.peek() {
@@ -288,12 +300,20 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             }
             let Some(response) = self.responses.try_pop() else { break };
             match response {
-                Response::Order(event) => self.log_event(&event),
-                Response::NextUserRef { session, ts, next, .. } => self.log_query_answer(session, ts, next),
+                Response::Order(event) => {
+                    self.log_event(&event);
+                    answers += 1;
+                }
+                Response::NextUserRef { session, ts, next, .. } => {
+                    self.log_query_answer(session, ts, next);
+                    answers += 1;
+                }
+                Response::Applied { command, is_ignored } => self.note_applied(command, is_ignored),
+                Response::Stage { ts, stage, .. } => self.log_stage(ts, stage),
             }
             count += 1;
         }
-        self.counters.responses.add(count as u64);
+        self.counters.responses.add(answers);
         if count > 0 || std::mem::take(&mut self.has_backlog) {
             for place in 0..self.connections.len() {
                 if self.connections[place].as_ref().is_some_and(|connection| connection.is_behind) {
@@ -410,6 +430,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
         if !self.is_finishing {
             self.take_admin_commands(now);
+            self.run_day(now);
         }
     }
 }
@@ -458,6 +479,9 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
             self.is_finishing = true;
             if self.config.cancel_at_shutdown {
                 self.cancel_at_shutdown();
+            }
+            if !self.config.is_session_kept {
+                self.end_day_with_session();
             }
         }
         if !self.sequencer.is_drained() {

@@ -8,12 +8,13 @@ use tickpath_book::FastBooks;
 use tickpath_matching::{Command, CommandKind, Engine, EventListener, Owner};
 use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_types::{
-    Instrument, InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, Sequence, SessionId,
+    Instrument, InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, Sequence, SessionId, Symbol,
     SystemEventCode, UserRefNum,
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-use crate::answers::{append_event, append_query_answer};
+use crate::answers::{append_event, append_query_answer, append_stage};
+use crate::day::DayFacts;
 use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
 use crate::session_log::SessionLog;
 
@@ -48,7 +49,7 @@ pub struct Replica {
 
 /// What anybody was told.
 pub(crate) struct Told {
-    table: InstrumentTable,
+    pub(crate) table: InstrumentTable,
     pub(crate) users: Vec<Stream<SessionLog>>,
     pub(crate) market: Stream<MessageStore>,
     /// The first command that caused what the market data protocol cannot say.
@@ -68,10 +69,8 @@ pub(crate) struct Facts {
     pub(crate) last_ts: Nanos,
     /// Everybody's new orders are refused.
     pub(crate) is_killed: bool,
-    /// Stages of the day that were reached.
-    pub(crate) stages: Vec<SystemEventCode>,
-    /// Instruments that were opened.
-    pub(crate) opened: Vec<InstrumentId>,
+    /// Of the day.
+    pub(crate) day: DayFacts,
     /// Of each user.
     pub(crate) users: Vec<UserFacts>,
 }
@@ -94,7 +93,7 @@ impl Replica {
         let engine = Engine::new(&definition.instruments, definition.limits)?;
         let user = |_| Stream { messages: SessionLog::new(definition.retained_responses), digest: 0 };
         let told = Told {
-            table: InstrumentTable::new(&definition.instruments),
+            table: table_of(&definition, &engine),
             users: (0..definition.users.len()).map(user).collect(),
             market: Stream { messages: MessageStore::new(definition.retained_messages), digest: 0 },
             unsaid: None,
@@ -102,8 +101,7 @@ impl Replica {
         let facts = Facts {
             last_ts: Nanos::ZERO,
             is_killed: false,
-            stages: Vec::new(),
-            opened: Vec::new(),
+            day: DayFacts::default(),
             users: vec![UserFacts::default(); definition.users.len()],
         };
         Ok(Replica { engine: Box::new(engine), told, facts, definition })
@@ -118,6 +116,10 @@ impl Replica {
     /// Does what the next command asks for.
     pub fn apply(&mut self, command: &Command) {
         self.facts.note(command);
+        if let CommandKind::AddInstrument(instrument) = command.kind {
+            // What the table refuses the engine ignores.
+            let _ = self.told.table.add(instrument);
+        }
         self.engine.apply(command, &mut self.told);
     }
 
@@ -184,12 +186,13 @@ impl Replica {
     ///
     /// # Errors
     /// [`ReplicaError`] when the log was decided by other instruments or for other users, or holds more than allowed.
-    pub fn redefine(&mut self, wanted: Definition) -> Result<bool, ReplicaError> {
+    pub fn redefine(&mut self, mut wanted: Definition) -> Result<bool, ReplicaError> {
+        if let Some(changed) = self.changed_instrument(&wanted.instruments) {
+            return Err(ReplicaError::Instrument(changed));
+        }
+        wanted.instruments.clone_from(&self.definition.instruments);
         if wanted == self.definition {
             return Ok(false);
-        }
-        if let Some(changed) = changed_instrument(&self.definition.instruments, &wanted.instruments) {
-            return Err(ReplicaError::Instrument(changed));
         }
         let known = &self.definition.users;
         let stay = wanted.users.iter().zip(known).all(|(wanted, known)| wanted.eq_ignore_ascii_case(known));
@@ -204,6 +207,7 @@ impl Replica {
             let mut state = Vec::new();
             self.engine.snapshot(&mut state);
             *self.engine = Engine::restore(&wanted.instruments, wanted.limits, &state)?;
+            self.told.table = table_of(&wanted, &self.engine);
         }
         let Told { users, market, .. } = &mut self.told;
         for user in users.iter_mut() {
@@ -216,14 +220,28 @@ impl Replica {
         self.definition = wanted;
         Ok(true)
     }
+
+    /// The first instrument that is not as it was: all that there were at first must be there, and behind them may be
+    /// those that were added since.
+    fn changed_instrument(&self, wanted: &[Instrument]) -> Option<Symbol> {
+        let symbol = |instrument: &Instrument| instrument.symbol;
+        let first = self.definition.instruments.iter();
+        let gone = first.skip(wanted.len()).map(symbol).next();
+        let changed = wanted.iter().find(|wanted| self.told.table.get(wanted.id) != Some(wanted));
+        changed.map(symbol).or(gone)
+    }
 }
 
-/// The first instrument that is not the same in both.
-fn changed_instrument(known: &[Instrument], wanted: &[Instrument]) -> Option<tickpath_types::Symbol> {
-    let count = known.len().max(wanted.len());
-    (0..count)
-        .find(|place| known.get(*place) != wanted.get(*place))
-        .and_then(|place| known.get(place).or(wanted.get(place)).map(|instrument| instrument.symbol))
+/// The definition's instruments and those that were added since, with room for more.
+fn table_of(definition: &Definition, engine: &Engine<FastBooks<Owner>>) -> InstrumentTable {
+    let max_id = InstrumentId(definition.limits.max_instruments);
+    let table = InstrumentTable::with_room(&definition.instruments, max_id);
+    while let Some(added) = engine.instrument(table.next_id()) {
+        if table.add(*added).is_err() {
+            break;
+        }
+    }
+    table
 }
 
 impl Facts {
@@ -238,10 +256,6 @@ impl Facts {
     #[cold]
     fn note_rare(&mut self, command: &Command) {
         match command.kind {
-            CommandKind::System(stage) if !self.stages.contains(&stage) => self.stages.push(stage),
-            CommandKind::OpenInstrument { instrument, .. } if !self.opened.contains(&instrument) => {
-                self.opened.push(instrument);
-            }
             CommandKind::KillVenue { is_killed } => self.is_killed = is_killed,
             CommandKind::KillSession { is_killed } => {
                 self.of(command.session, |user| user.is_killed = is_killed);
@@ -249,12 +263,7 @@ impl Facts {
             CommandKind::SetLimits { .. } => {
                 self.of(command.session, |user| user.limits = Some(command.kind));
             }
-            // A new day: its stages and instruments come again.
-            CommandKind::EndDay => {
-                self.stages.clear();
-                self.opened.clear();
-            }
-            _ => {}
+            _ => self.day.note(&command.kind),
         }
     }
 
@@ -312,6 +321,13 @@ impl EventListener for Told {
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         if let Some(user) = user_place(query.session).and_then(|place| self.users.get_mut(place)) {
             user.append(|log| append_query_answer(log, query.ts, next));
+        }
+    }
+
+    #[cold]
+    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
+        for user in &mut self.users {
+            user.append(|log| append_stage(log, command.ts, stage));
         }
     }
 }

@@ -195,6 +195,11 @@ impl Sequencer {
         end_ring(&mut self.commands);
     }
 
+    /// Requests in the batch, numbered or not.
+    pub(crate) fn command_batch(&self) -> usize {
+        self.batch.len()
+    }
+
     /// Number of commands in the log.
     pub(crate) fn command_count(&self) -> u64 {
         self.next.0 - 1

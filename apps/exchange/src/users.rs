@@ -18,6 +18,8 @@ pub(crate) struct User {
     pub(crate) log: SessionLog,
     /// The connection that is logged in.
     pub(crate) connection: Option<usize>,
+    /// What the user may do at most, at present.
+    pub(crate) limits: UserLimits,
     /// What of the user's requests is refused before the log.
     pub(crate) gate: Gate,
     /// How long after the connection is gone the user's open orders are cancelled, if they are.
@@ -95,6 +97,7 @@ impl Users {
             session: SessionId(place as u16 + 1),
             log,
             connection: None,
+            limits: user.limits,
             gate: Gate::new(user.limits.rate, user.instruments.as_deref(), instruments),
             cancel_on_disconnect: user.cancel_on_disconnect,
             cancel_at: None,

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
-use tickpath_agent::{Agent, TscClock};
+use tickpath_agent::{Agent, Counter, TscClock};
 use tickpath_journal::{Folder, SessionName, Storage};
 use tickpath_lockfree::spsc;
 use tickpath_matching::{CommandKind, EngineLimits};
@@ -12,10 +12,12 @@ use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ServerConfig;
 use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
 use tickpath_timing::Tracer;
-use tickpath_types::{InstrumentTable, Nanos, Qty, SessionId, SystemEventCode, TradingState};
+use tickpath_types::{InstrumentId, InstrumentTable, Nanos, SessionId};
 
 use crate::admin::{self, AdminClient};
+use crate::day::{Day, DaySettings, commands_max};
 use crate::drop_copy::{DropCopyCounters, DropCopyDoor, Wiring};
+use crate::gate::UserLimits;
 use crate::journal::{
     CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover,
 };
@@ -73,6 +75,8 @@ pub struct VenueSettings {
     pub market_recovery: MarketRecoverySettings,
     /// Bounds of the engine.
     pub limits: EngineLimits,
+    /// The trading day.
+    pub day: DaySettings,
     /// Where the commands are kept; without it a venue forgets everything when it stops.
     pub journal: Option<JournalSettings>,
 }
@@ -107,6 +111,8 @@ pub struct VenueView {
     pub publisher: Arc<PublisherCounters>,
     /// Each user, in the order of the settings.
     pub users: Arc<[UserView]>,
+    /// A [`TradingState`]'s code for each instrument, at the place of its id.
+    pub states: Arc<[Counter]>,
     /// How the journal stands.
     pub journal: Arc<JournalCounters>,
     /// What became of the drop copies.
@@ -139,6 +145,10 @@ pub struct Venue {
     pub admin: AdminClient,
     /// Its session: the journal's, if that goes on with one.
     pub session: Session,
+    /// What it trades: also instruments that were added, and those that will be.
+    pub instruments: InstrumentTable,
+    /// Steps of the schedule that were due while it was down, and are carried out as it starts.
+    pub missed: Vec<String>,
     /// What the journal needs beside the agents; without its threads nothing is answered.
     pub journal: Option<VenueJournal>,
     /// Snapshots and old messages, for a thread of their own; without one nobody is served them.
@@ -232,7 +242,15 @@ impl Venue {
         let (responses_in, responses_out) = spsc::channel(RING_CAPACITY);
         let (market_in, market_out) = spsc::channel(RING_CAPACITY);
         view.resume(&replica);
-        let opening = opening(settings, &replica.facts);
+        let instruments = replica.told.table.clone();
+        let mut day =
+            Day::new(settings.day.clone(), instruments.clone(), Arc::clone(&view.states), &replica.facts.day);
+        let missed = match &settings.day.schedule {
+            Some(schedule) => schedule.missed(replica.facts.day.schedule, clock.now()),
+            None => Vec::new(),
+        };
+        replica.engine.expire_times().for_each(|second| day.note_expiry(second));
+        let opening = opening(settings, &replica.facts, &mut day);
         let last_ts = replica.facts.last_ts;
         let (journal, archive) = match journal {
             Some(StartedJournal { log, durable, drop_copy, archive, rest }) => {
@@ -250,7 +268,9 @@ impl Venue {
         };
         let (market_recovery, publisher_links) = MarketRecovery::build(&basis, archive)?;
         let Replica { engine, told, .. } = replica;
-        let mut sequencer = Sequencer::new(commands_in, BATCH_CAPACITY);
+        // What the venue commands at once is behind what one duty cycle may read.
+        let batch = BATCH_CAPACITY + commands_max(instruments.max_id());
+        let mut sequencer = Sequencer::new(commands_in, batch);
         let (durable, drop_copy, journal) = match journal {
             None => (None, None, None),
             Some((log, durable, drop_copy, rest)) => {
@@ -265,18 +285,15 @@ impl Venue {
                 session,
                 max_connections: settings.max_connections,
                 soup: ServerConfig::default(),
-                instruments: settings.instruments.clone(),
+                instruments: instruments.clone(),
                 login: settings.login,
                 cancel_at_shutdown: settings.cancel_at_shutdown,
                 is_session_kept: journal.is_some(),
                 opening,
             },
-            Users::new(
-                &settings.users,
-                told.users.into_iter().map(|user| user.messages),
-                &settings.instruments,
-            ),
+            Users::new(&settings.users, told.users.into_iter().map(|user| user.messages), &instruments),
             OrderServerLinks {
+                day,
                 sequencer,
                 responses: responses_out,
                 checker,
@@ -298,7 +315,8 @@ impl Venue {
             Arc::clone(&view.matcher),
             Arc::clone(&view.engine),
             tracers.matcher,
-        );
+        )
+        .with_states(Arc::clone(&view.states));
         let sender = |group| network.sender(group, settings.interface);
         let requests = network.endpoint(settings.retransmission).map_err(retransmission_error)?;
         let endpoints = Endpoints {
@@ -313,7 +331,7 @@ impl Venue {
         let publisher = Publisher::<T, N>::new(
             PublisherConfig {
                 session,
-                instruments: settings.instruments.clone(),
+                instruments: instruments.clone(),
                 packet_bytes: settings.packet_bytes,
                 heartbeat: settings.heartbeat,
                 store: told.market.messages,
@@ -333,6 +351,8 @@ impl Venue {
             view,
             admin,
             session,
+            instruments,
+            missed,
             journal,
             market_recovery,
         })
@@ -341,9 +361,11 @@ impl Venue {
 
 impl VenueView {
     fn new(settings: &VenueSettings) -> VenueView {
+        let max_id = settings.instruments.max_id().max(InstrumentId(settings.limits.max_instruments));
         let user_view = |user: &UserSettings| UserView { name: user.name.clone(), ..UserView::default() };
         VenueView {
             users: settings.users.iter().map(user_view).collect(),
+            states: (0..=max_id.0).map(|_| Counter::default()).collect(),
             engine: Arc::new(Mutex::new(None)),
             ..VenueView::default()
         }
@@ -357,6 +379,9 @@ impl VenueView {
         self.matcher.market_events.set(published);
         self.publisher.messages.set(published);
         self.journal.durable.set(replica.last_command().0);
+        for (id, state) in (0..).map(InstrumentId).zip(self.states.iter()) {
+            state.set(replica.engine.trading_state(id).map_or(0, |state| state.code().into()));
+        }
         for (view, facts) in self.users.iter().zip(&replica.facts.users) {
             view.is_killed.set(facts.is_killed.into());
         }
@@ -416,25 +441,21 @@ fn start_from<S: Storage>(
     })
 }
 
-/// The venue's own first commands, as far as the log has not got them: the users' limits, the day begins and every
-/// instrument opens for trading.
-fn opening(settings: &VenueSettings, facts: &Facts) -> Vec<(SessionId, CommandKind)> {
-    let unlimited =
-        CommandKind::SetLimits { open_orders: u32::MAX, order_qty: Qty(u64::MAX), order_notional: u64::MAX };
+/// The venue's own first commands, as far as the log has not got them: the users' limits and, without a schedule, that
+/// the day begins and every instrument opens for trading.
+fn opening(settings: &VenueSettings, facts: &Facts, day: &mut Day) -> Vec<(SessionId, CommandKind)> {
+    let unlimited = UserLimits::default().as_command();
     let users = settings.users.iter().zip(&facts.users).zip(1..);
     let limits = users.filter_map(|((user, facts), session)| {
-        let wanted = user.limits.command().unwrap_or(unlimited);
+        let wanted = user.limits.as_command();
         (facts.limits.unwrap_or(unlimited) != wanted).then_some((SessionId(session), wanted))
     });
-    let stage = |stage| (!facts.stages.contains(&stage)).then_some(CommandKind::System(stage));
-    let before = [SystemEventCode::StartOfMessages, SystemEventCode::StartOfSystemHours];
-    let instruments = settings.instruments.as_slice().iter().map(|instrument| instrument.id);
-    let open = instruments
-        .filter(|id| !facts.opened.contains(id))
-        .map(|instrument| CommandKind::OpenInstrument { instrument, state: TradingState::Trading });
-    let day = before.into_iter().filter_map(stage).chain(open);
-    let day = day.chain(stage(SystemEventCode::StartOfMarketHours));
-    limits.chain(day.map(|kind| (SessionId::default(), kind))).collect()
+    let mut opening: Vec<_> = limits.collect();
+    // With a schedule the day begins when it says.
+    if settings.day.schedule.is_none() {
+        day.open_at_once(&mut |kind| opening.push((SessionId::default(), kind)));
+    }
+    opening
 }
 
 /// Another port for orders is no remedy here: a second venue needs market data addresses of its own.

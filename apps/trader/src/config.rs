@@ -15,6 +15,8 @@ use tickpath_types::{Instrument, Nanos, Price, Qty};
 
 use crate::gateway::SETTLE_AFTER;
 
+/// Books for added instruments at most, of 16 KiB each.
+const SPARE_INSTRUMENTS_MAX: u16 = 4_096;
 /// Open orders that a trader's books can be told to hold.
 const MAX_ORDERS_MAX: u32 = 1 << 24;
 
@@ -96,6 +98,9 @@ pub struct MarketDataSection {
     pub max_gap_messages: u64,
     /// Open orders in all books at most.
     pub max_orders: u32,
+    /// Books for instruments that the venue adds while it runs, beside those of the file. The engine knows none of them:
+    /// it counts what comes of them.
+    pub spare_instruments: u16,
     /// Packets dropped on purpose on each line, to exercise recovery.
     pub inject_loss: Fraction,
 }
@@ -210,6 +215,7 @@ impl Default for MarketDataSection {
             snapshots: SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 3), 26_406),
             max_gap_messages: 50_000,
             max_orders: 1 << 18,
+            spare_instruments: 16,
             inject_loss: Fraction::default(),
         }
     }
@@ -346,6 +352,12 @@ impl TraderConfig {
         if !(1..=MAX_ORDERS_MAX).contains(&max_orders) {
             return Err(ConfigError::value(format!(
                 "market_data.max_orders = {max_orders} must be 1 to {MAX_ORDERS_MAX}"
+            )));
+        }
+        let spare = self.market_data.spare_instruments;
+        if spare > SPARE_INSTRUMENTS_MAX {
+            return Err(ConfigError::value(format!(
+                "market_data.spare_instruments = {spare} must be at most {SPARE_INSTRUMENTS_MAX}"
             )));
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
-use tickpath_nasdaq::ouch50::{self, Answer, EncodeError, OrderAnswer};
+use tickpath_nasdaq::ouch50::{self, Answer, EncodeError, OrderAnswer, Outbound};
 use tickpath_nasdaq::soupbintcp::{ClientConfig, ClientEvent, ClientSession, LoginRejectReason, SendError};
 use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, TcpConnection};
 use tickpath_types::{InstrumentTable, Nanos, OrderRequest};
@@ -279,6 +279,8 @@ impl OrderEntry {
                             on_answer(context, &answer);
                             answers += 1;
                         }
+                        // Whether orders are taken is told by market data, and by the answers to them.
+                        Ok(Answer::Other(Outbound::SystemEvent(..))) => {}
                         Ok(Answer::Other(_)) | Err(_) => self.unknown_answers += 1,
                     }
                 }

@@ -205,7 +205,7 @@ fn feed_settings(settings: &TraderSettings, instruments: &InstrumentTable) -> Fe
         line_b: data.line_b,
         interface: data.interface,
         reader: data.reader,
-        max_instrument: InstrumentId(instruments.max_id().0),
+        max_instrument: InstrumentId(instruments.max_id().0.saturating_add(data.spare_instruments)),
         max_orders: data.max_orders,
         arbiter: ArbiterConfig { max_gap_messages: data.max_gap_messages(), ..ArbiterConfig::default() },
         retransmission: data.uses(RecoveryConfig::Retransmission).then_some(data.retransmission),

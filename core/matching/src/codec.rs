@@ -95,6 +95,7 @@ enum Kind {
     SetSelfTradePrevention = 24,
     KillSession = 25,
     KillVenue = 26,
+    ScheduleDone = 27,
 }
 
 #[derive(Clone, Copy, IntoBytes, FromBytes, Immutable, KnownLayout, Unaligned)]
@@ -295,6 +296,7 @@ impl Kind {
             24 => Kind::SetSelfTradePrevention,
             25 => Kind::KillSession,
             26 => Kind::KillVenue,
+            27 => Kind::ScheduleDone,
             _ => return Err(CodecError::Unknown { kind, version }),
         })
     }

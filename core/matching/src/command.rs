@@ -104,6 +104,14 @@ pub enum CommandKind {
     /// The day ends. All orders but GTC ones are cancelled; references, numbers and executions start anew, and GTC
     /// orders get the first of them, in the order of entry.
     EndDay,
+    /// The venue's schedule is carried out up to here. It changes nothing, and tells whoever goes on with the log what
+    /// is still to be done.
+    ScheduleDone {
+        /// Days since 1970-01-01, in the schedule's time zone.
+        day: u32,
+        /// Seconds since midnight there: of the last step that was carried out.
+        second: u32,
+    },
     /// What the session's orders may be from now on. Orders that are open stay.
     SetLimits {
         /// Open orders at once; `u32::MAX` for no limit.

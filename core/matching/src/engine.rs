@@ -229,6 +229,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             }
             CommandKind::System(code) => {
                 self.publish(InstrumentId(0), MarketEventKind::System(*code), context);
+                context.out.on_stage(context.command, *code);
             }
             CommandKind::OpenInstrument { instrument, state } => {
                 self.open_instrument(*instrument, *state, context);
@@ -260,6 +261,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             CommandKind::BreakTrade { match_id, reason } => self.break_trade(match_id, reason, context),
             CommandKind::ExpireOrders => self.expire_orders(context),
             CommandKind::EndDay => self.end_day(context),
+            CommandKind::ScheduleDone { .. } => {}
             CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
                 self.set_rules(session, |rules| {
                     rules.max_open_orders = open_orders;
@@ -308,6 +310,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[must_use]
     pub fn open_qty(&self, session: SessionId, user_ref: UserRefNum) -> Option<(Qty, Qty)> {
         self.open_order(session, user_ref).map(|open| (Qty(open.executed), open.leaves))
+    }
+
+    /// When open orders expire, in seconds since midnight, in no order.
+    pub fn expire_times(&self) -> impl Iterator<Item = u32> {
+        self.specials.iter().map(|(_, order)| order.terms.expire_at).filter(|second| *second != 0)
     }
 
     /// Open orders of all sessions, whether they are displayed, hidden or wait for a stop price.

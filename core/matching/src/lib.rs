@@ -65,8 +65,8 @@
 //! - Of each execution the incoming order's owner hears first, then the resting order's, then the public.
 //! - A number (`UserRefNum`) that is not above the session's last is a request sent again and is ignored. A
 //!   rejected request uses its number.
-//! - `Cancel` is never rejected; without effect it is ignored. `Modify` and `Replace` of an order that is not
-//!   open are rejected as `UnknownOrder`. A new intended size that has been executed already cancels what is left.
+//! - `Cancel` is never rejected; without effect it is ignored, as is `Modify` of an order that is not open. `Replace` of
+//!   such an order is rejected as `UnknownOrder`. A new intended size that has been executed already cancels what is left.
 //! - While an instrument is halted, orders and replacements are rejected as `Halted`; cancels and modifications are
 //!   done. In quotation only and in a pause orders are taken and do not trade; `Uncross` lets them trade at one price.
 //! - A stop order is `Accepted` and waits. Once a trade has reached its price it is `Triggered`, under a new reference,

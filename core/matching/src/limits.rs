@@ -73,7 +73,7 @@ pub struct EngineCounters {
     pub rejected: u64,
     /// New orders and replacements whose number the session had already used; ignored without answer.
     pub duplicates: u64,
-    /// Commands without effect: cancels of orders that are not open, to a size that is not smaller or not
+    /// Commands without effect: cancels and modifications of orders that are not open, cancels to a size that is not smaller or not
     /// in lots; the venue's commands about instruments, sessions and executions that there are not.
     pub ignored: u64,
     /// Executions.

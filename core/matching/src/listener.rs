@@ -1,6 +1,6 @@
 //! Where events go.
 
-use tickpath_types::{MarketEvent, OrderEvent, UserRefNum};
+use tickpath_types::{MarketEvent, OrderEvent, SystemEventCode, UserRefNum};
 
 use crate::Command;
 
@@ -17,6 +17,10 @@ pub trait EventListener {
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         let _ = (query, next);
     }
+    /// The trading day reached a stage, which is published too. Nobody need listen.
+    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
+        let _ = (command, stage);
+    }
 }
 
 impl<L: EventListener + ?Sized> EventListener for &mut L {
@@ -32,5 +36,9 @@ impl<L: EventListener + ?Sized> EventListener for &mut L {
     #[inline]
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         (**self).on_query_answer(query, next);
+    }
+    #[inline]
+    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
+        (**self).on_stage(command, stage);
     }
 }

@@ -206,6 +206,7 @@ impl Commands {
             },
             22 => CommandKind::KillSession { is_killed },
             23 => CommandKind::KillVenue { is_killed },
+            24 => CommandKind::ScheduleDone { day: self.random.next_u32(), second: self.random.next_u32() },
             _ => CommandKind::Order(OrderRequest::Enter(self.enter())),
         }
     }

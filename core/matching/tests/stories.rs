@@ -260,7 +260,6 @@ fn sessions_that_do_not_exist_may_not_trade() {
           s8! rejected 3 NotAuthorised CLIENT-ORDER-7
         s8 cancel 1
         s8 modify 1 B to 5
-          s8! rejected 1 UnknownOrder
         s8 cancel-all
         s7 buy 1 10 @ 10.00
           s7! accepted 1 as #1 Live 10 @ 10.00
@@ -367,7 +366,6 @@ fn a_modified_order_keeps_its_place() {
         s1 modify 1 B to 50
           s1! rejected 1 InvalidSide
         s1 modify 9 S to 50
-          s1! rejected 9 UnknownOrder
         s3 buy 1 40 @ 10.00
           s3! accepted 1 as #3 Live 40 @ 10.00
           s3 executed 1 40 @ 10.00 Removed m1

@@ -1,6 +1,6 @@
 //! What is traded.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::{InstrumentId, Price, Qty, Symbol};
 
@@ -45,12 +45,43 @@ impl Instrument {
     }
 }
 
-/// The instruments of a session by id and by symbol; cheap to clone.
+/// The instruments of a session by id and by symbol; cheap to clone, and all clones are one table.
+///
+/// A table may have room for instruments that are [added](InstrumentTable::add) while others read it. Whoever hears of
+/// an instrument by way of the one that added it, as by a ring, finds it here.
 #[derive(Clone, Debug)]
 pub struct InstrumentTable {
     instruments: Arc<[Instrument]>,
     /// Symbols with the positions of their instruments, sorted.
     by_symbol: Arc<[(u64, u16)]>,
+    /// Those that were added, from the first; the places behind them are empty.
+    added: Arc<[OnceLock<Instrument>]>,
+}
+
+/// An instrument was not added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddInstrumentError {
+    /// Give the instrument the [next id](InstrumentTable::next_id).
+    #[error("instrument {id} does not follow the others: the next id is {next}")]
+    Id {
+        /// The id that it has.
+        id: InstrumentId,
+        /// The id that it must have.
+        next: InstrumentId,
+    },
+    /// Choose another symbol.
+    #[error("there is an instrument '{symbol}' already: choose another symbol")]
+    Symbol {
+        /// The symbol of both.
+        symbol: Symbol,
+    },
+    /// Reserve more room when the table is made.
+    #[error("there is room for {max} instruments and no more: reserve more")]
+    Full {
+        /// How many there may be.
+        max: InstrumentId,
+    },
 }
 
 impl InstrumentTable {
@@ -60,19 +91,62 @@ impl InstrumentTable {
     /// When an id is not its place in the list plus 1.
     #[must_use]
     pub fn new(instruments: &[Instrument]) -> InstrumentTable {
+        InstrumentTable::with_room(instruments, InstrumentId(0))
+    }
+
+    /// The same with room for more, with ids up to `max_id`.
+    ///
+    /// # Panics
+    /// As [`InstrumentTable::new`].
+    #[must_use]
+    pub fn with_room(instruments: &[Instrument], max_id: InstrumentId) -> InstrumentTable {
         for (place, instrument) in instruments.iter().enumerate() {
             assert_eq!(usize::from(instrument.id.0), place + 1, "instrument ids are dense from 1");
         }
         let mut by_symbol: Vec<_> = instruments.iter().map(|i| (symbol_key(i.symbol), i.id.0)).collect();
         by_symbol.sort_unstable();
-        InstrumentTable { instruments: instruments.into(), by_symbol: by_symbol.into() }
+        let room = usize::from(max_id.0).saturating_sub(instruments.len());
+        InstrumentTable {
+            instruments: instruments.into(),
+            by_symbol: by_symbol.into(),
+            added: (0..room).map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// Adds an instrument, in all clones of the table; neither waits nor allocates. There may be only one who adds.
+    ///
+    /// # Errors
+    /// [`AddInstrumentError`] when it has not the next id, when its symbol is taken, and when there is no room.
+    pub fn add(&self, instrument: Instrument) -> Result<(), AddInstrumentError> {
+        let (id, symbol, next) = (instrument.id, instrument.symbol, self.next_id());
+        if self.find(symbol).is_some() {
+            return Err(AddInstrumentError::Symbol { symbol });
+        }
+        let place = usize::from(next.0) - 1 - self.instruments.len();
+        let Some(free) = self.added.get(place) else {
+            return Err(AddInstrumentError::Full { max: self.max_id() });
+        };
+        if id != next || free.set(instrument).is_err() {
+            return Err(AddInstrumentError::Id { id, next: self.next_id() });
+        }
+        Ok(())
+    }
+
+    /// The id of the instrument that is added next.
+    #[must_use]
+    pub fn next_id(&self) -> InstrumentId {
+        InstrumentId(self.instruments.len() as u16 + self.added().count() as u16 + 1)
     }
 
     /// The instrument of an id.
     #[inline]
     #[must_use]
     pub fn get(&self, id: InstrumentId) -> Option<&Instrument> {
-        self.instruments.get(usize::from(id.0).checked_sub(1)?)
+        let place = usize::from(id.0).checked_sub(1)?;
+        match self.instruments.get(place) {
+            None => self.added.get(place - self.instruments.len())?.get(),
+            first => first,
+        }
     }
 
     /// The id of a symbol.
@@ -80,8 +154,10 @@ impl InstrumentTable {
     #[must_use]
     pub fn find(&self, symbol: Symbol) -> Option<InstrumentId> {
         let key = symbol_key(symbol);
-        let place = self.by_symbol.binary_search_by_key(&key, |(symbol, _)| *symbol).ok()?;
-        Some(InstrumentId(self.by_symbol[place].1))
+        match self.by_symbol.binary_search_by_key(&key, |(symbol, _)| *symbol) {
+            Ok(place) => Some(InstrumentId(self.by_symbol[place].1)),
+            Err(_) => self.added().find(|added| added.symbol == symbol).map(|added| added.id),
+        }
     }
 
     /// The symbol of an id.
@@ -91,16 +167,25 @@ impl InstrumentTable {
         self.get(id).map(|instrument| instrument.symbol)
     }
 
-    /// All instruments in the order of their ids.
+    /// The instruments that there were at first, in the order of their ids.
     #[must_use]
     pub fn as_slice(&self) -> &[Instrument] {
         &self.instruments
     }
 
-    /// The greatest id; 0 for an empty table.
+    /// All instruments in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = &Instrument> {
+        self.instruments.iter().chain(self.added())
+    }
+
+    fn added(&self) -> impl Iterator<Item = &Instrument> {
+        self.added.iter().map_while(OnceLock::get)
+    }
+
+    /// The greatest id that there is room for; 0 for an empty table.
     #[must_use]
     pub fn max_id(&self) -> InstrumentId {
-        InstrumentId(self.instruments.len() as u16)
+        InstrumentId((self.instruments.len() + self.added.len()) as u16)
     }
 }
 
@@ -133,6 +218,26 @@ mod tests {
         assert_eq!(table.symbol(InstrumentId(1)), Symbol::new("ZULU").ok());
         assert!(table.get(InstrumentId(0)).is_none() && table.get(InstrumentId(3)).is_none());
         assert_eq!(table.max_id(), InstrumentId(2));
+    }
+
+    #[test]
+    fn an_instrument_is_added_for_all_who_have_the_table() {
+        let table = InstrumentTable::with_room(&[instrument(1, "ZULU")], InstrumentId(3));
+        let reader = table.clone();
+        assert_eq!((reader.next_id(), reader.max_id()), (InstrumentId(2), InstrumentId(3)));
+        assert_eq!(reader.get(InstrumentId(2)), None);
+        table.add(instrument(2, "ALPHA")).unwrap();
+        assert_eq!(reader.find(Symbol::new("ALPHA").unwrap()), Some(InstrumentId(2)));
+        assert_eq!(reader.get(InstrumentId(2)), Some(&instrument(2, "ALPHA")));
+        let again = AddInstrumentError::Symbol { symbol: Symbol::new("ZULU").unwrap() };
+        assert_eq!(table.add(instrument(3, "ZULU")), Err(again));
+        let wrong = AddInstrumentError::Id { id: InstrumentId(9), next: InstrumentId(3) };
+        assert_eq!(table.add(instrument(9, "BRAVO")), Err(wrong));
+        table.add(instrument(3, "BRAVO")).unwrap();
+        let full = Err(AddInstrumentError::Full { max: InstrumentId(3) });
+        assert_eq!(table.add(instrument(4, "CHARLIE")), full);
+        let symbols: Vec<_> = reader.iter().map(|instrument| instrument.id.0).collect();
+        assert_eq!((symbols, reader.as_slice().len()), (vec![1, 2, 3], 1));
     }
 
     #[test]

@@ -33,7 +33,7 @@ mod time;
 pub use ids::{
     ClientOrderId, InstrumentId, MatchId, OrderId, Sequence, SessionId, Symbol, SymbolError, UserRefNum,
 };
-pub use instrument::{Instrument, InstrumentTable};
+pub use instrument::{AddInstrumentError, Instrument, InstrumentTable};
 pub use market::{
     BookHealth, CrossKind, Imbalance, MarketEvent, MarketEventKind, MarketUpdate, SystemEventCode,
     TradingState, UpdateKind,

@@ -303,7 +303,7 @@ pub enum RejectReason {
     InvalidSide,
     /// The instrument is not trading.
     Halted,
-    /// The order to replace or modify is not open.
+    /// The order to replace is not open.
     UnknownOrder,
     /// The venue holds as many orders as it may.
     BookFull,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use tickpath_config::say;
+use tickpath_config::{InstrumentConfig, Instruments, say};
 use tickpath_exchange::hash_password;
 
 use super::json;
@@ -40,6 +40,58 @@ enum Command {
     Status,
     /// The users: who is connected, killed or locked out
     Users,
+    /// Let an instrument, or all, enter a phase of the day
+    ///
+    /// pre-open, auction, pre-close: orders are taken and do not trade, and the indicative price is published. open: the
+    /// auction ends with its cross, and trading begins. close: the closing cross, then a halt. halt, resume: without an
+    /// auction. start, end-of-day: of the whole venue.
+    #[command(
+        after_help = "Examples:\n  tickpath admin --socket venue.sock phase ALPHA auction\n  tickpath admin --socket venue.sock phase all open"
+    )]
+    Phase {
+        /// Its symbol, or `all`
+        symbol: String,
+        /// start, pre-open, open, auction, halt, resume, pre-close, close or end-of-day
+        phase: String,
+    },
+    /// Pause trading before a trade further from the reference price than a width
+    ///
+    /// A pause ends by an auction after day.pause of the configuration, and the band moves to the price of its cross.
+    #[command(
+        after_help = "Examples:\n  tickpath admin --socket venue.sock price-band all 5%\n  tickpath admin --socket venue.sock price-band ALPHA 2.50 101.00\n  tickpath admin --socket venue.sock price-band ALPHA off"
+    )]
+    PriceBand {
+        /// Its symbol, or `all`
+        symbol: String,
+        /// A share of the reference price as 5%, a distance as 2.50, or `off`
+        width: String,
+        /// The middle of the band, in place of the instrument's reference price
+        reference: Option<String>,
+    },
+    /// Make an execution void: both owners and the public are told; orders and books stay as they are
+    #[command(after_help = "Example:\n  tickpath admin --socket venue.sock break 1234 erroneous")]
+    Break {
+        /// The match number, as executions carry it
+        match_number: u64,
+        /// erroneous, consent, supervisory or external; supervisory when absent
+        reason: Option<String>,
+    },
+    /// Add an instrument, or suspend one
+    #[command(subcommand)]
+    Instrument(InstrumentCommand),
+    /// Change a user's limits until the venue is started again
+    #[command(
+        after_help = "Examples:\n  tickpath admin --socket venue.sock limits ANNA open-orders=100 notional=250000.00\n  tickpath admin --socket venue.sock limits ANNA messages=1000/200 qty=none"
+    )]
+    Limits {
+        /// The user's name
+        user: String,
+        /// messages=PER_SECOND[/BURST], open-orders=N, qty=N, notional=PRICE; `none` in place of a value for no limit
+        #[arg(required = true, value_name = "LIMIT=VALUE")]
+        limits: Vec<String>,
+    },
+    /// End the day: trading ends, day orders are cancelled, numbers start anew
+    EndOfDay,
     /// Halt an instrument
     Halt {
         /// Its symbol
@@ -80,9 +132,74 @@ enum Command {
     HashPassword,
 }
 
+#[derive(clap::Subcommand)]
+enum InstrumentCommand {
+    /// Add an instrument, halted: phase SYMBOL open lets it trade
+    #[command(
+        after_help = "Examples:\n  tickpath admin --socket venue.sock instrument add GAMMA 25.00 tick=0.01 lot=1 collar=10%\n  tickpath admin --socket venue.sock instrument add --file more.toml"
+    )]
+    Add {
+        /// Its symbol
+        #[arg(required_unless_present = "file", requires = "reference_price")]
+        symbol: Option<String>,
+        /// Where it starts
+        reference_price: Option<String>,
+        /// tick=PRICE, lot=N, max=N, collar=SHARE, as in an instrument file
+        #[arg(value_name = "FIELD=VALUE")]
+        fields: Vec<String>,
+        /// An instrument file, of which all are added
+        #[arg(long, value_name = "FILE", conflicts_with = "symbol")]
+        file: Option<PathBuf>,
+    },
+    /// Halt an instrument and cancel all orders in it
+    Suspend {
+        /// Its symbol
+        symbol: String,
+    },
+}
+
+impl InstrumentCommand {
+    /// The lines that the venue is sent.
+    fn lines(&self) -> anyhow::Result<Vec<String>> {
+        Ok(match self {
+            InstrumentCommand::Suspend { symbol } => vec![format!("instrument suspend {symbol}")],
+            InstrumentCommand::Add { file: Some(file), .. } => {
+                let instruments: Instruments = tickpath_config::load(file)?;
+                instruments.definitions().with_context(|| file.display().to_string())?;
+                instruments.instruments.iter().map(line_of).collect()
+            }
+            InstrumentCommand::Add { symbol, reference_price, fields, .. } => {
+                let words = symbol.iter().chain(reference_price).chain(fields);
+                vec![words.fold("instrument add".to_owned(), |line, word| format!("{line} {word}"))]
+            }
+        })
+    }
+}
+
+fn line_of(instrument: &InstrumentConfig) -> String {
+    let InstrumentConfig { symbol, reference_price, tick_size, lot_size, max_qty, collar } = instrument;
+    format!(
+        "instrument add {symbol} {reference_price} tick={tick_size} lot={lot_size} max={max_qty} collar={collar}"
+    )
+}
+
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let line = match &args.command {
         Command::HashPassword => return print_hash(std::io::stdin().lock()),
+        Command::Instrument(command) => {
+            // Each is added by itself: the first that is refused ends it.
+            let lines = command.lines()?;
+            return lines.iter().try_fold(ExitCode::SUCCESS, |_, line| command_venue(args, line));
+        }
+        Command::Phase { symbol, phase } => format!("phase {symbol} {phase}"),
+        Command::PriceBand { symbol, width, reference } => {
+            format!("price-band {symbol} {width} {}", reference.as_deref().unwrap_or(""))
+        }
+        Command::Break { match_number, reason } => {
+            format!("break {match_number} {}", reason.as_deref().unwrap_or(""))
+        }
+        Command::Limits { user, limits } => format!("limits {user} {}", limits.join(" ")),
+        Command::EndOfDay => "end-of-day".to_owned(),
         Command::Status => "status".to_owned(),
         Command::Users => "users".to_owned(),
         Command::Halt { symbol } => format!("halt {symbol}"),
@@ -95,8 +212,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Unlock { user } => format!("unlock {user}"),
         Command::Drain => "drain".to_owned(),
     };
+    command_venue(args, line.trim_end())
+}
+
+/// Sends a line and shows the answer.
+fn command_venue(args: &Args, line: &str) -> anyhow::Result<ExitCode> {
     let socket = args.socket.as_deref().context("name the venue's socket by --socket PATH")?;
-    let answer = ask(socket, &line).with_context(|| format!("the venue at {}", socket.display()))?;
+    let answer = ask(socket, line).with_context(|| format!("the venue at {}", socket.display()))?;
     if let Some(path) = &args.json {
         json::write(path, &answer.to_string())?;
     }
@@ -139,7 +261,15 @@ fn describe(answer: &Value) -> String {
 
 fn describe_status(answer: &Value) -> String {
     let fields = answer.as_object().into_iter().flatten().filter(|(name, _)| *name != "ok");
-    fields.map(|(name, value)| format!("{name:<22} {value:>12}")).collect::<Vec<_>>().join("\n")
+    let lines = fields.flat_map(|(name, value)| match value.as_object() {
+        // What instruments are in, each on a line of its own.
+        Some(values) => values
+            .iter()
+            .map(|(symbol, value)| format!("{name:<22} {symbol:>12} {}", value.as_str().unwrap_or("")))
+            .collect(),
+        None => vec![format!("{name:<22} {value:>12}")],
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn describe_users(users: &[Value]) -> String {

@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let venue = Venue::build(&settings, clock, tracers)?;
     let mut admin = match &config.admin {
         Some(admin) => Some((
-            AdminSocket::open(&admin.socket, venue.admin, settings.instruments.clone(), venue.view.clone())?,
+            AdminSocket::open(&admin.socket, venue.admin, venue.instruments.clone(), venue.view.clone())?,
             DrainWatch::new(admin.drain.0),
         )),
         None => None,
@@ -85,7 +85,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let runner = Runner::start(config.placement(&cores).plan(venue.agents)?, clock, threads_stop.clone())?;
     runner.warnings().for_each(|warning| eprintln!("warning: {warning}"));
-    print_endpoints(&mut console, &config, &session, &venue.endpoints, settings.instruments.as_slice().len());
+    print_endpoints(&mut console, &config, &session, &venue.endpoints, venue.instruments.iter().count());
+    for step in &venue.missed {
+        console.say(format_args!("schedule: {step} is carried out now"));
+    }
 
     let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;

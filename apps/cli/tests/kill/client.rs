@@ -201,6 +201,11 @@ fn symbol() -> Symbol {
     Symbol::new("ONLY").unwrap()
 }
 
+/// True for the message that the day starts or ends.
+pub fn is_stage(message: &[u8]) -> bool {
+    message.first() == Some(&b'S')
+}
+
 pub fn decode(message: &[u8]) -> tickpath_types::OrderEventKind {
     match ouch50::decode_event(message, |_| Some(InstrumentId(1))) {
         Ok(ouch50::Answer::Order(answer)) => answer.kind,
@@ -209,7 +214,8 @@ pub fn decode(message: &[u8]) -> tickpath_types::OrderEventKind {
 }
 
 fn is_rejection_of(message: &[u8], user_ref: u32) -> bool {
-    matches!(decode(message), tickpath_types::OrderEventKind::Rejected { user_ref: it, .. } if it.0 == user_ref)
+    !is_stage(message)
+        && matches!(decode(message), tickpath_types::OrderEventKind::Rejected { user_ref: it, .. } if it.0 == user_ref)
 }
 
 fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {

@@ -15,7 +15,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_types::OrderEventKind;
 
-use crate::client::{Client, decode};
+use crate::client::{Client, decode, is_stage};
 use crate::support::{Site, run};
 
 /// Kills in CI.
@@ -107,7 +107,7 @@ fn check_trades(clients: &[Client], totals: &mut Totals) {
     let mut sides: HashMap<u64, Vec<(u64, i64)>> = HashMap::new();
     for client in clients {
         let mut left: HashMap<u32, u64> = HashMap::new();
-        for message in &client.told {
+        for message in client.told.iter().filter(|message| !is_stage(message)) {
             match decode(message) {
                 OrderEventKind::Accepted { order, .. } => {
                     let before = left.insert(order.user_ref.0, order.qty.0);

@@ -41,6 +41,45 @@ fn a_venue_is_asked_commanded_and_drained() {
     assert_refused(&["admin", "--socket", &socket, "disconnect", "TEST01"], &["not connected"]);
     assert_refused(&["admin", "--socket", &socket, "resume", "WHAT"], &["no instrument 'WHAT'"]);
 
+    assert_eq!(json(&socket, &["phase", "only", "auction"])["commands"], 2);
+    let status = json(&socket, &["status"]);
+    assert_eq!(status["phases"], serde_json::json!({ "ONLY": "auction" }));
+    assert_eq!(json(&socket, &["phase", "all", "open"])["ok"], true);
+    assert_eq!(json(&socket, &["price-band", "all", "5%"])["commands"], 1);
+    assert_eq!(json(&socket, &["limits", "TEST01", "open-orders=5", "messages=100/10"])["commands"], 1);
+    assert_eq!(json(&socket, &["instrument", "add", "more", "25.00", "tick=0.05"])["commands"], 2);
+    let more = "[[instrument]]\nsymbol = 'MOST'\nreference_price = '7.00'\nlot_size = 10\n";
+    let added =
+        run(&["admin", "--socket", &socket, "instrument", "add", "--file", &site.write("more.toml", more)]);
+    assert_eq!((added.code, added.out.trim()), (Some(0), "done: 2 commands in the log"), "{}", added.err);
+    assert_eq!(json(&socket, &["instrument", "suspend", "MORE"])["commands"], 1);
+    let text = run(&["admin", "status", "--socket", &socket]).out;
+    let phases: Vec<&str> = text.lines().filter(|line| line.starts_with("phases")).collect();
+    assert_eq!(phases.len(), 3, "{text}");
+    assert!(phases[0].ends_with("MORE halted") && phases[2].ends_with("ONLY trading"), "{text}");
+    assert_refused(
+        &["admin", "--socket", &socket, "break", "77", "consent"],
+        &["break 77 consent", "no such execution"],
+    );
+    assert_refused(
+        &["admin", "--socket", &socket, "phase", "ONLY", "lunch"],
+        &["no phase 'lunch'", "pre-open"],
+    );
+    assert_refused(
+        &["admin", "--socket", &socket, "phase", "ONLY", "start"],
+        &["whole venue", "phase all start"],
+    );
+    assert_refused(
+        &["admin", "--socket", &socket, "phase", "all", "start"],
+        &["started already", "end-of-day"],
+    );
+    assert_refused(&["admin", "--socket", &socket, "limits", "TEST01", "size=5"], &["no limit 'size'"]);
+    assert_refused(&["admin", "--socket", &socket, "price-band", "ONLY", "wide"], &["price-band ONLY wide"]);
+    assert_refused(&["admin", "--socket", &socket, "instrument", "add", "ONLY", "1.00"], &["'ONLY' already"]);
+    assert_refused(&["admin", "--socket", &socket, "instrument", "add", "LESS"], &["REFERENCE_PRICE"]);
+    assert!(json(&socket, &["end-of-day"])["commands"].as_u64().unwrap() > 4);
+    assert_refused(&["admin", "--socket", &socket, "end-of-day"], &["no day goes on"]);
+
     // Nobody is connected, so there is nobody to wait for.
     assert_eq!(run(&["admin", "--socket", &socket, "drain"]).code, Some(0));
     let venue = venue.join();

@@ -15,6 +15,15 @@ fn every_sample_is_valid_as_what_it_is() {
                 "venue configuration",
                 &["max_connections = 64", "heartbeat = \"1s\"", "policy = \"group\"", "\"matcher\""][..],
             ),
+            "exchange-day.toml" => (
+                "venue configuration",
+                &[
+                    "time_zone = \"UTC-05:00\"",
+                    "at = \"09:30:00\"",
+                    "price_band = \"5%\"",
+                    "spare_instruments = 16",
+                ][..],
+            ),
             "trader.toml" => (
                 "trader configuration",
                 &["strategy = \"random\"", "max_position = 5000", "\"order-gateway\""][..],
@@ -34,7 +43,7 @@ fn every_sample_is_valid_as_what_it_is() {
         }
         count += 1;
     }
-    assert_eq!(count, 4);
+    assert_eq!(count, 5);
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Two rings between whoever commands the venue and its order server.
 
 use tickpath_lockfree::spsc;
-use tickpath_types::{InstrumentId, SessionId, TradingState};
+use tickpath_types::{BrokenReason, Instrument, InstrumentId, MatchId, Price, SessionId, TradingState};
+
+use super::{AdminRefusal, LimitsChange};
+use crate::{BandWidth, Phase};
 
 /// Commands that may wait for the order server, which looks every 20 ms.
 const CAPACITY: usize = 64;
@@ -15,6 +18,43 @@ pub enum AdminCommand {
         instrument: InstrumentId,
         /// Its new state.
         state: TradingState,
+    },
+    /// An instrument, or all, enters a phase of the day. Sequenced.
+    Phase {
+        /// Which phase.
+        phase: Phase,
+        /// Which instrument; all when `None`.
+        instrument: Option<InstrumentId>,
+    },
+    /// Trading pauses before a trade outside the band, from now on. Sequenced.
+    SetPriceBand {
+        /// Which instrument; all when `None`.
+        instrument: Option<InstrumentId>,
+        /// How far from the reference.
+        width: BandWidth,
+        /// The middle; the instrument's reference price when `None`.
+        reference: Option<Price>,
+    },
+    /// An execution is void. Sequenced.
+    BreakTrade {
+        /// Which.
+        match_id: MatchId,
+        /// Why.
+        reason: BrokenReason,
+    },
+    /// A new instrument, halted; it gets the next id, whatever id is given. Sequenced.
+    AddInstrument(Instrument),
+    /// The instrument halts, and all orders in it are cancelled. Sequenced.
+    SuspendInstrument {
+        /// Which.
+        instrument: InstrumentId,
+    },
+    /// Other limits for a user, until the venue starts again. Sequenced, but for the rate of messages.
+    SetLimits {
+        /// Which user.
+        session: SessionId,
+        /// What changes.
+        change: LimitsChange,
     },
     /// New orders of a user, or of everybody, are refused from now on, and the open ones cancelled. Sequenced.
     Kill(Option<SessionId>),
@@ -40,6 +80,8 @@ pub enum AdminOutcome {
     UnknownUser,
     /// The user is not connected: nothing to do.
     NotConnected,
+    /// Nothing was changed, and why.
+    Refused(AdminRefusal),
 }
 
 /// The answer to a command.

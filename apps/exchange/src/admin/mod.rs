@@ -2,10 +2,13 @@
 
 mod client;
 mod drain;
+mod parse;
 mod protocol;
+mod refusal;
 mod socket;
 
 pub use client::{AdminAnswer, AdminClient, AdminCommand, AdminOutcome};
 pub(crate) use client::{AdminPort, channel};
 pub use drain::DrainWatch;
+pub use refusal::{AdminRefusal, LimitsChange};
 pub use socket::{AdminError, AdminSocket};

@@ -1,10 +1,10 @@
 //! The line protocol of the admin socket: a line of words in, a line of JSON out.
 
 use serde_json::{Value, json};
-use tickpath_types::{InstrumentTable, SessionId, Symbol, TradingState};
+use tickpath_types::{InstrumentTable, TradingState};
 
 use super::{AdminCommand, AdminOutcome};
-use crate::VenueView;
+use crate::{VenueView, state_of};
 
 /// What a line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,60 +14,14 @@ pub(super) enum Request {
     Command(AdminCommand),
 }
 
-/// The commands, as an unknown one is answered.
-const COMMANDS: &str = "status, users, halt SYMBOL, resume SYMBOL, kill USER, unkill USER, kill-all, unkill-all, \
-                        disconnect USER, unlock USER, drain";
-
-/// Reads a line.
-///
-/// # Errors
-/// What is wrong with it, in one line that says what there is instead.
-pub(super) fn parse(line: &str, instruments: &InstrumentTable, view: &VenueView) -> Result<Request, String> {
-    let mut words = line.split_ascii_whitespace();
-    let (name, argument) = (words.next().unwrap_or(""), words.next());
-    if words.next().is_some() {
-        return Err(format!("'{name}' takes one word at most"));
-    }
-    let alone = |request| match argument {
-        None => Ok(request),
-        Some(argument) => Err(format!("'{name}' stands alone: '{argument}' is too much")),
-    };
-    let user = || {
-        let user = argument.ok_or_else(|| format!("'{name}' needs the name of a user: see users"))?;
-        let place = view.users.iter().position(|known| known.name.eq_ignore_ascii_case(user));
-        place.map(|place| SessionId(place as u16 + 1)).ok_or_else(|| format!("no user '{user}': see users"))
-    };
-    let set_state = |state| {
-        let symbol = argument.ok_or_else(|| format!("'{name}' needs the symbol of an instrument"))?;
-        let found =
-            Symbol::new(&symbol.to_ascii_uppercase()).ok().and_then(|symbol| instruments.find(symbol));
-        let instrument = found.ok_or_else(|| format!("no instrument '{symbol}'"))?;
-        Ok(Request::Command(AdminCommand::SetTradingState { instrument, state }))
-    };
-    let command = |command| Ok(Request::Command(command));
-    match name {
-        "status" => alone(Request::Status),
-        "users" => alone(Request::Users),
-        "halt" => set_state(TradingState::Halted),
-        "resume" => set_state(TradingState::Trading),
-        "kill" => command(AdminCommand::Kill(Some(user()?))),
-        "unkill" => command(AdminCommand::Unkill(Some(user()?))),
-        "kill-all" => alone(Request::Command(AdminCommand::Kill(None))),
-        "unkill-all" => alone(Request::Command(AdminCommand::Unkill(None))),
-        "disconnect" => command(AdminCommand::Disconnect(user()?)),
-        "unlock" => command(AdminCommand::Unlock(user()?)),
-        "drain" => alone(Request::Command(AdminCommand::Drain)),
-        _ => Err(format!("no command '{name}': there are {COMMANDS}")),
-    }
-}
-
 /// The answer to `status`: every counter under its name.
-pub(super) fn status(view: &VenueView) -> Value {
+pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
     let (server, matcher, publisher) = (&view.order_server, &view.matcher, &view.publisher);
     json!({
         "ok": true,
         "is_killed": server.is_killed.read() != 0,
         "is_draining": server.is_draining.read() != 0,
+        "phases": phases(view, instruments),
         "users": view.users.len(),
         "users_connected": view.users.iter().filter(|user| user.is_connected.read() != 0).count(),
         "connections": server.connections.read(),
@@ -98,6 +52,20 @@ pub(super) fn status(view: &VenueView) -> Value {
     })
 }
 
+/// What each instrument is in, by its symbol.
+fn phases(view: &VenueView, instruments: &InstrumentTable) -> Value {
+    let name = |state| match state {
+        TradingState::Halted => "halted",
+        TradingState::QuotationOnly => "auction",
+        TradingState::Paused => "paused",
+        TradingState::Trading => "trading",
+    };
+    let phase = |instrument: &tickpath_types::Instrument| {
+        (instrument.symbol.to_string(), name(state_of(&view.states, instrument.id)).into())
+    };
+    Value::Object(instruments.iter().map(phase).collect())
+}
+
 /// The answer to `users`; `now_ns` since the Unix epoch.
 pub(super) fn users(view: &VenueView, now_ns: u64) -> Value {
     let users: Vec<Value> = view
@@ -124,6 +92,7 @@ pub(super) fn outcome(outcome: AdminOutcome) -> Value {
         AdminOutcome::Done { commands } => json!({ "ok": true, "commands": commands }),
         AdminOutcome::UnknownUser => error("no such user: see users"),
         AdminOutcome::NotConnected => error("the user is not connected"),
+        AdminOutcome::Refused(refusal) => error(&refusal.to_string()),
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tickpath_agent::Counter;
 use tickpath_types::{InstrumentTable, Nanos};
 
+use super::parse::parse;
 use super::protocol::{self, Request};
 use super::{AdminAnswer, AdminClient};
 use crate::VenueView;
@@ -180,9 +181,9 @@ impl AdminSocket {
         while !connection.is_waiting
             && let Some(line) = connection.take_line()
         {
-            match protocol::parse(&line, &self.instruments, &self.view) {
+            match parse(&line, &self.instruments, &self.view) {
                 Ok(Request::Status) => {
-                    let mut status = protocol::status(&self.view);
+                    let mut status = protocol::status(&self.view, &self.instruments);
                     status["admin_refused"] = self.refused.read().into();
                     connection.answer(&status);
                 }

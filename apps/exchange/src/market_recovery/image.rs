@@ -79,10 +79,10 @@ impl MarketImage {
         let books = engine.books();
         let mut image = MarketImage::new(books.limits(), Sequence(store.next_sequence()));
         image.last_ts = replica.facts.last_ts;
-        for stage in &replica.facts.stages {
+        for stage in &replica.facts.day.stages {
             image.begin_with(InstrumentId(0), None, MarketEventKind::System(*stage));
         }
-        for id in &replica.facts.opened {
+        for id in &replica.facts.day.opened {
             let instrument = engine.instrument(*id);
             image.begin_with(*id, instrument, MarketEventKind::Directory);
             if let Some(state) = engine.trading_state(*id) {

@@ -3,34 +3,39 @@
 use tickpath_matching::CommandKind;
 use tickpath_net::Network;
 use tickpath_timing::Tracer;
-use tickpath_types::{Nanos, Sequence, SessionId};
+use tickpath_types::{Instrument, InstrumentId, Nanos, Price, SessionId, TradingState};
 
 use super::OrderServer;
-use crate::admin::{AdminAnswer, AdminCommand, AdminOutcome};
+use super::day::Given;
+use crate::admin::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal, LimitsChange};
+use crate::day::{BandWidth, Day, Phase, Which};
 use crate::sequencer::Arrival;
 
-/// An answer that waits until its command is safe in the log.
+/// An answer that waits until its commands are safe in the log and applied.
 pub(super) struct HeldAnswer {
     answer: AdminAnswer,
-    /// The last command of the batch that it was sequenced with, once it is.
-    command: Option<Sequence>,
+    given: Given,
+    /// What is answered where they had no effect.
+    without_effect: Option<AdminRefusal>,
 }
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
-    /// Carries out the commands that wait; each sequences one command at most.
+    /// Carries out the commands that wait, one after the other: what is answered to one depends on those before it.
     pub(super) fn take_admin_commands(&mut self, now: Nanos) {
-        while self.held_answer.is_none()
-            && self.sequencer.room() > 0
+        while self.is_day_settled()
+            && self.sequencer.room() >= self.day.commands_max()
             && self.admin.answers.free_slots() > 0
             && let Some(request) = self.admin.requests.try_pop()
         {
-            let outcome = self.obey(request.command, now);
+            let outcome = self.obey(request.command, now).unwrap_or_else(AdminOutcome::Refused);
             if matches!(outcome, AdminOutcome::Done { .. }) {
                 self.counters.admin_commands.add(1);
             }
             let answer = AdminAnswer { id: request.id, outcome };
             if let AdminOutcome::Done { commands: 1.. } = answer.outcome {
-                self.held_answer = Some(HeldAnswer { answer, command: None });
+                let without_effect = request.command.without_effect();
+                self.held_answer =
+                    Some(HeldAnswer { answer, given: Given::now(&self.sequencer), without_effect });
             } else {
                 // There is room, unless nobody is there to read it.
                 let _ = self.admin.answers.try_push(answer);
@@ -41,22 +46,33 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Gives the answer that waits, if it need not wait any more; returns how many.
     #[cold]
     pub(super) fn release_answer(&mut self) -> usize {
-        let sequencer = &self.sequencer;
         let Some(held) = &mut self.held_answer else { return 0 };
-        if held.command.is_none() && sequencer.is_drained() {
-            held.command = Some(Sequence(sequencer.command_count()));
+        let Some(is_ignored) = held.given.outcome(&self.sequencer, &self.applied) else { return 0 };
+        let mut answer = held.answer;
+        if let Some(refusal) = held.without_effect.filter(|_| is_ignored) {
+            answer.outcome = AdminOutcome::Refused(refusal);
         }
-        if !held.command.is_some_and(|command| sequencer.is_durable(command)) {
-            return 0;
-        }
+        self.held_answer = None;
         // There is room, unless nobody is there to read it.
-        let _ = self.held_answer.take().map(|held| self.admin.answers.try_push(held.answer));
+        let _ = self.admin.answers.try_push(answer);
         1
     }
 
     #[cold]
-    fn obey(&mut self, command: AdminCommand, now: Nanos) -> AdminOutcome {
-        match command {
+    fn obey(&mut self, command: AdminCommand, now: Nanos) -> Result<AdminOutcome, AdminRefusal> {
+        Ok(match command {
+            AdminCommand::Phase { phase, instrument } => return self.obey_phase(phase, instrument),
+            AdminCommand::SetPriceBand { instrument, width, reference } => {
+                return self.set_price_bands(instrument, width, reference);
+            }
+            AdminCommand::BreakTrade { match_id, reason } => {
+                self.sequence(SessionId::default(), CommandKind::BreakTrade { match_id, reason })
+            }
+            AdminCommand::AddInstrument(instrument) => return self.add_instrument(instrument),
+            AdminCommand::SuspendInstrument { instrument } => {
+                self.sequence(SessionId::default(), CommandKind::SuspendInstrument { instrument })
+            }
+            AdminCommand::SetLimits { session, change } => self.set_limits(session, change),
             AdminCommand::SetTradingState { instrument, state } => {
                 self.sequence(SessionId::default(), CommandKind::SetTradingState { instrument, state })
             }
@@ -83,7 +99,80 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                     None => AdminOutcome::NotConnected,
                 })
             }
+        })
+    }
+
+    fn obey_phase(
+        &mut self,
+        phase: Phase,
+        instrument: Option<InstrumentId>,
+    ) -> Result<AdminOutcome, AdminRefusal> {
+        match phase {
+            Phase::Start if self.day.has_started() => return Err(AdminRefusal::DayStarted),
+            Phase::Start | Phase::PreOpen | Phase::Open => {}
+            _ if !self.day.has_started() => return Err(AdminRefusal::DayNotStarted),
+            _ => {}
         }
+        if let Some(id) = instrument {
+            let state = self.day.state(id);
+            match phase {
+                Phase::Open if state == TradingState::Trading => return Err(AdminRefusal::Trading),
+                Phase::Close if state == TradingState::Halted => return Err(AdminRefusal::Halted),
+                _ => {}
+            }
+        }
+        let commands = self.begin_phase(phase, instrument.map_or(Which::All, Which::One));
+        Ok(AdminOutcome::Done { commands })
+    }
+
+    fn set_price_bands(
+        &mut self,
+        instrument: Option<InstrumentId>,
+        width: BandWidth,
+        reference: Option<Price>,
+    ) -> Result<AdminOutcome, AdminRefusal> {
+        let table = self.config.instruments.clone();
+        let is_meant = |other: &&Instrument| instrument.is_none_or(|id| other.id == id);
+        let mut commands = 0;
+        for instrument in table.iter().filter(is_meant) {
+            self.sequence_for_venue(Day::band(instrument, width, reference));
+            commands += 1;
+        }
+        Ok(AdminOutcome::Done { commands })
+    }
+
+    /// The instrument is in the table before its commands are in the log, so whoever hears of it finds it.
+    fn add_instrument(&mut self, definition: Instrument) -> Result<AdminOutcome, AdminRefusal> {
+        if !self.day.has_started() {
+            return Err(AdminRefusal::DayNotStarted);
+        }
+        let table = &self.config.instruments;
+        let instrument = Instrument { id: table.next_id(), ..definition };
+        table.add(instrument)?;
+        self.sequence_for_venue(CommandKind::AddInstrument(instrument));
+        let OrderServer { day, sequencer, .. } = self;
+        let mut commands = 1;
+        day.open_added(instrument.id, &mut |kind| {
+            sequencer.add(Arrival::of_venue(SessionId::default(), kind));
+            commands += 1;
+        });
+        Ok(AdminOutcome::Done { commands })
+    }
+
+    fn set_limits(&mut self, session: SessionId, change: LimitsChange) -> AdminOutcome {
+        self.of_user(session, |server, place| {
+            let user = server.users.get_mut(place);
+            let before = user.limits;
+            user.limits = change.applied_to(before);
+            if user.limits.rate != before.rate {
+                user.gate.set_rate(user.limits.rate);
+            }
+            let (told, wanted) = (before.as_command(), user.limits.as_command());
+            if told == wanted {
+                return AdminOutcome::Done { commands: 0 };
+            }
+            server.sequence(session, wanted)
+        })
     }
 
     fn of_user(

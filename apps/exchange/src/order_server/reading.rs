@@ -163,6 +163,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                                 self.counters.requests_refused.add(1);
                                 self.user_views[place].requests_refused.add(1);
                             }
+                            self.day.note_order(&kind);
                             let (session, token) = (user.session, Some(token));
                             self.sequencer.add(Arrival { kernel_ns, session, token, kind });
                         }

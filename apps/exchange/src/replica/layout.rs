@@ -1,17 +1,21 @@
 //! A replica as the payload of a snapshot, and back.
 //!
-//! Little-endian fields, one after the other: `TPVENUE`, a version byte; the definition; the facts; the engine's own
+//! Little-endian fields, one after the other: `TPVENUE`, a version byte, of which 1 knows no announced crosses and no
+//! schedule; the definition; the facts; the engine's own
 //! snapshot with its length; each user's stream; the market's. A stream is its first and next sequence, its digest, and
 //! its messages, each with a length of 2 bytes.
 
 use tickpath_matching::{CommandKind, Engine, EngineError, EngineLimits, SnapshotError};
-use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty, Symbol, SystemEventCode};
+use tickpath_types::{CrossKind, Instrument, InstrumentId, Nanos, Price, Qty, Symbol, SystemEventCode};
 
-use super::{Definition, Facts, Replica, Stream, Told, UserFacts};
+use super::{Definition, Facts, Replica, Stream, Told, UserFacts, table_of};
+use crate::day::DayFacts;
 use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
 use crate::session_log::{MAX_LOGGED_MESSAGE, SessionLog};
 
-const MAGIC: [u8; 8] = *b"TPVENUE\x01";
+const MAGIC: [u8; 8] = *b"TPVENUE\x02";
+/// Snapshots of this version are read too.
+const MAGIC_BEFORE: [u8; 8] = *b"TPVENUE\x01";
 /// Most that a count can be, so that damage does not allocate.
 const COUNT_MAX: u64 = 1 << 26;
 
@@ -91,11 +95,13 @@ impl Replica {
     /// [`ReplicaError`] when they are not.
     pub fn decode(bytes: &[u8]) -> Result<Replica, ReplicaError> {
         let mut fields = Fields { bytes };
-        if fields.take("header")? != MAGIC {
-            return Err(damaged("header"));
-        }
+        let has_schedule = match fields.take("header")? {
+            MAGIC => true,
+            MAGIC_BEFORE => false,
+            _ => return Err(damaged("header")),
+        };
         let definition = fields.definition()?;
-        let facts = fields.facts(definition.users.len())?;
+        let facts = fields.facts(definition.users.len(), has_schedule)?;
         let len = fields.u64("engine")?;
         let state = usize::try_from(len).ok().and_then(|len| fields.slice(len)).ok_or(damaged("engine"))?;
         let engine = Engine::restore(&definition.instruments, definition.limits, state)?;
@@ -121,7 +127,7 @@ impl Replica {
         if !fields.bytes.is_empty() {
             return Err(damaged("length"));
         }
-        let told = Told { table: InstrumentTable::new(&definition.instruments), users, market, unsaid: None };
+        let told = Told { table: table_of(&definition, &engine), users, market, unsaid: None };
         Ok(Replica { definition, engine: Box::new(engine), told, facts })
     }
 }
@@ -176,13 +182,24 @@ fn put_definition(out: &mut Vec<u8>, definition: &Definition) {
 }
 
 fn put_facts(out: &mut Vec<u8>, facts: &Facts) {
-    let Facts { last_ts, is_killed, stages, opened, users } = facts;
+    let Facts { last_ts, is_killed, day, users } = facts;
+    let DayFacts { stages, opened, crosses, schedule } = day;
     put(out, last_ts.0);
     out.push((*is_killed).into());
     put(out, stages.len() as u64);
     out.extend(stages.iter().map(|stage| stage.code()));
     put(out, opened.len() as u64);
     opened.iter().for_each(|id| put(out, id.0.into()));
+    put(out, crosses.len() as u64);
+    for (id, cross) in crosses {
+        put(out, id.0.into());
+        out.push(cross.code());
+    }
+    out.push(schedule.is_some().into());
+    if let Some((day, second)) = schedule {
+        put(out, (*day).into());
+        put(out, (*second).into());
+    }
     for UserFacts { is_killed, limits } in users {
         out.push((*is_killed).into());
         match limits {
@@ -291,7 +308,7 @@ impl<'a> Fields<'a> {
         Ok(Instrument { id, symbol, tick_size, lot_size, max_qty, reference_price, collar_low, collar_high })
     }
 
-    fn facts(&mut self, user_count: usize) -> Result<Facts, ReplicaError> {
+    fn facts(&mut self, user_count: usize, has_schedule: bool) -> Result<Facts, ReplicaError> {
         let last_ts = Nanos(self.u64("time")?);
         let is_killed = self.flag("is_killed")?;
         let mut stages = Vec::new();
@@ -302,6 +319,16 @@ impl<'a> Fields<'a> {
         let mut opened = Vec::new();
         for _ in 0..self.count("opened")? {
             opened.push(InstrumentId(self.small("opened")?));
+        }
+        let (mut crosses, mut schedule) = (Vec::new(), None);
+        if has_schedule {
+            for _ in 0..self.count("crosses")? {
+                let (id, [code]) = (InstrumentId(self.small("crosses")?), self.take("crosses")?);
+                crosses.push((id, CrossKind::from_code(code).ok_or(damaged("crosses"))?));
+            }
+            if self.flag("schedule")? {
+                schedule = Some((self.small("schedule")?, self.small("schedule")?));
+            }
         }
         let mut users = Vec::new();
         for _ in 0..user_count {
@@ -316,7 +343,8 @@ impl<'a> Fields<'a> {
             };
             users.push(UserFacts { is_killed, limits });
         }
-        Ok(Facts { last_ts, is_killed, stages, opened, users })
+        let day = DayFacts { stages, opened, crosses, schedule };
+        Ok(Facts { last_ts, is_killed, day, users })
     }
 
     /// First and next sequence, and the digest.

@@ -574,6 +574,8 @@ fn duty_cycles_with_a_journal_allocate_nothing() {
         };
         let mut rig = Rig::of(build(&VenueSettings { journal: Some(journal), ..settings() }).unwrap());
         let threads = rig.journal.take().unwrap().start().unwrap();
+        rig.until_true("the start of the day", |rig| rig.view.journal.durable.read() >= 5);
+        rig.turn();
         let mut anna = rig.log_in("ANNA");
         assert!(tickpath_agent::counts_allocations());
         let mut allocations = 0;

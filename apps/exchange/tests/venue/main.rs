@@ -3,6 +3,7 @@
 
 mod admin;
 mod closing;
+mod day;
 mod disconnects;
 mod drop_copy;
 mod hostile;

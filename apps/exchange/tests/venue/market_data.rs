@@ -197,7 +197,10 @@ fn the_end_of_the_session_is_said_on_both_lines() {
         }
     }
     let end = Packet::parse(a.datagrams.last().unwrap()).unwrap().sequence();
-    assert_eq!(end, Sequence(OPENING + 1));
+    let closing = 3;
+    assert_eq!(end, Sequence(OPENING + closing + 1));
+    let said: Vec<u8> = a.messages()[OPENING as usize..].iter().map(|message| message[11]).collect();
+    assert_eq!(said, b"MEC", "the day ends with the session");
 }
 
 /// Someone who asks for messages.

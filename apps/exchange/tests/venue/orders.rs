@@ -243,12 +243,13 @@ fn a_modification_to_no_side_is_answered_and_uses_no_number_up() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
     rig.ask(&mut anna, &enter(7, Side::Sell, 10, 1_000_000));
-    for (user_ref, reason) in [(7, RejectReason::InvalidSide), (u32::MAX, RejectReason::UnknownOrder)] {
-        let modify = ModifyOrder { user_ref: UserRefNum(user_ref), side_marking: b'?', qty: Qty(5) };
-        let client_order_id = ClientOrderId::default();
-        let refused = OrderEventKind::Rejected { user_ref: UserRefNum(user_ref), reason, client_order_id };
-        assert_eq!(rig.ask(&mut anna, &OrderRequest::Modify(modify)), refused);
-    }
+    let modify = ModifyOrder { user_ref: UserRefNum(7), side_marking: b'?', qty: Qty(5) };
+    let (reason, client_order_id) = (RejectReason::InvalidSide, ClientOrderId::default());
+    let refused = OrderEventKind::Rejected { user_ref: UserRefNum(7), reason, client_order_id };
+    assert_eq!(rig.ask(&mut anna, &OrderRequest::Modify(modify)), refused);
+    // Of an order that is not open nothing is said: the next answer is to the next request.
+    let gone = ModifyOrder { user_ref: UserRefNum(u32::MAX), side_marking: b'S', qty: Qty(5) };
+    anna.request(&OrderRequest::Modify(gone));
     let modify = ModifyOrder { user_ref: UserRefNum(7), side_marking: b'T', qty: Qty(5) };
     let modified = OrderEventKind::Modified { user_ref: UserRefNum(7), side_marking: b'T', qty: Qty(5) };
     assert_eq!(rig.ask(&mut anna, &OrderRequest::Modify(modify)), modified, "the order stands");

@@ -20,18 +20,18 @@ fn try_login(rig: &mut Rig, bytes: &[u8]) -> (Heard, Client) {
 #[test]
 fn a_login_is_let_in_or_told_why_not() {
     let mut rig = Rig::new();
-    let accepted = Heard::LoginAccepted { session: "TODAY".into(), next: 1 };
+    let accepted = Heard::LoginAccepted { session: "TODAY".into(), next: 2 };
     for (user, password, session, sequence, expected) in [
         ("ANNA", "wrong", "", 1, &NOT_AUTHORIZED),
         ("NOBODY", PASSWORD, "", 1, &NOT_AUTHORIZED),
         ("", "", "", 1, &NOT_AUTHORIZED),
         ("ANNA", PASSWORD, "MONDAY", 1, &NOT_AVAILABLE),
-        ("ANNA", PASSWORD, "TODAY", 2, &NOT_AVAILABLE),
+        ("ANNA", PASSWORD, "TODAY", 3, &NOT_AVAILABLE),
         ("ANNA", PASSWORD, "TODAY", u64::MAX, &NOT_AVAILABLE),
-        ("ANNA", PASSWORD, "", 1, &accepted),
+        ("ANNA", PASSWORD, "", 2, &accepted),
         ("BERT", PASSWORD, "TODAY", 0, &accepted),
         ("cleo", "SECRET", "today", 1, &NOT_AVAILABLE),
-        ("cleo", "SECRET", "TODAY", 1, &accepted),
+        ("cleo", "SECRET", "TODAY", 2, &accepted),
     ] {
         let (heard, mut client) = try_login(&mut rig, &login(user, password, session, sequence));
         assert_eq!(heard, *expected, "{user} {password} {session} {sequence}");

@@ -30,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const TURN: Nanos = Nanos::from_micros(1);
 /// The same on the way to the end.
 const FINISH_TURN: Nanos = Nanos::from_micros(100);
+/// Messages that every user's stream begins with; those that tests count come behind them.
+pub const START_OF_DAY: u64 = 1;
 pub const PASSWORD: &str = "secret";
 pub const USERS: [&str; 3] = ["ANNA", "BERT", "CLEO"];
 pub const ALPHA: InstrumentId = InstrumentId(1);
@@ -76,6 +78,7 @@ pub fn settings() -> VenueSettings {
             max_index_pages_per_session: 8,
             ..EngineLimits::default()
         },
+        day: tickpath_exchange::DaySettings::default(),
         journal: None,
     }
 }
@@ -211,15 +214,16 @@ impl Rig {
         std::array::from_fn(|_| self.hear_event(client))
     }
 
-    /// A user that is logged in and hears every message from the first on.
+    /// A user that is logged in and hears every message from the first on, behind the start of the day.
     pub fn log_in(&mut self, user: &str) -> Client {
         self.log_in_from(user, 1)
     }
 
     pub fn log_in_from(&mut self, user: &str, sequence: u64) -> Client {
         let mut client = Client::connect(self.endpoints.order_entry);
-        client.send(&login(user, PASSWORD, "", sequence));
-        assert_eq!(self.hear(&mut client), Heard::LoginAccepted { session: "TODAY".into(), next: sequence });
+        let next = sequence + START_OF_DAY;
+        client.send(&login(user, PASSWORD, "", next));
+        assert_eq!(self.hear(&mut client), Heard::LoginAccepted { session: "TODAY".into(), next });
         client
     }
 
@@ -306,6 +310,8 @@ pub enum Heard {
 pub struct Client {
     stream: TcpStream,
     received: Vec<u8>,
+    /// Whether it is told of the stages of the day, which most tests are not about.
+    pub hears_stages: bool,
 }
 
 impl Client {
@@ -339,7 +345,7 @@ impl Client {
     fn of(stream: TcpStream) -> Client {
         stream.set_nodelay(true).unwrap();
         stream.set_nonblocking(true).unwrap();
-        Client { stream, received: Vec::new() }
+        Client { stream, received: Vec::new(), hears_stages: false }
     }
 
     /// Sends bytes as they are; few enough for the kernel to take at once.
@@ -390,7 +396,10 @@ impl Client {
             other => panic!("a venue does not send {other:?}"),
         };
         self.received.drain(..used);
-        Some(heard)
+        match heard {
+            Heard::Message(message) if is_stage(&message) && !self.hears_stages => self.take_packet(),
+            heard => Some(heard),
+        }
     }
 }
 
@@ -412,6 +421,11 @@ pub fn request_packet(request: &OrderRequest) -> Vec<u8> {
     let mut bytes = [0; ouch50::MESSAGE_LEN_MAX];
     let len = ouch50::encode_request(request, |id| table.symbol(id), &mut bytes).unwrap();
     packet(b'U', &bytes[..len])
+}
+
+/// True for the message that the day starts or ends.
+fn is_stage(message: &[u8]) -> bool {
+    message[0] == b'S'
 }
 
 pub fn event(message: &[u8]) -> OrderEventKind {

@@ -68,6 +68,7 @@ impl Bench {
             let work = self.matcher.do_work(Nanos(1)).unwrap();
             let heard = self.responses.drain(usize::MAX, |response| match response {
                 Response::Order(event) => self.heard.push(*event),
+                Response::Applied { is_ignored, .. } => assert!(!is_ignored),
                 other => panic!("{other:?} to a query that nobody sent"),
             });
             let published = self.market.drain(usize::MAX, |event| self.published.push(*event));

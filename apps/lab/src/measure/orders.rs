@@ -150,6 +150,7 @@ fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Result<VenueSe
             max_open_orders_per_session: orders,
             ..EngineLimits::default()
         },
+        day: tickpath_exchange::DaySettings::default(),
         journal: None,
     })
 }

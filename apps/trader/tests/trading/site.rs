@@ -77,6 +77,7 @@ pub fn venue_settings() -> VenueSettings {
             max_index_pages_per_session: 8,
             ..EngineLimits::default()
         },
+        day: tickpath_exchange::DaySettings::default(),
         journal: None,
     }
 }

@@ -106,6 +106,13 @@ struct LimitFields {
 
 #[derive(Clone, Copy, IntoBytes, FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
+struct ScheduleFields {
+    day: U32,
+    second: U32,
+}
+
+#[derive(Clone, Copy, IntoBytes, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
 struct PreventionFields {
     strategy: u8,
     account: U16,
@@ -176,6 +183,9 @@ pub(super) fn encode(kind: CommandKind, mut put: impl FnMut(Kind, &[u8]) -> usiz
         }
         CommandKind::KillSession { is_killed } => put(Kind::KillSession, &[is_killed.into()]),
         CommandKind::KillVenue { is_killed } => put(Kind::KillVenue, &[is_killed.into()]),
+        CommandKind::ScheduleDone { day, second } => {
+            put(Kind::ScheduleDone, ScheduleFields { day: day.into(), second: second.into() }.as_bytes())
+        }
         CommandKind::Order(OrderRequest::Cancel(_) | OrderRequest::Modify(_))
         | CommandKind::Refuse { .. }
         | CommandKind::AccountQuery
@@ -263,6 +273,10 @@ pub(super) fn decode(kind: Kind, fields: &[u8]) -> Result<CommandKind, CodecErro
         Kind::KillVenue => {
             let is_killed = value("is_killed", *kind.fields(fields)?, flag)?;
             Ok(CommandKind::KillVenue { is_killed })
+        }
+        Kind::ScheduleDone => {
+            let ScheduleFields { day, second } = *kind.fields(fields)?;
+            Ok(CommandKind::ScheduleDone { day: day.get(), second: second.get() })
         }
         Kind::Enter
         | Kind::Replace

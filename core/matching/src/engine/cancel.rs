@@ -51,13 +51,15 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.reduce_open(&open, decrement, context);
     }
 
-    /// Changes the side marking, and the intended size downwards; what is left keeps its priority.
+    /// Changes the side marking, and the intended size downwards; what is left keeps its priority. An order that is gone
+    /// has been told its end, and a refusal under its number would seem to be another: nothing is said.
     #[inline(never)]
     pub(super) fn modify(&mut self, request: &ModifyOrder, context: &mut Context<'_, impl EventListener>) {
         let ModifyOrder { user_ref, side_marking, qty } = *request;
         let session = context.command.session;
         let Some(open) = self.open_order(session, user_ref) else {
-            return self.reject(user_ref, RejectReason::UnknownOrder, ClientOrderId::default(), context);
+            self.counters.ignored += 1;
+            return;
         };
         let size = open.executed + open.leaves.0;
         let refused = if !is_marking_of(open.side, side_marking) {

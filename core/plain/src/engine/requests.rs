@@ -105,9 +105,7 @@ impl PlainEngine {
 
     pub(super) fn modify(&mut self, ModifyOrder { user_ref, side_marking, qty }: ModifyOrder) {
         let nothing = ClientOrderId::default();
-        let Some(at) = self.find(self.command.session, user_ref) else {
-            return self.reject(user_ref, RejectReason::UnknownOrder, nothing);
-        };
+        let Some(at) = self.find(self.command.session, user_ref) else { return };
         let open = self.orders[at];
         let size = open.executed + open.leaves();
         let markings: &[u8] = if open.order.side == Side::Buy { b"B" } else { b"STE" };

@@ -16,6 +16,10 @@ use super::messages::{
 use crate::moldudp64::PushError;
 use crate::wire::{Alpha, OutOfRange, Shares, ShortPrice};
 
+/// Issue classification: common stock.
+const COMMON_STOCK: Alpha<1> = Alpha(*b"C");
+/// Issue sub-type: not applicable.
+const NO_SUB_TYPE: Alpha<2> = Alpha(*b"Z ");
 /// The tracking number means something inside Nasdaq only.
 const NO_TRACKING: U16 = U16::ZERO;
 
@@ -250,7 +254,8 @@ fn net_imbalance(
     ))
 }
 
-/// Fields that have no meaning at this venue say "not available".
+/// Every instrument is an ordinary share in good standing without a listing market and without a tier of price bands:
+/// the bands here are the venue's own.
 fn directory(event: &MarketEvent, instrument: &Instrument) -> Result<StockDirectory, EncodeError> {
     let round_lots_only = if instrument.lot_size.0 > 1 { YesNo::YES } else { YesNo::NO };
     Ok(StockDirectory::new(
@@ -259,18 +264,18 @@ fn directory(event: &MarketEvent, instrument: &Instrument) -> Result<StockDirect
         event.ts,
         instrument.symbol,
         MarketCategory::NOT_AVAILABLE,
-        FinancialStatus::NOT_AVAILABLE,
+        FinancialStatus::NORMAL,
         Shares::try_from(instrument.lot_size)?,
         round_lots_only,
-        Alpha::<1>::BLANK,
-        Alpha::<2>::BLANK,
+        COMMON_STOCK,
+        NO_SUB_TYPE,
         Authenticity::LIVE,
-        YesNo::NOT_AVAILABLE,
-        IpoFlag::NOT_AVAILABLE,
+        YesNo::NO,
+        IpoFlag::NOT_NEW_ISSUE,
         LuldTier::NOT_AVAILABLE,
-        YesNo::NOT_AVAILABLE,
+        YesNo::NO,
         U32::ZERO,
-        YesNo::NOT_AVAILABLE,
+        YesNo::NO,
     ))
 }
 

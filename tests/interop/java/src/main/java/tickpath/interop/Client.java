@@ -118,6 +118,8 @@ public final class Client {
                 trader.session().login(PASSWORD, ANY_SESSION, 1);
                 Steps.equal("session", session, trader.session().session());
                 Steps.equal("number of the first message", 1L, trader.session().firstSequence());
+                byte[] start = trader.session().next();
+                Steps.equalBytes("start of day", Ouch.systemEvent(Ouch.time(start), 'S'), start);
             }
             return "session " + session;
         });

@@ -96,6 +96,11 @@ final class Ouch {
         return new Message('Q').u64(time).u32(nextUserRef).bytes();
     }
 
+    /** The day starts ({@code S}) or ends ({@code E}). */
+    static byte[] systemEvent(long time, char code) {
+        return new Message('S').u64(time).code(code).bytes();
+    }
+
     /** When the venue says that it happened, in nanoseconds since midnight; every answer has it behind its type. */
     static long time(byte[] answer) {
         return longAt(answer, 1);

@@ -1,0 +1,249 @@
+//! A line of words as a command.
+
+use std::str::{FromStr, SplitAsciiWhitespace};
+
+use tickpath_config::{Fraction, InstrumentConfig, PriceText};
+use tickpath_types::{
+    BrokenReason, InstrumentId, InstrumentTable, MatchId, Price, Qty, SessionId, Symbol, TradingState,
+};
+
+use super::protocol::Request;
+use super::{AdminCommand, LimitsChange};
+use crate::{BandWidth, Phase, RateLimit, VenueView};
+
+/// The commands, as an unknown one is answered.
+const COMMANDS: &str = "status, users, phase SYMBOL|all PHASE, halt SYMBOL, resume SYMBOL, \
+                        price-band SYMBOL|all WIDTH|off [REFERENCE], break MATCH [REASON], \
+                        instrument add SYMBOL PRICE [FIELD=VALUE ...], instrument suspend SYMBOL, \
+                        limits USER LIMIT=VALUE ..., kill USER, unkill USER, kill-all, unkill-all, disconnect USER, \
+                        unlock USER, end-of-day, drain";
+
+/// Reads a line.
+///
+/// # Errors
+/// What is wrong with it, in one line that says what there is instead.
+pub(super) fn parse(line: &str, instruments: &InstrumentTable, view: &VenueView) -> Result<Request, String> {
+    let mut words = line.split_ascii_whitespace();
+    let name = words.next().unwrap_or("");
+    let mut line = Line { name, words, instruments, view };
+    let command = match name {
+        "phase" => line.phase()?,
+        "price-band" => line.price_band()?,
+        "break" => line.break_trade()?,
+        "instrument" => line.instrument_command()?,
+        "limits" => line.limits()?,
+        _ => return line.of_one_word(),
+    };
+    line.end()?;
+    Ok(Request::Command(command))
+}
+
+struct Line<'a> {
+    name: &'a str,
+    words: SplitAsciiWhitespace<'a>,
+    instruments: &'a InstrumentTable,
+    view: &'a VenueView,
+}
+
+impl<'a> Line<'a> {
+    /// A command alone or with one argument.
+    fn of_one_word(&mut self) -> Result<Request, String> {
+        let (name, argument) = (self.name, self.words.next());
+        if self.words.next().is_some() {
+            return Err(format!("'{name}' takes one word at most"));
+        }
+        let alone = |request| match argument {
+            None => Ok(request),
+            Some(argument) => Err(format!("'{name}' stands alone: '{argument}' is too much")),
+        };
+        let user = || {
+            let user = argument.ok_or_else(|| format!("'{name}' needs the name of a user: see users"))?;
+            self.user(user)
+        };
+        let set_state = |state| {
+            let symbol = argument.ok_or_else(|| format!("'{name}' needs the symbol of an instrument"))?;
+            let instrument = self.instrument(symbol)?;
+            Ok(Request::Command(AdminCommand::SetTradingState { instrument, state }))
+        };
+        let command = |command| Ok(Request::Command(command));
+        match name {
+            "status" => alone(Request::Status),
+            "users" => alone(Request::Users),
+            "halt" => set_state(TradingState::Halted),
+            "resume" => set_state(TradingState::Trading),
+            "kill" => command(AdminCommand::Kill(Some(user()?))),
+            "unkill" => command(AdminCommand::Unkill(Some(user()?))),
+            "kill-all" => alone(Request::Command(AdminCommand::Kill(None))),
+            "unkill-all" => alone(Request::Command(AdminCommand::Unkill(None))),
+            "disconnect" => command(AdminCommand::Disconnect(user()?)),
+            "unlock" => command(AdminCommand::Unlock(user()?)),
+            "drain" => alone(Request::Command(AdminCommand::Drain)),
+            "end-of-day" => {
+                let phase = Phase::EndOfDay;
+                alone(Request::Command(AdminCommand::Phase { phase, instrument: None }))
+            }
+            _ => Err(format!("no command '{name}': there are {COMMANDS}")),
+        }
+    }
+
+    fn phase(&mut self) -> Result<AdminCommand, String> {
+        let instrument = self.instrument_or_all()?;
+        let word = self.word("a phase")?;
+        let phase = Phase::named(&word.to_ascii_lowercase()).ok_or_else(|| {
+            let names = Phase::ALL.map(Phase::name).join(", ");
+            format!("no phase '{word}': there are {names}")
+        })?;
+        if phase.is_of_venue() && instrument.is_some() {
+            return Err(format!("'{word}' is for the whole venue: phase all {word}"));
+        }
+        Ok(AdminCommand::Phase { phase, instrument })
+    }
+
+    fn price_band(&mut self) -> Result<AdminCommand, String> {
+        let instrument = self.instrument_or_all()?;
+        let width = match self.word("a width, as 5%, 2.50 or off")? {
+            "off" => BandWidth::Off,
+            share if share.ends_with('%') || share.ends_with("ppm") => {
+                BandWidth::Ppm(text::<Fraction>(share)?.ppm)
+            }
+            width => BandWidth::Price(positive_price(width)?),
+        };
+        if width == BandWidth::Ppm(0) {
+            return Err("a width of nothing pauses every trade: write off for no band".to_owned());
+        }
+        let reference = self.words.next().map(positive_price).transpose()?;
+        if reference.is_some() && instrument.is_none() {
+            return Err(
+                "a reference price is that of one instrument: name its symbol in place of all".to_owned()
+            );
+        }
+        Ok(AdminCommand::SetPriceBand { instrument, width, reference })
+    }
+
+    fn break_trade(&mut self) -> Result<AdminCommand, String> {
+        let word = self.word("the match number of an execution")?;
+        let match_id = word.parse().map_err(|_| format!("'{word}' is no match number, as 1234"))?;
+        let reason = match self.words.next() {
+            None | Some("supervisory") => BrokenReason::Supervisory,
+            Some("erroneous") => BrokenReason::Erroneous,
+            Some("consent") => BrokenReason::Consent,
+            Some("external") => BrokenReason::External,
+            Some(word) => {
+                return Err(format!(
+                    "no reason '{word}': there are erroneous, consent, supervisory, external"
+                ));
+            }
+        };
+        Ok(AdminCommand::BreakTrade { match_id: MatchId(match_id), reason })
+    }
+
+    fn instrument_command(&mut self) -> Result<AdminCommand, String> {
+        match self.word("add or suspend")? {
+            "add" => self.add_instrument(),
+            "suspend" => {
+                let symbol = self.word("the symbol of an instrument")?;
+                Ok(AdminCommand::SuspendInstrument { instrument: self.instrument(symbol)? })
+            }
+            word => Err(format!("no 'instrument {word}': there are instrument add, instrument suspend")),
+        }
+    }
+
+    fn add_instrument(&mut self) -> Result<AdminCommand, String> {
+        let symbol = self.word("a symbol and a reference price")?.to_ascii_uppercase();
+        let mut config = InstrumentConfig::new(&symbol, text(self.word("a reference price, as 100.00")?)?);
+        for word in self.words.by_ref() {
+            match field(word)? {
+                ("tick", value) => config.tick_size = text(value)?,
+                ("lot", value) => config.lot_size = number(value)?,
+                ("max", value) => config.max_qty = number(value)?,
+                ("collar", value) => config.collar = text(value)?,
+                (name, _) => return Err(format!("no field '{name}': there are tick, lot, max, collar")),
+            }
+        }
+        // Its id is given by the venue.
+        let definition = config.definition(InstrumentId(0)).map_err(|error| error.to_string())?;
+        Ok(AdminCommand::AddInstrument(definition))
+    }
+
+    fn limits(&mut self) -> Result<AdminCommand, String> {
+        let user = self.word("the name of a user: see users")?;
+        let session = self.user(user)?;
+        let mut change = LimitsChange::default();
+        for word in self.words.by_ref() {
+            match field(word)? {
+                ("messages", value) => change.rate = Some(limit(value, rate)?),
+                ("open-orders", value) => change.open_orders = Some(limit(value, number)?),
+                ("qty", value) => change.order_qty = Some(limit(value, number)?.map(Qty)),
+                ("notional", value) => {
+                    let notional = |value: &str| positive_price(value).map(|price| price.0.cast_unsigned());
+                    change.order_notional = Some(limit(value, notional)?);
+                }
+                (name, _) => {
+                    return Err(format!("no limit '{name}': there are messages, open-orders, qty, notional"));
+                }
+            }
+        }
+        if change == LimitsChange::default() {
+            return Err("'limits' needs what to change, as open-orders=100 or notional=none".to_owned());
+        }
+        Ok(AdminCommand::SetLimits { session, change })
+    }
+
+    fn word(&mut self, what: &str) -> Result<&'a str, String> {
+        self.words.next().ok_or_else(|| format!("'{}' needs {what}", self.name))
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        match self.words.next() {
+            None => Ok(()),
+            Some(word) => Err(format!("'{}' does not take '{word}' there", self.name)),
+        }
+    }
+
+    fn user(&self, user: &str) -> Result<SessionId, String> {
+        let place = self.view.users.iter().position(|known| known.name.eq_ignore_ascii_case(user));
+        place.map(|place| SessionId(place as u16 + 1)).ok_or_else(|| format!("no user '{user}': see users"))
+    }
+
+    fn instrument(&self, symbol: &str) -> Result<InstrumentId, String> {
+        let found =
+            Symbol::new(&symbol.to_ascii_uppercase()).ok().and_then(|symbol| self.instruments.find(symbol));
+        found.ok_or_else(|| format!("no instrument '{symbol}'"))
+    }
+
+    /// The instrument that is named, or `None` for all.
+    fn instrument_or_all(&mut self) -> Result<Option<InstrumentId>, String> {
+        match self.word("the symbol of an instrument, or all")? {
+            "all" => Ok(None),
+            symbol => self.instrument(symbol).map(Some),
+        }
+    }
+}
+
+fn field(word: &str) -> Result<(&str, &str), String> {
+    word.split_once('=').ok_or_else(|| format!("'{word}' is not FIELD=VALUE"))
+}
+
+fn text<T: FromStr<Err: std::fmt::Display>>(word: &str) -> Result<T, String> {
+    word.parse().map_err(|error: T::Err| error.to_string())
+}
+
+fn positive_price(word: &str) -> Result<Price, String> {
+    let PriceText(price) = text(word)?;
+    if price > Price(0) { Ok(price) } else { Err(format!("'{word}' must be above 0")) }
+}
+
+fn number<T: FromStr + PartialEq + Default>(word: &str) -> Result<T, String> {
+    let number = word.parse().ok().filter(|number| *number != T::default());
+    number.ok_or_else(|| format!("'{word}' is no number above 0"))
+}
+
+/// Messages a second, with the burst behind a slash; without it as many as in a second.
+fn rate(word: &str) -> Result<RateLimit, String> {
+    let (per_second, burst) = word.split_once('/').unwrap_or((word, word));
+    Ok(RateLimit { per_second: number(per_second)?, burst: number(burst)? })
+}
+
+fn limit<T>(word: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, String> {
+    if word == "none" { Ok(None) } else { read(word).map(Some) }
+}

@@ -1,0 +1,355 @@
+//! How the trading day goes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use tickpath_config::{ConfigError, Duration, Fraction, as_text};
+use tickpath_types::{InstrumentTable, Nanos, Symbol};
+
+use crate::day::{DaySettings, Phase, Schedule, ScheduleStep};
+
+/// Steps of a day at most.
+const STEPS_MAX: usize = 256;
+/// Least time between two imbalances of an instrument: each is a command in the log.
+const IMBALANCE_INTERVAL_MIN: Nanos = Nanos::from_millis(20);
+
+/// The trading day.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DayConfig {
+    /// The time zone of the schedule, as `UTC`, `UTC-05:00`: fixed, for a venue's day must not depend on when clocks
+    /// are changed.
+    pub time_zone: TimeZone,
+    /// How often the indicative price and the imbalance of an instrument in an auction are published.
+    pub imbalance_interval: Duration,
+    /// How long trading pauses after the price band stopped it; then it resumes by an auction.
+    pub pause: Duration,
+    /// Width of the price band, of an instrument's reference price: a trade further away pauses trading. No band when
+    /// absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price_band: Option<Fraction>,
+    /// What happens when, on every day, in the order of the times. When absent, everything opens for trading at the
+    /// start, and a day ends by command.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "steps_in_order")]
+    pub schedule: Vec<StepConfig>,
+}
+
+/// One `[[day.schedule]]`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepConfig {
+    /// When, as `09:30:00`.
+    pub at: TimeOfDay,
+    /// What begins.
+    pub phase: PhaseConfig,
+    /// Symbols; all instruments when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruments: Option<Vec<String>>,
+}
+
+/// A time of the day, in whole seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TimeOfDay {
+    /// Seconds since midnight.
+    pub second: u32,
+}
+
+/// A phase by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseConfig(pub Phase);
+
+/// A fixed distance from UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeZone {
+    /// Minutes ahead of UTC.
+    pub minutes: i32,
+}
+
+as_text!(TimeOfDay);
+as_text!(PhaseConfig);
+as_text!(TimeZone);
+
+impl Default for DayConfig {
+    fn default() -> Self {
+        let DaySettings { imbalance_interval, pause, .. } = DaySettings::default();
+        DayConfig {
+            time_zone: TimeZone { minutes: 0 },
+            imbalance_interval: Duration(imbalance_interval),
+            pause: Duration(pause),
+            price_band: None,
+            schedule: Vec::new(),
+        }
+    }
+}
+
+impl DayConfig {
+    pub(super) fn settings(&self, instruments: &InstrumentTable) -> Result<DaySettings, ConfigError> {
+        let DayConfig { time_zone, imbalance_interval, pause, price_band, schedule } = self;
+        if imbalance_interval.0 < IMBALANCE_INTERVAL_MIN {
+            return Err(ConfigError::value(format!(
+                "day.imbalance_interval must be at least {}: {imbalance_interval} is less",
+                Duration(IMBALANCE_INTERVAL_MIN),
+            )));
+        }
+        if price_band.is_some_and(|band| band.ppm == 0) {
+            return Err(ConfigError::value(
+                "day.price_band of 0% would pause every trade: leave it out for none",
+            ));
+        }
+        let steps = schedule.iter().map(|step| step.settings(instruments)).collect::<Result<Vec<_>, _>>()?;
+        Ok(DaySettings {
+            imbalance_interval: imbalance_interval.0,
+            pause: pause.0,
+            price_band_ppm: price_band.map(|band| band.ppm),
+            schedule: (!steps.is_empty()).then_some(Schedule { utc_offset: 60 * time_zone.minutes, steps }),
+        })
+    }
+}
+
+impl StepConfig {
+    fn settings(&self, table: &InstrumentTable) -> Result<ScheduleStep, ConfigError> {
+        let StepConfig { at, phase, instruments } = self;
+        let find = |text: &String| {
+            Symbol::new(text).ok().and_then(|symbol| table.find(symbol)).ok_or_else(|| {
+                ConfigError::value(format!("day.schedule, {phase} at {at}: there is no instrument '{text}'"))
+            })
+        };
+        let instruments = instruments
+            .as_ref()
+            .map(|symbols| symbols.iter().map(find).collect::<Result<Vec<_>, _>>())
+            .transpose()?;
+        Ok(ScheduleStep { second: at.second, phase: phase.0, instruments })
+    }
+
+    /// What makes no sense behind the steps before it.
+    fn check(&self, before: &[StepConfig]) -> Result<(), String> {
+        let StepConfig { at, phase, instruments } = self;
+        let is_of_venue = phase.0.is_of_venue();
+        if is_of_venue && instruments.is_some() {
+            return Err(format!("{phase} is for the whole venue: leave out its instruments"));
+        }
+        if instruments.as_ref().is_some_and(Vec::is_empty) {
+            return Err(format!("{phase} at {at} is for no instrument: leave the list out for all"));
+        }
+        let Some(last) = before.last() else {
+            let is_start = phase.0 == Phase::Start;
+            return if is_start { Ok(()) } else { Err("the first step of a day must be start".to_owned()) };
+        };
+        if at < &last.at {
+            return Err(format!(
+                "{phase} at {at} stands behind {} at {}: put steps in order",
+                last.phase, last.at
+            ));
+        }
+        if last.phase.0 == Phase::EndOfDay {
+            return Err(format!("{phase} at {at} comes after the end of the day"));
+        }
+        if phase.0 == Phase::Start {
+            return Err(format!("the day has started at {} already", before[0].at));
+        }
+        let is_same = |other: &&StepConfig| {
+            let share = |list: &Vec<String>| instruments.iter().flatten().any(|symbol| list.contains(symbol));
+            other.at == *at
+                && !other.phase.0.is_of_venue()
+                && (instruments.is_none() || other.instruments.as_ref().is_none_or(share))
+        };
+        match before.iter().find(is_same) {
+            Some(other) if !is_of_venue => {
+                Err(format!("{} and {phase} both come at {at}: give them different times", other.phase))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Each step is checked where it stands, so that an error names its line.
+fn steps_in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<StepConfig>, D::Error> {
+    struct Steps;
+
+    impl<'de> Visitor<'de> for Steps {
+        type Value = Vec<StepConfig>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of steps, each with at and phase")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut steps: A) -> Result<Vec<StepConfig>, A::Error> {
+            let mut before = Vec::new();
+            while let Some(step) = steps.next_element_seed(NextStep(&before))? {
+                before.push(step);
+            }
+            Ok(before)
+        }
+    }
+    deserializer.deserialize_seq(Steps)
+}
+
+struct NextStep<'a>(&'a [StepConfig]);
+
+impl<'de> DeserializeSeed<'de> for NextStep<'_> {
+    type Value = StepConfig;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<StepConfig, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for NextStep<'_> {
+    type Value = StepConfig;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a step with at and phase")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<StepConfig, A::Error> {
+        let step = StepConfig::deserialize(MapAccessDeserializer::new(fields))?;
+        let checked = match self.0.len() {
+            STEPS_MAX.. => Err(format!("a day has {STEPS_MAX} steps at most")),
+            _ => step.check(self.0),
+        };
+        checked.map(|()| step).map_err(serde::de::Error::custom)
+    }
+}
+
+impl FromStr for TimeOfDay {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut parts = text.split(':').map(|part| match part.len() {
+            2 => part.parse::<u32>().ok().filter(|_| part.bytes().all(|byte| byte.is_ascii_digit())),
+            _ => None,
+        });
+        let mut next = |below| parts.next().flatten().filter(|part| *part < below);
+        let time = (next(24), next(60), next(60), parts.next());
+        match time {
+            (Some(hour), Some(minute), Some(second), None) => {
+                Ok(TimeOfDay { second: (hour * 60 + minute) * 60 + second })
+            }
+            _ => Err(ConfigError::value(format!("'{text}' is no time of the day: write e.g. 09:30:00"))),
+        }
+    }
+}
+
+impl fmt::Display for TimeOfDay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:02}:{:02}:{:02}", self.second / 3_600, self.second / 60 % 60, self.second % 60)
+    }
+}
+
+impl FromStr for PhaseConfig {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Phase::named(text).map(PhaseConfig).ok_or_else(|| {
+            let names = Phase::ALL.map(Phase::name).join(", ");
+            ConfigError::value(format!("no phase '{text}': there are {names}"))
+        })
+    }
+}
+
+impl fmt::Display for PhaseConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+impl FromStr for TimeZone {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let minutes = text.strip_prefix("UTC").and_then(|offset| {
+            let (sign, time) = match (offset.strip_prefix('+'), offset.strip_prefix('-')) {
+                (Some(time), _) => (1, time),
+                (_, Some(time)) => (-1, time),
+                _ => return offset.is_empty().then_some(0),
+            };
+            let TimeOfDay { second } = format!("{time}:00").parse().ok()?;
+            Some(sign * (second / 60) as i32).filter(|minutes| minutes.abs() <= 14 * 60)
+        });
+        minutes.map(|minutes| TimeZone { minutes }).ok_or_else(|| {
+            ConfigError::value(format!(
+                "'{text}' is no fixed time zone: write e.g. UTC, UTC-05:00, UTC+09:30"
+            ))
+        })
+    }
+}
+
+impl fmt::Display for TimeZone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = match self.minutes {
+            0 => return f.write_str("UTC"),
+            ..0 => '-',
+            _ => '+',
+        };
+        let minutes = self.minutes.abs();
+        write!(f, "UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<DayConfig, ConfigError> {
+        tickpath_config::parse("venue.toml", text)
+    }
+
+    const WEEKDAY: &str = "time_zone = 'UTC-05:00'\n\
+        [[schedule]]\nat = '08:00:00'\nphase = 'start'\n\
+        [[schedule]]\nat = '09:30:00'\nphase = 'open'\n\
+        [[schedule]]\nat = '09:30:00'\nphase = 'end-of-day'\n";
+
+    #[test]
+    fn a_schedule_is_read_and_written() {
+        let config = parse(WEEKDAY).unwrap();
+        let schedule = config.settings(&InstrumentTable::new(&[])).unwrap().schedule.unwrap();
+        assert_eq!((schedule.utc_offset, schedule.steps.len()), (-5 * 3_600, 3));
+        assert_eq!((schedule.steps[1].second, schedule.steps[1].phase), (34_200, Phase::Open));
+        let written = tickpath_config::to_toml(&config);
+        assert!(written.contains("UTC-05:00") && written.contains("09:30:00"), "{written}");
+        assert_eq!(parse(&written).unwrap().schedule.len(), 3);
+        assert_eq!("UTC+09:30".parse::<TimeZone>().unwrap().to_string(), "UTC+09:30");
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_its_line() {
+        let step = |at: &str, phase: &str| format!("[[schedule]]\nat = '{at}'\nphase = '{phase}'\n");
+        let start = step("08:00:00", "start");
+        for (text, line, says) in [
+            (step("09:30:00", "open"), 1, "the first step of a day must be start"),
+            (
+                start.clone() + &step("07:00:00", "open"),
+                4,
+                "open at 07:00:00 stands behind start at 08:00:00",
+            ),
+            (start.clone() + &step("25:00:00", "open"), 5, "'25:00:00' is no time of the day"),
+            (start.clone() + &step("9:30", "open"), 5, "write e.g. 09:30:00"),
+            (start.clone() + &step("09:30:00", "lunch"), 6, "no phase 'lunch': there are start, pre-open"),
+            (start.clone() + &step("09:30:00", "start"), 4, "started at 08:00:00 already"),
+            (
+                start.clone() + &step("20:00:00", "end-of-day") + &step("21:00:00", "open"),
+                7,
+                "comes after the end of the day",
+            ),
+            (
+                start.clone() + &step("09:30:00", "open") + &step("09:30:00", "halt"),
+                7,
+                "open and halt both come at 09:30:00",
+            ),
+            (start.clone() + &step("20:00:00", "end-of-day") + "instruments = ['A']\n", 4, "the whole venue"),
+            (start.clone() + &step("09:30:00", "open") + "instruments = []\n", 4, "for no instrument"),
+            ("time_zone = 'EST'\n".to_owned(), 1, "no fixed time zone"),
+            ("time_zone = 'UTC+15:00'\n".to_owned(), 1, "no fixed time zone"),
+        ] {
+            let error = parse(&text).unwrap_err().to_string();
+            let place = format!("venue.toml:{line}: ");
+            assert!(error.starts_with(&place) && error.contains(says), "{text}: {error}");
+        }
+        let unknown = start + &step("09:30:00", "open") + "instruments = ['A']\n";
+        let error = parse(&unknown).unwrap().settings(&InstrumentTable::new(&[])).unwrap_err().to_string();
+        assert!(error.contains("open at 09:30:00: there is no instrument 'A'"), "{error}");
+    }
+}

@@ -1,0 +1,154 @@
+//! What happens when, on every day.
+
+use tickpath_types::{InstrumentId, Nanos};
+
+use super::Phase;
+
+/// One step of every day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduleStep {
+    /// Seconds since midnight in the schedule's time zone.
+    pub second: u32,
+    /// What begins.
+    pub phase: Phase,
+    /// For which instruments; for all, also those that are added during the day, when `None`.
+    pub instruments: Option<Vec<InstrumentId>>,
+}
+
+/// The steps of every day, in the order of their times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// What the schedule's clock is ahead of UTC, in seconds.
+    pub utc_offset: i32,
+    /// The steps.
+    pub steps: Vec<ScheduleStep>,
+}
+
+/// The step that comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Days since 1970-01-01 in the schedule's time zone.
+    pub(crate) day: u32,
+    /// Which of the steps.
+    pub(crate) step: usize,
+}
+
+const DAY_SECONDS: i64 = 24 * 3_600;
+
+impl Schedule {
+    /// The day and the second in the schedule's time zone.
+    fn local(&self, now: Nanos) -> (u32, u32) {
+        let seconds = (now.0 / 1_000_000_000) as i64 + i64::from(self.utc_offset);
+        (seconds.div_euclid(DAY_SECONDS) as u32, seconds.rem_euclid(DAY_SECONDS) as u32)
+    }
+
+    /// Where to go on after what the log says is done; today's first step when it says nothing.
+    pub(crate) fn place_after(&self, done: Option<(u32, u32)>, now: Nanos) -> Place {
+        let (today, _) = self.local(now);
+        match done {
+            None => Place { day: today, step: 0 },
+            Some((day, second)) => {
+                let step = self.steps.partition_point(|step| step.second <= second);
+                self.normal(Place { day, step }, today)
+            }
+        }
+    }
+
+    /// The step that is due, if one is, and the place after it. Of days that passed without the venue, what was left of
+    /// the first is due, and nothing of those between it and today.
+    pub(crate) fn due(&self, place: Place, now: Nanos) -> Option<(&ScheduleStep, Place)> {
+        let (today, second) = self.local(now);
+        let place = self.normal(place, today);
+        let step = self.steps.get(place.step)?;
+        let is_due = place.day < today || place.day == today && step.second <= second;
+        is_due.then(|| (step, Place { step: place.step + 1, ..place }))
+    }
+
+    /// Behind a day's last step comes the next day's first, or today's if that is later.
+    fn normal(&self, place: Place, today: u32) -> Place {
+        if place.step < self.steps.len() {
+            return place;
+        }
+        Place { day: today.max(place.day + 1), step: 0 }
+    }
+
+    /// The steps that are due, in words: what a venue does at its start that it missed while it was down.
+    pub(crate) fn missed(&self, done: Option<(u32, u32)>, now: Nanos) -> Vec<String> {
+        let mut place = self.place_after(done, now);
+        let mut missed = Vec::new();
+        while let Some((step, next)) = self.due(place, now) {
+            missed.push(step.to_string());
+            place = next;
+        }
+        missed
+    }
+}
+
+impl std::fmt::Display for ScheduleStep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (hour, minute, second) = (self.second / 3_600, self.second / 60 % 60, self.second % 60);
+        write!(f, "{} due at {hour:02}:{minute:02}:{second:02}", self.phase.name())?;
+        match &self.instruments {
+            Some(instruments) => write!(f, " for {} instruments", instruments.len()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(utc_offset: i32) -> Schedule {
+        let step = |hour: u32, phase| ScheduleStep { second: hour * 3_600, phase, instruments: None };
+        let steps = vec![step(8, Phase::Start), step(9, Phase::Open), step(17, Phase::EndOfDay)];
+        Schedule { utc_offset, steps }
+    }
+
+    fn at(day: u64, hour: u64) -> Nanos {
+        Nanos::from_secs((day * 24 + hour) * 3_600)
+    }
+
+    fn missed(done: Option<(u32, u32)>, now: Nanos) -> Vec<String> {
+        schedule(0).missed(done, now)
+    }
+
+    #[test]
+    fn a_start_in_the_middle_of_the_day_does_what_was_due() {
+        assert_eq!(missed(None, at(100, 7)), Vec::<String>::new());
+        assert_eq!(missed(None, at(100, 12)), ["start due at 08:00:00", "open due at 09:00:00"]);
+        assert_eq!(missed(Some((100, 8 * 3_600)), at(100, 12)), ["open due at 09:00:00"]);
+        assert_eq!(missed(Some((100, 9 * 3_600)), at(100, 12)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn of_days_without_the_venue_the_first_is_ended_and_the_last_begun() {
+        let done = Some((100, 9 * 3_600));
+        assert_eq!(missed(done, at(101, 7)), ["end-of-day due at 17:00:00"]);
+        let all = ["end-of-day due at 17:00:00", "start due at 08:00:00", "open due at 09:00:00"];
+        assert_eq!(missed(done, at(101, 10)), all);
+        assert_eq!(missed(done, at(109, 10)), all, "nothing of the days between");
+        assert_eq!(missed(Some((100, 17 * 3_600)), at(100, 23)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_schedules_clock_is_not_that_of_utc() {
+        let new_york = schedule(-5 * 3_600);
+        assert_eq!(new_york.missed(None, at(100, 12)), Vec::<String>::new(), "seven in the morning there");
+        assert_eq!(new_york.missed(None, at(100, 14)).len(), 2);
+        let (day, second) = new_york.local(at(100, 3));
+        assert_eq!((day, second), (99, 22 * 3_600));
+        assert_eq!(new_york.place_after(Some((99, 9 * 3_600)), at(100, 3)), Place { day: 99, step: 2 });
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_repeats_nothing() {
+        let schedule = schedule(0);
+        let place = schedule.place_after(Some((100, 9 * 3_600)), at(100, 9));
+        assert_eq!(schedule.due(place, at(100, 8)), None);
+        assert_eq!(schedule.due(place, at(99, 23)), None);
+        let (step, next) = schedule.due(place, at(100, 17)).unwrap();
+        assert_eq!((step.phase, schedule.due(next, at(100, 23))), (Phase::EndOfDay, None));
+        assert_eq!(schedule.due(next, at(101, 8)).unwrap().0.phase, Phase::Start);
+    }
+}

@@ -1,0 +1,576 @@
+//! The trading day: phases, auctions, pauses, instruments that come, trades that are broken, and its end.
+
+use tickpath_exchange::{
+    AdminCommand, AdminOutcome, AdminRefusal, BandWidth, LimitsChange, Phase, Schedule, ScheduleStep,
+    VenueSettings,
+};
+use tickpath_journal::{DiskFaults, FaultyDisk, InspectOptions, JournalConfig, Opened, Policy, SessionName};
+use tickpath_matching::{COMMAND_LEN_MAX, Command, CommandKind};
+use tickpath_nasdaq::itch50::Message;
+use tickpath_types::{
+    AddInstrumentError, BrokenReason, CancelReason, EnterOrder, Instrument, InstrumentId, InstrumentTable,
+    Liquidity, MatchId, Nanos, OrderEventKind, OrderRequest, Price, Qty, RejectReason, Sequence, SessionId,
+    Side, SpecialTerms, Symbol, TimeInForce, TradingState,
+};
+
+use crate::market_data::{Asker, Line, with_lines};
+use crate::support::{
+    ALPHA, Client, Heard, Rig, build_on, cancel, enter, instruments, journal, order, settings,
+};
+
+const ANNA: SessionId = SessionId(1);
+const BRAVO: InstrumentId = InstrumentId(2);
+const GAMMA: InstrumentId = InstrumentId(3);
+const SECOND: Nanos = Nanos::from_secs(1);
+
+fn phase(phase: Phase, instrument: Option<InstrumentId>) -> AdminCommand {
+    AdminCommand::Phase { phase, instrument }
+}
+
+fn done(commands: u32) -> AdminOutcome {
+    AdminOutcome::Done { commands }
+}
+
+fn state(rig: &Rig, id: InstrumentId) -> TradingState {
+    TradingState::from_code(rig.view.states[usize::from(id.0)].read() as u8).unwrap()
+}
+
+/// Of each message its type, and of some the one code that matters: `S` its stage, `H` its state, `I` and `Q` the cross.
+fn told(messages: &[Vec<u8>]) -> String {
+    let word = |message: &Vec<u8>| {
+        let code = match message[0] {
+            b'S' => Some(message[11]),
+            b'H' => Some(message[19]),
+            b'I' => Some(message[48]),
+            b'Q' => Some(message[39]),
+            _ => None,
+        };
+        [message[0]].into_iter().chain(code).map(char::from).collect::<String>()
+    };
+    messages.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// What a line has carried since the last look, once nothing comes any more.
+fn news(rig: &mut Rig, line: &mut Line, seen: &mut usize) -> String {
+    let published = rig.view.publisher.messages.read() as usize;
+    rig.until_true("all that was published", |_| {
+        line.read();
+        line.messages().len() >= published
+    });
+    let messages = line.messages();
+    let news = told(&messages[*seen..]);
+    *seen = messages.len();
+    news
+}
+
+fn reason(answer: OrderEventKind) -> RejectReason {
+    match answer {
+        OrderEventKind::Rejected { reason, .. } => reason,
+        other => panic!("{other:?} in place of a refusal"),
+    }
+}
+
+fn accepted(rig: &mut Rig, client: &mut Client, request: &OrderRequest) {
+    let answer = rig.ask(client, request);
+    assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
+}
+
+#[test]
+fn an_auction_collects_orders_says_what_it_would_do_and_crosses() {
+    let (mut rig, mut line, _) = with_lines(&settings());
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    let mut seen = 0;
+    assert_eq!(news(&mut rig, &mut line, &mut seen), "SO SS R HT R HT SQ");
+    assert_eq!(rig.command(phase(Phase::Auction, Some(ALPHA))), done(2));
+    assert_eq!(
+        (state(&rig, ALPHA), state(&rig, BRAVO)),
+        (TradingState::QuotationOnly, TradingState::Trading)
+    );
+    accepted(&mut rig, &mut anna, &enter(1, Side::Buy, 10, 1_000_200));
+    accepted(&mut rig, &mut bert, &enter(1, Side::Sell, 10, 1_000_000));
+    rig.pass(SECOND);
+    rig.pass(SECOND);
+    let published = news(&mut rig, &mut line, &mut seen);
+    assert!(
+        published.starts_with("HQ II") && published.contains("A A") && published.ends_with("II"),
+        "{published}"
+    );
+
+    assert_eq!(rig.command(phase(Phase::Open, Some(ALPHA))), done(1));
+    let [anna_heard] = rig.hear_events(&mut anna);
+    assert!(
+        matches!(
+            anna_heard,
+            OrderEventKind::Executed { qty: Qty(10), liquidity: Liquidity::OpeningCross, .. }
+        ),
+        "{anna_heard:?}"
+    );
+    assert_eq!(news(&mut rig, &mut line, &mut seen), "C C QI HT");
+    assert_eq!(
+        rig.command(phase(Phase::Open, Some(ALPHA))),
+        AdminOutcome::Refused(AdminRefusal::Trading),
+        "it trades"
+    );
+    rig.assert_serves(&mut anna, 2);
+}
+
+#[test]
+fn the_close_crosses_and_halts() {
+    let (mut rig, mut line, _) = with_lines(&settings());
+    let mut anna = rig.log_in("ANNA");
+    let mut seen = 0;
+    news(&mut rig, &mut line, &mut seen);
+    assert_eq!(rig.command(phase(Phase::PreClose, None)), done(4));
+    assert_eq!(rig.command(phase(Phase::Close, None)), done(3));
+    assert_eq!(news(&mut rig, &mut line, &mut seen), "HQ IC HQ IC SM QC HH QC HH");
+    assert_eq!(reason(rig.ask(&mut anna, &enter(1, Side::Buy, 1, 1_000_000))), RejectReason::Halted);
+    let refused = rig.command(phase(Phase::Close, Some(ALPHA)));
+    assert_eq!(refused, AdminOutcome::Refused(AdminRefusal::Halted));
+}
+
+#[test]
+fn a_band_pauses_and_an_auction_resumes_with_the_cross() {
+    let (mut rig, mut line, _) = with_lines(&settings());
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    let band =
+        AdminCommand::SetPriceBand { instrument: Some(ALPHA), width: BandWidth::Ppm(1_000), reference: None };
+    assert_eq!(rig.command(band), done(1));
+    accepted(&mut rig, &mut anna, &enter(1, Side::Sell, 5, 1_020_000));
+    let mut seen = 0;
+    news(&mut rig, &mut line, &mut seen);
+    accepted(&mut rig, &mut bert, &enter(1, Side::Buy, 5, 1_030_000));
+    rig.pass(SECOND);
+    assert_eq!(state(&rig, ALPHA), TradingState::Paused);
+    rig.pass(SECOND);
+    rig.pass(Nanos::from_secs(5));
+    let [heard] = rig.hear_events(&mut bert);
+    assert!(matches!(heard, OrderEventKind::Executed { qty: Qty(5), .. }), "{heard:?}");
+    assert_eq!(state(&rig, ALPHA), TradingState::Trading);
+    let published = news(&mut rig, &mut line, &mut seen);
+    assert!(published.starts_with("J HP A") && published.contains("IH"), "{published}");
+    assert!(published.ends_with("C C QH HT"), "{published}");
+    assert!(!published.replace("QH", "").contains('Q'), "one cross: {published}");
+}
+
+#[test]
+fn a_broken_trade_is_told_to_both_and_to_the_public() {
+    let (mut rig, mut line, _) = with_lines(&settings());
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    accepted(&mut rig, &mut anna, &enter(1, Side::Sell, 5, 1_000_000));
+    accepted(&mut rig, &mut bert, &enter(1, Side::Buy, 5, 1_000_000));
+    let [OrderEventKind::Executed { match_id, .. }] = rig.hear_events(&mut bert) else { panic!("no trade") };
+    let _ = rig.hear_event(&mut anna);
+    let mut seen = 0;
+    news(&mut rig, &mut line, &mut seen);
+    let command = |match_id| AdminCommand::BreakTrade { match_id, reason: BrokenReason::Erroneous };
+    assert_eq!(rig.command(command(match_id)), done(1));
+    for client in [&mut anna, &mut bert] {
+        let heard = rig.hear_event(client);
+        assert!(matches!(heard, OrderEventKind::Broken { reason: BrokenReason::Erroneous, .. }), "{heard:?}");
+    }
+    assert_eq!(news(&mut rig, &mut line, &mut seen), "B");
+    for match_id in [match_id, MatchId(0), MatchId(77)] {
+        let refused = AdminOutcome::Refused(AdminRefusal::NoExecution);
+        assert_eq!(rig.command(command(match_id)), refused, "{match_id}");
+    }
+}
+
+#[test]
+fn limits_are_changed_one_by_one() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    let change = |change| AdminCommand::SetLimits { session: ANNA, change };
+    let qty = LimitsChange { order_qty: Some(Some(Qty(10))), ..LimitsChange::default() };
+    assert_eq!(rig.command(change(qty)), done(1));
+    assert_eq!(rig.command(change(qty)), done(0), "nothing new");
+    let open = LimitsChange { open_orders: Some(Some(1)), ..LimitsChange::default() };
+    assert_eq!(rig.command(change(open)), done(1));
+    let request = enter(1, Side::Buy, 11, 900_000);
+    assert_eq!(reason(rig.ask(&mut anna, &request)), RejectReason::QtyAboveLimit);
+    accepted(&mut rig, &mut anna, &enter(2, Side::Buy, 10, 900_000));
+    let request = enter(3, Side::Buy, 10, 900_000);
+    assert_eq!(reason(rig.ask(&mut anna, &request)), RejectReason::OpenOrdersAboveLimit);
+    let none = LimitsChange { order_qty: Some(None), open_orders: Some(None), ..LimitsChange::default() };
+    assert_eq!(rig.command(change(none)), done(1));
+    accepted(&mut rig, &mut anna, &enter(4, Side::Buy, 11, 900_000));
+    let rate = tickpath_exchange::RateLimit { per_second: 1, burst: 1 };
+    let slow = LimitsChange { rate: Some(Some(rate)), ..LimitsChange::default() };
+    assert_eq!(rig.command(change(slow)), done(0), "the door's own");
+    accepted(&mut rig, &mut anna, &enter(5, Side::Buy, 1, 900_000));
+    let request = enter(6, Side::Buy, 1, 900_000);
+    assert_eq!(reason(rig.ask(&mut anna, &request)), RejectReason::RateAboveLimit);
+}
+
+fn gamma() -> Instrument {
+    Instrument { symbol: Symbol::new("GAMMA").unwrap(), ..*instruments().get(ALPHA).unwrap() }
+}
+
+/// A venue with room for one more instrument.
+fn roomy() -> VenueSettings {
+    let mut settings = settings();
+    settings.limits.max_instruments = 3;
+    settings
+}
+
+/// A request for GAMMA, in the bytes of OUCH: the clients of this suite know the first instruments alone.
+fn enter_gamma(user_ref: u32, side: Side, price: i64) -> Vec<u8> {
+    let mut packet = crate::support::request_packet(&enter(user_ref, side, 5, price));
+    let place = packet.windows(8).position(|bytes| bytes == b"ALPHA   ").unwrap();
+    packet[place..place + 8].copy_from_slice(b"GAMMA   ");
+    packet
+}
+
+fn hear_type(rig: &mut Rig, client: &mut Client) -> u8 {
+    match rig.hear(client) {
+        Heard::Message(message) => message[0],
+        other => panic!("{other:?} in place of an answer"),
+    }
+}
+
+#[test]
+fn an_instrument_is_added_traded_suspended_and_opened_again() {
+    let (mut rig, mut line, _) = with_lines(&roomy());
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    anna.send(&enter_gamma(1, Side::Buy, 1_000_000));
+    assert_eq!(hear_type(&mut rig, &mut anna), b'J', "nobody knows it yet");
+    let mut seen = 0;
+    news(&mut rig, &mut line, &mut seen);
+    assert_eq!(rig.command(AdminCommand::AddInstrument(gamma())), done(2));
+    assert_eq!(state(&rig, GAMMA), TradingState::Halted);
+    assert_eq!(rig.command(phase(Phase::Open, Some(GAMMA))), done(1));
+    assert_eq!(news(&mut rig, &mut line, &mut seen), "R HH QO HT");
+    let messages = line.messages();
+    let directory = messages.iter().rfind(|message| message[0] == b'R').unwrap();
+    let Ok(Message::StockDirectory(directory)) = Message::parse(directory) else { panic!("no directory") };
+    assert_eq!(
+        (directory.stock_locate.get(), directory.stock.get().to_string()),
+        (GAMMA, "GAMMA".to_owned())
+    );
+    anna.send(&enter_gamma(2, Side::Buy, 1_000_000));
+    bert.send(&enter_gamma(1, Side::Sell, 1_000_000));
+    assert_eq!([hear_type(&mut rig, &mut anna), hear_type(&mut rig, &mut anna)], *b"AE");
+    assert_eq!([hear_type(&mut rig, &mut bert), hear_type(&mut rig, &mut bert)], *b"AE");
+
+    anna.send(&enter_gamma(3, Side::Buy, 1_000_000));
+    assert_eq!(hear_type(&mut rig, &mut anna), b'A');
+    assert_eq!(rig.command(AdminCommand::SuspendInstrument { instrument: GAMMA }), done(1));
+    assert_eq!(hear_type(&mut rig, &mut anna), b'C');
+    assert_eq!(rig.command(phase(Phase::Resume, Some(GAMMA))), done(1));
+    anna.send(&enter_gamma(4, Side::Buy, 1_000_000));
+    assert_eq!(hear_type(&mut rig, &mut anna), b'A');
+
+    let again = AdminRefusal::Instrument(AddInstrumentError::Symbol { symbol: gamma().symbol });
+    assert_eq!(rig.command(AdminCommand::AddInstrument(gamma())), AdminOutcome::Refused(again));
+    let delta = Instrument { symbol: Symbol::new("DELTA").unwrap(), ..gamma() };
+    let full = AdminRefusal::Instrument(AddInstrumentError::Full { max: GAMMA });
+    assert_eq!(rig.command(AdminCommand::AddInstrument(delta)), AdminOutcome::Refused(full));
+}
+
+/// A venue whose disk outlives it.
+struct Site {
+    settings: VenueSettings,
+    disk: FaultyDisk,
+}
+
+impl Site {
+    fn new(settings: VenueSettings) -> Site {
+        Site { settings, disk: FaultyDisk::new(1, DiskFaults::default()) }
+    }
+
+    fn start(&self) -> Rig {
+        Rig::of(build_on(&self.settings, &journal(Policy::Group), &self.disk).unwrap())
+    }
+
+    fn restart(&self, rig: Rig) -> Rig {
+        self.disk.kill();
+        drop(rig);
+        self.start()
+    }
+}
+
+#[test]
+fn an_added_instrument_is_there_after_a_restart_from_the_log_and_from_a_snapshot() {
+    let mut site = Site::new(roomy());
+    let mut rig = site.start();
+    assert_eq!(rig.command(AdminCommand::AddInstrument(gamma())), done(2));
+    assert_eq!(rig.command(phase(Phase::Open, Some(GAMMA))), done(1));
+    let mut anna = rig.log_in("ANNA");
+    anna.send(&enter_gamma(1, Side::Buy, 1_000_000));
+    assert_eq!(hear_type(&mut rig, &mut anna), b'A');
+    let mut numbers = 1;
+    for round in 0..3 {
+        drop(anna);
+        rig = site.restart(rig);
+        let recovery = rig.journal.as_ref().unwrap().recovery.clone();
+        assert_eq!(recovery.snapshot.is_some(), round > 0, "{recovery}");
+        anna = rig.log_in_from("ANNA", u64::from(numbers) + 1);
+        assert_eq!(state(&rig, GAMMA), TradingState::Trading);
+        // Enough for a snapshot.
+        for _ in 0..60 {
+            numbers += 1;
+            anna.send(&enter_gamma(numbers, Side::Buy, 1_000_000));
+            assert_eq!(hear_type(&mut rig, &mut anna), b'A', "{round}");
+        }
+    }
+    drop(anna);
+    // The file may name it from now on, and more room may be reserved.
+    let listed: Vec<_> = instruments().iter().copied().chain([Instrument { id: GAMMA, ..gamma() }]).collect();
+    site.settings.instruments = InstrumentTable::new(&listed);
+    site.settings.limits.max_instruments = 5;
+    rig = site.restart(rig);
+    let delta = Instrument { symbol: Symbol::new("DELTA").unwrap(), ..gamma() };
+    assert_eq!(rig.command(AdminCommand::AddInstrument(delta)), done(2));
+    rig = site.restart(rig);
+    assert_eq!(state(&rig, InstrumentId(4)), TradingState::Halted);
+    assert_eq!(rig.command(phase(Phase::Open, Some(InstrumentId(4)))), done(1));
+}
+
+/// Orders of the day are gone and told of, and numbers begin anew.
+fn assert_new_day(rig: &mut Rig, client: &mut Client) {
+    accepted(rig, client, &enter(1, Side::Buy, 1, 900_000));
+    let answer = rig.ask(client, &cancel(1, 0));
+    assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
+}
+
+#[test]
+fn the_day_ends_and_another_begins() {
+    let (mut rig, mut line, _) = with_lines(&settings());
+    let mut anna = rig.log_in("ANNA");
+    anna.hears_stages = true;
+    accepted(&mut rig, &mut anna, &enter(7, Side::Buy, 10, 900_000));
+    let mut seen = 0;
+    news(&mut rig, &mut line, &mut seen);
+    assert_eq!(rig.command(phase(Phase::Start, None)), AdminOutcome::Refused(AdminRefusal::DayStarted));
+    assert_eq!(rig.command(phase(Phase::EndOfDay, None)), done(6));
+    assert_eq!(news(&mut rig, &mut line, &mut seen), "SM HH HH SE D SC");
+    let Heard::Message(stage) = rig.hear(&mut anna) else { panic!("no end of day") };
+    assert_eq!((stage[0], stage[9]), (b'S', b'E'));
+    let heard = rig.hear_event(&mut anna);
+    let is_over = matches!(
+        heard,
+        OrderEventKind::Canceled { user_ref, reason: CancelReason::EndOfDay, .. } if user_ref.0 == 7
+    );
+    assert!(is_over, "{heard:?}");
+    for command in [phase(Phase::EndOfDay, None), AdminCommand::AddInstrument(gamma())] {
+        assert_eq!(rig.command(command), AdminOutcome::Refused(AdminRefusal::DayNotStarted));
+    }
+    assert_eq!(reason(rig.ask(&mut anna, &enter(1, Side::Buy, 1, 900_000))), RejectReason::Halted);
+
+    assert_eq!(rig.command(phase(Phase::Start, None)), done(4));
+    let Heard::Message(stage) = rig.hear(&mut anna) else { panic!("no start of day") };
+    assert_eq!((stage[0], stage[9]), (b'S', b'S'));
+    assert_eq!(rig.command(phase(Phase::Open, None)), done(3));
+    assert_eq!(news(&mut rig, &mut line, &mut seen), "SO SS R HH R HH SQ QO HT QO HT");
+    let mut bert = rig.log_in_from("BERT", 3);
+    assert_new_day(&mut rig, &mut bert);
+}
+
+/// Time for everything that is due, one step after the other.
+fn settle(rig: &mut Rig) {
+    for _ in 0..20 {
+        rig.pass(Nanos::from_millis(20));
+        (0..5).for_each(|_| _ = rig.turn());
+    }
+}
+
+/// Writes a command into a journal that no venue has open, behind its last.
+fn write_command(site: &Site, session: SessionId, ts: Nanos, kind: CommandKind) {
+    let name = SessionName::new("TODAY").unwrap();
+    let config = JournalConfig {
+        policy: Policy::Group,
+        segment_len: 16 << 10,
+        buffer_len: 4 << 10,
+        payload_len_max: COMMAND_LEN_MAX,
+        first_sequence: Sequence(1),
+    };
+    let options = InspectOptions { session: Some(name), from: Sequence(1), accept_loss: false };
+    let Opened { mut journal, mut worker, found } =
+        tickpath_journal::open(&site.disk, name, config, &options).unwrap();
+    let sequence = found.last_sequence().next();
+    let mut bytes = [0; COMMAND_LEN_MAX];
+    let len = Command { sequence, session, ts, kind }.encode(&mut bytes);
+    journal.append(sequence, &bytes[..len]).unwrap();
+    while journal.durable_view().durable() < sequence {
+        journal.poll();
+        worker.run_once();
+    }
+}
+
+/// True for the end of an order of this number, for this reason.
+fn is_canceled(heard: &OrderEventKind, number: u32, why: CancelReason) -> bool {
+    matches!(heard, OrderEventKind::Canceled { user_ref, reason, .. } if user_ref.0 == number && *reason == why)
+}
+
+#[test]
+fn an_order_that_is_good_till_cancelled_is_carried_into_the_next_day_and_over_a_restart() {
+    let site = Site::new(settings());
+    let mut rig = site.start();
+    settle(&mut rig);
+    let ts = Nanos(rig.time_of_day());
+    rig.close();
+    drop(rig);
+    // OUCH has no such order: another door's is in the log.
+    let carried = EnterOrder { time_in_force: TimeInForce::Gtc, ..order(9, Side::Sell, 10, 1_010_000) };
+    write_command(&site, ANNA, ts, CommandKind::Order(OrderRequest::Enter(carried)));
+    let mut rig = site.start();
+    let mut bert = rig.log_in("BERT");
+    accepted(&mut rig, &mut bert, &enter(1, Side::Sell, 5, 1_000_000));
+    accepted(&mut rig, &mut bert, &enter(2, Side::Buy, 5, 900_000));
+    let mut asker = Asker::new(&rig);
+    let before = rig.view.publisher.messages.read();
+    assert_eq!(rig.command(phase(Phase::EndOfDay, None)), done(6));
+    for user_ref in [1, 2] {
+        let heard = rig.hear_event(&mut bert);
+        assert!(is_canceled(&heard, user_ref, CancelReason::EndOfDay), "{heard:?}");
+    }
+    let count = rig.view.publisher.messages.read() - before;
+    asker.ask("TODAY", before + 1, count as u16);
+    let (_, end) = asker.hear(&mut rig, count as usize);
+    assert_eq!(told(&end), "SM HH HH SE D D D A SC");
+
+    // Anna hears of it when she comes, and after a restart in the same words.
+    drop(bert);
+    for _ in 0..2 {
+        let mut anna = rig.log_in("ANNA");
+        let [first, second] = rig.hear_events(&mut anna);
+        assert!(matches!(first, OrderEventKind::Accepted { .. }), "{first:?}");
+        let OrderEventKind::Replaced { order, orig_user_ref, order_id, .. } = second else {
+            panic!("{second:?}")
+        };
+        assert_eq!((orig_user_ref.0, order.user_ref.0, order_id.0), (9, 1, 1), "all begins anew");
+        drop(anna);
+        // Without a schedule the next day begins with the next start.
+        rig = site.restart(rig);
+    }
+    let mut bert = rig.log_in_from("BERT", 7);
+    accepted(&mut rig, &mut bert, &enter(1, Side::Buy, 10, 1_010_000));
+    let heard = rig.hear_event(&mut bert);
+    assert!(
+        matches!(heard, OrderEventKind::Executed { qty: Qty(10), match_id: MatchId(1), .. }),
+        "{heard:?}"
+    );
+}
+
+/// Seconds since midnight.
+fn second_of(rig: &Rig) -> u32 {
+    (rig.time_of_day() / 1_000_000_000) as u32
+}
+
+#[test]
+fn an_order_with_a_time_is_cancelled_when_it_comes_also_after_a_restart() {
+    let site = Site::new(settings());
+    let mut rig = site.start();
+    let mut anna = rig.log_in("ANNA");
+    if second_of(&rig) + 200 > 24 * 3_600 {
+        // Before midnight there is no later time of the day.
+        rig.pass(Nanos::from_secs(300));
+    }
+    let second = second_of(&rig);
+    let until = |user_ref, expire_at| {
+        let special = Some(SpecialTerms { expire_at, ..SpecialTerms::default() });
+        let order = order(user_ref, Side::Buy, 5, 900_000);
+        OrderRequest::Enter(EnterOrder { time_in_force: TimeInForce::Gtt, special, ..order })
+    };
+    accepted(&mut rig, &mut anna, &until(1, second + 60));
+    accepted(&mut rig, &mut anna, &until(2, second + 120));
+    rig.pass(Nanos::from_secs(61));
+    let heard = rig.hear_event(&mut anna);
+    assert!(is_canceled(&heard, 1, CancelReason::Expired), "{heard:?}");
+    drop(anna);
+    rig = site.restart(rig);
+    let mut anna = rig.log_in_from("ANNA", 4);
+    let wait = (24 * 3_600 + second + 121 - second_of(&rig)) % (24 * 3_600);
+    rig.pass(Nanos::from_secs(wait.into()));
+    let heard = rig.hear_event(&mut anna);
+    assert!(is_canceled(&heard, 2, CancelReason::Expired), "{heard:?}");
+}
+
+/// Steps that are so many seconds after the start of a test.
+fn schedule(now: Nanos, steps: &[(u32, Phase)]) -> Schedule {
+    // The schedule's clock shows eight in the morning now, whatever the time is.
+    let day = Nanos::DAY.0 / 1_000_000_000;
+    let utc_offset = 8 * 3_600 - (now.0 / 1_000_000_000 % day) as i32;
+    let step = |(second, phase): &(u32, Phase)| ScheduleStep {
+        second: 8 * 3_600 + second,
+        phase: *phase,
+        instruments: None,
+    };
+    Schedule { utc_offset, steps: steps.iter().map(step).collect() }
+}
+
+#[test]
+fn a_schedule_makes_the_day_and_is_done_once_whatever_happens() {
+    let now = tickpath_agent::TscClock::system().now();
+    let mut settings = settings();
+    let steps = [
+        (0, Phase::Start),
+        (0, Phase::PreOpen),
+        (1_000, Phase::Open),
+        (2_000, Phase::PreClose),
+        (3_000, Phase::Close),
+        (4_000, Phase::EndOfDay),
+    ];
+    settings.day.imbalance_interval = Nanos::from_secs(10_000);
+    settings.day.schedule = Some(schedule(now, &steps));
+    let mut line = Line::join(settings.line_a);
+    let site = Site::new(settings);
+    let mut rig = site.start();
+    let mut seen = 0;
+    settle(&mut rig);
+    let first = news(&mut rig, &mut line, &mut seen);
+    assert_eq!(first, "SO SS R HH R HH HQ IO HQ IO", "and nothing is traded");
+    let mut anna = rig.log_in("ANNA");
+    accepted(&mut rig, &mut anna, &enter(3, Side::Buy, 5, 1_000_000));
+    drop(anna);
+
+    // It dies before the opening and comes back after it.
+    rig = site.restart(rig);
+    rig.pass(Nanos::from_secs(1_500));
+    settle(&mut rig);
+    assert_eq!(state(&rig, ALPHA), TradingState::Trading);
+    let opened = news(&mut rig, &mut line, &mut seen);
+    assert!(opened.ends_with("SQ QO HT QO HT") && !opened.contains('R'), "{opened}");
+    let published = rig.view.publisher.messages.read();
+    rig = site.restart(rig);
+    rig.pass(Nanos::from_secs(1_500));
+    settle(&mut rig);
+    assert_eq!(rig.view.publisher.messages.read(), published, "nothing of it again");
+
+    // It is down for the rest of the day, and goes on with the next.
+    rig = site.restart(rig);
+    rig.pass(Nanos::from_secs(24 * 3_600 + 1));
+    settle(&mut rig);
+    let rest = news(&mut rig, &mut line, &mut seen);
+    let day_end = "HQ IC HQ IC SM QC HH QC HH HH HH SE D SC";
+    assert!(rest.contains(day_end) && rest.ends_with("SO SS R HH R HH HQ IO HQ IO"), "{rest}");
+    let mut bert = rig.log_in_from("BERT", 3);
+    assert_new_day(&mut rig, &mut bert);
+}
+
+#[test]
+fn phases_and_steps_cost_the_duty_cycle_no_memory() {
+    let mut settings = roomy();
+    let now = tickpath_agent::TscClock::system().now();
+    settings.day.schedule =
+        Some(schedule(now, &[(0, Phase::Start), (0, Phase::PreOpen), (1_000, Phase::Open)]));
+    let mut rig = Rig::with(&settings);
+    let mut admin = rig.admin.take().unwrap();
+    assert!(tickpath_agent::counts_allocations());
+    let mut allocations = rig.allocations_of(20);
+    rig.pass(Nanos::from_secs(1_500));
+    allocations += rig.allocations_of(20);
+    for command in [
+        AdminCommand::AddInstrument(gamma()),
+        phase(Phase::Auction, None),
+        phase(Phase::Open, None),
+        AdminCommand::SetPriceBand { instrument: None, width: BandWidth::Price(Price(100)), reference: None },
+        AdminCommand::BreakTrade { match_id: MatchId(1), reason: BrokenReason::Consent },
+        phase(Phase::EndOfDay, None),
+    ] {
+        admin.submit(command).unwrap();
+        rig.pass(SECOND);
+        allocations += rig.allocations_of(20);
+        assert!(admin.poll().is_some(), "{command:?}");
+    }
+    assert_eq!(allocations, 0);
+}
