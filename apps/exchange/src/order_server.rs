@@ -14,7 +14,7 @@ use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
 use tickpath_lockfree::spsc;
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::soupbintcp::{HEADER_LEN, ServerConfig, ServerSession, Session};
-use tickpath_net::{BufferSizes, Interest, Poller, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_net::{BufferSizes, Kernel, Network, SendOutcome, TcpAcceptor, TcpConnection};
 use tickpath_timing::{CommandId, Function, Hop, Tracer};
 use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SessionId, UserRefNum};
 
@@ -53,6 +53,8 @@ const ACCEPT_PAUSE: Nanos = Nanos::from_millis(100);
 const LINGER: Nanos = Nanos::from_millis(100);
 /// How often timers are looked at.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
+/// How long a connection that takes no more is left alone: each try is a system call that the other clients wait for.
+const FULL_PAUSE: Nanos = Nanos::from_millis(1);
 /// A time that does not come.
 const NEVER: Nanos = Nanos(u64::MAX);
 /// Key of the acceptor in the poller; connections have their places.
@@ -84,6 +86,8 @@ pub struct OrderServerCounters {
     pub malformed: Counter,
     /// Responses taken from the matcher.
     pub responses: Counter,
+    /// Times that a connection took no more, because its client does not read; it is left alone for a while.
+    pub full_connections: Counter,
     /// Clients disconnected because they read too slowly for what is kept.
     pub slow_clients: Counter,
     /// Commands in the log, the venue's own included.
@@ -155,8 +159,8 @@ pub(crate) struct OrderServerLinks {
     pub journal: Arc<JournalCounters>,
 }
 
-struct Connection {
-    tcp: TcpConnection,
+struct Connection<N: Network> {
+    tcp: TcpConnection<N>,
     soup: ServerSession,
     user: Option<usize>,
     /// The login that has no answer yet.
@@ -168,6 +172,8 @@ struct Connection {
     replies: ArrayVec<CommandId, STAMPED_REPLIES>,
     /// True while the log has messages that were not handed to TCP.
     is_behind: bool,
+    /// While its kernel takes no more: when it is tried again.
+    full_until: Nanos,
     /// Set once the client was told that the session is over: when to stop waiting for its side to close.
     lingers_until: Option<Nanos>,
 }
@@ -179,11 +185,11 @@ struct Hangup;
 ///
 /// A duty cycle either sends answers or reads requests: answers go first, so that reading stops by
 /// itself when they come faster than they can be sent.
-pub struct OrderServer<T> {
+pub struct OrderServer<T, N: Network = Kernel> {
     config: OrderServerConfig,
-    acceptor: TcpAcceptor,
-    poller: Poller,
-    connections: Box<[Option<Connection>]>,
+    acceptor: TcpAcceptor<N>,
+    poller: N::Poller,
+    connections: Box<[Option<Connection<N>>]>,
     users: Users,
     guard: LoginGuard,
     checker: LoginChecker,
@@ -212,21 +218,22 @@ pub struct OrderServer<T> {
     tracer: T,
 }
 
-impl<T: Tracer> OrderServer<T> {
+impl<T: Tracer, N: Network> OrderServer<T, N> {
     pub(crate) fn new(
         config: OrderServerConfig,
         users: Users,
         links: OrderServerLinks,
+        network: &N,
         clock: TscClock,
         tracer: T,
-    ) -> anyhow::Result<OrderServer<T>> {
+    ) -> anyhow::Result<OrderServer<T, N>> {
         let OrderServerLinks { sequencer, responses, checker, admin, counters, user_views, journal } = links;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
-        let mut acceptor = TcpAcceptor::bind(config.address, buffers)?;
+        let mut acceptor = TcpAcceptor::bind_on(network.clone(), config.address, buffers)?;
         // One more than there may be, for the one that is turned away.
         acceptor.reserve(config.max_connections + 1);
-        let poller = Poller::new(READY_MAX)?;
-        poller.add(&acceptor, ACCEPTOR_KEY, Interest::Read)?;
+        let poller = network.poller(READY_MAX)?;
+        acceptor.watch(&poller, ACCEPTOR_KEY)?;
         Ok(OrderServer {
             acceptor,
             poller,
@@ -295,7 +302,9 @@ impl<T: Tracer> OrderServer<T> {
         self.counters.responses.add(count as u64);
         if count > 0 || std::mem::take(&mut self.has_backlog) {
             for place in 0..self.connections.len() {
-                if self.connections[place].as_ref().is_some_and(|connection| connection.is_behind) {
+                let is_due =
+                    |connection: &Connection<_>| connection.is_behind && now >= connection.full_until;
+                if self.connections[place].as_ref().is_some_and(is_due) {
                     self.transmit_or_close(place, now);
                 }
             }
@@ -345,6 +354,8 @@ impl<T: Tracer> OrderServer<T> {
         match connection.tcp.flush_pending() {
             Ok(SendOutcome::Sent) => {}
             Ok(SendOutcome::Pending) => {
+                connection.full_until = now + FULL_PAUSE;
+                self.counters.full_connections.add(1);
                 // Who never reads is noticed here, where nothing more can be sent.
                 let next = connection.soup.next_sequence().0;
                 if connection.user.is_some_and(|user| next < self.users.get_mut(user).log.oldest()) {
@@ -413,7 +424,7 @@ impl<T: Tracer> OrderServer<T> {
     }
 }
 
-impl<T: Tracer + Send> Agent for OrderServer<T> {
+impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
     fn on_start(&mut self) -> Result<(), AgentError> {
         self.open_session();
         Ok(())

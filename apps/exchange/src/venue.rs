@@ -10,7 +10,7 @@ use tickpath_lockfree::spsc;
 use tickpath_matching::{CommandKind, EngineLimits};
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ServerConfig;
-use tickpath_net::{MulticastSender, NetError, UdpEndpoint};
+use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
 use tickpath_timing::Tracer;
 use tickpath_types::{InstrumentTable, Nanos, Qty, SessionId, SystemEventCode, TradingState};
 
@@ -165,10 +165,10 @@ impl Venue {
             }
             Some(journal) => Folder::new(&journal.folder)
                 .map_err(anyhow::Error::from)
-                .and_then(|folder| start_from(settings, journal, &folder, &view))
+                .and_then(|folder| start_from(settings, journal, &folder, &Kernel, &view))
                 .with_context(|| format!("journal {}", journal.folder.display()))?,
         };
-        Venue::start(settings, start, view, clock, tracers)
+        Venue::start(settings, start, view, &Kernel, clock, tracers)
     }
 
     /// The same with its journal on any `storage`, in place of the folder that the settings name.
@@ -182,15 +182,31 @@ impl Venue {
         clock: TscClock,
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
-        let view = VenueView::new(settings);
-        let start = start_from(settings, journal, storage, &view).context("journal")?;
-        Venue::start(settings, start, view, clock, tracers)
+        Venue::build_in(settings, journal, storage, &Kernel, clock, tracers)
     }
 
-    fn start<T: Tracer + Send + 'static>(
+    /// The same on any `network` too.
+    ///
+    /// # Errors
+    /// As [`Venue::build`].
+    pub fn build_in<S: Storage, N: Network, T: Tracer + Send + 'static>(
+        settings: &VenueSettings,
+        journal: &JournalSettings,
+        storage: &S,
+        network: &N,
+        clock: TscClock,
+        tracers: VenueTracers<T>,
+    ) -> anyhow::Result<Venue> {
+        let view = VenueView::new(settings);
+        let start = start_from(settings, journal, storage, network, &view).context("journal")?;
+        Venue::start(settings, start, view, network, clock, tracers)
+    }
+
+    fn start<N: Network, T: Tracer + Send + 'static>(
         settings: &VenueSettings,
         start: Start,
         view: VenueView,
+        network: &N,
         clock: TscClock,
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
@@ -240,6 +256,7 @@ impl Venue {
                 user_views: Arc::clone(&view.users),
                 journal: Arc::clone(&view.journal),
             },
+            network,
             clock,
             tracers.order_server,
         )
@@ -253,8 +270,8 @@ impl Venue {
             Arc::clone(&view.engine),
             tracers.matcher,
         );
-        let sender = |group| MulticastSender::new(group, settings.interface);
-        let requests = UdpEndpoint::bind(settings.retransmission).map_err(retransmission_error)?;
+        let sender = |group| network.sender(group, settings.interface);
+        let requests = network.endpoint(settings.retransmission).map_err(retransmission_error)?;
         let endpoints = Endpoints {
             order_entry: order_server.local_address(),
             line_a: settings.line_a,
@@ -262,7 +279,7 @@ impl Venue {
             retransmission: requests.local_address(),
             drop_copy,
         };
-        let publisher = Publisher::new(
+        let publisher = Publisher::<T, N>::new(
             PublisherConfig {
                 session,
                 instruments: settings.instruments.clone(),
@@ -323,10 +340,11 @@ fn definition(settings: &VenueSettings) -> Definition {
     }
 }
 
-fn start_from<S: Storage>(
+fn start_from<S: Storage, N: Network>(
     settings: &VenueSettings,
     journal: &JournalSettings,
     storage: &S,
+    network: &N,
     view: &VenueView,
 ) -> anyhow::Result<Start> {
     let new_session = SessionName::new(&settings.session.to_string())?;
@@ -349,7 +367,7 @@ fn start_from<S: Storage>(
             login: settings.login,
             counters: Arc::clone(&view.drop_copy),
         };
-        DropCopyDoor::open(drop_copy, wiring).context("drop copy")
+        DropCopyDoor::open(drop_copy, network, wiring).context("drop copy")
     };
     let drop_copy = journal.drop_copy.as_ref().map(open_drop_copy).transpose()?;
     Ok(Start {

@@ -81,6 +81,16 @@ impl ReadError {
         }
     }
 
+    /// The same failure, of a read whose last whole record ended at `read`: it came while more was in memory.
+    pub(crate) fn after(self, read: u64) -> ReadError {
+        match self {
+            ReadError::Truncated { .. } => ReadError::Truncated { offset: read },
+            ReadError::Damaged { source, .. } => ReadError::Damaged { offset: read, source },
+            ReadError::Io { source, .. } => ReadError::Io { offset: read, source },
+            other => other,
+        }
+    }
+
     pub(crate) fn malformed(position: Position, what: impl Into<String>) -> ReadError {
         ReadError::Malformed { position, what: what.into() }
     }

@@ -144,7 +144,7 @@ impl<R: Read> ItchBlocks<R> {
             Ok(Some(_)) => Ok(true),
             Err(error) => Err(self.damage_or(malformed(error, offset), offset)),
             Ok(None) => match self.failure.take() {
-                Some(error) => Err(error),
+                Some(error) => Err(error.after(offset)),
                 // What is left of zero length fields is the marker that ends the session.
                 None if matches!(data, [] | [0, 0]) => Ok(false),
                 None => Err(ReadError::Truncated { offset }),
@@ -242,6 +242,24 @@ mod tests {
                 _ => assert!(end.unwrap_err().contains(&format!("byte {}", len / 21 * 21)), "{len}"),
             }
         }
+    }
+
+    #[test]
+    fn a_decompressor_that_ends_too_early_is_told_with_where_the_last_whole_message_ended() {
+        struct Cut<'a>(&'a [u8]);
+        impl Read for Cut<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+                match self.0.is_empty() {
+                    true => Err(std::io::ErrorKind::UnexpectedEof.into()),
+                    false => self.0.read(buffer),
+                }
+            }
+        }
+        let data: Vec<u8> = (0..3).flat_map(delete).collect();
+        let mut blocks = ItchBlocks::new(Cut(&data[..50]));
+        assert!(blocks.fill().unwrap());
+        assert_eq!(blocks.block().messages.len(), 2);
+        assert!(matches!(blocks.fill(), Err(ReadError::Truncated { offset: 42 })));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use tickpath_agent::AgentError;
 use tickpath_nasdaq::soupbintcp::{HEADER_LEN, Packet};
+use tickpath_net::Network;
 use tickpath_timing::Tracer;
 use tickpath_types::RejectReason;
 
@@ -18,7 +19,7 @@ pub(super) fn is_kept_for_cancels(state: LogState, sequencer: &Sequencer) -> boo
     state == LogState::Full && !sequencer.has_room_for_refusals()
 }
 
-impl<T: Tracer> OrderServer<T> {
+impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Moves the journal on; returns how much there was to do.
     #[inline]
     pub(super) fn move_log_on(&mut self) -> Result<usize, AgentError> {

@@ -5,7 +5,7 @@ use tickpath_agent::AgentError;
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::ouch50::{self, RequestError};
 use tickpath_nasdaq::soupbintcp::{ServerEvent, ServerSession};
-use tickpath_net::{Fill, Interest};
+use tickpath_net::{Fill, Network, SocketPoller};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{Nanos, OrderRequest, UserRefNum};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::sequencer::Arrival;
 
-impl<T: Tracer> OrderServer<T> {
+impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Reads every connection that has something, as far as the batch has room.
     pub(super) fn read_requests(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let ready: ArrayVec<u64, READY_MAX> = self
@@ -59,7 +59,7 @@ impl<T: Tracer> OrderServer<T> {
                 self.acceptor.take_back(tcp);
                 continue;
             };
-            if self.poller.add(&tcp, place as u64, Interest::Read).is_err() {
+            if tcp.watch(&self.poller, place as u64).is_err() {
                 self.acceptor.take_back(tcp);
                 self.pause_accepting(now);
                 return count;
@@ -75,6 +75,7 @@ impl<T: Tracer> OrderServer<T> {
                 malformed: 0,
                 replies: ArrayVec::new(),
                 is_behind: false,
+                full_until: Nanos::ZERO,
                 lingers_until: None,
             });
         }
@@ -84,14 +85,14 @@ impl<T: Tracer> OrderServer<T> {
     /// The system has no room for a connection: who waits is asked for again after a while, not in every duty cycle.
     fn pause_accepting(&mut self, now: Nanos) {
         self.counters.accept_errors.add(1);
-        if self.poller.remove(&self.acceptor).is_ok() {
+        if self.acceptor.unwatch(&self.poller).is_ok() {
             self.accept_again_at = Some(now + ACCEPT_PAUSE);
         }
     }
 
     pub(super) fn resume_accepting(&mut self, now: Nanos) {
         if self.accept_again_at.is_some_and(|at| now >= at)
-            && self.poller.add(&self.acceptor, ACCEPTOR_KEY, Interest::Read).is_ok()
+            && self.acceptor.watch(&self.poller, ACCEPTOR_KEY).is_ok()
         {
             self.accept_again_at = None;
         }
@@ -111,7 +112,9 @@ impl<T: Tracer> OrderServer<T> {
             return Err(Hangup);
         }
         match self.connections[place].as_ref() {
-            Some(connection) if connection.is_behind => self.transmit(place, now),
+            Some(connection) if connection.is_behind && now >= connection.full_until => {
+                self.transmit(place, now)
+            }
             _ => Ok(()),
         }
     }
