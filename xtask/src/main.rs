@@ -3,6 +3,7 @@
 mod ci;
 mod command;
 mod kill_test;
+mod soak;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,9 @@ cargo xtask ci --list              name the steps and say what each one checks
 cargo xtask tidy                   check what the compiler does not: layers, file sizes, leftovers (seconds)
 cargo xtask kill-test [--kills N] [--seed S]
                                    kill a venue under load N times (100), and look for what it lost or doubled
+cargo xtask soak [--minutes N] [--rate N]
+                                   a whole market for N minutes (60) at so many new orders a second (50000): its
+                                   memory must stay as it is, and no gap of market data unhealed
 cargo xtask help                   this text";
 
 fn main() -> ExitCode {
@@ -42,6 +46,7 @@ fn run(args: &[String]) -> Result<bool> {
         ["ci", "--only", names] => ci::run(root(), Some(names)),
         ["tidy"] => tidy::run(root()),
         ["kill-test", options @ ..] => kill_test::run(root(), options),
+        ["soak", options @ ..] => soak::run(root(), options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(true)

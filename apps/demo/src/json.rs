@@ -7,7 +7,7 @@ use crate::flow::FlowResult;
 use crate::outcome::Outcome;
 
 impl Outcome {
-    /// `proofs`, `spans`, `hops`, `functions`, `rates`, `participants`, `feed`, `threads`, `flow`, `measurement` and `host`.
+    /// `proofs`, `spans`, `hops`, `functions`, `rates`, `participants`, `feed`, `threads`, `flow`, `journal`, `measurement` and `host`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let rows = |wanted: fn(Group) -> bool| -> Map<String, Value> {
@@ -38,6 +38,12 @@ impl Outcome {
             "feed": self.feed_json(),
             "threads": self.threads_json(),
             "flow": self.flow.as_ref().map(flow_json),
+            "journal": json!({
+                "policy": "async",
+                "folder": self.journal.folder.as_ref().map(|folder| folder.display().to_string()),
+                "commands": self.journal.commands,
+                "delayed": self.journal.delayed,
+            }),
             "measurement": self.measurement_json(),
             "host": self.host_json(),
         })

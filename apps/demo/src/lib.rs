@@ -7,6 +7,7 @@ mod crowd;
 mod fills;
 mod flow;
 mod json;
+mod kept;
 mod market;
 mod outcome;
 mod participant;
@@ -17,6 +18,7 @@ mod text;
 mod watch;
 
 pub use flow::FlowResult;
+pub use kept::Kept;
 pub use outcome::{Outcome, Participant, Proof, Totals};
 pub use run::run;
 pub use settings::{DemoConfig, DemoSettings, ViewMode};

@@ -9,8 +9,8 @@ use tickpath_capture::Recording;
 use tickpath_capture::flow::{FlowLimits, Mapper};
 use tickpath_config::TEST_PASSWORD;
 use tickpath_exchange::{
-    Endpoints, LoginPolicy, MarketRecoverySettings, Password, UserSettings, Venue, VenueSettings,
-    VenueTracers, VenueView,
+    Endpoints, JournalSettings, LoginPolicy, MarketRecoverySettings, Password, UserSettings, Venue,
+    VenueSettings, VenueTracers, VenueView,
 };
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, SnapshotSources};
@@ -29,6 +29,7 @@ use tickpath_types::{Instrument, InstrumentTable, MarketUpdate, Nanos, SessionId
 
 use crate::crowd::CrowdAgent;
 use crate::flow::{FlowAgent, FlowOutcome, FlowReader};
+use crate::kept::Keeper;
 use crate::participant::{SourceView, Stage};
 use crate::probe::Probe;
 use crate::settings::{CROWD, DemoSettings, FLOW};
@@ -100,6 +101,8 @@ pub(crate) struct Market {
     /// Where whoever watches is to run.
     pub(crate) observer: Option<usize>,
     pub(crate) stop: StopSignal,
+    /// Outlives the threads.
+    pub(crate) keeper: Keeper,
 }
 
 /// Agents and tracers as they are made, until the threads start.
@@ -200,6 +203,7 @@ impl Market {
         };
         let (line_a, line_b) = (free_multicast_group()?, free_multicast_group()?);
 
+        let mut keeper = Keeper::open(settings.journal.as_deref())?;
         let mut rings = Vec::new();
         let mut trace = || new_trace(&mut rings);
         let venue = Venue::build(
@@ -208,10 +212,12 @@ impl Market {
                 trader_users.iter().chain(source_users).chain(&GUESTS),
                 line_a,
                 line_b,
+                keeper.settings(),
             ),
             clock,
             VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() },
         )?;
+        keeper.start(venue.journal)?;
         let feed = FeedView::default();
         let (sender, watcher) = broadcast::channel(UPDATE_CAPACITY);
         let receivers = trader_users.iter().map(|_| sender.subscribe()).collect();
@@ -277,6 +283,7 @@ impl Market {
             cores,
             observer: placement.observer,
             stop,
+            keeper,
         })
     }
 
@@ -305,6 +312,7 @@ fn venue_settings<'a>(
     users: impl Iterator<Item = &'a &'a str>,
     line_a: SocketAddrV4,
     line_b: SocketAddrV4,
+    journal: JournalSettings,
 ) -> VenueSettings {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     let users: Vec<_> = users.map(|name| UserSettings::new(*name, Password::plain(TEST_PASSWORD))).collect();
@@ -333,7 +341,7 @@ fn venue_settings<'a>(
         market_recovery: MarketRecoverySettings::default(),
         limits,
         day: tickpath_exchange::DaySettings::default(),
-        journal: None,
+        journal: Some(journal),
     }
 }
 

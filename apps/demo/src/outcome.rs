@@ -14,6 +14,7 @@ use tickpath_trading::Position;
 use tickpath_types::{InstrumentId, Nanos};
 
 use crate::flow::FlowResult;
+use crate::kept::Kept;
 use crate::market::Market;
 use crate::settings::DemoSettings;
 use crate::watch::Watch;
@@ -108,6 +109,8 @@ pub struct Outcome {
     pub stamp_ns: f64,
     /// Market updates that whoever watches missed: prices that open positions are valued at may be older ones.
     pub missed_updates: u64,
+    /// The venue's journal.
+    pub journal: Kept,
     /// The settings that were used.
     pub settings: DemoSettings,
 }
@@ -193,6 +196,7 @@ impl Outcome {
             drift,
             stamp_ns,
             missed_updates: watch.lost_updates,
+            journal: market.keeper.finish(&market.venue),
             settings: settings.clone(),
         })
     }

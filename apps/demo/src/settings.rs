@@ -88,6 +88,8 @@ pub struct DemoSettings {
     pub reader: LineReader,
     /// How the market is shown while it runs.
     pub view: ViewMode,
+    /// Where the venue's journal is kept; in a temporary folder, removed at the end, when `None`.
+    pub journal: Option<PathBuf>,
 }
 
 /// How the market is shown while it runs.
@@ -136,6 +138,7 @@ impl DemoConfig {
             maker,
             taker,
             placement: self.placement.clone(),
+            journal: None,
             reader: self.reader,
             view: ViewMode::Monitor(Mode::Auto),
         })

@@ -6,6 +6,7 @@ use tickpath_capture::flow::Exclusion;
 use tickpath_config::thousands;
 
 use crate::json::format_pnl;
+use crate::kept::Kept;
 use crate::outcome::Outcome;
 
 impl Outcome {
@@ -27,6 +28,7 @@ impl fmt::Display for Outcome {
         self.write_threads(f)?;
         self.write_participants(f)?;
         self.write_flow(f)?;
+        self.write_journal(f)?;
         self.write_measurement(f)?;
         self.write_proofs(f)
     }
@@ -136,6 +138,21 @@ impl Outcome {
         }
         if let Some(damage) = &flow.damage {
             writeln!(f, "  the recording is damaged; what came before was played: {damage}")?;
+        }
+        writeln!(f)
+    }
+
+    fn write_journal(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Kept { folder, commands, delayed } = &self.journal;
+        write!(
+            f,
+            "The journal, policy async: {} commands, {} of them waited; ",
+            thousands(*commands),
+            thousands(*delayed)
+        )?;
+        match folder {
+            Some(folder) => writeln!(f, "tickpath journal verify {}", folder.display())?,
+            None => writeln!(f, "in a temporary folder, removed (kept by --journal FOLDER)")?,
         }
         writeln!(f)
     }

@@ -55,6 +55,8 @@ const ACCEPT_PAUSE: Nanos = Nanos::from_millis(100);
 const LINGER: Nanos = Nanos::from_millis(100);
 /// How often timers are looked at.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
+/// How long a connection that takes no more is left alone: each try is a system call that the other clients wait for.
+const FULL_PAUSE: Nanos = Nanos::from_millis(1);
 /// A time that does not come.
 const NEVER: Nanos = Nanos(u64::MAX);
 /// Key of the acceptor in the poller; connections have their places.
@@ -86,6 +88,8 @@ pub struct OrderServerCounters {
     pub malformed: Counter,
     /// Answers to users.
     pub responses: Counter,
+    /// Times that a connection took no more, because its client does not read; it is left alone for a while.
+    pub full_connections: Counter,
     /// Clients disconnected because they read too slowly for what is kept.
     pub slow_clients: Counter,
     /// Commands in the log, the venue's own included.
@@ -172,6 +176,8 @@ struct Connection<N: Network> {
     replies: ArrayVec<CommandId, STAMPED_REPLIES>,
     /// True while the log has messages that were not handed to TCP.
     is_behind: bool,
+    /// While its kernel takes no more: when it is tried again.
+    full_until: Nanos,
     /// Set once the client was told that the session is over: when to stop waiting for its side to close.
     lingers_until: Option<Nanos>,
 }
@@ -316,7 +322,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.counters.responses.add(answers);
         if count > 0 || std::mem::take(&mut self.has_backlog) {
             for place in 0..self.connections.len() {
-                if self.connections[place].as_ref().is_some_and(|connection| connection.is_behind) {
+                let is_due =
+                    |connection: &Connection<_>| connection.is_behind && now >= connection.full_until;
+                if self.connections[place].as_ref().is_some_and(is_due) {
                     self.transmit_or_close(place, now);
                 }
             }
@@ -366,6 +374,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         match connection.tcp.flush_pending() {
             Ok(SendOutcome::Sent) => {}
             Ok(SendOutcome::Pending) => {
+                connection.full_until = now + FULL_PAUSE;
+                self.counters.full_connections.add(1);
                 // Who never reads is noticed here, where nothing more can be sent.
                 let next = connection.soup.next_sequence().0;
                 if connection.user.is_some_and(|user| next < self.users.get_mut(user).log.oldest()) {

@@ -189,7 +189,7 @@ impl Venue {
             }
             Some(journal) => Folder::new(&journal.folder)
                 .map_err(anyhow::Error::from)
-                .and_then(|folder| start_from(settings, journal, &folder, &view))
+                .and_then(|folder| start_from(settings, journal, &folder, &Kernel, &view))
                 .with_context(|| format!("journal {}", journal.folder.display()))?,
         };
         Venue::start(settings, start, view, &Kernel, clock, tracers)
@@ -222,7 +222,7 @@ impl Venue {
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
         let view = VenueView::new(settings);
-        let start = start_from(settings, journal, storage, &view).context("journal")?;
+        let start = start_from(settings, journal, storage, network, &view).context("journal")?;
         Venue::start(settings, start, view, network, clock, tracers)
     }
 
@@ -398,10 +398,11 @@ fn definition(settings: &VenueSettings) -> Definition {
     }
 }
 
-fn start_from<S: Storage>(
+fn start_from<S: Storage, N: Network>(
     settings: &VenueSettings,
     journal: &JournalSettings,
     storage: &S,
+    network: &N,
     view: &VenueView,
 ) -> anyhow::Result<Start> {
     let new_session = SessionName::new(&settings.session.to_string())?;
@@ -424,7 +425,7 @@ fn start_from<S: Storage>(
             login: settings.login,
             counters: Arc::clone(&view.drop_copy),
         };
-        DropCopyDoor::open(drop_copy, wiring).context("drop copy")
+        DropCopyDoor::open(drop_copy, network, wiring).context("drop copy")
     };
     let drop_copy = journal.drop_copy.as_ref().map(open_drop_copy).transpose()?;
     let archive = ArchiveSource::new(storage.clone(), session, durable.clone());

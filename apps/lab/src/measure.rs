@@ -11,9 +11,11 @@ mod itch;
 mod journal;
 mod market_data;
 mod matching;
+mod open_loop;
 mod orders;
 mod paced;
 mod recorded;
+mod stuck;
 
 pub(crate) use crate::lab::Lab;
 
@@ -74,11 +76,22 @@ fn ready(round: anyhow::Result<Round>) -> anyhow::Result<Prepared> {
 }
 
 /// In the order of a round: a limit comes just before what it is the limit of.
-pub(crate) const MEASUREMENTS: [Measurement; 17] = [
+pub(crate) const MEASUREMENTS: [Measurement; 19] = [
     Measurement::alone(&["tsc_read", "stamp"], |lab| ready(counter::open(lab.context))),
     Measurement::on_two_cores(&["cacheline_rtt"], |lab| ready(between_cores::open_cache_line(lab.context))),
     Measurement::on_two_cores(&["spsc_rtt"], |lab| ready(between_cores::open_spsc(lab.context))),
     Measurement::alone(&["matching", "matching_p99"], |lab| ready(matching::open(lab.context))),
+    Measurement::alone(
+        &[
+            "empty_loop",
+            "empty_loop_p99",
+            "empty_loop_p999",
+            "matching_open_loop",
+            "matching_open_loop_p99",
+            "matching_open_loop_p999",
+        ],
+        |lab| ready(open_loop::open(lab.context)),
+    ),
     Measurement::alone(&["itch_decode", "itch_books"], itch::open_8000),
     Measurement::alone(&["itch_books_500"], itch::open_500),
     Measurement::alone(&["book_record_bytes"], book_memory::open),
@@ -90,6 +103,17 @@ pub(crate) const MEASUREMENTS: [Measurement; 17] = [
     Measurement::on_two_cores(&["order_rtt", "venue_response", "journal_async_cost"], |lab| {
         ready(orders::open(lab.context))
     }),
+    Measurement::on_two_cores(
+        &[
+            "hundred_clients",
+            "hundred_clients_p99",
+            "hundred_clients_again",
+            "hundred_clients_again_p99",
+            "stuck_client",
+            "stuck_client_p99",
+        ],
+        |lab| ready(stuck::open(lab.context)),
+    ),
     Measurement::alone(&["journal_replay"], |lab| ready(journal::open_replay(lab.context))),
     Measurement::alone(&["fdatasync", "journal_group_ack"], |lab| ready(journal::open_group(lab.context))),
     Measurement::on_two_cores(&["multicast_send", "market_data_out"], |lab| {

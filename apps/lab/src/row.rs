@@ -9,17 +9,20 @@ use crate::statistics::median;
 pub enum Goal {
     /// The figure divided by its limit is at most this.
     RatioAtMost(f64),
+    /// The figure is at most so much above its limit, in its own unit.
+    AboveLimitAtMost(f64),
     /// The figure is at most this, in its own unit.
     ValueAtMost(f64),
     /// The figure is at least this, in its own unit.
     ValueAtLeast(f64),
 }
 
-/// As in JSON: `ratio <= 1.6`, `value >= 25`.
+/// As in JSON: `ratio <= 1.6`, `value - limit <= 200`, `value >= 25`.
 impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Goal::RatioAtMost(bound) => write!(f, "ratio <= {bound}"),
+            Goal::AboveLimitAtMost(bound) => write!(f, "value - limit <= {bound}"),
             Goal::ValueAtMost(bound) => write!(f, "value <= {bound}"),
             Goal::ValueAtLeast(bound) => write!(f, "value >= {bound}"),
         }
@@ -74,6 +77,14 @@ impl Row {
         median(&ratios)
     }
 
+    /// Value less limit: the median of the differences of each round.
+    #[must_use]
+    pub fn above_limit(&self) -> Option<f64> {
+        let differences: Vec<f64> =
+            self.values.iter().zip(&self.limits).map(|(value, limit)| value - limit).collect();
+        median(&differences)
+    }
+
     /// Least and greatest value.
     #[must_use]
     pub fn spread(&self) -> Option<[f64; 2]> {
@@ -88,6 +99,7 @@ impl Row {
         let holds = |figure: Option<f64>, test: &dyn Fn(f64) -> bool| figure.is_some_and(test);
         self.goal.map(|goal| match goal {
             Goal::RatioAtMost(bound) => holds(self.ratio(), &|ratio| ratio <= bound),
+            Goal::AboveLimitAtMost(bound) => holds(self.above_limit(), &|above| above <= bound),
             Goal::ValueAtMost(bound) => holds(self.value(), &|value| value <= bound),
             Goal::ValueAtLeast(bound) => holds(self.value(), &|value| value >= bound),
         })
@@ -115,6 +127,8 @@ mod tests {
         for (goal, holds) in [
             (Goal::RatioAtMost(2.0), true),
             (Goal::RatioAtMost(1.99), false),
+            (Goal::AboveLimitAtMost(5.0), true),
+            (Goal::AboveLimitAtMost(4.9), false),
             (Goal::ValueAtMost(10.0), true),
             (Goal::ValueAtMost(9.9), false),
             (Goal::ValueAtLeast(10.0), true),

@@ -14,7 +14,7 @@ pub(crate) struct RowSpec {
 }
 
 /// In the order of the report.
-pub(crate) const ROWS: [RowSpec; 26] = [
+pub(crate) const ROWS: [RowSpec; 38] = [
     RowSpec {
         name: "host_jitter",
         unit: "% lost",
@@ -73,6 +73,56 @@ pub(crate) const ROWS: [RowSpec; 26] = [
         reference: "Liquibook 250 ns, lobster 730 ns (cancel)",
         note: "the same load timed in groups of 16 (a step of the counter is too coarse for one): p99 of a \
                group's time per command",
+    },
+    RowSpec {
+        name: "empty_loop",
+        unit: "ns",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "an open loop at 1 M commands/s that takes each command of the matching row's load at its intended time and \
+               does nothing with it: from the intended time to the end, p50",
+    },
+    RowSpec {
+        name: "empty_loop_p99",
+        unit: "ns",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "the same, p99",
+    },
+    RowSpec {
+        name: "empty_loop_p999",
+        unit: "ns",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "the same, p99.9",
+    },
+    RowSpec {
+        name: "matching_open_loop",
+        unit: "ns",
+        limit: Some("empty_loop"),
+        goal: Some(Goal::AboveLimitAtMost(200.0)),
+        reference: "exchange-core p50 500 ns on idle metal",
+        note: "the same loop matching each command, every event pushed to a ring that is emptied after the time is \
+               taken; in turns of 10 ms with the empty loop; p50",
+    },
+    RowSpec {
+        name: "matching_open_loop_p99",
+        unit: "ns",
+        limit: Some("empty_loop_p99"),
+        goal: Some(Goal::RatioAtMost(1.2)),
+        reference: "exchange-core p99 4 us on idle metal",
+        note: "the same, p99",
+    },
+    RowSpec {
+        name: "matching_open_loop_p999",
+        unit: "ns",
+        limit: Some("empty_loop_p999"),
+        goal: Some(Goal::RatioAtMost(1.2)),
+        reference: "exchange-core p99.9 22 us on idle metal",
+        note: "the same, p99.9: what the host takes is in it, and in the empty loop's",
     },
     RowSpec {
         name: "itch_decode",
@@ -188,6 +238,57 @@ pub(crate) const ROWS: [RowSpec; 26] = [
         reference: "",
         note: "order_rtt of a venue with a journal, policy async, right after one without: every command is in the \
                file before its answer leaves; both with 20 us between trips",
+    },
+    RowSpec {
+        name: "hundred_clients",
+        unit: "us",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "order to its acceptance through the whole venue on one core with 100 clients connected, 99 of which \
+               take turns; after each answer the hundredth sends an order too and reads its answers; p50, 20 us between \
+               trips",
+    },
+    RowSpec {
+        name: "hundred_clients_p99",
+        unit: "us",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "the same, p99",
+    },
+    RowSpec {
+        name: "hundred_clients_again",
+        unit: "us",
+        limit: Some("hundred_clients"),
+        goal: None,
+        reference: "",
+        note: "the same once more in the same round, p50: how far equal things differ here",
+    },
+    RowSpec {
+        name: "hundred_clients_again_p99",
+        unit: "us",
+        limit: Some("hundred_clients_p99"),
+        goal: None,
+        reference: "",
+        note: "the same, p99",
+    },
+    RowSpec {
+        name: "stuck_client",
+        unit: "us",
+        limit: Some("hundred_clients"),
+        goal: Some(Goal::RatioAtMost(1.05)),
+        reference: "S3 +17% for 10 clients",
+        note: "the same while the hundredth reads nothing any more, its connection full and its answers kept for it, \
+               p50; compare the spread of its ratio with that of hundred_clients_again",
+    },
+    RowSpec {
+        name: "stuck_client_p99",
+        unit: "us",
+        limit: Some("hundred_clients_p99"),
+        goal: Some(Goal::RatioAtMost(1.1)),
+        reference: "",
+        note: "the same, p99",
     },
     RowSpec {
         name: "journal_replay",

@@ -94,6 +94,7 @@ fn cells(row: &Row) -> [String; 8] {
     let goal = row.goal.map(|goal| match goal {
         Goal::RatioAtMost(bound) => format!("<= {bound} x limit"),
         Goal::ValueAtMost(bound) => format!("<= {bound} {}", row.unit),
+        Goal::AboveLimitAtMost(bound) => format!("<= +{bound} {}", row.unit),
         Goal::ValueAtLeast(bound) => format!(">= {bound} {}", row.unit),
     });
     let reached = row.reached().map(|reached| if reached { "yes" } else { "NO" }.to_owned());

@@ -38,6 +38,9 @@ pub struct Args {
     /// How fast a recorded flow is played: max, or a multiple of its own time such as 10x
     #[arg(long, value_name = "SPEED", default_value = "max", requires = "flow")]
     speed: Speed,
+    /// Keep the venue's journal in this folder, which must hold none; a temporary one is removed at the end
+    #[arg(long, value_name = "FOLDER")]
+    journal: Option<PathBuf>,
     /// A configuration file: rate, instruments, limits, placement of agents on threads
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -63,6 +66,7 @@ impl Args {
         }
         settings.flow.clone_from(&self.flow);
         settings.speed = self.speed;
+        settings.journal.clone_from(&self.journal);
         // Standard output is the JSON's alone when it goes there.
         settings.view = match &self.json {
             Some(path) if path.as_os_str() == "-" => ViewMode::Silent,

@@ -85,18 +85,7 @@ impl Client {
                 return Err(failed("no answer to the last request"));
             }
         }
-        let same = self.told.iter().zip(&again).take_while(|(told, again)| told == again).count();
-        if same < self.told.len() {
-            return Err(format!(
-                "{}: message {} was {:02x?}, and is {:02x?} now; {} were told, {} are there",
-                self.user,
-                same + 1,
-                self.told[same],
-                again.get(same),
-                self.told.len(),
-                again.len()
-            ));
-        }
+        compare(&self.told, &again).map_err(|problem| failed(&problem))?;
         self.told = again;
         Ok(())
     }
@@ -151,6 +140,21 @@ impl Client {
     }
 }
 
+/// What is there now must begin with what was told.
+pub fn compare(told: &[Vec<u8>], again: &[Vec<u8>]) -> Result<(), String> {
+    let same = told.iter().zip(again).take_while(|(told, again)| told == again).count();
+    match told.get(same) {
+        None => Ok(()),
+        Some(was) => Err(format!(
+            "message {} was {was:02x?}, and is {:02x?} now; {} were told, {} are there",
+            same + 1,
+            again.get(same),
+            told.len(),
+            again.len()
+        )),
+    }
+}
+
 enum Heard {
     Accepted(u64),
     Rejected,
@@ -197,7 +201,7 @@ impl Connection {
     }
 }
 
-fn symbol() -> Symbol {
+pub fn symbol() -> Symbol {
     Symbol::new("ONLY").unwrap()
 }
 
@@ -218,7 +222,7 @@ fn is_rejection_of(message: &[u8], user_ref: u32) -> bool {
         && matches!(decode(message), tickpath_types::OrderEventKind::Rejected { user_ref: it, .. } if it.0 == user_ref)
 }
 
-fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {
+pub fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {
     EnterOrder {
         user_ref: UserRefNum(user_ref),
         instrument: InstrumentId(1),

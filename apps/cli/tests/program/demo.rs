@@ -124,3 +124,24 @@ fn what_is_no_recording_is_refused() {
     let file = site.write("noise.csv", "this is, no recording\n");
     assert_refused(&["demo", "--flow", &file], &["noise.csv", "LOBSTER"]);
 }
+
+#[test]
+fn the_journal_of_a_market_is_kept_where_it_was_asked_for_and_leads_to_the_same_state() {
+    let site = Site::new();
+    let folder = site.path("kept");
+    let demo = ["demo", "--json", "-", "--seconds", "1", "--rate", "2000", "--journal", &folder];
+    let printed = run(&demo);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""));
+    let json: serde_json::Value = serde_json::from_str(&printed.out).unwrap();
+    let journal = &json["journal"];
+    assert_eq!(
+        (journal["policy"].as_str(), journal["folder"].as_str()),
+        (Some("async"), Some(folder.as_str()))
+    );
+    assert_eq!(journal["commands"], json["rates"]["commands"]);
+    let replayed = run(&["journal", "replay", &folder, "--json", "-"]);
+    assert_eq!(replayed.code, Some(0), "{}", replayed.err);
+    let replayed: serde_json::Value = serde_json::from_str(&replayed.out).unwrap();
+    assert_eq!(replayed["last"], journal["commands"], "{replayed}");
+    assert_refused(&demo, &[&folder, "holds a session"]);
+}

@@ -8,7 +8,7 @@ use tickpath_types::Nanos;
 use crate::support::{assert_holds, assert_no_proof_fails, proof, run, settings};
 
 /// What `docs/json.md` promises at the top, and in each proof, row and line.
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 12] = [
     "proofs",
     "spans",
     "hops",
@@ -18,6 +18,7 @@ const SECTIONS: [&str; 11] = [
     "feed",
     "threads",
     "flow",
+    "journal",
     "measurement",
     "host",
 ];

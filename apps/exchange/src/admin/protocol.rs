@@ -28,6 +28,7 @@ pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
         "connections_refused": server.connections_refused.read(),
         "accept_errors": server.accept_errors.read(),
         "disconnects": server.disconnects.read(),
+        "full_connections": server.full_connections.read(),
         "slow_clients": server.slow_clients.read(),
         "logins": server.logins.read(),
         "logins_refused": server.logins_refused.read(),

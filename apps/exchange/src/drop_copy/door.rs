@@ -8,7 +8,7 @@ use tickpath_matching::CodecError;
 use tickpath_nasdaq::soupbintcp::{
     HEADER_LEN, LoginRejectReason, LoginRequest, ServerConfig, ServerEvent, ServerSession, Session,
 };
-use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_net::{BufferSizes, Fill, NetError, Network, SendOutcome, TcpAcceptor, TcpConnection};
 use tickpath_types::{Nanos, Sequence};
 
 use super::message::{COPY_LEN_MAX, Copy};
@@ -62,12 +62,12 @@ pub(crate) struct Wiring<'a, S: Storage> {
 }
 
 /// Follows the log and sends its readers their copies, in runs of bounded work on a thread that may wait for the disk.
-pub(crate) struct DropCopyDoor<S: Storage> {
+pub(crate) struct DropCopyDoor<S: Storage, N: Network> {
     source: Source<S>,
     session: Session,
     retained: usize,
-    acceptor: TcpAcceptor,
-    connections: Box<[Option<Connection>]>,
+    acceptor: TcpAcceptor<N>,
+    connections: Box<[Option<Connection<N>>]>,
     readers: Vec<ReaderUser>,
     guard: LoginGuard,
     live: Option<Live<S>>,
@@ -100,8 +100,8 @@ struct Rewind<S: Storage> {
     last_progress: Nanos,
 }
 
-struct Connection {
-    tcp: TcpConnection,
+struct Connection<N: Network> {
+    tcp: TcpConnection<N>,
     soup: ServerSession,
     /// The login that has no answer yet.
     login: Option<PendingLogin>,
@@ -136,11 +136,15 @@ enum From {
 /// Why a connection ends; each is counted by its cause before.
 struct Hangup;
 
-impl<S: Storage> DropCopyDoor<S> {
-    pub(crate) fn open(settings: &DropCopySettings, wiring: Wiring<'_, S>) -> Result<Self, NetError> {
+impl<S: Storage, N: Network> DropCopyDoor<S, N> {
+    pub(crate) fn open(
+        settings: &DropCopySettings,
+        network: &N,
+        wiring: Wiring<'_, S>,
+    ) -> Result<Self, NetError> {
         let Wiring { storage, log_session, durable, session, users, login, counters } = wiring;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
-        let mut acceptor = TcpAcceptor::bind(settings.address, buffers)?;
+        let mut acceptor = TcpAcceptor::bind_on(network.clone(), settings.address, buffers)?;
         acceptor.reserve(settings.max_connections + 1);
         Ok(DropCopyDoor {
             source: Source { storage, session: log_session, durable },
@@ -190,7 +194,7 @@ impl<S: Storage> DropCopyDoor<S> {
     /// True when every reader has what there is.
     pub(crate) fn is_settled(&self) -> bool {
         let Some(live) = &self.live else { return true };
-        let is_sent = |connection: &Connection| {
+        let is_sent = |connection: &Connection<N>| {
             connection.tcp.pending_len() == 0
                 && match connection.source {
                     From::Nothing => true,
@@ -456,7 +460,7 @@ impl<S: Storage> Live<S> {
     }
 }
 
-impl Connection {
+impl<N: Network> Connection<N> {
     /// A reader that is overtaken by the newest messages is sent nothing with a gap in it.
     fn check_is_kept<S: Storage>(&self, live: &Live<S>, counters: &DropCopyCounters) -> Result<(), Hangup> {
         match self.source {

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use tickpath_agent::{Counter, TscClock};
 use tickpath_journal::{DiskWorker, Storage, WorkerThread};
+use tickpath_net::Network;
 use tickpath_types::Nanos;
 
 use crate::drop_copy::{DropCopyDoor, DropCopyError};
@@ -104,7 +105,7 @@ trait CopyDoor: Send {
     fn is_settled(&self) -> bool;
 }
 
-impl<S: Storage> CopyDoor for DropCopyDoor<S> {
+impl<S: Storage, N: Network> CopyDoor for DropCopyDoor<S, N> {
     fn run_once(&mut self, now: Nanos) -> Result<usize, DropCopyError> {
         DropCopyDoor::run_once(self, now)
     }
@@ -144,7 +145,10 @@ impl VenueJournal {
         VenueJournal { recovery, disk: Box::new(worker), follower, drop_copy: None, counters }
     }
 
-    pub(crate) fn with_drop_copy<S: Storage>(mut self, door: Option<DropCopyDoor<S>>) -> VenueJournal {
+    pub(crate) fn with_drop_copy<S: Storage, N: Network>(
+        mut self,
+        door: Option<DropCopyDoor<S, N>>,
+    ) -> VenueJournal {
         self.drop_copy = door.map(|door| -> Box<dyn CopyDoor> { Box::new(door) });
         self
     }

@@ -75,6 +75,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 malformed: 0,
                 replies: ArrayVec::new(),
                 is_behind: false,
+                full_until: Nanos::ZERO,
                 lingers_until: None,
             });
         }
@@ -111,7 +112,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             return Err(Hangup);
         }
         match self.connections[place].as_ref() {
-            Some(connection) if connection.is_behind => self.transmit(place, now),
+            Some(connection) if connection.is_behind && now >= connection.full_until => {
+                self.transmit(place, now)
+            }
             _ => Ok(()),
         }
     }

@@ -78,19 +78,19 @@ fn pass<B: OrderBooks<Owner>>(
 type Ring<T> = (spsc::Producer<T>, spsc::Consumer<T>);
 
 /// The rings to the agents that take the events.
-struct Rings {
+pub(super) struct Rings {
     orders: Ring<OrderEvent>,
     markets: Ring<MarketEvent>,
-    event_count: u64,
-    full: u64,
+    pub(super) event_count: u64,
+    pub(super) full: u64,
 }
 
 impl Rings {
-    fn new() -> Rings {
+    pub(super) fn new() -> Rings {
         Rings { orders: spsc::channel(RING), markets: spsc::channel(RING), event_count: 0, full: 0 }
     }
 
-    fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         let orders = self.orders.1.drain(RING, |event| _ = black_box(event));
         let markets = self.markets.1.drain(RING, |event| _ = black_box(event));
         self.event_count += (orders + markets) as u64;

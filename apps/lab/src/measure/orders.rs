@@ -75,7 +75,7 @@ pub(super) fn wire_lens() -> anyhow::Result<(usize, usize)> {
 }
 
 /// A passive order; prices cycle through the levels of both sides.
-fn order(number: u32) -> EnterOrder {
+pub(super) fn order(number: u32) -> EnterOrder {
     let side = if number.is_multiple_of(2) { Side::Buy } else { Side::Sell };
     let ticks_away = i64::from(1 + number / 2 % LEVELS);
     EnterOrder {
@@ -126,7 +126,7 @@ fn measure(context: &Context, journal: Option<JournalSettings>) -> anyhow::Resul
     Ok((round_trip, stamps.venue_response_us(context.clock.ticks())?))
 }
 
-fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Result<VenueSettings> {
+pub(super) fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Result<VenueSettings> {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     Ok(VenueSettings {
         session: Session::new("LAB").context("a session name")?,

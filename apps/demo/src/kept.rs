@@ -1,0 +1,97 @@
+//! Where the venue of a demonstration keeps its journal.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use tempfile::TempDir;
+use tickpath_exchange::{JournalSettings, JournalThreads, VenueJournal, VenueView};
+use tickpath_journal::{Folder, Policy, session_of};
+
+/// The folder of the journal, and the threads that write it.
+pub(crate) struct Keeper {
+    folder: PathBuf,
+    threads: Option<JournalThreads>,
+    /// Removed with this, after the threads have ended, unless the folder was named.
+    temporary: Option<TempDir>,
+}
+
+/// What became of the journal of a demonstration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The folder, where it was named and is kept.
+    pub folder: Option<PathBuf>,
+    /// Commands in it.
+    pub commands: u64,
+    /// Times that a command had to wait for the disk.
+    pub delayed: u64,
+}
+
+impl Keeper {
+    /// In `folder`, or in a temporary one.
+    ///
+    /// # Errors
+    /// The folder holds the journal of a session, or cannot be made.
+    pub(crate) fn open(folder: Option<&Path>) -> anyhow::Result<Keeper> {
+        let Some(folder) = folder else {
+            let temporary = tempfile::tempdir().context("cannot make a folder for the journal")?;
+            return Ok(Keeper {
+                folder: temporary.path().to_owned(),
+                temporary: Some(temporary),
+                threads: None,
+            });
+        };
+        let name = folder.display();
+        let storage = Folder::new(folder).with_context(|| format!("journal {name}"))?;
+        let session = session_of(&storage).with_context(|| format!("journal {name}"))?;
+        ensure!(
+            session.is_none(),
+            "journal {name} holds a session: a demonstration begins anew, name a folder without one"
+        );
+        Ok(Keeper { folder: folder.to_owned(), temporary: None, threads: None })
+    }
+
+    /// Nothing waits for the disk, and no snapshots are written: they would take a thread's time from the market.
+    pub(crate) fn settings(&self) -> JournalSettings {
+        JournalSettings { snapshot_every: 0, ..JournalSettings::new(&self.folder, Policy::Async) }
+    }
+
+    pub(crate) fn start(&mut self, journal: Option<VenueJournal>) -> anyhow::Result<()> {
+        self.threads = journal.map(VenueJournal::start).transpose()?;
+        Ok(())
+    }
+
+    /// Ends the threads, after the venue's.
+    pub(crate) fn finish(self, view: &VenueView) -> Kept {
+        let Keeper { folder, temporary, threads } = self;
+        drop(threads);
+        Kept {
+            folder: temporary.is_none().then_some(folder),
+            commands: view.journal.durable.read(),
+            delayed: view.journal.delayed.read(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_holds_a_session_is_refused_and_a_temporary_one_goes() {
+        let site = tempfile::tempdir().unwrap();
+        let named = site.path().join("new");
+        let keeper = Keeper::open(Some(&named)).unwrap();
+        assert_eq!((keeper.settings().folder, keeper.settings().policy), (named.clone(), Policy::Async));
+        let storage = Folder::new(&named).unwrap();
+        let session = tickpath_journal::SessionName::new("DEMO").unwrap();
+        drop(tickpath_journal::open(&storage, session, Default::default(), &Default::default()).unwrap());
+        let refusal = Keeper::open(Some(&named)).err().unwrap().to_string();
+        assert!(refusal.contains("holds a session") && refusal.contains("new"), "{refusal}");
+
+        let keeper = Keeper::open(None).unwrap();
+        let folder = keeper.settings().folder;
+        assert!(folder.is_dir());
+        assert_eq!(keeper.finish(&VenueView::default()).folder, None);
+        assert!(!folder.exists());
+    }
+}

@@ -1,0 +1,168 @@
+//! A whole market for a long time: its memory must stay as it is, and nothing may be lost.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::command::Command;
+use crate::target_dir;
+
+/// How long, in minutes, when nothing else is said.
+const MINUTES: u64 = 60;
+/// New orders a second when nothing else is said.
+const RATE: u64 = 50_000;
+/// How often memory is looked at.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
+/// How often it is printed, in samples.
+const PRINTED_EVERY: usize = 12;
+/// The part of the time, one in so many, in which pools and logs fill up and pages are used for the first time.
+const WARM_UP: usize = 3;
+/// Memory that may come to what there was after the warm-up, in KiB: allocators keep some.
+const GROWTH_MAX_KIB: u64 = 2 * 1024;
+
+/// What was seen, in KiB, and what the market says of itself.
+#[derive(Debug)]
+struct Observations {
+    /// Resident memory, in equal intervals.
+    resident: Vec<u64>,
+    /// Whether every proof of the market held: books equal, positions zero, gaps healed.
+    holds: bool,
+}
+
+/// Why it does not pass, if it does not.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Passed { growth: u64 },
+    TooShort { samples: usize },
+    Grew { from: u64, to: u64 },
+    Unproven,
+}
+
+/// Runs a market with `options`; true when its memory is flat and its proofs hold.
+pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
+    let (mut minutes, mut rate) = (MINUTES, RATE);
+    for option in options.chunks(2) {
+        match option {
+            ["--minutes", number] => minutes = number.parse()?,
+            ["--rate", number] => rate = number.parse()?,
+            other => bail!("'{}': --minutes N and --rate N are what there is", other.join(" ")),
+        }
+    }
+    ensure!(minutes > 0, "--minutes must be at least 1");
+    ensure!(
+        Command::new("cargo build --release -p tickpath").run(root)?.success(),
+        "tickpath does not build"
+    );
+    let program = root.join(target_dir()).join("release/tickpath");
+    let folder = root.join(target_dir()).join("soak");
+    // A journal grows by some 4 GB an hour: it stays out of a folder that may be memory.
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
+    let seconds = (minutes * 60).to_string();
+    let mut market = std::process::Command::new(&program)
+        .args(["demo", "--plain", "--seconds", &seconds, "--rate", &rate.to_string(), "--journal"])
+        .arg(&folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    let printed = market.stdout.take().map(|mut out| {
+        std::thread::spawn(move || {
+            let mut text = String::new();
+            std::io::Read::read_to_string(&mut out, &mut text).map(|_| text)
+        })
+    });
+    println!("{minutes} min at {rate} new orders a second; resident memory in MiB:");
+    let resident = watch(&mut market)?;
+    let holds = market.wait()?.success();
+    let text = printed.and_then(|printed| printed.join().ok()).transpose()?.unwrap_or_default();
+    // The report without the progress before it.
+    let report = text.lines().skip_while(|line| !line.starts_with("What flowed"));
+    report.for_each(|line| println!("{line}"));
+    fs::remove_dir_all(&folder).ok();
+    let verdict = verdict(&Observations { resident, holds });
+    println!("soak: {verdict}");
+    Ok(matches!(verdict, Verdict::Passed { .. }))
+}
+
+/// Resident memory of the market until it ends.
+fn watch(market: &mut Child) -> Result<Vec<u64>> {
+    let started = Instant::now();
+    let mut resident = Vec::new();
+    loop {
+        std::thread::sleep(SAMPLE_INTERVAL);
+        if market.try_wait()?.is_some() {
+            return Ok(resident);
+        }
+        let status = fs::read_to_string(format!("/proc/{}/status", market.id())).unwrap_or_default();
+        let Some(kib) = resident_kib(&status) else { continue };
+        resident.push(kib);
+        if resident.len() % PRINTED_EVERY == 1 {
+            println!("  {:>6.0} s  {:>8.1}", started.elapsed().as_secs_f64(), kib as f64 / 1024.0);
+        }
+    }
+}
+
+/// `VmRSS` of a process's status.
+fn resident_kib(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+fn verdict(seen: &Observations) -> Verdict {
+    let Observations { resident, holds } = seen;
+    let warm = &resident[resident.len() / WARM_UP..];
+    // The process is smaller while it ends.
+    let (first, last) = warm.split_at(warm.len() / 2);
+    match (first.iter().max(), last.iter().max()) {
+        _ if !holds => Verdict::Unproven,
+        (Some(from), Some(to)) if *to > from + GROWTH_MAX_KIB => Verdict::Grew { from: *from, to: *to },
+        (Some(from), Some(to)) => Verdict::Passed { growth: to.saturating_sub(*from) },
+        _ => Verdict::TooShort { samples: resident.len() },
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Passed { growth } => {
+                write!(f, "passed: every proof holds, and memory grew by {growth} KiB after the warm-up")
+            }
+            Verdict::TooShort { samples } => write!(f, "failed: {samples} looks at memory are too few"),
+            Verdict::Grew { from, to } => write!(f, "failed: memory grew from {from} KiB to {to} KiB"),
+            Verdict::Unproven => f.write_str("failed: a proof does not hold, or the market did not end well"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_as_the_kernel_writes_it() {
+        assert_eq!(resident_kib("Name:\tx\nVmHWM:\t    9 kB\nVmRSS:\t  123456 kB\n"), Some(123_456));
+        assert_eq!(resident_kib("Name:\tx\n"), None, "a process that has ended");
+    }
+
+    #[test]
+    fn growth_is_found_and_the_warm_up_is_not_growth() {
+        let verdict = |resident: Vec<u64>, holds| verdict(&Observations { resident, holds });
+        let warm_up = (0..12).map(|step| step * 10_000);
+        let flat: Vec<u64> = warm_up.clone().chain([120_000; 24]).collect();
+        assert_eq!(verdict(flat.clone(), true), Verdict::Passed { growth: 0 });
+        assert_eq!(verdict(flat, false), Verdict::Unproven);
+        let bound = 120_000 + GROWTH_MAX_KIB;
+        let grown = |to| warm_up.clone().chain([120_000; 23]).chain([to]).collect();
+        assert_eq!(verdict(grown(bound), true), Verdict::Passed { growth: GROWTH_MAX_KIB });
+        assert_eq!(verdict(grown(bound + 1), true), Verdict::Grew { from: 120_000, to: bound + 1 });
+        let leak: Vec<u64> = (0..36).map(|step| 100_000 + step * 500).collect();
+        assert!(matches!(verdict(leak, true), Verdict::Grew { .. }));
+        assert_eq!(verdict(vec![], true), Verdict::TooShort { samples: 0 });
+    }
+}
