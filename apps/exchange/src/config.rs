@@ -1,9 +1,11 @@
 //! The configuration file of a venue.
 
+mod drop_copy;
 mod journal;
 mod market_recovery;
 mod users;
 
+pub use drop_copy::DropCopyConfig;
 pub use journal::{JournalConfig, PolicyConfig};
 pub use market_recovery::{RequestsConfig, SnapshotsConfig};
 
@@ -60,6 +62,9 @@ pub struct ExchangeConfig {
     /// Where every command is kept before it takes effect.
     #[serde(default)]
     pub journal: JournalConfig,
+    /// Copies of what users are told; none are sent when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop_copy: Option<DropCopyConfig>,
     /// Commands to the running venue; none are taken when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminConfig>,
@@ -119,6 +124,9 @@ pub struct UserConfig {
     /// As those of `[order_entry]`, for this user.
     #[serde(default, skip_serializing_if = "LimitsConfig::is_empty")]
     pub limits: LimitsConfig,
+    /// Names of the users whose drop copies this one gets; everybody's when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies_of: Option<Vec<String>>,
 }
 
 /// A door of the venue.
@@ -367,6 +375,10 @@ impl ExchangeConfig {
         if let Some(placement) = &self.placement {
             placement.check(&ROLES)?;
         }
+        let mut journal = self.journal.settings(named)?;
+        if let Some(drop_copy) = &self.drop_copy {
+            drop_copy.add_to(journal.as_mut(), &users)?;
+        }
         let limits = EngineLimits {
             max_open_orders: self.matching.max_open_orders,
             max_open_orders_per_session: self.matching.max_open_orders_per_user,
@@ -392,7 +404,7 @@ impl ExchangeConfig {
             retained_messages: data.retained_messages,
             market_recovery: data.recovery()?,
             limits,
-            journal: self.journal.settings(named)?,
+            journal,
         })
     }
 

@@ -15,6 +15,7 @@
 mod admin;
 mod answers;
 mod config;
+mod drop_copy;
 mod gate;
 mod journal;
 mod late;
@@ -33,9 +34,11 @@ mod venue;
 
 pub use admin::{AdminAnswer, AdminClient, AdminCommand, AdminError, AdminOutcome, AdminSocket, DrainWatch};
 pub use config::{
-    AdminConfig, CancelConfig, ExchangeConfig, JournalConfig, LimitsConfig, LoginConfig, MarketDataConfig,
-    MatchingConfig, OrderEntryConfig, PolicyConfig, PortConfig, RequestsConfig, SnapshotsConfig, UserConfig,
+    AdminConfig, CancelConfig, DropCopyConfig, ExchangeConfig, JournalConfig, LimitsConfig, LoginConfig,
+    MarketDataConfig, MatchingConfig, OrderEntryConfig, PolicyConfig, PortConfig, RequestsConfig,
+    SnapshotsConfig, UserConfig,
 };
+pub use drop_copy::{COPY_HEADER_LEN, Copy, CopyError, DropCopyCounters, DropCopyError, DropCopySettings};
 pub use gate::UserLimits;
 pub use journal::{
     Audit, Follower, FollowerError, JournalCounters, JournalSettings, JournalThreads, Recovery,

@@ -14,7 +14,7 @@ use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
 use tickpath_lockfree::spsc;
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::soupbintcp::{HEADER_LEN, ServerConfig, ServerSession, Session};
-use tickpath_net::{BufferSizes, Interest, Poller, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_net::{BufferSizes, Kernel, Network, SendOutcome, TcpAcceptor, TcpConnection};
 use tickpath_timing::{CommandId, Function, Hop, Tracer};
 use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SessionId, UserRefNum};
 
@@ -155,8 +155,8 @@ pub(crate) struct OrderServerLinks {
     pub journal: Arc<JournalCounters>,
 }
 
-struct Connection {
-    tcp: TcpConnection,
+struct Connection<N: Network> {
+    tcp: TcpConnection<N>,
     soup: ServerSession,
     user: Option<usize>,
     /// The login that has no answer yet.
@@ -179,11 +179,11 @@ struct Hangup;
 ///
 /// A duty cycle either sends answers or reads requests: answers go first, so that reading stops by
 /// itself when they come faster than they can be sent.
-pub struct OrderServer<T> {
+pub struct OrderServer<T, N: Network = Kernel> {
     config: OrderServerConfig,
-    acceptor: TcpAcceptor,
-    poller: Poller,
-    connections: Box<[Option<Connection>]>,
+    acceptor: TcpAcceptor<N>,
+    poller: N::Poller,
+    connections: Box<[Option<Connection<N>>]>,
     users: Users,
     guard: LoginGuard,
     checker: LoginChecker,
@@ -212,21 +212,22 @@ pub struct OrderServer<T> {
     tracer: T,
 }
 
-impl<T: Tracer> OrderServer<T> {
+impl<T: Tracer, N: Network> OrderServer<T, N> {
     pub(crate) fn new(
         config: OrderServerConfig,
         users: Users,
         links: OrderServerLinks,
+        network: &N,
         clock: TscClock,
         tracer: T,
-    ) -> anyhow::Result<OrderServer<T>> {
+    ) -> anyhow::Result<OrderServer<T, N>> {
         let OrderServerLinks { sequencer, responses, checker, admin, counters, user_views, journal } = links;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
-        let mut acceptor = TcpAcceptor::bind(config.address, buffers)?;
+        let mut acceptor = TcpAcceptor::bind_on(network.clone(), config.address, buffers)?;
         // One more than there may be, for the one that is turned away.
         acceptor.reserve(config.max_connections + 1);
-        let poller = Poller::new(READY_MAX)?;
-        poller.add(&acceptor, ACCEPTOR_KEY, Interest::Read)?;
+        let poller = network.poller(READY_MAX)?;
+        acceptor.watch(&poller, ACCEPTOR_KEY)?;
         Ok(OrderServer {
             acceptor,
             poller,
@@ -413,7 +414,7 @@ impl<T: Tracer> OrderServer<T> {
     }
 }
 
-impl<T: Tracer + Send> Agent for OrderServer<T> {
+impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
     fn on_start(&mut self) -> Result<(), AgentError> {
         self.open_session();
         Ok(())

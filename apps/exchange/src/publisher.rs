@@ -9,7 +9,7 @@ use tickpath_journal::DurableView;
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::itch50::{self, encode_market_event, market_event_len};
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, PushError, Request, Session};
-use tickpath_net::{MulticastSender, SendStatus, UdpEndpoint};
+use tickpath_net::{DatagramEndpoint, DatagramSender, Kernel, Network, SendStatus};
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{InstrumentTable, MarketEvent, Nanos, Sequence};
 use zerocopy::IntoBytes;
@@ -87,14 +87,14 @@ struct Pending {
 ///
 /// Nothing waits for a packet to fill: under little load every event leaves by itself, under much
 /// load packets are full.
-pub struct Publisher<T> {
+pub struct Publisher<T, N: Network = Kernel> {
     config: PublisherConfig,
     events: spsc::Consumer<MarketEvent>,
     /// The last command whose events may be published, as far as was looked.
     durable: Sequence,
-    lines: [MulticastSender; 2],
+    lines: [N::Sender; 2],
     packet: PacketBuilder<Box<[u8]>>,
-    requests: UdpEndpoint,
+    requests: N::Endpoint,
     pending: VecDeque<Pending>,
     limits: RequestLimits,
     links: PublisherLinks,
@@ -106,16 +106,16 @@ pub struct Publisher<T> {
     tracer: T,
 }
 
-impl<T: Tracer> Publisher<T> {
+impl<T: Tracer, N: Network> Publisher<T, N> {
     /// A publisher of `events` on both lines, which answers requests that come to `requests`.
     pub fn new(
         config: PublisherConfig,
         events: spsc::Consumer<MarketEvent>,
-        lines: [MulticastSender; 2],
-        requests: UdpEndpoint,
+        lines: [N::Sender; 2],
+        requests: N::Endpoint,
         counters: Arc<PublisherCounters>,
         tracer: T,
-    ) -> Publisher<T> {
+    ) -> Publisher<T, N> {
         let buffer = || vec![1; config.packet_bytes].into_boxed_slice();
         Publisher {
             packet: PacketBuilder::new(buffer(), config.session, Sequence(config.store.next_sequence())),
@@ -141,7 +141,7 @@ impl<T: Tracer> Publisher<T> {
         mut self,
         settings: &MarketRecoverySettings,
         links: PublisherLinks,
-    ) -> Publisher<T> {
+    ) -> Publisher<T, N> {
         self.limits = RequestLimits::new(settings.requests);
         self.links = links;
         self
@@ -305,7 +305,7 @@ impl<T: Tracer> Publisher<T> {
 }
 
 /// A datagram that is not sent is one that both lines' receivers miss: they ask for it.
-fn is_sent(line: &mut MulticastSender, datagram: &[u8]) -> bool {
+fn is_sent(line: &mut impl DatagramSender, datagram: &[u8]) -> bool {
     matches!(line.send(datagram), Ok(SendStatus::Sent))
 }
 
@@ -346,7 +346,7 @@ impl From<PushError> for PackError {
     }
 }
 
-impl<T: Tracer + Send> Agent for Publisher<T> {
+impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let published = self.publish(now)?;
         self.take_requests(now);

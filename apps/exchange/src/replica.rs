@@ -121,6 +121,18 @@ impl Replica {
         self.engine.apply(command, &mut self.told);
     }
 
+    /// As [`Replica::apply`]; `heard` is given each message that a user is sent by it, in order: the user's place, the
+    /// message's number and its bytes.
+    pub(crate) fn apply_heard(&mut self, command: &Command, heard: impl FnMut(usize, u64, &[u8])) {
+        self.facts.note(command);
+        self.engine.apply(command, &mut Hearing { told: &mut self.told, heard });
+    }
+
+    /// The number of each user's next message.
+    pub(crate) fn next_numbers(&self) -> impl Iterator<Item = u64> {
+        self.told.users.iter().map(|user| user.messages.next_sequence())
+    }
+
     /// Has the memory that these commands will need fetched.
     pub fn look_ahead(&mut self, commands: &[Command]) {
         self.engine.look_ahead(commands);
@@ -183,6 +195,10 @@ impl Replica {
         let stay = wanted.users.iter().zip(known).all(|(wanted, known)| wanted.eq_ignore_ascii_case(known));
         if !stay || wanted.users.len() < known.len() {
             return Err(ReplicaError::Users { names: known.join(", ") });
+        }
+        let (expected, found) = (self.definition.limits.max_sessions, wanted.limits.max_sessions);
+        if expected != found {
+            return Err(ReplicaError::Room { expected, found });
         }
         if wanted.limits != self.definition.limits {
             let mut state = Vec::new();
@@ -297,5 +313,41 @@ impl EventListener for Told {
         if let Some(user) = user_place(query.session).and_then(|place| self.users.get_mut(place)) {
             user.append(|log| append_query_answer(log, query.ts, next));
         }
+    }
+}
+
+/// What anybody is told, with somebody who hears what users are sent.
+struct Hearing<'a, F> {
+    told: &'a mut Told,
+    heard: F,
+}
+
+impl<F: FnMut(usize, u64, &[u8])> Hearing<'_, F> {
+    fn hear(&mut self, session: SessionId, tell: impl FnOnce(&mut Told)) {
+        let newest = |told: &Told| {
+            let place = user_place(session)?;
+            Some((place, told.users.get(place)?.messages.next_sequence()))
+        };
+        let before = newest(self.told);
+        tell(self.told);
+        if let Some((place, number)) = before
+            && let Some(message) = self.told.users[place].messages.message(number)
+        {
+            (self.heard)(place, number, message);
+        }
+    }
+}
+
+impl<F: FnMut(usize, u64, &[u8])> EventListener for Hearing<'_, F> {
+    fn on_order_event(&mut self, event: &OrderEvent) {
+        self.hear(event.session, |told| told.on_order_event(event));
+    }
+
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        self.told.on_market_event(event);
+    }
+
+    fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
+        self.hear(query.session, |told| told.on_query_answer(query, next));
     }
 }

@@ -159,6 +159,11 @@ impl Sequencer {
         self.journal.as_ref().map_or(LogState::Running, |journal| journal.state())
     }
 
+    /// False when what room the log has is kept for what takes orders away.
+    pub(crate) fn has_room_for_refusals(&self) -> bool {
+        self.journal.as_ref().is_none_or(|journal| journal.has_room_for_refusals())
+    }
+
     /// True when what this command caused may be told.
     #[inline]
     pub(crate) fn is_durable(&self, command: Sequence) -> bool {

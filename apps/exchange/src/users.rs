@@ -58,6 +58,8 @@ pub struct UserSettings {
     /// The open orders are cancelled so long after the connection is gone, unless the user is back by then; they
     /// stay when `None`.
     pub cancel_on_disconnect: Option<Nanos>,
+    /// Names of the users whose drop copies this one gets; everybody's when `None`.
+    pub copies_of: Option<Vec<String>>,
 }
 
 impl UserSettings {
@@ -70,6 +72,7 @@ impl UserSettings {
             instruments: None,
             limits: UserLimits::default(),
             cancel_on_disconnect: None,
+            copies_of: None,
         }
     }
 }

@@ -10,11 +10,12 @@ use tickpath_lockfree::spsc;
 use tickpath_matching::{CommandKind, EngineLimits};
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ServerConfig;
-use tickpath_net::{MulticastSender, NetError, UdpEndpoint};
+use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
 use tickpath_timing::Tracer;
 use tickpath_types::{InstrumentTable, Nanos, Qty, SessionId, SystemEventCode, TradingState};
 
 use crate::admin::{self, AdminClient};
+use crate::drop_copy::{DropCopyCounters, DropCopyDoor, Wiring};
 use crate::journal::{
     CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover,
 };
@@ -91,6 +92,8 @@ pub struct Endpoints {
     pub glimpse: Option<SocketAddrV4>,
     /// Snapshots over MoldUDP64.
     pub snapshots: Option<SocketAddrV4>,
+    /// Drop copies over SoupBinTCP, where there are any.
+    pub drop_copy: Option<SocketAddrV4>,
 }
 
 /// What can be read of a venue while it runs, and afterwards.
@@ -108,6 +111,8 @@ pub struct VenueView {
     pub journal: Arc<JournalCounters>,
     /// What was recovered by whom.
     pub market_recovery: Arc<RecoveryCounters>,
+    /// What became of the drop copies.
+    pub drop_copy: Arc<DropCopyCounters>,
     /// The engine, once the venue has stopped.
     pub engine: FinalEngine,
 }
@@ -151,6 +156,7 @@ struct StartedJournal {
     log: Box<dyn CommandLog>,
     durable: tickpath_journal::DurableView,
     archive: ArchiveSource,
+    drop_copy: Option<SocketAddrV4>,
     rest: VenueJournal,
 }
 
@@ -176,7 +182,7 @@ impl Venue {
                 .and_then(|folder| start_from(settings, journal, &folder, &view))
                 .with_context(|| format!("journal {}", journal.folder.display()))?,
         };
-        Venue::start(settings, start, view, clock, tracers)
+        Venue::start(settings, start, view, &Kernel, clock, tracers)
     }
 
     /// The same with its journal on any `storage`, in place of the folder that the settings name.
@@ -190,15 +196,31 @@ impl Venue {
         clock: TscClock,
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
-        let view = VenueView::new(settings);
-        let start = start_from(settings, journal, storage, &view).context("journal")?;
-        Venue::start(settings, start, view, clock, tracers)
+        Venue::build_in(settings, journal, storage, &Kernel, clock, tracers)
     }
 
-    fn start<T: Tracer + Send + 'static>(
+    /// The same on any `network` too.
+    ///
+    /// # Errors
+    /// As [`Venue::build`].
+    pub fn build_in<S: Storage, N: Network, T: Tracer + Send + 'static>(
+        settings: &VenueSettings,
+        journal: &JournalSettings,
+        storage: &S,
+        network: &N,
+        clock: TscClock,
+        tracers: VenueTracers<T>,
+    ) -> anyhow::Result<Venue> {
+        let view = VenueView::new(settings);
+        let start = start_from(settings, journal, storage, &view).context("journal")?;
+        Venue::start(settings, start, view, network, clock, tracers)
+    }
+
+    fn start<N: Network, T: Tracer + Send + 'static>(
         settings: &VenueSettings,
         start: Start,
         view: VenueView,
+        network: &N,
         clock: TscClock,
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
@@ -213,8 +235,8 @@ impl Venue {
         let opening = opening(settings, &replica.facts);
         let last_ts = replica.facts.last_ts;
         let (journal, archive) = match journal {
-            Some(StartedJournal { log, durable, archive, rest }) => {
-                (Some((log, durable, rest)), Some(archive))
+            Some(StartedJournal { log, durable, archive, drop_copy, rest }) => {
+                (Some((log, durable, drop_copy, rest)), Some(archive))
             }
             None => (None, None),
         };
@@ -229,11 +251,11 @@ impl Venue {
         let (market_recovery, publisher_links) = MarketRecovery::build(&basis, archive)?;
         let Replica { engine, told, .. } = replica;
         let mut sequencer = Sequencer::new(commands_in, BATCH_CAPACITY);
-        let (durable, journal) = match journal {
-            None => (None, None),
-            Some((log, durable, rest)) => {
+        let (durable, drop_copy, journal) = match journal {
+            None => (None, None, None),
+            Some((log, durable, drop_copy, rest)) => {
                 sequencer = sequencer.with_journal(log, rest.recovery.last, last_ts);
-                (Some(durable), Some(rest))
+                (Some(durable), drop_copy, Some(rest))
             }
         };
 
@@ -263,6 +285,7 @@ impl Venue {
                 user_views: Arc::clone(&view.users),
                 journal: Arc::clone(&view.journal),
             },
+            network,
             clock,
             tracers.order_server,
         )
@@ -276,8 +299,8 @@ impl Venue {
             Arc::clone(&view.engine),
             tracers.matcher,
         );
-        let sender = |group| MulticastSender::new(group, settings.interface);
-        let requests = UdpEndpoint::bind(settings.retransmission).map_err(retransmission_error)?;
+        let sender = |group| network.sender(group, settings.interface);
+        let requests = network.endpoint(settings.retransmission).map_err(retransmission_error)?;
         let endpoints = Endpoints {
             order_entry: order_server.local_address(),
             line_a: settings.line_a,
@@ -285,8 +308,9 @@ impl Venue {
             retransmission: requests.local_address(),
             glimpse: market_recovery.as_ref().and_then(MarketRecovery::glimpse_address),
             snapshots: settings.market_recovery.snapshots.as_ref().map(|snapshots| snapshots.group),
+            drop_copy,
         };
-        let publisher = Publisher::new(
+        let publisher = Publisher::<T, N>::new(
             PublisherConfig {
                 session,
                 instruments: settings.instruments.clone(),
@@ -363,16 +387,31 @@ fn start_from<S: Storage>(
         let bounds = [journal.snapshot_every, journal.keep_snapshots as u64];
         Follower::new(storage.clone(), session, durable.clone(), bounds, Arc::clone(&counters))
     });
-    let name = Session::new(&session.to_string());
+    let name = Session::new(&session.to_string())
+        .with_context(|| format!("session {session} has more than 10 characters"))?;
+    let open_drop_copy = |drop_copy| {
+        let wiring = Wiring {
+            storage: storage.clone(),
+            log_session: session,
+            durable: durable.clone(),
+            session: name,
+            users: &settings.users,
+            login: settings.login,
+            counters: Arc::clone(&view.drop_copy),
+        };
+        DropCopyDoor::open(drop_copy, wiring).context("drop copy")
+    };
+    let drop_copy = journal.drop_copy.as_ref().map(open_drop_copy).transpose()?;
     let archive = ArchiveSource::new(storage.clone(), session, durable.clone());
     Ok(Start {
         replica,
-        session: name.with_context(|| format!("session {session} has more than 10 characters"))?,
+        session: name,
         journal: Some(StartedJournal {
             log: Box::new(log),
+            drop_copy: drop_copy.as_ref().map(DropCopyDoor::local_address),
+            rest: VenueJournal::new(recovery, worker, follower, counters).with_drop_copy(drop_copy),
             durable,
             archive,
-            rest: VenueJournal::new(recovery, worker, follower, counters),
         }),
     })
 }

@@ -11,7 +11,7 @@ use tickpath_feed::{
 };
 use tickpath_lockfree::broadcast;
 use tickpath_nasdaq::moldudp64::Session;
-use tickpath_net::{NetError, UdpEndpoint};
+use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
 use tickpath_sim::LossModel;
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, UpdateKind};
@@ -132,10 +132,10 @@ pub struct FeedSettings {
 /// A duty cycle takes one packet, so that what it causes leaves before the next packet - or its copy on the
 /// other line - is read. Of a packet with few messages it takes one message, so that what that causes leaves
 /// before the next message is looked at.
-pub struct FeedHandler<T> {
-    lines: Lines,
+pub struct FeedHandler<T, N: Network = Kernel> {
+    lines: Lines<N>,
     understudy: Understudy<T>,
-    recovery: UdpEndpoint,
+    recovery: N::Endpoint,
     retransmission: Option<SocketAddrV4>,
     loss: Option<LossModel>,
     arbiter: Arbiter,
@@ -198,8 +198,25 @@ impl<T: Tracer> FeedHandler<T> {
         view: &FeedView,
         tracer: T,
     ) -> Result<FeedHandler<T>, NetError> {
+        FeedHandler::open_on(&Kernel, settings, sender, clock, view, tracer)
+    }
+}
+
+impl<T: Tracer, N: Network> FeedHandler<T, N> {
+    /// The same on any network.
+    ///
+    /// # Errors
+    /// As [`FeedHandler::open`].
+    pub fn open_on(
+        network: &N,
+        settings: &FeedSettings,
+        sender: broadcast::Sender<MarketUpdate>,
+        clock: TscClock,
+        view: &FeedView,
+        tracer: T,
+    ) -> Result<FeedHandler<T, N>, NetError> {
         let (lines, read_by) =
-            Lines::join([settings.line_a, settings.line_b], settings.interface, settings.reader)?;
+            Lines::join(network, [settings.line_a, settings.line_b], settings.interface, settings.reader)?;
         view.read_by.get_or_init(|| read_by);
         let any_port = settings.retransmission.map_or(Ipv4Addr::LOCALHOST, |server| {
             if server.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED }
@@ -207,7 +224,7 @@ impl<T: Tracer> FeedHandler<T> {
         let books = DirectBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
         Ok(FeedHandler {
             lines,
-            recovery: UdpEndpoint::bind(SocketAddrV4::new(any_port, 0))?,
+            recovery: network.endpoint(SocketAddrV4::new(any_port, 0))?,
             retransmission: settings.retransmission,
             loss: settings.loss.clone(),
             arbiter: Arbiter::new(settings.arbiter),
@@ -456,7 +473,7 @@ impl<T: Tracer> UpdateListener for Updates<T> {
     }
 }
 
-impl<T: Tracer + Send> Agent for FeedHandler<T> {
+impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
         if self.sink.deliver_next() {
             self.sink.updates.tracer.flush();

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_feed::Line;
-use tickpath_net::{MulticastReceiver, NetError, PacketRing, PacketRingConfig};
+use tickpath_net::{DatagramReceiver, NetError, Network, PacketRing, PacketRingConfig};
 
 /// How packets are to be read off an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -61,10 +61,10 @@ pub(crate) struct Drops {
 }
 
 /// Reads packets of lines A and B, one at a time.
-pub(crate) enum Lines {
+pub(crate) enum Lines<N: Network> {
     Ring(PacketRing),
     Sockets {
-        receivers: [MulticastReceiver; 2],
+        receivers: [N::Receiver; 2],
         /// Which to look at first: they take turns.
         next: usize,
         truncated: u64,
@@ -73,12 +73,13 @@ pub(crate) enum Lines {
 
 const LINES: [Line; 2] = [Line::A, Line::B];
 
-impl Lines {
+impl<N: Network> Lines<N> {
     pub(crate) fn join(
+        network: &N,
         groups: [SocketAddrV4; 2],
         interface: Ipv4Addr,
         reader: LineReader,
-    ) -> Result<(Lines, ReadBy), NetError> {
+    ) -> Result<(Lines<N>, ReadBy), NetError> {
         let mut read_by = ReadBy::Sockets { because: None };
         if reader != LineReader::Sockets {
             match PacketRing::join(&groups, interface, PacketRingConfig::default()) {
@@ -89,7 +90,7 @@ impl Lines {
                 Err(error) => return Err(error),
             }
         }
-        let [a, b] = groups.map(|group| MulticastReceiver::join(group, interface));
+        let [a, b] = groups.map(|group| network.receiver(group, interface));
         Ok((Lines::Sockets { receivers: [a?, b?], next: 0, truncated: 0 }, read_by))
     }
 
@@ -124,7 +125,7 @@ impl Lines {
                 Drops { kernel: counters.kernel_drops, unreadable }
             }
             Lines::Sockets { receivers, truncated, .. } => {
-                let kernel = receivers.iter().map(|line| u64::from(line.kernel_drop_count())).sum();
+                let kernel = receivers.iter().map(|line| u64::from(line.drop_count())).sum();
                 Drops { kernel, unreadable: *truncated }
             }
         }

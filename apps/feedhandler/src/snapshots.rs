@@ -7,7 +7,7 @@ use tickpath_agent::Counter;
 use tickpath_feed::{SnapshotHealer, SnapshotOutcome, SnapshotScope, UpdateListener};
 use tickpath_nasdaq::moldudp64::{Packet, Session};
 use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession};
-use tickpath_net::{BufferSizes, Fill, MulticastReceiver, SendOutcome, TcpConnection};
+use tickpath_net::{BufferSizes, Fill, Kernel, MulticastReceiver, SendOutcome, TcpConnection};
 use tickpath_types::{Nanos, Sequence};
 
 use crate::handler::FeedBooks;
@@ -180,7 +180,7 @@ impl SnapshotClient {
                 self.counters.connections.add(1);
                 let begun = match &mut self.connection {
                     Some(connection) => connection.start_connecting(server),
-                    connection => TcpConnection::begin(server, BufferSizes::default())
+                    connection => TcpConnection::begin_on(Kernel, server, BufferSizes::default())
                         .map(|begun| *connection = Some(begun)),
                 };
                 match begun {

@@ -247,7 +247,7 @@ impl BooksById for DirectBooks {
     fn would_trade(&self, instrument: InstrumentId, side: Side, limit: Price) -> bool {
         let other = side.opposite();
         let book = self.levels.side(side_index(instrument, other));
-        book.best != NIL && book.best_key >= key(other, limit)
+        book.best_key >= key(other, limit) && book.best != NIL
     }
 
     #[inline]
@@ -291,9 +291,12 @@ impl BooksById for DirectBooks {
     fn look_ahead(&self, announced: &[Announced]) {
         for &Announced { id, home, level } in announced {
             let slot = self.orders.peek(home, id);
-            let own_level = self.orders.get(slot).level;
+            let own = self.record(slot);
             // No branch: new orders and open ones come in no order that a CPU could predict.
-            let level = select_unpredictable(slot == NIL, level, own_level);
+            let level = select_unpredictable(slot == NIL, level, own.level);
+            // An order that leaves is taken out between its neighbours.
+            self.orders.prefetch_slot(own.prev);
+            self.orders.prefetch_slot(own.next);
             prefetch_index(self.levels.records(), level as usize);
         }
     }

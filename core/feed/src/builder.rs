@@ -119,6 +119,13 @@ impl<B: BooksById> BookBuilder<B> {
         if itch50::decode(message, &mut Apply { builder: self, out }).is_err() {
             self.handle_malformed(message, out);
         }
+        if self.worsened.is_some() {
+            self.report_worsened(out);
+        }
+    }
+
+    #[cold]
+    fn report_worsened(&mut self, out: &mut impl UpdateListener) {
         if let Some(id) = self.worsened.take() {
             self.report_status(id, out);
         }

@@ -4,17 +4,15 @@
 mod common;
 #[path = "common/nasty.rs"]
 mod nasty;
-#[path = "common/plain/mod.rs"]
-mod plain;
 
 use std::collections::BTreeMap;
 
-use common::{Event, apply, instruments};
+use common::{Event, Log, apply, instruments};
 use nasty::{Nasty, Shape};
-use plain::PlainEngine;
 use proptest::prelude::*;
-use tickpath_book::FastBooks;
-use tickpath_matching::{Engine, EngineLimits, Owner};
+use tickpath_book::{FastBooks, OrderBooks};
+use tickpath_matching::{Command, Engine, EngineLimits, Owner};
+use tickpath_plain::{PlainEngine, PlainOrder};
 use tickpath_types::*;
 
 fn roomy(shape: Shape) -> EngineLimits {
@@ -66,6 +64,12 @@ fn count(events: &[Event], counts: &mut Counts) {
     }
 }
 
+fn expect(plain: &mut PlainEngine, command: &Command) -> Vec<Event> {
+    let mut log = Log::default();
+    plain.apply(command, &mut log);
+    log.events
+}
+
 fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
     let mut nasty = Nasty::new(seed, shape);
     let instruments = instruments(shape.instruments);
@@ -73,12 +77,12 @@ fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
     let mut plain = PlainEngine::new(&instruments, limits);
     let mut counts = Counts::new();
     for command in nasty.opening() {
-        assert_eq!(apply(&mut engine, &command), plain.apply(&command));
+        assert_eq!(apply(&mut engine, &command), expect(&mut plain, &command));
     }
     for _ in 0..commands {
         let command = nasty.next();
         let events = apply(&mut engine, &command);
-        let expected = plain.apply(&command);
+        let expected = expect(&mut plain, &command);
         assert_eq!(events, expected, "seed {seed}, {shape:?}: {command:#?}");
         assert!(
             events.iter().filter(|event| matches!(event, Event::Order(_))).count() as u64
@@ -87,12 +91,19 @@ fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
         nasty.hear(&events);
         count(&events, &mut counts);
         assert_eq!(engine.open_order_count(), plain.open_orders().count() as u64);
-        for (session, user_ref, executed, leaves) in plain.open_orders() {
+        for PlainOrder { session, user_ref, executed, leaves, .. } in plain.open_orders() {
             assert_eq!(engine.open_qty(session, user_ref), Some((executed, leaves)), "{command:#?}");
         }
     }
     for session in (0..limits.max_sessions).map(SessionId) {
         assert_eq!(engine.last_user_ref(session), plain.last_user_ref(session));
+    }
+    for instrument in &instruments {
+        for side in Side::BOTH {
+            let orders = engine.books().orders(instrument.id, side).map(|(_, order)| (order.id, order.qty));
+            let expected = plain.displayed(instrument.id, side).into_iter();
+            assert!(orders.eq(expected.map(|order| (order.order_id, order.shown))));
+        }
     }
     let counters = engine.counters();
     assert_eq!(

@@ -5,7 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A seeded source of draws that are the same on every machine.
 #[derive(Clone, Debug)]
-pub(crate) struct Draw(Xoshiro256PlusPlus);
+pub struct Draw(Xoshiro256PlusPlus);
 
 /// ln 2 in units of 2^-32.
 const LN2_Q32: u64 = 2_977_044_472;
@@ -13,10 +13,14 @@ const LN2_Q32: u64 = 2_977_044_472;
 const LOG_BITS: u32 = 24;
 
 impl Draw {
+    /// The draws of a seed, from the first.
+    #[must_use]
     pub fn new(seed: u64) -> Draw {
         Draw(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
+    /// The next 64 random bits.
+    #[expect(clippy::should_implement_trait, reason = "it has no end")]
     pub fn next(&mut self) -> u64 {
         self.0.next_u64()
     }

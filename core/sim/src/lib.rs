@@ -31,9 +31,15 @@ mod draw;
 mod itch_day;
 mod live;
 mod loss;
+mod network;
 mod schedule;
 
 pub use crowd::{Crowd, CrowdAction, CrowdConfig, CrowdConfigError, CrowdCounters};
+pub use draw::Draw;
 pub use itch_day::{ItchDay, ItchDayConfig, ItchDayCounters, ItchDayError};
 pub use loss::{LossConfig, LossModel};
+pub use network::{
+    AddressInUse, Datagram, DatagramFaults, Death, Gone, HostId, Network, NetworkCounters, SocketId,
+    StreamError, StreamFaults, StreamNote, StreamNoteKind, StreamRead,
+};
 pub use schedule::{Burst, Spacing};

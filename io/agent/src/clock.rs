@@ -1,5 +1,6 @@
 //! Time for agents: the CPU's time-stamp counter, calibrated to the system clock.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::OnceLock;
 use std::thread;
@@ -20,6 +21,10 @@ const CALIBRATION_BRACKETS: usize = 256;
 /// Brackets tried where a sample is taken while agents run.
 const SAMPLE_BRACKETS: usize = 8;
 
+thread_local! {
+    static SIMULATED: Cell<Nanos> = const { Cell::new(Nanos::ZERO) };
+}
+
 /// What a clock reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockSource {
@@ -28,6 +33,8 @@ pub enum ClockSource {
     /// `CLOCK_MONOTONIC`, because the counter is not invariant here: about twice the cost of a counter read
     /// where the kernel keeps its clock in the vDSO, and 20 to 100 times where each read is a system call.
     System,
+    /// What this thread was last told by [`TscClock::simulate`].
+    Simulated,
 }
 
 impl fmt::Display for ClockSource {
@@ -37,6 +44,7 @@ impl fmt::Display for ClockSource {
             ClockSource::System => {
                 "system clock (the time-stamp counter is not invariant here: each reading costs 20 ns or more)"
             }
+            ClockSource::Simulated => "simulated time",
         })
     }
 }
@@ -99,6 +107,19 @@ impl TscClock {
         TscClock { calibration, calibrated_at: anchor.utc, source: ClockSource::System }
     }
 
+    /// A clock that reads the time that [`TscClock::simulate`] was given on the same thread; its ticks are nanoseconds.
+    #[must_use]
+    pub fn simulated() -> TscClock {
+        let anchor = ClockSample { tsc: 0, utc: Nanos::ZERO };
+        let calibration = Calibration::from_rate(1, Nanos(1), anchor).expect("a nanosecond is a nanosecond");
+        TscClock { calibration, calibrated_at: anchor.utc, source: ClockSource::Simulated }
+    }
+
+    /// Sets what [simulated](TscClock::simulated) clocks read on this thread.
+    pub fn simulate(now: Nanos) {
+        SIMULATED.set(now);
+    }
+
     /// Time since the Unix epoch.
     #[inline]
     #[must_use]
@@ -110,9 +131,14 @@ impl TscClock {
     #[inline]
     #[must_use]
     pub fn ticks(&self) -> u64 {
+        if self.source == ClockSource::Tsc { cpu::rdtsc() } else { self.nanoseconds() }
+    }
+
+    #[inline(never)]
+    fn nanoseconds(&self) -> u64 {
         match self.source {
-            ClockSource::Tsc => cpu::rdtsc(),
-            ClockSource::System => monotonic_ns(),
+            ClockSource::Simulated => SIMULATED.get().0,
+            _ => monotonic_ns(),
         }
     }
 
@@ -165,6 +191,7 @@ impl TscClock {
             ClockSource::System => {
                 ClockSample { tsc: monotonic_ns(), utc: system_time(ClockId::CLOCK_REALTIME) }
             }
+            ClockSource::Simulated => ClockSample { tsc: SIMULATED.get().0, utc: SIMULATED.get() },
         }
     }
 
@@ -234,6 +261,15 @@ mod tests {
         assert_follows_the_system_clock(TscClock::shared());
         assert_follows_the_system_clock(TscClock::system());
         assert_eq!(TscClock::system().ticks_to_nanos(1_000), Nanos(1_000));
+    }
+
+    #[test]
+    fn simulated_time_is_what_the_thread_was_told() {
+        let clock = TscClock::simulated();
+        for now in [Nanos::from_secs(1_700_000_000), Nanos(1)] {
+            TscClock::simulate(now);
+            assert_eq!((clock.now(), clock.ticks(), clock.sample().utc), (now, now.0, now));
+        }
     }
 
     #[test]

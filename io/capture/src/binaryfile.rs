@@ -104,15 +104,15 @@ impl<R: Read> ItchReader<R> {
 }
 
 impl<R: Read> EventReader for ItchReader<R> {
-    fn next_event(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
+    fn read_event(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
         if self.is_finished {
-            return Ok(None);
+            return Ok(false);
         }
         let (len, used) = match self.next_message() {
             Ok(Some(found)) => found,
             Ok(None) => {
                 self.is_finished = true;
-                return Ok(None);
+                return Ok(false);
             }
             Err(error) => {
                 self.is_finished = true;
@@ -126,8 +126,8 @@ impl<R: Read> EventReader for ItchReader<R> {
         message[..kept].copy_from_slice(&self.window.data()[start..start + kept]);
         self.last_offset = self.window.offset();
         self.window.consume(used);
-        let event = self.event(if kept == len { &message[..kept] } else { &[] });
-        Ok(Some(event))
+        *event = self.event(if kept == len { &message[..kept] } else { &[] });
+        Ok(true)
     }
 
     fn position(&self) -> Position {

@@ -21,6 +21,16 @@ pub struct RecordedEvent {
     pub kind: EventKind,
 }
 
+impl RecordedEvent {
+    /// An event that says nothing: a place to read into.
+    pub const NOTHING: RecordedEvent = RecordedEvent {
+        ts_ns: 0,
+        instrument: 0,
+        ends_transaction: false,
+        kind: EventKind::Ignored(IgnoredReason::OtherRecord),
+    };
+}
+
 /// Side and price of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {

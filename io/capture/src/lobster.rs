@@ -62,7 +62,7 @@ impl<R: Read> LobsterReader<R> {
     /// The next event, whatever its line looks like.
     #[cold]
     #[inline(never)]
-    fn next_unusual(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
+    fn read_unusual(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
         while !self.is_finished {
             let (len, is_ended) = match self.next_line() {
                 Ok(Some(found)) => found,
@@ -74,14 +74,17 @@ impl<R: Read> LobsterReader<R> {
             };
             let line = self.window.data()[..len].trim_ascii_end();
             let is_blank = line.is_empty() || (self.line == 1 && is_header(line));
-            let event = parse(line);
+            let parsed = parse(line);
             let offset = self.window.offset();
             self.window.consume(len + usize::from(is_ended));
             let line = self.line;
             self.line += 1;
-            match event {
+            match parsed {
                 _ if is_blank => {}
-                Ok(event) => return Ok(Some(event)),
+                Ok(parsed) => {
+                    *event = parsed;
+                    return Ok(true);
+                }
                 Err(_) if !is_ended => {
                     self.is_finished = true;
                     return Err(ReadError::Truncated { offset });
@@ -90,21 +93,22 @@ impl<R: Read> LobsterReader<R> {
             }
         }
         self.is_finished = true;
-        Ok(None)
+        Ok(false)
     }
 }
 
 impl<R: Read> EventReader for LobsterReader<R> {
     #[inline(always)]
-    fn next_event(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
+    fn read_event(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
         if !self.is_finished
-            && let Some((event, len)) = parse_usual(self.window.data())
+            && let Some((usual, len)) = parse_usual(self.window.data())
         {
+            *event = usual;
             self.window.consume(len);
             self.line += 1;
-            return Ok(Some(event));
+            return Ok(true);
         }
-        self.next_unusual()
+        self.read_unusual(event)
     }
 
     fn position(&self) -> Position {

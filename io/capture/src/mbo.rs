@@ -104,7 +104,7 @@ impl<R: Read> DbnReader<R> {
         index
     }
 
-    #[inline]
+    #[inline(always)]
     fn event(&mut self, record: &MboRecord) -> RecordedEvent {
         let flags = FlagSet::new(record.flags);
         RecordedEvent {
@@ -119,22 +119,20 @@ impl<R: Read> DbnReader<R> {
     /// The next event, whatever its record is.
     #[cold]
     #[inline(never)]
-    fn next_unusual(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
+    fn read_unusual(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
         while !self.is_finished {
             let offset = self.window.offset();
             match whole_record(self.window.data()) {
                 Ok(Some((record, len))) => {
                     self.last_offset = offset;
                     self.window.consume(len);
-                    return match record {
-                        Record::Mbo(record) => Ok(Some(self.event(&record))),
-                        Record::Other { ts_event } => Ok(Some(RecordedEvent {
-                            ts_ns: ts_event,
-                            instrument: 0,
-                            ends_transaction: false,
-                            kind: EventKind::Ignored(IgnoredReason::OtherRecord),
-                        })),
+                    *event = match record {
+                        Record::Mbo(record) => self.event(&record),
+                        Record::Other { ts_event } => {
+                            RecordedEvent { ts_ns: ts_event, ..RecordedEvent::NOTHING }
+                        }
                     };
+                    return Ok(true);
                 }
                 Ok(None) => match self.window.fill() {
                     Ok(true) => {}
@@ -145,7 +143,7 @@ impl<R: Read> DbnReader<R> {
                 Err(what) => return self.finish(ReadError::malformed(Position::Byte(offset), what)),
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     fn finish<T>(&mut self, error: ReadError) -> Result<T, ReadError> {
@@ -156,15 +154,16 @@ impl<R: Read> DbnReader<R> {
 
 impl<R: Read> EventReader for DbnReader<R> {
     #[inline]
-    fn next_event(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
+    fn read_event(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
         if !self.is_finished
             && let Some((record, len)) = MboRecord::at_start(self.window.data())
         {
             self.last_offset = self.window.offset();
             self.window.consume(len);
-            return Ok(Some(self.event(&record)));
+            *event = self.event(&record);
+            return Ok(true);
         }
-        self.next_unusual()
+        self.read_unusual(event)
     }
 
     fn position(&self) -> Position {

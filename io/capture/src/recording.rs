@@ -12,11 +12,24 @@ use crate::{
 
 /// Reads the events of one recording, in order, in constant memory.
 pub trait EventReader {
+    /// Reads the next event into `event`: false when there are no more.
+    ///
+    /// What `event` says after anything but `Ok(true)` means nothing. A loop that has a place for its events saves a
+    /// copy of each.
+    ///
+    /// # Errors
+    /// [`ReadError`]; its variants say whether reading goes on.
+    fn read_event(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError>;
+
     /// The next event, or `None` when there are no more.
     ///
     /// # Errors
     /// [`ReadError`]; its variants say whether reading goes on.
-    fn next_event(&mut self) -> Result<Option<RecordedEvent>, ReadError>;
+    #[inline]
+    fn next_event(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
+        let mut event = RecordedEvent::NOTHING;
+        Ok(self.read_event(&mut event)?.then_some(event))
+    }
 
     /// Where the event begins that was read last; the start of the data before the first.
     fn position(&self) -> Position;
@@ -98,9 +111,11 @@ impl Recording {
     /// [`CaptureError::Read`]; after [`CaptureError::is_truncation`] everything before the cut was
     /// delivered and the next call gives `None`.
     pub fn next_event(&mut self) -> Result<Option<RecordedEvent>, CaptureError> {
+        let mut event = RecordedEvent::NOTHING;
         self.reader
             .as_dyn_mut()
-            .next_event()
+            .read_event(&mut event)
+            .map(|is_event| is_event.then_some(event))
             .map_err(|source| CaptureError::Read { path: self.path.clone(), source })
     }
 

@@ -367,6 +367,12 @@ impl<S: Storage> Journal<S> {
         self.config.segment_len - self.position
     }
 
+    /// Length of a segment, its header included.
+    #[must_use]
+    pub fn segment_len(&self) -> u64 {
+        self.config.segment_len
+    }
+
     /// What an acknowledgement means.
     #[must_use]
     pub fn policy(&self) -> Policy {

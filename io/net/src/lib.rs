@@ -35,6 +35,7 @@ mod endpoint;
 mod error;
 mod message;
 mod multicast;
+mod network;
 mod packet_ring;
 mod poller;
 mod sockets;
@@ -46,6 +47,9 @@ pub use endpoint::UdpEndpoint;
 pub use error::NetError;
 pub use message::{Received, SendStatus};
 pub use multicast::{MulticastReceiver, MulticastSender, free_multicast_group};
+pub use network::{
+    DatagramEndpoint, DatagramReceiver, DatagramSender, Kernel, Network, SocketPoller, StreamSocket,
+};
 pub use packet_ring::{PacketRing, PacketRingConfig, PacketRingCounters, RingDatagram};
 pub use poller::{Interest, Poller, Ready};
 pub use sockets::BufferGrant;

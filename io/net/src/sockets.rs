@@ -50,6 +50,12 @@ pub(crate) fn tcp() -> Result<Socket, NetError> {
     Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map_err(NetError::socket("TCP socket"))
 }
 
+/// What every connection's socket is set to.
+pub(crate) fn set_up_stream(socket: &Socket) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    socket.set_tcp_nodelay(true)
+}
+
 pub(crate) fn bind(socket: &Socket, address: SocketAddrV4) -> Result<(), NetError> {
     socket.bind(&address.into()).map_err(|source| bind_error(address, source))
 }

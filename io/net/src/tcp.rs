@@ -1,19 +1,15 @@
 //! TCP: a non-blocking acceptor, and connections with bounded buffers.
 
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{Shutdown, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use socket2::Socket;
-
 use crate::byte_queue::ByteQueue;
 use crate::error::NetError;
-use crate::message::receive_stream;
+use crate::network::{Kernel, Network, SocketPoller, StreamSocket};
+use crate::poller::Interest;
 use crate::sockets::{self, BufferGrant};
-
-/// Connections that wait to be accepted; further ones are refused by the kernel.
-const BACKLOG: i32 = 128;
 
 /// Sizes of the buffers of a connection, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +29,9 @@ impl Default for BufferSizes {
 
 /// Accepts connections.
 #[derive(Debug)]
-pub struct TcpAcceptor {
-    socket: Socket,
+pub struct TcpAcceptor<N: Network = Kernel> {
+    network: N,
+    socket: N::Socket,
     local_address: SocketAddrV4,
     buffers: BufferSizes,
     /// Of connections to come.
@@ -48,16 +45,38 @@ impl TcpAcceptor {
     /// [`NetError::AddressInUse`] when another socket listens there; [`NetError::Bind`] when it is no address
     /// of this machine.
     pub fn bind(address: SocketAddrV4, buffers: BufferSizes) -> Result<TcpAcceptor, NetError> {
-        let socket = sockets::tcp()?;
-        // Lets a restarted venue have its port back while old connections linger; two can never share it.
-        socket.set_reuse_address(true).map_err(NetError::socket("address reuse"))?;
-        socket.set_nonblocking(true).map_err(NetError::socket("non-blocking"))?;
-        sockets::bind(&socket, address)?;
-        // Connections inherit it, so that what arrives before `accept` is stamped too.
-        sockets::stamp_receives(&socket)?;
-        socket.listen(BACKLOG).map_err(|source| sockets::bind_error(address, source))?;
-        let local_address = sockets::local_address(&socket)?;
-        Ok(TcpAcceptor { socket, local_address, buffers, spare: Vec::new() })
+        TcpAcceptor::bind_on(Kernel, address, buffers)
+    }
+}
+
+impl<N: Network> TcpAcceptor<N> {
+    /// As [`bind`](TcpAcceptor::bind), on any network.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn bind_on(
+        network: N,
+        address: SocketAddrV4,
+        buffers: BufferSizes,
+    ) -> Result<TcpAcceptor<N>, NetError> {
+        let (socket, local_address) = network.listen(address)?;
+        Ok(TcpAcceptor { network, socket, local_address, buffers, spare: Vec::new() })
+    }
+
+    /// Has the poller watch for connections, under `key`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
+        poller.add(&self.socket, key, Interest::Read)
+    }
+
+    /// Has the poller watch no longer.
+    ///
+    /// # Errors
+    /// The system's: it did not.
+    pub fn unwatch(&self, poller: &N::Poller) -> io::Result<()> {
+        poller.remove(&self.socket)
     }
 
     /// Makes buffers for so many connections more, so that [`accept`](TcpAcceptor::accept) does not allocate while
@@ -67,7 +86,7 @@ impl TcpAcceptor {
     }
 
     /// Closes a connection and keeps its buffers for another one.
-    pub fn take_back(&mut self, connection: TcpConnection) {
+    pub fn take_back(&mut self, connection: TcpConnection<N>) {
         let TcpConnection { socket, buffers, .. } = connection;
         drop(socket);
         self.spare.push(buffers);
@@ -79,15 +98,15 @@ impl TcpAcceptor {
     /// # Errors
     /// The system's, such as the limit of open files: the connection then still waits. One that was reset while it
     /// waited is skipped.
-    pub fn accept(&mut self) -> io::Result<Option<TcpConnection>> {
+    pub fn accept(&mut self) -> io::Result<Option<TcpConnection<N>>> {
         use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
         match self.socket.accept() {
             Ok((socket, peer)) => {
-                let Some(peer_address) = peer.as_socket_ipv4() else { return Ok(None) };
-                set_up(&socket)?;
+                let Some(peer_address) = peer else { return Ok(None) };
                 let mut buffers = self.spare.pop().unwrap_or_else(|| Buffers::new(self.buffers));
                 buffers.clear();
-                Ok(Some(TcpConnection { socket, peer_address, buffers, is_closed: false }))
+                let network = self.network.clone();
+                Ok(Some(TcpConnection { network, socket, peer_address, buffers, is_closed: false }))
             }
             Err(error) if matches!(error.kind(), WouldBlock | ConnectionAborted | Interrupted) => Ok(None),
             Err(error) => Err(error),
@@ -149,8 +168,9 @@ pub enum SendOutcome {
 /// Half-open connections (the other machine gone without a word) are not detected here: protocols have
 /// heartbeats for that.
 #[derive(Debug)]
-pub struct TcpConnection {
-    socket: Socket,
+pub struct TcpConnection<N: Network = Kernel> {
+    network: N,
+    socket: N::Socket,
     peer_address: SocketAddrV4,
     buffers: Buffers,
     is_closed: bool,
@@ -188,21 +208,63 @@ impl TcpConnection {
         let failed = |source| NetError::Connect { address, source };
         sockets::stamp_receives(&socket)?;
         socket.connect_timeout(&address.into(), timeout).map_err(failed)?;
-        set_up(&socket).map_err(failed)?;
-        Ok(TcpConnection { socket, peer_address: address, buffers: Buffers::new(buffers), is_closed: false })
+        sockets::set_up_stream(&socket).map_err(failed)?;
+        let buffers = Buffers::new(buffers);
+        Ok(TcpConnection { network: Kernel, socket, peer_address: address, buffers, is_closed: false })
     }
 
-    /// As [`start_connecting`](TcpConnection::start_connecting), with buffers of its own: begins a connection without
-    /// waiting for it.
+    /// Acknowledges what was received now instead of with the next send. Not lasting: call after each fill
+    /// where the other end needs it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn acknowledge_now(&self) -> io::Result<()> {
+        self.socket.set_tcp_quickack(true)
+    }
+
+    /// Asks for socket buffers of the kernel, in bytes; returns what it gave to receive and to send.
+    ///
+    /// # Errors
+    /// [`NetError::Socket`].
+    pub fn size_kernel_buffers(
+        &self,
+        receive: usize,
+        send: usize,
+    ) -> Result<(BufferGrant, BufferGrant), NetError> {
+        let receive = sockets::size_receive_buffer(&self.socket, receive)?;
+        Ok((receive, sockets::size_send_buffer(&self.socket, send)?))
+    }
+}
+
+impl<N: Network> TcpConnection<N> {
+    /// Begins a connection on any network. Ask [`poll_connected`](TcpConnection::poll_connected) until it stands.
     ///
     /// # Errors
     /// As [`start_connecting`](TcpConnection::start_connecting).
-    pub fn begin(address: SocketAddrV4, buffers: BufferSizes) -> Result<TcpConnection, NetError> {
-        let socket = sockets::tcp()?;
+    pub fn begin_on(
+        network: N,
+        address: SocketAddrV4,
+        buffers: BufferSizes,
+    ) -> Result<TcpConnection<N>, NetError> {
+        let socket = network.start_connecting(address)?;
         let buffers = Buffers::new(buffers);
-        let mut connection = TcpConnection { socket, peer_address: address, buffers, is_closed: true };
-        connection.start_connecting(address)?;
-        Ok(connection)
+        Ok(TcpConnection { network, socket, peer_address: address, buffers, is_closed: false })
+    }
+
+    /// Has the poller watch for what is received, under `key`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
+        poller.add(&self.socket, key, Interest::Read)
+    }
+
+    /// Has the poller watch no longer.
+    ///
+    /// # Errors
+    /// The system's: it did not.
+    pub fn unwatch(&self, poller: &N::Poller) -> io::Result<()> {
+        poller.remove(&self.socket)
     }
 
     /// Gives this connection up and begins another one in its buffers, which are emptied. Neither waits nor
@@ -214,14 +276,7 @@ impl TcpConnection {
     pub fn start_connecting(&mut self, address: SocketAddrV4) -> Result<(), NetError> {
         self.is_closed = true;
         self.buffers.clear();
-        let socket = sockets::tcp()?;
-        sockets::stamp_receives(&socket)?;
-        set_up(&socket).map_err(NetError::socket("non-blocking"))?;
-        match socket.connect(&address.into()) {
-            Ok(()) => {}
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {}
-            Err(source) => return Err(NetError::Connect { address, source }),
-        }
+        let socket = self.network.start_connecting(address)?;
         (self.socket, self.peer_address) = (socket, address);
         self.is_closed = false;
         Ok(())
@@ -233,18 +288,10 @@ impl TcpConnection {
     /// # Errors
     /// [`NetError::Connect`] when nobody answers.
     pub fn poll_connected(&mut self) -> Result<bool, NetError> {
-        let address = self.peer_address;
-        let failed = |source| NetError::Connect { address, source };
-        // In this order: a connection that fails in between is heard of by the next call.
-        if let Some(source) = self.socket.take_error().map_err(failed)? {
+        self.socket.poll_connected().map_err(|source| {
             self.is_closed = true;
-            return Err(failed(source));
-        }
-        match self.socket.peer_addr() {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
-            Err(source) => Err(failed(source)),
-        }
+            NetError::Connect { address: self.peer_address, source }
+        })
     }
 
     /// Ends the sending side: the other end reads what was handed to the kernel, and then the end. What is pending
@@ -252,7 +299,7 @@ impl TcpConnection {
     pub fn end_sending(&mut self) {
         self.buffers.pending.clear();
         // Fails where the connection is over, which is as good.
-        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+        let _ = self.socket.shutdown(Shutdown::Write);
     }
 
     /// Ends the connection in both directions. What is pending is lost; what was received is still there.
@@ -260,7 +307,7 @@ impl TcpConnection {
         self.is_closed = true;
         self.buffers.pending.clear();
         // As above.
-        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        let _ = self.socket.shutdown(Shutdown::Both);
     }
 
     /// Reads once from the socket into the receive buffer.
@@ -276,15 +323,15 @@ impl TcpConnection {
         if room.is_empty() {
             return Ok(Fill::Full);
         }
-        match receive_stream(self.socket.as_fd(), room) {
+        match self.socket.receive(room) {
             Ok(None) => Ok(Fill::Empty),
             Ok(Some((0, _))) => {
                 self.is_closed = true;
                 Ok(Fill::Closed)
             }
-            Ok(Some((count, control))) => {
+            Ok(Some((count, kernel_ns))) => {
                 self.buffers.received.commit(count);
-                Ok(Fill::Bytes { count, kernel_ns: control.kernel_ns })
+                Ok(Fill::Bytes { count, kernel_ns })
             }
             Err(error) if is_lost(&error) => {
                 self.is_closed = true;
@@ -398,28 +445,6 @@ impl TcpConnection {
     pub fn peer_address(&self) -> SocketAddrV4 {
         self.peer_address
     }
-
-    /// Acknowledges what was received now instead of with the next send. Not lasting: call after each fill
-    /// where the other end needs it.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn acknowledge_now(&self) -> io::Result<()> {
-        self.socket.set_tcp_quickack(true)
-    }
-
-    /// Asks for socket buffers of the kernel, in bytes; returns what it gave to receive and to send.
-    ///
-    /// # Errors
-    /// [`NetError::Socket`].
-    pub fn size_kernel_buffers(
-        &self,
-        receive: usize,
-        send: usize,
-    ) -> Result<(BufferGrant, BufferGrant), NetError> {
-        let receive = sockets::size_receive_buffer(&self.socket, receive)?;
-        Ok((receive, sockets::size_send_buffer(&self.socket, send)?))
-    }
 }
 
 impl AsFd for TcpConnection {
@@ -428,17 +453,12 @@ impl AsFd for TcpConnection {
     }
 }
 
-/// What every connection's socket is set to.
-fn set_up(socket: &Socket) -> io::Result<()> {
-    socket.set_nonblocking(true)?;
-    socket.set_tcp_nodelay(true)
-}
-
 /// How many of the bytes the kernel took; none when the connection is lost.
-fn write(socket: &Socket, bytes: &[u8]) -> io::Result<Option<usize>> {
-    match socket.send_with_flags(bytes, libc::MSG_NOSIGNAL) {
+fn write(socket: &impl StreamSocket, bytes: &[u8]) -> io::Result<Option<usize>> {
+    use io::ErrorKind::{Interrupted, WouldBlock};
+    match socket.send(bytes) {
         Ok(count) => Ok(Some(count)),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => Ok(Some(0)),
+        Err(error) if matches!(error.kind(), WouldBlock | Interrupted) => Ok(Some(0)),
         Err(error) if is_lost(&error) => Ok(None),
         Err(error) => Err(error),
     }
@@ -446,6 +466,6 @@ fn write(socket: &Socket, bytes: &[u8]) -> io::Result<Option<usize>> {
 
 /// The other end is gone, which is nothing unusual.
 fn is_lost(error: &io::Error) -> bool {
-    let codes = [libc::EPIPE, libc::ECONNRESET, libc::ECONNABORTED, libc::ETIMEDOUT, libc::EHOSTUNREACH];
-    error.raw_os_error().is_some_and(|code| codes.contains(&code))
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable, TimedOut};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | HostUnreachable | TimedOut)
 }

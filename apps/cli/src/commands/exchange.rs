@@ -144,6 +144,9 @@ fn print_endpoints(
         console.say(format_args!("  snapshots        {glimpse}   GLIMPSE over SoupBinTCP"));
         console.say(format_args!("  snapshots        {group}   one instrument after another over MoldUDP64"));
     }
+    if let Some(drop_copy) = endpoints.drop_copy {
+        console.say(format_args!("  drop copies      {drop_copy}   OUCH 5.0 with its user, over SoupBinTCP"));
+    }
     if let Some(admin) = &config.admin {
         console.say(format_args!("  admin            {}   tickpath admin", admin.socket.display()));
     }

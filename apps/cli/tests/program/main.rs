@@ -4,6 +4,7 @@
 mod admin;
 mod configs;
 mod demo;
+mod failed_disk;
 mod full_disk;
 mod generate;
 mod help;

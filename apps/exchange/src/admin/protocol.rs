@@ -92,6 +92,9 @@ pub(super) fn status(view: &VenueView) -> Value {
         "executions": matcher.executions.read(),
         "market_messages": publisher.messages.read(),
         "retransmitted": publisher.retransmitted.read(),
+        "drop_copies": view.drop_copy.copies.read(),
+        "drop_copy_readers_slow": view.drop_copy.slow_readers.read(),
+        "drop_copy_has_failed": view.drop_copy.has_failed.read() != 0,
     })
 }
 

@@ -59,6 +59,7 @@ impl OrderEntryConfig {
                     Some(CancelConfig::Never) => None,
                     None => cancel_on_disconnect,
                 },
+                copies_of: user.copies_of.clone(),
             });
         }
         if users.is_empty() {

@@ -21,11 +21,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tickpath_agent::Counter;
+use tickpath_agent::{Counter, TscClock};
 use tickpath_journal::{DiskWorker, Storage, WorkerThread};
+use tickpath_types::Nanos;
+
+use crate::drop_copy::{DropCopyDoor, DropCopyError};
 
 /// How long the follower's thread rests when it has read all there is.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(10);
+/// How long the thread of the drop copies rests when there is nothing to read and to send.
+const COPY_INTERVAL: Duration = Duration::from_millis(1);
+/// How long readers of drop copies have for what there is when the venue stops.
+const COPIES_TIMEOUT: Nanos = Nanos::from_secs(2);
 
 /// How the journal stands, readable from outside while the venue runs.
 #[derive(Default)]
@@ -37,6 +44,8 @@ pub struct JournalCounters {
     pub delayed: Counter,
     /// 1 while there is no room for another segment: new orders are refused.
     pub is_full: Counter,
+    /// Requests that were refused without a numbered answer, because what room the log had was kept for cancels.
+    pub unlogged_refusals: Counter,
     /// 1 once nothing more can be written: nothing more is answered.
     pub has_failed: Counter,
     /// Snapshots written since the start.
@@ -54,6 +63,7 @@ pub struct VenueJournal {
     pub recovery: Recovery,
     disk: Box<dyn Disk>,
     follower: Option<Box<dyn Follow>>,
+    drop_copy: Option<Box<dyn CopyDoor>>,
     counters: Arc<JournalCounters>,
 }
 
@@ -61,6 +71,7 @@ pub struct VenueJournal {
 pub struct JournalThreads {
     _disk: WorkerThread,
     follower: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
+    drop_copy: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
 }
 
 trait Disk: Send {
@@ -88,6 +99,40 @@ impl<S: Storage> Follow for Follower<S> {
     }
 }
 
+trait CopyDoor: Send {
+    fn run_once(&mut self, now: Nanos) -> Result<usize, DropCopyError>;
+    fn is_settled(&self) -> bool;
+}
+
+impl<S: Storage> CopyDoor for DropCopyDoor<S> {
+    fn run_once(&mut self, now: Nanos) -> Result<usize, DropCopyError> {
+        DropCopyDoor::run_once(self, now)
+    }
+
+    fn is_settled(&self) -> bool {
+        DropCopyDoor::is_settled(self)
+    }
+}
+
+/// Serves drop copies until told to stop, and then until every reader has what there is.
+fn serve_copies(mut door: Box<dyn CopyDoor>, stop: &AtomicBool) {
+    let clock = TscClock::shared();
+    let mut deadline = None;
+    loop {
+        // Noted before the last look at the log.
+        if deadline.is_none() && stop.load(Ordering::Acquire) {
+            deadline = Some(clock.now() + COPIES_TIMEOUT);
+        }
+        match door.run_once(clock.now()) {
+            // It is in the counters; there are no drop copies any more.
+            Err(_) => return,
+            Ok(_) if deadline.is_some_and(|at| door.is_settled() || clock.now() >= at) => return,
+            Ok(0) => thread::park_timeout(COPY_INTERVAL),
+            Ok(_) => {}
+        }
+    }
+}
+
 impl VenueJournal {
     pub(crate) fn new<S: Storage>(
         recovery: Recovery,
@@ -96,7 +141,12 @@ impl VenueJournal {
         counters: Arc<JournalCounters>,
     ) -> VenueJournal {
         let follower = follower.map(|follower| -> Box<dyn Follow> { Box::new(follower) });
-        VenueJournal { recovery, disk: Box::new(worker), follower, counters }
+        VenueJournal { recovery, disk: Box::new(worker), follower, drop_copy: None, counters }
+    }
+
+    pub(crate) fn with_drop_copy<S: Storage>(mut self, door: Option<DropCopyDoor<S>>) -> VenueJournal {
+        self.drop_copy = door.map(|door| -> Box<dyn CopyDoor> { Box::new(door) });
+        self
     }
 
     /// Starts the threads.
@@ -124,7 +174,14 @@ impl VenueJournal {
             })?;
             Ok::<_, io::Error>((stop, handle))
         };
-        Ok(JournalThreads { _disk: disk, follower: self.follower.map(start).transpose()? })
+        let follower = self.follower.map(start).transpose()?;
+        let start = |door| {
+            let stop = Arc::new(AtomicBool::new(false));
+            let stopped = Arc::clone(&stop);
+            let copies = thread::Builder::new().name("drop-copy".to_owned());
+            Ok::<_, io::Error>((stop, copies.spawn(move || serve_copies(door, &stopped))?))
+        };
+        Ok(JournalThreads { _disk: disk, follower, drop_copy: self.drop_copy.map(start).transpose()? })
     }
 
     /// Does one piece of the disk's work in the caller's thread, in place of [`VenueJournal::start`]; 0 when there is
@@ -140,11 +197,19 @@ impl VenueJournal {
     pub fn follow(&mut self) -> Result<usize, FollowerError> {
         self.follower.as_mut().map_or(Ok(0), |follower| follower.run_once())
     }
+
+    /// Does one run of the drop copies' work in the caller's thread; 0 when there is none.
+    ///
+    /// # Errors
+    /// [`DropCopyError`] when the log cannot be followed any more.
+    pub fn copy(&mut self, now: Nanos) -> Result<usize, DropCopyError> {
+        self.drop_copy.as_mut().map_or(Ok(0), |door| door.run_once(now))
+    }
 }
 
 impl Drop for JournalThreads {
     fn drop(&mut self) {
-        if let Some((stop, handle)) = self.follower.take() {
+        for (stop, handle) in self.follower.take().into_iter().chain(self.drop_copy.take()) {
             stop.store(true, Ordering::Release);
             handle.thread().unpark();
             handle.join().ok(); // a panic there has been told there

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use tickpath_journal::Policy;
 use tickpath_nasdaq::moldudp64::Session;
 
+use crate::drop_copy::DropCopySettings;
+
 /// How a venue keeps its journal, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalSettings {
@@ -24,6 +26,8 @@ pub struct JournalSettings {
     pub session: Option<Session>,
     /// Accepts that answered commands are lost, as under `async` the loss of power may cause.
     pub accept_loss: bool,
+    /// Where what users are told is told again, read from the log.
+    pub drop_copy: Option<DropCopySettings>,
 }
 
 impl JournalSettings {
@@ -38,6 +42,7 @@ impl JournalSettings {
             keep_snapshots: 2,
             session: None,
             accept_loss: false,
+            drop_copy: None,
         }
     }
 }

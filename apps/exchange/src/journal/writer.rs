@@ -23,7 +23,12 @@ pub(crate) trait CommandLog: Send {
     /// The last command that may be answered.
     fn durable(&self) -> Sequence;
     fn state(&self) -> LogState;
+    /// False when what room there is, while there can be no other segment, is kept for what takes orders away.
+    fn has_room_for_refusals(&self) -> bool;
 }
+
+/// The part of a segment, one in so many, that is kept for cancels while there can be no other segment.
+const KEPT_FOR_CANCELS: u64 = 4;
 
 impl<S: Storage> CommandLog for Journal<S> {
     #[inline]
@@ -48,5 +53,9 @@ impl<S: Storage> CommandLog for Journal<S> {
             State::NoNextSegment(_) => LogState::Full,
             State::Failed(failure) => LogState::Failed(failure),
         }
+    }
+
+    fn has_room_for_refusals(&self) -> bool {
+        self.room() > self.segment_len() / KEPT_FOR_CANCELS
     }
 }

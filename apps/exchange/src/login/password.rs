@@ -70,6 +70,14 @@ impl Password {
         }
     }
 
+    /// Whether this is it; takes as long as a hash takes. Not for a duty cycle.
+    pub(crate) fn is(&self, password: &soupbintcp::Password) -> bool {
+        match &self.0 {
+            Kept::Plain(known) => password.matches(known),
+            Kept::Hash(hash) => has_hash(&password.to_lowercase(), hash),
+        }
+    }
+
     /// The hash, where only that is known.
     pub(crate) fn hash(&self) -> Option<&str> {
         match &self.0 {

@@ -1,18 +1,18 @@
 //! Connections that end, and what becomes of the orders behind them.
 
 use tickpath_matching::CommandKind;
-use tickpath_net::{Fill, SendOutcome};
+use tickpath_net::{Fill, Network, SendOutcome};
 use tickpath_timing::Tracer;
 use tickpath_types::{CancelReason, Nanos};
 
 use super::{Connection, LINGER, NEVER, OrderServer};
 use crate::sequencer::Arrival;
 
-impl<T: Tracer> OrderServer<T> {
+impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Closes a connection; its user may come back.
     pub(super) fn close(&mut self, place: usize, now: Nanos) {
         let Some(connection) = self.connections[place].take() else { return };
-        let _ = self.poller.remove(&connection.tcp);
+        let _ = connection.tcp.unwatch(&self.poller);
         if let Some(user) = connection.user {
             self.user_views[user].is_connected.set(0);
             let user = self.users.get_mut(user);
@@ -98,7 +98,7 @@ impl<T: Tracer> OrderServer<T> {
     }
 }
 
-impl Connection {
+impl<N: Network> Connection<N> {
     /// After the end of the session: true when the client has closed its side too.
     fn linger(&mut self) -> bool {
         if matches!(self.tcp.flush_pending(), Ok(SendOutcome::Sent)) {

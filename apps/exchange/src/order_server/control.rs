@@ -1,6 +1,7 @@
 //! Commands of whoever runs the venue.
 
 use tickpath_matching::CommandKind;
+use tickpath_net::Network;
 use tickpath_timing::Tracer;
 use tickpath_types::{Nanos, Sequence, SessionId};
 
@@ -15,7 +16,7 @@ pub(super) struct HeldAnswer {
     command: Option<Sequence>,
 }
 
-impl<T: Tracer> OrderServer<T> {
+impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Carries out the commands that wait; each sequences one command at most.
     pub(super) fn take_admin_commands(&mut self, now: Nanos) {
         while self.held_answer.is_none()

@@ -1,6 +1,7 @@
 //! Users who log in.
 
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest};
+use tickpath_net::Network;
 use tickpath_timing::Tracer;
 use tickpath_types::Nanos;
 
@@ -22,7 +23,7 @@ enum Stage {
     RefusedAt(Nanos),
 }
 
-impl<T: Tracer> OrderServer<T> {
+impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Answers a login, or has its password checked first.
     ///
     /// A wrong name and a wrong password look the same from outside: where passwords take time to check, so does

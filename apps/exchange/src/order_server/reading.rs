@@ -5,17 +5,18 @@ use tickpath_agent::AgentError;
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::ouch50::{self, RequestError};
 use tickpath_nasdaq::soupbintcp::{ServerEvent, ServerSession};
-use tickpath_net::{Fill, Interest};
+use tickpath_net::{Fill, Network, SocketPoller};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{Nanos, OrderRequest, UserRefNum};
 
+use super::log::is_kept_for_cancels;
 use super::{
     ACCEPT_PAUSE, ACCEPTOR_KEY, ACCEPTS_PER_CYCLE, Connection, Hangup, MALFORMED_MAX, OrderServer, READY_MAX,
     RECEIVE_BUFFER, REQUESTS_PER_READ_MAX, TIMED_EVERY,
 };
 use crate::sequencer::Arrival;
 
-impl<T: Tracer> OrderServer<T> {
+impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Reads every connection that has something, as far as the batch has room.
     pub(super) fn read_requests(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let ready: ArrayVec<u64, READY_MAX> = self
@@ -58,7 +59,7 @@ impl<T: Tracer> OrderServer<T> {
                 self.acceptor.take_back(tcp);
                 continue;
             };
-            if self.poller.add(&tcp, place as u64, Interest::Read).is_err() {
+            if tcp.watch(&self.poller, place as u64).is_err() {
                 self.acceptor.take_back(tcp);
                 self.pause_accepting(now);
                 return count;
@@ -83,14 +84,14 @@ impl<T: Tracer> OrderServer<T> {
     /// The system has no room for a connection: who waits is asked for again after a while, not in every duty cycle.
     fn pause_accepting(&mut self, now: Nanos) {
         self.counters.accept_errors.add(1);
-        if self.poller.remove(&self.acceptor).is_ok() {
+        if self.acceptor.unwatch(&self.poller).is_ok() {
             self.accept_again_at = Some(now + ACCEPT_PAUSE);
         }
     }
 
     pub(super) fn resume_accepting(&mut self, now: Nanos) {
         if self.accept_again_at.is_some_and(|at| now >= at)
-            && self.poller.add(&self.acceptor, ACCEPTOR_KEY, Interest::Read).is_ok()
+            && self.acceptor.watch(&self.poller, ACCEPTOR_KEY).is_ok()
         {
             self.accept_again_at = None;
         }
@@ -133,6 +134,7 @@ impl<T: Tracer> OrderServer<T> {
                     return Err(Hangup);
                 }
             };
+            let mut is_unlogged = false;
             match event {
                 ServerEvent::Message(message) => {
                     let Some(place) = connection.user else { return Err(Hangup) };
@@ -146,6 +148,12 @@ impl<T: Tracer> OrderServer<T> {
                         self.tracer.time(Function::OrderDecode, ticks);
                     }
                     match admit(user.gate.filter(decoded, now)) {
+                        Admission::Query | Admission::Sequence { kind: CommandKind::Refuse { .. }, .. }
+                            if is_kept_for_cancels(self.log_state, &self.sequencer) =>
+                        {
+                            self.counters.requests_refused.add(1);
+                            is_unlogged = true;
+                        }
                         Admission::Sequence { kind, user_ref, is_new_order } => {
                             let token = Token::new(user.session, user_ref, is_new_order);
                             self.tracer.stamp_at(Hop::T1k, token, received_at);
@@ -178,6 +186,9 @@ impl<T: Tracer> OrderServer<T> {
             }
             if let Some(connection) = self.connections[place].as_mut() {
                 connection.tcp.consume(used);
+            }
+            if is_unlogged {
+                self.refuse_without_record(place);
             }
         }
     }

@@ -40,6 +40,18 @@ pub enum ReplicaError {
         /// Their names.
         names: String,
     },
+    /// Begin a new session, which has room for the users that there are then and some more.
+    #[error(
+        "the journal's session has room for {room} users, which is fixed while it lasts (max_sessions {expected}, not {found}): \
+         configure no more, or begin another session by --new-session",
+        room = expected - 1
+    )]
+    Room {
+        /// The bound of the session.
+        expected: u16,
+        /// What the users that are configured need.
+        found: u16,
+    },
     /// Take an older snapshot, or raise the limits.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),

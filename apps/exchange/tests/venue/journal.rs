@@ -10,24 +10,24 @@ use crate::support::{
 };
 
 /// A venue whose disk and settings outlive it.
-struct Site {
-    settings: VenueSettings,
-    journal: JournalSettings,
-    disk: FaultyDisk,
+pub struct Site {
+    pub settings: VenueSettings,
+    pub journal: JournalSettings,
+    pub disk: FaultyDisk,
 }
 
 impl Site {
-    fn new(policy: Policy) -> Site {
+    pub fn new(policy: Policy) -> Site {
         let disk = FaultyDisk::new(1, DiskFaults::default());
         Site { settings: settings(), journal: journal(policy), disk }
     }
 
-    fn start(&self) -> Rig {
+    pub fn start(&self) -> Rig {
         Rig::of(build_on(&self.settings, &self.journal, &self.disk).unwrap())
     }
 
     /// Why it does not start.
-    fn refusal(&self) -> String {
+    pub fn refusal(&self) -> String {
         let error = build_on(&self.settings, &self.journal, &self.disk)
             .err()
             .unwrap_or_else(|| panic!("a venue started"));
@@ -35,7 +35,7 @@ impl Site {
     }
 
     /// The process dies, and another one is started.
-    fn restart(&self, rig: Rig) -> Rig {
+    pub fn restart(&self, rig: Rig) -> Rig {
         self.disk.kill();
         drop(rig);
         self.start()
@@ -43,7 +43,7 @@ impl Site {
 }
 
 /// Messages of a client until nothing comes any more for a while.
-fn hear_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
+pub fn hear_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
     let mut messages = vec![];
     let mut silent_turns = 0;
     while silent_turns < 200 {
@@ -72,7 +72,7 @@ fn whole_stream(rig: &mut Rig, user: &str) -> Vec<Vec<u8>> {
 }
 
 /// Orders of two users, some of which trade; numbers from `from` on. The messages that each heard.
-fn trade(rig: &mut Rig, [anna, bert]: [&mut Client; 2], from: u32) -> [Vec<Vec<u8>>; 2] {
+pub fn trade(rig: &mut Rig, [anna, bert]: [&mut Client; 2], from: u32) -> [Vec<Vec<u8>>; 2] {
     for user_ref in from..from + 40 {
         let price = 1_000_000 + i64::from(user_ref % 7) * 100;
         anna.request(&enter(user_ref, Side::Sell, 10 + u64::from(user_ref % 5), price));
@@ -377,6 +377,58 @@ fn without_room_on_the_disk_new_orders_are_refused_and_cancels_are_not() {
 }
 
 #[test]
+fn refusals_leave_room_for_the_cancels_of_everything_that_is_open() {
+    const OPEN: u32 = 40;
+    let mut site = Site::new(Policy::Async);
+    site.journal.snapshot_every = 0;
+    let mut rig = site.start();
+    let mut anna = rig.log_in("ANNA");
+    for user_ref in 1..=OPEN {
+        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 10, 900_000));
+    }
+    while rig.turn() > 0 {}
+    let names = site.disk.list().unwrap();
+    let capacity = names.iter().filter_map(|name| Some(site.disk.contents(name)?.len() as u64)).sum();
+    site.disk.set_faults(DiskFaults { capacity, ..DiskFaults::default() });
+    // Nothing but new orders, many times what a segment holds.
+    let mut refused = [0_u64; 2];
+    for user_ref in OPEN + 1..2_000 {
+        anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
+        loop {
+            match rig.hear(&mut anna) {
+                Heard::Message(message) => {
+                    refused[0] += u64::from(message[0] == b'J');
+                    break;
+                }
+                Heard::Debug(words) => {
+                    assert!(words.contains("the journal is full"), "{words}");
+                    refused[1] += 1;
+                    break;
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(refused[0] > 20 && refused[1] > 500, "{refused:?}");
+    assert_eq!(rig.view.journal.unlogged_refusals.read(), refused[1]);
+    for user_ref in 1..=OPEN {
+        let answer = rig.ask(&mut anna, &cancel(user_ref, 0));
+        assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
+    }
+    // A number that was refused without a record is not used up, and nothing of it is sent again.
+    let last = rig.view.order_server.commands.read();
+    site.disk.set_faults(DiskFaults::default());
+    rig.until_true("room", |rig| rig.view.journal.is_full.read() == 0);
+    let answer = rig.ask(&mut anna, &enter(1_999, Side::Buy, 1, 900_000));
+    assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
+    assert_eq!(rig.view.order_server.commands.read(), last + 1);
+    drop(anna);
+    let mut rig = site.restart(rig);
+    let again = whole_stream(&mut rig, "ANNA");
+    assert_eq!(again.iter().filter(|message| message[0] == b'J').count() as u64, refused[0]);
+}
+
+#[test]
 fn a_disk_that_fails_ends_the_venue_and_nothing_false_was_said() {
     for (policy, seed) in [(Policy::Async, 1), (Policy::Group, 2), (Policy::Sync, 3)] {
         let mut site = Site::new(policy);
@@ -444,7 +496,10 @@ fn a_venue_that_cannot_go_on_says_why() {
     );
     refuses(&|site| site.settings.users.swap(0, 1), &["ANNA, BERT, CLEO", "--new-session"]);
     refuses(&|site| _ = site.settings.users.pop(), &["ANNA, BERT, CLEO"]);
-    refuses(&|site| site.settings.limits.max_sessions = 5, &["max_sessions 4, not 5"]);
+    refuses(
+        &|site| site.settings.limits.max_sessions = 5,
+        &["room for 3 users", "max_sessions 4, not 5", "--new-session"],
+    );
     let monday = tickpath_nasdaq::moldudp64::Session::new("MONDAY");
     refuses(&|site| site.journal.session = monday, &["session TODAY, not MONDAY"]);
 

@@ -4,6 +4,7 @@
 mod admin;
 mod closing;
 mod disconnects;
+mod drop_copy;
 mod hostile;
 mod journal;
 mod limits;

@@ -161,7 +161,7 @@ impl Rig {
 
     fn work_on_disk(&mut self) -> usize {
         let Some(journal) = self.journal.as_mut().filter(|_| !self.is_disk_stuck) else { return 0 };
-        journal.work_on_disk() + journal.follow().unwrap_or(0)
+        journal.work_on_disk() + journal.follow().unwrap_or(0) + journal.copy(self.now).unwrap()
     }
 
     /// Lets simulated time pass at once, and a turn take notice.
@@ -294,6 +294,8 @@ pub enum Heard {
     },
     LoginRejected(LoginRejectReason),
     Message(Vec<u8>),
+    /// Words without a number.
+    Debug(String),
     Heartbeat,
     EndOfSession,
     /// The venue closed the connection.
@@ -382,6 +384,7 @@ impl Client {
             }
             Packet::LoginRejected(reason) => Heard::LoginRejected(reason),
             Packet::SequencedData(message) => Heard::Message(message.to_vec()),
+            Packet::Debug(words) => Heard::Debug(String::from_utf8(words.to_vec()).unwrap()),
             Packet::ServerHeartbeat => Heard::Heartbeat,
             Packet::EndOfSession => Heard::EndOfSession,
             other => panic!("a venue does not send {other:?}"),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
-use tickpath_capture::{DbnReader, Depth, EventReader, LobsterReader, decompress};
+use tickpath_capture::{DbnReader, Depth, EventReader, LobsterReader, RecordedEvent, decompress};
 
 use super::{Lab, Prepared, Sample};
 use crate::context::Context;
@@ -55,6 +55,8 @@ const DBN_FILES: [(&str, Format); 2] = [
 /// Order by order from Nasdaq, as far as it touches the best level.
 const LOBSTER_FILES: [(&str, Format); 1] =
     [("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz", Format::Lobster { levels: 1 })];
+/// Events that are read before the first of them is applied.
+const READ_AHEAD: usize = 16;
 /// More orders than any of them has.
 const ORDERS_MAX: u32 = 1 << 18;
 
@@ -144,15 +146,22 @@ fn lobster(bytes: &[u8], levels: u32) -> LobsterReader<&[u8]> {
 /// Ticks that the events of a reader took into books, and how these ended.
 fn timed(context: &Context, mut reader: impl EventReader, live_max: u32) -> anyhow::Result<(u64, Outcome)> {
     let mut books = RecordedBooks::<FastBooks>::new(live_max, reader.info());
+    let mut events = [RecordedEvent::NOTHING; READ_AHEAD];
     let start = context.clock.ticks();
-    let mut next = reader.next_event()?;
-    while let Some(event) = next {
-        // The event after this one is read first, so that its order is on its way to the nearest cache meanwhile.
-        next = reader.next_event()?;
-        if let Some(next) = &next {
-            books.prefetch(next);
+    loop {
+        let mut count = 0;
+        // Some are read first, so that their orders are on their way to the nearest cache when their turn comes.
+        for event in &mut events {
+            if !reader.read_event(event)? {
+                break;
+            }
+            books.prefetch(event);
+            count += 1;
         }
-        books.handle_event(&event);
+        if count == 0 {
+            break;
+        }
+        events[..count].iter().for_each(|event| books.handle_event(event));
     }
     let ticks = context.clock.ticks() - start;
     Ok((ticks, Outcome::of(&books)?))

@@ -243,6 +243,12 @@ impl OrderTable {
         home
     }
 
+    /// Starts to fetch a record.
+    #[inline(always)]
+    pub(super) fn prefetch_slot(&self, slot: u32) {
+        prefetch_index(&self.records, slot as usize);
+    }
+
     /// The slot of the order if it is in its own bucket, where nearly all are, and else nobody's. A bucket that is none
     /// does no harm.
     #[inline(always)]

@@ -160,7 +160,7 @@ macro_rules! itch_messages {
             /// The same as for either of them: fields that are not there are zero, and zero changes nothing.
             #[inline]
             fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
-                let (head, details) = (message.head, message.details);
+                let (head, details) = (message.head, message.details());
                 self.take_fields([
                     u64::from(head.message_type),
                     head.stock_locate.bits(),
@@ -237,8 +237,7 @@ const NO_DETAILS: [u8; ADD_DETAILS_LEN] = [0; ADD_DETAILS_LEN];
 pub struct AddOrDelete<'a> {
     message: &'a [u8],
     head: &'a OrderDelete,
-    /// Zeroes for a delete.
-    details: &'a AddDetails,
+    rest: &'a [u8],
 }
 
 impl<'a> AddOrDelete<'a> {
@@ -257,9 +256,15 @@ impl<'a> AddOrDelete<'a> {
         if from_add.wrapping_mul(from_delete) != 0 {
             return None;
         }
-        let is_add = from_add == 0;
-        let details = select_unpredictable(is_add, rest, &NO_DETAILS).first_chunk::<ADD_DETAILS_LEN>()?;
-        Some(AddOrDelete { message, head: transmute_ref!(head), details: transmute_ref!(details) })
+        Some(AddOrDelete { message, head: transmute_ref!(head), rest })
+    }
+
+    /// Zeroes for a delete.
+    #[inline(always)]
+    fn details(self) -> &'a AddDetails {
+        let details = self.rest.first_chunk::<ADD_DETAILS_LEN>();
+        let details = select_unpredictable(details.is_some(), details.unwrap_or(&NO_DETAILS), &NO_DETAILS);
+        transmute_ref!(details)
     }
 
     /// Which of the two it is.

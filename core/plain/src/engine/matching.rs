@@ -5,6 +5,9 @@ use tickpath_types::*;
 use super::rules::{is_special, may_rest, parts_of};
 use super::{End, Execution, Incoming, Open, PlainEngine};
 
+/// Why an entry is found.
+const KNOWN: &str = "an order that waited is open";
+
 impl PlainEngine {
     pub(super) fn work(&mut self, mut incoming: Incoming) {
         let Incoming { order, .. } = incoming;
@@ -243,7 +246,7 @@ impl PlainEngine {
         let Incoming { order, session, id, executed, entry, .. } = *incoming;
         let (shown_at, unseen_at) = (self.last_arrival + 1, self.last_arrival + 2);
         self.last_arrival += 2;
-        let known = entry.map(|entry| self.orders.iter().position(|open| open.entry == entry).unwrap());
+        let known = entry.map(|entry| self.orders.iter().position(|open| open.entry == entry).expect(KNOWN));
         let parts = if is_special(&order) { parts_of(&order) } else { 0 };
         let parts = known.map_or(parts, |at| self.orders[at].parts);
         self.last_entry += 1;
@@ -294,8 +297,11 @@ impl PlainEngine {
     }
 
     pub(super) fn note_trades(&mut self, instrument: InstrumentId, prices: &[Price]) {
-        let (Some(low), Some(high)) = (prices.iter().min(), prices.iter().max()) else { return };
-        self.instruments.get_mut(&instrument).unwrap().last_price = *prices.last().unwrap();
+        let (Some(low), Some(high), Some(last)) = (prices.iter().min(), prices.iter().max(), prices.last())
+        else {
+            return;
+        };
+        self.listing_mut(instrument).last_price = *last;
         let is_reached = |open: &Open| {
             let stop_price = open.order.special.unwrap_or_default().stop_price;
             open.order.instrument == instrument
@@ -317,7 +323,7 @@ impl PlainEngine {
 
     pub(super) fn work_triggered(&mut self) {
         while let Some(entry) = self.triggered.pop_front() {
-            let at = self.orders.iter().position(|open| open.entry == entry).unwrap();
+            let at = self.orders.iter().position(|open| open.entry == entry).expect(KNOWN);
             let Open { order, session, executed, .. } = self.orders[at];
             let leaves = self.orders[at].leaves();
             let id = self.next_id();

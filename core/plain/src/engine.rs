@@ -1,12 +1,9 @@
-//! Matching as the documents say it, done in the simplest way: a list of orders that is searched from end to end for
-//! whatever is asked. It shares the vocabulary with the engine and no code.
+//! Matching as the documents say it, done in the simplest way.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tickpath_matching::{Command, CommandKind, EngineLimits};
+use tickpath_matching::{Command, CommandKind, EngineLimits, EventListener};
 use tickpath_types::*;
-
-use crate::common::Event;
 
 mod cross;
 mod matching;
@@ -14,8 +11,11 @@ mod requests;
 mod rules;
 mod venue;
 
-/// See the module.
-#[derive(Clone)]
+/// Price-time matching of all instruments as a list of orders that is searched from end to end for whatever is asked.
+///
+/// The same commands give the same events as they do with `tickpath_matching::Engine`, as long as that one's look-up of
+/// orders has room: the bound on its pages is the one rule that is not kept here.
+#[derive(Clone, Debug)]
 pub struct PlainEngine {
     limits: EngineLimits,
     instruments: BTreeMap<InstrumentId, Listing>,
@@ -33,12 +33,46 @@ pub struct PlainEngine {
     triggered: VecDeque<u64>,
     command: Command,
     events: Vec<Event>,
+    /// Requests answered by `Rejected`.
     pub rejected: u64,
+    /// New orders and requests whose number the session had already used.
     pub duplicates: u64,
+    /// Executions.
     pub executed: u64,
 }
 
-#[derive(Clone, Copy)]
+/// An open order, as it is seen from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainOrder {
+    /// Whose.
+    pub session: SessionId,
+    /// The client's number of it.
+    pub user_ref: UserRefNum,
+    /// Of which instrument.
+    pub instrument: InstrumentId,
+    /// Its side.
+    pub side: Side,
+    /// Its limit.
+    pub price: Price,
+    /// What it has executed, with those that it replaced.
+    pub executed: Qty,
+    /// What is left of it.
+    pub leaves: Qty,
+    /// What of that is displayed.
+    pub shown: Qty,
+    /// The reference that it is displayed under.
+    pub order_id: OrderId,
+}
+
+/// What goes to the listener, in order.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Order(OrderEvent),
+    Market(MarketEvent),
+    NextUserRef(UserRefNum),
+}
+
+#[derive(Clone, Copy, Debug)]
 struct Listing {
     instrument: Instrument,
     state: TradingState,
@@ -47,7 +81,7 @@ struct Listing {
     band_width: Price,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Session {
     last_user_ref: UserRefNum,
     max_open_orders: u32,
@@ -60,7 +94,7 @@ struct Session {
 }
 
 /// An open order.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Open {
     order: EnterOrder,
     session: SessionId,
@@ -87,14 +121,14 @@ impl Open {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Execution {
     orders: [(SessionId, UserRefNum); 2],
     instrument: InstrumentId,
 }
 
 /// An order that is being matched.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Incoming {
     order: EnterOrder,
     session: SessionId,
@@ -115,6 +149,8 @@ enum End {
 }
 
 impl PlainEngine {
+    /// An engine without orders, every instrument halted.
+    #[must_use]
     pub fn new(instruments: &[Instrument], limits: EngineLimits) -> PlainEngine {
         let session = |account| Session {
             last_user_ref: UserRefNum(0),
@@ -148,9 +184,21 @@ impl PlainEngine {
         }
     }
 
-    /// Applies one command and returns its events.
-    pub fn apply(&mut self, command: &Command) -> Vec<Event> {
+    /// Applies one command; its events go to `out` before this returns.
+    pub fn apply(&mut self, command: &Command, out: &mut impl EventListener) {
         self.command = *command;
+        self.obey(command);
+        self.work_triggered();
+        for event in std::mem::take(&mut self.events) {
+            match event {
+                Event::Order(event) => out.on_order_event(&event),
+                Event::Market(event) => out.on_market_event(&event),
+                Event::NextUserRef(next) => out.on_query_answer(command, next),
+            }
+        }
+    }
+
+    fn obey(&mut self, command: &Command) {
         let session = command.session;
         match command.kind {
             CommandKind::Order(OrderRequest::Enter(order)) => self.enter(order),
@@ -164,7 +212,10 @@ impl PlainEngine {
                     self.reject(user_ref, reason, client_order_id);
                 }
             }
-            CommandKind::AccountQuery => {}
+            CommandKind::AccountQuery => {
+                let last = self.last_user_ref(session);
+                self.events.push(Event::NextUserRef(UserRefNum(last.0.saturating_add(1))));
+            }
             CommandKind::CancelAll { reason } => self.cancel_all(session, true, reason, |_| true),
             CommandKind::System(code) => self.publish(InstrumentId(0), MarketEventKind::System(code)),
             CommandKind::OpenInstrument { instrument, state } => {
@@ -240,19 +291,41 @@ impl PlainEngine {
                 }
             }
         }
-        self.work_triggered();
-        std::mem::take(&mut self.events)
     }
 
-    /// Executed and open quantity of every open order.
-    pub fn open_orders(&self) -> impl Iterator<Item = (SessionId, UserRefNum, Qty, Qty)> {
-        self.orders
-            .iter()
-            .map(|open| (open.session, open.order.user_ref, Qty(open.executed), Qty(open.leaves())))
+    /// Every open order, in no particular order.
+    pub fn open_orders(&self) -> impl Iterator<Item = PlainOrder> {
+        self.orders.iter().map(PlainOrder::of)
     }
 
+    /// What is displayed of one side, in the order in which it would trade.
+    #[must_use]
+    pub fn displayed(&self, instrument: InstrumentId, side: Side) -> Vec<PlainOrder> {
+        let places = self.in_priority(instrument, side).into_iter();
+        places.map(|at| PlainOrder::of(&self.orders[at])).filter(|order| order.shown.0 > 0).collect()
+    }
+
+    /// The greatest number that a session has used, 0 when none.
+    #[must_use]
     pub fn last_user_ref(&self, session: SessionId) -> UserRefNum {
-        self.sessions[usize::from(session.0)].last_user_ref
+        self.sessions.get(usize::from(session.0)).map_or(UserRefNum(0), |session| session.last_user_ref)
+    }
+
+    /// Number of the last market event.
+    #[must_use]
+    pub fn last_market(&self) -> Sequence {
+        Sequence(self.last_market)
+    }
+
+    /// Whether an instrument trades; `None` when there is none of this id.
+    #[must_use]
+    pub fn trading_state(&self, instrument: InstrumentId) -> Option<TradingState> {
+        self.instruments.get(&instrument).map(|listing| listing.state)
+    }
+
+    /// What is kept of an instrument that a command is about: it was found before.
+    fn listing_mut(&mut self, instrument: InstrumentId) -> &mut Listing {
+        self.instruments.get_mut(&instrument).expect("only instruments that exist are worked on")
     }
 
     fn tell(&mut self, session: SessionId, is_reply: bool, kind: OrderEventKind) {
@@ -283,6 +356,22 @@ impl PlainEngine {
 
     fn find(&self, session: SessionId, user_ref: UserRefNum) -> Option<usize> {
         self.orders.iter().position(|open| (open.session, open.order.user_ref) == (session, user_ref))
+    }
+}
+
+impl PlainOrder {
+    fn of(open: &Open) -> PlainOrder {
+        PlainOrder {
+            session: open.session,
+            user_ref: open.order.user_ref,
+            instrument: open.order.instrument,
+            side: open.order.side,
+            price: open.order.price,
+            executed: Qty(open.executed),
+            leaves: Qty(open.leaves()),
+            shown: Qty(open.shown),
+            order_id: open.id,
+        }
     }
 }
 

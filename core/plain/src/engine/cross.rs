@@ -18,7 +18,9 @@ impl PlainEngine {
             rests.map(Open::leaves).sum()
         };
         let mut best: Option<((u64, u64, u64), Imbalance)> = None;
-        for price in (collar_low.0..=collar_high.0).filter(|price| price % tick_size.0 == 0).map(Price) {
+        let first = collar_low.0.div_euclid(tick_size.0) * tick_size.0;
+        let prices = (first..=collar_high.0).step_by(tick_size.0 as usize).map(Price);
+        for price in prices.filter(|price| *price >= collar_low) {
             let (demand, supply) = (willing(Side::Buy, price), willing(Side::Sell, price));
             let (paired, left) = (demand.min(supply), demand.abs_diff(supply));
             let key = (u64::MAX - paired, left, price.0.abs_diff(reference.0));
@@ -43,9 +45,12 @@ impl PlainEngine {
             if kind == CrossKind::Closing { Liquidity::ClosingCross } else { Liquidity::OpeningCross };
         let mut left = paired.0;
         while left > 0 {
+            let front = |engine: &PlainEngine, side| {
+                engine.first(instrument, side).expect("as much as is paired rests on either side")
+            };
             let turn = |open: &Open| if open.shown > 0 { open.shown } else { open.unseen };
-            let bid = self.orders[self.first(instrument, Side::Buy).unwrap()];
-            let ask = self.orders[self.first(instrument, Side::Sell).unwrap()];
+            let bid = self.orders[front(self, Side::Buy)];
+            let ask = self.orders[front(self, Side::Sell)];
             let qty = left.min(turn(&bid)).min(turn(&ask));
             let buyer = (bid.session, bid.order.user_ref, liquidity);
             let match_id = self.execute(buyer, &ask, liquidity, qty, price);
@@ -54,7 +59,8 @@ impl PlainEngine {
                     let (order_id, qty) = (open.id, Qty(qty));
                     self.publish(instrument, MarketEventKind::ExecutedAt { order_id, qty, price, match_id });
                 }
-                let at = self.find(open.session, open.order.user_ref).unwrap();
+                let at =
+                    self.find(open.session, open.order.user_ref).expect("what is about to trade is open");
                 self.fill(at, qty);
             }
             left -= qty;
@@ -64,7 +70,7 @@ impl PlainEngine {
         self.publish(instrument, MarketEventKind::Cross { qty: paired, price, match_id, kind });
         self.change_state(instrument, state);
         if price != Price(0) {
-            self.instruments.get_mut(&instrument).unwrap().band_reference = price;
+            self.listing_mut(instrument).band_reference = price;
             self.note_trades(instrument, &[price]);
         }
     }

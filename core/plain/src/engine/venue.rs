@@ -18,7 +18,7 @@ impl PlainEngine {
     }
 
     pub(super) fn change_state(&mut self, instrument: InstrumentId, state: TradingState) {
-        self.instruments.get_mut(&instrument).unwrap().state = state;
+        self.listing_mut(instrument).state = state;
         self.publish(instrument, MarketEventKind::TradingAction(state));
     }
 

@@ -1,0 +1,50 @@
+//! A venue whose disk fails: one line that says so, and no success.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use crate::support::{Running, Site, run};
+
+/// A packet with its length and type.
+fn packet(packet_type: u8, payload: &[u8]) -> Vec<u8> {
+    [&(payload.len() as u16 + 1).to_be_bytes(), &[packet_type][..], payload].concat()
+}
+
+/// An account query, which takes the fewest bytes to ask and a record as the others do.
+fn ask_until_the_end(address: &str) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .write_all(&packet(b'L', format!("{:<6}{:<10}{:>10}{:>20}", "TEST01", "test", "", 0).as_bytes()))
+        .unwrap();
+    let queries: Vec<u8> = (0..512).flat_map(|_| packet(b'U', b"Q")).collect();
+    let mut answers = stream.try_clone().unwrap();
+    let reading = std::thread::spawn(move || {
+        let mut bytes = [0; 1 << 16];
+        while answers.read(&mut bytes).is_ok_and(|count| count > 0) {}
+    });
+    while stream.write_all(&queries).is_ok() {}
+    reading.join().unwrap();
+}
+
+#[test]
+fn a_venue_whose_journal_cannot_go_on_ends_with_one_line_and_no_success() {
+    for policy in ["async", "group"] {
+        let site = Site::new();
+        let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
+        site.write("exchange.toml", &format!("{config}\n[journal]\nsegment = '4MiB'\npolicy = '{policy}'\n"));
+        let (venue, order_entry, _) = site.start_venue();
+        let venue: Running = venue;
+        // The next segment is ready, and cannot get its name.
+        let prepared = site.path("journal/prepared.segment");
+        while std::fs::rename(&prepared, site.path("elsewhere")).is_err() {
+            std::thread::yield_now();
+        }
+        ask_until_the_end(&order_entry);
+        let printed = venue.join();
+        assert_eq!((printed.code, printed.err.lines().count()), (Some(1), 1), "{policy}: {}", printed.err);
+        for words in ["journal", "No such file", "nothing more is answered", "start the venue again"] {
+            assert!(printed.err.contains(words), "{policy}: no '{words}' in {}", printed.err);
+        }
+        assert_eq!(run(&["journal", "verify", &site.path("journal")]).code, Some(0), "{policy}");
+    }
+}

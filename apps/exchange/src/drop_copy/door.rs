@@ -1,0 +1,515 @@
+//! The door of drop copies: SoupBinTCP, one way.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tickpath_journal::{OpenError, Storage};
+use tickpath_matching::CodecError;
+use tickpath_nasdaq::soupbintcp::{
+    HEADER_LEN, LoginRejectReason, LoginRequest, ServerConfig, ServerEvent, ServerSession, Session,
+};
+use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_types::{Nanos, Sequence};
+
+use super::message::{COPY_LEN_MAX, Copy};
+use super::readers::{ReaderUser, find, readers};
+use super::reading::{Reading, Source};
+use super::store::{CopyStore, Entry, Place, Watched, count};
+use super::{DropCopyCounters, DropCopySettings};
+use crate::login::{LoginGuard, LoginPolicy};
+use crate::users::UserSettings;
+
+/// Bytes received and not yet taken: readers send logins and heartbeats.
+const RECEIVE_BUFFER: usize = 4 * 1024;
+/// Bytes gathered for one write.
+const SEND_BUFFER: usize = 32 * 1024;
+/// Commands taken from the log in one run.
+const COMMANDS_PER_RUN: usize = 1 << 12;
+/// Messages that wait for a reader for whom the log is read again.
+const REWOUND_MAX: usize = 1 << 10;
+/// How long a reader for whom the log is read again may take nothing: others wait for their turn.
+const REWIND_PATIENCE: Nanos = Nanos::from_secs(10);
+
+/// There can be no drop copies until the venue is started again; the venue itself goes on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DropCopyError {
+    /// The log cannot be read: look at the file, or at the disk.
+    #[error(transparent)]
+    Journal(#[from] OpenError),
+    /// A record is no command: another version of the program wrote it.
+    #[error("record {sequence} of the journal is no command: {source}")]
+    Command {
+        /// Which.
+        sequence: Sequence,
+        /// Why.
+        source: CodecError,
+    },
+    /// No snapshot is there to begin with: restore one from a copy.
+    #[error("the journal has no snapshot that can be used")]
+    NoSnapshot,
+}
+
+/// What the door is joined to.
+pub(crate) struct Wiring<'a, S: Storage> {
+    pub(crate) storage: S,
+    pub(crate) log_session: tickpath_journal::SessionName,
+    pub(crate) durable: tickpath_journal::DurableView,
+    pub(crate) session: Session,
+    pub(crate) users: &'a [UserSettings],
+    pub(crate) login: LoginPolicy,
+    pub(crate) counters: Arc<DropCopyCounters>,
+}
+
+/// Follows the log and sends its readers their copies, in runs of bounded work on a thread that may wait for the disk.
+pub(crate) struct DropCopyDoor<S: Storage> {
+    source: Source<S>,
+    session: Session,
+    retained: usize,
+    acceptor: TcpAcceptor,
+    connections: Box<[Option<Connection>]>,
+    readers: Vec<ReaderUser>,
+    guard: LoginGuard,
+    live: Option<Live<S>>,
+    /// The log read again for one reader; others wait.
+    rewind: Option<Rewind<S>>,
+    send_buffer: Box<[u8]>,
+    counters: Arc<DropCopyCounters>,
+}
+
+/// The log as far as it is safe.
+struct Live<S: Storage> {
+    reading: Reading<S>,
+    store: CopyStore,
+    /// Nobody is let in before the log was read up to here.
+    ready_at: Sequence,
+}
+
+/// The log read again from before what is kept.
+struct Rewind<S: Storage> {
+    reading: Reading<S>,
+    /// Whose connection it is for.
+    connection: usize,
+    /// Number of the reader's next message that is read.
+    next_number: u64,
+    /// The first that it wants.
+    wanted: u64,
+    /// Messages that wait to be sent.
+    out: VecDeque<Entry>,
+    /// When it took something last.
+    last_progress: Nanos,
+}
+
+struct Connection {
+    tcp: TcpConnection,
+    soup: ServerSession,
+    /// The login that has no answer yet.
+    login: Option<PendingLogin>,
+    reader: Option<usize>,
+    source: From,
+}
+
+#[derive(Clone, Copy)]
+struct PendingLogin {
+    request: LoginRequest,
+    verdict: Verdict,
+}
+
+#[derive(Clone, Copy)]
+enum Verdict {
+    /// Of this reader; what it wants is to be found.
+    Right(usize),
+    RefusedAt(Nanos),
+}
+
+/// Where a connection's next message comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    /// Nowhere: nobody is logged in.
+    Nothing,
+    /// The store, from this place on.
+    Store(u64),
+    /// The log, read again.
+    Rewind,
+}
+
+/// Why a connection ends; each is counted by its cause before.
+struct Hangup;
+
+impl<S: Storage> DropCopyDoor<S> {
+    pub(crate) fn open(settings: &DropCopySettings, wiring: Wiring<'_, S>) -> Result<Self, NetError> {
+        let Wiring { storage, log_session, durable, session, users, login, counters } = wiring;
+        let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
+        let mut acceptor = TcpAcceptor::bind(settings.address, buffers)?;
+        acceptor.reserve(settings.max_connections + 1);
+        Ok(DropCopyDoor {
+            source: Source { storage, session: log_session, durable },
+            session,
+            retained: settings.retained_messages,
+            acceptor,
+            connections: (0..settings.max_connections).map(|_| None).collect(),
+            readers: readers(users),
+            guard: LoginGuard::new(login, users.len()),
+            live: None,
+            rewind: None,
+            send_buffer: vec![0; SEND_BUFFER].into_boxed_slice(),
+            counters,
+        })
+    }
+
+    pub(crate) fn local_address(&self) -> std::net::SocketAddrV4 {
+        self.acceptor.local_address()
+    }
+
+    /// Reads on in the log and serves every reader; returns how much there was to do.
+    ///
+    /// # Errors
+    /// [`DropCopyError`] when the log cannot be followed any more: every connection is closed.
+    pub(crate) fn run_once(&mut self, now: Nanos) -> Result<usize, DropCopyError> {
+        let run = self.follow_log().and_then(|work| Ok(work + self.rewind(now)?));
+        let mut work = match run {
+            Ok(work) => work,
+            Err(error) => {
+                self.counters.has_failed.set(1);
+                (0..self.connections.len()).for_each(|place| self.close(place));
+                return Err(error);
+            }
+        };
+        if self.live.as_ref().is_some_and(Live::is_ready) {
+            work += self.accept(now);
+        }
+        for place in 0..self.connections.len() {
+            match self.serve(place, now) {
+                Ok(count) => work += count,
+                Err(Hangup) => self.close(place),
+            }
+        }
+        Ok(work)
+    }
+
+    /// True when every reader has what there is.
+    pub(crate) fn is_settled(&self) -> bool {
+        let Some(live) = &self.live else { return true };
+        let is_sent = |connection: &Connection| {
+            connection.tcp.pending_len() == 0
+                && match connection.source {
+                    From::Nothing => true,
+                    From::Store(at) => at == live.store.next(),
+                    From::Rewind => false,
+                }
+        };
+        live.reading.last_command() >= self.source.durable.durable()
+            && self.connections.iter().flatten().all(is_sent)
+    }
+
+    fn follow_log(&mut self) -> Result<usize, DropCopyError> {
+        let limit = self.source.durable.durable();
+        let live = match &mut self.live {
+            Some(live) => live,
+            live => {
+                let reading = self.source.read_newest()?;
+                let store = CopyStore::new(self.retained, reading.next_numbers().collect());
+                live.insert(Live { reading, store, ready_at: limit })
+            }
+        };
+        let Live { reading, store, .. } = live;
+        let mut count = 0;
+        let mut messages = 0;
+        while count < COMMANDS_PER_RUN
+            && reading.step(limit, |user, number, message| {
+                store.push(Entry::new(user, number, message));
+                messages += 1;
+            })?
+        {
+            count += 1;
+        }
+        self.counters.messages.add(messages);
+        self.counters.commands.set(reading.last_command().0);
+        Ok(count)
+    }
+
+    /// Reads on in the log for the reader that began before what is kept.
+    fn rewind(&mut self, now: Nanos) -> Result<usize, DropCopyError> {
+        let (Some(rewind), Some(live)) = (&mut self.rewind, &self.live) else { return Ok(0) };
+        let connection = self.connections[rewind.connection].as_ref();
+        let Some(reader) = connection.and_then(|connection| connection.reader) else { return Ok(0) };
+        let watched = &self.readers[reader].watched;
+        let limit = live.reading.last_command();
+        let mut work = 0;
+        while work < COMMANDS_PER_RUN && rewind.out.len() < REWOUND_MAX && rewind.step(limit, watched)? {
+            work += 1;
+        }
+        if now.since(rewind.last_progress) >= REWIND_PATIENCE {
+            self.counters.slow_readers.add(1);
+            let place = rewind.connection;
+            self.close(place);
+        }
+        Ok(work)
+    }
+
+    fn accept(&mut self, now: Nanos) -> usize {
+        // Whom the system refuses now waits, and is asked for in the next run.
+        let Ok(Some(tcp)) = self.acceptor.accept() else { return 0 };
+        match self.connections.iter_mut().find(|connection| connection.is_none()) {
+            Some(place) => {
+                self.counters.connections.add(1);
+                let soup = ServerSession::new(ServerConfig::default(), now);
+                *place = Some(Connection { tcp, soup, login: None, reader: None, source: From::Nothing });
+            }
+            None => {
+                self.counters.connections_refused.add(1);
+                self.acceptor.take_back(tcp);
+            }
+        }
+        1
+    }
+
+    /// What the reader says, then what it is told.
+    fn serve(&mut self, place: usize, now: Nanos) -> Result<usize, Hangup> {
+        let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
+        let fill = connection.tcp.fill().map_err(|_| Hangup)?;
+        self.take_packets(place, now)?;
+        if fill == Fill::Closed {
+            return Err(Hangup);
+        }
+        let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
+        connection.soup.handle_timeout(now).map_err(|_| Hangup)?;
+        if let Some(login) = connection.login {
+            self.settle_login(place, login, now);
+        }
+        self.transmit(place, now)
+    }
+
+    fn take_packets(&mut self, place: usize, now: Nanos) -> Result<(), Hangup> {
+        while let Some(connection) = self.connections[place].as_mut() {
+            let (event, used) = match connection.soup.handle_bytes(now, connection.tcp.received()) {
+                Ok(Some(found)) => found,
+                // A packet that the whole buffer cannot hold never comes to its end.
+                Ok(None) if connection.tcp.received().len() < RECEIVE_BUFFER => return Ok(()),
+                Ok(None) | Err(_) => return self.refuse_bytes(),
+            };
+            let login = match event {
+                ServerEvent::LoginRequest(login) => Some(login),
+                // There is nothing to be said here.
+                ServerEvent::Message(_) => return self.refuse_bytes(),
+                ServerEvent::LogoutRequest => return Err(Hangup),
+                ServerEvent::Heartbeat | ServerEvent::Debug(_) => None,
+            };
+            connection.tcp.consume(used);
+            if let Some(request) = login {
+                self.check_password(place, request, now);
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse_bytes(&self) -> Result<(), Hangup> {
+        self.counters.malformed.add(1);
+        Err(Hangup)
+    }
+
+    /// Takes as long as a hashed password takes, on this thread: only other readers wait for it, and the guard sees to it
+    /// that they do not wait often.
+    fn check_password(&mut self, place: usize, request: LoginRequest, now: Nanos) {
+        let Some(connection) = self.connections[place].as_mut() else { return };
+        let user = find(&self.readers, &request.username);
+        let address = *connection.tcp.peer_address().ip();
+        let is_locked = self.guard.is_locked(now, user, address);
+        let right = user.filter(|user| !is_locked && self.readers[*user].password.is(&request.password));
+        let verdict = match right {
+            Some(user) => {
+                self.guard.record_success(user);
+                Verdict::Right(user)
+            }
+            None if is_locked => Verdict::RefusedAt(now),
+            None => {
+                self.counters.wrong_passwords.add(1);
+                Verdict::RefusedAt(now + self.guard.record_failure(now, user, address).delay)
+            }
+        };
+        connection.login = Some(PendingLogin { request, verdict });
+    }
+
+    /// Answers a login, if it can be answered yet.
+    fn settle_login(&mut self, place: usize, login: PendingLogin, now: Nanos) {
+        let outcome = match login.verdict {
+            Verdict::RefusedAt(at) if now < at => return,
+            Verdict::RefusedAt(_) => Err(LoginRejectReason::NOT_AUTHORIZED),
+            Verdict::Right(reader) => match self.admit(place, reader, &login.request, now) {
+                Some(outcome) => outcome,
+                None => return,
+            },
+        };
+        let Some(connection) = self.connections[place].as_mut() else { return };
+        connection.login = None;
+        match outcome {
+            Ok((reader, number, source)) => {
+                connection.soup.accept(self.session, Sequence(number));
+                connection.reader = Some(reader);
+                connection.source = source;
+                self.readers[reader].connection = Some(place);
+                self.counters.logins.add(1);
+            }
+            Err(reason) => {
+                connection.soup.reject(reason);
+                self.counters.logins_refused.add(1);
+            }
+        }
+    }
+
+    /// The reader, its first number and where that is; `None` while another one is being rewound for.
+    fn admit(
+        &mut self,
+        place: usize,
+        reader: usize,
+        request: &LoginRequest,
+        now: Nanos,
+    ) -> Option<Result<(usize, u64, From), LoginRejectReason>> {
+        let ReaderUser { may_read, watched, connection, .. } = &self.readers[reader];
+        if !may_read {
+            return Some(Err(LoginRejectReason::NOT_AUTHORIZED));
+        }
+        let is_current = request.session == Session::BLANK || request.session == self.session;
+        let not_available = Some(Err(LoginRejectReason::SESSION_NOT_AVAILABLE));
+        let Some(live) = self.live.as_ref().filter(|_| is_current && connection.is_none()) else {
+            return not_available;
+        };
+        let number = match request.sequence.0 {
+            0 => live.store.next_number(watched),
+            number => number,
+        };
+        match live.store.find(watched, number) {
+            Place::At(at) => return Some(Ok((reader, number, From::Store(at)))),
+            Place::Beyond => return not_available,
+            Place::Before if self.rewind.is_some() => return None,
+            Place::Before => {}
+        }
+        // A log that cannot be read here is noticed, and told of, by whoever follows it.
+        let Ok(Some(reading)) = self.source.read_before(watched, number) else { return not_available };
+        self.counters.rewinds.add(1);
+        let next_number = 1 + count(watched, reading.next_numbers());
+        let out = VecDeque::with_capacity(REWOUND_MAX);
+        self.rewind =
+            Some(Rewind { reading, connection: place, next_number, wanted: number, out, last_progress: now });
+        Some(Ok((reader, number, From::Rewind)))
+    }
+
+    /// Hands TCP what is due: control packets, then copies; returns how many.
+    fn transmit(&mut self, place: usize, now: Nanos) -> Result<usize, Hangup> {
+        let (Some(connection), Some(live)) = (self.connections[place].as_mut(), &self.live) else {
+            return Ok(0);
+        };
+        match connection.tcp.flush_pending() {
+            Ok(SendOutcome::Sent) => {}
+            // Who never reads is noticed here, where nothing more can be sent.
+            Ok(SendOutcome::Pending) => return connection.check_is_kept(live, &self.counters).map(|()| 0),
+            _ => return Err(Hangup),
+        }
+        let mut len = connection.soup.poll_transmit(now, &mut self.send_buffer);
+        let mut copies = 0;
+        if let Some(reader) = connection.reader.filter(|_| connection.soup.is_active()) {
+            let watched = &self.readers[reader].watched;
+            connection.check_is_kept(live, &self.counters)?;
+            while self.send_buffer.len() - len >= HEADER_LEN + COPY_LEN_MAX {
+                let Some(entry) = next_entry(&mut connection.source, live, &mut self.rewind, watched, now)
+                else {
+                    break;
+                };
+                let user = &self.readers[usize::from(entry.user)].name;
+                let mut copy = [0; COPY_LEN_MAX];
+                let copied = Copy { user, number: entry.number, message: entry.message() }.encode(&mut copy);
+                let room = &mut self.send_buffer[len..];
+                let (written, _) =
+                    connection.soup.encode_message(now, room, &copy[..copied]).map_err(|_| Hangup)?;
+                len += written;
+                copies += 1;
+            }
+        }
+        if len > 0
+            && !matches!(
+                connection.tcp.send(&self.send_buffer[..len]),
+                Ok(SendOutcome::Sent | SendOutcome::Pending)
+            )
+        {
+            return Err(Hangup);
+        }
+        self.counters.copies.add(copies as u64);
+        if connection.soup.is_closed() { Err(Hangup) } else { Ok(copies) }
+    }
+
+    fn close(&mut self, place: usize) {
+        let Some(connection) = self.connections[place].take() else { return };
+        if let Some(reader) = connection.reader {
+            self.readers[reader].connection = None;
+        }
+        if self.rewind.as_ref().is_some_and(|rewind| rewind.connection == place) {
+            self.rewind = None;
+        }
+        self.acceptor.take_back(connection.tcp);
+        self.counters.disconnects.add(1);
+    }
+}
+
+impl<S: Storage> Live<S> {
+    fn is_ready(&self) -> bool {
+        self.reading.last_command() >= self.ready_at
+    }
+}
+
+impl Connection {
+    /// A reader that is overtaken by the newest messages is sent nothing with a gap in it.
+    fn check_is_kept<S: Storage>(&self, live: &Live<S>, counters: &DropCopyCounters) -> Result<(), Hangup> {
+        match self.source {
+            From::Store(at) if at < live.store.next() && live.store.entry(at).is_none() => {
+                counters.slow_readers.add(1);
+                Err(Hangup)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The reader's next message, if it is there.
+fn next_entry<S: Storage>(
+    source: &mut From,
+    live: &Live<S>,
+    rewind: &mut Option<Rewind<S>>,
+    watched: &Watched,
+    now: Nanos,
+) -> Option<Entry> {
+    if *source == From::Rewind {
+        let reader = rewind.as_mut()?;
+        if let Some(entry) = reader.out.pop_front() {
+            reader.last_progress = now;
+            return Some(entry);
+        }
+        // Once the log was read again as far as it is kept, it is like the others.
+        let Place::At(at) = live.store.find(watched, reader.next_number.max(reader.wanted)) else {
+            return None;
+        };
+        *source = From::Store(at);
+        *rewind = None;
+    }
+    let From::Store(at) = source else { return None };
+    while let Some(entry) = live.store.entry(*at) {
+        *at += 1;
+        if watched[usize::from(entry.user)] {
+            return Some(*entry);
+        }
+    }
+    None
+}
+
+impl<S: Storage> Rewind<S> {
+    fn step(&mut self, limit: Sequence, watched: &Watched) -> Result<bool, DropCopyError> {
+        let Rewind { reading, next_number, wanted, out, .. } = self;
+        reading.step(limit, |user, number, message| {
+            if watched.get(user) == Some(&true) {
+                if *next_number >= *wanted {
+                    out.push_back(Entry::new(user, number, message));
+                }
+                *next_number += 1;
+            }
+        })
+    }
+}

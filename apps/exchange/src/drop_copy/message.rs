@@ -1,0 +1,102 @@
+//! A drop copy: whose message it is, its number, and the message.
+
+use crate::session_log::MAX_LOGGED_MESSAGE;
+
+/// Length of the user's name.
+const NAME_LEN: usize = 6;
+/// Length of what stands before the message.
+pub const HEADER_LEN: usize = NAME_LEN + 8;
+/// Longest copy.
+pub(super) const COPY_LEN_MAX: usize = HEADER_LEN + MAX_LOGGED_MESSAGE;
+
+/// One drop copy as it is read; `docs/drop-copy.md` has its layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copy<'a> {
+    /// Name of the user who was told, without the spaces behind it.
+    pub user: &'a str,
+    /// Number of the message in that user's session, from 1.
+    pub number: u64,
+    /// The OUCH message, byte for byte as the user got it.
+    pub message: &'a [u8],
+}
+
+/// Not a drop copy: close the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{len} bytes that begin with no user's name and number are no drop copy")]
+pub struct CopyError {
+    /// Its length.
+    pub len: usize,
+}
+
+impl<'a> Copy<'a> {
+    /// Reads the payload of a sequenced packet.
+    ///
+    /// # Errors
+    /// [`CopyError`] when it is shorter than its header, or the name is none.
+    pub fn parse(bytes: &'a [u8]) -> Result<Copy<'a>, CopyError> {
+        let error = CopyError { len: bytes.len() };
+        let (name, rest) = bytes.split_first_chunk::<NAME_LEN>().ok_or(error)?;
+        let (number, message) = rest.split_first_chunk().ok_or(error)?;
+        let is_name = name.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
+        let user = std::str::from_utf8(name.trim_ascii_end()).ok().filter(|user| is_name && !user.is_empty());
+        Ok(Copy { user: user.ok_or(error)?, number: u64::from_be_bytes(*number), message })
+    }
+
+    /// Writes it to the start of `out`; its length. Longer names are cut, and no user has one.
+    pub(super) fn encode(&self, out: &mut [u8; COPY_LEN_MAX]) -> usize {
+        let (header, rest) = out.split_at_mut(HEADER_LEN);
+        let name = self.user.as_bytes();
+        let name = &name[..name.len().min(NAME_LEN)];
+        header[..NAME_LEN].fill(b' ');
+        header[..name.len()].copy_from_slice(name);
+        header[NAME_LEN..].copy_from_slice(&self.number.to_be_bytes());
+        rest[..self.message.len()].copy_from_slice(self.message);
+        HEADER_LEN + self.message.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of the example in the document.
+    fn example() -> Vec<u8> {
+        let text = include_str!("../../../../docs/drop-copy.md");
+        let hex = text.split("```hex\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let bytes = hex.lines().flat_map(|line| line.split('|').next().unwrap().split_whitespace());
+        bytes.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+    }
+
+    #[test]
+    fn the_example_of_the_document_is_what_it_says() {
+        let bytes = example();
+        let copy = Copy::parse(&bytes).unwrap();
+        assert_eq!((copy.user, copy.number), ("ANNA", 258));
+        let answer = tickpath_nasdaq::ouch50::decode_event(copy.message, |_| None).unwrap();
+        let tickpath_nasdaq::ouch50::Answer::Order(answer) = answer else { panic!("{answer:?}") };
+        let tickpath_types::OrderEventKind::Executed { user_ref, qty, price, match_id, .. } = answer.kind
+        else {
+            panic!("{answer:?}")
+        };
+        assert_eq!((user_ref.0, qty.0, price.0, match_id.0), (7, 100, 1_000_000, 42));
+        let mut out = [0; COPY_LEN_MAX];
+        let len = copy.encode(&mut out);
+        assert_eq!(out[..len], bytes);
+    }
+
+    #[test]
+    fn what_is_cut_or_nobodys_is_no_copy() {
+        let bytes = example();
+        for len in 0..HEADER_LEN {
+            assert_eq!(Copy::parse(&bytes[..len]), Err(CopyError { len }));
+        }
+        for (place, byte) in [(0, b' '), (1, 0), (2, 0xFF)] {
+            let mut bad = bytes.clone();
+            bad[place] = byte;
+            if byte == b' ' {
+                bad[..NAME_LEN].fill(byte);
+            }
+            assert_eq!(Copy::parse(&bad), Err(CopyError { len: bad.len() }), "{byte}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Drop copies: what users are told, told again to those who watch over them.
+//!
+//! They are one more reading of the log. A thread beside the venue follows the journal as far as it is safe, matches again
+//! what it reads, and sends each reader the messages of the users it watches. No duty cycle of the venue knows of it, so no
+//! reader can delay anybody, and the same log gives the same copies, whoever asks and however often the venue was started
+//! in between. `docs/drop-copy.md` is the protocol.
+
+mod door;
+mod message;
+mod readers;
+mod reading;
+mod store;
+
+use std::net::SocketAddrV4;
+
+use tickpath_agent::Counter;
+
+pub use door::DropCopyError;
+pub(crate) use door::{DropCopyDoor, Wiring};
+pub use message::{Copy, CopyError, HEADER_LEN as COPY_HEADER_LEN};
+
+/// Where drop copies are sent, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropCopySettings {
+    /// Where readers connect; port 0 takes a free one.
+    pub address: SocketAddrV4,
+    /// Connections at a time; further ones are closed at once.
+    pub max_connections: usize,
+    /// Messages of all users together that are kept in memory; older ones are read from the log again.
+    pub retained_messages: usize,
+}
+
+/// What became of the drop copies, readable from outside while the venue runs.
+#[derive(Default)]
+#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
+pub struct DropCopyCounters {
+    /// The last command whose messages are copied.
+    pub commands: Counter,
+    /// Messages of users that were read from the log.
+    pub messages: Counter,
+    /// Copies sent, over all readers.
+    pub copies: Counter,
+    /// Connections accepted.
+    pub connections: Counter,
+    /// Connections refused because there were as many as there may be.
+    pub connections_refused: Counter,
+    /// Connections closed, by whichever side.
+    pub disconnects: Counter,
+    /// Logins accepted.
+    pub logins: Counter,
+    /// Logins refused, for whichever reason.
+    pub logins_refused: Counter,
+    /// Wrong passwords, and names that nobody has.
+    pub wrong_passwords: Counter,
+    /// What was no SoupBinTCP, and messages of readers, who have nothing to say.
+    pub malformed: Counter,
+    /// Readers who began before what is kept in memory, and for whom the log was read again.
+    pub rewinds: Counter,
+    /// Readers disconnected because they read too slowly for what is kept.
+    pub slow_readers: Counter,
+    /// 1 once the log cannot be followed any more: there are no drop copies until the venue is started again.
+    pub has_failed: Counter,
+}

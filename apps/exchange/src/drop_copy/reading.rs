@@ -1,0 +1,105 @@
+//! The log read again, for what users were sent.
+
+use tickpath_journal::{DurableView, OpenError, Reader, SessionName, Snapshots, Storage};
+use tickpath_matching::Command;
+use tickpath_types::Sequence;
+
+use super::door::DropCopyError;
+use super::store::{Watched, count};
+use crate::replica::Replica;
+
+/// The log and its snapshots, while the venue writes them.
+#[derive(Clone)]
+pub(super) struct Source<S: Storage> {
+    pub(super) storage: S,
+    pub(super) session: SessionName,
+    pub(super) durable: DurableView,
+}
+
+/// A venue's log read from a snapshot on.
+pub(super) struct Reading<S: Storage> {
+    source: Source<S>,
+    replica: Replica,
+    reader: Reader<S>,
+    /// Snapshots ahead: what follows one of them may have been decided by other bounds than what came before.
+    ahead: Vec<Sequence>,
+}
+
+impl<S: Storage> Source<S> {
+    fn snapshots(&self) -> Snapshots<S> {
+        Snapshots::new(self.storage.clone(), self.session)
+    }
+
+    /// From the newest snapshot on.
+    pub(super) fn read_newest(&self) -> Result<Reading<S>, DropCopyError> {
+        self.read_from(|_| true)?.ok_or(DropCopyError::NoSnapshot)
+    }
+
+    /// From the newest snapshot on before which the watched users were sent fewer messages than `number`; `None` when the
+    /// log begins later.
+    pub(super) fn read_before(
+        &self,
+        watched: &Watched,
+        number: u64,
+    ) -> Result<Option<Reading<S>>, DropCopyError> {
+        self.read_from(|replica| count(watched, replica.next_numbers()) < number)
+    }
+
+    fn read_from(&self, is_good: impl Fn(&Replica) -> bool) -> Result<Option<Reading<S>>, DropCopyError> {
+        let limit = self.durable.durable();
+        let mut ahead = self.snapshots().list()?;
+        ahead.retain(|sequence| *sequence <= limit);
+        ahead.reverse();
+        for place in 0..ahead.len() {
+            // One that cannot be used, or was removed meanwhile, is passed over: an older one leads there too.
+            let Some(replica) = self.restore(ahead[place]) else { continue };
+            if !is_good(&replica) {
+                continue;
+            }
+            let reader = match Reader::open(&self.storage, self.session, ahead[place].next()) {
+                Err(OpenError::OutOfRange { .. }) => return Ok(None),
+                opened => opened?,
+            };
+            ahead.truncate(place);
+            return Ok(Some(Reading { source: self.clone(), replica, reader, ahead }));
+        }
+        Ok(None)
+    }
+
+    fn restore(&self, sequence: Sequence) -> Option<Replica> {
+        let snapshot = self.snapshots().read(sequence).ok()?.ok()?;
+        Replica::decode(&snapshot.payload).ok()
+    }
+}
+
+impl<S: Storage> Reading<S> {
+    /// Takes the next command, if it is at most `limit` and there; `heard` gets the messages that it causes. False when
+    /// there is none.
+    pub(super) fn step(
+        &mut self,
+        limit: Sequence,
+        heard: impl FnMut(usize, u64, &[u8]),
+    ) -> Result<bool, DropCopyError> {
+        let Some(record) = self.reader.next(limit)? else { return Ok(false) };
+        let sequence = record.sequence;
+        let command =
+            Command::decode(record.payload).map_err(|source| DropCopyError::Command { sequence, source })?;
+        self.replica.apply_heard(&command, heard);
+        while self.ahead.last().is_some_and(|ahead| *ahead <= sequence) {
+            let reached = self.ahead.pop().filter(|reached| *reached == sequence);
+            if let Some(replica) = reached.and_then(|reached| self.source.restore(reached)) {
+                self.replica = replica;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The number of each user's next message.
+    pub(super) fn next_numbers(&self) -> impl Iterator<Item = u64> {
+        self.replica.next_numbers()
+    }
+
+    pub(super) fn last_command(&self) -> Sequence {
+        self.replica.last_command()
+    }
+}

@@ -1,0 +1,142 @@
+//! The newest messages of all users, in the order of the log.
+
+use crate::session_log::MAX_LOGGED_MESSAGE;
+
+/// A message of a user.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    /// The user's place.
+    pub(super) user: u16,
+    len: u16,
+    /// Its number in the user's session.
+    pub(super) number: u64,
+    bytes: [u8; MAX_LOGGED_MESSAGE],
+}
+
+impl Entry {
+    pub(super) fn new(user: usize, number: u64, message: &[u8]) -> Entry {
+        let mut bytes = [0; MAX_LOGGED_MESSAGE];
+        bytes[..message.len()].copy_from_slice(message);
+        Entry { user: user as u16, len: message.len() as u16, number, bytes }
+    }
+
+    pub(super) fn message(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// Whose messages a reader gets, by the users' places.
+pub(super) type Watched = Box<[bool]>;
+
+/// How many messages the watched users were sent, where each user's next number is this.
+pub(super) fn count(watched: &Watched, next_numbers: impl Iterator<Item = u64>) -> u64 {
+    watched.iter().zip(next_numbers).map(|(is_watched, next)| u64::from(*is_watched) * (next - 1)).sum()
+}
+
+/// Where a number of a reader's is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It is kept here, or comes next.
+    At(u64),
+    /// It is kept no longer.
+    Before,
+    /// There is no such number yet, nor is it the next.
+    Beyond,
+}
+
+/// A fixed number of the newest messages; older ones are overwritten.
+pub(super) struct CopyStore {
+    slots: Box<[Entry]>,
+    /// Place of the next message, counted from the first that was ever put here.
+    next: u64,
+    /// Each user's next number.
+    next_numbers: Vec<u64>,
+}
+
+impl CopyStore {
+    /// Room for `capacity` messages, rounded up to a power of two, after those before `next_numbers`.
+    pub(super) fn new(capacity: usize, next_numbers: Vec<u64>) -> CopyStore {
+        let slots = vec![Entry::new(0, 0, &[]); capacity.next_power_of_two()].into_boxed_slice();
+        CopyStore { slots, next: 0, next_numbers }
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) {
+        self.next_numbers[usize::from(entry.user)] = entry.number + 1;
+        let index = self.index(self.next);
+        self.slots[index] = entry;
+        self.next += 1;
+    }
+
+    /// Place of the next message.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    fn oldest(&self) -> u64 {
+        self.next.saturating_sub(self.slots.len() as u64)
+    }
+
+    /// The message at a place, unless it is overwritten.
+    pub(super) fn entry(&self, at: u64) -> Option<&Entry> {
+        (at >= self.oldest() && at < self.next).then(|| &self.slots[self.index(at)])
+    }
+
+    /// The number of a reader's next message.
+    pub(super) fn next_number(&self, watched: &Watched) -> u64 {
+        1 + count(watched, self.next_numbers.iter().copied())
+    }
+
+    /// Where a reader's message of this number is. Looks through what is kept, from its end.
+    pub(super) fn find(&self, watched: &Watched, number: u64) -> Place {
+        let mut at = self.next;
+        let mut there = self.next_number(watched);
+        if number > there {
+            return Place::Beyond;
+        }
+        while there > number {
+            let Some(entry) = at.checked_sub(1).and_then(|before| self.entry(before)) else {
+                return Place::Before;
+            };
+            at -= 1;
+            there -= u64::from(watched[usize::from(entry.user)]);
+        }
+        Place::At(at)
+    }
+
+    fn index(&self, at: u64) -> usize {
+        at as usize & (self.slots.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_readers_numbers_are_found_among_those_of_all() {
+        // Before: two messages of the first user, five of the second.
+        let mut store = CopyStore::new(4, vec![3, 6, 1]);
+        let (first, both): (Watched, Watched) = ([true, false, false].into(), [true, true, false].into());
+        assert_eq!((store.next_number(&first), store.next_number(&both)), (3, 8));
+        assert_eq!(store.find(&first, 3), Place::At(0));
+        assert_eq!(store.find(&first, 2), Place::Before);
+        assert_eq!(store.find(&first, 4), Place::Beyond);
+        for (user, number) in [(1, 6), (0, 3), (2, 1), (0, 4)] {
+            store.push(Entry::new(user, number, &[number as u8]));
+        }
+        assert_eq!(
+            [3, 4, 5, 6].map(|number| store.find(&first, number)),
+            [Place::At(1), Place::At(3), Place::At(4), Place::Beyond]
+        );
+        assert_eq!(
+            [7, 8, 9, 10].map(|number| store.find(&both, number)),
+            [Place::Before, Place::At(0), Place::At(1), Place::At(3)]
+        );
+        let entry = store.entry(3).unwrap();
+        assert_eq!((entry.user, entry.number, entry.message()), (0, 4, &[4][..]));
+        // One more than there is room for.
+        store.push(Entry::new(1, 7, &[7]));
+        assert!(store.entry(0).is_none() && store.entry(1).is_some());
+        assert_eq!([8, 9].map(|number| store.find(&both, number)), [Place::Before, Place::At(1)]);
+    }
+}

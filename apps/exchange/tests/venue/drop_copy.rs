@@ -1,0 +1,265 @@
+//! Drop copies: what users heard, the same bytes again, and nobody waits for who reads them.
+
+use tickpath_exchange::{Copy, Doors, DropCopySettings, Password, UserSettings};
+use tickpath_journal::Policy;
+use tickpath_nasdaq::soupbintcp::LoginRejectReason;
+use tickpath_types::{Nanos, Side};
+
+use crate::journal::{Site, hear_messages, trade};
+use crate::support::{Client, Heard, PASSWORD, Rig, USERS, cancel, enter, login, packet};
+
+/// A copy as a reader hears it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Told {
+    user: String,
+    number: u64,
+    message: Vec<u8>,
+}
+
+fn told(copies: &[Vec<u8>]) -> Vec<Told> {
+    let told = |bytes: &Vec<u8>| {
+        let Copy { user, number, message } = Copy::parse(bytes).unwrap();
+        Told { user: user.to_owned(), number, message: message.to_vec() }
+    };
+    copies.iter().map(told).collect()
+}
+
+/// A venue with a reader of everybody, `DESK`, and one of Anna alone, `CLERK`.
+fn site(policy: Policy, retained_messages: usize) -> Site {
+    let mut site = Site::new(policy);
+    let doors = Doors { order_entry: false, drop_copy: true };
+    let reader = |name| UserSettings { doors, ..UserSettings::new(name, Password::plain(PASSWORD)) };
+    let clerk = UserSettings { copies_of: Some(vec!["anna".to_owned()]), ..reader("CLERK") };
+    site.settings.users.extend([reader("DESK"), clerk]);
+    site.settings.limits.max_sessions = 8;
+    site.journal.keep_snapshots = 1_000;
+    site.journal.drop_copy = Some(DropCopySettings {
+        address: "127.0.0.1:0".parse().unwrap(),
+        max_connections: 3,
+        retained_messages,
+    });
+    site
+}
+
+fn ask_in(rig: &mut Rig, user: &str, number: u64) -> (Client, Heard) {
+    let mut client = Client::connect(rig.endpoints.drop_copy.unwrap());
+    client.send(&login(user, PASSWORD, "", number));
+    let heard = rig.hear(&mut client);
+    (client, heard)
+}
+
+/// A reader that is let in, from this number on.
+fn log_in(rig: &mut Rig, user: &str, number: u64) -> Client {
+    let (client, heard) = ask_in(rig, user, number);
+    assert_eq!(heard, Heard::LoginAccepted { session: "TODAY".into(), next: number }, "{user}");
+    client
+}
+
+fn hang_up(rig: &mut Rig, client: Client) {
+    let before = rig.view.drop_copy.disconnects.read();
+    drop(client);
+    rig.until_true("the hang-up", |rig| rig.view.drop_copy.disconnects.read() > before);
+}
+
+/// Everything from a number on.
+fn copies_from(rig: &mut Rig, user: &str, number: u64) -> Vec<Vec<u8>> {
+    let mut client = log_in(rig, user, number);
+    let copies = hear_messages(rig, &mut client);
+    hang_up(rig, client);
+    copies
+}
+
+#[test]
+fn copies_are_what_users_heard_live_and_from_any_number_across_restarts() {
+    for policy in Policy::ALL {
+        let site = site(policy, 64);
+        let mut rig = site.start();
+        let (mut desk, mut clerk) = (log_in(&mut rig, "DESK", 1), log_in(&mut rig, "CLERK", 1));
+        let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+        let heard = trade(&mut rig, [&mut anna, &mut bert], 1);
+        let (all, of_anna) = (hear_messages(&mut rig, &mut desk), hear_messages(&mut rig, &mut clerk));
+        assert_eq!(rig.view.drop_copy.slow_readers.read(), 0, "{policy}");
+        assert!(all.len() > 150, "{policy}: more than is kept");
+        assert_eq!(all.len(), heard[0].len() + heard[1].len(), "{policy}");
+        for (user, heard) in USERS.iter().zip(&heard) {
+            let of_user: Vec<Told> = told(&all).into_iter().filter(|copy| copy.user == *user).collect();
+            let numbers: Vec<u64> = of_user.iter().map(|copy| copy.number).collect();
+            assert_eq!(numbers, (1..=heard.len() as u64).collect::<Vec<_>>(), "{policy}: {user}");
+            assert!(
+                of_user.iter().zip(heard).all(|(copy, heard)| copy.message == *heard),
+                "{policy}: {user}"
+            );
+        }
+        let anna_in_all: Vec<Told> = told(&all).into_iter().filter(|copy| copy.user == "ANNA").collect();
+        assert_eq!(told(&of_anna), anna_in_all, "{policy}");
+        drop((anna, bert, desk, clerk));
+
+        let rewinds = rig.view.drop_copy.rewinds.read();
+        for round in 0..3 {
+            rig = site.restart(rig);
+            for from in [1, 2, 57, all.len() - 70, all.len() - 1, all.len(), all.len() + 1] {
+                let again = copies_from(&mut rig, "DESK", from as u64);
+                assert_eq!(again, all[from - 1..], "{policy}: start {round}, from {from}");
+            }
+            assert_eq!(copies_from(&mut rig, "CLERK", 9), of_anna[8..], "{policy}: {round}");
+        }
+        assert!(rig.view.drop_copy.rewinds.read() > rewinds, "{policy}: the log was read again");
+
+        // What follows is numbered on, and new copies alone come to who asks for 0.
+        let (mut new, heard) = ask_in(&mut rig, "DESK", 0);
+        let next = all.len() as u64 + 1;
+        assert_eq!(heard, Heard::LoginAccepted { session: "TODAY".into(), next });
+        let mut anna = rig.log_in_from("ANNA", of_anna.len() as u64 + 1);
+        rig.ask(&mut anna, &enter(5_000, Side::Sell, 1, 1_100_000));
+        let more = told(&hear_messages(&mut rig, &mut new));
+        assert_eq!((more.len(), more[0].number), (1, of_anna.len() as u64 + 1), "{policy}");
+    }
+}
+
+#[test]
+fn who_may_not_read_and_what_is_not_there_is_refused() {
+    let mut site = site(Policy::Async, 64);
+    site.journal.keep_snapshots = 1;
+    let mut rig = site.start();
+    let refused = |rig: &mut Rig, user: &str, number| {
+        let (client, heard) = ask_in(rig, user, number);
+        drop(client);
+        match heard {
+            Heard::LoginRejected(reason) => reason,
+            other => panic!("{user} from {number}: {other:?}"),
+        }
+    };
+    let (not_authorized, not_available) =
+        (LoginRejectReason::NOT_AUTHORIZED, LoginRejectReason::SESSION_NOT_AVAILABLE);
+    assert_eq!(refused(&mut rig, "ANNA", 1), not_authorized, "another door");
+    assert_eq!(refused(&mut rig, "NOBODY", 1), not_authorized);
+    assert_eq!(refused(&mut rig, "DESK", 2), not_available, "not there yet");
+    let desk = log_in(&mut rig, "DESK", 1);
+    assert_eq!(refused(&mut rig, "DESK", 1), not_available, "logged in already");
+    hang_up(&mut rig, desk);
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    trade(&mut rig, [&mut anna, &mut bert], 1);
+    let oldest = rig.view.journal.snapshot_sequence.read();
+    assert!(oldest > 50, "{oldest}");
+    assert_eq!(refused(&mut rig, "DESK", 1), not_available, "the log begins later");
+    let mut wrong = Client::connect(rig.endpoints.drop_copy.unwrap());
+    wrong.send(&login("DESK", "guess", "", 1));
+    assert_eq!(rig.hear(&mut wrong), Heard::LoginRejected(not_authorized));
+    assert_eq!(rig.view.drop_copy.wrong_passwords.read(), 2);
+    assert_eq!(rig.view.drop_copy.logins_refused.read(), 6);
+
+    // Who has nothing to say says something; and one connection too many.
+    let (mut clerk, heard) = ask_in(&mut rig, "CLERK", 0);
+    assert!(matches!(heard, Heard::LoginAccepted { .. }), "{heard:?}");
+    clerk.send(&packet(b'U', b"hello"));
+    assert_eq!(rig.hear(&mut clerk), Heard::Closed);
+    assert_eq!(rig.view.drop_copy.malformed.read(), 1);
+    rig.until_true("the wrong one's end", |rig| {
+        rig.view.drop_copy.disconnects.read() == rig.view.drop_copy.connections.read()
+    });
+    let address = rig.endpoints.drop_copy.unwrap();
+    let _three: Vec<Client> = (0..3).map(|_| Client::connect(address)).collect();
+    rig.until_true("three", |rig| rig.view.drop_copy.connections.read() >= 3 + 8);
+    let mut fourth = Client::connect(address);
+    assert_eq!(rig.hear(&mut fourth), Heard::Closed);
+    assert_eq!(rig.view.drop_copy.connections_refused.read(), 1);
+}
+
+/// Makes messages until the reader that takes none is disconnected; how many Anna heard.
+fn until_overtaken(rig: &mut Rig, anna: &mut Client, first_ref: u32) -> u32 {
+    let mut user_ref = first_ref;
+    while rig.view.drop_copy.slow_readers.read() == 0 {
+        for _ in 0..50 {
+            anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
+            anna.request(&cancel(user_ref, 0));
+            user_ref += 1;
+        }
+        // Each of them is answered: nobody waits for the reader.
+        for _ in 0..100 {
+            rig.hear_event(anna);
+        }
+        assert!(user_ref < 200_000, "the reader is never overtaken");
+    }
+    2 * (user_ref - first_ref)
+}
+
+#[test]
+fn a_reader_that_never_reads_is_left_behind_and_comes_back_for_the_rest() {
+    let mut site = site(Policy::Async, 256);
+    site.journal.segment_len = 1 << 20;
+    site.journal.snapshot_every = 5_000;
+    let mut rig = site.start();
+    let mut slow = Client::connect_narrow(rig.endpoints.drop_copy.unwrap());
+    slow.send(&login("DESK", PASSWORD, "", 1));
+    rig.until_true("the login", |rig| rig.view.drop_copy.logins.read() == 1);
+    let mut clerk = log_in(&mut rig, "CLERK", 1);
+    let mut anna = rig.log_in("ANNA");
+    let mut heard_by_clerk = 0;
+    while rig.view.drop_copy.slow_readers.read() == 0 && heard_by_clerk < 2_000 {
+        rig.assert_serves(&mut anna, heard_by_clerk / 2 + 1);
+        heard_by_clerk += 2;
+    }
+    assert_eq!(hear_messages(&mut rig, &mut clerk).len() as u32, heard_by_clerk, "others are not delayed");
+    hang_up(&mut rig, clerk);
+    let count = heard_by_clerk + until_overtaken(&mut rig, &mut anna, heard_by_clerk / 2 + 1);
+    let mut copies = 0;
+    while let Some(heard) = slow.try_hear().filter(|heard| *heard != Heard::Closed) {
+        copies += u64::from(matches!(heard, Heard::Message(_)));
+    }
+    assert!(copies < u64::from(count));
+    let rest = told(&copies_from(&mut rig, "DESK", copies + 1));
+    let numbers: Vec<u64> = rest.iter().map(|copy| copy.number).collect();
+    assert_eq!(numbers, (copies + 1..=count.into()).collect::<Vec<_>>(), "nothing is missing");
+}
+
+#[test]
+fn the_log_is_read_again_for_one_at_a_time_and_who_takes_nothing_loses_its_turn() {
+    let mut site = site(Policy::Async, 8);
+    site.journal.segment_len = 1 << 20;
+    site.journal.snapshot_every = 0;
+    let mut rig = site.start();
+    let mut anna = rig.log_in("ANNA");
+    for user_ref in 1..=30_000 {
+        anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
+        anna.request(&cancel(user_ref, 0));
+        rig.hear_events::<2>(&mut anna);
+    }
+    let mut first = Client::connect_narrow(rig.endpoints.drop_copy.unwrap());
+    first.send(&login("DESK", PASSWORD, "", 1));
+    rig.until_true("the first's login", |rig| rig.view.drop_copy.logins.read() == 1);
+    let mut second = Client::connect(rig.endpoints.drop_copy.unwrap());
+    second.send(&login("CLERK", PASSWORD, "", 59_000));
+    for _ in 0..500 {
+        rig.turn();
+    }
+    assert_eq!((rig.view.drop_copy.rewinds.read(), second.try_hear()), (1, None), "it waits");
+    rig.pass(Nanos::from_secs(10));
+    assert_eq!(rig.hear(&mut second), Heard::LoginAccepted { session: "TODAY".into(), next: 59_000 });
+    assert_eq!(rig.view.drop_copy.slow_readers.read(), 1);
+    let numbers: Vec<u64> =
+        told(&hear_messages(&mut rig, &mut second)).iter().map(|copy| copy.number).collect();
+    assert_eq!(numbers, (59_000..=60_000).collect::<Vec<_>>());
+}
+
+#[test]
+fn copies_come_from_a_thread_and_the_last_ones_before_the_end() {
+    let site = site(Policy::Group, 1_024);
+    let mut rig = site.start();
+    let threads = rig.journal.take().unwrap().start().unwrap();
+    let mut desk = log_in(&mut rig, "DESK", 1);
+    let mut anna = rig.log_in("ANNA");
+    rig.assert_serves(&mut anna, 1);
+    let mut heard = 0;
+    while heard < 2 {
+        heard += usize::from(matches!(rig.hear(&mut desk), Heard::Message(_)));
+    }
+    for user_ref in 2..=100 {
+        rig.assert_serves(&mut anna, user_ref);
+    }
+    rig.close();
+    drop(threads);
+    while let Some(next) = desk.try_hear().filter(|next| *next != Heard::Closed) {
+        heard += usize::from(matches!(next, Heard::Message(_)));
+    }
+    assert_eq!(heard, 200);
+}

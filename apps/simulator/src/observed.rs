@@ -1,0 +1,299 @@
+//! What a run has seen, as plain data: filled while it goes on, judged when it is over.
+
+use tickpath_journal::Policy;
+use tickpath_matching::{Command, EngineLimits};
+use tickpath_types::{
+    BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Sequence, SessionId,
+    Side, UserRefNum,
+};
+
+/// Everything that a run has seen.
+///
+/// All times are virtual: nanoseconds since the run began, one clock for everybody. What the venue takes for the time is
+/// not among them, for it may be stepped.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// What is traded.
+    pub instruments: Vec<Instrument>,
+    /// Bounds of the venue's engine.
+    pub limits: EngineLimits,
+    /// What an acknowledgement means.
+    pub policy: Policy,
+    /// Users of sessions 1, 2, 3 ...
+    pub users: Vec<UserTerms>,
+    /// One of each user, in the same order.
+    pub clients: Vec<ClientLog>,
+    /// The venue's lives, from the first start on.
+    pub venue: Vec<VenueEvent>,
+    /// Every datagram that the publisher sent on a line, before the network had it, in order; over all lives.
+    pub published: Vec<Published>,
+    /// Every answer to a request for retransmission, before the network had it, in order; over all lives.
+    pub retransmitted: Vec<Retransmitted>,
+    /// Feed handlers, each life of each of them.
+    pub feeds: Vec<FeedLife>,
+    /// The log from its first command to its last, as the journal's reader found it on the disk at the end; what was
+    /// removed by then because snapshots cover it, as it was read before it was removed.
+    pub journal: Vec<Command>,
+    /// How far the log had come, noted after each duty cycle of the order server in which it grew; over all lives, so
+    /// that it goes back where a power loss took records away.
+    pub sequenced: Vec<Sequenced>,
+    /// The snapshots on the disk at the end that could be read, in order.
+    pub snapshots: Vec<SnapshotOnDisk>,
+    /// What the venue came to.
+    pub last: FinalVenue,
+    /// When the last fault was over: from then on nothing is lost, delayed or cut.
+    pub healed_at: Nanos,
+    /// When the run ended.
+    pub ended_at: Nanos,
+    /// How late the venue may notice and do what is due at a time: its timers, and the longest starvation of an agent.
+    pub reaction_max: Nanos,
+}
+
+/// How far the log has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sequenced {
+    /// When.
+    pub at: Nanos,
+    /// Its last command.
+    pub last: Sequence,
+}
+
+/// What the venue was told of a user.
+#[derive(Clone, Debug)]
+pub struct UserTerms {
+    /// The user's name.
+    pub name: String,
+    /// How long after the connection is gone the user's open orders are cancelled; they stay when `None`.
+    pub cancel_on_disconnect: Option<Nanos>,
+}
+
+/// What one client did and saw, in order.
+#[derive(Clone, Debug)]
+pub struct ClientLog {
+    /// Its session at the venue.
+    pub session: SessionId,
+    /// In order of time; over all lives of the client, whose memory of what it received survives them.
+    pub events: Vec<ClientEvent>,
+}
+
+/// One thing that a client did or saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientEvent {
+    /// When, at the client.
+    pub at: Nanos,
+    /// Which of the client's connections, counted from 1.
+    pub connection: u32,
+    /// What.
+    pub kind: ClientEventKind,
+}
+
+/// What a client did or saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientEventKind {
+    /// A connection stands.
+    Connected,
+    /// A login was handed to the connection.
+    LoginSent {
+        /// The next message that the client wants; 0 for new ones alone.
+        sequence: Sequence,
+    },
+    /// The venue answered the login.
+    LoginAnswered(LoginOutcome),
+    /// A request was handed to the connection, whole: the OUCH bytes without SoupBinTCP's header. It may never arrive.
+    Sent(Vec<u8>),
+    /// A sequenced message arrived: the OUCH bytes without SoupBinTCP's header. Repeats are among them.
+    Received {
+        /// Its number, counted from the sequence of the login's answer.
+        sequence: Sequence,
+        /// The message.
+        bytes: Vec<u8>,
+    },
+    /// The venue said that the session is over.
+    SessionEnded,
+    /// Bytes arrived that are no SoupBinTCP.
+    Garbage,
+    /// The connection is gone for the client.
+    Disconnected(DisconnectCause),
+    /// The venue read from the connection. Noted by the network, at the time of the venue's read.
+    ReadByVenue {
+        /// The receive time that it was given with them, in nanoseconds of the kernel's clock; 0 when not known.
+        kernel_ns: u64,
+        /// The bytes, SoupBinTCP's framing and control packets included.
+        bytes: Vec<u8>,
+    },
+    /// The venue's end of the connection learned that it is gone, or had it closed: the time at which the end of the
+    /// client's bytes, or a reset, was there to be read. Noted by the network, not the client.
+    GoneAtVenue,
+}
+
+/// How a login was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoginOutcome {
+    /// The session goes on.
+    Accepted {
+        /// The number of the next message.
+        sequence: Sequence,
+    },
+    /// The letter of the reason.
+    Rejected(u8),
+}
+
+/// Why a connection is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisconnectCause {
+    /// The client logged out or closed its end.
+    Client,
+    /// The client died.
+    ClientCrash,
+    /// The venue closed its end, living or dying.
+    Venue,
+    /// The network cut it.
+    Network,
+}
+
+/// A step in the venue's lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VenueEvent {
+    /// When.
+    pub at: Nanos,
+    /// What.
+    pub kind: VenueEventKind,
+}
+
+/// What happened to the venue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VenueEventKind {
+    /// It began, from what its journal held.
+    Started {
+        /// The last command that it found.
+        last: Sequence,
+        /// The state hash that it came to.
+        state_hash: u64,
+        /// Commands that it read from the log after the snapshot.
+        replayed: u64,
+        /// The records on the disk then, as the journal's reader found them; the first need not be the log's, for old
+        /// segments are removed once snapshots cover them.
+        journal: Vec<Command>,
+    },
+    /// It would not start, and why.
+    Refused(String),
+    /// It died.
+    Crashed(Crash),
+    /// It was asked to stop and did, saying goodbye.
+    Stopped,
+    /// Its disk could not write any more.
+    DiskFailed,
+}
+
+/// How a venue died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crash {
+    /// The process alone: what it wrote is there.
+    Process,
+    /// The machine: what was not synced may be gone or torn.
+    Power,
+}
+
+/// One of the two lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Line {
+    /// Line A.
+    A,
+    /// Line B.
+    B,
+}
+
+/// A datagram as the publisher handed it to the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// When.
+    pub at: Nanos,
+    /// On which line.
+    pub line: Line,
+    /// The MoldUDP64 packet.
+    pub bytes: Vec<u8>,
+}
+
+/// A datagram as the retransmission server handed it to the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retransmitted {
+    /// When.
+    pub at: Nanos,
+    /// The MoldUDP64 packet.
+    pub bytes: Vec<u8>,
+}
+
+/// One life of a feed handler.
+#[derive(Clone, Debug)]
+pub struct FeedLife {
+    /// Which of the feed handlers.
+    pub handler: u32,
+    /// When it began.
+    pub started_at: Nanos,
+    /// When it was killed; `None` when it lived to the end of the run.
+    pub ended_at: Option<Nanos>,
+    /// What it handed on, in order.
+    pub updates: Vec<MarketUpdate>,
+    /// The orders in its books at the end of its life, best first and in the order of priority within a side.
+    pub orders: Vec<DeliveredOrder>,
+    /// How far each book can be believed at the end of its life.
+    pub health: Vec<(InstrumentId, BookHealth)>,
+    /// The next message that it waits for at the end of its life.
+    pub next: Sequence,
+}
+
+/// An order in a book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeliveredOrder {
+    /// Of which instrument.
+    pub instrument: InstrumentId,
+    /// The venue's reference.
+    pub order_id: OrderId,
+    /// Its side.
+    pub side: Side,
+    /// Its level.
+    pub price: Price,
+    /// Its quantity.
+    pub qty: Qty,
+}
+
+/// A snapshot as it was on the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotOnDisk {
+    /// The last command that it covers.
+    pub sequence: Sequence,
+    /// The hash that was recorded with it.
+    pub state_hash: u64,
+    /// What was saved.
+    pub payload: Vec<u8>,
+}
+
+/// What the venue came to.
+#[derive(Clone, Debug, Default)]
+pub struct FinalVenue {
+    /// The engine's state hash.
+    pub state_hash: u64,
+    /// The last command applied.
+    pub last_command: Sequence,
+    /// The last market event.
+    pub last_market: Sequence,
+    /// Every open order, displayed or not, in no particular order.
+    pub open_orders: Vec<OpenOrder>,
+    /// Displayed orders in its books, best first and in the order of priority within a side.
+    pub displayed: Vec<DeliveredOrder>,
+    /// The venue's counters, by name, of its last life.
+    pub counters: Vec<(String, u64)>,
+}
+
+/// An open order of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenOrder {
+    /// Whose.
+    pub session: SessionId,
+    /// The client's number of it.
+    pub user_ref: UserRefNum,
+    /// What it has executed.
+    pub executed: Qty,
+    /// What is left of it.
+    pub leaves: Qty,
+}

@@ -1,0 +1,161 @@
+//! Datagrams, to groups and to single sockets.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+
+use tickpath_types::Nanos;
+
+use super::{AddressInUse, DatagramFaults, HostId, Network, Socket, SocketId, UNICAST};
+use std::cmp::Reverse;
+
+/// Bytes that a socket keeps of what nobody has read yet; further datagrams are dropped.
+const INBOX_BYTES_MAX: usize = 256 << 10;
+
+/// A datagram as it was received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// When it came, in nanoseconds of the receiver's clock.
+    pub kernel_ns: u64,
+    /// Who sent it.
+    pub from: SocketAddrV4,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A socket for datagrams.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    pub(super) host: HostId,
+    address: SocketAddrV4,
+    is_group: bool,
+    /// By time of arrival and order of sending.
+    waiting: BTreeMap<(Nanos, u64), (SocketAddrV4, Vec<u8>)>,
+    bytes: usize,
+    next_order: u64,
+    dropped: u32,
+}
+
+impl Network {
+    /// A socket that receives what is sent to a group.
+    pub fn join(&mut self, host: HostId, group: SocketAddrV4) -> SocketId {
+        self.insert(Socket::Inbox(Inbox::new(host, group, true)))
+    }
+
+    /// A socket that sends and receives datagrams at an address, of which port 0 takes a free one; and the address.
+    ///
+    /// # Errors
+    /// [`AddressInUse`].
+    pub fn bind(
+        &mut self,
+        host: HostId,
+        address: SocketAddrV4,
+    ) -> Result<(SocketId, SocketAddrV4), AddressInUse> {
+        let address = self.take_port(address);
+        if self.inbox_at(address).is_some() {
+            return Err(AddressInUse(address));
+        }
+        Ok((self.insert(Socket::Inbox(Inbox::new(host, address, false))), address))
+    }
+
+    /// Sends to everybody who has joined a group.
+    pub fn send_to_group(&mut self, host: HostId, group: SocketAddrV4, bytes: &[u8]) {
+        let is_member = |socket: &Socket| matches!(socket, Socket::Inbox(inbox) if inbox.is_group && inbox.address == group);
+        let members: Vec<SocketId> =
+            self.sockets.iter().filter(|(_, socket)| is_member(socket)).map(|(id, _)| *id).collect();
+        let faults = self.datagram_faults.get(&group).copied().unwrap_or(DatagramFaults::NONE);
+        for member in members {
+            self.deliver(host, group, member, bytes, faults);
+        }
+    }
+
+    /// Sends to one address.
+    pub fn send_to(&mut self, from: SocketId, to: SocketAddrV4, bytes: &[u8]) {
+        let Some(Socket::Inbox(Inbox { host, address, .. })) = self.sockets.get(&from) else { return };
+        let (host, address) = (*host, *address);
+        let faults = self.datagram_faults.get(&UNICAST).copied().unwrap_or(DatagramFaults::NONE);
+        match self.inbox_at(to) {
+            Some(receiver) => self.deliver(host, address, receiver, bytes, faults),
+            None => self.counters.datagrams_unreceived += 1,
+        }
+    }
+
+    /// The next datagram that has arrived, if there is one.
+    pub fn receive(&mut self, id: SocketId) -> Option<Datagram> {
+        let now = self.now;
+        let Some(Socket::Inbox(inbox)) = self.sockets.get_mut(&id) else { return None };
+        let entry = inbox.waiting.first_entry().filter(|entry| entry.key().0 <= now)?;
+        let ((at, _), (from, bytes)) = entry.remove_entry();
+        inbox.bytes -= bytes.len();
+        let host = inbox.host;
+        Some(Datagram { kernel_ns: self.stamp(host, at), from, bytes })
+    }
+
+    /// Datagrams to this socket that were dropped because it did not read.
+    #[must_use]
+    pub fn dropped(&self, id: SocketId) -> u32 {
+        match self.sockets.get(&id) {
+            Some(Socket::Inbox(inbox)) => inbox.dropped,
+            _ => 0,
+        }
+    }
+
+    fn inbox_at(&self, address: SocketAddrV4) -> Option<SocketId> {
+        let is_there = |socket: &Socket| matches!(socket, Socket::Inbox(inbox) if !inbox.is_group && inbox.address == address);
+        self.sockets.iter().find(|(_, socket)| is_there(socket)).map(|(id, _)| *id)
+    }
+
+    fn deliver(
+        &mut self,
+        from_host: HostId,
+        from: SocketAddrV4,
+        to: SocketId,
+        bytes: &[u8],
+        faults: DatagramFaults,
+    ) {
+        let Some(host) = self.sockets.get(&to).map(Socket::host) else { return };
+        self.counters.datagrams += 1;
+        if !self.can_reach(from_host, host) {
+            self.counters.datagrams_cut += 1;
+            return;
+        }
+        if self.draw.chance_ppm(faults.loss_ppm) {
+            self.counters.datagrams_lost += 1;
+            return;
+        }
+        let mut copies = 1;
+        if self.draw.chance_ppm(faults.duplicate_ppm) {
+            self.counters.datagrams_duplicated += 1;
+            copies = 2;
+        }
+        for _ in 0..copies {
+            let mut delay = faults.delay_min.0 + self.draw.exponential(faults.jitter.0);
+            if self.draw.chance_ppm(faults.spike_ppm) {
+                self.counters.datagrams_delayed += 1;
+                delay += self.draw.below(faults.spike_max.0);
+            }
+            self.arrive(to, Nanos(self.now.0 + delay), from, bytes);
+        }
+    }
+
+    fn arrive(&mut self, to: SocketId, at: Nanos, from: SocketAddrV4, bytes: &[u8]) {
+        let Some(Socket::Inbox(inbox)) = self.sockets.get_mut(&to) else { return };
+        if inbox.bytes + bytes.len() > INBOX_BYTES_MAX {
+            inbox.dropped += 1;
+            self.counters.datagrams_overflowed += 1;
+            return;
+        }
+        if inbox.waiting.last_key_value().is_some_and(|((latest, _), _)| *latest > at) {
+            self.counters.datagrams_reordered += 1;
+        }
+        inbox.bytes += bytes.len();
+        inbox.waiting.insert((at, inbox.next_order), (from, bytes.to_vec()));
+        inbox.next_order += 1;
+        self.arrivals.push(Reverse(at));
+    }
+}
+
+impl Inbox {
+    fn new(host: HostId, address: SocketAddrV4, is_group: bool) -> Inbox {
+        Inbox { host, address, is_group, waiting: BTreeMap::new(), bytes: 0, next_order: 0, dropped: 0 }
+    }
+}

@@ -1,0 +1,535 @@
+//! Connections: bytes in order both ways, in windows, until one end or the network has enough.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::net::SocketAddrV4;
+
+use tickpath_types::Nanos;
+
+use super::{AddressInUse, HostId, Network, Socket, SocketId, StreamNote, StreamNoteKind};
+
+/// Connections that wait to be accepted; further ones are refused.
+const BACKLOG: usize = 128;
+/// How long it takes at most until what was lost in a partition is sent again.
+const RESEND_MAX: Nanos = Nanos::from_millis(200);
+
+/// Why a connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StreamError {
+    /// Nobody listened, too many waited, or chance had it so.
+    #[error("the connection was refused")]
+    Refused,
+    /// The other end or the network reset it.
+    #[error("the connection was reset")]
+    Reset,
+    /// This end closed it, or is not connected yet.
+    #[error("not connected")]
+    NotConnected,
+}
+
+/// What a read brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamRead {
+    /// So many bytes, the last of which came at this time of the host's clock.
+    Bytes {
+        /// How many.
+        count: usize,
+        /// When, in nanoseconds.
+        kernel_ns: u64,
+    },
+    /// None are there yet.
+    Empty,
+    /// The other end sends no more.
+    End,
+}
+
+/// Who ended a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gone {
+    /// The other end, living or dying.
+    Peer,
+    /// The network.
+    Network,
+}
+
+/// A socket that listens.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) host: HostId,
+    address: SocketAddrV4,
+    /// Connections that wait to be accepted, and from when on they do.
+    waiting: VecDeque<(Nanos, SocketId)>,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) host: HostId,
+    peer: SocketId,
+    peer_host: HostId,
+    peer_address: SocketAddrV4,
+    /// When it stands, unless it is refused.
+    connected_at: Nanos,
+    /// When it is heard that it will not.
+    refused_at: Option<Nanos>,
+    /// What the other end sent.
+    incoming: VecDeque<Segment>,
+    incoming_len: usize,
+    /// When the last of it arrives.
+    latest: Nanos,
+    /// When the end of it arrives.
+    end_at: Option<Nanos>,
+    /// When a reset arrives, and who caused it.
+    reset_at: Option<(Nanos, Gone)>,
+    /// True once this end sends no more.
+    has_ended: bool,
+    /// True once this end has sent something that nobody was there to take.
+    is_unanswered: bool,
+}
+
+#[derive(Debug)]
+struct Segment {
+    at: Nanos,
+    bytes: Vec<u8>,
+    read: usize,
+}
+
+impl Network {
+    /// A socket that listens at an address, of which port 0 takes a free one; and the address.
+    ///
+    /// # Errors
+    /// [`AddressInUse`].
+    pub fn listen(
+        &mut self,
+        host: HostId,
+        address: SocketAddrV4,
+    ) -> Result<(SocketId, SocketAddrV4), AddressInUse> {
+        let address = self.take_port(address);
+        if self.listener_at(address).is_some() {
+            return Err(AddressInUse(address));
+        }
+        Ok((self.insert(Socket::Listener(Listener { host, address, waiting: VecDeque::new() })), address))
+    }
+
+    /// Begins a connection: [`poll_connected`](Network::poll_connected) tells when it stands.
+    pub fn connect(&mut self, host: HostId, to: SocketAddrV4) -> SocketId {
+        let from = self.take_port(SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0));
+        let there = Nanos(self.now.0 + self.draw_delay());
+        let back = Nanos(there.0 + self.draw_delay());
+        self.arrivals.extend([Reverse(there), Reverse(back)]);
+        let mut end = End::new(host, SocketId(0), host, to, back);
+        let listener = self.listener_at(to);
+        let Some((listener, server)) = listener.map(|id| (id, self.sockets[&id].host())) else {
+            // A host that is off says nothing, as one that cannot be reached; its listener went with it.
+            if self.off.is_empty() {
+                self.counters.connections_unheard += 1;
+                end.refused_at = Some(back);
+            } else {
+                self.counters.connections_cut += 1;
+                end.connected_at = Nanos(u64::MAX);
+            }
+            return self.insert(Socket::End(end));
+        };
+        if !self.can_reach(host, server) {
+            self.counters.connections_cut += 1;
+            end.connected_at = Nanos(u64::MAX);
+            return self.insert(Socket::End(end));
+        }
+        let is_full = matches!(&self.sockets[&listener], Socket::Listener(l) if l.waiting.len() >= BACKLOG);
+        if is_full || self.draw.chance_ppm(self.stream_faults.refusal_ppm) {
+            let counter = match is_full {
+                true => &mut self.counters.connections_above_backlog,
+                false => &mut self.counters.connections_refused,
+            };
+            *counter += 1;
+            end.refused_at = Some(back);
+            return self.insert(Socket::End(end));
+        }
+        self.counters.connections += 1;
+        let accepted = self.insert(Socket::End(End::new(server, SocketId(0), host, from, there)));
+        (end.peer, end.peer_host) = (accepted, server);
+        let id = self.insert(Socket::End(end));
+        if let Some(Socket::End(end)) = self.sockets.get_mut(&accepted) {
+            end.peer = id;
+        }
+        if let Some(Socket::Listener(listener)) = self.sockets.get_mut(&listener) {
+            listener.waiting.push_back((there, accepted));
+        }
+        id
+    }
+
+    /// The next connection that waits to be accepted, and who made it.
+    pub fn accept(&mut self, listener: SocketId) -> Option<(SocketId, SocketAddrV4)> {
+        let now = self.now;
+        let Some(Socket::Listener(listener)) = self.sockets.get_mut(&listener) else { return None };
+        let (_, id) = listener.waiting.pop_front_if(|(at, _)| *at <= now)?;
+        match &self.sockets[&id] {
+            Socket::End(end) => Some((id, end.peer_address)),
+            _ => None,
+        }
+    }
+
+    /// Whether a connection stands that was begun.
+    ///
+    /// # Errors
+    /// [`StreamError`] when it never will.
+    pub fn poll_connected(&self, id: SocketId) -> Result<bool, StreamError> {
+        let Some(Socket::End(end)) = self.sockets.get(&id) else { return Err(StreamError::NotConnected) };
+        match (end.refused_at, end.reset_at) {
+            (Some(at), _) if at <= self.now => Err(StreamError::Refused),
+            (_, Some((at, _))) if at <= self.now => Err(StreamError::Reset),
+            (None, _) => Ok(end.connected_at <= self.now),
+            _ => Ok(false),
+        }
+    }
+
+    /// True when a read, or an accept, would find something: bytes, the end, a reset, a connection.
+    #[must_use]
+    pub fn is_readable(&self, id: SocketId) -> bool {
+        match self.sockets.get(&id) {
+            Some(Socket::Listener(listener)) => {
+                listener.waiting.front().is_some_and(|(at, _)| *at <= self.now)
+            }
+            Some(Socket::End(end)) => end.is_readable(self.now),
+            Some(Socket::Inbox(_)) | None => false,
+        }
+    }
+
+    /// Reads some of what has arrived.
+    ///
+    /// # Errors
+    /// [`StreamError`] when the connection is over and nothing is left.
+    pub fn read(&mut self, id: SocketId, buffer: &mut [u8]) -> Result<StreamRead, StreamError> {
+        let now = self.now;
+        let short_read_ppm = self.stream_faults.short_read_ppm;
+        let Some(Socket::End(end)) = self.sockets.get_mut(&id) else { return Err(StreamError::NotConnected) };
+        let there = end.arrived(now);
+        if there == 0 {
+            return match (end.reset_at, end.end_at) {
+                (Some((at, _)), _) if at <= now => Err(StreamError::Reset),
+                (_, Some(at)) if at <= now && end.incoming.is_empty() => Ok(StreamRead::End),
+                _ => Ok(StreamRead::Empty),
+            };
+        }
+        let mut count = there.min(buffer.len());
+        if count > 1 && self.draw.chance_ppm(short_read_ppm) {
+            self.counters.short_reads += 1;
+            count = 1 + self.draw.below(count as u64 - 1) as usize;
+        }
+        let at = end.take(&mut buffer[..count]);
+        let (host, peer) = (end.host, end.peer);
+        let kernel_ns = self.stamp(host, at);
+        if self.watched.contains(&host) {
+            let kind = StreamNoteKind::Read { kernel_ns, bytes: buffer[..count].to_vec() };
+            self.notes.push(StreamNote { at: now, peer, kind });
+        }
+        Ok(StreamRead::Bytes { count, kernel_ns })
+    }
+
+    /// Sends bytes; how many were taken, 0 when the other end does not read.
+    ///
+    /// # Errors
+    /// [`StreamError`] when the connection is over.
+    pub fn write(&mut self, id: SocketId, bytes: &[u8]) -> Result<usize, StreamError> {
+        let now = self.now;
+        let Some(Socket::End(end)) = self.sockets.get(&id) else { return Err(StreamError::NotConnected) };
+        if end.is_reset(now) {
+            return Err(StreamError::Reset);
+        }
+        if end.has_ended || end.connected_at > now {
+            return Err(StreamError::NotConnected);
+        }
+        let (peer, peer_host) = (end.peer, end.peer_host);
+        let Some(Socket::End(receiver)) = self.sockets.get(&peer) else {
+            return Ok(self.write_to_nobody(id, peer_host, bytes.len()));
+        };
+        let room = self.stream_faults.window.saturating_sub(receiver.incoming_len);
+        let mut count = room.min(bytes.len());
+        if count == 0 {
+            self.counters.full_windows += u64::from(!bytes.is_empty());
+            return Ok(0);
+        }
+        if count > 1 && self.draw.chance_ppm(self.stream_faults.short_write_ppm) {
+            count = 1 + self.draw.below(count as u64 - 1) as usize;
+        }
+        self.counters.short_writes += u64::from(count < bytes.len());
+        self.send_segment(peer, &bytes[..count]);
+        if self.draw.chance_ppm(self.stream_faults.reset_ppm) {
+            self.reset(id);
+        }
+        Ok(count)
+    }
+
+    /// Sends no more; reading goes on.
+    pub fn end_sending(&mut self, id: SocketId) {
+        let Some(Socket::End(end)) = self.sockets.get_mut(&id) else { return };
+        if !std::mem::replace(&mut end.has_ended, true) {
+            let peer = end.peer;
+            self.counters.half_closes += 1;
+            self.send_end(peer);
+        }
+    }
+
+    /// Who ended a connection, as far as it is known at this end.
+    #[must_use]
+    pub fn gone(&self, id: SocketId) -> Option<Gone> {
+        match self.sockets.get(&id) {
+            Some(Socket::End(end)) => match end.reset_at {
+                Some((at, by)) if at <= self.now => Some(by),
+                _ => end.end_at.filter(|at| *at <= self.now).map(|_| Gone::Peer),
+            },
+            _ => None,
+        }
+    }
+
+    /// The network resets a connection: of what is on its way any prefix arrives.
+    pub fn reset(&mut self, id: SocketId) {
+        self.counters.resets += 1;
+        let Some(Socket::End(end)) = self.sockets.get(&id) else { return };
+        for id in [id, end.peer] {
+            let at = Nanos(self.now.0 + self.draw_delay());
+            self.reset_end(id, at, Gone::Network);
+        }
+    }
+
+    fn listener_at(&self, address: SocketAddrV4) -> Option<SocketId> {
+        let is_there =
+            |socket: &Socket| matches!(socket, Socket::Listener(listener) if listener.address == address);
+        self.sockets.iter().find(|(_, socket)| is_there(socket)).map(|(id, _)| *id)
+    }
+
+    fn draw_delay(&mut self) -> u64 {
+        let faults = self.stream_faults;
+        let mut delay = faults.delay_min.0 + self.draw.exponential(faults.jitter.0);
+        if self.draw.chance_ppm(faults.spike_ppm) {
+            self.counters.segments_delayed += 1;
+            delay += self.draw.below(faults.spike_max.0);
+        }
+        delay
+    }
+
+    fn send_segment(&mut self, to: SocketId, bytes: &[u8]) {
+        self.counters.segments += 1;
+        let at = Nanos(self.now.0 + self.draw_delay());
+        let Some(Socket::End(end)) = self.sockets.get_mut(&to) else { return };
+        end.latest = end.latest.max(at);
+        end.incoming.push_back(Segment { at: end.latest, bytes: bytes.to_vec(), read: 0 });
+        end.incoming_len += bytes.len();
+        self.arrivals.push(Reverse(end.latest));
+        if self.is_cut(to) {
+            self.hold(to);
+        }
+    }
+
+    fn send_end(&mut self, to: SocketId) {
+        let at = Nanos(self.now.0 + self.draw_delay());
+        let Some(Socket::End(end)) = self.sockets.get_mut(&to) else { return };
+        end.latest = end.latest.max(at);
+        end.end_at = Some(end.latest);
+        self.arrivals.push(Reverse(end.latest));
+        self.going.push((end.latest, to));
+        if self.is_cut(to) {
+            self.hold(to);
+        }
+    }
+
+    /// Where nobody is: a host that is on answers with a reset, one that is off not at all.
+    fn write_to_nobody(&mut self, id: SocketId, peer_host: HostId, len: usize) -> usize {
+        let is_reachable = self.can_reach(peer_host, self.sockets[&id].host());
+        let at = Nanos(self.now.0 + 2 * self.draw_delay());
+        if is_reachable {
+            self.reset_end(id, at, Gone::Peer);
+        } else if let Some(Socket::End(end)) = self.sockets.get_mut(&id) {
+            end.is_unanswered = true;
+        }
+        len
+    }
+
+    /// Whether what is sent to this end does not arrive at present.
+    fn is_cut(&self, id: SocketId) -> bool {
+        matches!(self.sockets.get(&id), Some(Socket::End(end)) if !self.can_reach(end.host, end.peer_host))
+    }
+
+    /// What has not arrived waits until the cut is healed.
+    fn hold(&mut self, id: SocketId) {
+        let now = self.now;
+        let Some(Socket::End(end)) = self.sockets.get_mut(&id) else { return };
+        let never = Nanos(u64::MAX);
+        end.incoming.iter_mut().filter(|segment| segment.at > now).for_each(|segment| segment.at = never);
+        end.end_at = end.end_at.map(|at| if at > now { never } else { at });
+        end.latest = never;
+        self.going.retain(|(at, going)| *going != id || *at <= now);
+    }
+
+    /// A cut is healed: what waited is sent again.
+    pub(super) fn release_segments(&mut self) {
+        let held = |socket: &Socket| matches!(socket, Socket::End(end) if end.latest == Nanos(u64::MAX));
+        let ids: Vec<SocketId> =
+            self.sockets.iter().filter(|(_, socket)| held(socket)).map(|(id, _)| *id).collect();
+        for id in ids {
+            if self.is_cut(id) {
+                continue;
+            }
+            let at = Nanos(self.now.0 + self.draw.below(RESEND_MAX.0));
+            let Some(Socket::End(end)) = self.sockets.get_mut(&id) else { continue };
+            end.incoming.iter_mut().for_each(|segment| segment.at = segment.at.min(at));
+            end.latest = at;
+            if let Some(end_at) = &mut end.end_at {
+                *end_at = at.min(*end_at);
+                self.going.push((*end_at, id));
+            }
+            self.arrivals.push(Reverse(at));
+        }
+        self.reset_widows();
+    }
+
+    /// Who has sent something to an end that is no more, on a host that is back, hears of it.
+    pub(super) fn reset_widows(&mut self) {
+        let ids: Vec<SocketId> = self
+            .sockets
+            .iter()
+            .filter_map(|(id, socket)| match socket {
+                Socket::End(end) if end.is_unanswered && self.can_reach(end.host, end.peer_host) => Some(*id),
+                _ => None,
+            })
+            .collect();
+        for id in ids {
+            let at = Nanos(self.now.0 + self.draw.below(RESEND_MAX.0));
+            self.reset_end(id, at, Gone::Peer);
+        }
+    }
+
+    fn reset_end(&mut self, id: SocketId, at: Nanos, by: Gone) {
+        let now = self.now;
+        let Some(Socket::End(end)) = self.sockets.get_mut(&id) else { return };
+        if end.reset_at.is_some() {
+            return;
+        }
+        end.reset_at = Some((at, by));
+        // What has not arrived by then never does.
+        let kept = end.incoming.iter().filter(|segment| segment.at <= at).count();
+        let on_its_way = kept - end.incoming.iter().filter(|segment| segment.at <= now).count();
+        let kept = kept - self.draw.below(on_its_way as u64 + 1) as usize;
+        end.incoming.truncate(kept);
+        end.incoming_len = end.incoming.iter().map(|segment| segment.bytes.len() - segment.read).sum();
+        end.end_at = end.end_at.filter(|end_at| *end_at <= now);
+        self.arrivals.push(Reverse(at));
+        self.going.push((at, id));
+    }
+
+    pub(super) fn close_listener(&mut self, id: SocketId) {
+        let Some(Socket::Listener(listener)) = self.sockets.remove(&id) else { return };
+        for (_, waiting) in listener.waiting {
+            self.close_end(waiting);
+        }
+    }
+
+    /// Closed with bytes unread, or still to come, a connection is reset, which takes back what is on its way.
+    pub(super) fn close_end(&mut self, id: SocketId) {
+        self.note_gone_now(id);
+        let Some(Socket::End(end)) = self.sockets.remove(&id) else { return };
+        if end.is_reset(self.now) || !self.sockets.contains_key(&end.peer) {
+            return;
+        }
+        if end.incoming_len > 0 {
+            self.counters.resets_by_close += 1;
+            let at = Nanos(self.now.0 + self.draw_delay());
+            self.reset_end(end.peer, at, Gone::Peer);
+        } else if !end.has_ended {
+            self.send_end(end.peer);
+        }
+    }
+
+    /// Notes the ends of watched hosts that are seen to be gone by now.
+    pub(super) fn note_gone(&mut self) {
+        let now = self.now;
+        if self.going.iter().all(|(at, _)| *at > now) {
+            return;
+        }
+        let mut due: Vec<(Nanos, SocketId)> = Vec::new();
+        self.going.retain(|going| {
+            if going.0 <= now {
+                due.push(*going);
+            }
+            going.0 > now
+        });
+        due.sort_unstable();
+        for (at, id) in due {
+            self.note_gone_at(id, at);
+        }
+    }
+
+    pub(super) fn note_gone_now(&mut self, id: SocketId) {
+        self.note_gone_at(id, self.now);
+        self.going.retain(|(_, going)| *going != id);
+    }
+
+    fn note_gone_at(&mut self, id: SocketId, at: Nanos) {
+        if let Some(Socket::End(end)) = self.sockets.get(&id)
+            && self.watched.contains(&end.host)
+        {
+            self.notes.push(StreamNote { at, peer: end.peer, kind: StreamNoteKind::Gone });
+        }
+    }
+}
+
+impl End {
+    fn new(
+        host: HostId,
+        peer: SocketId,
+        peer_host: HostId,
+        peer_address: SocketAddrV4,
+        connected_at: Nanos,
+    ) -> End {
+        End {
+            host,
+            peer,
+            peer_host,
+            peer_address,
+            connected_at,
+            refused_at: None,
+            incoming: VecDeque::new(),
+            incoming_len: 0,
+            latest: Nanos::ZERO,
+            end_at: None,
+            reset_at: None,
+            has_ended: false,
+            is_unanswered: false,
+        }
+    }
+
+    fn is_reset(&self, now: Nanos) -> bool {
+        self.reset_at.is_some_and(|(at, _)| at <= now)
+    }
+
+    fn is_readable(&self, now: Nanos) -> bool {
+        self.incoming.front().is_some_and(|segment| segment.at <= now)
+            || self.end_at.is_some_and(|at| at <= now)
+            || self.is_reset(now)
+    }
+
+    /// Bytes that can be read now.
+    fn arrived(&self, now: Nanos) -> usize {
+        let segments = self.incoming.iter().take_while(|segment| segment.at <= now);
+        segments.map(|segment| segment.bytes.len() - segment.read).sum()
+    }
+
+    /// Takes bytes that have arrived; when the last of them did.
+    fn take(&mut self, out: &mut [u8]) -> Nanos {
+        let mut filled = 0;
+        let mut at = Nanos::ZERO;
+        self.incoming_len -= out.len();
+        while filled < out.len() {
+            let Some(segment) = self.incoming.front_mut() else { break };
+            let count = (segment.bytes.len() - segment.read).min(out.len() - filled);
+            out[filled..filled + count].copy_from_slice(&segment.bytes[segment.read..segment.read + count]);
+            filled += count;
+            at = segment.at;
+            segment.read += count;
+            if segment.read == segment.bytes.len() {
+                self.incoming.pop_front();
+            }
+        }
+        at
+    }
+}

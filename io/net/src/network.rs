@@ -1,0 +1,302 @@
+//! What agents send and receive by: the kernel's sockets, or anything else that behaves like them.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4};
+
+use socket2::Socket;
+
+use crate::endpoint::UdpEndpoint;
+use crate::error::NetError;
+use crate::message::{Received, SendStatus, receive_stream};
+use crate::multicast::{MulticastReceiver, MulticastSender};
+use crate::poller::{Interest, Poller, Ready};
+use crate::sockets;
+
+/// Connections that wait to be accepted; further ones are refused by the kernel.
+const BACKLOG: i32 = 128;
+
+/// Where sockets come from. An agent is generic over it and [`Kernel`] is the default, so that the kernel's sockets cost
+/// no look-up; a simulation puts a network of its own in its place, with the same buffers above it.
+pub trait Network: Clone + fmt::Debug + Send + 'static {
+    /// Listens, or is one end of a connection.
+    type Socket: StreamSocket;
+    /// Tells which sockets have something.
+    type Poller: SocketPoller<Self::Socket>;
+    /// Sends to a multicast group.
+    type Sender: DatagramSender;
+    /// Receives from a multicast group.
+    type Receiver: DatagramReceiver;
+    /// Sends to and receives from anybody.
+    type Endpoint: DatagramEndpoint;
+
+    /// A socket that listens at `address`, and where it does: port 0 takes a free one.
+    ///
+    /// # Errors
+    /// As [`TcpAcceptor::bind`](crate::TcpAcceptor::bind).
+    fn listen(&self, address: SocketAddrV4) -> Result<(Self::Socket, SocketAddrV4), NetError>;
+
+    /// A socket that begins to connect to `address`; ask [`StreamSocket::poll_connected`] until it stands.
+    ///
+    /// # Errors
+    /// [`NetError::Connect`] when it is clear at once that nobody answers.
+    fn start_connecting(&self, address: SocketAddrV4) -> Result<Self::Socket, NetError>;
+
+    /// As [`Poller::new`].
+    ///
+    /// # Errors
+    /// The system's.
+    fn poller(&self, events_max: usize) -> io::Result<Self::Poller>;
+
+    /// As [`MulticastSender::new`].
+    ///
+    /// # Errors
+    /// As there.
+    fn sender(&self, group: SocketAddrV4, interface: Ipv4Addr) -> Result<Self::Sender, NetError>;
+
+    /// As [`MulticastReceiver::join`].
+    ///
+    /// # Errors
+    /// As there.
+    fn receiver(&self, group: SocketAddrV4, interface: Ipv4Addr) -> Result<Self::Receiver, NetError>;
+
+    /// As [`UdpEndpoint::bind`].
+    ///
+    /// # Errors
+    /// As there.
+    fn endpoint(&self, address: SocketAddrV4) -> Result<Self::Endpoint, NetError>;
+}
+
+/// A non-blocking stream socket without buffers of its own. Dropped, it is closed.
+pub trait StreamSocket: fmt::Debug + Send + Sized {
+    /// The next connection that waits, and who made it, if the address is of a kind that is served.
+    ///
+    /// # Errors
+    /// The system's; [`WouldBlock`](io::ErrorKind::WouldBlock) when none waits.
+    fn accept(&self) -> io::Result<(Self, Option<SocketAddrV4>)>;
+
+    /// Whether the connection stands.
+    ///
+    /// # Errors
+    /// Why it never will.
+    fn poll_connected(&self) -> io::Result<bool>;
+
+    /// Reads once: how many bytes, 0 at the end of the stream, and when the kernel received the last of them, in
+    /// nanoseconds since the Unix epoch. None when nothing is there.
+    ///
+    /// # Errors
+    /// The system's.
+    fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<u64>)>>;
+
+    /// Gives bytes to be sent; how many were taken.
+    ///
+    /// # Errors
+    /// The system's; [`WouldBlock`](io::ErrorKind::WouldBlock) when none were.
+    fn send(&self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Ends one direction of the connection, or both.
+    ///
+    /// # Errors
+    /// The system's.
+    fn shutdown(&self, how: Shutdown) -> io::Result<()>;
+}
+
+/// Tells which of its sockets have something, again and again until it is read.
+pub trait SocketPoller<S>: Send {
+    /// Watches a socket. It is forgotten when it is dropped.
+    ///
+    /// # Errors
+    /// The system's.
+    fn add(&self, socket: &S, key: u64, interest: Interest) -> io::Result<()>;
+
+    /// Watches a socket no longer.
+    ///
+    /// # Errors
+    /// The system's: the socket is not watched.
+    fn remove(&self, socket: &S) -> io::Result<()>;
+
+    /// The sockets that have something now.
+    ///
+    /// # Errors
+    /// The system's.
+    fn poll(&mut self) -> io::Result<impl Iterator<Item = Ready>>;
+}
+
+/// Sends datagrams to one group.
+pub trait DatagramSender: Send {
+    /// As [`MulticastSender::send`].
+    ///
+    /// # Errors
+    /// The system's.
+    fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus>;
+}
+
+/// Receives the datagrams of one group.
+pub trait DatagramReceiver: Send {
+    /// As [`MulticastReceiver::recv`].
+    ///
+    /// # Errors
+    /// The system's.
+    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
+
+    /// Datagrams that were dropped because nobody read them in time.
+    fn drop_count(&self) -> u32;
+}
+
+/// Exchanges datagrams with anybody.
+pub trait DatagramEndpoint: Send {
+    /// As [`UdpEndpoint::send_to`].
+    ///
+    /// # Errors
+    /// The system's.
+    fn send_to(&mut self, datagram: &[u8], to: SocketAddrV4) -> io::Result<SendStatus>;
+
+    /// As [`UdpEndpoint::recv_from`].
+    ///
+    /// # Errors
+    /// The system's.
+    fn recv_from(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
+
+    /// The address bound to, with its port.
+    fn local_address(&self) -> SocketAddrV4;
+}
+
+/// The kernel's sockets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kernel;
+
+impl Network for Kernel {
+    type Socket = Socket;
+    type Poller = Poller;
+    type Sender = MulticastSender;
+    type Receiver = MulticastReceiver;
+    type Endpoint = UdpEndpoint;
+
+    fn listen(&self, address: SocketAddrV4) -> Result<(Socket, SocketAddrV4), NetError> {
+        let socket = sockets::tcp()?;
+        // Lets a restarted venue have its port back while old connections linger; two can never share it.
+        socket.set_reuse_address(true).map_err(NetError::socket("address reuse"))?;
+        socket.set_nonblocking(true).map_err(NetError::socket("non-blocking"))?;
+        sockets::bind(&socket, address)?;
+        // Connections inherit it, so that what arrives before `accept` is stamped too.
+        sockets::stamp_receives(&socket)?;
+        socket.listen(BACKLOG).map_err(|source| sockets::bind_error(address, source))?;
+        let local_address = sockets::local_address(&socket)?;
+        Ok((socket, local_address))
+    }
+
+    fn start_connecting(&self, address: SocketAddrV4) -> Result<Socket, NetError> {
+        let socket = sockets::tcp()?;
+        sockets::stamp_receives(&socket)?;
+        sockets::set_up_stream(&socket).map_err(NetError::socket("non-blocking"))?;
+        match socket.connect(&address.into()) {
+            Ok(()) => {}
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {}
+            Err(source) => return Err(NetError::Connect { address, source }),
+        }
+        Ok(socket)
+    }
+
+    fn poller(&self, events_max: usize) -> io::Result<Poller> {
+        Poller::new(events_max)
+    }
+
+    fn sender(&self, group: SocketAddrV4, interface: Ipv4Addr) -> Result<MulticastSender, NetError> {
+        MulticastSender::new(group, interface)
+    }
+
+    fn receiver(&self, group: SocketAddrV4, interface: Ipv4Addr) -> Result<MulticastReceiver, NetError> {
+        MulticastReceiver::join(group, interface)
+    }
+
+    fn endpoint(&self, address: SocketAddrV4) -> Result<UdpEndpoint, NetError> {
+        UdpEndpoint::bind(address)
+    }
+}
+
+impl StreamSocket for Socket {
+    fn accept(&self) -> io::Result<(Socket, Option<SocketAddrV4>)> {
+        let (socket, peer) = Socket::accept(self)?;
+        let peer = peer.as_socket_ipv4();
+        if peer.is_some() {
+            sockets::set_up_stream(&socket)?;
+        }
+        Ok((socket, peer))
+    }
+
+    fn poll_connected(&self) -> io::Result<bool> {
+        // In this order: a connection that fails in between is heard of by the next call.
+        if let Some(error) = self.take_error()? {
+            return Err(error);
+        }
+        match self.peer_addr() {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[inline]
+    fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<u64>)>> {
+        let received = receive_stream(std::os::fd::AsFd::as_fd(self), buffer)?;
+        Ok(received.map(|(count, control)| (count, control.kernel_ns)))
+    }
+
+    #[inline]
+    fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.send_with_flags(bytes, libc::MSG_NOSIGNAL)
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        Socket::shutdown(self, how)
+    }
+}
+
+impl SocketPoller<Socket> for Poller {
+    fn add(&self, socket: &Socket, key: u64, interest: Interest) -> io::Result<()> {
+        Poller::add(self, socket, key, interest)
+    }
+
+    fn remove(&self, socket: &Socket) -> io::Result<()> {
+        Poller::remove(self, socket)
+    }
+
+    #[inline]
+    fn poll(&mut self) -> io::Result<impl Iterator<Item = Ready>> {
+        Poller::poll(self)
+    }
+}
+
+impl DatagramSender for MulticastSender {
+    #[inline]
+    fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus> {
+        MulticastSender::send(self, datagram)
+    }
+}
+
+impl DatagramReceiver for MulticastReceiver {
+    #[inline]
+    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        MulticastReceiver::recv(self, buffer)
+    }
+
+    fn drop_count(&self) -> u32 {
+        self.kernel_drop_count()
+    }
+}
+
+impl DatagramEndpoint for UdpEndpoint {
+    #[inline]
+    fn send_to(&mut self, datagram: &[u8], to: SocketAddrV4) -> io::Result<SendStatus> {
+        UdpEndpoint::send_to(self, datagram, to)
+    }
+
+    #[inline]
+    fn recv_from(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        UdpEndpoint::recv_from(self, buffer)
+    }
+
+    fn local_address(&self) -> SocketAddrV4 {
+        UdpEndpoint::local_address(self)
+    }
+}
