@@ -342,7 +342,7 @@ fn damaged_snapshots_do_no_harm() {
     {
         for scope in [MARKET, INSTRUMENT] {
             feed.healer.begin(scope);
-            feed.say(scope, &[message.clone()]);
+            feed.say(scope, std::slice::from_ref(&message));
         }
     }
     assert_eq!(feed.healer.waiting(), 3);

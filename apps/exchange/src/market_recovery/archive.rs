@@ -172,7 +172,7 @@ impl<S: Storage> JournalArchive<S> {
         // The one before is let go of first: two of them would need twice the memory.
         self.state = None;
         let listed = self.snapshots.list().ok()?;
-        let mut until = Sequence(u64::MAX);
+        let (mut until, mut oldest) = (Sequence(u64::MAX), self.oldest);
         for sequence in listed.into_iter().rev() {
             let Ok(Ok(snapshot)) = self.snapshots.read(sequence) else { continue };
             let Ok(mut replica) = Replica::decode(&snapshot.payload) else { continue };
@@ -182,9 +182,10 @@ impl<S: Storage> JournalArchive<S> {
                 let reader = Reader::open(&self.storage, self.name, sequence.next()).ok()?;
                 return Some(State { replica, reader, until });
             }
-            self.oldest = store(&replica).oldest();
+            oldest = store(&replica).oldest();
             until = sequence;
         }
+        self.oldest = oldest;
         None
     }
 

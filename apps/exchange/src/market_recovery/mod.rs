@@ -157,7 +157,9 @@ pub(crate) struct PublisherLinks {
 }
 
 /// A journal to be read for old messages, until it is joined to the services.
-pub(crate) struct ArchiveSource(Box<dyn FnOnce(&RecoveryBasis<'_>, ArchivePort) -> Box<dyn Archive> + Send>);
+pub(crate) struct ArchiveSource(Box<OpenArchive>);
+
+type OpenArchive = dyn FnOnce(&RecoveryBasis<'_>, ArchivePort) -> Box<dyn Archive> + Send;
 
 impl ArchiveSource {
     pub(crate) fn new<S: Storage>(storage: S, name: SessionName, durable: DurableView) -> ArchiveSource {

@@ -97,7 +97,7 @@ impl Market {
         for _ in 0..count {
             self.user_ref += 1;
             let number = self.user_ref;
-            let (side, away) = if number % 2 == 0 { (Side::Buy, -100) } else { (Side::Sell, 100) };
+            let (side, away) = if number.is_multiple_of(2) { (Side::Buy, -100) } else { (Side::Sell, 100) };
             self.ask(&OrderRequest::Enter(EnterOrder {
                 user_ref: UserRefNum(number),
                 instrument: ALPHA,
@@ -111,7 +111,7 @@ impl Market {
                 attributes: OrderAttributes::default(),
                 client_order_id: ClientOrderId::default(),
             }));
-            if number % 3 == 0 {
+            if number.is_multiple_of(3) {
                 self.ask(&OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(number), qty: Qty::ZERO }));
             }
         }
