@@ -4,7 +4,14 @@
 //! [`check`] says what of it breaks a promise.
 
 mod checks;
+mod client;
+mod feed;
+mod flow;
+mod net;
 mod observed;
+mod profile;
+mod simulation;
+mod site;
 
 pub use checks::{Violation, check};
 pub use observed::{
@@ -12,3 +19,5 @@ pub use observed::{
     Line, LoginOutcome, Observed, OpenOrder, Published, Retransmitted, Sequenced, SnapshotOnDisk, UserTerms,
     VenueEvent, VenueEventKind,
 };
+pub use profile::Weather;
+pub use simulation::{Outcome, Simulation};
