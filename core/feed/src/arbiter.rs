@@ -1,5 +1,6 @@
 //! Two lines in, one gap-free sequence out.
 
+use tickpath_faults::{Fault, is_planted};
 use tickpath_nasdaq::moldudp64::{Kind, Packet, Request, Session};
 use tickpath_types::{Nanos, Sequence};
 
@@ -164,7 +165,9 @@ impl Arbiter {
         }
         let missing_end = self.missing_end();
         let count = missing_end - self.next;
-        out.on_lost(Sequence(self.next), count);
+        if !is_planted(Fault::LossUntold) {
+            out.on_lost(Sequence(self.next), count);
+        }
         self.counters.gaps_lost += 1;
         self.counters.messages_lost += count;
         self.next = missing_end;
@@ -174,7 +177,8 @@ impl Arbiter {
 
     /// The request to send now, if one is due.
     pub fn poll_request(&mut self) -> Option<Request> {
-        if !std::mem::take(&mut self.request_due) || self.gap.is_none() {
+        let is_forgotten = is_planted(Fault::RequestForgotten);
+        if !std::mem::take(&mut self.request_due) || self.gap.is_none() || is_forgotten {
             return None;
         }
         let session = self.session?;
@@ -257,6 +261,9 @@ impl Arbiter {
                 *if is_first { &mut line.first_messages } else { &mut line.duplicate_messages } += 1;
             } else if sequence < self.next {
                 self.line(line).duplicate_messages += 1;
+                if is_planted(Fault::DuplicatesDelivered) {
+                    out.on_message(Sequence(sequence), message);
+                }
             } else if self.held.hold(self.next, sequence, message) {
                 self.line(line).first_messages += 1;
             } else {
@@ -267,7 +274,8 @@ impl Arbiter {
 
     /// Delivers what is held and has become next, then opens, keeps or closes the gap.
     fn settle(&mut self, now: Nanos, line: Line, before_packet: u64, out: &mut impl MessageListener) {
-        while let Some(message) = self.held.take(self.next) {
+        let swap = u64::from(is_planted(Fault::HeldMessagesSwapped));
+        while let Some(message) = self.held.take(self.next ^ swap) {
             out.on_message(Sequence(self.next), message);
             self.next += 1;
         }
