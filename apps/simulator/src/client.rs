@@ -15,8 +15,13 @@ use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause, LoginOutco
 const PATIENCE: Nanos = Nanos::from_millis(2_000);
 /// How long a client waits at least before it connects again.
 const BACKOFF_MIN: Nanos = Nanos::from_millis(2);
+/// The longest that it waits once nothing goes wrong any more.
+const CALM_BACKOFF_MAX: Nanos = Nanos::from_millis(50);
 /// The longest message of a client and its header.
 const PACKET_LEN_MAX: usize = 256;
+/// Refused logins in a row after which a client that wants messages which the venue has not got begins from the first:
+/// they were lost with the power under a policy that allows it.
+const REFUSALS_MAX: u32 = 20;
 
 /// How a client behaves.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +82,8 @@ pub(crate) struct Client {
     stalls_until: Nanos,
     last_heard: Nanos,
     last_sent: Nanos,
+    /// Refused logins in a row.
+    refusals: u32,
     /// Nothing more is asked for from now on.
     is_quiet: bool,
 }
@@ -111,6 +118,7 @@ impl Client {
             stalls_until: Nanos::ZERO,
             last_heard: Nanos::ZERO,
             last_sent: Nanos::ZERO,
+            refusals: 0,
             is_quiet: false,
         }
     }
@@ -157,7 +165,7 @@ impl Client {
         self.is_quiet = true;
         self.stalls_until = Nanos::ZERO;
         self.habits.wrong_password_ppt = 0;
-        self.habits.backoff_max = BACKOFF_MIN;
+        self.habits.backoff_max = CALM_BACKOFF_MAX;
         if let State::Away { until } = &mut self.state {
             *until = Nanos::ZERO;
         }
@@ -318,11 +326,16 @@ impl Client {
                 let outcome = LoginOutcome::Accepted { sequence: accepted.next_sequence };
                 self.note(now, ClientEventKind::LoginAnswered(outcome));
                 self.state = State::Active;
+                self.refusals = 0;
                 self.next_burst = now + self.draw_pause();
             }
             Packet::LoginRejected(reason) => {
                 self.note(now, ClientEventKind::LoginAnswered(LoginOutcome::Rejected(reason.0)));
                 self.leave(now, DisconnectCause::Venue);
+                self.refusals += 1;
+                if self.refusals >= REFUSALS_MAX {
+                    (self.refusals, self.next) = (0, 1);
+                }
             }
             Packet::SequencedData(message) => {
                 let sequence = self.cursor;

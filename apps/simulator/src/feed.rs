@@ -15,6 +15,8 @@ use crate::{DeliveredOrder, FeedLife};
 
 /// Updates that one duty cycle can cause, with room to spare.
 const UPDATES_MAX: usize = 1 << 14;
+/// Requests after which an impatient feed handler gives up.
+const PATIENCE: u32 = 2;
 
 /// One feed handler.
 pub(crate) struct Feed {
@@ -37,7 +39,11 @@ struct Life {
 }
 
 impl Feed {
-    pub(crate) fn new(number: u32, host: HostId, network: SimNetwork, settings: FeedSettings) -> Feed {
+    /// Every other one gives up what is missing after some requests; then its books are stale.
+    pub(crate) fn new(number: u32, host: HostId, network: SimNetwork, mut settings: FeedSettings) -> Feed {
+        if number % 2 == 1 {
+            settings.arbiter.max_requests = PATIENCE;
+        }
         Feed { number, host, network, settings, life: None, back_at: Nanos::ZERO, lives: Vec::new() }
     }
 

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use tickpath_exchange::{
     AdminCommand, Endpoints, JournalSettings, LoginPolicy, Password, UserSettings, VenueSettings,
 };
-use tickpath_journal::{DiskFaults, FaultyDisk};
+use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
 use tickpath_sim::{Draw, HostId, Network, SocketId};
@@ -310,6 +310,10 @@ impl Simulation {
             if self.site.start(self.now).is_none() {
                 self.mend_for_start();
                 self.schedule_restart();
+            } else if self.site.has_lost_commands() {
+                self.count("starts with commands lost");
+                // Whoever accepted that starts the feed handlers anew: they know of what never was.
+                self.feeds.iter_mut().for_each(|feed| feed.end(Some(self.now)));
             }
             work += 1;
         }
@@ -331,7 +335,9 @@ impl Simulation {
         self.count("starts refused");
         self.site.disk.set_faults(DiskFaults::default());
         self.ends.retain(|(_, end)| *end != End::Disk);
-        self.site.journal.accept_loss = true;
+        if self.profile.policy == Policy::Async {
+            self.site.journal.accept_loss = true;
+        }
     }
 
     fn deal_blows(&mut self) {

@@ -167,6 +167,11 @@ impl Site {
         Ok(records)
     }
 
+    /// True when the venue began with less than the one before it had sequenced.
+    pub(crate) fn has_lost_commands(&self) -> bool {
+        matches!(&self.sequenced[..], [.., before, begin] if begin.last < before.last)
+    }
+
     /// One duty cycle of an agent.
     pub(crate) fn step_agent(&mut self, now: Nanos, agent: usize) -> Step {
         let Some(life) = &mut self.life else { return Step::Work(0) };
@@ -216,20 +221,15 @@ impl Site {
         Step::Work(followed.unwrap_or(0))
     }
 
-    /// Reads what has become safe, before the follower removes it.
+    /// Reads what was written, before the follower removes it.
     fn keep_records(&mut self) {
         let Some(life) = &mut self.life else { return };
-        let durable = Sequence(life.view.journal.durable.read());
-        if durable.0 <= self.records.len() as u64 {
-            return;
-        }
-        let next = Sequence(self.records.len() as u64 + 1);
         let reader = match life.reader.take() {
             Some(reader) => Ok(reader),
-            None => Reader::open(&self.disk, life.session, next),
+            None => Reader::open(&self.disk, life.session, Sequence(self.records.len() as u64 + 1)),
         };
         if let Ok(mut reader) = reader {
-            let read = read_on(&mut reader, durable, &mut self.records);
+            let read = read_on(&mut reader, Sequence(u64::MAX), &mut self.records);
             life.reader = read.is_ok().then_some(reader);
         }
     }

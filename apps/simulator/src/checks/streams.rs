@@ -50,10 +50,14 @@ fn check_numbers(client: &ClientLog, report: &mut Report) {
 }
 
 fn check_messages(case: &Case<'_>, place: usize, client: &ClientLog, report: &mut Report) {
+    let mut logged_in_at = Nanos::ZERO;
     for event in &client.events {
+        if matches!(event.kind, ClientEventKind::LoginAnswered(_)) {
+            logged_in_at = event.at;
+        }
         match &event.kind {
             ClientEventKind::Received { sequence, bytes } => {
-                check_message(case, place, event.at, *sequence, bytes, report);
+                check_message(case, place, [logged_in_at, event.at], *sequence, bytes, report);
             }
             // A login for new messages alone is told where they begin: not beyond what there will ever be.
             ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => {
@@ -74,7 +78,8 @@ fn check_messages(case: &Case<'_>, place: usize, client: &ClientLog, report: &mu
 fn check_message(
     case: &Case<'_>,
     place: usize,
-    at: Nanos,
+    // What is still on its way when power is lost arrives afterwards, on a connection of before.
+    [logged_in_at, at]: [Nanos; 2],
     sequence: Sequence,
     bytes: &[u8],
     report: &mut Report,
@@ -82,7 +87,7 @@ fn check_message(
     let stream = &case.truth.streams[place];
     let name = &case.observed.users[place].name;
     let Some(told) = (sequence.0 as usize).checked_sub(1).and_then(|index| stream.get(index)) else {
-        report.expect(case.views.may_be_unknown(at), || {
+        report.expect(case.views.may_be_unknown(logged_in_at), || {
             format!(
                 "{name} received message {sequence} at {} ns, and the log causes only {}: {}",
                 at.0,
@@ -92,7 +97,7 @@ fn check_message(
         });
         return;
     };
-    report.expect(told.bytes == bytes || case.views.may_be_lost(at, told.command), || {
+    report.expect(told.bytes == bytes || case.views.may_be_lost(logged_in_at, told.command), || {
         format!(
             "{name} received as message {sequence} at {} ns {}, and command {} causes {}",
             at.0,
@@ -104,7 +109,7 @@ fn check_message(
     if told.bytes == bytes
         && let Some(sequenced) = case.views.time_of(told.command)
     {
-        report.expect(at >= sequenced || case.views.may_be_unknown(at), || {
+        report.expect(at >= sequenced || case.views.may_be_unknown(logged_in_at), || {
             format!(
                 "{name} received message {sequence} at {} ns, before command {} was sequenced at {} ns",
                 at.0, told.command, sequenced.0
