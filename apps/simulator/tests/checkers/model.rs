@@ -80,7 +80,11 @@ pub fn observe(seed: u64) -> Observed {
     world.crash();
     world.start();
     (1..=USERS).for_each(|session| world.log_in(SessionId(session)));
-    for _ in 0..REQUESTS {
+    for _ in 0..REQUESTS / 2 {
+        world.act();
+    }
+    world.end_day();
+    for _ in 0..REQUESTS / 2 {
         world.act();
     }
     world.leave(SessionId(2));
@@ -242,6 +246,12 @@ impl World {
             let state = TradingState::Trading;
             self.sequence(SessionId(0), CommandKind::OpenInstrument { instrument, state });
         }
+    }
+
+    /// Numbers begin anew.
+    fn end_day(&mut self) {
+        self.sequence(SessionId(0), CommandKind::EndDay);
+        self.next_ref.fill(1);
     }
 
     fn act(&mut self) {

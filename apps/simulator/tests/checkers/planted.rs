@@ -10,7 +10,7 @@ use crate::model::observe;
 /// Seeds within which a fault must be found.
 const SEEDS: u64 = 20;
 
-const OF_THE_ENGINE: [Fault; 24] = [
+const OF_THE_ENGINE: [Fault; 25] = [
     Fault::PartialFillLosesPriority,
     Fault::ReductionLosesPriority,
     Fault::HiddenBeforeDisplayed,
@@ -26,6 +26,7 @@ const OF_THE_ENGINE: [Fault; 24] = [
     Fault::ReplaceForgetsExecuted,
     Fault::MassCancelMissesOne,
     Fault::GttNeverExpires,
+    Fault::DayOrderSurvives,
     Fault::NumberUsedTwice,
     Fault::CancelUnpublished,
     Fault::TradeUntold,
