@@ -47,8 +47,8 @@ pub struct Observed {
     pub ended_at: Nanos,
     /// How late the venue may notice and do what is due at a time: its timers, and the longest starvation of an agent.
     pub reaction_max: Nanos,
-    /// By how much the venue's clock may have measured a span wrongly: the sum of its steps.
-    pub clock_error_max: Nanos,
+    /// When the venue's clock was set: it measured wrongly every span with one of these times in it.
+    pub clock_steps: Vec<Nanos>,
 }
 
 /// How far the log has come.

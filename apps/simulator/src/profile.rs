@@ -124,15 +124,6 @@ impl Profile {
         }
     }
 
-    /// How far the venue's clock is set to either side at most.
-    pub(crate) fn clock_error_max(&self) -> Nanos {
-        let steps = self.blows.iter().filter_map(|(_, blow)| match blow {
-            Blow::StepClock(ahead) => Some(ahead.unsigned_abs()),
-            _ => None,
-        });
-        Nanos(steps.max().unwrap_or(0))
-    }
-
     /// How connections fail at a level of 8; nothing at 0.
     pub(crate) fn stream_faults(level: u64, draw: &mut Draw) -> StreamFaults {
         if level == 0 {

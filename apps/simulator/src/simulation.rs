@@ -97,6 +97,8 @@ pub struct Simulation {
     idle_rounds: u32,
     rounds: u64,
     counts: BTreeMap<&'static str, u64>,
+    /// When the venue's clock was set.
+    clock_steps: Vec<Nanos>,
     order: Vec<usize>,
 }
 
@@ -180,6 +182,7 @@ impl Simulation {
             idle_rounds: 0,
             rounds: 0,
             counts: BTreeMap::new(),
+            clock_steps: Vec::new(),
             order: (0..parts).collect(),
             profile,
         }
@@ -391,6 +394,7 @@ impl Simulation {
             }
             Blow::StepClock(ahead_ns) => {
                 self.count("clock stepped");
+                self.clock_steps.push(now);
                 let ahead = self.profile.epoch.saturating_add_signed(ahead_ns) as i64;
                 self.network.wires().network.set_clock(VENUE, ahead);
             }
@@ -589,7 +593,7 @@ impl Simulation {
             healed_at: self.healed_at,
             ended_at,
             reaction_max: self.profile.starvation_max + REACTION,
-            clock_error_max: self.profile.clock_error_max(),
+            clock_steps: std::mem::take(&mut self.clock_steps),
         }
     }
 }

@@ -122,7 +122,7 @@ impl World {
         };
         let user = |session: u16| UserTerms {
             name: format!("USER{session}"),
-            cancel_on_disconnect: (session % 2 == 0).then_some(GRACE),
+            cancel_on_disconnect: session.is_multiple_of(2).then_some(GRACE),
         };
         let users: Vec<UserTerms> = (1..=USERS).map(user).collect();
         let client = |session| ClientLog { session: SessionId(session), events: Vec::new() };
@@ -163,7 +163,7 @@ impl World {
                 healed_at: Nanos(0),
                 ended_at: Nanos(0),
                 reaction_max: Nanos(4 * STEP),
-                clock_error_max: Nanos(0),
+                clock_steps: Vec::new(),
             },
         }
     }
