@@ -137,7 +137,8 @@ fn lives_of(observed: &Observed) -> (Vec<Life>, Vec<Loss>) {
                 if *crash == Crash::Power {
                     power_lost_at.get_or_insert(event.at);
                 }
-                if let Some(life) = lives.last_mut() {
+                // One that dies while it starts has not lived.
+                if let Some(life) = lives.last_mut().filter(|life| life.end == End::Alive) {
                     (life.ended_at, life.end) = (event.at, End::Crashed);
                 }
             }
