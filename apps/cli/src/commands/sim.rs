@@ -86,7 +86,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         progress.tell(&sum, started.elapsed());
     }
     progress.end();
-    sum.report(started.elapsed(), weather)?;
+    let is_json_alone = args.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
+    if !is_json_alone {
+        sum.report(started.elapsed(), weather)?;
+    }
     if let Some(file) = &args.json {
         json::write(file, &sum.to_json(started.elapsed()).to_string())?;
     }
