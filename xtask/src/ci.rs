@@ -64,6 +64,13 @@ fn steps(root: &Path) -> Vec<Step> {
             one(Command::new("cargo test --workspace")),
         ),
         step(
+            "planted",
+            "the simulator's checkers find every fault that can be planted",
+            one(Command::new(
+                "cargo test -p tickpath-simulator --features planted-faults --test checkers --test planted",
+            )),
+        ),
+        step(
             "bench",
             "every bench runs once, as a test of its answer",
             one(Command::new("cargo test --workspace --bench *")),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
+use tickpath_faults::{Fault, is_planted};
 use tickpath_lockfree::spsc;
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::soupbintcp::{HEADER_LEN, ServerConfig, ServerSession, Session};
@@ -290,6 +291,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             self.sequencer.add(Arrival::of_venue(session, kind));
         }
         for user in self.users.iter_mut().filter(|user| user.log.next_sequence() > 1) {
+            if is_planted(Fault::GraceForgottenAtStart) {
+                continue;
+            }
             user.cancel_at = user.cancel_on_disconnect.map(|grace| now + grace);
             self.next_cancel = self.next_cancel.min(user.cancel_at.unwrap_or(NEVER));
         }

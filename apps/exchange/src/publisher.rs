@@ -5,6 +5,7 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use tickpath_agent::{Agent, AgentError, Counter};
+use tickpath_faults::{Fault, is_planted, is_planted_for};
 use tickpath_journal::DurableView;
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::itch50::{self, encode_market_event, market_event_len};
@@ -120,7 +121,10 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         Publisher {
             packet: PacketBuilder::new(buffer(), config.session, Sequence(config.store.next_sequence())),
             answer: buffer(),
-            durable: Sequence(if config.durable.is_some() { 0 } else { u64::MAX }),
+            durable: match &config.durable {
+                Some(_) if !is_planted(Fault::PublishBeforeSafe) => Sequence(0),
+                _ => Sequence(u64::MAX),
+            },
             events,
             lines,
             requests,
@@ -191,7 +195,9 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         let writing = self.tracer.now();
         let mut unsent = u64::from(!is_sent(&mut self.lines[0], datagram));
         let written = self.tracer.now();
-        unsent += u64::from(!is_sent(&mut self.lines[1], datagram));
+        if !is_planted_for(Fault::LineBMissesPacket, first) {
+            unsent += u64::from(!is_sent(&mut self.lines[1], datagram));
+        }
         for sequence in first..end {
             let id = MarketId::new(Sequence(sequence));
             self.tracer.stamp_at(Hop::T6w, id, writing);
@@ -279,7 +285,8 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
             let Some(Pending { to, next, end }) = self.pending.pop_front() else { break };
             let mut packet = PacketBuilder::new(&mut self.answer[..], self.config.session, Sequence(next));
             for sequence in next..end {
-                let Some(message) = self.config.store.message(sequence) else { break };
+                let shift = u64::from(is_planted(Fault::RetransmissionShifted));
+                let Some(message) = self.config.store.message(sequence + shift) else { break };
                 if packet.push(message).is_err() {
                     break;
                 }
@@ -325,7 +332,9 @@ fn pack(
     packet
         .push_with(|room| {
             let len = encode_market_event(event, instrument, room).map_err(PackError::Encode)?;
-            store.append(&room[..len]);
+            if !is_planted_for(Fault::StoreForgetsMessage, event.sequence.0) {
+                store.append(&room[..len]);
+            }
             Ok::<_, PackError>(len)
         })
         .map_err(|error| {
@@ -352,7 +361,9 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         self.take_requests(now);
         let work = published + self.answer_requests();
         if work == 0 && now.since(self.last_sent) >= self.config.heartbeat {
-            let heartbeat = Header::heartbeat(self.config.session, self.packet.sequence());
+            let ahead = u64::from(is_planted(Fault::HeartbeatAhead));
+            let next = Sequence(self.packet.sequence().0 + ahead);
+            let heartbeat = Header::heartbeat(self.config.session, next);
             self.send_on_both_lines(heartbeat.as_bytes());
             self.last_sent = now;
         }

@@ -5,11 +5,12 @@ mod layout;
 pub use layout::ReplicaError;
 
 use tickpath_book::FastBooks;
+use tickpath_faults::{Fault, is_planted};
 use tickpath_matching::{Command, CommandKind, Engine, EventListener, Owner};
 use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_types::{
-    Instrument, InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, Sequence, SessionId, Symbol,
-    SystemEventCode, UserRefNum,
+    Instrument, InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, OrderEventKind, Sequence,
+    SessionId, Symbol, SystemEventCode, UserRefNum,
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
@@ -302,6 +303,10 @@ impl EventListener for Told {
         let Told { users, table, .. } = self;
         if let Some(user) = user_place(event.session).and_then(|place| users.get_mut(place)) {
             user.append(|log| append_event(log, event, table));
+            if is_planted(Fault::FillDoubledOnReplay) && matches!(event.kind, OrderEventKind::Executed { .. })
+            {
+                user.append(|log| append_event(log, event, table));
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! One order for everything that reaches the venue.
 
+use tickpath_faults::{Fault, is_planted, is_planted_for};
 use tickpath_lockfree::spsc;
 use tickpath_matching::{Command, CommandKind};
 use tickpath_timing::{CommandId, Hop, Token, Tracer};
@@ -91,12 +92,13 @@ impl Sequencer {
     pub(crate) fn add(&mut self, arrival: Arrival) {
         debug_assert!(self.room() > 0, "the batch is bounded by its capacity");
         let order = self.batch.len() as u32;
-        self.batch.push((arrival.kernel_ns, arrival.session, order, arrival));
+        let heard = if is_planted(Fault::ArrivalsSortedBySession) { 0 } else { arrival.kernel_ns };
+        self.batch.push((heard, arrival.session, order, arrival));
     }
 
     /// Sorts the batch and writes as much of it to the log as there is room for; returns how much.
     pub(crate) fn sequence(&mut self, now: Nanos, tracer: &mut impl Tracer) -> usize {
-        if self.sequenced == 0 && self.batch.len() > 1 {
+        if self.sequenced == 0 && self.batch.len() > 1 && !is_planted(Fault::ArrivalsUnsorted) {
             self.batch.sort_unstable_by_key(|(kernel_ns, session, order, _)| (*kernel_ns, *session, *order));
         }
         if let Some(last_ts) = self.resumed_after.take() {
@@ -112,7 +114,7 @@ impl Sequencer {
                 if self.commands.free_slots() == 0 {
                     return self.sequenced - start;
                 }
-                if !journal.append(&command) {
+                if !is_planted_for(Fault::JournalSkipsRecord, self.next.0) && !journal.append(&command) {
                     self.delayed += 1;
                     return self.sequenced - start;
                 }
@@ -126,8 +128,9 @@ impl Sequencer {
             if let Some(token) = arrival.token {
                 tracer.link(id, token);
             }
+            let is_again = is_planted_for(Fault::RequestLoggedTwice, self.next.0);
             self.next = self.next.next();
-            self.sequenced += 1;
+            self.sequenced += usize::from(!is_again);
         }
         self.batch.clear();
         let count = self.sequenced - start;
@@ -167,7 +170,7 @@ impl Sequencer {
     /// True when what this command caused may be told.
     #[inline]
     pub(crate) fn is_durable(&self, command: Sequence) -> bool {
-        command <= self.durable
+        command <= self.durable || is_planted(Fault::AnswerBeforeSafe)
     }
 
     /// The last command that may be answered.

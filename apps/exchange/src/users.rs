@@ -1,5 +1,6 @@
 //! Who may log in, and what was sent to them.
 
+use tickpath_faults::{Fault, is_planted};
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session, Username};
 use tickpath_types::{InstrumentId, InstrumentTable, Nanos, Sequence, SessionId};
 
@@ -131,7 +132,10 @@ impl Users {
         let next = user.log.next_sequence();
         match login.sequence.0 {
             0 => Ok(Sequence(next)),
-            from if from == next || user.log.holds(from) => Ok(Sequence(from)),
+            from if from == next || user.log.holds(from) => {
+                let is_short = is_planted(Fault::LoginSkipsMessage) && from < next;
+                Ok(Sequence(from + u64::from(is_short)))
+            }
             _ => Err(LoginRejectReason::SESSION_NOT_AVAILABLE),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
 use tickpath_agent::{Agent, Counter, TscClock};
+use tickpath_faults::{Fault, is_planted};
 use tickpath_journal::{Folder, SessionName, Storage};
 use tickpath_lockfree::spsc;
 use tickpath_matching::{CommandKind, EngineLimits};
@@ -33,6 +34,7 @@ use crate::order_server::{
 use crate::publisher::{Publisher, PublisherConfig, PublisherCounters};
 use crate::replica::{Definition, Facts, Replica};
 use crate::sequencer::Sequencer;
+use crate::session_log::SessionLog;
 use crate::users::{UserSettings, Users};
 
 /// Slots of the rings between the agents: more than 4 ms of a million messages a second.
@@ -291,7 +293,14 @@ impl Venue {
                 is_session_kept: journal.is_some(),
                 opening,
             },
-            Users::new(&settings.users, told.users.into_iter().map(|user| user.messages), &instruments),
+            Users::new(
+                &settings.users,
+                told.users.into_iter().map(|user| match is_planted(Fault::UserLogForgottenAtStart) {
+                    true => SessionLog::new(user.messages.capacity()),
+                    false => user.messages,
+                }),
+                &instruments,
+            ),
             OrderServerLinks {
                 day,
                 sequencer,

@@ -1,11 +1,23 @@
 //! The whole system in one thread under virtual time, with faults, and checkers that stand outside it.
 //!
 //! A run fills [`Observed`]: what went over the wires at both ends, what was found on the disk, what the venue came to.
+//! [`check`] says what of it breaks a promise.
 
+mod checks;
+mod client;
+mod feed;
+mod flow;
+mod net;
 mod observed;
+mod profile;
+mod simulation;
+mod site;
 
+pub use checks::{Violation, check};
 pub use observed::{
     ClientEvent, ClientEventKind, ClientLog, Crash, DeliveredOrder, DisconnectCause, FeedLife, FinalVenue,
     Line, LoginOutcome, Observed, OpenOrder, Published, Retransmitted, Sequenced, SnapshotOnDisk, UserTerms,
     VenueEvent, VenueEventKind,
 };
+pub use profile::Weather;
+pub use simulation::{Outcome, Simulation};

@@ -47,6 +47,8 @@ pub struct Observed {
     pub ended_at: Nanos,
     /// How late the venue may notice and do what is due at a time: its timers, and the longest starvation of an agent.
     pub reaction_max: Nanos,
+    /// When the venue's clock was set: it measured wrongly every span with one of these times in it.
+    pub clock_steps: Vec<Nanos>,
 }
 
 /// How far the log has come.
@@ -234,7 +236,8 @@ pub struct FeedLife {
     pub ended_at: Option<Nanos>,
     /// What it handed on, in order.
     pub updates: Vec<MarketUpdate>,
-    /// The orders in its books at the end of its life, best first and in the order of priority within a side.
+    /// The orders in its books at the end of its life: by instrument, purchases before sales, best first and in the order
+    /// of priority.
     pub orders: Vec<DeliveredOrder>,
     /// How far each book can be believed at the end of its life.
     pub health: Vec<(InstrumentId, BookHealth)>,
@@ -279,9 +282,10 @@ pub struct FinalVenue {
     pub last_market: Sequence,
     /// Every open order, displayed or not, in no particular order.
     pub open_orders: Vec<OpenOrder>,
-    /// Displayed orders in its books, best first and in the order of priority within a side.
+    /// Displayed orders in its books: by instrument, purchases before sales, best first and in the order of priority.
     pub displayed: Vec<DeliveredOrder>,
-    /// The venue's counters, by name, of its last life.
+    /// The venue's counters of its last life, by agent and field: `order_server.commands`, `matcher.market_events`,
+    /// `publisher.messages`, `journal.durable`; others are not looked at.
     pub counters: Vec<(String, u64)>,
 }
 

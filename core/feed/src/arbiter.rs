@@ -1,5 +1,6 @@
 //! Two lines in, one gap-free sequence out.
 
+use tickpath_faults::{Fault, is_planted};
 use tickpath_nasdaq::moldudp64::{Kind, Packet, Request, Session};
 use tickpath_types::{Nanos, Sequence};
 
@@ -168,7 +169,9 @@ impl Arbiter {
             self.request_due = true;
             return;
         }
-        out.on_lost(Sequence(self.next), count);
+        if !is_planted(Fault::LossUntold) {
+            out.on_lost(Sequence(self.next), count);
+        }
         self.counters.gaps_lost += 1;
         self.counters.messages_lost += count;
         self.next = missing_end;
@@ -178,7 +181,8 @@ impl Arbiter {
 
     /// The request to send now, if one is due.
     pub fn poll_request(&mut self) -> Option<Request> {
-        if !std::mem::take(&mut self.request_due) || self.gap.is_none() {
+        let is_forgotten = is_planted(Fault::RequestForgotten);
+        if !std::mem::take(&mut self.request_due) || self.gap.is_none() || is_forgotten {
             return None;
         }
         let session = self.session?;
@@ -254,7 +258,7 @@ impl Arbiter {
     fn take_messages(&mut self, line: Line, packet: &Packet<'_>, out: &mut impl MessageListener) {
         let (first, end) = (packet.sequence().0, packet.next_sequence().0);
         self.end = self.end.max(end);
-        if end <= self.next {
+        if end <= self.next && !is_planted(Fault::DuplicatesDelivered) {
             self.line(line).duplicate_messages += end - first;
             return;
         }
@@ -267,6 +271,9 @@ impl Arbiter {
                 *if is_first { &mut line.first_messages } else { &mut line.duplicate_messages } += 1;
             } else if sequence < self.next {
                 self.line(line).duplicate_messages += 1;
+                if is_planted(Fault::DuplicatesDelivered) {
+                    out.on_message(Sequence(sequence), message);
+                }
             } else if self.held.hold(self.next, sequence, message) {
                 self.line(line).first_messages += 1;
             } else {
@@ -277,7 +284,8 @@ impl Arbiter {
 
     /// Delivers what is held and has become next, then opens, keeps or closes the gap.
     fn settle(&mut self, now: Nanos, line: Line, before_packet: u64, out: &mut impl MessageListener) {
-        while let Some(message) = self.held.take(self.next) {
+        let swap = u64::from(is_planted(Fault::HeldMessagesSwapped));
+        while let Some(message) = self.held.take(self.next ^ swap) {
             out.on_message(Sequence(self.next), message);
             self.next += 1;
         }

@@ -1,6 +1,7 @@
 //! Books from messages, and whether they can be believed.
 
 use tickpath_book::{AddError, BooksById, Coming, Order};
+use tickpath_faults::{Fault, is_planted_for};
 use tickpath_nasdaq::itch50::{
     self, AddOrder, AddOrderMpid, Listener, OrderCancel, OrderDelete, OrderExecuted, OrderExecutedWithPrice,
     OrderReplace, StockDirectory, StockTradingAction,
@@ -463,6 +464,9 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     #[inline(always)]
     fn on_order_delete(&mut self, message: &OrderDelete) {
         let (instrument, order_id) = (message.stock_locate.get(), message.order_ref.get());
+        if is_planted_for(Fault::DeleteMissed, order_id.0) {
+            return;
+        }
         if let Some(order) = self.builder.take(instrument, order_id) {
             let (ts, side, price, qty) = (message.timestamp.get(), order.side, order.price, order.qty);
             self.report(&Change { instrument, ts, kind: UpdateKind::Delete, order_id, side, price, qty });

@@ -20,6 +20,7 @@ mod working;
 pub use look_ahead::LOOK_AHEAD_LEN;
 
 use tickpath_book::{BookLimits, IndexLimits, OrderBooks, OrderHandle, OrderIndex};
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     ClientOrderId, Instrument, InstrumentId, MarketEvent, MarketEventKind, MatchId, OrderEvent,
     OrderEventKind, OrderId, OrderRequest, Price, Qty, RejectReason, Sequence, SessionId, TradingState,
@@ -363,7 +364,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[must_use]
     pub fn state_hash(&self) -> u64 {
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-        for books in [&self.books, &self.hidden, &self.stops] {
+        let count = if is_planted(Fault::StateHashIgnoresHidden) { 1 } else { 3 };
+        for books in [&self.books, &self.hidden, &self.stops].into_iter().take(count) {
             hasher.update(&hash_of(books).to_le_bytes());
         }
         for counter in [self.last_command.0, self.last_market.0, self.last_order_id.0, self.last_match_id.0] {
@@ -414,7 +416,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         user_ref: UserRefNum,
     ) -> Result<Option<Session>, RejectReason> {
         let session = self.sessions.get_mut(usize::from(session.0)).ok_or(RejectReason::NotAuthorised)?;
-        if user_ref <= session.last_user_ref {
+        let is_again = user_ref == session.last_user_ref && is_planted(Fault::NumberUsedTwice);
+        if user_ref <= session.last_user_ref && !is_again {
             self.counters.duplicates += 1;
             return Ok(None);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::Sequence;
 
 use crate::format::{HEADER_LEN, Layout, PAYLOAD_LEN_MAX, SegmentHeader, record_len};
@@ -123,7 +124,7 @@ pub fn open<S: Storage>(
 
 /// Leaves on the disk what was found good, and nothing else.
 fn repair<S: Storage>(storage: &S, found: &Inspection) -> Result<(), OpenError> {
-    if let Some(torn) = &found.torn {
+    if let Some(torn) = found.torn.as_ref().filter(|_| !is_planted(Fault::TornTailKept)) {
         for file in torn.later_files.iter().rev() {
             storage.remove(file).map_err(OpenError::io(file))?;
         }
@@ -152,7 +153,9 @@ fn repair<S: Storage>(storage: &S, found: &Inspection) -> Result<(), OpenError> 
 fn settle<S: Storage>(storage: &S, segment: &Segment) -> Result<(), OpenError> {
     let error = || OpenError::io(&segment.file);
     let mut file = storage.open(&segment.file).map_err(error())?;
-    file.truncate(segment.end).map_err(error())?;
+    if !is_planted(Fault::TornTailKept) {
+        file.truncate(segment.end).map_err(error())?;
+    }
     let from = unsynced_from(storage, segment)?;
     let mut bytes = vec![0; (segment.end - from) as usize];
     let mut filled = 0;

@@ -122,9 +122,13 @@ impl<S: Storage> Snapshots<S> {
 
     /// Writes a snapshot; when this returns, it is on the disk under its name. Before, there is nothing of it.
     ///
+    /// The log that it covers is on the disk before, whatever the policy: a snapshot of what the log may still lose would
+    /// contradict it after a loss of power, and the older ones, from which it could go on, are removed for its sake.
+    ///
     /// # Errors
     /// [`OpenError::Io`] when the disk refuses; what was there stays.
     pub fn write(&self, sequence: Sequence, state_hash: u64, payload: &[u8]) -> Result<(), OpenError> {
+        self.sync_log(sequence)?;
         let header = self.header(sequence, state_hash, payload);
         let written = (|| {
             let mut file = self.storage.create(UNFINISHED)?;
@@ -137,6 +141,15 @@ impl<S: Storage> Snapshots<S> {
             self.storage.sync_names()
         })();
         written.map_err(OpenError::io(&snapshot_name(sequence)))
+    }
+
+    /// Returns when the log up to `last` is on the disk.
+    fn sync_log(&self, last: Sequence) -> Result<(), OpenError> {
+        for first in list_segments(&self.storage)?.into_iter().filter(|first| *first <= last) {
+            let name = segment_name(first);
+            self.storage.open(&name).and_then(|mut file| file.sync()).map_err(OpenError::io(&name))?;
+        }
+        self.storage.sync_names().map_err(OpenError::io("the folder"))
     }
 
     /// The newest snapshot that can be used and covers at most `limit`, the log's last record: one that covers more is of

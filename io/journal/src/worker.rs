@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::Sequence;
 
 use crate::batch::{Batch, Part};
@@ -162,7 +163,9 @@ impl<S: Storage> DiskWorker<S> {
         {
             file.write_all_at(part.bytes, part.offset)
                 .map_err(|error| Failure::new(Operation::Write, &error))?;
-            file.sync().map_err(|error| Failure::new(Operation::Sync, &error))?;
+            if !is_planted(Fault::DurableBeforeSync) {
+                file.sync().map_err(|error| Failure::new(Operation::Sync, &error))?;
+            }
             self.shared.durable.store(part.last.0, Ordering::Release);
         }
         Ok(())
@@ -176,6 +179,9 @@ impl<S: Storage> DiskWorker<S> {
                 self.storage.open(PREPARED)?.sync()?;
             }
             self.storage.rename(PREPARED, &name)?;
+            if is_planted(Fault::NamesUnsynced) {
+                return Ok(());
+            }
             self.storage.sync_names()
         })();
         self.next = Preparation::None;

@@ -128,3 +128,17 @@ fn snapshots_of_a_log_that_lost_its_end_go() {
     assert_eq!(snapshots.list().unwrap(), [Sequence(10), Sequence(20)]);
     assert_eq!(snapshots.remove_after(Sequence(20)).unwrap(), Vec::<String>::new());
 }
+
+#[test]
+fn a_snapshot_never_covers_more_than_the_log_has_after_a_loss_of_power() {
+    for seed in 0..100 {
+        let disk = FaultyDisk::new(seed, DiskFaults::default());
+        let mut opened = open_with(&disk, Policy::Async).unwrap();
+        common::append_to(&mut opened, 90);
+        Snapshots::new(disk.clone(), session()).write(Sequence(80), 1, &state(80)).unwrap();
+        disk.crash();
+        drop(opened);
+        let opened = open_with(&disk, Policy::Async).unwrap();
+        assert!(opened.found.last_sequence() >= Sequence(80), "seed {seed}");
+    }
+}

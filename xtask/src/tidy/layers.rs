@@ -27,8 +27,8 @@ const LAYERS: [Layer; 8] = [
     Layer { name: "xtask", below: &[], only_small_core: false },
 ];
 
-/// Crates of `core` that every layer may use: words, rings, time.
-const SMALL_CRATES: [&str; 3] = ["core/types", "core/timing", "core/lockfree"];
+/// Crates of `core` that every layer may use: words, rings, time, and the switch of planted faults.
+const SMALL_CRATES: [&str; 4] = ["core/types", "core/timing", "core/lockfree", "core/faults"];
 
 /// One crate's manifest.
 struct Manifest {

@@ -9,6 +9,7 @@ mod journal;
 mod json;
 mod lab;
 mod replay;
+mod sim;
 mod trader;
 
 use std::process::ExitCode;
@@ -35,6 +36,8 @@ pub enum Command {
     /// A venue's journal: whether it is whole, what is in it, and what it leads to
     #[command(subcommand)]
     Journal(journal::Args),
+    /// The whole system in one thread under virtual time, attacked on purpose, and judged from outside
+    Sim(sim::Args),
     /// Check or show a configuration file
     #[command(subcommand)]
     Config(config::Args),
@@ -51,6 +54,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Generate(args) => generate::run(&args),
         Command::Admin(args) => admin::run(&args),
         Command::Journal(args) => journal::run(&args),
+        Command::Sim(args) => sim::run(&args),
         Command::Config(args) => config::run(&args),
     }
 }

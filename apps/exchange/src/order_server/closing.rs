@@ -1,5 +1,6 @@
 //! Connections that end, and what becomes of the orders behind them.
 
+use tickpath_faults::{Fault, is_planted};
 use tickpath_matching::CommandKind;
 use tickpath_net::{Fill, Network, SendOutcome};
 use tickpath_timing::Tracer;
@@ -17,7 +18,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             self.user_views[user].is_connected.set(0);
             let user = self.users.get_mut(user);
             user.connection = None;
-            if let Some(grace) = user.cancel_on_disconnect {
+            if let Some(grace) = user.cancel_on_disconnect
+                && !is_planted(Fault::CancelOnDisconnectForgotten)
+            {
                 let at = now + grace;
                 user.cancel_at = Some(at);
                 self.next_cancel = self.next_cancel.min(at);

@@ -1,5 +1,6 @@
 //! Users who log in.
 
+use tickpath_faults::{Fault, is_planted};
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest};
 use tickpath_net::Network;
 use tickpath_timing::Tracer;
@@ -117,7 +118,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let user = self.users.get_mut(user);
         user.connection = Some(place);
         // Back in time: nothing is cancelled.
-        user.cancel_at = None;
+        if !is_planted(Fault::CancelWhileConnected) {
+            user.cancel_at = None;
+        }
     }
 
     fn refuse_login(&mut self, place: usize, reason: LoginRejectReason) {

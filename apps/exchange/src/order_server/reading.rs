@@ -2,6 +2,7 @@
 
 use arrayvec::ArrayVec;
 use tickpath_agent::AgentError;
+use tickpath_faults::{Fault, is_planted_for};
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::ouch50::{self, RequestError};
 use tickpath_nasdaq::soupbintcp::{ServerEvent, ServerSession};
@@ -168,7 +169,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                             }
                             self.day.note_order(&kind);
                             let (session, token) = (user.session, Some(token));
-                            self.sequencer.add(Arrival { kernel_ns, session, token, kind });
+                            if !is_planted_for(Fault::RequestDropped, self.counters.requests.read()) {
+                                self.sequencer.add(Arrival { kernel_ns, session, token, kind });
+                            }
                         }
                         Admission::Query => {
                             self.counters.requests.add(1);

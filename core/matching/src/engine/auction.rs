@@ -1,6 +1,7 @@
 //! Crosses: where one would trade, and trading there.
 
 use tickpath_book::OrderBooks;
+use tickpath_faults::{Fault, is_planted, is_planted_for};
 use tickpath_types::{
     CrossKind, Imbalance, InstrumentId, Liquidity, MarketEventKind, MatchId, OrderEventKind, Price, Qty,
     Side, TradingState,
@@ -186,13 +187,16 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context: &mut Context<'_, impl EventListener>,
     ) -> MatchId {
         self.counters.executions += 1;
-        self.last_match_id.0 += 1;
+        let is_reused = is_planted_for(Fault::MatchNumberReused, self.counters.executions);
+        self.last_match_id.0 += u64::from(!is_reused);
         let match_id = self.last_match_id;
         let executed =
             |user_ref, liquidity| OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id };
         context.tell(session, false, executed(user_ref, liquidity));
         let Owner { session: other, user_ref: other_ref, .. } = resting.data;
-        context.tell(other, false, executed(other_ref, rested));
+        if !is_planted(Fault::TradeUntold) {
+            context.tell(other, false, executed(other_ref, rested));
+        }
         let execution = Execution::new((session, user_ref), (other, other_ref), resting.instrument);
         self.executions.record(match_id, execution);
         match_id

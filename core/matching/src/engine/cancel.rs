@@ -1,6 +1,7 @@
 //! Orders that become smaller or go away.
 
 use tickpath_book::{OrderBooks, OrderHandle};
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     CancelOrder, CancelReason, ClientOrderId, InstrumentId, ModifyOrder, OrderEventKind, Qty, RejectReason,
     SessionId, Side, UserRefNum,
@@ -41,7 +42,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         if qty.0 <= open.executed {
             return self.cancel_whole((session, user_ref), true, CancelReason::User, context);
         }
-        let size = open.executed + open.leaves.0;
+        let forgotten = if is_planted(Fault::CancelForgetsExecuted) { open.executed } else { 0 };
+        let size = open.executed + open.leaves.0 - forgotten;
         if qty.0 >= size || !self.is_in_lots(open.instrument, qty) {
             self.counters.ignored += 1;
             return;
@@ -107,7 +109,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let end = order_key(session, UserRefNum(u32::MAX));
         let mut from = order_key(session, UserRefNum(0));
         while let Some((key, handle)) = self.index.first_from(from).filter(|(key, _)| *key <= end) {
-            from = key + 1;
+            from = key + 1 + u64::from(is_planted(Fault::MassCancelMissesOne));
             if !is_meant(self, handle) {
                 continue;
             }

@@ -1,6 +1,7 @@
 //! Orders that end with time, and the end of the day.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     CancelReason, InstrumentId, MarketEventKind, MatchId, OrderEventKind, OrderId, Qty, SessionId, Side,
     TimeInForce, UserRefNum,
@@ -31,7 +32,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[cold]
     pub(super) fn expire_orders(&mut self, context: &mut Context<'_, impl EventListener>) {
         let now = context.command.ts;
-        if !self.specials.may_expire(now) {
+        if !self.specials.may_expire(now) || is_planted(Fault::GttNeverExpires) {
             return;
         }
         let mut expired = std::mem::take(&mut self.scratch);
@@ -53,7 +54,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     pub(super) fn end_day(&mut self, context: &mut Context<'_, impl EventListener>) {
         for session in (0..self.limits.max_sessions).map(SessionId) {
             self.cancel_some(session, false, CancelReason::EndOfDay, context, |engine, handle| {
-                !is_special(handle) || engine.specials.order(handle).time_in_force != TimeInForce::Gtc
+                !is_special(handle)
+                    || engine.specials.order(handle).time_in_force != TimeInForce::Gtc
+                        && !is_planted(Fault::DayOrderSurvives)
             });
             self.sessions[usize::from(session.0)].last_user_ref = UserRefNum(0);
         }

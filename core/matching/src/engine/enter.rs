@@ -1,6 +1,7 @@
 //! Plain new orders: matching, and resting what is left. All others are worked in `working`.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     CancelReason, EnterOrder, Liquidity, MarketEventKind, OrderEventKind, OrderId, OrderState, Price, Qty,
     TimeInForce,
@@ -85,7 +86,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     ) {
         let mut incoming = Incoming { order, id, limit, executed, replaced };
         self.delete_replaced(&mut incoming, context);
-        if order.post_only {
+        if order.post_only && !is_planted(Fault::PostOnlyTrades) {
             return self.cancel_rest(incoming, CancelReason::PostOnly, context);
         }
         if self.can_trade_minimum(&incoming) {
@@ -93,7 +94,10 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
         if !incoming.leaves().is_zero() {
             match order.time_in_force {
-                TimeInForce::Ioc => self.cancel_rest(incoming, CancelReason::ImmediateOrCancel, context),
+                _ if is_planted(Fault::RemainderForgotten) => {}
+                TimeInForce::Ioc if !is_planted(Fault::IocRests) => {
+                    self.cancel_rest(incoming, CancelReason::ImmediateOrCancel, context);
+                }
                 _ => self.rest_remainder(incoming, context),
             }
         }
@@ -102,7 +106,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
     fn can_trade_minimum(&self, incoming: &Incoming<'_>) -> bool {
         let EnterOrder { instrument, side, min_qty, .. } = *incoming.order;
-        min_qty.is_zero()
+        is_planted(Fault::MinimumIgnored)
+            || min_qty.is_zero()
             || self.books.available(instrument, side.opposite(), incoming.limit, min_qty) >= min_qty
     }
 
@@ -114,7 +119,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let mut last = Price(0);
         while let Some(front) = self.books.front(instrument, side.opposite()) {
             let Some(resting) = self.books.order(front) else { break };
-            let price = resting.price;
+            let price = if is_planted(Fault::TradeAtTakersPrice) { incoming.limit } else { resting.price };
             let qty = incoming.leaves().min(resting.qty);
             let taker = (context.command.session, user_ref, Liquidity::Removed);
             let match_id = self.tell_execution(taker, &resting, Liquidity::Added, qty, price, context);
@@ -133,6 +138,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             } else {
                 self.books.data_mut(front).executed += qty.0;
                 self.books.reduce(front, qty);
+                if is_planted(Fault::PartialFillLosesPriority) {
+                    self.send_to_tail(front);
+                }
             }
             if first == Price(0) {
                 first = price;

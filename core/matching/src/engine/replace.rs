@@ -1,6 +1,7 @@
 //! Orders that take another's place.
 
 use tickpath_book::OrderBooks;
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     CancelReason, EnterOrder, Nanos, OrderAttributes, OrderEventKind, OrderState, Price, Qty, RejectReason,
     ReplaceOrder, SessionId, TimeInForce,
@@ -103,7 +104,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             order_id,
             state: OrderState::Live,
         });
-        let executed = old.executed;
+        let executed = if is_planted(Fault::ReplaceForgetsExecuted) { 0 } else { old.executed };
         if self.is_plain(session, order)
             && let Some(replaced) = gone.displayed
         {

@@ -1,6 +1,7 @@
 //! Orders that rest, wherever their quantity is: displayed, undisplayed, or waiting for a stop price.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     CancelReason, InstrumentId, MarketEventKind, OrderEventKind, OrderId, Price, Qty, SessionId, Side,
     UserRefNum,
@@ -122,6 +123,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let (session, user_ref) = name;
         let order = self.books.remove(handle);
         context.tell(session, is_reply, OrderEventKind::Canceled { user_ref, decrement: order.qty, reason });
+        if is_planted(Fault::CancelUnpublished) {
+            return;
+        }
         self.publish(order.instrument, MarketEventKind::Deleted { order_id: order.id }, context);
     }
 
@@ -173,6 +177,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let order_id = self.books.order(displayed).expect("it is open").id;
         self.books.reduce(displayed, visible);
         self.publish(open.instrument, MarketEventKind::Reduced { order_id, qty: visible }, context);
+        if is_planted(Fault::ReductionLosesPriority) {
+            self.send_to_tail(displayed);
+        }
     }
 
     /// Takes `qty` off the parts that nobody sees, as far as it goes; returns the displayed part and what is
@@ -209,6 +216,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             (Some(displayed), Some(hidden)) if side.is_better(hidden, displayed) => {
                 (Layer::Hidden, &self.hidden)
             }
+            (Some(_), Some(_)) if is_planted(Fault::HiddenBeforeDisplayed) => (Layer::Hidden, &self.hidden),
             (Some(_), _) => (Layer::Displayed, &self.books),
             (None, _) => (Layer::Hidden, &self.hidden),
         };
@@ -274,9 +282,10 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context: &mut Context<'_, impl EventListener>,
     ) {
         let hidden = self.hidden.order(rest).expect("it is open");
-        let id = self.next_order_id();
+        let id = if is_planted(Fault::ReserveKeepsReference) { hidden.id } else { self.next_order_id() };
         let special = self.specials.order_mut(handle);
-        let qty = special.terms.display_qty.min(hidden.qty);
+        let shows_all = is_planted(Fault::ReserveShowsAll);
+        let qty = if shows_all { hidden.qty } else { special.terms.display_qty.min(hidden.qty) };
         if self.hidden.reduce(rest, qty).is_zero() {
             special.hidden = None;
         }
@@ -287,6 +296,21 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.publish(instrument, MarketEventKind::Add { order_id: id, side, price, qty }, context);
         let kind = OrderEventKind::Restated { user_ref: data.user_ref, order_id: id, display_qty: qty };
         context.tell(data.session, false, kind);
+    }
+
+    /// A mistake, made only when it is planted: an order of one part goes behind those of its level.
+    #[cold]
+    pub(super) fn send_to_tail(&mut self, handle: OrderHandle) {
+        let order = self.books.remove(handle);
+        let again = self.books.add(order).expect("it was there before");
+        let key = order_key(order.data.session, order.data.user_ref);
+        match self.index.remove(key) {
+            Some(known) if is_special(known) => {
+                self.specials.order_mut(known).displayed = Some(again);
+                self.index.insert(key, known).expect("it was there before");
+            }
+            _ => self.index.insert(key, again).expect("it was there before"),
+        }
     }
 
     /// Drops what is kept of an order beside the books, and returns what the index had.

@@ -1,6 +1,7 @@
 //! What sessions may do: numbers, limits, kill switches, order entry, trades with oneself.
 
 use tickpath_book::OrderBooks;
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     CancelReason, ClientOrderId, EnterOrder, InstrumentId, MassCancel, OrderEventKind, Price, Qty,
     RejectReason, SelfTradePrevention, SessionId, SetOrderEntry, UserRefNum,
@@ -99,7 +100,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         if rules.is_disabled {
             return Err(RejectReason::OrderEntryDisabled);
         }
-        if order.qty > rules.max_qty {
+        if order.qty > rules.max_qty && !is_planted(Fault::QtyLimitIgnored) {
             return Err(RejectReason::QtyAboveLimit);
         }
         // In 128 bits no product of two such numbers is cut.
@@ -114,13 +115,20 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     pub(super) fn prevention(&self, incoming: SessionId, resting: SessionId) -> SelfTradePrevention {
         let rules = |session: SessionId| &self.rules[usize::from(session.0)];
         let is_same = rules(incoming).account == rules(resting).account;
-        if is_same { rules(incoming).prevention } else { SelfTradePrevention::None }
+        if is_same && !is_planted(Fault::SelfTradesAllowed) {
+            rules(incoming).prevention
+        } else {
+            SelfTradePrevention::None
+        }
     }
 
     #[cold]
     pub(super) fn kill_session(&mut self, is_killed: bool, context: &mut Context<'_, impl EventListener>) {
         let session = context.command.session;
-        if self.set_rules(session, |rules| rules.is_killed = is_killed) && is_killed {
+        if self.set_rules(session, |rules| rules.is_killed = is_killed)
+            && is_killed
+            && !is_planted(Fault::KillKeepsOrders)
+        {
             self.cancel_all(session, CancelReason::Supervisory, context);
         }
     }

@@ -3,6 +3,7 @@
 //! For a plain order in a plain instrument it does what `enter` does; that one is short because this one is not.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     CancelReason, EnterOrder, Liquidity, MarketEventKind, OrderEventKind, OrderId, OrderState, Price, Qty,
     SelfTradePrevention, SessionId, Side, TradingState,
@@ -110,7 +111,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let mut reason = CancelReason::ImmediateOrCancel;
         if is_trading && crosses {
             self.publish_replaced(&mut working, context);
-            if post_only {
+            if post_only && !is_planted(Fault::PostOnlyTrades) {
                 return self.end_working(working, CancelReason::PostOnly, context);
             }
             let end = match self.can_trade_minimum_special(&working) {
@@ -124,7 +125,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                 reason = CancelReason::Halted;
             }
         }
-        match may_rest(&working.order) {
+        match may_rest(&working.order) || is_planted(Fault::IocRests) && working.order.price != Price::MARKET
+        {
             true => self.rest_special(working, context),
             false => self.end_working(working, reason, context),
         }
@@ -163,7 +165,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                 Layer::Hidden => Liquidity::AddedHidden,
             };
             let incoming = (working.session, working.order.user_ref, Liquidity::Removed);
-            let price = resting.price;
+            let price = if is_planted(Fault::TradeAtTakersPrice) { working.limit } else { resting.price };
             let match_id = self.tell_execution(incoming, &resting, rested, qty, price, context);
             let kind = match layer {
                 Layer::Displayed => MarketEventKind::Executed { order_id: resting.id, qty, match_id },
@@ -223,6 +225,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
         if !from_resting.is_zero() {
             context.tell(session, false, told(user_ref, from_resting, rested));
+            if strategy == Decrement && is_planted(Fault::DecrementOneSided) {
+                return working.leaves().is_zero();
+            }
             if from_resting < whole.leaves {
                 self.reduce_open(&whole, from_resting, context);
             } else {
@@ -239,7 +244,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// Whether as much as the minimum would trade: a rehearsal of `trade_special` that changes nothing.
     fn can_trade_minimum_special(&self, working: &Working) -> bool {
         let EnterOrder { instrument, side, min_qty, .. } = working.order;
-        if min_qty.is_zero() {
+        if min_qty.is_zero() || is_planted(Fault::MinimumIgnored) {
             return true;
         }
         let (low, high) = self.band(instrument);

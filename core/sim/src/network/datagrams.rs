@@ -99,7 +99,7 @@ impl Network {
         }
     }
 
-    fn inbox_at(&self, address: SocketAddrV4) -> Option<SocketId> {
+    pub(super) fn inbox_at(&self, address: SocketAddrV4) -> Option<SocketId> {
         let is_there = |socket: &Socket| matches!(socket, Socket::Inbox(inbox) if !inbox.is_group && inbox.address == address);
         self.sockets.iter().find(|(_, socket)| is_there(socket)).map(|(id, _)| *id)
     }

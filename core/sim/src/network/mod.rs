@@ -248,8 +248,13 @@ impl Network {
         if address.port() != 0 {
             return address;
         }
-        self.next_port += 1;
-        SocketAddrV4::new(*address.ip(), self.next_port)
+        loop {
+            self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_FREE_PORT);
+            let address = SocketAddrV4::new(*address.ip(), self.next_port);
+            if self.inbox_at(address).is_none() && self.listener_at(address).is_none() {
+                return address;
+            }
+        }
     }
 
     fn can_reach(&self, one: HostId, other: HostId) -> bool {

@@ -292,7 +292,7 @@ impl Network {
         }
     }
 
-    fn listener_at(&self, address: SocketAddrV4) -> Option<SocketId> {
+    pub(super) fn listener_at(&self, address: SocketAddrV4) -> Option<SocketId> {
         let is_there =
             |socket: &Socket| matches!(socket, Socket::Listener(listener) if listener.address == address);
         self.sockets.iter().find(|(_, socket)| is_there(socket)).map(|(id, _)| *id)
@@ -312,6 +312,10 @@ impl Network {
         self.counters.segments += 1;
         let at = Nanos(self.now.0 + self.draw_delay());
         let Some(Socket::End(end)) = self.sockets.get_mut(&to) else { return };
+        // Nothing follows what a reset has taken away.
+        if end.reset_at.is_some() {
+            return;
+        }
         end.latest = end.latest.max(at);
         end.incoming.push_back(Segment { at: end.latest, bytes: bytes.to_vec(), read: 0 });
         end.incoming_len += bytes.len();
@@ -324,6 +328,9 @@ impl Network {
     fn send_end(&mut self, to: SocketId) {
         let at = Nanos(self.now.0 + self.draw_delay());
         let Some(Socket::End(end)) = self.sockets.get_mut(&to) else { return };
+        if end.reset_at.is_some() {
+            return;
+        }
         end.latest = end.latest.max(at);
         end.end_at = Some(end.latest);
         self.arrivals.push(Reverse(end.latest));

@@ -1,0 +1,199 @@
+//! `tickpath sim`.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write, stderr};
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use serde_json::json;
+use tickpath_config::{say, thousands};
+use tickpath_simulator::{Outcome, Simulation, Weather};
+
+use super::json;
+
+/// How often progress is told.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+/// Violations of a seed that are told.
+const TOLD_MAX: usize = 10;
+
+/// The whole system in one thread under virtual time, attacked on purpose, and judged from outside
+///
+/// A venue with its journal, clients that trade, feed handlers, and between them a network and a disk that fail: packets
+/// are lost, repeated, delayed and overtaken, connections cut and reset, processes killed, power lost in the middle of a
+/// write, clocks set. Then everything heals, and checkers that share no code with the venue look for an order that was lost,
+/// a fill that was doubled, a promise that was not kept.
+///
+/// A run follows from its seed, bit for bit. Where one finds something the exit code is 1 and the command that repeats it is
+/// printed.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  tickpath sim --seed 7                 one run, and what went wrong in it
+  tickpath sim --seeds 1..3000          three thousand
+  tickpath sim --minutes 60             as many as fit into an hour
+  tickpath sim --seeds 1..300 --json -  the same figures as JSON")]
+pub struct Args {
+    /// Run this seed
+    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// Run the seeds from A to B, both included; from A on when B is left out
+    #[arg(long, value_name = "A..B", value_parser = parse_seeds)]
+    seeds: Option<RangeInclusive<u64>>,
+    /// Stop after so many minutes; without seeds, begin with seed 1 and go on until then
+    #[arg(long, value_name = "M")]
+    minutes: Option<f64>,
+    /// No faults: what the system does when all is well
+    #[arg(long)]
+    calm: bool,
+    /// Write the figures as JSON, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// What all runs came to.
+#[derive(Default)]
+struct Sum {
+    seeds: u64,
+    failed: Vec<(u64, Vec<String>)>,
+    faults: BTreeMap<&'static str, u64>,
+    commands: u64,
+    market_events: u64,
+    virtual_ns: u64,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let seeds = match (args.seed, &args.seeds, args.minutes) {
+        (Some(seed), ..) => seed..=seed,
+        (None, Some(seeds), _) => seeds.clone(),
+        (None, None, Some(_)) => 1..=u64::MAX,
+        (None, None, None) => 1..=300,
+    };
+    let limit = args.minutes.map(|minutes| Duration::try_from_secs_f64(minutes * 60.0)).transpose();
+    let limit = limit.context("--minutes: give a number of minutes, 0 or more")?;
+    let weather = if args.calm { Weather::Calm } else { Weather::Storm };
+    let started = Instant::now();
+    let mut sum = Sum::default();
+    let mut progress = Progress::new();
+    for seed in seeds {
+        if limit.is_some_and(|limit| started.elapsed() >= limit) {
+            break;
+        }
+        sum.add(seed, weather);
+        progress.tell(&sum, started.elapsed());
+    }
+    progress.end();
+    let is_json_alone = args.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
+    if !is_json_alone {
+        sum.report(started.elapsed(), weather)?;
+    }
+    if let Some(file) = &args.json {
+        json::write(file, &sum.to_json(started.elapsed()).to_string())?;
+    }
+    Ok(if sum.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// `A..B` or `A..`.
+fn parse_seeds(text: &str) -> anyhow::Result<RangeInclusive<u64>> {
+    let (first, last) = text.split_once("..").context("give it as A..B, such as 1..300")?;
+    let number = |text: &str| text.parse::<u64>().with_context(|| format!("'{text}' is no seed: give A..B"));
+    let last = if last.is_empty() { u64::MAX } else { number(last.trim_start_matches('='))? };
+    let first = number(first)?;
+    ensure!(first <= last, "the first seed is after the last: give A..B with A no more than B");
+    Ok(first..=last)
+}
+
+impl Sum {
+    fn add(&mut self, seed: u64, weather: Weather) {
+        self.seeds += 1;
+        let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, weather).run()));
+        let Ok(Outcome { violations, faults, commands, market_events, virtual_time, .. }) = outcome else {
+            return self.failed.push((seed, vec!["panicked, as told above".to_owned()]));
+        };
+        for (fault, count) in faults {
+            *self.faults.entry(fault).or_default() += count;
+        }
+        self.commands += commands;
+        self.market_events += market_events;
+        self.virtual_ns += virtual_time.0;
+        if !violations.is_empty() {
+            self.failed.push((seed, violations.iter().map(ToString::to_string).collect()));
+        }
+    }
+
+    fn report(&self, elapsed: Duration, weather: Weather) -> anyhow::Result<()> {
+        let calm = if weather == Weather::Calm { " --calm" } else { "" };
+        for (seed, violations) in &self.failed {
+            say(format!("seed {seed}:"))?;
+            for violation in violations.iter().take(TOLD_MAX) {
+                say(format!("  {violation}"))?;
+            }
+            if violations.len() > TOLD_MAX {
+                say(format!("  and {} more", violations.len() - TOLD_MAX))?;
+            }
+            say(format!("  again by: tickpath sim --seed {seed}{calm}"))?;
+        }
+        say(format!(
+            "{} seeds in {:.1} s: {} commands, {} market data messages, {:.0} s of virtual time",
+            thousands(self.seeds),
+            elapsed.as_secs_f64(),
+            thousands(self.commands),
+            thousands(self.market_events),
+            self.virtual_ns as f64 / 1e9,
+        ))?;
+        say(format!("faults: {}", thousands(self.faults.values().sum::<u64>())))?;
+        for (fault, count) in &self.faults {
+            say(format!("  {:>12}  {}", thousands(*count), fault.replace('_', " ")))?;
+        }
+        match self.failed.len() {
+            0 => say("no violation")?,
+            failed => say(format!("{failed} of {} seeds found a violation", self.seeds))?,
+        }
+        Ok(())
+    }
+
+    fn to_json(&self, elapsed: Duration) -> serde_json::Value {
+        let failed = self.failed.iter().map(|(seed, violations)| {
+            json!({ "seed": seed, "again_by": format!("tickpath sim --seed {seed}"), "found": violations })
+        });
+        json!({
+            "seeds": self.seeds,
+            "faults": self.faults,
+            "violations": failed.collect::<Vec<_>>(),
+            "commands": self.commands,
+            "market_events": self.market_events,
+            "virtual_s": self.virtual_ns as f64 / 1e9,
+            "elapsed_s": elapsed.as_secs_f64(),
+        })
+    }
+}
+
+/// A line on the terminal that says how far it is.
+struct Progress {
+    is_shown: bool,
+    told_at: Instant,
+}
+
+impl Progress {
+    fn new() -> Progress {
+        Progress { is_shown: stderr().is_terminal(), told_at: Instant::now() }
+    }
+
+    fn tell(&mut self, sum: &Sum, elapsed: Duration) {
+        if self.is_shown && self.told_at.elapsed() >= PROGRESS_INTERVAL {
+            self.told_at = Instant::now();
+            let (seeds, failed, seconds) = (sum.seeds, sum.failed.len(), elapsed.as_secs());
+            // Nobody misses a line of progress that cannot be shown.
+            let _ = write!(stderr(), "\r{seeds} seeds, {failed} with a violation, {seconds} s ");
+        }
+    }
+
+    fn end(&self) {
+        if self.is_shown {
+            let _ = writeln!(stderr());
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Checkers that stand outside the code under test: from what a run has seen to what is wrong with it.
+//!
+//! What should have been is found out by the plain engine from the log alone ([`Truth`]); everything else is compared with
+//! that, or with itself. Every checker is a pure function and knows nothing of the others.
+
+mod client_orders;
+mod counters;
+mod disconnects;
+mod feeds;
+mod final_state;
+mod lines;
+mod liveness;
+mod log;
+mod money;
+mod public_book;
+mod replay;
+mod report;
+mod requests;
+mod sequencing;
+mod statements;
+mod streams;
+mod trades;
+mod truth;
+mod views;
+
+pub use report::Violation;
+
+use crate::Observed;
+use report::Report;
+use truth::Truth;
+use views::Views;
+
+/// What the checkers work on.
+struct Case<'a> {
+    observed: &'a Observed,
+    truth: Truth,
+    views: Views,
+}
+
+type Checker = fn(&Case<'_>, &mut Report);
+
+/// Every checker by its name.
+const CHECKERS: [(&str, Checker); 14] = [
+    ("log", log::check),
+    ("streams", streams::check),
+    ("requests", requests::check),
+    ("sequencing", sequencing::check),
+    ("final state", final_state::check),
+    ("client orders", client_orders::check),
+    ("trades", trades::check),
+    ("money", money::check),
+    ("lines", lines::check),
+    ("feeds", feeds::check),
+    ("disconnects", disconnects::check),
+    ("replay", replay::check),
+    ("liveness", liveness::check),
+    ("counters", counters::check),
+];
+
+/// Everything that is wrong with a run; nothing when all promises were kept.
+#[must_use]
+pub fn check(observed: &Observed) -> Vec<Violation> {
+    let case = Case { observed, truth: Truth::of(observed), views: Views::of(observed) };
+    let mut report = Report::new();
+    for (name, checker) in CHECKERS {
+        report.begin(name);
+        checker(&case, &mut report);
+    }
+    report.into_violations()
+}

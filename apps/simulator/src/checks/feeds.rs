@@ -1,0 +1,82 @@
+//! A feed handler says of each message what it does to the book, in order, and never claims a wrong book to be good; in
+//! the end all books are the venue's.
+
+use tickpath_types::{BookHealth, MarketUpdate, Sequence, UpdateKind};
+
+use super::public_book::PublicBook;
+use super::report::Report;
+use super::{Case, final_state};
+use crate::FeedLife;
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let mut book = PublicBook::default();
+    let expected: Vec<Option<MarketUpdate>> =
+        case.truth.market.iter().map(|public| book.apply(&public.event)).collect();
+    let displayed = final_state::displayed(case);
+    for life in &case.observed.feeds {
+        // Of a market that was in part taken back nothing can be said.
+        if !case.views.may_be_unknown(life.started_at) {
+            check_updates(&expected, life, report);
+        }
+        if life.ended_at.is_none() {
+            check_end(case, life, &displayed, report);
+        }
+    }
+}
+
+/// Until messages are lost for good, every update is there and right.
+fn check_updates(expected: &[Option<MarketUpdate>], life: &FeedLife, report: &mut Report) {
+    let mut expected = expected.iter().flatten();
+    let name = name(life);
+    for (place, update) in life.updates.iter().enumerate() {
+        match update.health() {
+            BookHealth::Stale => return,
+            // Who gave up before it knew of any instrument had nobody to tell it of.
+            BookHealth::Suspect if place == 0 => return,
+            BookHealth::Suspect => {
+                return report.say(|| format!("{name}: message {} contradicted its book", update.sequence));
+            }
+            BookHealth::Live | BookHealth::Recovering => {}
+        }
+        if update.kind() == Some(UpdateKind::Status) {
+            continue;
+        }
+        let is = MarketUpdate { health: 0, ..*update };
+        let should_be = expected.next();
+        if should_be != Some(&is) {
+            return report.say(|| format!("{name}: said {is:?}, and next is {should_be:?}"));
+        }
+    }
+    if life.ended_at.is_none()
+        && let Some(missing) = expected.next()
+    {
+        report.say(|| format!("{name}: said nothing of message {} and those after it", missing.sequence));
+    }
+}
+
+fn check_end(case: &Case<'_>, life: &FeedLife, displayed: &[crate::DeliveredOrder], report: &mut Report) {
+    let name = name(life);
+    let end = Sequence(case.truth.market.len() as u64 + 1);
+    report.expect(life.next == end, || {
+        format!("{name}: waits for message {} in the end, and the log causes all up to {end}", life.next)
+    });
+    for (instrument, health) in &life.health {
+        report.expect(*health == BookHealth::Live, || {
+            format!("{name}: the book of instrument {instrument} is {health:?} in the end")
+        });
+    }
+    if life.orders != displayed {
+        let differing = life.orders.iter().zip(displayed).find(|(a, b)| a != b);
+        report.say(|| {
+            format!(
+                "{name}: its books have {} orders and the venue's {}; the first that differ: {differing:?}",
+                life.orders.len(),
+                displayed.len()
+            )
+        });
+    }
+}
+
+fn name(life: &FeedLife) -> String {
+    format!("feed handler {} from {} ns on", life.handler, life.started_at.0)
+}

@@ -1,0 +1,76 @@
+//! What the engine came to is what the log leads to.
+
+use std::collections::BTreeMap;
+
+use tickpath_plain::PlainOrder;
+use tickpath_types::{Sequence, Side};
+
+use super::Case;
+use super::report::Report;
+use crate::{DeliveredOrder, OpenOrder};
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let Case { observed, truth, .. } = case;
+    let last = &observed.last;
+    let end = Sequence(observed.journal.len() as u64);
+    report.expect(last.last_command == end, || {
+        format!("the engine applied {} commands and the log has {end}", last.last_command)
+    });
+    report.expect(last.last_market == truth.engine.last_market(), || {
+        format!(
+            "the engine published {} events and the log causes {}",
+            last.last_market,
+            truth.engine.last_market()
+        )
+    });
+    check_open(case, report);
+    let expected = displayed(case);
+    if last.displayed != expected {
+        let differing = last.displayed.iter().zip(&expected).find(|(a, b)| a != b);
+        report.say(|| {
+            format!(
+                "the venue's books have {} displayed orders and the log leads to {}; the first that differ: {differing:?}",
+                last.displayed.len(),
+                expected.len()
+            )
+        });
+    }
+}
+
+fn check_open(case: &Case<'_>, report: &mut Report) {
+    let key = |order: &OpenOrder| ((order.session, order.user_ref), (order.executed, order.leaves));
+    let mut found: BTreeMap<_, _> = case.observed.last.open_orders.iter().map(key).collect();
+    for PlainOrder { session, user_ref, executed, leaves, .. } in case.truth.engine.open_orders() {
+        match found.remove(&(session, user_ref)) {
+            None => report.say(|| format!("order {user_ref} of session {session} is not open at the end")),
+            Some(state) => report.expect(state == (executed, leaves), || {
+                format!(
+                    "order {user_ref} of session {session} has executed {} and has {} left; the log leads to {executed} \
+                     and {leaves}",
+                    state.0, state.1
+                )
+            }),
+        }
+    }
+    for (session, user_ref) in found.into_keys() {
+        report.say(|| {
+            format!("order {user_ref} of session {session} is open at the end, and the log ended it")
+        });
+    }
+}
+
+/// The books that the log leads to, in order.
+pub(super) fn displayed(case: &Case<'_>) -> Vec<DeliveredOrder> {
+    let instruments = case.observed.instruments.iter().map(|instrument| instrument.id);
+    let sides = instruments.flat_map(|id| Side::BOTH.map(|side| (id, side)));
+    sides
+        .flat_map(|(id, side)| case.truth.engine.displayed(id, side))
+        .map(|PlainOrder { instrument, side, price, shown, order_id, .. }| DeliveredOrder {
+            instrument,
+            order_id,
+            side,
+            price,
+            qty: shown,
+        })
+        .collect()
+}

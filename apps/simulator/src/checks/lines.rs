@@ -1,0 +1,119 @@
+//! What the publisher sent: dense, the same on both lines and when sent again, and what the log causes.
+
+use tickpath_nasdaq::moldudp64::{Kind, Packet};
+use tickpath_types::{Nanos, Sequence};
+
+use super::Case;
+use super::report::Report;
+use super::streams::shown;
+use super::views::End;
+use crate::{Line, Published};
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    for line in [Line::A, Line::B] {
+        let mut next: Option<(usize, Sequence)> = None;
+        for sent in case.observed.published.iter().filter(|sent| sent.line == line) {
+            let Some(packet) = parse(case, sent.at, &sent.bytes, report) else { continue };
+            let Some(life) = case.views.life_at(sent.at) else { continue };
+            let expected = match next {
+                Some((its, next)) if its == life => next,
+                // What the log holds and nobody sent before the crash is there on request alone.
+                _ => first_of(case, life),
+            };
+            report.expect(packet.sequence() == expected, || {
+                format!(
+                    "line {line:?} at {} ns: a packet begins with message {}, and {expected} is next",
+                    sent.at.0,
+                    packet.sequence()
+                )
+            });
+            next = Some((life, packet.next_sequence()));
+        }
+    }
+    check_twins(case, report);
+    for sent in &case.observed.retransmitted {
+        if let Some(packet) = parse(case, sent.at, &sent.bytes, report) {
+            report.expect(packet.kind() == Kind::Messages, || {
+                format!("at {} ns an answer to a request has no message", sent.at.0)
+            });
+        }
+    }
+    check_all_sent(case, report);
+}
+
+/// The message that a life's first packet begins with.
+fn first_of(case: &Case<'_>, life: usize) -> Sequence {
+    Sequence(case.truth.market_after(case.views.lives[life].after) + 1)
+}
+
+/// A packet, with its messages compared.
+fn parse<'a>(case: &Case<'_>, at: Nanos, bytes: &'a [u8], report: &mut Report) -> Option<Packet<'a>> {
+    let packet = match Packet::parse(bytes) {
+        Ok(packet) => packet,
+        Err(error) => {
+            report.say(|| format!("at {} ns a datagram was sent that is no packet: {error}", at.0));
+            return None;
+        }
+    };
+    for (sequence, message) in packet.messages() {
+        check_message(case, at, sequence, message, report);
+    }
+    Some(packet)
+}
+
+fn check_message(case: &Case<'_>, at: Nanos, sequence: Sequence, message: &[u8], report: &mut Report) {
+    let Some(public) = (sequence.0 as usize).checked_sub(1).and_then(|place| case.truth.market.get(place))
+    else {
+        report.expect(case.views.may_be_unknown(at), || {
+            format!(
+                "at {} ns message {sequence} was published, and the log causes only {}: {}",
+                at.0,
+                case.truth.market.len(),
+                shown(message)
+            )
+        });
+        return;
+    };
+    let command = public.event.command;
+    report.expect(public.bytes == message || case.views.may_be_lost(at, command), || {
+        format!(
+            "at {} ns message {sequence} was published as {}, and command {command} causes {}",
+            at.0,
+            shown(message),
+            shown(&public.bytes)
+        )
+    });
+}
+
+/// Each packet goes on line A, then on line B; between the two a venue may die.
+fn check_twins(case: &Case<'_>, report: &mut Report) {
+    for (place, life) in case.views.lives.iter().enumerate() {
+        let of = |line: Line| -> Vec<&Published> {
+            let all = case.observed.published.iter();
+            all.filter(|sent| sent.line == line && case.views.life_at(sent.at) == Some(place)).collect()
+        };
+        let (a, b) = (of(Line::A), of(Line::B));
+        let may_miss = usize::from(life.end == End::Crashed);
+        report.expect(a.len() == b.len() || a.len() == b.len() + may_miss, || {
+            format!("from {} ns on line A had {} packets and line B {}", life.started_at.0, a.len(), b.len())
+        });
+        if let Some((a, _)) = a.iter().zip(&b).find(|(a, b)| a.bytes != b.bytes) {
+            report.say(|| format!("the packet that line A had at {} ns is another on line B", a.at.0));
+        }
+    }
+}
+
+/// A venue that lives sends everything.
+fn check_all_sent(case: &Case<'_>, report: &mut Report) {
+    let Some(life) = case.views.lives.last().filter(|life| life.end != End::Crashed && !life.has_failed)
+    else {
+        return;
+    };
+    let sent = case.observed.published.iter().rev().find(|sent| sent.at >= life.started_at);
+    let next = sent.and_then(|sent| Packet::parse(&sent.bytes).ok()).map(|packet| packet.next_sequence());
+    let end = Sequence(case.truth.market.len() as u64 + 1);
+    let next = next.unwrap_or(Sequence(case.truth.market_after(life.after) + 1));
+    report.expect(next == end, || {
+        format!("the lines ended before message {next}, and the log causes all up to {end}")
+    });
+}

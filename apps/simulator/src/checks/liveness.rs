@@ -1,0 +1,82 @@
+//! When the faults are over, every client comes back, has its requests answered and gets all there is; nothing is stuck.
+
+use super::Case;
+use super::report::Report;
+use super::views::End;
+use crate::{ClientEventKind, ClientLog, LoginOutcome, VenueEventKind};
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let Some(life) = case.views.lives.last() else {
+        return report.say(|| "the venue never started".to_owned());
+    };
+    if life.end == End::Crashed || life.has_failed {
+        let last = case.observed.venue.last().map(|event| &event.kind);
+        let why = match last {
+            Some(VenueEventKind::Refused(why)) => why.clone(),
+            other => format!("{other:?}"),
+        };
+        return report.say(|| format!("the venue is not there in the end: {why}"));
+    }
+    for (place, client) in case.observed.clients.iter().enumerate() {
+        check_client(case, place, client, report);
+    }
+    for feed in &case.observed.feeds {
+        let is_last = case
+            .observed
+            .feeds
+            .iter()
+            .all(|other| other.handler != feed.handler || other.started_at <= feed.started_at);
+        report.expect(!is_last || feed.ended_at.is_none(), || {
+            format!("feed handler {} is not there in the end", feed.handler)
+        });
+    }
+}
+
+fn check_client(case: &Case<'_>, place: usize, client: &ClientLog, report: &mut Report) {
+    let name = &case.observed.users[place].name;
+    let of_login = |kind: &ClientEventKind| {
+        matches!(kind, ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }))
+    };
+    let Some(login) = client.events.iter().rev().find(|event| of_login(&event.kind)) else {
+        return report.say(|| format!("{name} never logged in"));
+    };
+    let on_it = || client.events.iter().filter(|event| event.connection == login.connection);
+    let lost = on_it().find(|event| matches!(event.kind, ClientEventKind::Disconnected(_)));
+    if let Some(lost) = lost.filter(|lost| lost.at < case.observed.ended_at) {
+        report.say(|| {
+            format!("{name} is not connected in the end, but lost it at {} ns: {:?}", lost.at.0, lost.kind)
+        });
+    }
+    let received = on_it().filter_map(|event| match &event.kind {
+        ClientEventKind::Received { sequence, .. } => Some(sequence.0),
+        ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => Some(sequence.0 - 1),
+        _ => None,
+    });
+    let (received, all) = (received.max().unwrap_or(0), case.truth.streams[place].len() as u64);
+    report.expect(received >= all, || {
+        format!("{name} has message {received} in the end, and the log causes {all}")
+    });
+    check_arrived(name, client, login.connection, report);
+}
+
+/// What was sent on a connection that lives was read.
+fn check_arrived(name: &str, client: &ClientLog, connection: u32, report: &mut Report) {
+    let on_it = || client.events.iter().filter(|event| event.connection == connection);
+    let read: usize = on_it()
+        .map(|event| match &event.kind {
+            ClientEventKind::ReadByVenue { bytes, .. } => bytes.len(),
+            _ => 0,
+        })
+        .sum();
+    let sent: usize = on_it()
+        .map(|event| match &event.kind {
+            ClientEventKind::Sent(bytes) => bytes.len() + tickpath_nasdaq::soupbintcp::HEADER_LEN,
+            _ => 0,
+        })
+        .sum();
+    report.expect(read >= sent, || {
+        format!(
+            "{name} sent {sent} bytes of requests on its last connection, and the venue read {read} bytes"
+        )
+    });
+}

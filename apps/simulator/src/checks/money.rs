@@ -1,0 +1,25 @@
+//! What somebody bought somebody sold, and for the same money.
+
+use std::collections::BTreeMap;
+
+use tickpath_types::InstrumentId;
+
+use super::report::Report;
+use super::{Case, trades};
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let Some(trades) = trades::of_all(case) else { return };
+    let mut positions: BTreeMap<InstrumentId, i128> = BTreeMap::new();
+    let mut cash = 0_i128;
+    for part in trades.values().flatten() {
+        let signed = i128::from(part.side.sign()) * i128::from(part.qty.0);
+        *positions.entry(part.instrument).or_default() += signed;
+        cash -= signed * i128::from(part.price.0);
+    }
+    for (instrument, position) in positions {
+        report.expect(position == 0, || {
+            format!("all clients together hold {position} of instrument {instrument} that nobody sold them")
+        });
+    }
+    report.expect(cash == 0, || format!("all clients together made {cash} of nothing"));
+}

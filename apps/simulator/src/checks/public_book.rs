@@ -1,0 +1,91 @@
+//! The book as the public can know it, and what a feed handler should say of each message.
+
+use tickpath_types::{
+    InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, OrderId, Price, Qty, Side, UpdateKind,
+};
+
+use crate::DeliveredOrder;
+
+/// Displayed orders in the order in which they came.
+#[derive(Default)]
+pub(super) struct PublicBook {
+    orders: Vec<DeliveredOrder>,
+}
+
+impl PublicBook {
+    /// What a feed handler says of an event, but for the health; `None` for one that changes no order.
+    pub(super) fn apply(&mut self, event: &MarketEvent) -> Option<MarketUpdate> {
+        let instrument = event.instrument;
+        let (kind, order) = match event.kind {
+            MarketEventKind::Add { order_id, side, price, qty } => {
+                let order = DeliveredOrder { instrument, order_id, side, price, qty };
+                self.orders.push(order);
+                (UpdateKind::Add, order)
+            }
+            MarketEventKind::Executed { order_id, qty, .. } => {
+                (UpdateKind::Trade, self.reduce(order_id, qty)?)
+            }
+            MarketEventKind::ExecutedAt { order_id, qty, price, .. } => {
+                (UpdateKind::Trade, DeliveredOrder { price, ..self.reduce(order_id, qty)? })
+            }
+            MarketEventKind::Reduced { order_id, qty } => (UpdateKind::Reduce, self.reduce(order_id, qty)?),
+            MarketEventKind::Deleted { order_id } => (UpdateKind::Delete, self.remove(order_id)?),
+            MarketEventKind::Replaced { old_order_id, order_id, price, qty } => {
+                let DeliveredOrder { side, .. } = self.remove(old_order_id)?;
+                let order = DeliveredOrder { instrument, order_id, side, price, qty };
+                self.orders.push(order);
+                (UpdateKind::Replace, order)
+            }
+            _ => return None,
+        };
+        let (bid_price, bid_qty) = self.best(instrument, Side::Buy);
+        let (ask_price, ask_qty) = self.best(instrument, Side::Sell);
+        Some(MarketUpdate {
+            sequence: event.sequence.0,
+            ts_event: event.ts.0,
+            order_id: order.order_id.0,
+            price: order.price.0,
+            qty: order.qty.0,
+            bid_price,
+            bid_qty,
+            ask_price,
+            ask_qty,
+            instrument: instrument.0,
+            kind: kind as u8,
+            side: order.side as u8,
+            health: 0,
+            reserved: [0; 3],
+        })
+    }
+
+    fn place(&self, order_id: OrderId) -> Option<usize> {
+        self.orders.iter().position(|order| order.order_id == order_id)
+    }
+
+    fn remove(&mut self, order_id: OrderId) -> Option<DeliveredOrder> {
+        self.place(order_id).map(|place| self.orders.remove(place))
+    }
+
+    /// Takes something off an order; returns the order with what was taken as its quantity.
+    fn reduce(&mut self, order_id: OrderId, qty: Qty) -> Option<DeliveredOrder> {
+        let place = self.place(order_id)?;
+        let order = &mut self.orders[place];
+        order.qty = Qty(order.qty.0.saturating_sub(qty.0));
+        let taken = DeliveredOrder { qty, ..*order };
+        if order.qty.is_zero() {
+            self.orders.remove(place);
+        }
+        Some(taken)
+    }
+
+    /// The best price of a side and all that is displayed there; zeros for none.
+    fn best(&self, instrument: InstrumentId, side: Side) -> (i64, u64) {
+        let own = || self.orders.iter().filter(|order| (order.instrument, order.side) == (instrument, side));
+        let prices = own().map(|order| order.price);
+        let Some(best) = prices.reduce(|a, b| if side.is_better(b, a) { b } else { a }) else {
+            return (0, 0);
+        };
+        let at = |price: Price| own().filter(move |order| order.price == price).map(|order| order.qty.0);
+        (best.0, at(best).sum())
+    }
+}

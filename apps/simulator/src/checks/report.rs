@@ -1,0 +1,85 @@
+//! What the checkers find.
+
+use std::fmt;
+
+/// Violations of one checker that are told in words; of the others their number.
+const TOLD_MAX: u64 = 8;
+
+/// A promise that was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The checker that found it.
+    pub check: &'static str,
+    /// Where, and what.
+    pub text: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.check, self.text)
+    }
+}
+
+/// Collects violations.
+pub(super) struct Report {
+    check: &'static str,
+    found: u64,
+    violations: Vec<Violation>,
+}
+
+impl Report {
+    pub(super) fn new() -> Report {
+        Report { check: "", found: 0, violations: Vec::new() }
+    }
+
+    /// What follows is found by this checker.
+    pub(super) fn begin(&mut self, check: &'static str) {
+        self.end();
+        (self.check, self.found) = (check, 0);
+    }
+
+    /// Notes a violation.
+    pub(super) fn say(&mut self, text: impl FnOnce() -> String) {
+        self.found += 1;
+        if self.found <= TOLD_MAX {
+            self.violations.push(Violation { check: self.check, text: text() });
+        }
+    }
+
+    /// Notes a violation unless something holds.
+    pub(super) fn expect(&mut self, holds: bool, text: impl FnOnce() -> String) {
+        if !holds {
+            self.say(text);
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(more) = self.found.checked_sub(TOLD_MAX + 1) {
+            let text = format!("and {} more", more + 1);
+            self.violations.push(Violation { check: self.check, text });
+        }
+    }
+
+    pub(super) fn into_violations(mut self) -> Vec<Violation> {
+        self.end();
+        self.violations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_are_told_and_the_rest_counted() {
+        let mut report = Report::new();
+        report.begin("one");
+        (0..TOLD_MAX + 3).for_each(|number| report.say(|| number.to_string()));
+        report.begin("two");
+        report.expect(true, || unreachable!("nothing to say"));
+        report.expect(false, || "wrong".to_owned());
+        let told: Vec<String> = report.into_violations().iter().map(ToString::to_string).collect();
+        assert_eq!(told.len() as u64, TOLD_MAX + 2);
+        assert_eq!(&told[TOLD_MAX as usize..], ["one: and 3 more", "two: wrong"]);
+    }
+}

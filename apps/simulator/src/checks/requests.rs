@@ -1,0 +1,178 @@
+//! Each user's requests stand in the log in the order in which the venue read them, once each, and none is missing.
+
+use tickpath_matching::{Command, CommandKind};
+use tickpath_nasdaq::ouch50::{RequestError, decode_request};
+use tickpath_nasdaq::soupbintcp::{Packet, next_packet};
+use tickpath_types::{InstrumentTable, Nanos, OrderRequest, SessionId};
+
+use super::Case;
+use super::report::Report;
+use super::views::{End, Life};
+use crate::{ClientEventKind, ClientLog, LoginOutcome};
+
+/// A request as the venue read it.
+#[derive(Clone, Debug)]
+pub(super) struct ReadRequest {
+    connection: u32,
+    at: Nanos,
+    pub(super) kernel_ns: u64,
+    bytes: Vec<u8>,
+    /// The client knows that it was logged in on this connection; otherwise the venue may have dropped it.
+    is_certain: bool,
+}
+
+/// Of each command of the log which read brought it, `None` for the venue's own.
+pub(super) type Origins = Vec<Option<ReadRequest>>;
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    origins(case, report);
+}
+
+/// Finds the request behind each command, and says what is out of order.
+pub(super) fn origins(case: &Case<'_>, report: &mut Report) -> Origins {
+    let mut origins = vec![None; case.observed.journal.len()];
+    for client in &case.observed.clients {
+        let reads = reads_of(client);
+        for life in &case.views.lives {
+            match_life(case, client.session, life, &reads, &mut origins, report);
+        }
+    }
+    origins
+}
+
+/// True for what a client asked for.
+fn is_request(command: &Command) -> bool {
+    matches!(command.kind, CommandKind::Order(_) | CommandKind::Refuse { .. } | CommandKind::AccountQuery)
+}
+
+fn match_life(
+    case: &Case<'_>,
+    session: SessionId,
+    life: &Life,
+    reads: &[ReadRequest],
+    origins: &mut Origins,
+    report: &mut Report,
+) {
+    let table = &case.truth.table;
+    let mut reads = reads
+        .iter()
+        .filter(|read| life.started_at <= read.at && read.at <= life.ended_at)
+        .filter(|read| is_taken(table, &read.bytes))
+        .peekable();
+    let first = life.after.0 as usize;
+    let commands = case.observed.journal.get(first..life.last.0 as usize).unwrap_or_default();
+    let own = commands.iter().filter(|command| command.session == session && is_request(command));
+    for command in own {
+        // What a login that was refused left behind is no request.
+        while reads.next_if(|read| !read.is_certain && !is_same(table, &read.bytes, command)).is_some() {}
+        match reads.next_if(|read| is_same(table, &read.bytes, command)) {
+            Some(read) => origins[command.sequence.0 as usize - 1] = Some(read.clone()),
+            None => {
+                let next = reads.peek().map(|read| (read.connection, read.at.0, &read.bytes));
+                return report.say(|| {
+                    format!(
+                        "command {} of session {session} is not the next request that was read: {:?}; that is {next:?}",
+                        command.sequence, command.kind
+                    )
+                });
+            }
+        }
+    }
+    // A venue that dies may have read what it did not log, and one that ends does not want it.
+    if life.end == End::Alive
+        && !life.has_failed
+        && let Some(missing) = reads.find(|read| read.is_certain)
+    {
+        report.say(|| {
+            format!(
+                "session {session}: a request read at {} ns on connection {} is not in the log: {:?}",
+                missing.at.0, missing.connection, missing.bytes
+            )
+        });
+    }
+}
+
+/// True for bytes that go into the log.
+fn is_taken(table: &InstrumentTable, bytes: &[u8]) -> bool {
+    !matches!(decode_request(bytes, |symbol| table.find(symbol)), Err(RequestError::Malformed(_)))
+}
+
+/// True when the command is this request, or the door's refusal of it.
+fn is_same(table: &InstrumentTable, bytes: &[u8], command: &Command) -> bool {
+    match (decode_request(bytes, |symbol| table.find(symbol)), &command.kind) {
+        (Ok(request), CommandKind::Order(logged)) => request == *logged,
+        (Ok(OrderRequest::Enter(order)), CommandKind::Refuse { user_ref, client_order_id, .. }) => {
+            (order.user_ref, order.client_order_id) == (*user_ref, *client_order_id)
+        }
+        (Ok(OrderRequest::Replace(order)), CommandKind::Refuse { user_ref, client_order_id, .. }) => {
+            (order.user_ref, order.client_order_id) == (*user_ref, *client_order_id)
+        }
+        (
+            Err(RequestError::Refused { user_ref, client_order_id, .. }),
+            CommandKind::Refuse { user_ref: logged, client_order_id: echoed, .. },
+        ) => (user_ref, client_order_id) == (*logged, *echoed),
+        (Err(RequestError::AccountQuery), CommandKind::AccountQuery) => true,
+        _ => false,
+    }
+}
+
+/// The requests that the venue read of a client, in order.
+fn reads_of(client: &ClientLog) -> Vec<ReadRequest> {
+    let is_accepted = |connection: u32| {
+        client.events.iter().any(|event| {
+            event.connection == connection
+                && matches!(event.kind, ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }))
+        })
+    };
+    let mut reads = Vec::new();
+    let mut buffers: Vec<(u32, Stream)> = Vec::new();
+    for event in &client.events {
+        let ClientEventKind::ReadByVenue { kernel_ns, bytes } = &event.kind else { continue };
+        let connection = event.connection;
+        let place = buffers.iter().position(|(of, _)| *of == connection).unwrap_or_else(|| {
+            buffers.push((connection, Stream { bytes: Vec::new(), is_over: false }));
+            buffers.len() - 1
+        });
+        let stream = &mut buffers[place].1;
+        stream.bytes.extend_from_slice(bytes);
+        while let Some(bytes) = stream.next_request() {
+            let is_certain = is_accepted(connection);
+            reads.push(ReadRequest { connection, at: event.at, kernel_ns: *kernel_ns, bytes, is_certain });
+        }
+    }
+    reads
+}
+
+/// What came in on a connection and is not taken yet.
+struct Stream {
+    bytes: Vec<u8>,
+    /// The client said goodbye, or what is no SoupBinTCP: nothing behind it counts.
+    is_over: bool,
+}
+
+impl Stream {
+    fn next_request(&mut self) -> Option<Vec<u8>> {
+        while !self.is_over {
+            let (request, used) = match next_packet(&self.bytes) {
+                Ok(Some((packet, used))) => {
+                    self.is_over = matches!(packet, Packet::LogoutRequest);
+                    let request = match packet {
+                        Packet::UnsequencedData(request) => Some(request.to_vec()),
+                        _ => None,
+                    };
+                    (request, used)
+                }
+                Ok(None) => return None,
+                Err(_) => {
+                    self.is_over = true;
+                    return None;
+                }
+            };
+            self.bytes.drain(..used);
+            if request.is_some() {
+                return request;
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,34 @@
+//! Among the requests that one duty cycle drained, whoever the kernel heard first is first.
+
+use tickpath_types::Sequence;
+
+use super::report::Report;
+use super::{Case, requests};
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    // What cannot be matched is told of by the checker of requests.
+    let origins = requests::origins(case, &mut Report::new());
+    let journal = &case.observed.journal;
+    // What the venue itself asks for comes behind what was drained with it.
+    let key = |place: usize| {
+        origins[place]
+            .as_ref()
+            .map_or((u64::MAX, None), |read| (read.kernel_ns, Some(journal[place].session)))
+    };
+    for place in 1..journal.len() {
+        let sequence = Sequence(place as u64 + 1);
+        let (Some(before), Some(at)) =
+            (case.views.time_of(Sequence(place as u64)), case.views.time_of(sequence))
+        else {
+            continue;
+        };
+        let (a, b) = (key(place - 1), key(place));
+        let is_in_order = before != at || a.0 < b.0 || a.0 == b.0 && (a.1 <= b.1 || b.1.is_none());
+        report.expect(is_in_order, || {
+            format!(
+                "commands {} and {sequence} were drained together at {} ns, and the later one came first: {a:?}, {b:?}",
+                place, at.0
+            )
+        });
+    }
+}

@@ -1,0 +1,64 @@
+//! No execution twice or unmatched: each has one buyer and one seller, who were told the same.
+
+use std::collections::BTreeMap;
+
+use tickpath_types::{InstrumentId, MatchId, Nanos, OrderEventKind, Price, Qty, Side, UserRefNum};
+
+use super::report::Report;
+use super::{Case, statements};
+
+/// One side of an execution.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) user: usize,
+    pub(super) user_ref: UserRefNum,
+    pub(super) instrument: InstrumentId,
+    pub(super) side: Side,
+    pub(super) qty: Qty,
+    pub(super) price: Price,
+}
+
+/// The sides of every execution by its number and time, as numbers begin anew with the day; `None` when a client has not
+/// received everything.
+pub(super) fn of_all(case: &Case<'_>) -> Option<BTreeMap<(MatchId, Nanos), Vec<Part>>> {
+    let mut trades: BTreeMap<_, Vec<Part>> = BTreeMap::new();
+    for user in 0..case.observed.clients.len() {
+        let mut orders: BTreeMap<UserRefNum, (InstrumentId, Side)> = BTreeMap::new();
+        for (ts, kind) in statements::of_client(case, user)? {
+            match kind {
+                OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => {
+                    orders.insert(order.user_ref, (order.instrument, order.side));
+                }
+                OrderEventKind::Executed { user_ref, qty, price, match_id, .. } => {
+                    // Of an order that is not known the checker of orders tells.
+                    let Some((instrument, side)) = orders.get(&user_ref).copied() else { continue };
+                    let part = Part { user, user_ref, instrument, side, qty, price };
+                    trades.entry((match_id, ts)).or_default().push(part);
+                }
+                _ => {}
+            }
+        }
+    }
+    Some(trades)
+}
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let Some(trades) = of_all(case) else { return };
+    for ((match_id, ts), parts) in &trades {
+        let is_matched = match parts.as_slice() {
+            [a, b] => a.side != b.side && (a.instrument, a.qty, a.price) == (b.instrument, b.qty, b.price),
+            _ => false,
+        };
+        report.expect(is_matched, || {
+            let told: Vec<String> = parts
+                .iter()
+                .map(|part| {
+                    let name = &case.observed.users[part.user].name;
+                    let Part { user_ref, side, qty, price, instrument, .. } = part;
+                    format!("{name}'s {user_ref} {side:?} {qty} of {instrument} at {price}")
+                })
+                .collect();
+            format!("execution {match_id} of {} ns has the sides: {}", ts.0, told.join("; "))
+        });
+    }
+}

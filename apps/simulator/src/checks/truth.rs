@@ -1,0 +1,119 @@
+//! What should have been: the log through the plain engine.
+
+use tickpath_matching::{Command, EventListener};
+use tickpath_nasdaq::itch50::encode_market_event;
+use tickpath_nasdaq::ouch50::{self, QueryResponse};
+use tickpath_plain::PlainEngine;
+use tickpath_types::{InstrumentTable, MarketEvent, OrderEvent, Sequence, SessionId, UserRefNum};
+use zerocopy::IntoBytes;
+
+use crate::Observed;
+
+/// Longest message of either protocol, and more.
+const MESSAGE_LEN_MAX: usize = 256;
+
+/// What follows from the log.
+pub(super) struct Truth {
+    /// Each user's messages, from the first.
+    pub(super) streams: Vec<Vec<Told>>,
+    /// The market data messages, from the first.
+    pub(super) market: Vec<Public>,
+    /// Of each user how many orders were open, noted with each command that changed it.
+    pub(super) open_counts: Vec<Vec<(Sequence, usize)>>,
+    /// The engine after the last command.
+    pub(super) engine: PlainEngine,
+    pub(super) table: InstrumentTable,
+    /// Executions that the public was told of one by one.
+    pub(super) executions: u64,
+}
+
+/// A message to a user.
+pub(super) struct Told {
+    pub(super) command: Sequence,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// A message of market data.
+pub(super) struct Public {
+    pub(super) event: MarketEvent,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Truth {
+    pub(super) fn of(observed: &Observed) -> Truth {
+        let users = observed.users.len();
+        let mut truth = Truth {
+            streams: (0..users).map(|_| Vec::new()).collect(),
+            market: Vec::new(),
+            open_counts: vec![Vec::new(); users],
+            engine: PlainEngine::new(&observed.instruments, observed.limits),
+            table: InstrumentTable::new(&observed.instruments),
+            executions: 0,
+        };
+        let mut engine = truth.engine.clone();
+        for command in &observed.journal {
+            engine.apply(command, &mut truth);
+            truth.count_open(&engine, command.sequence);
+        }
+        truth.engine = engine;
+        truth
+    }
+
+    fn count_open(&mut self, engine: &PlainEngine, command: Sequence) {
+        let mut counts = vec![0; self.open_counts.len()];
+        for order in engine.open_orders() {
+            if let Some(count) = place_of(order.session).and_then(|place| counts.get_mut(place)) {
+                *count += 1;
+            }
+        }
+        for (changes, count) in self.open_counts.iter_mut().zip(counts) {
+            if changes.last().map_or(0, |(_, last)| *last) != count {
+                changes.push((command, count));
+            }
+        }
+    }
+
+    /// Open orders of a user after a command.
+    pub(super) fn open_after(&self, place: usize, command: Sequence) -> usize {
+        let changes = &self.open_counts[place];
+        let count = changes.partition_point(|(at, _)| *at <= command);
+        count.checked_sub(1).map_or(0, |last| changes[last].1)
+    }
+
+    /// Number of the last market event that the commands up to this one cause.
+    pub(super) fn market_after(&self, command: Sequence) -> u64 {
+        self.market.partition_point(|public| public.event.command <= command) as u64
+    }
+
+    fn tell(&mut self, session: SessionId, command: Sequence, bytes: &[u8]) {
+        if let Some(stream) = place_of(session).and_then(|place| self.streams.get_mut(place)) {
+            stream.push(Told { command, bytes: bytes.to_vec() });
+        }
+    }
+}
+
+/// A user's place in the lists: its session less one.
+pub(super) fn place_of(session: SessionId) -> Option<usize> {
+    usize::from(session.0).checked_sub(1)
+}
+
+impl EventListener for Truth {
+    fn on_order_event(&mut self, event: &OrderEvent) {
+        let mut out = [0; MESSAGE_LEN_MAX];
+        // What cannot be said stays empty, which nobody was told.
+        let len = ouch50::encode_event(event, |id| self.table.symbol(id), &mut out).unwrap_or(0);
+        self.tell(event.session, event.command, &out[..len]);
+    }
+
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        let mut out = [0; MESSAGE_LEN_MAX];
+        let len = encode_market_event(event, self.table.get(event.instrument), &mut out).unwrap_or(0);
+        self.executions += u64::from(matches!(event.kind, tickpath_types::MarketEventKind::Executed { .. }));
+        self.market.push(Public { event: *event, bytes: out[..len].to_vec() });
+    }
+
+    fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
+        let answer = QueryResponse::new(query.ts, next);
+        self.tell(query.session, query.sequence, answer.as_bytes());
+    }
+}

@@ -1,0 +1,175 @@
+//! The same events seen from other sides: the venue's lives, the time of each command, each client's copy of its stream.
+
+use tickpath_journal::Policy;
+use tickpath_types::{Nanos, Sequence};
+
+use crate::{ClientEventKind, ClientLog, Crash, Observed, VenueEventKind};
+
+/// How a life of the venue ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The run ended before it.
+    Alive,
+    /// It said goodbye.
+    Stopped,
+    /// It died.
+    Crashed,
+}
+
+/// One life of the venue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Life {
+    pub(super) started_at: Nanos,
+    pub(super) ended_at: Nanos,
+    pub(super) end: End,
+    /// Its disk failed before the end.
+    pub(super) has_failed: bool,
+    /// The last command that it found.
+    pub(super) after: Sequence,
+    /// The last of its own commands that is in the log at the end of the run.
+    pub(super) last: Sequence,
+}
+
+/// Acknowledged commands that were lost although every promise was kept: the power went under `async`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loss {
+    pub(super) at: Nanos,
+    /// The last command that was left.
+    pub(super) last: Sequence,
+}
+
+/// A client's copy of its stream.
+pub(super) struct Copy {
+    /// Message 1 and those that follow, as far as they were received; `None` for one that never was.
+    pub(super) messages: Vec<Option<Vec<u8>>>,
+}
+
+impl Copy {
+    fn of(client: &ClientLog) -> Copy {
+        let mut messages: Vec<Option<Vec<u8>>> = Vec::new();
+        for event in &client.events {
+            if let ClientEventKind::Received { sequence, bytes } = &event.kind
+                && let Some(place) = (sequence.0 as usize).checked_sub(1)
+            {
+                if messages.len() <= place {
+                    messages.resize(place + 1, None);
+                }
+                messages[place] = Some(bytes.clone());
+            }
+        }
+        Copy { messages }
+    }
+}
+
+/// See the module.
+pub(super) struct Views {
+    pub(super) lives: Vec<Life>,
+    pub(super) losses: Vec<Loss>,
+    /// When each command of the log was sequenced, by its number less one; `None` when nobody saw it.
+    pub(super) times: Vec<Option<Nanos>>,
+    /// By user.
+    pub(super) copies: Vec<Copy>,
+}
+
+impl Views {
+    pub(super) fn of(observed: &Observed) -> Views {
+        let (mut lives, losses) = lives_of(observed);
+        let mut last = Sequence(observed.journal.len() as u64);
+        for life in lives.iter_mut().rev() {
+            life.last = last;
+            last = last.min(life.after);
+        }
+        let copies = observed.clients.iter().map(Copy::of).collect();
+        let times = times_of(observed, &lives);
+        Views { lives, losses, times, copies }
+    }
+
+    /// True when what was told at `at` of `command` need not be true any more.
+    pub(super) fn may_be_lost(&self, at: Nanos, command: Sequence) -> bool {
+        self.losses.iter().any(|loss| loss.at >= at && command > loss.last)
+    }
+
+    /// The same of what the log, as it is in the end, does not cause at all.
+    pub(super) fn may_be_unknown(&self, at: Nanos) -> bool {
+        self.losses.iter().any(|loss| loss.at >= at)
+    }
+
+    /// When a command was sequenced.
+    pub(super) fn time_of(&self, command: Sequence) -> Option<Nanos> {
+        *self.times.get((command.0 as usize).checked_sub(1)?)?
+    }
+
+    /// The last command that was sequenced by this time.
+    pub(super) fn sequenced_by(&self, at: Nanos) -> Sequence {
+        let last = self.times.iter().rposition(|time| time.is_some_and(|time| time <= at));
+        Sequence(last.map_or(0, |place| place as u64 + 1))
+    }
+
+    /// The life of this time.
+    pub(super) fn life_at(&self, at: Nanos) -> Option<usize> {
+        self.lives.iter().rposition(|life| life.started_at <= at)
+    }
+}
+
+fn lives_of(observed: &Observed) -> (Vec<Life>, Vec<Loss>) {
+    let mut lives: Vec<Life> = Vec::new();
+    let mut losses = Vec::new();
+    let mut power_lost_at = None;
+    for event in &observed.venue {
+        match &event.kind {
+            VenueEventKind::Started { last, .. } => {
+                if let Some(at) = power_lost_at.take()
+                    && observed.policy == Policy::Async
+                {
+                    losses.push(Loss { at, last: *last });
+                }
+                lives.push(Life {
+                    started_at: event.at,
+                    ended_at: observed.ended_at,
+                    end: End::Alive,
+                    has_failed: false,
+                    after: *last,
+                    last: *last,
+                });
+            }
+            VenueEventKind::Refused(_) => {}
+            VenueEventKind::Crashed(crash) => {
+                if *crash == Crash::Power {
+                    power_lost_at.get_or_insert(event.at);
+                }
+                // One that dies while it starts has not lived.
+                if let Some(life) = lives.last_mut().filter(|life| life.end == End::Alive) {
+                    (life.ended_at, life.end) = (event.at, End::Crashed);
+                }
+            }
+            VenueEventKind::Stopped => {
+                if let Some(life) = lives.last_mut() {
+                    (life.ended_at, life.end) = (event.at, End::Stopped);
+                }
+            }
+            VenueEventKind::DiskFailed => {
+                if let Some(life) = lives.last_mut() {
+                    life.has_failed = true;
+                }
+            }
+        }
+    }
+    (lives, losses)
+}
+
+fn times_of(observed: &Observed, lives: &[Life]) -> Vec<Option<Nanos>> {
+    let mut times = vec![None; observed.journal.len()];
+    let mut lives = lives.iter().peekable();
+    let mut known = 0;
+    for step in &observed.sequenced {
+        while let Some(life) = lives.next_if(|life| life.started_at <= step.at) {
+            known = life.after.0;
+        }
+        let (from, to) = (known as usize, (step.last.0 as usize).min(times.len()));
+        if let Some(times) = times.get_mut(from..to) {
+            times.fill(Some(step.at));
+        }
+        known = step.last.0;
+    }
+    times
+}

@@ -1,0 +1,425 @@
+//! A client of the venue at the level of bytes, which writes down all that it does and sees.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+
+use tickpath_nasdaq::soupbintcp::{LoginRequest, Packet, Password, Session, Username, next_packet};
+use tickpath_sim::{Draw, Gone, SocketId, StreamNote, StreamNoteKind, StreamRead};
+use tickpath_types::{InstrumentTable, Nanos, Sequence, SessionId};
+
+use crate::flow::Flow;
+use crate::net::SimNetwork;
+use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause, LoginOutcome};
+
+/// How long a connection and a login may take.
+const PATIENCE: Nanos = Nanos::from_millis(2_000);
+/// How long a client waits at least before it connects again.
+const BACKOFF_MIN: Nanos = Nanos::from_millis(2);
+/// The longest that it waits once nothing goes wrong any more.
+const CALM_BACKOFF_MAX: Nanos = Nanos::from_millis(50);
+/// The longest message of a client and its header.
+const PACKET_LEN_MAX: usize = 256;
+/// Refused logins in a row after which a client that wants messages which the venue has not got begins from the first:
+/// they were lost with the power under a policy that allows it.
+const REFUSALS_MAX: u32 = 20;
+
+/// How a client behaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Habits {
+    /// Mean time between two bursts of requests.
+    pub(crate) pause: Nanos,
+    /// Requests in a burst at most.
+    pub(crate) burst_max: u64,
+    /// Bursts, in a thousand, after which the client goes away, whether it says so or not.
+    pub(crate) leave_ppt: u64,
+    /// Bursts, in a thousand, after which it does not read for a while.
+    pub(crate) stall_ppt: u64,
+    /// For at most so long.
+    pub(crate) stall_max: Nanos,
+    /// Logins, in a thousand, that ask for messages which were received already.
+    pub(crate) repeat_ppt: u64,
+    /// Logins, in a thousand, with a wrong password.
+    pub(crate) wrong_password_ppt: u64,
+    /// How long it stays away at most.
+    pub(crate) backoff_max: Nanos,
+    /// After how long without a sign of the venue it gives the connection up.
+    pub(crate) peer_timeout: Nanos,
+    /// After how much silence of its own it sends a heartbeat.
+    pub(crate) heartbeat: Nanos,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Away { until: Nanos },
+    Connecting { since: Nanos },
+    LoggingIn { since: Nanos },
+    Active,
+}
+
+/// One user's client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    name: String,
+    password: String,
+    network: SimNetwork,
+    venue: SocketAddrV4,
+    habits: Habits,
+    draw: Draw,
+    flow: Flow,
+    log: ClientLog,
+    state: State,
+    socket: Option<SocketId>,
+    /// The connections' numbers by their sockets.
+    connections: BTreeMap<SocketId, u32>,
+    received: Vec<u8>,
+    /// What the network has not taken yet.
+    outgoing: Vec<u8>,
+    /// The next message that was never seen.
+    next: u64,
+    /// The next message of this connection.
+    cursor: u64,
+    next_burst: Nanos,
+    stalls_until: Nanos,
+    last_heard: Nanos,
+    last_sent: Nanos,
+    /// Refused logins in a row.
+    refusals: u32,
+    /// Nothing more is asked for from now on.
+    is_quiet: bool,
+}
+
+impl Client {
+    pub(crate) fn new(
+        session: SessionId,
+        [name, password]: [&str; 2],
+        network: SimNetwork,
+        venue: SocketAddrV4,
+        habits: Habits,
+        instruments: &InstrumentTable,
+        seed: u64,
+    ) -> Client {
+        Client {
+            name: name.to_owned(),
+            password: password.to_owned(),
+            network,
+            venue,
+            habits,
+            draw: Draw::new(seed),
+            flow: Flow::new(instruments.clone()),
+            log: ClientLog { session, events: Vec::new() },
+            state: State::Away { until: Nanos::ZERO },
+            socket: None,
+            connections: BTreeMap::new(),
+            received: Vec::new(),
+            outgoing: Vec::new(),
+            next: 1,
+            cursor: 0,
+            next_burst: Nanos::ZERO,
+            stalls_until: Nanos::ZERO,
+            last_heard: Nanos::ZERO,
+            last_sent: Nanos::ZERO,
+            refusals: 0,
+            is_quiet: false,
+        }
+    }
+
+    /// Does what is to be done now; true when there was something. `time_of_day` by the venue's clock.
+    pub(crate) fn step(&mut self, now: Nanos, time_of_day: Nanos) -> bool {
+        match self.state {
+            State::Away { until } if now < until => false,
+            State::Away { .. } => self.connect(now),
+            State::Connecting { since } => self.await_connection(now, since),
+            State::LoggingIn { since } => {
+                let has_read = self.read(now);
+                if matches!(self.state, State::LoggingIn { .. }) && now >= since + PATIENCE {
+                    self.leave(now, DisconnectCause::Client);
+                }
+                has_read | self.flush(now)
+            }
+            State::Active => {
+                let has_read = now >= self.stalls_until && self.read(now);
+                has_read | self.act(now, time_of_day) | self.flush(now)
+            }
+        }
+    }
+
+    /// When something is to be done at the latest, if nothing arrives.
+    pub(crate) fn next_due(&self) -> Nanos {
+        match self.state {
+            State::Away { until } => until,
+            State::Connecting { since } | State::LoggingIn { since } => since + PATIENCE,
+            State::Active => {
+                let burst = if self.is_quiet { Nanos(u64::MAX) } else { self.next_burst };
+                let silence = self.last_heard + self.habits.peer_timeout;
+                let heartbeat = self.last_sent + self.habits.heartbeat;
+                burst.min(silence).min(heartbeat).min(match self.stalls_until {
+                    Nanos::ZERO => Nanos(u64::MAX),
+                    until => until,
+                })
+            }
+        }
+    }
+
+    /// Asks for nothing more, and behaves.
+    pub(crate) fn calm_down(&mut self) {
+        self.is_quiet = true;
+        self.stalls_until = Nanos::ZERO;
+        self.habits.wrong_password_ppt = 0;
+        self.habits.backoff_max = CALM_BACKOFF_MAX;
+        if let State::Away { until } = &mut self.state {
+            *until = Nanos::ZERO;
+        }
+    }
+
+    /// The process dies; what it has received it remembers.
+    pub(crate) fn crash(&mut self, now: Nanos, back_at: Nanos) {
+        if self.socket.is_some() {
+            self.leave(now, DisconnectCause::ClientCrash);
+        }
+        self.state = State::Away { until: back_at };
+    }
+
+    /// True when it is logged in and has nothing more to say.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.state == State::Active && self.outgoing.is_empty()
+    }
+
+    /// Takes what the network noted of a connection of this client; false when it is none of its.
+    pub(crate) fn take_note(&mut self, note: &StreamNote) -> bool {
+        let Some(connection) = self.connections.get(&note.peer).copied() else { return false };
+        let kind = match &note.kind {
+            StreamNoteKind::Read { kernel_ns, bytes } => {
+                ClientEventKind::ReadByVenue { kernel_ns: *kernel_ns, bytes: bytes.clone() }
+            }
+            StreamNoteKind::Gone => ClientEventKind::GoneAtVenue,
+        };
+        // What is noted late goes where it belongs in time.
+        let place = self.log.events.partition_point(|event| event.at <= note.at);
+        self.log.events.insert(place, ClientEvent { at: note.at, connection, kind });
+        true
+    }
+
+    pub(crate) fn log(&self) -> &ClientLog {
+        &self.log
+    }
+
+    fn note(&mut self, now: Nanos, kind: ClientEventKind) {
+        let connection = self.connections.len() as u32;
+        self.log.events.push(ClientEvent { at: now, connection, kind });
+    }
+
+    fn connect(&mut self, now: Nanos) -> bool {
+        let socket = self.network.connect(self.venue);
+        self.socket = Some(socket);
+        self.connections.insert(socket, self.connections.len() as u32 + 1);
+        self.received.clear();
+        self.outgoing.clear();
+        self.state = State::Connecting { since: now };
+        true
+    }
+
+    fn await_connection(&mut self, now: Nanos, since: Nanos) -> bool {
+        let Some(socket) = self.socket else { return false };
+        let stands = self.network.wires().network.poll_connected(socket);
+        match stands {
+            Ok(true) => {
+                self.note(now, ClientEventKind::Connected);
+                self.log_in(now);
+                self.state = State::LoggingIn { since: now };
+                true
+            }
+            Ok(false) if now < since + PATIENCE => false,
+            _ => {
+                self.network.wires().network.close(socket);
+                self.socket = None;
+                self.stay_away(now);
+                true
+            }
+        }
+    }
+
+    fn log_in(&mut self, now: Nanos) {
+        let has = self.next - 1;
+        let sequence = match self.draw.below(1_000) < self.habits.repeat_ppt && has > 0 {
+            true => 1 + self.draw.below(has),
+            false => self.next,
+        };
+        let is_wrong = self.draw.below(1_000) < self.habits.wrong_password_ppt;
+        let password = if is_wrong { "wrong" } else { &self.password };
+        let login = LoginRequest {
+            username: Username::new(&self.name).expect("names are short"),
+            password: Password::new(password).expect("passwords are short"),
+            session: Session::BLANK,
+            sequence: Sequence(sequence),
+            heartbeat_timeout: None,
+        };
+        self.push(now, &Packet::LoginRequest(login));
+        self.note(now, ClientEventKind::LoginSent { sequence: Sequence(sequence) });
+        self.flush(now);
+    }
+
+    fn push(&mut self, now: Nanos, packet: &Packet<'_>) {
+        let mut bytes = [0; PACKET_LEN_MAX];
+        let len = packet.encode(&mut bytes).expect("no packet of a client is longer");
+        self.outgoing.extend_from_slice(&bytes[..len]);
+        self.last_sent = now;
+    }
+
+    /// Gives the network what it takes; true when it took something.
+    fn flush(&mut self, now: Nanos) -> bool {
+        let Some(socket) = self.socket.filter(|_| !self.outgoing.is_empty()) else { return false };
+        let written = self.network.wires().network.write(socket, &self.outgoing);
+        match written {
+            Ok(count) => {
+                self.outgoing.drain(..count);
+                count > 0
+            }
+            Err(_) => {
+                self.leave(now, self.cause());
+                true
+            }
+        }
+    }
+
+    fn read(&mut self, now: Nanos) -> bool {
+        let Some(socket) = self.socket else { return false };
+        let mut bytes = [0; 4_096];
+        let read = self.network.wires().network.read(socket, &mut bytes);
+        match read {
+            Ok(StreamRead::Bytes { count, .. }) => {
+                self.received.extend_from_slice(&bytes[..count]);
+                self.last_heard = now;
+                self.take_packets(now);
+                true
+            }
+            Ok(StreamRead::Empty) => false,
+            Ok(StreamRead::End) | Err(_) => {
+                self.leave(now, self.cause());
+                true
+            }
+        }
+    }
+
+    fn take_packets(&mut self, now: Nanos) {
+        let received = std::mem::take(&mut self.received);
+        let mut taken = 0;
+        while self.socket.is_some() {
+            match next_packet(&received[taken..]) {
+                Ok(Some((packet, used))) => {
+                    taken += used;
+                    self.take_packet(now, packet);
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    self.note(now, ClientEventKind::Garbage);
+                    self.leave(now, DisconnectCause::Client);
+                }
+            }
+        }
+        self.received = received[taken..].to_vec();
+    }
+
+    fn take_packet(&mut self, now: Nanos, packet: Packet<'_>) {
+        match packet {
+            Packet::LoginAccepted(accepted) => {
+                self.cursor = accepted.next_sequence.0;
+                let outcome = LoginOutcome::Accepted { sequence: accepted.next_sequence };
+                self.note(now, ClientEventKind::LoginAnswered(outcome));
+                self.state = State::Active;
+                self.refusals = 0;
+                self.next_burst = now + self.draw_pause();
+            }
+            Packet::LoginRejected(reason) => {
+                self.note(now, ClientEventKind::LoginAnswered(LoginOutcome::Rejected(reason.0)));
+                self.leave(now, DisconnectCause::Venue);
+                self.refusals += 1;
+                if self.refusals >= REFUSALS_MAX {
+                    (self.refusals, self.next) = (0, 1);
+                }
+            }
+            Packet::SequencedData(message) => {
+                let sequence = self.cursor;
+                self.cursor += 1;
+                let bytes = message.to_vec();
+                if sequence == self.next {
+                    self.next += 1;
+                    self.flow.hear(&bytes);
+                }
+                self.note(now, ClientEventKind::Received { sequence: Sequence(sequence), bytes });
+            }
+            Packet::EndOfSession => self.note(now, ClientEventKind::SessionEnded),
+            Packet::ServerHeartbeat | Packet::Debug(_) => {}
+            _ => self.note(now, ClientEventKind::Garbage),
+        }
+    }
+
+    fn act(&mut self, now: Nanos, time_of_day: Nanos) -> bool {
+        if self.socket.is_none() {
+            return false;
+        }
+        if now >= self.last_heard + self.habits.peer_timeout && now >= self.stalls_until {
+            self.leave(now, DisconnectCause::Client);
+            return true;
+        }
+        if now >= self.stalls_until {
+            self.stalls_until = Nanos::ZERO;
+        }
+        if !self.is_quiet && now >= self.next_burst {
+            self.next_burst = now + self.draw_pause();
+            self.ask(now, time_of_day);
+            return true;
+        }
+        if now >= self.last_sent + self.habits.heartbeat {
+            self.push(now, &Packet::ClientHeartbeat);
+            return true;
+        }
+        false
+    }
+
+    fn ask(&mut self, now: Nanos, time_of_day: Nanos) {
+        for _ in 0..=self.draw.below(self.habits.burst_max) {
+            let request = self.flow.next(&mut self.draw, time_of_day);
+            self.push(now, &Packet::UnsequencedData(&request));
+            self.note(now, ClientEventKind::Sent(request));
+        }
+        if self.draw.below(1_000) < self.habits.stall_ppt {
+            self.stalls_until = now + Nanos(self.draw.below(self.habits.stall_max.0));
+        }
+        if self.draw.below(1_000) < self.habits.leave_ppt {
+            if self.draw.below(2) == 0 {
+                self.push(now, &Packet::LogoutRequest);
+            }
+            self.flush(now);
+            if self.socket.is_some() {
+                self.leave(now, DisconnectCause::Client);
+            }
+        }
+    }
+
+    fn cause(&self) -> DisconnectCause {
+        let gone = self.socket.and_then(|socket| self.network.wires().network.gone(socket));
+        match gone {
+            Some(Gone::Network) => DisconnectCause::Network,
+            _ => DisconnectCause::Venue,
+        }
+    }
+
+    fn leave(&mut self, now: Nanos, cause: DisconnectCause) {
+        self.note(now, ClientEventKind::Disconnected(cause));
+        if let Some(socket) = self.socket.take() {
+            self.network.wires().network.close(socket);
+        }
+        self.outgoing.clear();
+        self.stalls_until = Nanos::ZERO;
+        self.stay_away(now);
+    }
+
+    fn stay_away(&mut self, now: Nanos) {
+        let backoff = BACKOFF_MIN.0 + self.draw.below(self.habits.backoff_max.0);
+        self.state = State::Away { until: now + Nanos(backoff) };
+    }
+
+    fn draw_pause(&mut self) -> Nanos {
+        Nanos(self.draw.exponential(self.habits.pause.0))
+    }
+}

@@ -1,0 +1,168 @@
+//! A feed handler, its lives, and what it handed on.
+
+use tickpath_agent::{Agent, TscClock};
+use tickpath_book::BooksById;
+use tickpath_feed::ArbiterConfig;
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, LineReader, SnapshotSources};
+use tickpath_lockfree::broadcast;
+use tickpath_net::NetError;
+use tickpath_sim::HostId;
+use tickpath_timing::NoTrace;
+use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Side};
+
+use crate::net::SimNetwork;
+use crate::{DeliveredOrder, FeedLife};
+
+/// Updates that one duty cycle can cause, with room to spare.
+const UPDATES_MAX: usize = 1 << 14;
+/// Requests after which an impatient feed handler gives up.
+const PATIENCE: u32 = 2;
+
+/// One feed handler.
+pub(crate) struct Feed {
+    number: u32,
+    host: HostId,
+    network: SimNetwork,
+    settings: FeedSettings,
+    life: Option<Life>,
+    /// When it starts again, while it is dead.
+    pub(crate) back_at: Nanos,
+    pub(crate) lives: Vec<FeedLife>,
+}
+
+struct Life {
+    agent: FeedHandler<NoTrace, SimNetwork>,
+    updates: broadcast::Receiver<MarketUpdate>,
+    view: FeedView,
+    seen: FeedLife,
+    is_stale: bool,
+}
+
+impl Feed {
+    /// Every other one gives up what is missing after some requests; then its books are stale.
+    pub(crate) fn new(number: u32, host: HostId, network: SimNetwork, mut settings: FeedSettings) -> Feed {
+        if number % 2 == 1 {
+            settings.arbiter.max_requests = PATIENCE;
+        }
+        Feed { number, host, network, settings, life: None, back_at: Nanos::ZERO, lives: Vec::new() }
+    }
+
+    /// How a feed handler of a simulation waits and gives up.
+    pub(crate) fn settings(
+        endpoints: &tickpath_exchange::Endpoints,
+        max_instrument: InstrumentId,
+    ) -> FeedSettings {
+        FeedSettings {
+            feed: 0,
+            line_a: endpoints.line_a,
+            line_b: endpoints.line_b,
+            interface: std::net::Ipv4Addr::LOCALHOST,
+            reader: LineReader::Sockets,
+            max_instrument,
+            max_orders: 1 << 12,
+            arbiter: ArbiterConfig {
+                hold_messages: 1 << 12,
+                max_requests: u32::MAX,
+                ..ArbiterConfig::default()
+            },
+            retransmission: Some(endpoints.retransmission),
+            loss: None,
+            snapshots: SnapshotSources { glimpse: None, channel: None, hold_messages: 0 },
+        }
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        self.life.is_some()
+    }
+
+    /// True while messages are missing, or books cannot be believed.
+    pub(crate) fn is_behind(&self, published: u64) -> bool {
+        self.life.as_ref().is_none_or(|life| {
+            life.view.counters.open_gap.read() != 0 || life.view.counters.messages.read() < published
+        })
+    }
+
+    /// True when its books will not become good any more.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| life.is_stale)
+    }
+
+    pub(crate) fn start(&mut self, now: Nanos) -> Result<(), NetError> {
+        let (sender, updates) = broadcast::channel(UPDATES_MAX);
+        let view = FeedView::default();
+        TscClock::simulate(self.network.wires().network.clock(self.host));
+        let agent = FeedHandler::open_on(
+            &self.network,
+            &self.settings,
+            sender,
+            TscClock::simulated(),
+            &view,
+            NoTrace,
+        )?;
+        let seen = FeedLife {
+            handler: self.number,
+            started_at: now,
+            ended_at: None,
+            updates: Vec::new(),
+            orders: Vec::new(),
+            health: Vec::new(),
+            next: Sequence(0),
+        };
+        self.life = Some(Life { agent, updates, view, seen, is_stale: false });
+        Ok(())
+    }
+
+    /// One duty cycle; how much was done.
+    pub(crate) fn step(&mut self) -> usize {
+        let clock = self.network.wires().network.clock(self.host);
+        let Some(life) = &mut self.life else { return 0 };
+        TscClock::simulate(clock);
+        let work = match life.agent.do_work(clock) {
+            Ok(work) => work,
+            Err(_) => {
+                life.is_stale = true;
+                0
+            }
+        };
+        life.take_updates();
+        life.is_stale |= life.view.counters.messages_lost.read() > 0;
+        work
+    }
+
+    /// It ends, and what it came to is kept; `ended_at` unless it lived to the end of the run.
+    pub(crate) fn end(&mut self, ended_at: Option<Nanos>) {
+        let Some(mut life) = self.life.take() else { return };
+        life.agent.on_close();
+        life.take_updates();
+        let Life { view, mut seen, .. } = life;
+        seen.ended_at = ended_at;
+        if let Ok(result) = view.result.lock()
+            && let Some(last) = result.as_ref()
+        {
+            seen.next = last.next_sequence;
+            for id in (1..=self.settings.max_instrument.0).map(InstrumentId) {
+                let health = last.books.instrument(id).map_or(BookHealth::default(), |state| state.health);
+                seen.health.push((id, health));
+                for side in Side::BOTH {
+                    let orders = last.books.books().orders(id, side);
+                    seen.orders.extend(orders.map(|order| DeliveredOrder {
+                        instrument: id,
+                        order_id: order.id,
+                        side,
+                        price: order.price,
+                        qty: order.qty,
+                    }));
+                }
+            }
+        }
+        self.lives.push(seen);
+    }
+}
+
+impl Life {
+    fn take_updates(&mut self) {
+        while let Ok(Some(update)) = self.updates.try_recv() {
+            self.seen.updates.push(update);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! What one client asks for: a mixed flow of orders that trades.
+
+use std::collections::BTreeMap;
+
+use tickpath_nasdaq::ouch50::{self, Answer, MESSAGE_LEN_MAX};
+use tickpath_sim::Draw;
+use tickpath_types::{
+    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, MassCancel, ModifyOrder, Nanos,
+    OrderAttributes, OrderEventKind, OrderRequest, OrderState, Price, Qty, ReplaceOrder, SetOrderEntry, Side,
+    SpecialTerms, TimeInForce, UserRefNum,
+};
+
+/// Open orders from which on cancels prevail.
+const OPEN_ORDERS_TARGET: usize = 24;
+/// Ticks to either side of the reference price that orders are priced at.
+const SPREAD_TICKS: u64 = 5;
+/// Largest quantity of an order, in lots.
+const LOTS_MAX: u64 = 60;
+/// Requests kept to be sent again.
+const SENT_KEPT: usize = 8;
+
+/// An order as its owner knows it.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    instrument: InstrumentId,
+    side: Side,
+    leaves: u64,
+}
+
+/// The requests of one client, from its own random draws and what it was told.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    instruments: InstrumentTable,
+    next_user_ref: u32,
+    open: BTreeMap<u32, Open>,
+    sent: Vec<Vec<u8>>,
+    is_enabled: bool,
+}
+
+impl Flow {
+    pub(crate) fn new(instruments: InstrumentTable) -> Flow {
+        Flow { instruments, next_user_ref: 1, open: BTreeMap::new(), sent: Vec::new(), is_enabled: true }
+    }
+
+    /// The next request, as OUCH has it; `time_of_day` by the venue's clock.
+    pub(crate) fn next(&mut self, draw: &mut Draw, time_of_day: Nanos) -> Vec<u8> {
+        let bytes = match draw.below(100) {
+            0 => vec![b'Q'],
+            1 if !self.sent.is_empty() => return self.repeat(draw),
+            2 => self.encode(&self.mass_cancel(draw)),
+            3 => {
+                self.is_enabled = !self.is_enabled;
+                self.encode(&self.set_order_entry())
+            }
+            4..9 if !self.is_enabled => {
+                self.is_enabled = true;
+                self.encode(&self.set_order_entry())
+            }
+            _ if self.open.is_empty() => self.enter(draw, time_of_day),
+            _ if self.open.len() > OPEN_ORDERS_TARGET => self.change(draw),
+            4..60 => self.enter(draw, time_of_day),
+            _ => self.change(draw),
+        };
+        if self.sent.len() == SENT_KEPT {
+            self.sent.remove(0);
+        }
+        self.sent.push(bytes.clone());
+        bytes
+    }
+
+    /// Takes an answer that was not seen before.
+    pub(crate) fn hear(&mut self, message: &[u8]) {
+        let Ok(answer) = ouch50::decode_event(message, |symbol| self.instruments.find(symbol)) else {
+            return;
+        };
+        let Answer::Order(answer) = answer else { return };
+        match answer.kind {
+            OrderEventKind::Accepted { order, state, .. } => self.note(&order, state),
+            OrderEventKind::Replaced { order, orig_user_ref, state, .. } => {
+                self.open.remove(&orig_user_ref.0);
+                self.note(&order, state);
+            }
+            OrderEventKind::Canceled { user_ref, decrement: qty, .. }
+            | OrderEventKind::SelfTradePrevented { user_ref, decrement: qty, .. }
+            | OrderEventKind::Executed { user_ref, qty, .. } => self.take_off(user_ref, qty),
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, order: &EnterOrder, state: OrderState) {
+        // Numbers may have been used that this client does not remember: those of a life before a crash.
+        self.next_user_ref = self.next_user_ref.max(order.user_ref.0 + 1);
+        if state == OrderState::Live {
+            let open = Open { instrument: order.instrument, side: order.side, leaves: order.qty.0 };
+            self.open.insert(order.user_ref.0, open);
+        }
+    }
+
+    fn take_off(&mut self, user_ref: UserRefNum, qty: Qty) {
+        if let Some(open) = self.open.get_mut(&user_ref.0) {
+            open.leaves = open.leaves.saturating_sub(qty.0);
+            if open.leaves == 0 {
+                self.open.remove(&user_ref.0);
+            }
+        }
+    }
+
+    fn take_number(&mut self, draw: &mut Draw) -> UserRefNum {
+        // Numbers must rise; they need not follow each other.
+        let number = self.next_user_ref + if draw.below(20) == 0 { draw.below(5) as u32 } else { 0 };
+        self.next_user_ref = number + 1;
+        UserRefNum(number)
+    }
+
+    fn repeat(&self, draw: &mut Draw) -> Vec<u8> {
+        self.sent[draw.below(self.sent.len() as u64) as usize].clone()
+    }
+
+    fn enter(&mut self, draw: &mut Draw, time_of_day: Nanos) -> Vec<u8> {
+        let instrument = self.draw_instrument(draw);
+        let side = Side::BOTH[draw.below(2) as usize];
+        let user_ref = self.take_number(draw);
+        let price = self.draw_price(draw, instrument);
+        let mut order = EnterOrder {
+            user_ref,
+            instrument,
+            side,
+            qty: Qty(1 + draw.below(LOTS_MAX)),
+            price,
+            time_in_force: TimeInForce::Day,
+            post_only: false,
+            min_qty: Qty::ZERO,
+            special: None,
+            attributes: OrderAttributes::default(),
+            client_order_id: client_order_id(user_ref),
+        };
+        let special = SpecialTerms { display_qty: Qty::ZERO, ..SpecialTerms::default() };
+        match draw.below(100) {
+            0..50 => {}
+            50..62 => order.time_in_force = TimeInForce::Ioc,
+            62..66 => (order.time_in_force, order.min_qty) = (TimeInForce::Ioc, order.qty),
+            66..70 => {
+                (order.time_in_force, order.min_qty) = (TimeInForce::Ioc, Qty(1 + draw.below(order.qty.0)))
+            }
+            70..76 => order.post_only = true,
+            76..81 => order.special = Some(SpecialTerms { is_hidden: true, ..special }),
+            81..87 => {
+                let display_qty = Qty(1 + draw.below(order.qty.0));
+                order.special = Some(SpecialTerms { display_qty, ..special });
+            }
+            87..90 => {
+                order.time_in_force = TimeInForce::Gtt;
+                let expire_at = (time_of_day.0 / 1_000_000_000 + draw.below(4)) as u32;
+                order.special = Some(SpecialTerms { expire_at, ..special });
+            }
+            90..93 => (order.price, order.time_in_force) = (Price::MARKET, TimeInForce::Ioc),
+            93 => order.price = Price(order.price.0 + 1),
+            94 => order.price = Price(order.price.0 * 3),
+            95 => order.qty = Qty::ZERO,
+            96 => order.min_qty = order.qty,
+            97 => order.qty = Qty(10_000_000),
+            _ => order.price = Price(order.price.0 + side.sign() * 1_000),
+        }
+        self.encode(&OrderRequest::Enter(order))
+    }
+
+    /// Something about an order that is open, as far as is known.
+    fn change(&mut self, draw: &mut Draw) -> Vec<u8> {
+        let place = draw.below(self.open.len() as u64) as usize;
+        let Some((number, open)) = self.open.iter().nth(place).map(|(number, open)| (*number, *open)) else {
+            return vec![b'Q'];
+        };
+        let user_ref = UserRefNum(number);
+        let request = match draw.below(100) {
+            0..45 => OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty::ZERO }),
+            45..55 => OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty(draw.below(open.leaves + 1)) }),
+            55..65 => {
+                let qty = Qty(1 + draw.below(open.leaves + 2));
+                OrderRequest::Modify(ModifyOrder { user_ref, side_marking: marking(open.side), qty })
+            }
+            _ => self.replace(draw, user_ref, open),
+        };
+        self.encode(&request)
+    }
+
+    fn replace(&mut self, draw: &mut Draw, orig_user_ref: UserRefNum, open: Open) -> OrderRequest {
+        let user_ref = self.take_number(draw);
+        let price = self.draw_price(draw, open.instrument);
+        let is_reserve = draw.below(12) == 0;
+        let qty = Qty(1 + draw.below(LOTS_MAX));
+        let display_qty = Qty(1 + draw.below(qty.0));
+        OrderRequest::Replace(ReplaceOrder {
+            orig_user_ref,
+            user_ref,
+            qty,
+            price,
+            time_in_force: if draw.below(12) == 0 { TimeInForce::Ioc } else { TimeInForce::Day },
+            post_only: draw.below(12) == 0,
+            min_qty: Qty::ZERO,
+            special: is_reserve.then(|| SpecialTerms { display_qty, ..SpecialTerms::default() }),
+            attributes: OrderAttributes::default(),
+            client_order_id: client_order_id(user_ref),
+        })
+    }
+
+    fn mass_cancel(&self, draw: &mut Draw) -> OrderRequest {
+        let instrument = if draw.below(2) == 0 { InstrumentId(0) } else { self.draw_instrument(draw) };
+        let side = [None, Some(Side::Buy), Some(Side::Sell)][draw.below(3) as usize];
+        let user_ref = UserRefNum(self.next_user_ref);
+        OrderRequest::MassCancel(MassCancel { user_ref, instrument, side, firm: *b"SIMU" })
+    }
+
+    fn set_order_entry(&self) -> OrderRequest {
+        let user_ref = UserRefNum(self.next_user_ref);
+        OrderRequest::SetOrderEntry(SetOrderEntry { user_ref, is_enabled: self.is_enabled, firm: *b"SIMU" })
+    }
+
+    fn draw_instrument(&self, draw: &mut Draw) -> InstrumentId {
+        let instruments = self.instruments.as_slice();
+        instruments[draw.below(instruments.len() as u64) as usize].id
+    }
+
+    fn draw_price(&self, draw: &mut Draw, instrument: InstrumentId) -> Price {
+        let Some(instrument) = self.instruments.get(instrument) else { return Price(0) };
+        let ticks = draw.below(2 * SPREAD_TICKS + 1) as i64 - SPREAD_TICKS as i64;
+        Price(instrument.reference_price.0 + ticks * instrument.tick_size.0)
+    }
+
+    fn encode(&self, request: &OrderRequest) -> Vec<u8> {
+        let mut bytes = [0; MESSAGE_LEN_MAX];
+        let symbol = |id| self.instruments.symbol(id);
+        let len =
+            ouch50::encode_request(request, symbol, &mut bytes).expect("OUCH has words for all of these");
+        bytes[..len].to_vec()
+    }
+}
+
+fn client_order_id(user_ref: UserRefNum) -> ClientOrderId {
+    let mut id = [b' '; 14];
+    let text = user_ref.0.to_string();
+    id[..text.len()].copy_from_slice(text.as_bytes());
+    ClientOrderId(id)
+}
+
+fn marking(side: Side) -> u8 {
+    match side {
+        Side::Buy => b'B',
+        Side::Sell => b'S',
+    }
+}

@@ -1,0 +1,285 @@
+//! The simulated network in place of the kernel's: the same agents, buffers and messages above it.
+
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tickpath_net::{
+    DatagramEndpoint, DatagramReceiver, DatagramSender, Interest, NetError, Network, Ready, Received,
+    SendStatus, SocketPoller, StreamSocket,
+};
+use tickpath_sim::{AddressInUse, Datagram, HostId, SocketId, StreamError, StreamRead};
+use tickpath_types::Nanos;
+
+/// Sees datagrams before the network has them.
+#[derive(Debug, Default)]
+pub(crate) struct Tap {
+    /// What went to a group: when, which, what.
+    pub(crate) to_groups: Vec<(Nanos, SocketAddrV4, Vec<u8>)>,
+    /// What the venue's endpoint sent.
+    pub(crate) answers: Vec<(Nanos, Vec<u8>)>,
+}
+
+/// The network and its tap, of all hosts.
+#[derive(Debug)]
+pub(crate) struct Wires {
+    pub(crate) network: tickpath_sim::Network,
+    pub(crate) tap: Tap,
+    /// Whose endpoint is tapped.
+    pub(crate) venue: HostId,
+}
+
+/// The network as one host has it. Clones are the same network.
+#[derive(Clone, Debug)]
+pub(crate) struct SimNetwork {
+    wires: Arc<Mutex<Wires>>,
+    host: HostId,
+}
+
+impl SimNetwork {
+    pub(crate) fn new(wires: Wires, host: HostId) -> SimNetwork {
+        SimNetwork { wires: Arc::new(Mutex::new(wires)), host }
+    }
+
+    /// The same network as another host has it.
+    pub(crate) fn of(&self, host: HostId) -> SimNetwork {
+        SimNetwork { wires: Arc::clone(&self.wires), host }
+    }
+
+    /// The network itself, of which nobody else has anything meanwhile.
+    pub(crate) fn wires(&self) -> MutexGuard<'_, Wires> {
+        // One thread has all of it: a lock that is poisoned belongs to a run that is over.
+        self.wires.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a connection for whoever does without buffers; the caller closes it.
+    pub(crate) fn connect(&self, to: SocketAddrV4) -> SocketId {
+        self.wires().network.connect(self.host, to)
+    }
+
+    fn socket(&self, id: SocketId) -> SimSocket {
+        SimSocket { network: self.clone(), id }
+    }
+}
+
+/// A socket of a [`SimNetwork`].
+#[derive(Debug)]
+pub(crate) struct SimSocket {
+    network: SimNetwork,
+    id: SocketId,
+}
+
+impl SimSocket {
+    fn wires(&self) -> MutexGuard<'_, Wires> {
+        self.network.wires()
+    }
+}
+
+impl Drop for SimSocket {
+    fn drop(&mut self) {
+        self.wires().network.close(self.id);
+    }
+}
+
+impl Network for SimNetwork {
+    type Socket = SimSocket;
+    type Poller = SimPoller;
+    type Sender = SimSender;
+    type Receiver = SimReceiver;
+    type Endpoint = SimEndpoint;
+
+    fn listen(&self, address: SocketAddrV4) -> Result<(SimSocket, SocketAddrV4), NetError> {
+        let (id, address) = self.wires().network.listen(self.host, address).map_err(in_use)?;
+        Ok((self.socket(id), address))
+    }
+
+    fn start_connecting(&self, address: SocketAddrV4) -> Result<SimSocket, NetError> {
+        let id = self.wires().network.connect(self.host, address);
+        Ok(self.socket(id))
+    }
+
+    fn poller(&self, events_max: usize) -> io::Result<SimPoller> {
+        let watched = Mutex::default();
+        Ok(SimPoller { network: self.clone(), events_max, next: 0, watched, ready: Vec::new() })
+    }
+
+    fn sender(&self, group: SocketAddrV4, _interface: Ipv4Addr) -> Result<SimSender, NetError> {
+        Ok(SimSender { network: self.clone(), group })
+    }
+
+    fn receiver(&self, group: SocketAddrV4, _interface: Ipv4Addr) -> Result<SimReceiver, NetError> {
+        let id = self.wires().network.join(self.host, group);
+        Ok(SimReceiver { socket: self.socket(id) })
+    }
+
+    fn endpoint(&self, address: SocketAddrV4) -> Result<SimEndpoint, NetError> {
+        let (id, local_address) = self.wires().network.bind(self.host, address).map_err(in_use)?;
+        Ok(SimEndpoint { socket: self.socket(id), local_address })
+    }
+}
+
+fn in_use(AddressInUse(address): AddressInUse) -> NetError {
+    NetError::AddressInUse { address }
+}
+
+fn io_error(error: StreamError) -> io::Error {
+    match error {
+        StreamError::Refused => io::ErrorKind::ConnectionRefused.into(),
+        StreamError::Reset => io::ErrorKind::ConnectionReset.into(),
+        _ => io::ErrorKind::BrokenPipe.into(),
+    }
+}
+
+impl StreamSocket for SimSocket {
+    fn accept(&self) -> io::Result<(SimSocket, Option<SocketAddrV4>)> {
+        let accepted = self.wires().network.accept(self.id);
+        let (id, peer) = accepted.ok_or(io::ErrorKind::WouldBlock)?;
+        Ok((self.network.socket(id), Some(peer)))
+    }
+
+    fn poll_connected(&self) -> io::Result<bool> {
+        self.wires().network.poll_connected(self.id).map_err(io_error)
+    }
+
+    fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<u64>)>> {
+        match self.wires().network.read(self.id, buffer).map_err(io_error)? {
+            StreamRead::Bytes { count, kernel_ns } => Ok(Some((count, Some(kernel_ns)))),
+            StreamRead::Empty => Ok(None),
+            StreamRead::End => Ok(Some((0, None))),
+        }
+    }
+
+    fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self.wires().network.write(self.id, bytes).map_err(io_error)? {
+            0 if !bytes.is_empty() => Err(io::ErrorKind::WouldBlock.into()),
+            count => Ok(count),
+        }
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        match how {
+            Shutdown::Write => self.wires().network.end_sending(self.id),
+            Shutdown::Read => {}
+            Shutdown::Both => self.wires().network.close(self.id),
+        }
+        Ok(())
+    }
+}
+
+/// Which sockets have something, in the order of their being watched, taking turns where there are many.
+pub(crate) struct SimPoller {
+    network: SimNetwork,
+    events_max: usize,
+    next: usize,
+    watched: Mutex<Vec<(SocketId, u64)>>,
+    ready: Vec<Ready>,
+}
+
+impl SimPoller {
+    fn watched(&self) -> MutexGuard<'_, Vec<(SocketId, u64)>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SocketPoller<SimSocket> for SimPoller {
+    fn add(&self, socket: &SimSocket, key: u64, _interest: Interest) -> io::Result<()> {
+        self.watched().push((socket.id, key));
+        Ok(())
+    }
+
+    fn remove(&self, socket: &SimSocket) -> io::Result<()> {
+        let mut watched = self.watched();
+        let place = watched.iter().position(|(id, _)| *id == socket.id).ok_or(io::ErrorKind::NotFound)?;
+        watched.remove(place);
+        Ok(())
+    }
+
+    fn poll(&mut self) -> io::Result<impl Iterator<Item = Ready>> {
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.clear();
+        let watched = self.watched();
+        let wires = self.network.wires();
+        let count = watched.len();
+        let mut next = self.next;
+        for offset in 0..count {
+            let (id, key) = watched[(self.next + offset) % count];
+            if wires.network.is_readable(id) {
+                let is_closed = wires.network.gone(id).is_some();
+                ready.push(Ready { key, is_readable: true, is_writable: false, is_closed });
+                next = (self.next + offset + 1) % count;
+                if ready.len() == self.events_max {
+                    break;
+                }
+            }
+        }
+        drop((watched, wires));
+        (self.ready, self.next) = (ready, next);
+        Ok(self.ready.iter().copied())
+    }
+}
+
+/// Sends to a group of a [`SimNetwork`].
+pub(crate) struct SimSender {
+    network: SimNetwork,
+    group: SocketAddrV4,
+}
+
+impl DatagramSender for SimSender {
+    fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus> {
+        let mut wires = self.network.wires();
+        let now = wires.network.now();
+        wires.tap.to_groups.push((now, self.group, datagram.to_vec()));
+        wires.network.send_to_group(self.network.host, self.group, datagram);
+        Ok(SendStatus::Sent)
+    }
+}
+
+/// Receives from a group of a [`SimNetwork`].
+pub(crate) struct SimReceiver {
+    socket: SimSocket,
+}
+
+impl DatagramReceiver for SimReceiver {
+    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        Ok(self.socket.receive_datagram(buffer))
+    }
+
+    fn drop_count(&self) -> u32 {
+        self.socket.wires().network.dropped(self.socket.id)
+    }
+}
+
+/// Exchanges datagrams on a [`SimNetwork`].
+pub(crate) struct SimEndpoint {
+    socket: SimSocket,
+    local_address: SocketAddrV4,
+}
+
+impl DatagramEndpoint for SimEndpoint {
+    fn send_to(&mut self, datagram: &[u8], to: SocketAddrV4) -> io::Result<SendStatus> {
+        let mut wires = self.socket.wires();
+        if self.socket.network.host == wires.venue {
+            let now = wires.network.now();
+            wires.tap.answers.push((now, datagram.to_vec()));
+        }
+        wires.network.send_to(self.socket.id, to, datagram);
+        Ok(SendStatus::Sent)
+    }
+
+    fn recv_from(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        Ok(self.socket.receive_datagram(buffer))
+    }
+
+    fn local_address(&self) -> SocketAddrV4 {
+        self.local_address
+    }
+}
+
+impl SimSocket {
+    fn receive_datagram(&self, buffer: &mut [u8]) -> Option<Received> {
+        let Datagram { kernel_ns, from, bytes } = self.wires().network.receive(self.id)?;
+        let len = bytes.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&bytes[..len]);
+        Some(Received { len, kernel_ns: Some(kernel_ns), from, is_truncated: len < bytes.len() })
+    }
+}

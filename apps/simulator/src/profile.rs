@@ -1,0 +1,230 @@
+//! What a run is made of: all of it follows from its seed.
+
+use tickpath_journal::Policy;
+use tickpath_sim::{DatagramFaults, Draw, StreamFaults};
+use tickpath_types::Nanos;
+
+use crate::client::Habits;
+
+/// How bad a run may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weather {
+    /// Every kind of fault that the seed calls for.
+    #[default]
+    Storm,
+    /// No faults at all.
+    Calm,
+}
+
+/// Something that is done to the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blow {
+    /// The venue's process dies.
+    KillVenue,
+    /// The venue's machine loses power at once.
+    CutPower,
+    /// It does after so many more changes of its disk.
+    CutPowerAfter(u64),
+    /// The venue is asked to stop, and started again.
+    StopVenue,
+    /// A client's process dies.
+    KillClient(usize),
+    /// A feed handler's process dies.
+    KillFeed(usize),
+    /// The venue and a client cannot reach each other.
+    CutClient(usize, Nanos),
+    /// The venue and a feed handler cannot reach each other.
+    CutFeed(usize, Nanos),
+    /// Everything that arrives is delayed, lost and so on by this much, of 8.
+    Network(u64),
+    /// The disk fails.
+    Disk(DiskTrouble, Nanos),
+    /// A part of the system gets no time.
+    Starve(usize, Nanos),
+    /// The venue's clock is set, in nanoseconds to either side.
+    StepClock(i64),
+    /// So many connections that say nothing.
+    Connects(u64, Nanos),
+    /// An order of the administrator.
+    Admin(u64),
+}
+
+/// How a disk fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DiskTrouble {
+    /// Some writes do.
+    Writes,
+    /// Some syncs do.
+    Syncs,
+    /// There is no room.
+    Full,
+}
+
+/// Everything that a seed decides before the run begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Profile {
+    pub(crate) policy: Policy,
+    pub(crate) clients: usize,
+    pub(crate) feeds: usize,
+    pub(crate) instruments: u16,
+    pub(crate) habits: Vec<Habits>,
+    /// Grace after which open orders are cancelled, by client.
+    pub(crate) graces: Vec<Option<Nanos>>,
+    /// How long requests are made and faults happen.
+    pub(crate) active: Nanos,
+    pub(crate) snapshot_every: u64,
+    pub(crate) segment_len: u64,
+    /// What the clocks of the machines read when the run begins.
+    pub(crate) epoch: u64,
+    pub(crate) blows: Vec<(Nanos, Blow)>,
+    /// The longest that a part of the system may get no time.
+    pub(crate) starvation_max: Nanos,
+}
+
+/// 2 January 2024, 14:30 UTC.
+const EPOCH: u64 = 1_704_205_800_000_000_000;
+/// Seconds from there to midnight.
+const TO_MIDNIGHT: u64 = 34_200;
+
+impl Profile {
+    pub(crate) fn new(seed: u64, weather: Weather) -> Profile {
+        let mut draw = Draw::new(seed ^ 0x70_72_6f_66_69_6c_65);
+        let draw = &mut draw;
+        let clients = 2 + draw.below(4) as usize;
+        let feeds = 1 + draw.below(2) as usize;
+        let is_storm = weather == Weather::Storm;
+        let active = Nanos::from_millis(200 + draw.below(1_000));
+        let habits = (0..clients).map(|_| habits(draw, is_storm)).collect();
+        let grace = |draw: &mut Draw| match draw.below(4) {
+            0 => Some(Nanos::ZERO),
+            1 => Some(Nanos::from_millis(draw.below(300))),
+            _ => None,
+        };
+        let graces = (0..clients).map(|_| grace(draw)).collect();
+        let starvation_max = Nanos::from_millis(if draw.below(2) == 0 { 5 } else { 60 });
+        let mut blows = Vec::new();
+        if is_storm {
+            draw_blows(draw, active, [clients, feeds], starvation_max, &mut blows);
+        }
+        let is_near_midnight = draw.below(12) == 0;
+        let before_midnight = EPOCH + (TO_MIDNIGHT * 1_000_000_000) - draw.below(active.0);
+        Profile {
+            policy: [Policy::Async, Policy::Group, Policy::Sync][draw.below(3) as usize],
+            clients,
+            feeds,
+            instruments: 1 + draw.below(3) as u16,
+            habits,
+            graces,
+            active,
+            snapshot_every: [50, 200, 100_000][draw.below(3) as usize],
+            segment_len: [16 << 10, 64 << 10][draw.below(2) as usize],
+            epoch: if is_near_midnight { before_midnight } else { EPOCH + draw.below(1_000_000_000) },
+            blows,
+            starvation_max,
+        }
+    }
+
+    /// How connections fail at a level of 8; nothing at 0.
+    pub(crate) fn stream_faults(level: u64, draw: &mut Draw) -> StreamFaults {
+        if level == 0 {
+            return StreamFaults::NONE;
+        }
+        let ppm = |draw: &mut Draw, max: u64| (draw.below(2) * draw.below(max * level / 8 + 1)) as u32;
+        StreamFaults {
+            delay_min: Nanos(1_000 + draw.below(50_000)),
+            jitter: Nanos(draw.below(200_000 * level)),
+            spike_ppm: ppm(draw, 20_000),
+            spike_max: Nanos::from_millis(40),
+            window: 1 << (11 + draw.below(6)),
+            short_write_ppm: ppm(draw, 500_000),
+            short_read_ppm: ppm(draw, 500_000),
+            reset_ppm: ppm(draw, 10_000),
+            refusal_ppm: ppm(draw, 200_000),
+        }
+    }
+
+    /// How datagrams fail at a level of 8; nothing at 0.
+    pub(crate) fn datagram_faults(level: u64, draw: &mut Draw) -> DatagramFaults {
+        if level == 0 {
+            return DatagramFaults::NONE;
+        }
+        let ppm = |draw: &mut Draw, max: u64| (draw.below(2) * draw.below(max * level / 8 + 1)) as u32;
+        DatagramFaults {
+            loss_ppm: ppm(draw, 300_000),
+            duplicate_ppm: ppm(draw, 100_000),
+            delay_min: Nanos(1_000 + draw.below(20_000)),
+            jitter: Nanos(draw.below(40_000 * level)),
+            spike_ppm: ppm(draw, 20_000),
+            spike_max: Nanos::from_millis(10),
+        }
+    }
+}
+
+fn habits(draw: &mut Draw, is_storm: bool) -> Habits {
+    let rare = |draw: &mut Draw, max: u64| if is_storm { draw.below(2) * draw.below(max) } else { 0 };
+    Habits {
+        pause: Nanos::from_micros(300 + draw.below(8_000)),
+        burst_max: 1 + draw.below(8),
+        leave_ppt: rare(draw, 30),
+        stall_ppt: rare(draw, 20),
+        stall_max: Nanos::from_millis(200),
+        repeat_ppt: if is_storm { draw.below(500) } else { 0 },
+        wrong_password_ppt: rare(draw, 100),
+        backoff_max: Nanos::from_millis(1 + draw.below(100)),
+        peer_timeout: Nanos::from_secs(3 + draw.below(12)),
+        heartbeat: Nanos::from_millis(200 + draw.below(800)),
+    }
+}
+
+/// Each kind of blow is dealt in about half of the runs, so that runs differ in kind and not only in detail.
+fn draw_blows(
+    draw: &mut Draw,
+    active: Nanos,
+    [clients, feeds]: [usize; 2],
+    starvation_max: Nanos,
+    blows: &mut Vec<(Nanos, Blow)>,
+) {
+    let kinds = draw.next();
+    let short = |draw: &mut Draw| Nanos::from_millis(1 + draw.below(300));
+    for kind in (0..14).filter(|kind| kinds >> kind & 1 == 1) {
+        let count = match kind {
+            0..4 => 1 + draw.below(3),
+            10 => 4 + draw.below(20),
+            _ => 1 + draw.below(6),
+        };
+        for _ in 0..count {
+            let at = Nanos(draw.below(active.0));
+            let blow = match kind {
+                0 => Blow::KillVenue,
+                1 => Blow::CutPower,
+                2 => Blow::CutPowerAfter(draw.below(40)),
+                3 => Blow::StopVenue,
+                4 => Blow::KillClient(draw.below(clients as u64) as usize),
+                5 => Blow::KillFeed(draw.below(feeds as u64) as usize),
+                6 => Blow::CutClient(draw.below(clients as u64) as usize, short(draw)),
+                7 => Blow::CutFeed(draw.below(feeds as u64) as usize, short(draw)),
+                8 => Blow::Network(draw.below(9)),
+                9 => {
+                    let trouble = [DiskTrouble::Writes, DiskTrouble::Syncs, DiskTrouble::Full];
+                    Blow::Disk(trouble[draw.below(3) as usize], short(draw))
+                }
+                10 => {
+                    let part = draw.below(32) as usize;
+                    Blow::Starve(part, Nanos(1 + draw.below(starvation_max.0)))
+                }
+                11 => {
+                    let size = 10_u64.pow(3 + draw.below(8) as u32);
+                    Blow::StepClock(draw.below(2 * size) as i64 - size as i64)
+                }
+                12 => Blow::Connects(1 + draw.below(200), short(draw)),
+                _ => Blow::Admin(draw.next()),
+            };
+            blows.push((at, blow));
+        }
+    }
+    // The network is bad from the beginning in most runs.
+    if kinds >> 8 & 1 == 1 {
+        blows.push((Nanos::ZERO, Blow::Network(1 + draw.below(8))));
+    }
+    blows.sort_by_key(|(at, _)| *at);
+}

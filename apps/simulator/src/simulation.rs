@@ -1,0 +1,659 @@
+//! The whole system, stepped in one thread.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use tickpath_exchange::{
+    AdminCommand, DaySettings, Endpoints, JournalSettings, LoginPolicy, MarketRecoverySettings, Password,
+    UserSettings, VenueSettings,
+};
+use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
+use tickpath_matching::EngineLimits;
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
+use tickpath_sim::{Draw, HostId, Network, SocketId};
+use tickpath_types::{
+    Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty, SessionId, Symbol, TradingState,
+};
+
+use crate::client::Client;
+use crate::feed::Feed;
+use crate::net::{SimNetwork, Tap, Wires};
+use crate::profile::{Blow, DiskTrouble, Profile, Weather};
+use crate::site::{AGENTS, Site, Step};
+use crate::{Crash, Line, Observed, Published, Retransmitted, UserTerms, Violation, check};
+
+const VENUE: HostId = HostId(0);
+/// Hosts of clients follow the venue's, those of feed handlers these.
+const FIRST_FEED: u16 = 100;
+const STRANGER: HostId = HostId(1_000);
+const ORDER_ENTRY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
+const RETRANSMISSION: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_002);
+const LINES: [SocketAddrV4; 2] = [
+    SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 1), 8_001),
+    SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 2), 8_002),
+];
+const PASSWORD: &str = "secret";
+/// The longest step while something goes on.
+const BUSY_STEP_MAX: u64 = 20_000;
+/// The longest step while nothing does: timers are looked at so often.
+const IDLE_STEP_MAX: Nanos = Nanos::from_millis(20);
+/// The same while a feed handler misses something.
+const GAP_STEP_MAX: Nanos = Nanos::from_millis(1);
+/// Rounds without work after which time jumps to the next thing that happens.
+const IDLE_ROUNDS: u32 = 4;
+/// How long nothing may happen, after healing, until the run is over: longer than two heartbeats.
+const QUIET: Nanos = Nanos::from_millis(2_500);
+/// How long healing may take.
+const HEALING_MAX: Nanos = Nanos::from_secs(120);
+/// How long a venue stays down at most.
+const DOWN_MAX: Nanos = Nanos::from_millis(150);
+/// Beside starvation: the timers' interval, a login's check, the longest idle step.
+const REACTION: Nanos = Nanos::from_millis(60);
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its seed.
+    pub seed: u64,
+    /// What it has seen.
+    pub observed: Observed,
+    /// What of it breaks a promise.
+    pub violations: Vec<Violation>,
+    /// Faults and how often each was injected; those that were not are not listed.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// Commands in the log at the end.
+    pub commands: u64,
+    /// Market data messages.
+    pub market_events: u64,
+    /// How long it took in virtual time.
+    pub virtual_time: Nanos,
+    /// Rounds through all parts of the system.
+    pub rounds: u64,
+}
+
+/// The venue, its clients and feed handlers, and the network and the disk between them, in one thread under virtual time.
+///
+/// Everything follows from the seed, bit for bit: what is asked, who is given time, what goes wrong and when. After a while
+/// the faults stop and the system heals; what it has come to then is judged by [`check`].
+pub struct Simulation {
+    seed: u64,
+    profile: Profile,
+    draw: Draw,
+    now: Nanos,
+    network: SimNetwork,
+    site: Site,
+    clients: Vec<Client>,
+    feeds: Vec<Feed>,
+    /// When each part gets time again.
+    starved: Vec<Nanos>,
+    /// What is still to come, the next last.
+    blows: Vec<(Nanos, Blow)>,
+    /// What ends when.
+    ends: Vec<(Nanos, End)>,
+    strangers: Vec<(Nanos, SocketId)>,
+    venue_back_at: Nanos,
+    is_healing: bool,
+    healed_at: Nanos,
+    quiet_since: Nanos,
+    idle_rounds: u32,
+    rounds: u64,
+    counts: BTreeMap<&'static str, u64>,
+    /// When the venue's clock was set.
+    clock_steps: Vec<Nanos>,
+    order: Vec<usize>,
+}
+
+/// The end of a fault that lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Cut(HostId),
+    Disk,
+}
+
+impl Simulation {
+    /// A run that has not begun.
+    #[must_use]
+    pub fn new(seed: u64, weather: Weather) -> Simulation {
+        let profile = Profile::new(seed, weather);
+        let mut draw = Draw::new(seed);
+        let mut wires =
+            Wires { network: Network::new(draw.next(), Nanos::ZERO), tap: Tap::default(), venue: VENUE };
+        wires.network.watch_streams_of(VENUE);
+        let hosts = (0..=profile.clients as u16).chain(FIRST_FEED..FIRST_FEED + profile.feeds as u16);
+        hosts.for_each(|host| wires.network.set_clock(HostId(host), profile.epoch as i64));
+        let network = SimNetwork::new(wires, VENUE);
+        let instruments = instruments(profile.instruments);
+        let disk = FaultyDisk::new(draw.next(), DiskFaults::default());
+        let journal = JournalSettings {
+            segment_len: profile.segment_len,
+            buffer_len: 8 << 10,
+            snapshot_every: profile.snapshot_every,
+            ..JournalSettings::new("", profile.policy)
+        };
+        let settings = venue_settings(&profile, &instruments);
+        let site = Site::new(settings, journal, disk, network.clone(), VENUE);
+        let clients = (0..profile.clients)
+            .map(|place| {
+                let host = HostId(place as u16 + 1);
+                let name = user_name(place);
+                Client::new(
+                    SessionId(host.0),
+                    [&name, PASSWORD],
+                    network.of(host),
+                    ORDER_ENTRY,
+                    profile.habits[place],
+                    &instruments,
+                    draw.next(),
+                )
+            })
+            .collect();
+        let endpoints = Endpoints {
+            order_entry: ORDER_ENTRY,
+            line_a: LINES[0],
+            line_b: LINES[1],
+            retransmission: RETRANSMISSION,
+            drop_copy: None,
+            glimpse: None,
+            snapshots: None,
+        };
+        let feeds = (0..profile.feeds)
+            .map(|place| {
+                let host = HostId(FIRST_FEED + place as u16);
+                let settings = Feed::settings(&endpoints, InstrumentId(profile.instruments));
+                Feed::new(place as u32, host, network.of(host), settings)
+            })
+            .collect::<Vec<Feed>>();
+        // The venue's agents, its disk and its follower; then everybody else.
+        let parts = AGENTS + 2 + profile.clients + profile.feeds;
+        let mut blows = profile.blows.clone();
+        blows.reverse();
+        Simulation {
+            seed,
+            draw,
+            now: Nanos::ZERO,
+            network,
+            site,
+            clients,
+            feeds,
+            starved: vec![Nanos::ZERO; parts],
+            blows,
+            ends: Vec::new(),
+            strangers: Vec::new(),
+            venue_back_at: Nanos::ZERO,
+            is_healing: false,
+            healed_at: Nanos::ZERO,
+            quiet_since: Nanos::ZERO,
+            idle_rounds: 0,
+            rounds: 0,
+            counts: BTreeMap::new(),
+            clock_steps: Vec::new(),
+            order: (0..parts).collect(),
+            profile,
+        }
+    }
+
+    /// Runs to the end and judges.
+    #[must_use]
+    pub fn run(mut self) -> Outcome {
+        while !self.is_over() {
+            self.round();
+        }
+        self.finish()
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_healing && (self.now >= self.quiet_since + QUIET || self.now >= self.healed_at + HEALING_MAX)
+    }
+
+    /// Lets some time pass and every part that is not starved do something, in any order.
+    fn round(&mut self) {
+        self.rounds += 1;
+        self.pass_time();
+        self.deal_blows();
+        self.end_faults();
+        if !self.is_healing && self.now >= self.profile.active {
+            self.heal();
+        }
+        let mut work = self.start_what_is_down();
+        let mut order = std::mem::take(&mut self.order);
+        self.shuffle(&mut order);
+        for part in &order {
+            if self.now >= self.starved[*part] {
+                work += self.step(*part);
+            }
+        }
+        self.order = order;
+        self.distribute_notes();
+        self.idle_rounds = if work > 0 { 0 } else { self.idle_rounds + 1 };
+        if work > 0 && !self.is_calm() || !self.is_settled() {
+            self.quiet_since = self.now;
+        }
+    }
+
+    /// Heartbeats are no work that the end of a run has to wait for.
+    fn is_calm(&self) -> bool {
+        self.is_healing && self.is_settled()
+    }
+
+    fn is_settled(&self) -> bool {
+        let published = self.site.published();
+        self.site.is_alive()
+            && self.site.is_settled()
+            && self.clients.iter().all(Client::is_settled)
+            && self.feeds.iter().all(|feed| feed.is_alive() && !feed.is_behind(published))
+    }
+
+    fn pass_time(&mut self) {
+        let step = match self.idle_rounds < IDLE_ROUNDS {
+            true => Nanos(1 + self.draw.below(BUSY_STEP_MAX)),
+            false => self.time_to_next(),
+        };
+        self.now = self.now + step;
+        self.network.wires().network.advance(self.now);
+    }
+
+    /// How long nothing happens.
+    fn time_to_next(&self) -> Nanos {
+        let published = self.site.published();
+        let is_behind = self.feeds.iter().any(|feed| feed.is_alive() && feed.is_behind(published));
+        let max = if is_behind { GAP_STEP_MAX } else { IDLE_STEP_MAX };
+        let arrival = self.network.wires().network.next_arrival();
+        let clients = self.clients.iter().map(Client::next_due);
+        let starved = self.starved.iter().copied();
+        let feeds = self.feeds.iter().filter(|feed| !feed.is_alive()).map(|feed| feed.back_at);
+        let next = clients
+            .chain(starved)
+            .chain(feeds)
+            .chain(arrival)
+            .chain(self.blows.last().map(|(at, _)| *at))
+            .chain(self.ends.iter().map(|(at, _)| *at))
+            .chain((!self.site.is_alive()).then_some(self.venue_back_at))
+            .chain((!self.is_healing).then_some(self.profile.active))
+            .filter(|at| *at > self.now)
+            .min();
+        let until = next.map_or(max, |at| Nanos(at.0 - self.now.0));
+        until.min(max).max(Nanos(1))
+    }
+
+    fn shuffle(&mut self, order: &mut [usize]) {
+        for place in (1..order.len()).rev() {
+            order.swap(place, self.draw.below(place as u64 + 1) as usize);
+        }
+    }
+
+    fn step(&mut self, part: usize) -> usize {
+        let step = match part {
+            0..AGENTS => self.site.step_agent(self.now, part),
+            AGENTS => self.site.step_disk(self.now),
+            _ if part == AGENTS + 1 => self.site.step_follower(self.now),
+            _ => Step::Work(self.step_other(part - AGENTS - 2)),
+        };
+        match step {
+            Step::Work(work) => work,
+            Step::Died => {
+                self.count("venue gave up or lost power");
+                self.schedule_restart();
+                1
+            }
+        }
+    }
+
+    fn step_other(&mut self, place: usize) -> usize {
+        match self.clients.get_mut(place) {
+            Some(client) => usize::from(client.step(self.now, self.site.time_of_day())),
+            None => self.feeds[place - self.profile.clients].step(),
+        }
+    }
+
+    fn schedule_restart(&mut self) {
+        self.venue_back_at = self.now + Nanos(self.draw.below(DOWN_MAX.0));
+    }
+
+    /// Starts the venue and feed handlers whose time has come.
+    fn start_what_is_down(&mut self) -> usize {
+        let mut work = 0;
+        if !self.site.is_alive() && self.now >= self.venue_back_at {
+            self.site.revive();
+            if self.site.start(self.now).is_none() {
+                self.mend_for_start();
+                self.schedule_restart();
+            } else if self.site.has_lost_commands() {
+                self.count("starts with commands lost");
+                // Whoever accepted that starts the feed handlers anew: they know of what never was.
+                self.feeds.iter_mut().for_each(|feed| feed.end(Some(self.now)));
+            }
+            work += 1;
+        }
+        for feed in &mut self.feeds {
+            if self.is_healing && feed.is_stale() {
+                // Whoever runs it sees that its books are stale, and starts it anew.
+                feed.end(Some(self.now));
+            }
+            if !feed.is_alive() && self.now >= feed.back_at {
+                feed.start(self.now).expect("the simulated network refuses nobody a group");
+                work += 1;
+            }
+        }
+        work
+    }
+
+    /// The venue would not start: whoever runs it sees to the disk and, where power was lost, accepts what that cost.
+    fn mend_for_start(&mut self) {
+        self.count("starts refused");
+        self.site.disk.set_faults(DiskFaults::default());
+        self.ends.retain(|(_, end)| *end != End::Disk);
+        if self.profile.policy == Policy::Async {
+            self.site.journal.accept_loss = true;
+        }
+    }
+
+    fn deal_blows(&mut self) {
+        while let Some((_, blow)) = self.blows.pop_if(|(at, _)| *at <= self.now) {
+            self.deal(blow);
+        }
+    }
+
+    fn deal(&mut self, blow: Blow) {
+        let now = self.now;
+        match blow {
+            Blow::KillVenue | Blow::CutPower if !self.site.is_alive() => {}
+            Blow::KillVenue => {
+                self.count("venue killed");
+                self.site.crash(now, Crash::Process);
+                self.schedule_restart();
+            }
+            Blow::CutPower => {
+                self.count("venue lost power");
+                self.site.crash(now, Crash::Power);
+                self.schedule_restart();
+            }
+            Blow::CutPowerAfter(changes) => {
+                self.count("power cut during a write");
+                self.site.disk.crash_after(changes);
+            }
+            Blow::StopVenue if self.site.is_alive() => {
+                self.count("venue stopped and started");
+                self.stop_venue();
+                self.schedule_restart();
+            }
+            Blow::StopVenue => {}
+            Blow::KillClient(place) => {
+                self.count("client killed");
+                let back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
+                self.clients[place].crash(now, back_at);
+            }
+            Blow::KillFeed(place) => {
+                self.count("feed handler killed");
+                self.feeds[place].end(Some(now));
+                self.feeds[place].back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
+            }
+            Blow::CutClient(place, time) => self.cut(HostId(place as u16 + 1), time),
+            Blow::CutFeed(place, time) => self.cut(HostId(FIRST_FEED + place as u16), time),
+            Blow::Network(level) => self.set_network_faults(level),
+            Blow::Disk(trouble, time) => self.trouble_disk(trouble, time),
+            Blow::Starve(part, time) => {
+                self.count("part starved");
+                let part = part % self.starved.len();
+                self.starved[part] = self.starved[part].max(now + time);
+            }
+            Blow::StepClock(ahead_ns) => {
+                self.count("clock stepped");
+                self.clock_steps.push(now);
+                let ahead = self.profile.epoch.saturating_add_signed(ahead_ns) as i64;
+                self.network.wires().network.set_clock(VENUE, ahead);
+            }
+            Blow::Connects(count, time) => self.connect_strangers(count, time),
+            Blow::Admin(bits) => self.administrate(bits),
+        }
+    }
+
+    fn stop_venue(&mut self) {
+        let network = self.network.clone();
+        let mut at = self.now;
+        self.site.stop(self.now, |now| {
+            network.wires().network.advance(now);
+            at = now;
+        });
+        self.now = at;
+    }
+
+    fn cut(&mut self, host: HostId, time: Nanos) {
+        self.network.wires().network.cut(VENUE, host);
+        self.ends.push((self.now + time, End::Cut(host)));
+    }
+
+    fn set_network_faults(&mut self, level: u64) {
+        let streams = Profile::stream_faults(level, &mut self.draw);
+        let groups = [Some(LINES[0]), Some(LINES[1]), None];
+        let datagrams = groups.map(|group| (group, Profile::datagram_faults(level, &mut self.draw)));
+        let mut wires = self.network.wires();
+        wires.network.set_stream_faults(streams);
+        datagrams.into_iter().for_each(|(group, faults)| wires.network.set_datagram_faults(group, faults));
+    }
+
+    fn trouble_disk(&mut self, trouble: DiskTrouble, time: Nanos) {
+        let mut faults = DiskFaults::default();
+        match trouble {
+            DiskTrouble::Writes => faults.write_failures_ppm = 20_000,
+            DiskTrouble::Syncs => faults.sync_failures_ppm = 20_000,
+            DiskTrouble::Full => faults.capacity = self.profile.segment_len * 2,
+        }
+        self.site.disk.set_faults(faults);
+        self.ends.push((self.now + time, End::Disk));
+    }
+
+    fn connect_strangers(&mut self, count: u64, time: Nanos) {
+        let network = self.network.of(STRANGER);
+        for _ in 0..count {
+            self.count("strangers connected");
+            self.strangers.push((self.now + time, network.connect(ORDER_ENTRY)));
+        }
+    }
+
+    fn administrate(&mut self, bits: u64) {
+        let user = SessionId(1 + (bits >> 8) as u16 % self.profile.clients as u16);
+        let instrument = InstrumentId(1 + (bits >> 24) as u16 % self.profile.instruments);
+        let state = [TradingState::Halted, TradingState::Trading][(bits >> 40) as usize % 2];
+        let command = match bits % 8 {
+            0..3 => AdminCommand::SetTradingState { instrument, state },
+            3 => AdminCommand::Kill(Some(user)),
+            4 => AdminCommand::Unkill(Some(user)),
+            5 => AdminCommand::Kill(None),
+            6 => AdminCommand::Unkill(None),
+            _ => AdminCommand::Disconnect(user),
+        };
+        if self.site.command(command) {
+            self.count("administrator's commands");
+        }
+    }
+
+    fn end_faults(&mut self) {
+        let now = self.now;
+        let mut over = Vec::new();
+        self.ends.retain(|(at, end)| {
+            if *at <= now {
+                over.push(*end);
+            }
+            *at > now
+        });
+        for end in over {
+            match end {
+                // Another cut of the same host may still last; it is over as well.
+                End::Cut(host) => self.network.wires().network.heal(VENUE, host),
+                End::Disk => self.site.disk.set_faults(DiskFaults::default()),
+            }
+        }
+        let network = &self.network;
+        self.strangers.retain(|(until, socket)| {
+            if *until <= now {
+                network.wires().network.close(*socket);
+            }
+            *until > now
+        });
+    }
+
+    /// From now on nothing goes wrong any more.
+    fn heal(&mut self) {
+        self.is_healing = true;
+        self.healed_at = self.now;
+        self.quiet_since = self.now;
+        self.blows.clear();
+        for (at, _) in &mut self.ends {
+            *at = self.now;
+        }
+        self.end_faults();
+        self.set_network_faults(0);
+        self.site.disk.set_faults(DiskFaults::default());
+        self.site.disk.crash_after(u64::MAX);
+        self.starved.iter_mut().for_each(|until| *until = Nanos::ZERO);
+        self.clients.iter_mut().for_each(Client::calm_down);
+        self.feeds.iter_mut().for_each(|feed| feed.back_at = Nanos::ZERO);
+        let strangers = std::mem::take(&mut self.strangers);
+        for (_, socket) in strangers {
+            self.network.wires().network.close(socket);
+        }
+    }
+
+    fn distribute_notes(&mut self) {
+        let notes = self.network.wires().network.take_notes();
+        for note in &notes {
+            // A note that no client wants is of a stranger's connection.
+            let _ = self.clients.iter_mut().any(|client| client.take_note(note));
+        }
+    }
+
+    fn count(&mut self, fault: &'static str) {
+        *self.counts.entry(fault).or_default() += 1;
+    }
+
+    fn finish(mut self) -> Outcome {
+        let ended_at = self.now;
+        let is_settled = self.is_settled();
+        self.feeds.iter_mut().for_each(|feed| feed.end(None));
+        let network = self.network.clone();
+        let last = self.site.stop(ended_at, |now| network.wires().network.advance(now)).unwrap_or_default();
+        self.distribute_notes();
+        let faults = self.faults();
+        let observed = self.observe(ended_at, last);
+        let mut violations = check(&observed);
+        if !is_settled {
+            let text = format!("the system is not quiet {HEALING_MAX} after the last fault");
+            violations.insert(0, Violation { check: "healing", text });
+        }
+        Outcome {
+            seed: self.seed,
+            commands: observed.journal.len() as u64,
+            market_events: observed.last.last_market.0,
+            observed,
+            violations,
+            faults,
+            virtual_time: ended_at,
+            rounds: self.rounds,
+        }
+    }
+
+    fn faults(&self) -> BTreeMap<&'static str, u64> {
+        let mut faults = self.counts.clone();
+        let disk = self.site.disk.counters();
+        let of_disk = [
+            ("failed_writes", disk.failed_writes),
+            ("failed_syncs", disk.failed_syncs),
+            ("disk_full", disk.disk_full),
+            ("sectors_lost_or_torn", disk.lost_sectors),
+        ];
+        let wires = self.network.wires();
+        let usual = ["datagrams", "connections", "segments"];
+        let of_network = wires.network.counters().iter().filter(|(name, _)| !usual.contains(name));
+        faults.extend(of_network.chain(of_disk).filter(|(_, count)| *count > 0));
+        faults
+    }
+
+    fn observe(&mut self, ended_at: Nanos, last: crate::FinalVenue) -> Observed {
+        let tap = std::mem::take(&mut self.network.wires().tap);
+        let line = |group| if group == LINES[0] { Line::A } else { Line::B };
+        let published = tap.to_groups.into_iter();
+        let answers = tap.answers.into_iter();
+        let settings = &self.site.settings;
+        let terms = settings.users.iter().map(|user| UserTerms {
+            name: user.name.clone(),
+            cancel_on_disconnect: user.cancel_on_disconnect,
+        });
+        Observed {
+            instruments: settings.instruments.as_slice().to_vec(),
+            limits: settings.limits,
+            policy: self.profile.policy,
+            users: terms.collect(),
+            clients: self.clients.iter().map(|client| client.log().clone()).collect(),
+            venue: self.site.events.clone(),
+            published: published
+                .map(|(at, group, bytes)| Published { at, line: line(group), bytes })
+                .collect(),
+            retransmitted: answers.map(|(at, bytes)| Retransmitted { at, bytes }).collect(),
+            feeds: self.feeds.iter_mut().flat_map(|feed| std::mem::take(&mut feed.lives)).collect(),
+            journal: self.site.records.clone(),
+            sequenced: self.site.sequenced.clone(),
+            snapshots: self.site.snapshots().unwrap_or_default(),
+            last,
+            healed_at: self.healed_at,
+            ended_at,
+            reaction_max: self.profile.starvation_max + REACTION,
+            clock_steps: std::mem::take(&mut self.clock_steps),
+        }
+    }
+}
+
+fn user_name(place: usize) -> String {
+    format!("USER{}", place + 1)
+}
+
+fn instruments(count: u16) -> InstrumentTable {
+    let instrument = |id: u16| Instrument {
+        id: InstrumentId(id),
+        symbol: Symbol::new(["ALPHA", "BRAVO", "CHARLIE"][usize::from(id - 1)]).expect("they are short"),
+        tick_size: Price(100),
+        lot_size: Qty(1),
+        max_qty: Qty(100_000),
+        reference_price: Price(1_000_000),
+        collar_low: Price(900_000),
+        collar_high: Price(1_100_000),
+    };
+    let instruments: Vec<Instrument> = (1..=count).map(instrument).collect();
+    InstrumentTable::new(&instruments)
+}
+
+fn venue_settings(profile: &Profile, instruments: &InstrumentTable) -> VenueSettings {
+    let user = |place: usize| UserSettings {
+        cancel_on_disconnect: profile.graces[place],
+        ..UserSettings::new(user_name(place), Password::plain(PASSWORD))
+    };
+    VenueSettings {
+        session: Session::new("SIMULATED").expect("it is short"),
+        instruments: instruments.clone(),
+        order_entry: ORDER_ENTRY,
+        max_connections: profile.clients + 3,
+        retained_responses: 1 << 14,
+        users: (0..profile.clients).map(user).collect(),
+        login: LoginPolicy { attempts_max: 1_000, delay: Nanos::from_millis(1), ..LoginPolicy::default() },
+        cancel_at_shutdown: false,
+        line_a: LINES[0],
+        line_b: LINES[1],
+        interface: Ipv4Addr::LOCALHOST,
+        retransmission: RETRANSMISSION,
+        packet_bytes: DATAGRAM_LEN_MAX,
+        heartbeat: Nanos::from_secs(1),
+        retained_messages: 1 << 16,
+        market_recovery: MarketRecoverySettings::default(),
+        day: DaySettings::default(),
+        limits: EngineLimits {
+            max_open_orders: 512,
+            max_open_orders_per_session: 128,
+            max_sessions: profile.clients as u16 + 1,
+            max_index_pages: 64,
+            max_index_pages_per_session: 16,
+            max_special_orders: 512,
+            max_recent_executions: 1 << 10,
+            ..EngineLimits::default()
+        },
+        journal: None,
+    }
+}

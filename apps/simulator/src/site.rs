@@ -1,0 +1,435 @@
+//! The venue's machine: its disk and clock, and the lives of the venue on it.
+
+use std::io;
+
+use tickpath_agent::{Agent, AgentError, TscClock};
+use tickpath_book::OrderBooks;
+use tickpath_exchange::{
+    AdminClient, AdminCommand, Endpoints, JournalSettings, Venue, VenueJournal, VenueSettings, VenueTracers,
+    VenueView,
+};
+use tickpath_journal::{FaultyDisk, InspectOptions, OpenError, Reader, SessionName, Snapshots, inspect};
+use tickpath_matching::Command;
+use tickpath_nasdaq::soupbintcp::Session;
+use tickpath_sim::{Death, HostId};
+use tickpath_timing::NoTrace;
+use tickpath_types::{Nanos, Qty, Sequence, SessionId, Side, UserRefNum};
+
+use crate::net::SimNetwork;
+use crate::{
+    Crash, DeliveredOrder, FinalVenue, OpenOrder, Sequenced, SnapshotOnDisk, VenueEvent, VenueEventKind,
+};
+
+/// How long a venue that is asked to stop may take.
+const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
+/// Time of a cycle on the way to its end.
+const FINISH_TURN: Nanos = Nanos::from_micros(100);
+
+/// The order server among the agents, and what comes after the last of them.
+pub(crate) const ORDER_SERVER: usize = 0;
+pub(crate) const AGENTS: usize = 4;
+
+/// The venue's machine.
+pub(crate) struct Site {
+    pub(crate) settings: VenueSettings,
+    pub(crate) journal: JournalSettings,
+    pub(crate) disk: FaultyDisk,
+    network: SimNetwork,
+    host: HostId,
+    life: Option<Life>,
+    /// The records of the log, as they were read while it was written.
+    pub(crate) records: Vec<Command>,
+    pub(crate) events: Vec<VenueEvent>,
+    pub(crate) sequenced: Vec<Sequenced>,
+    /// Losses of power that the disk has had so far.
+    power_losses: u64,
+}
+
+struct Life {
+    agents: Vec<Box<dyn Agent>>,
+    view: VenueView,
+    admin: AdminClient,
+    journal: VenueJournal,
+    session: SessionName,
+    reader: Option<Reader<FaultyDisk>>,
+    has_follower: bool,
+    /// What the machine's clock was ahead of the time when the venue started; its own goes on from there.
+    ahead: u64,
+}
+
+/// What became of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// So much was done.
+    Work(usize),
+    /// The venue is no more.
+    Died,
+}
+
+impl Site {
+    pub(crate) fn new(
+        settings: VenueSettings,
+        journal: JournalSettings,
+        disk: FaultyDisk,
+        network: SimNetwork,
+        host: HostId,
+    ) -> Site {
+        Site {
+            settings,
+            journal,
+            disk,
+            network,
+            host,
+            life: None,
+            records: Vec::new(),
+            events: Vec::new(),
+            sequenced: Vec::new(),
+            power_losses: 0,
+        }
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        self.life.is_some()
+    }
+
+    /// The time of day by the clock of the machine.
+    pub(crate) fn time_of_day(&self) -> Nanos {
+        self.network.wires().network.clock(self.host).time_of_day()
+    }
+
+    /// Starts the venue from what is on the disk; where it can be reached, unless it refuses or dies of it.
+    pub(crate) fn start(&mut self, now: Nanos) -> Option<Endpoints> {
+        let clock = self.network.wires().network.clock(self.host);
+        TscClock::simulate(clock);
+        let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
+        let (settings, journal) = (&self.settings, &self.journal);
+        let clock_of_life = TscClock::simulated();
+        let refusals_before = refusals(&self.disk);
+        let built = Venue::build_in(settings, journal, &self.disk, &self.network, clock_of_life, tracers);
+        if self.has_lost_power(now) {
+            return None;
+        }
+        let venue = match built {
+            Ok(venue) => venue,
+            Err(error) => {
+                // That a disk which fails or is full refuses is no defect of the venue.
+                if refusals(&self.disk) == refusals_before {
+                    self.note(now, VenueEventKind::Refused(format!("{error:#}")));
+                }
+                self.disk.kill();
+                return None;
+            }
+        };
+        match self.begin(now, venue, clock) {
+            Ok(endpoints) => Some(endpoints),
+            Err(error) => {
+                self.note(now, VenueEventKind::Refused(format!("{error:#}")));
+                None
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Nanos, venue: Venue, clock: Nanos) -> anyhow::Result<Endpoints> {
+        let Venue { mut agents, endpoints, view, admin, session, journal, market_recovery, .. } = venue;
+        let journal = journal.ok_or_else(|| anyhow::anyhow!("a venue without its journal"))?;
+        let session = session_name(session)?;
+        let found = self.read_log(session)?;
+        let (last, state_hash) = (journal.recovery.last, journal.recovery.state_hash);
+        let replayed = journal.recovery.replayed;
+        // What was read while it was written and is not there any more was lost.
+        self.records.truncate(last.0 as usize);
+        let known = self.records.len() as u64;
+        self.records.extend(found.iter().filter(|command| command.sequence.0 > known).cloned());
+        self.note(now, VenueEventKind::Started { last, state_hash, replayed, journal: found });
+        agents.extend(market_recovery.map(|recovery| Box::new(recovery) as Box<dyn Agent>));
+        for agent in &mut agents {
+            agent.on_start()?;
+        }
+        let ahead = clock.0 - now.0;
+        let life = Life { agents, view, admin, journal, session, reader: None, has_follower: true, ahead };
+        self.life = Some(life);
+        self.note_sequenced(now);
+        Ok(endpoints)
+    }
+
+    /// The records on the disk.
+    fn read_log(&self, session: SessionName) -> Result<Vec<Command>, OpenError> {
+        let options = InspectOptions {
+            session: Some(session),
+            from: Sequence(0),
+            accept_loss: self.journal.accept_loss,
+        };
+        let found = inspect(&self.disk, &options)?;
+        let mut records = Vec::new();
+        if found.first_sequence().0 > 0 {
+            let mut reader = Reader::open(&self.disk, session, found.first_sequence())?;
+            read_on(&mut reader, found.last_sequence(), &mut records)?;
+        }
+        Ok(records)
+    }
+
+    /// True when the venue began with less than the one before it had sequenced.
+    pub(crate) fn has_lost_commands(&self) -> bool {
+        matches!(&self.sequenced[..], [.., before, begin] if begin.last < before.last)
+    }
+
+    /// One duty cycle of an agent.
+    pub(crate) fn step_agent(&mut self, now: Nanos, agent: usize) -> Step {
+        let Some(life) = &mut self.life else { return Step::Work(0) };
+        let clock = Nanos(now.0 + life.ahead);
+        TscClock::simulate(clock);
+        let result = match life.agents[agent].do_work(clock) {
+            Ok(0) => life.agents[agent].do_background_work(clock),
+            other => other,
+        };
+        if self.has_lost_power(now) {
+            return Step::Died;
+        }
+        if agent == ORDER_SERVER {
+            self.note_sequenced(now);
+        }
+        match result {
+            Ok(work) => Step::Work(work),
+            Err(error) if !error.is_fatal() => Step::Work(0),
+            Err(error) => {
+                self.fail(now, &error);
+                Step::Died
+            }
+        }
+    }
+
+    /// One piece of the disk's work.
+    pub(crate) fn step_disk(&mut self, now: Nanos) -> Step {
+        let Some(life) = &mut self.life else { return Step::Work(0) };
+        let work = life.journal.work_on_disk();
+        if self.has_lost_power(now) {
+            return Step::Died;
+        }
+        Step::Work(work)
+    }
+
+    /// One piece of the follower's work.
+    pub(crate) fn step_follower(&mut self, now: Nanos) -> Step {
+        self.keep_records();
+        let Some(life) = self.life.as_mut().filter(|life| life.has_follower) else { return Step::Work(0) };
+        let followed = life.journal.follow();
+        if let Err(error) = &followed {
+            life.has_follower = !error.is_final();
+        }
+        if self.has_lost_power(now) {
+            return Step::Died;
+        }
+        Step::Work(followed.unwrap_or(0))
+    }
+
+    /// Reads what was written, before the follower removes it.
+    fn keep_records(&mut self) {
+        let Some(life) = &mut self.life else { return };
+        let reader = match life.reader.take() {
+            Some(reader) => Ok(reader),
+            None => Reader::open(&self.disk, life.session, Sequence(self.records.len() as u64 + 1)),
+        };
+        if let Ok(mut reader) = reader {
+            let read = read_on(&mut reader, Sequence(u64::MAX), &mut self.records);
+            life.reader = read.is_ok().then_some(reader);
+        }
+    }
+
+    /// Market data messages that were published, in the present life and those before.
+    pub(crate) fn published(&self) -> u64 {
+        self.life.as_ref().map_or(0, |life| life.view.publisher.messages.read())
+    }
+
+    /// True when everything that was sequenced is safe, matched, answered and published.
+    pub(crate) fn is_settled(&self) -> bool {
+        let Some(life) = &self.life else { return false };
+        let view = &life.view;
+        view.journal.durable.read() == view.order_server.commands.read()
+            && view.matcher.market_events.read() == view.publisher.messages.read()
+    }
+
+    /// Tells the venue something, if it listens.
+    pub(crate) fn command(&mut self, command: AdminCommand) -> bool {
+        let Some(life) = &mut self.life else { return false };
+        while life.admin.poll().is_some() {}
+        life.admin.submit(command).is_some()
+    }
+
+    /// The venue dies.
+    pub(crate) fn crash(&mut self, now: Nanos, crash: Crash) {
+        if self.life.is_none() {
+            return;
+        }
+        self.note(now, VenueEventKind::Crashed(crash));
+        match crash {
+            Crash::Process => self.disk.kill(),
+            Crash::Power => {
+                self.disk.crash();
+                self.power_losses += 1;
+            }
+        }
+        self.end_life(match crash {
+            Crash::Process => Death::Process,
+            Crash::Power => Death::Power,
+        });
+    }
+
+    /// The disk lost power by itself, in the middle of a change: so did the machine.
+    fn has_lost_power(&mut self, now: Nanos) -> bool {
+        if self.disk.counters().crashes == self.power_losses {
+            return false;
+        }
+        self.power_losses = self.disk.counters().crashes;
+        self.note(now, VenueEventKind::Crashed(Crash::Power));
+        self.end_life(Death::Power);
+        true
+    }
+
+    fn end_life(&mut self, death: Death) {
+        // The sockets go before the agents, whose end nobody sees.
+        self.network.wires().network.kill(self.host, death);
+        self.life = None;
+    }
+
+    /// The machine has power again.
+    pub(crate) fn revive(&mut self) {
+        self.network.wires().network.revive(self.host);
+    }
+
+    /// An agent gave up: as in production all are closed and the process ends.
+    fn fail(&mut self, now: Nanos, error: &AgentError) {
+        let _ = error;
+        self.note(now, VenueEventKind::DiskFailed);
+        if let Some(life) = &mut self.life {
+            life.agents.iter_mut().for_each(|agent| agent.on_close());
+        }
+        self.note(now, VenueEventKind::Crashed(Crash::Process));
+        self.disk.kill();
+        self.end_life(Death::Process);
+    }
+
+    /// The venue is asked to stop and does; it takes the time that it takes, of which nobody else has any. What it came
+    /// to, if its engine was left.
+    pub(crate) fn stop(&mut self, now: Nanos, mut advance: impl FnMut(Nanos)) -> Option<FinalVenue> {
+        let mut at = now;
+        let mut is_done = false;
+        while !is_done && at < now + FINISH_TIMEOUT {
+            at = at + FINISH_TURN;
+            advance(at);
+            let life = self.life.as_mut()?;
+            let clock = Nanos(at.0 + life.ahead);
+            TscClock::simulate(clock);
+            while life.journal.work_on_disk() > 0 {}
+            is_done = true;
+            for agent in &mut life.agents {
+                // Who fails on the way to the end is closed as well.
+                is_done &= agent.finish(clock).unwrap_or(false);
+            }
+        }
+        self.note_sequenced(at);
+        let life = self.life.as_mut()?;
+        life.agents.iter_mut().for_each(|agent| agent.on_close());
+        while life.journal.work_on_disk() > 0 {}
+        self.keep_records();
+        self.note(now, VenueEventKind::Stopped);
+        let last = self.last();
+        self.disk.kill();
+        self.end_life(Death::Process);
+        last
+    }
+
+    /// What the venue came to, once it has stopped.
+    fn last(&self) -> Option<FinalVenue> {
+        let view = &self.life.as_ref()?.view;
+        let guard = view.engine.lock().ok()?;
+        let engine = guard.as_deref()?;
+        let mut displayed = Vec::new();
+        for instrument in self.settings.instruments.as_slice() {
+            for side in Side::BOTH {
+                let orders = engine.books().orders(instrument.id, side);
+                displayed.extend(orders.map(|(_, order)| DeliveredOrder {
+                    instrument: instrument.id,
+                    order_id: order.id,
+                    side,
+                    price: order.price,
+                    qty: order.qty,
+                }));
+            }
+        }
+        let mut open_orders = Vec::new();
+        for session in (1..=self.settings.users.len() as u16).map(SessionId) {
+            for user_ref in (1..=engine.last_user_ref(session).0).map(UserRefNum) {
+                if let Some((executed, leaves)) = engine.open_qty(session, user_ref) {
+                    open_orders.push(OpenOrder { session, user_ref, executed: Qty(executed.0), leaves });
+                }
+            }
+        }
+        let counter = |name: &str, value: u64| (name.to_owned(), value);
+        Some(FinalVenue {
+            state_hash: engine.state_hash(),
+            last_command: engine.last_command(),
+            last_market: engine.last_market(),
+            open_orders,
+            displayed,
+            counters: vec![
+                counter("order_server.commands", view.order_server.commands.read()),
+                counter("journal.durable", view.journal.durable.read()),
+                counter("matcher.market_events", view.matcher.market_events.read()),
+                counter("publisher.messages", view.publisher.messages.read()),
+            ],
+        })
+    }
+
+    /// The snapshots on the disk that can be read.
+    pub(crate) fn snapshots(&self) -> io::Result<Vec<SnapshotOnDisk>> {
+        let Some(session) = tickpath_journal::session_of(&self.disk).map_err(io::Error::other)? else {
+            return Ok(Vec::new());
+        };
+        let snapshots = Snapshots::new(self.disk.clone(), session);
+        let mut found = Vec::new();
+        for sequence in snapshots.list().map_err(io::Error::other)? {
+            if let Ok(Ok(snapshot)) = snapshots.read(sequence) {
+                let (state_hash, payload) = (snapshot.state_hash, snapshot.payload);
+                found.push(SnapshotOnDisk { sequence, state_hash, payload });
+            }
+        }
+        Ok(found)
+    }
+
+    fn note_sequenced(&mut self, now: Nanos) {
+        let Some(life) = &self.life else { return };
+        let last = Sequence(life.view.order_server.commands.read());
+        if self.sequenced.last().is_none_or(|sequenced| sequenced.last != last) {
+            self.sequenced.push(Sequenced { at: now, last });
+        }
+    }
+
+    fn note(&mut self, now: Nanos, kind: VenueEventKind) {
+        self.events.push(VenueEvent { at: now, kind });
+    }
+}
+
+/// Times that a disk has refused something.
+fn refusals(disk: &FaultyDisk) -> u64 {
+    let counters = disk.counters();
+    counters.failed_writes + counters.failed_syncs + counters.disk_full
+}
+
+fn session_name(session: Session) -> anyhow::Result<SessionName> {
+    Ok(SessionName::new(&session.to_string())?)
+}
+
+fn read_on(
+    reader: &mut Reader<FaultyDisk>,
+    limit: Sequence,
+    records: &mut Vec<Command>,
+) -> Result<(), OpenError> {
+    while let Some(record) = reader.next(limit)? {
+        match Command::decode(record.payload) {
+            Ok(command) => records.push(command),
+            // The venue would not have started from it; the checkers see that it is missing.
+            Err(_) => return Ok(()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! The checkers on runs that were made by hand: a clean one passes, and each way to spoil it is found by the checker that
+//! is there for it.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod model;
+#[cfg(feature = "planted-faults")]
+mod planted;
+mod spoiled;
+
+use tickpath_simulator::check;
+
+#[test]
+fn a_clean_run_keeps_every_promise() {
+    for seed in 1..=8 {
+        let observed = model::observe(seed);
+        let violations = check(&observed);
+        assert!(violations.is_empty(), "seed {seed}: {violations:#?}");
+        assert!(observed.journal.len() > 500 && observed.published.len() > 500);
+    }
+}

@@ -1,0 +1,503 @@
+//! A run as it would be seen: the engine behind perfect wires, two lives of the venue, four clients, one feed handler.
+
+use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
+use tickpath_exchange::{Definition, Replica};
+use tickpath_feed::{BookBuilder, UpdateListener};
+use tickpath_journal::Policy;
+use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
+use tickpath_nasdaq::itch50::encode_market_event;
+use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
+use tickpath_nasdaq::ouch50::{QueryResponse, encode_event, encode_request};
+use tickpath_nasdaq::soupbintcp::Packet;
+use tickpath_sim::Draw;
+use tickpath_simulator::{
+    ClientEvent, ClientEventKind, ClientLog, Crash, DeliveredOrder, DisconnectCause, FeedLife, FinalVenue,
+    Line, LoginOutcome, Observed, OpenOrder, Published, Sequenced, SnapshotOnDisk, UserTerms, VenueEvent,
+    VenueEventKind,
+};
+use tickpath_types::*;
+use zerocopy::IntoBytes;
+
+/// Virtual time from one command to the next.
+const STEP: u64 = 1_000_000;
+/// Commands that clients ask for in a life.
+const REQUESTS: u64 = 450;
+/// How long after its connection is gone a user's orders are cancelled, for those who want that.
+pub const GRACE: Nanos = Nanos(20 * STEP);
+const USERS: u16 = 4;
+
+/// Everything that is told in a run goes here.
+struct World {
+    draw: Draw,
+    engine: Engine<FastBooks<Owner>>,
+    ears: Ears,
+    observed: Observed,
+    now: Nanos,
+    /// By user: how many messages it has, and the number of its next order.
+    told: Vec<u64>,
+    next_ref: Vec<u32>,
+    connection: Vec<u32>,
+    is_away: Vec<bool>,
+    /// Messages for users that are away.
+    waiting: Vec<Vec<(Sequence, Vec<u8>)>>,
+    packet: PacketBuilder<Vec<u8>>,
+    definition: Definition,
+}
+
+#[derive(Default)]
+struct Ears {
+    table: Option<InstrumentTable>,
+    answers: Vec<(SessionId, Vec<u8>)>,
+    market: Vec<MarketEvent>,
+}
+
+impl EventListener for Ears {
+    fn on_order_event(&mut self, event: &OrderEvent) {
+        let mut out = [0; 256];
+        let table = self.table.as_ref().unwrap();
+        let len = encode_event(event, |id| table.symbol(id), &mut out).unwrap();
+        self.answers.push((event.session, out[..len].to_vec()));
+    }
+
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        self.market.push(*event);
+    }
+
+    fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
+        self.answers.push((query.session, QueryResponse::new(query.ts, next).as_bytes().to_vec()));
+    }
+}
+
+/// The same seed gives the same run.
+pub fn observe(seed: u64) -> Observed {
+    let mut world = World::new(seed);
+    world.start();
+    (1..=USERS).for_each(|session| world.log_in(SessionId(session)));
+    world.open_day();
+    for _ in 0..REQUESTS {
+        world.act();
+    }
+    world.crash();
+    world.start();
+    (1..=USERS).for_each(|session| world.log_in(SessionId(session)));
+    for _ in 0..REQUESTS / 2 {
+        world.act();
+    }
+    world.end_day();
+    for _ in 0..REQUESTS / 2 {
+        world.act();
+    }
+    world.leave(SessionId(2));
+    for _ in 0..REQUESTS / 4 {
+        world.act_of(SessionId(1));
+    }
+    world.log_in(SessionId(2));
+    world.act_of(SessionId(2));
+    world.end()
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let instruments: Vec<Instrument> = (1..=2)
+            .map(|id| Instrument {
+                id: InstrumentId(id),
+                symbol: Symbol::new(&format!("SYM{id}")).unwrap(),
+                tick_size: Price(100),
+                lot_size: Qty(if id == 1 { 1 } else { 10 }),
+                max_qty: Qty(10_000),
+                reference_price: Price(100_000),
+                collar_low: Price(90_000),
+                collar_high: Price(110_000),
+            })
+            .collect();
+        let limits = EngineLimits {
+            max_open_orders: 1 << 12,
+            max_open_orders_per_session: 1 << 12,
+            max_sessions: USERS + 1,
+            max_index_pages: 64,
+            max_index_pages_per_session: 32,
+            max_special_orders: 1 << 11,
+            max_recent_executions: 1 << 6,
+            max_instruments: 0,
+        };
+        let user = |session: u16| UserTerms {
+            name: format!("USER{session}"),
+            cancel_on_disconnect: session.is_multiple_of(2).then_some(GRACE),
+        };
+        let users: Vec<UserTerms> = (1..=USERS).map(user).collect();
+        let client = |session| ClientLog { session: SessionId(session), events: Vec::new() };
+        let definition = Definition {
+            instruments: instruments.clone(),
+            limits,
+            users: users.iter().map(|user| user.name.clone()).collect(),
+            retained_responses: 1 << 12,
+            retained_messages: 1 << 12,
+        };
+        let table = Some(InstrumentTable::new(&instruments));
+        World {
+            draw: Draw::new(seed),
+            engine: Engine::new(&instruments, limits).unwrap(),
+            ears: Ears { table, ..Ears::default() },
+            now: Nanos(STEP),
+            told: vec![0; USERS.into()],
+            next_ref: vec![1; USERS.into()],
+            connection: vec![0; USERS.into()],
+            is_away: vec![true; USERS.into()],
+            waiting: vec![Vec::new(); USERS.into()],
+            packet: PacketBuilder::new(vec![0; 60_000], Session::new("TODAY").unwrap(), Sequence(1)),
+            definition,
+            observed: Observed {
+                instruments,
+                limits,
+                policy: Policy::Group,
+                users,
+                clients: (1..=USERS).map(client).collect(),
+                venue: Vec::new(),
+                published: Vec::new(),
+                retransmitted: Vec::new(),
+                feeds: Vec::new(),
+                journal: Vec::new(),
+                sequenced: Vec::new(),
+                snapshots: Vec::new(),
+                last: FinalVenue::default(),
+                healed_at: Nanos(0),
+                ended_at: Nanos(0),
+                reaction_max: Nanos(4 * STEP),
+                clock_steps: Vec::new(),
+            },
+        }
+    }
+
+    fn start(&mut self) {
+        let replica = self.replay();
+        let last = replica.last_command();
+        let mut payload = Vec::new();
+        replica.encode(&mut payload);
+        let state_hash = replica.state_hash();
+        self.observed.snapshots.push(SnapshotOnDisk { sequence: last, state_hash, payload });
+        let journal = self.observed.journal.clone();
+        self.venue(VenueEventKind::Started { last, state_hash, replayed: last.0, journal });
+    }
+
+    fn replay(&self) -> Replica {
+        let mut replica = Replica::new(self.definition.clone()).unwrap();
+        self.observed.journal.iter().for_each(|command| replica.apply(command));
+        replica
+    }
+
+    fn venue(&mut self, kind: VenueEventKind) {
+        self.now.0 += STEP;
+        self.observed.venue.push(VenueEvent { at: self.now, kind });
+    }
+
+    fn note(&mut self, session: SessionId, kind: ClientEventKind) {
+        let place = usize::from(session.0) - 1;
+        let (at, connection) = (self.now, self.connection[place]);
+        self.observed.clients[place].events.push(ClientEvent { at, connection, kind });
+    }
+
+    fn log_in(&mut self, session: SessionId) {
+        let place = usize::from(session.0) - 1;
+        self.connection[place] += 1;
+        let waiting = std::mem::take(&mut self.waiting[place]);
+        let sequence = waiting.first().map_or(Sequence(self.told[place] + 1), |(sequence, _)| *sequence);
+        self.note(session, ClientEventKind::Connected);
+        self.note(session, ClientEventKind::LoginSent { sequence });
+        self.now.0 += STEP;
+        self.note(session, ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }));
+        self.is_away[place] = false;
+        for (sequence, bytes) in waiting {
+            self.deliver(session, sequence, bytes);
+        }
+    }
+
+    /// The client goes, and its orders after its grace if it wants that.
+    fn leave(&mut self, session: SessionId) {
+        self.note(session, ClientEventKind::Disconnected(DisconnectCause::Client));
+        self.note(session, ClientEventKind::GoneAtVenue);
+        self.is_away[usize::from(session.0) - 1] = true;
+        if let Some(grace) = self.observed.users[usize::from(session.0) - 1].cancel_on_disconnect {
+            self.now.0 += grace.0;
+            self.sequence(session, CommandKind::CancelAll { reason: CancelReason::System });
+        }
+    }
+
+    fn crash(&mut self) {
+        for session in 1..=USERS {
+            self.note(SessionId(session), ClientEventKind::Disconnected(DisconnectCause::Venue));
+            self.note(SessionId(session), ClientEventKind::GoneAtVenue);
+        }
+        self.is_away.fill(true);
+        self.venue(VenueEventKind::Crashed(Crash::Power));
+    }
+
+    fn open_day(&mut self) {
+        let limits =
+            CommandKind::SetLimits { open_orders: u32::MAX, order_qty: Qty(900), order_notional: u64::MAX };
+        self.sequence(SessionId(4), limits);
+        for (session, strategy) in
+            [(1, SelfTradePrevention::CancelOldest), (3, SelfTradePrevention::Decrement)]
+        {
+            let account = SessionId(session);
+            self.sequence(account, CommandKind::SetSelfTradePrevention { strategy, account });
+        }
+        self.sequence(SessionId(0), CommandKind::System(SystemEventCode::StartOfMessages));
+        for instrument in [InstrumentId(1), InstrumentId(2)] {
+            let state = TradingState::Trading;
+            self.sequence(SessionId(0), CommandKind::OpenInstrument { instrument, state });
+        }
+    }
+
+    /// Numbers begin anew.
+    fn end_day(&mut self) {
+        self.sequence(SessionId(0), CommandKind::EndDay);
+        self.next_ref.fill(1);
+    }
+
+    fn act(&mut self) {
+        let session = SessionId(1 + self.below(USERS.into()) as u16);
+        match self.below(100) {
+            0 => {
+                let state = TradingState::Halted;
+                let instrument = InstrumentId(2);
+                self.sequence(SessionId(0), CommandKind::SetTradingState { instrument, state });
+                (0..4).for_each(|_| self.act_of(session));
+                let state = TradingState::Trading;
+                self.sequence(SessionId(0), CommandKind::SetTradingState { instrument, state });
+            }
+            1 => self.sequence(SessionId(0), CommandKind::ExpireOrders),
+            2 => {
+                self.sequence(session, CommandKind::KillSession { is_killed: true });
+                self.sequence(session, CommandKind::KillSession { is_killed: false });
+            }
+            _ => self.act_of(session),
+        }
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.draw.below(bound)
+    }
+
+    /// A request of a client, read and sequenced at once.
+    fn act_of(&mut self, session: SessionId) {
+        let request = self.request(session);
+        let table = InstrumentTable::new(&self.observed.instruments);
+        let mut out = [0; 256];
+        let len = encode_request(&request, |id| table.symbol(id), &mut out).unwrap();
+        let bytes = out[..len].to_vec();
+        self.note(session, ClientEventKind::Sent(bytes.clone()));
+        let mut framed = [0; 300];
+        let len = Packet::UnsequencedData(&bytes).encode(&mut framed).unwrap();
+        self.now.0 += STEP / 2;
+        let kernel_ns = self.now.0;
+        let read = ClientEventKind::ReadByVenue { kernel_ns, bytes: framed[..len].to_vec() };
+        self.note(session, read);
+        let decoded = tickpath_nasdaq::ouch50::decode_request(&bytes, |symbol| table.find(symbol));
+        self.sequence(session, CommandKind::Order(decoded.unwrap()));
+    }
+
+    fn request(&mut self, session: SessionId) -> OrderRequest {
+        let place = usize::from(session.0) - 1;
+        let user_ref = UserRefNum(self.next_ref[place]);
+        let older = UserRefNum(user_ref.0.saturating_sub(1 + self.below(12) as u32).max(1));
+        let choice = self.below(100);
+        if !(60..85).contains(&choice) && choice != 99 {
+            self.next_ref[place] += 1;
+        }
+        let attributes = OrderAttributes::default();
+        let qty = Qty(10 * (1 + self.below(100)));
+        let price = Price(100_000 + 100 * (self.below(12) as i64 - 6));
+        match choice {
+            0..60 => OrderRequest::Enter(self.order(user_ref, qty, price)),
+            60..75 => OrderRequest::Cancel(CancelOrder { user_ref: older, qty: Qty(10 * self.below(30)) }),
+            75..80 => OrderRequest::Cancel(CancelOrder { user_ref: older, qty: Qty(0) }),
+            80..85 => OrderRequest::Modify(ModifyOrder { user_ref: older, side_marking: b'B', qty }),
+            85..96 => OrderRequest::Replace(ReplaceOrder {
+                orig_user_ref: older,
+                user_ref,
+                qty,
+                price,
+                time_in_force: TimeInForce::Day,
+                post_only: false,
+                min_qty: Qty(0),
+                special: None,
+                attributes,
+                client_order_id: ClientOrderId::default(),
+            }),
+            96..98 => OrderRequest::MassCancel(MassCancel {
+                user_ref,
+                instrument: InstrumentId(1),
+                side: None,
+                firm: *b"FIRM",
+            }),
+            98 => OrderRequest::Enter(self.order(user_ref, Qty(10), price)),
+            // A number that was the last one already, and may have been a hundred others.
+            _ => OrderRequest::Enter(self.order(UserRefNum(user_ref.0.saturating_sub(1).max(1)), qty, price)),
+        }
+    }
+
+    fn order(&mut self, user_ref: UserRefNum, qty: Qty, price: Price) -> EnterOrder {
+        let plain = EnterOrder {
+            user_ref,
+            instrument: InstrumentId(1 + self.below(2) as u16),
+            side: if self.below(2) == 0 { Side::Buy } else { Side::Sell },
+            qty,
+            price,
+            time_in_force: TimeInForce::Day,
+            post_only: false,
+            min_qty: Qty(0),
+            special: None,
+            attributes: OrderAttributes::default(),
+            client_order_id: ClientOrderId(*b"from-the-model"),
+        };
+        let hidden = OrderAttributes { display: b'N', ..OrderAttributes::default() };
+        let special = |terms| Some(SpecialTerms { ..terms });
+        match self.below(12) {
+            0 => EnterOrder { time_in_force: TimeInForce::Ioc, ..plain },
+            1 => EnterOrder { time_in_force: TimeInForce::Ioc, min_qty: qty, ..plain },
+            2 => EnterOrder { post_only: true, ..plain },
+            3 => EnterOrder {
+                special: special(SpecialTerms { is_hidden: true, ..SpecialTerms::default() }),
+                attributes: hidden,
+                ..plain
+            },
+            4 => EnterOrder {
+                special: special(SpecialTerms { display_qty: Qty(10), ..SpecialTerms::default() }),
+                ..plain
+            },
+            5 => {
+                let now = (self.time_of_day().0 / 1_000_000_000) as u32;
+                let expire_at = now + 1 + self.below(2) as u32;
+                let terms = SpecialTerms { expire_at, ..SpecialTerms::default() };
+                EnterOrder { time_in_force: TimeInForce::Gtt, special: special(terms), ..plain }
+            }
+            _ => plain,
+        }
+    }
+
+    /// The venue's day goes faster, so that orders expire.
+    fn time_of_day(&self) -> Nanos {
+        Nanos(10 * self.now.0)
+    }
+
+    /// The command's way: into the log, through the engine, to everybody.
+    fn sequence(&mut self, session: SessionId, kind: CommandKind) {
+        let sequence = Sequence(self.observed.journal.len() as u64 + 1);
+        self.now.0 += STEP / 2;
+        let command = Command { sequence, session, ts: self.time_of_day(), kind };
+        self.observed.journal.push(command);
+        self.observed.sequenced.push(Sequenced { at: self.now, last: sequence });
+        self.engine.apply(&command, &mut self.ears);
+        for (session, bytes) in std::mem::take(&mut self.ears.answers) {
+            let place = usize::from(session.0) - 1;
+            self.told[place] += 1;
+            let sequence = Sequence(self.told[place]);
+            self.deliver(session, sequence, bytes);
+        }
+        let first = self.packet.sequence();
+        for event in std::mem::take(&mut self.ears.market) {
+            let instrument = self.observed.instruments.get(usize::from(event.instrument.0).wrapping_sub(1));
+            let mut message = [0; 64];
+            let len = encode_market_event(&event, instrument, &mut message).unwrap();
+            self.packet.push(&message[..len]).unwrap();
+        }
+        if self.packet.next_sequence() > first {
+            let bytes = self.packet.finish().to_vec();
+            self.packet.start_next();
+            for line in [Line::A, Line::B] {
+                self.observed.published.push(Published { at: self.now, line, bytes: bytes.clone() });
+            }
+        }
+    }
+
+    /// What comes while a client is away waits for its next login.
+    fn deliver(&mut self, session: SessionId, sequence: Sequence, bytes: Vec<u8>) {
+        let place = usize::from(session.0) - 1;
+        match self.is_away[place] {
+            true => self.waiting[place].push((sequence, bytes)),
+            false => self.note(session, ClientEventKind::Received { sequence, bytes }),
+        }
+    }
+
+    fn end(mut self) -> Observed {
+        self.now.0 += 10 * STEP;
+        let observed = &mut self.observed;
+        (observed.healed_at, observed.ended_at) = (self.now, self.now);
+        let engine = &self.engine;
+        let mut displayed = Vec::new();
+        for instrument in &observed.instruments {
+            for side in Side::BOTH {
+                displayed.extend(engine.books().orders(instrument.id, side).map(|(_, order)| {
+                    let (instrument, order_id) = (instrument.id, order.id);
+                    DeliveredOrder { instrument, order_id, side, price: order.price, qty: order.qty }
+                }));
+            }
+        }
+        let mut open_orders = Vec::new();
+        for (session, next) in (1..).zip(&self.next_ref) {
+            let session = SessionId(session);
+            for user_ref in (1..=*next).map(UserRefNum) {
+                if let Some((executed, leaves)) = engine.open_qty(session, user_ref) {
+                    open_orders.push(OpenOrder { session, user_ref, executed, leaves });
+                }
+            }
+        }
+        let (commands, events) = (observed.journal.len() as u64, engine.last_market().0);
+        let counters = [
+            ("order_server.commands", commands),
+            ("journal.durable", commands),
+            ("matcher.market_events", events),
+            ("publisher.messages", events),
+        ];
+        observed.last = FinalVenue {
+            state_hash: engine.state_hash(),
+            last_command: engine.last_command(),
+            last_market: engine.last_market(),
+            open_orders,
+            displayed,
+            counters: counters.map(|(name, count)| (name.to_owned(), count)).to_vec(),
+        };
+        observed.feeds = vec![feed(observed)];
+        self.observed
+    }
+}
+
+#[derive(Default)]
+struct Updates(Vec<MarketUpdate>);
+
+impl UpdateListener for Updates {
+    fn on_update(&mut self, update: &MarketUpdate) {
+        self.0.push(*update);
+    }
+}
+
+/// A feed handler that has had everything of line A.
+fn feed(observed: &Observed) -> FeedLife {
+    let limits = BookLimits::new(InstrumentId(observed.instruments.len() as u16), 1 << 12);
+    let mut builder = BookBuilder::new(DirectBooks::new(limits));
+    let mut updates = Updates::default();
+    let mut next = Sequence(1);
+    for sent in observed.published.iter().filter(|sent| sent.line == Line::A) {
+        let packet = tickpath_nasdaq::moldudp64::Packet::parse(&sent.bytes).unwrap();
+        for (sequence, message) in packet.messages() {
+            builder.handle_message(sequence, message, &mut updates);
+            next = sequence.next();
+        }
+    }
+    let mut orders = Vec::new();
+    let mut health = Vec::new();
+    for instrument in &observed.instruments {
+        health.push((instrument.id, builder.instrument(instrument.id).unwrap().health));
+        for side in Side::BOTH {
+            orders.extend(builder.books().orders(instrument.id, side).map(|order| DeliveredOrder {
+                instrument: instrument.id,
+                order_id: order.id,
+                side,
+                price: order.price,
+                qty: order.qty,
+            }));
+        }
+    }
+    let (handler, started_at, ended_at) = (1, Nanos(1), None);
+    FeedLife { handler, started_at, ended_at, updates: updates.0, orders, health, next }
+}

@@ -1,0 +1,59 @@
+//! Faults planted in the engine alone, which need no network to be seen.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tickpath_faults::{Fault, plant};
+use tickpath_simulator::check;
+
+use crate::model::observe;
+
+/// Seeds within which a fault must be found.
+const SEEDS: u64 = 20;
+
+const OF_THE_ENGINE: [Fault; 25] = [
+    Fault::PartialFillLosesPriority,
+    Fault::ReductionLosesPriority,
+    Fault::HiddenBeforeDisplayed,
+    Fault::ReserveShowsAll,
+    Fault::ReserveKeepsReference,
+    Fault::PostOnlyTrades,
+    Fault::IocRests,
+    Fault::MinimumIgnored,
+    Fault::SelfTradesAllowed,
+    Fault::DecrementOneSided,
+    Fault::CancelForgetsExecuted,
+    Fault::TradeAtTakersPrice,
+    Fault::ReplaceForgetsExecuted,
+    Fault::MassCancelMissesOne,
+    Fault::GttNeverExpires,
+    Fault::DayOrderSurvives,
+    Fault::NumberUsedTwice,
+    Fault::CancelUnpublished,
+    Fault::TradeUntold,
+    Fault::MatchNumberReused,
+    Fault::RemainderForgotten,
+    Fault::HaltIgnored,
+    Fault::QtyLimitIgnored,
+    Fault::KillKeepsOrders,
+    Fault::StateHashIgnoresHidden,
+];
+
+#[test]
+fn every_mistake_of_the_engine_is_found() {
+    for fault in OF_THE_ENGINE {
+        let found = (1..=SEEDS).find_map(|seed| Some((seed, find(fault, seed)?)));
+        let (seed, by) = found.unwrap_or_else(|| panic!("{fault:?} was not found by {SEEDS} seeds"));
+        println!("{fault:?}: seed {seed}, {by}");
+    }
+}
+
+/// What finds a fault in the run of a seed: a checker, or the system's own assertion.
+fn find(fault: Fault, seed: u64) -> Option<String> {
+    let planted = plant(fault);
+    let observed = catch_unwind(AssertUnwindSafe(|| observe(seed)));
+    drop(planted);
+    match observed {
+        Ok(observed) => check(&observed).first().map(|violation| violation.check.to_owned()),
+        Err(_) => Some("an assertion".to_owned()),
+    }
+}

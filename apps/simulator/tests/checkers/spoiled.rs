@@ -1,0 +1,385 @@
+//! One spoiled run for each promise.
+
+use tickpath_matching::CommandKind;
+use tickpath_nasdaq::moldudp64::Packet;
+use tickpath_simulator::{
+    ClientEventKind, Crash, DisconnectCause, Line, LoginOutcome, Observed, Retransmitted, VenueEvent,
+    VenueEventKind, check,
+};
+use tickpath_types::*;
+
+use crate::model::{GRACE, observe};
+
+/// Spoils a clean run, and checks that this checker, perhaps among others, finds it.
+#[track_caller]
+fn found(checker: &str, spoil: impl FnOnce(&mut Observed)) {
+    let mut observed = observe(3);
+    spoil(&mut observed);
+    let violations = check(&observed);
+    assert!(violations.iter().any(|violation| violation.check == checker), "{violations:#?}");
+}
+
+/// The last message that a client received.
+fn last_received(observed: &mut Observed, client: usize) -> (usize, &mut Vec<u8>) {
+    let events = &mut observed.clients[client].events;
+    let is_one = |kind: &ClientEventKind| matches!(kind, ClientEventKind::Received { .. });
+    let place = events.iter().rposition(|event| is_one(&event.kind)).unwrap();
+    match &mut events[place].kind {
+        ClientEventKind::Received { bytes, .. } => (place, bytes),
+        _ => unreachable!(),
+    }
+}
+
+#[test]
+fn a_message_with_another_byte() {
+    found("streams", |observed| *last_received(observed, 0).1.last_mut().unwrap() ^= 1);
+}
+
+#[test]
+fn a_message_too_early() {
+    found("streams", |observed| {
+        let (place, _) = last_received(observed, 0);
+        observed.clients[0].events[place].at = Nanos(1);
+    });
+}
+
+#[test]
+fn a_message_that_no_command_causes() {
+    found("streams", |observed| {
+        let (place, _) = last_received(observed, 0);
+        let mut again = observed.clients[0].events[place].clone();
+        if let ClientEventKind::Received { sequence, .. } = &mut again.kind {
+            sequence.0 += 1;
+        }
+        observed.clients[0].events.push(again);
+    });
+}
+
+#[test]
+fn a_message_left_out() {
+    found("streams", |observed| {
+        let is_one = |kind: &ClientEventKind| matches!(kind, ClientEventKind::Received { .. });
+        let events = &mut observed.clients[1].events;
+        let place = events.iter().position(|event| is_one(&event.kind)).unwrap();
+        events.remove(place);
+    });
+}
+
+#[test]
+fn a_login_that_is_given_another_number() {
+    found("streams", |observed| {
+        let kind = |kind: &ClientEventKind| matches!(kind, ClientEventKind::LoginAnswered(_));
+        let events = &mut observed.clients[2].events;
+        let login = events.iter_mut().rev().find(|event| kind(&event.kind)).unwrap();
+        if let ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) = &mut login.kind {
+            sequence.0 += 1;
+        }
+    });
+}
+
+#[test]
+fn an_answer_that_never_came() {
+    found("liveness", |observed| {
+        let (place, _) = last_received(observed, 0);
+        observed.clients[0].events.remove(place);
+    });
+}
+
+#[test]
+fn a_client_that_is_gone_in_the_end() {
+    found("liveness", |observed| {
+        let last = observed.clients[0].events.last_mut().unwrap();
+        last.kind = ClientEventKind::Disconnected(DisconnectCause::Venue);
+    });
+}
+
+#[test]
+fn a_request_that_was_not_read() {
+    found("liveness", |observed| {
+        let read = |kind: &ClientEventKind| matches!(kind, ClientEventKind::ReadByVenue { .. });
+        observed.clients[0].events.retain(|event| !read(&event.kind));
+    });
+}
+
+#[test]
+fn a_venue_that_does_not_come_back() {
+    found("liveness", |observed| {
+        let at = observed.ended_at;
+        observed.venue.push(VenueEvent { at, kind: VenueEventKind::Crashed(Crash::Process) });
+    });
+}
+
+#[test]
+fn a_command_that_is_missing_in_the_log() {
+    found("log", |observed| _ = observed.journal.remove(300));
+}
+
+#[test]
+fn a_command_that_was_another_before() {
+    found("log", |observed| {
+        let VenueEventKind::Started { journal, .. } = &mut observed.venue[2].kind else { panic!("a start") };
+        journal[200].ts.0 += 1;
+    });
+}
+
+#[test]
+fn a_time_that_goes_back() {
+    found("log", |observed| observed.journal[100].ts = observed.journal[99].ts);
+}
+
+#[test]
+fn a_venue_that_refuses_its_log() {
+    found("log", |observed| {
+        let kind = VenueEventKind::Refused("damage".to_owned());
+        observed.venue.insert(2, VenueEvent { at: Nanos(5), kind });
+    });
+}
+
+/// Exchanges two requests of different kinds that one client sent one after the other.
+#[test]
+fn requests_that_changed_places() {
+    found("requests", |observed| {
+        let is_own = |place: &usize| observed.journal[*place].session == SessionId(1);
+        let places: Vec<usize> = (20..observed.journal.len()).filter(is_own).collect();
+        let kind = |place: usize| observed.journal[place].kind;
+        let pair = places.windows(2).find(|pair| kind(pair[0]) != kind(pair[1])).unwrap();
+        let (a, b) = (pair[0], pair[1]);
+        let kinds = (kind(a), kind(b));
+        (observed.journal[b].kind, observed.journal[a].kind) = kinds;
+    });
+}
+
+#[test]
+fn a_request_that_was_read_and_forgotten() {
+    found("requests", |observed| {
+        let read = |kind: &ClientEventKind| matches!(kind, ClientEventKind::ReadByVenue { .. });
+        let events = &mut observed.clients[0].events;
+        let last = events.iter().rposition(|event| read(&event.kind)).unwrap();
+        let again = events[last].clone();
+        events.push(again);
+    });
+}
+
+/// Two clients are read in one duty cycle; the kernel heard the second one first.
+#[test]
+fn a_client_that_was_heard_first_and_is_second() {
+    found("sequencing", |observed| {
+        let is_order = |place: usize| matches!(observed.journal[place].kind, CommandKind::Order(_));
+        let session = |place: usize| observed.journal[place].session;
+        let place = (500..800)
+            .find(|place| is_order(*place) && is_order(place + 1) && session(*place) != session(place + 1))
+            .unwrap();
+        let at = observed.sequenced[place + 1].at;
+        let (first, second) = (observed.sequenced[place].at, session(place + 1));
+        observed.sequenced[place].at = at;
+        let client = &mut observed.clients[usize::from(second.0) - 1];
+        for event in &mut client.events {
+            if let ClientEventKind::ReadByVenue { kernel_ns, .. } = &mut event.kind
+                && first < event.at
+                && event.at <= at
+            {
+                *kernel_ns = 1;
+            }
+        }
+    });
+}
+
+#[test]
+fn an_order_that_was_lost() {
+    for checker in ["final state", "client orders"] {
+        found(checker, |observed| _ = observed.last.open_orders.pop());
+    }
+}
+
+#[test]
+fn an_order_that_is_open_again() {
+    for checker in ["final state", "client orders"] {
+        found(checker, |observed| {
+            let again = observed.last.open_orders[0];
+            observed
+                .last
+                .open_orders
+                .push(tickpath_simulator::OpenOrder { user_ref: UserRefNum(1 << 20), ..again });
+        });
+    }
+}
+
+#[test]
+fn a_queue_in_another_order() {
+    found("final state", |observed| observed.last.displayed.swap(0, 1));
+}
+
+/// The bytes of an execution have the quantity from the 13th byte on, the price from the 17th.
+fn spoil_execution(observed: &mut Observed, at: usize) {
+    let all = observed.clients.iter_mut().flat_map(|client| &mut client.events);
+    let mut messages = all.filter_map(|event| match &mut event.kind {
+        ClientEventKind::Received { bytes, .. } => Some(bytes),
+        _ => None,
+    });
+    messages.find(|bytes| bytes[0] == b'E').unwrap()[at] ^= 1;
+}
+
+#[test]
+fn an_execution_of_two_quantities() {
+    found("trades", |observed| spoil_execution(observed, 16));
+    found("money", |observed| spoil_execution(observed, 16));
+}
+
+#[test]
+fn an_execution_at_two_prices() {
+    found("trades", |observed| spoil_execution(observed, 24));
+    found("money", |observed| spoil_execution(observed, 24));
+}
+
+#[test]
+fn a_packet_on_one_line_alone() {
+    found("lines", |observed| {
+        let place = observed.published.iter().position(|sent| sent.line == Line::B).unwrap();
+        observed.published.remove(place);
+    });
+}
+
+#[test]
+fn a_packet_that_is_another_on_line_b() {
+    found("lines", |observed| {
+        let sent = observed.published.iter_mut().rev().find(|sent| sent.line == Line::B).unwrap();
+        *sent.bytes.last_mut().unwrap() ^= 1;
+    });
+}
+
+#[test]
+fn a_message_that_is_another_when_it_is_sent_again() {
+    found("lines", |observed| {
+        let sent = observed.published[0].clone();
+        let mut bytes = sent.bytes;
+        assert!(Packet::parse(&bytes).unwrap().message_count() > 0);
+        *bytes.last_mut().unwrap() ^= 1;
+        observed.retransmitted.push(Retransmitted { at: sent.at, bytes });
+    });
+}
+
+#[test]
+fn messages_that_were_never_published() {
+    found("lines", |observed| {
+        let last = observed.published.len() - 2;
+        observed.published.truncate(last);
+    });
+}
+
+#[test]
+fn an_update_with_another_price() {
+    found("feeds", |observed| {
+        let update = observed.feeds[0].updates.iter_mut().rev().find(|update| update.bid_qty > 0).unwrap();
+        update.bid_price += 1;
+    });
+}
+
+#[test]
+fn an_update_that_is_missing() {
+    found("feeds", |observed| _ = observed.feeds[0].updates.pop());
+}
+
+#[test]
+fn a_book_with_one_order_less() {
+    found("feeds", |observed| _ = observed.feeds[0].orders.pop());
+}
+
+#[test]
+fn a_book_that_stays_stale() {
+    found("feeds", |observed| observed.feeds[0].health[1].1 = BookHealth::Stale);
+}
+
+#[test]
+fn a_feed_handler_that_waits() {
+    found("feeds", |observed| observed.feeds[0].next.0 -= 1);
+}
+
+/// The command by which the venue cancelled for the user who left.
+fn cancel_of_absent(observed: &Observed) -> usize {
+    let own = CommandKind::CancelAll { reason: CancelReason::System };
+    observed.journal.iter().rposition(|command| command.kind == own).unwrap()
+}
+
+#[test]
+fn a_cancel_before_the_grace_is_over() {
+    found("disconnects", |observed| {
+        let place = cancel_of_absent(observed);
+        observed.sequenced[place].at.0 -= GRACE.0 / 2;
+    });
+}
+
+#[test]
+fn a_cancel_for_a_user_who_is_there() {
+    found("disconnects", |observed| {
+        let gone = |kind: &ClientEventKind| *kind == ClientEventKind::GoneAtVenue;
+        let events = &mut observed.clients[1].events;
+        let place = events.iter().rposition(|event| gone(&event.kind)).unwrap();
+        events.remove(place);
+    });
+}
+
+#[test]
+fn a_cancel_for_a_user_who_did_not_ask() {
+    found("disconnects", |observed| observed.users[1].cancel_on_disconnect = None);
+}
+
+/// The cancel comes, but long after it was due.
+#[test]
+fn a_cancel_that_is_late() {
+    found("disconnects", |observed| {
+        let place = cancel_of_absent(observed);
+        let late = 30 * GRACE.0;
+        observed.sequenced[place..].iter_mut().for_each(|step| step.at.0 += late);
+        observed.ended_at.0 += late;
+        let (gone, back) = (ClientEventKind::GoneAtVenue, ClientEventKind::Connected);
+        let events = &mut observed.clients[1].events;
+        let last_gone = events.iter().rposition(|event| event.kind == gone).unwrap();
+        let back = last_gone + events[last_gone..].iter().position(|event| event.kind == back).unwrap();
+        events[back..].iter_mut().for_each(|event| event.at.0 += late);
+    });
+}
+
+#[test]
+fn a_state_that_is_another() {
+    found("replay", |observed| observed.last.state_hash ^= 1);
+    found("replay", |observed| observed.snapshots[1].state_hash ^= 1);
+    found("replay", |observed| {
+        observed.snapshots[1].payload[0] ^= 1;
+    });
+    found("replay", |observed| {
+        let VenueEventKind::Started { state_hash, .. } = &mut observed.venue[2].kind else {
+            panic!("a start")
+        };
+        *state_hash ^= 1;
+    });
+}
+
+#[test]
+fn a_counter_that_says_something_else() {
+    for place in 0..4 {
+        found("counters", |observed| observed.last.counters[place].1 += 1);
+    }
+}
+
+/// What was acknowledged under `async` may be gone after the power was; under `group` never.
+#[test]
+fn a_loss_that_was_never_promised_not_to_happen() {
+    use tickpath_journal::Policy;
+    for (policy, is_excused) in [(Policy::Async, true), (Policy::Group, false)] {
+        let mut observed = observe(5);
+        observed.policy = policy;
+        // One message more was received before the power went than the log causes in the end.
+        let crash = observed.venue[1].at;
+        let events = &mut observed.clients[0].events;
+        let last = |kind: &ClientEventKind| matches!(kind, ClientEventKind::Received { .. });
+        let place = events.iter().rposition(|event| last(&event.kind) && event.at <= crash).unwrap();
+        let mut lost = events[place].clone();
+        if let ClientEventKind::Received { sequence, bytes } = &mut lost.kind {
+            sequence.0 += 1;
+            bytes[1] ^= 1;
+        }
+        events.insert(place + 1, lost);
+        let violations = check(&observed);
+        assert_eq!(violations.is_empty(), is_excused, "{violations:#?}");
+    }
+}

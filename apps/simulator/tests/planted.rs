@@ -1,0 +1,60 @@
+//! The simulator sees: every fault that can be planted in the system is found.
+//!
+//! `cargo test -p tickpath-simulator --features planted-faults --test planted -- --nocapture` prints which seed and which
+//! checker found each.
+#![cfg(feature = "planted-faults")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tickpath_faults::{Fault, plant};
+use tickpath_simulator::{Simulation, Weather, check};
+
+/// Seeds within which a fault must be found.
+const SEEDS: u64 = 300;
+
+/// Not to be found here, as no client of the simulation can ask for what these spoil: orders that expire, the end of the
+/// day, limits, accounts that do not trade with themselves. The checkers find them in runs made by hand.
+const OUT_OF_REACH: [Fault; 5] = [
+    Fault::GttNeverExpires,
+    Fault::DayOrderSurvives,
+    Fault::SelfTradesAllowed,
+    Fault::DecrementOneSided,
+    Fault::QtyLimitIgnored,
+];
+
+#[test]
+fn every_planted_fault_is_found() {
+    let mut unseen = Vec::new();
+    let mut clean = BTreeMap::new();
+    for fault in Fault::ALL.iter().filter(|fault| !OUT_OF_REACH.contains(fault)) {
+        let found = (1..=SEEDS).find_map(|seed| {
+            let by = find(*fault, seed)?;
+            // What is found without the fault says nothing of it.
+            let is_clean = *clean
+                .entry(seed)
+                .or_insert_with(|| Simulation::new(seed, Weather::Storm).run().violations.is_empty());
+            is_clean.then_some((seed, by))
+        });
+        match found {
+            Some((seed, by)) => println!("{:32} seed {seed:3}  {by}", format!("{fault:?}")),
+            None => {
+                println!("{:32} not found", format!("{fault:?}"));
+                unseen.push(*fault);
+            }
+        }
+    }
+    assert!(unseen.is_empty(), "not found by {SEEDS} seeds: {unseen:?}");
+}
+
+/// What finds a fault in the run of a seed: a checker that is not spoiled itself, or the system's own assertion.
+fn find(fault: Fault, seed: u64) -> Option<String> {
+    let planted = plant(fault);
+    let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, Weather::Storm).run()));
+    drop(planted);
+    let Ok(outcome) = outcome else { return Some("an assertion".to_owned()) };
+    let mut found = check(&outcome.observed);
+    found.extend(outcome.violations.into_iter().filter(|violation| violation.check == "healing"));
+    found.first().map(|violation| format!("{violation:.120}"))
+}

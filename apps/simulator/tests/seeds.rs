@@ -1,0 +1,50 @@
+//! Runs of many seeds.
+#![allow(clippy::unwrap_used)]
+
+use tickpath_simulator::{Simulation, Weather};
+
+#[test]
+fn without_faults_everything_is_well() {
+    for seed in 1..=5 {
+        let outcome = Simulation::new(seed, Weather::Calm).run();
+        assert_eq!(outcome.violations, [], "seed {seed}");
+        assert!(outcome.commands > 100 && outcome.market_events > 100, "seed {seed}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_seed_runs_the_same_way_again() {
+    let run = |seed| format!("{:?}", Simulation::new(seed, Weather::Storm).run().observed);
+    for seed in 1..=3 {
+        assert!(run(seed) == run(seed), "seed {seed}");
+    }
+}
+
+/// Seeds that have found something, which was mended: 37 and 72 a snapshot of what the log lost with the power.
+const FOUND: [u64; 2] = [37, 72];
+/// Seeds that every run of the tests tries.
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=300;
+
+#[test]
+fn seeds_that_found_something_find_nothing_any_more() {
+    FOUND.into_iter().for_each(run);
+}
+
+/// The seeds are shared out among this many tests, which run beside each other.
+const SHARES: u64 = 2;
+
+#[test]
+fn faults_break_no_promise_in_odd_seeds() {
+    SEEDS.filter(|seed| seed % SHARES == 1).for_each(run);
+}
+
+#[test]
+fn faults_break_no_promise_in_even_seeds() {
+    SEEDS.filter(|seed| seed % SHARES == 0).for_each(run);
+}
+
+fn run(seed: u64) {
+    let outcome = Simulation::new(seed, Weather::Storm).run();
+    let told: Vec<String> = outcome.violations.iter().map(ToString::to_string).collect();
+    assert!(told.is_empty(), "tickpath sim --seed {seed}:\n{}", told.join("\n"));
+}

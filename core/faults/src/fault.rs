@@ -1,0 +1,134 @@
+//! The faults there are.
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A mistake at one place of the system.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Fault {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Fault {
+            /// All of them.
+            pub const ALL: &[Fault] = &[$(Fault::$name,)*];
+        }
+    };
+}
+
+faults! {
+    /// A resting order that was filled in part goes to the tail of its level.
+    PartialFillLosesPriority,
+    /// An order that was reduced goes to the tail of its level.
+    ReductionLosesPriority,
+    /// At one price what is not displayed trades first.
+    HiddenBeforeDisplayed,
+    /// A reserve order that is refreshed shows all that is left of it.
+    ReserveShowsAll,
+    /// A reserve order that is refreshed keeps its reference.
+    ReserveKeepsReference,
+    /// An order that must not trade on entry does.
+    PostOnlyTrades,
+    /// What an IOC order did not trade rests.
+    IocRests,
+    /// An order with a minimum trades less.
+    MinimumIgnored,
+    /// An owner's orders trade with each other whatever it asked for.
+    SelfTradesAllowed,
+    /// Where both orders of an owner are to give way, only the one that came in does.
+    DecrementOneSided,
+    /// An order is reduced as if it had not executed anything.
+    CancelForgetsExecuted,
+    /// A trade takes place at the price of the order that came in.
+    TradeAtTakersPrice,
+    /// What an order executed does not count for the one that replaces it.
+    ReplaceForgetsExecuted,
+    /// Of neighbouring orders a mass cancel takes every other.
+    MassCancelMissesOne,
+    /// An order's time comes and nothing happens.
+    GttNeverExpires,
+    /// Orders of the day are carried into the next if they are special.
+    DayOrderSurvives,
+    /// A number may be used again at once.
+    NumberUsedTwice,
+    /// The public is not told of an order that was cancelled.
+    CancelUnpublished,
+    /// Whose order rested is not told of the trade.
+    TradeUntold,
+    /// Some executions have the number of the one before.
+    MatchNumberReused,
+    /// What an order did not trade neither rests nor is cancelled.
+    RemainderForgotten,
+    /// New orders are taken while trading is halted.
+    HaltIgnored,
+    /// A user's limit on the quantity of an order does not hold.
+    QtyLimitIgnored,
+    /// A user is killed and its orders stay.
+    KillKeepsOrders,
+    /// The digest of the state leaves out what is not displayed.
+    StateHashIgnoresHidden,
+    /// The last order of a side is not in the snapshot.
+    SnapshotMissesOrder,
+    /// Some commands take effect and are not in the log.
+    JournalSkipsRecord,
+    /// Some requests stand in the log twice.
+    RequestLoggedTwice,
+    /// Some requests are read and forgotten.
+    RequestDropped,
+    /// Answers leave before their commands are safe.
+    AnswerBeforeSafe,
+    /// Market data leaves before its commands are safe.
+    PublishBeforeSafe,
+    /// Nothing is cancelled when a connection is gone.
+    CancelOnDisconnectForgotten,
+    /// A user that comes back in time is cancelled for all the same.
+    CancelWhileConnected,
+    /// Nothing is cancelled for users that do not come back after a restart.
+    GraceForgottenAtStart,
+    /// What was sent to users is forgotten by a restart.
+    UserLogForgottenAtStart,
+    /// A login that asks for messages again gets all but the first.
+    LoginSkipsMessage,
+    /// What was drained together is sequenced as it was read.
+    ArrivalsUnsorted,
+    /// What was drained together is sequenced user by user.
+    ArrivalsSortedBySession,
+    /// An execution that is replayed is told twice.
+    FillDoubledOnReplay,
+    /// Some packets are sent on line A alone.
+    LineBMissesPacket,
+    /// Some messages are not kept for retransmission.
+    StoreForgetsMessage,
+    /// Heartbeats say that one message more was sent.
+    HeartbeatAhead,
+    /// Messages are sent again under the number of the one before.
+    RetransmissionShifted,
+    /// Records are called safe before they are synced.
+    DurableBeforeSync,
+    /// A new segment is used before its name is safe.
+    NamesUnsynced,
+    /// What a crash left behind the last good record stays.
+    TornTailKept,
+    /// A record with a wrong checksum counts as good.
+    ChecksumIgnored,
+    /// No request for missing messages is sent.
+    RequestForgotten,
+    /// Messages that are lost for good are passed over.
+    LossUntold,
+    /// Messages that came before their turn change places.
+    HeldMessagesSwapped,
+    /// The second copy of a message counts as well.
+    DuplicatesDelivered,
+    /// Some orders stay in the book though they went away.
+    DeleteMissed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_enough_and_none_is_there_by_itself() {
+        assert!(Fault::ALL.len() >= 34);
+        assert!(!Fault::ALL.iter().any(|fault| crate::is_planted(*fault)));
+    }
+}
