@@ -116,19 +116,24 @@ impl Replica {
 
     /// Does what the next command asks for.
     pub fn apply(&mut self, command: &Command) {
-        self.facts.note(command);
-        if let CommandKind::AddInstrument(instrument) = command.kind {
-            // What the table refuses the engine ignores.
-            let _ = self.told.table.add(instrument);
-        }
+        self.note(command);
         self.engine.apply(command, &mut self.told);
     }
 
     /// As [`Replica::apply`]; `heard` is given each message that a user is sent by it, in order: the user's place, the
     /// message's number and its bytes.
     pub(crate) fn apply_heard(&mut self, command: &Command, heard: impl FnMut(usize, u64, &[u8])) {
-        self.facts.note(command);
+        self.note(command);
         self.engine.apply(command, &mut Hearing { told: &mut self.told, heard });
+    }
+
+    /// What must be known before the command's events are told.
+    fn note(&mut self, command: &Command) {
+        self.facts.note(command);
+        if let CommandKind::AddInstrument(instrument) = command.kind {
+            // What the table refuses the engine ignores.
+            let _ = self.told.table.add(instrument);
+        }
     }
 
     /// The number of each user's next message.
@@ -331,9 +336,13 @@ impl EventListener for Told {
 
     #[cold]
     fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
-        for user in &mut self.users {
-            user.append(|log| append_stage(log, command.ts, stage));
-        }
+        (0..self.users.len()).for_each(|place| self.tell_stage(place, command, stage));
+    }
+}
+
+impl Told {
+    fn tell_stage(&mut self, place: usize, command: &Command, stage: SystemEventCode) {
+        self.users[place].append(|log| append_stage(log, command.ts, stage));
     }
 }
 
@@ -370,5 +379,11 @@ impl<F: FnMut(usize, u64, &[u8])> EventListener for Hearing<'_, F> {
 
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         self.hear(query.session, |told| told.on_query_answer(query, next));
+    }
+
+    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
+        for place in 0..self.told.users.len() {
+            self.hear(SessionId(place as u16 + 1), |told| told.tell_stage(place, command, stage));
+        }
     }
 }

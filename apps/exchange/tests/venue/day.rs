@@ -473,14 +473,16 @@ fn an_order_with_a_time_is_cancelled_when_it_comes_also_after_a_restart() {
     };
     accepted(&mut rig, &mut anna, &until(1, second + 60));
     accepted(&mut rig, &mut anna, &until(2, second + 120));
+    drop(anna);
     rig.pass(Nanos::from_secs(61));
+    let mut anna = rig.log_in_from("ANNA", 3);
     let heard = rig.hear_event(&mut anna);
     assert!(is_canceled(&heard, 1, CancelReason::Expired), "{heard:?}");
     drop(anna);
     rig = site.restart(rig);
-    let mut anna = rig.log_in_from("ANNA", 4);
     let wait = (24 * 3_600 + second + 121 - second_of(&rig)) % (24 * 3_600);
     rig.pass(Nanos::from_secs(wait.into()));
+    let mut anna = rig.log_in_from("ANNA", 4);
     let heard = rig.hear_event(&mut anna);
     assert!(is_canceled(&heard, 2, CancelReason::Expired), "{heard:?}");
 }
