@@ -226,7 +226,8 @@ impl Simulation {
     }
 
     fn is_over(&self) -> bool {
-        self.is_healing && (self.now >= self.quiet_since + QUIET || self.now >= self.healed_at + HEALING_MAX)
+        let is_quiet = self.idle_rounds > 0 && self.now >= self.quiet_since + QUIET;
+        self.is_healing && (is_quiet || self.now >= self.healed_at + HEALING_MAX)
     }
 
     /// Lets some time pass and every part that is not starved do something, in any order.

@@ -267,7 +267,9 @@ impl Site {
     pub(crate) fn is_settled(&self) -> bool {
         let Some(life) = &self.life else { return false };
         let view = &life.view;
-        view.journal.durable.read() == view.order_server.commands.read()
+        let commands = view.order_server.commands.read();
+        view.journal.durable.read() == commands
+            && view.matcher.commands.read() + life.journal.recovery.last.0 == commands
             && view.matcher.market_events.read() == view.publisher.messages.read()
     }
 
