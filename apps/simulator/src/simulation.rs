@@ -17,7 +17,7 @@ use tickpath_types::{
 
 use crate::client::Client;
 use crate::feed::Feed;
-use crate::net::{SimNetwork, Tap, Wires};
+use crate::net::{SimNetwork, Tap, Wires, simulated};
 use crate::profile::{Blow, DiskTrouble, Profile, Weather};
 use crate::site::{AGENTS, Site, Step};
 use crate::{Crash, Line, Observed, Published, Retransmitted, UserTerms, Violation, check};
@@ -424,7 +424,7 @@ impl Simulation {
 
     fn set_network_faults(&mut self, level: u64) {
         let streams = Profile::stream_faults(level, &mut self.draw);
-        let groups = [Some(LINES[0]), Some(LINES[1]), None];
+        let groups = [Some(simulated(LINES[0])), Some(simulated(LINES[1])), None];
         let datagrams = groups.map(|group| (group, Profile::datagram_faults(level, &mut self.draw)));
         let mut wires = self.network.wires();
         wires.network.set_stream_faults(streams);
