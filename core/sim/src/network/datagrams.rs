@@ -8,7 +8,7 @@ use super::{Address, AddressInUse, DatagramFaults, HostId, Network, Socket, Sock
 use std::cmp::Reverse;
 
 /// Bytes that a socket keeps of what nobody has read yet; further datagrams are dropped.
-const INBOX_BYTES_MAX: usize = 256 << 10;
+pub(super) const INBOX_BYTES_MAX: usize = 256 << 10;
 
 /// A datagram as it was received.
 #[derive(Clone, Debug, PartialEq, Eq)]

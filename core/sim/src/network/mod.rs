@@ -283,3 +283,6 @@ impl Socket {
 fn pair(one: HostId, other: HostId) -> (HostId, HostId) {
     (one.min(other), one.max(other))
 }
+
+#[cfg(test)]
+mod tests;

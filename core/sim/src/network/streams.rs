@@ -8,7 +8,7 @@ use tickpath_types::Nanos;
 use super::{Address, AddressInUse, HostId, Network, Socket, SocketId, StreamNote, StreamNoteKind};
 
 /// Connections that wait to be accepted; further ones are refused.
-const BACKLOG: usize = 128;
+pub(super) const BACKLOG: usize = 128;
 /// Where connections come from, whatever their host.
 const LOOPBACK: u32 = 0x7f00_0001;
 /// How long it takes at most until what was lost in a partition is sent again.
