@@ -596,6 +596,8 @@ impl Simulation {
             feeds: self.feeds.iter_mut().flat_map(|feed| std::mem::take(&mut feed.lives)).collect(),
             journal: self.site.records.clone(),
             sequenced: self.site.sequenced.clone(),
+            lost: self.site.lost.clone(),
+            unlogged: self.site.unlogged.clone(),
             snapshots: self.site.snapshots().unwrap_or_default(),
             last,
             healed_at: self.healed_at,

@@ -158,6 +158,8 @@ impl World {
                 feeds: Vec::new(),
                 journal: Vec::new(),
                 sequenced: Vec::new(),
+                lost: Vec::new(),
+                unlogged: Vec::new(),
                 snapshots: Vec::new(),
                 last: FinalVenue::default(),
                 healed_at: Nanos(0),
