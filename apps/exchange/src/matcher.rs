@@ -23,7 +23,7 @@ const TIMED_EVERY: u64 = 16;
 pub struct MatcherCounters {
     /// Commands applied.
     pub commands: Counter,
-    /// Responses emitted.
+    /// Answers to users emitted.
     pub responses: Counter,
     /// Market events emitted; also the sequence of the last one.
     pub market_events: Counter,
@@ -243,7 +243,8 @@ impl<T: Tracer> Outbox<T> {
 
     #[inline]
     fn respond(&mut self, response: Response) {
-        self.counters.responses.add(1);
+        let is_answer = matches!(response, Response::Order(_) | Response::NextUserRef { .. });
+        self.counters.responses.add(is_answer.into());
         if !self.late_responses.is_empty() || self.responses.try_push(response).is_err() {
             self.late_responses.push(response);
             self.counters.delayed_events.add(1);

@@ -10,6 +10,7 @@ mod flow;
 mod net;
 mod observed;
 mod profile;
+mod recovery;
 mod simulation;
 mod site;
 

@@ -270,6 +270,8 @@ pub struct FeedLife {
     pub health: Vec<(InstrumentId, BookHealth)>,
     /// The next message that it waits for at the end of its life.
     pub next: Sequence,
+    /// Books that a snapshot healed; not looked at.
+    pub healed: u64,
 }
 
 /// An order in a book.

@@ -411,6 +411,7 @@ impl Site {
                 counter("journal.durable", view.journal.durable.read()),
                 counter("matcher.market_events", view.matcher.market_events.read()),
                 counter("publisher.messages", view.publisher.messages.read()),
+                counter("market_recovery.archive_answers", view.market_recovery.archive_answers.read()),
             ],
         })
     }

@@ -75,6 +75,7 @@ fn books<'a>(messages: impl IntoIterator<Item = &'a Vec<u8>>) -> u64 {
 /// A snapshot as a client hears it: its messages, and the number of the first one that follows.
 fn glimpse(rig: &mut Rig) -> (Vec<Vec<u8>>, usize) {
     let mut client = Client::connect(rig.endpoints.glimpse.unwrap());
+    client.hears_stages = true;
     client.send(&login("ANYONE", "whatever", "", 1));
     assert_eq!(rig.hear(&mut client), Heard::LoginAccepted { session: "TODAY".into(), next: 1 });
     let mut messages = vec![];
