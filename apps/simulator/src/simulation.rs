@@ -514,8 +514,8 @@ impl Simulation {
             12 => AdminCommand::SetLimits {
                 session: user,
                 change: LimitsChange {
-                    order_qty: Some((many % 2 == 0).then_some(Qty(1 + many % 60))),
-                    open_orders: Some((many % 3 == 0).then_some(many as u32 % 20 + 1)),
+                    order_qty: Some(many.is_multiple_of(2).then_some(Qty(1 + many % 60))),
+                    open_orders: Some(many.is_multiple_of(3).then_some(many as u32 % 20 + 1)),
                     ..LimitsChange::default()
                 },
             },
