@@ -55,7 +55,7 @@ const DOWN_MAX: Nanos = Nanos::from_millis(150);
 const REACTION: Nanos = Nanos::from_millis(60);
 
 /// What is counted and was not done to the system: it follows from what was, or comes with every run.
-const CONSEQUENCES: [&str; 12] = [
+const CONSEQUENCES: [&str; 13] = [
     "connections_above_backlog",
     "connections_cut",
     "connections_unheard",
@@ -66,6 +66,7 @@ const CONSEQUENCES: [&str; 12] = [
     "half_closes",
     "power_losses",
     "resets_by_close",
+    "started anew for its snapshots",
     "starts refused",
     "starts with commands lost",
 ];
@@ -245,6 +246,12 @@ impl Simulation {
             // An auction that was called goes on until it is ended, and there is always more to publish.
             self.opens_at = self.now + OPEN_INTERVAL;
             self.site.command(AdminCommand::Phase { phase: Phase::Open, instrument: None });
+        }
+        if self.is_healing && self.site.are_snapshots_behind() {
+            // Whoever runs the venue sees that, and starts it anew.
+            self.count("started anew for its snapshots");
+            self.stop_venue();
+            self.schedule_restart();
         }
         let mut work = self.start_what_is_down();
         let mut order = std::mem::take(&mut self.order);

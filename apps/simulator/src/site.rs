@@ -279,6 +279,11 @@ impl Site {
         self.life.as_ref().is_some_and(|life| life.view.states.iter().any(|state| state.read() == code))
     }
 
+    /// True when the venue says that it has no snapshots to give until it is started anew.
+    pub(crate) fn are_snapshots_behind(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| life.view.market_recovery.is_behind.read() > 0)
+    }
+
     /// Tells the venue something, if it listens.
     pub(crate) fn command(&mut self, command: AdminCommand) -> bool {
         let Some(life) = &mut self.life else { return false };
