@@ -268,7 +268,7 @@ impl Venue {
             packet_bytes: settings.packet_bytes,
             counters: Arc::clone(&view.market_recovery),
         };
-        let (market_recovery, publisher_links) = MarketRecovery::build(&basis, archive)?;
+        let (market_recovery, publisher_links) = MarketRecovery::build(network, &basis, archive)?;
         let Replica { engine, told, .. } = replica;
         // What the venue commands at once is behind what one duty cycle may read.
         let batch = BATCH_CAPACITY + commands_max(instruments.max_id());

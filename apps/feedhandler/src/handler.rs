@@ -139,7 +139,7 @@ pub struct FeedHandler<T, N: Network = Kernel> {
     retransmission: Option<SocketAddrV4>,
     loss: Option<LossModel>,
     arbiter: Arbiter,
-    sink: Sink<T>,
+    sink: Sink<T, N>,
     next_recovery_poll: Nanos,
     next_counters: Nanos,
     buffer: Box<[u8; DATAGRAM_MAX]>,
@@ -148,7 +148,7 @@ pub struct FeedHandler<T, N: Network = Kernel> {
 }
 
 /// Takes the arbiter's messages to the books and the books' updates to the ring.
-pub(crate) struct Sink<T> {
+pub(crate) struct Sink<T, N: Network = Kernel> {
     pub(crate) builder: Option<FeedBooks>,
     pub(crate) updates: Updates<T>,
     deferred: Deferred,
@@ -164,7 +164,7 @@ pub(crate) struct Sink<T> {
     /// The session that the lines have gone over to, until it is reported.
     foreign: Option<Session>,
     /// Heals the books, where there are snapshots.
-    snapshots: Option<SnapshotClient>,
+    snapshots: Option<SnapshotClient<N>>,
     /// Messages go by way of the snapshots.
     is_healing: bool,
 }
@@ -230,7 +230,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             arbiter: Arbiter::new(settings.arbiter),
             understudy: Understudy::new(tracer.understudy(), clock),
             sink: Sink {
-                snapshots: snapshot_client(settings, &view.counters),
+                snapshots: snapshot_client(network, settings, &view.counters),
                 ..Sink::new(BookBuilder::new(books), Updates { sender, tracer, feed: settings.feed }, clock)
             },
             next_recovery_poll: Nanos::ZERO,
@@ -322,11 +322,16 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
     }
 }
 
-fn snapshot_client(settings: &FeedSettings, counters: &FeedCounters) -> Option<SnapshotClient> {
+fn snapshot_client<N: Network>(
+    network: &N,
+    settings: &FeedSettings,
+    counters: &FeedCounters,
+) -> Option<SnapshotClient<N>> {
     let sources = &settings.snapshots;
     sources.is_any().then(|| {
         let healer = SnapshotHealer::new(settings.max_instrument, sources.hold_messages);
-        SnapshotClient::new(healer, sources.clone(), settings.interface, Arc::clone(&counters.snapshots))
+        let (network, counters) = (network.clone(), Arc::clone(&counters.snapshots));
+        SnapshotClient::new(network, healer, sources.clone(), settings.interface, counters)
     })
 }
 
@@ -342,8 +347,8 @@ fn message_count(packet: &[u8]) -> usize {
     packet.get(18..20).map_or(0, |bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
 }
 
-impl<T: Tracer> Sink<T> {
-    pub(crate) fn new(builder: FeedBooks, updates: Updates<T>, clock: TscClock) -> Sink<T> {
+impl<T: Tracer, N: Network> Sink<T, N> {
+    pub(crate) fn new(builder: FeedBooks, updates: Updates<T>, clock: TscClock) -> Sink<T, N> {
         Sink {
             builder: Some(builder),
             updates,
@@ -425,7 +430,7 @@ impl<T: Tracer> Sink<T> {
     }
 }
 
-impl<T: Tracer> MessageListener for Sink<T> {
+impl<T: Tracer, N: Network> MessageListener for Sink<T, N> {
     #[inline]
     fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
         match self.turn {

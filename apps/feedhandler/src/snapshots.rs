@@ -7,7 +7,7 @@ use tickpath_agent::Counter;
 use tickpath_feed::{SnapshotHealer, SnapshotOutcome, SnapshotScope, UpdateListener};
 use tickpath_nasdaq::moldudp64::{Packet, Session};
 use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession};
-use tickpath_net::{BufferSizes, Fill, Kernel, MulticastReceiver, SendOutcome, TcpConnection};
+use tickpath_net::{BufferSizes, DatagramReceiver, Fill, Network, SendOutcome, TcpConnection};
 use tickpath_types::{Nanos, Sequence};
 
 use crate::handler::FeedBooks;
@@ -73,7 +73,7 @@ pub struct SnapshotCounters {
     pub dropped: Counter,
 }
 
-enum State {
+enum State<R> {
     Idle,
     /// Until then nothing is tried.
     Resting {
@@ -88,7 +88,7 @@ enum State {
         deadline: Nanos,
     },
     Listening {
-        receiver: Box<MulticastReceiver>,
+        receiver: Box<R>,
         next: Option<u64>,
         until: Nanos,
     },
@@ -101,25 +101,28 @@ enum Source {
 }
 
 /// Gets snapshots while books need one: from the server, and where that fails from the channel, by turns.
-pub(crate) struct SnapshotClient {
+pub(crate) struct SnapshotClient<N: Network> {
     pub(crate) healer: SnapshotHealer,
+    network: N,
     sources: SnapshotSources,
     interface: Ipv4Addr,
-    state: State,
-    connection: Option<TcpConnection>,
+    state: State<N::Receiver>,
+    connection: Option<TcpConnection<N>>,
     buffer: Box<[u8]>,
     counters: Arc<SnapshotCounters>,
 }
 
-impl SnapshotClient {
+impl<N: Network> SnapshotClient<N> {
     pub(crate) fn new(
+        network: N,
         healer: SnapshotHealer,
         sources: SnapshotSources,
         interface: Ipv4Addr,
         counters: Arc<SnapshotCounters>,
-    ) -> SnapshotClient {
+    ) -> SnapshotClient<N> {
         let buffer = vec![0; DATAGRAM_MAX].into_boxed_slice();
-        SnapshotClient { healer, sources, interface, state: State::Idle, connection: None, buffer, counters }
+        let (state, connection) = (State::Idle, None);
+        SnapshotClient { healer, network, sources, interface, state, connection, buffer, counters }
     }
 
     /// Does a bounded amount of what is needed; returns how much.
@@ -174,21 +177,23 @@ impl SnapshotClient {
     }
 
     /// The wanted source, or the other one where there is but one.
-    fn start(&mut self, now: Nanos, wanted: Source) -> State {
+    fn start(&mut self, now: Nanos, wanted: Source) -> State<N::Receiver> {
         match (wanted, self.sources.glimpse, self.sources.channel) {
             (Source::Glimpse, Some(server), _) | (_, Some(server), None) => {
                 self.counters.connections.add(1);
                 let begun = match &mut self.connection {
                     Some(connection) => connection.start_connecting(server),
-                    connection => TcpConnection::begin_on(Kernel, server, BufferSizes::default())
-                        .map(|begun| *connection = Some(begun)),
+                    connection => {
+                        TcpConnection::begin_on(self.network.clone(), server, BufferSizes::default())
+                            .map(|begun| *connection = Some(begun))
+                    }
                 };
                 match begun {
                     Ok(()) => State::Connecting { deadline: now + SILENCE_MAX },
                     Err(_) => self.fail(now),
                 }
             }
-            (_, _, Some(group)) => match MulticastReceiver::join(group, self.interface) {
+            (_, _, Some(group)) => match self.network.receiver(group, self.interface) {
                 Ok(receiver) => {
                     self.counters.channel_joins.add(1);
                     State::Listening { receiver: Box::new(receiver), next: None, until: now + CHANNEL_TURN }
@@ -200,13 +205,13 @@ impl SnapshotClient {
     }
 
     /// The server did not do it: the channel's turn.
-    fn fail(&mut self, now: Nanos) -> State {
+    fn fail(&mut self, now: Nanos) -> State<N::Receiver> {
         self.counters.failures.add(1);
         self.close();
         State::Resting { until: now + RETRY_WAIT, next: Source::Channel }
     }
 
-    fn connect(&mut self, now: Nanos, deadline: Nanos, market: Session) -> State {
+    fn connect(&mut self, now: Nanos, deadline: Nanos, market: Session) -> State<N::Receiver> {
         let Some(connection) = &mut self.connection else { return State::Idle };
         match connection.poll_connected() {
             Ok(true) => {
@@ -231,7 +236,7 @@ impl SnapshotClient {
         market: Session,
         builder: &mut FeedBooks,
         out: &mut impl UpdateListener,
-    ) -> (State, usize) {
+    ) -> (State<N::Receiver>, usize) {
         let Some(connection) = &mut self.connection else { return (State::Idle, 0) };
         let mut packet = [0; CONTROL_LEN_MAX];
         let len = session.poll_transmit(now, &mut packet);
@@ -292,13 +297,13 @@ impl SnapshotClient {
     fn listen(
         &mut self,
         now: Nanos,
-        mut receiver: Box<MulticastReceiver>,
+        mut receiver: Box<N::Receiver>,
         mut next: Option<u64>,
         until: Nanos,
         market: Session,
         builder: &mut FeedBooks,
         out: &mut impl UpdateListener,
-    ) -> (State, usize) {
+    ) -> (State<N::Receiver>, usize) {
         let mut count = 0;
         while count < PACKETS_PER_CYCLE
             && let Ok(Some(received)) = receiver.recv(&mut self.buffer)

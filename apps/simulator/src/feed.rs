@@ -2,8 +2,7 @@
 
 use tickpath_agent::{Agent, TscClock};
 use tickpath_book::BooksById;
-use tickpath_feed::ArbiterConfig;
-use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, LineReader, SnapshotSources};
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
 use tickpath_lockfree::broadcast;
 use tickpath_net::NetError;
 use tickpath_sim::HostId;
@@ -15,8 +14,6 @@ use crate::{DeliveredOrder, FeedLife};
 
 /// Updates that one duty cycle can cause, with room to spare.
 const UPDATES_MAX: usize = 1 << 14;
-/// Requests after which an impatient feed handler gives up.
-const PATIENCE: u32 = 2;
 
 /// One feed handler.
 pub(crate) struct Feed {
@@ -39,36 +36,15 @@ struct Life {
 }
 
 impl Feed {
-    /// Every other one gives up what is missing after some requests; then its books are stale.
-    pub(crate) fn new(number: u32, host: HostId, network: SimNetwork, mut settings: FeedSettings) -> Feed {
-        if number % 2 == 1 {
-            settings.arbiter.max_requests = PATIENCE;
-        }
-        Feed { number, host, network, settings, life: None, back_at: Nanos::ZERO, lives: Vec::new() }
-    }
-
-    /// How a feed handler of a simulation waits and gives up.
-    pub(crate) fn settings(
-        endpoints: &tickpath_exchange::Endpoints,
-        max_instrument: InstrumentId,
-    ) -> FeedSettings {
-        FeedSettings {
-            feed: 0,
-            line_a: endpoints.line_a,
-            line_b: endpoints.line_b,
-            interface: std::net::Ipv4Addr::LOCALHOST,
-            reader: LineReader::Sockets,
-            max_instrument,
-            max_orders: 1 << 12,
-            arbiter: ArbiterConfig {
-                hold_messages: 1 << 12,
-                max_requests: u32::MAX,
-                ..ArbiterConfig::default()
-            },
-            retransmission: Some(endpoints.retransmission),
-            loss: None,
-            snapshots: SnapshotSources { glimpse: None, channel: None, hold_messages: 0 },
-        }
+    /// One that starts at `joins_at` for the first time.
+    pub(crate) fn new(
+        number: u32,
+        host: HostId,
+        network: SimNetwork,
+        settings: FeedSettings,
+        joins_at: Nanos,
+    ) -> Feed {
+        Feed { number, host, network, settings, life: None, back_at: joins_at, lives: Vec::new() }
     }
 
     pub(crate) fn is_alive(&self) -> bool {
@@ -78,7 +54,10 @@ impl Feed {
     /// True while messages are missing, or books cannot be believed.
     pub(crate) fn is_behind(&self, published: u64) -> bool {
         self.life.as_ref().is_none_or(|life| {
-            life.view.counters.open_gap.read() != 0 || life.view.counters.messages.read() < published
+            let counters = &life.view.counters;
+            counters.open_gap.read() != 0
+                || counters.messages.read() < published
+                || counters.snapshots.waiting.read() > 0
         })
     }
 
@@ -107,6 +86,7 @@ impl Feed {
             orders: Vec::new(),
             health: Vec::new(),
             next: Sequence(0),
+            healed: 0,
         };
         self.life = Some(Life { agent, updates, view, seen, is_stale: false });
         Ok(())
@@ -125,7 +105,8 @@ impl Feed {
             }
         };
         life.take_updates();
-        life.is_stale |= life.view.counters.messages_lost.read() > 0;
+        let can_heal = self.settings.snapshots.is_any();
+        life.is_stale |= !can_heal && life.view.counters.messages_lost.read() > 0;
         work
     }
 
@@ -136,6 +117,7 @@ impl Feed {
         life.take_updates();
         let Life { view, mut seen, .. } = life;
         seen.ended_at = ended_at;
+        seen.healed = view.counters.snapshots.healed.read();
         if let Ok(result) = view.result.lock()
             && let Some(last) = result.as_ref()
         {

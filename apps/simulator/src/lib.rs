@@ -10,14 +10,15 @@ mod flow;
 mod net;
 mod observed;
 mod profile;
+mod recovery;
 mod simulation;
 mod site;
 
 pub use checks::{Violation, check};
 pub use observed::{
     ClientEvent, ClientEventKind, ClientLog, Crash, DeliveredOrder, DisconnectCause, FeedLife, FinalVenue,
-    Line, LoginOutcome, Observed, OpenOrder, Published, Retransmitted, Sequenced, SnapshotOnDisk, UserTerms,
-    VenueEvent, VenueEventKind,
+    Line, LoginOutcome, Lost, Observed, OpenOrder, Published, Retransmitted, Sequenced, SnapshotOnDisk,
+    Unlogged, UserTerms, VenueEvent, VenueEventKind,
 };
 pub use profile::Weather;
 pub use simulation::{Outcome, Simulation};

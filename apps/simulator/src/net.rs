@@ -8,7 +8,7 @@ use tickpath_net::{
     DatagramEndpoint, DatagramReceiver, DatagramSender, Interest, NetError, Network, Ready, Received,
     SendStatus, SocketPoller, StreamSocket,
 };
-use tickpath_sim::{AddressInUse, Datagram, HostId, SocketId, StreamError, StreamRead};
+use tickpath_sim::{Address, AddressInUse, Datagram, HostId, SocketId, StreamError, StreamRead};
 use tickpath_types::Nanos;
 
 /// Sees datagrams before the network has them.
@@ -54,7 +54,7 @@ impl SimNetwork {
 
     /// Begins a connection for whoever does without buffers; the caller closes it.
     pub(crate) fn connect(&self, to: SocketAddrV4) -> SocketId {
-        self.wires().network.connect(self.host, to)
+        self.wires().network.connect(self.host, simulated(to))
     }
 
     fn socket(&self, id: SocketId) -> SimSocket {
@@ -89,12 +89,12 @@ impl Network for SimNetwork {
     type Endpoint = SimEndpoint;
 
     fn listen(&self, address: SocketAddrV4) -> Result<(SimSocket, SocketAddrV4), NetError> {
-        let (id, address) = self.wires().network.listen(self.host, address).map_err(in_use)?;
-        Ok((self.socket(id), address))
+        let (id, address) = self.wires().network.listen(self.host, simulated(address)).map_err(in_use)?;
+        Ok((self.socket(id), real(address)))
     }
 
     fn start_connecting(&self, address: SocketAddrV4) -> Result<SimSocket, NetError> {
-        let id = self.wires().network.connect(self.host, address);
+        let id = self.wires().network.connect(self.host, simulated(address));
         Ok(self.socket(id))
     }
 
@@ -108,18 +108,27 @@ impl Network for SimNetwork {
     }
 
     fn receiver(&self, group: SocketAddrV4, _interface: Ipv4Addr) -> Result<SimReceiver, NetError> {
-        let id = self.wires().network.join(self.host, group);
+        let id = self.wires().network.join(self.host, simulated(group));
         Ok(SimReceiver { socket: self.socket(id) })
     }
 
     fn endpoint(&self, address: SocketAddrV4) -> Result<SimEndpoint, NetError> {
-        let (id, local_address) = self.wires().network.bind(self.host, address).map_err(in_use)?;
-        Ok(SimEndpoint { socket: self.socket(id), local_address })
+        let (id, address) = self.wires().network.bind(self.host, simulated(address)).map_err(in_use)?;
+        Ok(SimEndpoint { socket: self.socket(id), local_address: real(address) })
     }
 }
 
 fn in_use(AddressInUse(address): AddressInUse) -> NetError {
-    NetError::AddressInUse { address }
+    NetError::AddressInUse { address: real(address) }
+}
+
+/// An address as the simulated network has it.
+pub(crate) fn simulated(address: SocketAddrV4) -> Address {
+    Address { ip: address.ip().to_bits(), port: address.port() }
+}
+
+fn real(address: Address) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::from_bits(address.ip), address.port)
 }
 
 fn io_error(error: StreamError) -> io::Error {
@@ -134,7 +143,7 @@ impl StreamSocket for SimSocket {
     fn accept(&self) -> io::Result<(SimSocket, Option<SocketAddrV4>)> {
         let accepted = self.wires().network.accept(self.id);
         let (id, peer) = accepted.ok_or(io::ErrorKind::WouldBlock)?;
-        Ok((self.network.socket(id), Some(peer)))
+        Ok((self.network.socket(id), Some(real(peer))))
     }
 
     fn poll_connected(&self) -> io::Result<bool> {
@@ -229,7 +238,7 @@ impl DatagramSender for SimSender {
         let mut wires = self.network.wires();
         let now = wires.network.now();
         wires.tap.to_groups.push((now, self.group, datagram.to_vec()));
-        wires.network.send_to_group(self.network.host, self.group, datagram);
+        wires.network.send_to_group(self.network.host, simulated(self.group), datagram);
         Ok(SendStatus::Sent)
     }
 }
@@ -262,7 +271,7 @@ impl DatagramEndpoint for SimEndpoint {
             let now = wires.network.now();
             wires.tap.answers.push((now, datagram.to_vec()));
         }
-        wires.network.send_to(self.socket.id, to, datagram);
+        wires.network.send_to(self.socket.id, simulated(to), datagram);
         Ok(SendStatus::Sent)
     }
 
@@ -280,6 +289,6 @@ impl SimSocket {
         let Datagram { kernel_ns, from, bytes } = self.wires().network.receive(self.id)?;
         let len = bytes.len().min(buffer.len());
         buffer[..len].copy_from_slice(&bytes[..len]);
-        Some(Received { len, kernel_ns: Some(kernel_ns), from, is_truncated: len < bytes.len() })
+        Some(Received { len, kernel_ns: Some(kernel_ns), from: real(from), is_truncated: len < bytes.len() })
     }
 }

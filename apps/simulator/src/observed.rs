@@ -37,6 +37,11 @@ pub struct Observed {
     /// How far the log had come, noted after each duty cycle of the order server in which it grew; over all lives, so
     /// that it goes back where a power loss took records away.
     pub sequenced: Vec<Sequenced>,
+    /// What was in the log at one time and not at a later start.
+    pub lost: Vec<Lost>,
+    /// Requests that were refused without a record because the log was full, noted after each duty cycle of the order
+    /// server with one.
+    pub unlogged: Vec<Unlogged>,
     /// The snapshots on the disk at the end that could be read, in order.
     pub snapshots: Vec<SnapshotOnDisk>,
     /// What the venue came to.
@@ -58,6 +63,24 @@ pub struct Sequenced {
     pub at: Nanos,
     /// Its last command.
     pub last: Sequence,
+}
+
+/// Commands that the log lost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lost {
+    /// When the venue started without them.
+    pub at: Nanos,
+    /// As far as they were read before that; later ones may have been lost unread.
+    pub commands: Vec<Command>,
+}
+
+/// Requests of one duty cycle that have no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unlogged {
+    /// When.
+    pub at: Nanos,
+    /// How many.
+    pub count: u64,
 }
 
 /// What the venue was told of a user.
@@ -243,6 +266,8 @@ pub struct FeedLife {
     pub health: Vec<(InstrumentId, BookHealth)>,
     /// The next message that it waits for at the end of its life.
     pub next: Sequence,
+    /// Books that a snapshot healed; not looked at.
+    pub healed: u64,
 }
 
 /// An order in a book.

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_exchange::{
-    AdminCommand, DaySettings, Endpoints, JournalSettings, LoginPolicy, MarketRecoverySettings, Password,
-    UserSettings, VenueSettings,
+    AdminCommand, DaySettings, Endpoints, JournalSettings, LoginPolicy, Password, UserSettings, VenueSettings,
 };
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_matching::EngineLimits;
@@ -17,8 +16,9 @@ use tickpath_types::{
 
 use crate::client::Client;
 use crate::feed::Feed;
-use crate::net::{SimNetwork, Tap, Wires};
+use crate::net::{SimNetwork, Tap, Wires, simulated};
 use crate::profile::{Blow, DiskTrouble, Profile, Weather};
+use crate::recovery::{RecoveryProfile, SNAPSHOTS};
 use crate::site::{AGENTS, Site, Step};
 use crate::{Crash, Line, Observed, Published, Retransmitted, UserTerms, Violation, check};
 
@@ -115,6 +115,7 @@ impl Simulation {
     #[must_use]
     pub fn new(seed: u64, weather: Weather) -> Simulation {
         let profile = Profile::new(seed, weather);
+        let recovery = RecoveryProfile::new(seed, profile.feeds, profile.active);
         let mut draw = Draw::new(seed);
         let mut wires =
             Wires { network: Network::new(draw.next(), Nanos::ZERO), tap: Tap::default(), venue: VENUE };
@@ -124,13 +125,13 @@ impl Simulation {
         let network = SimNetwork::new(wires, VENUE);
         let instruments = instruments(profile.instruments);
         let disk = FaultyDisk::new(draw.next(), DiskFaults::default());
-        let journal = JournalSettings {
+        let journal = recovery.journal(JournalSettings {
             segment_len: profile.segment_len,
             buffer_len: 8 << 10,
             snapshot_every: profile.snapshot_every,
             ..JournalSettings::new("", profile.policy)
-        };
-        let settings = venue_settings(&profile, &instruments);
+        });
+        let settings = venue_settings(&profile, &recovery, &instruments);
         let site = Site::new(settings, journal, disk, network.clone(), VENUE);
         let clients = (0..profile.clients)
             .map(|place| {
@@ -159,8 +160,8 @@ impl Simulation {
         let feeds = (0..profile.feeds)
             .map(|place| {
                 let host = HostId(FIRST_FEED + place as u16);
-                let settings = Feed::settings(&endpoints, InstrumentId(profile.instruments));
-                Feed::new(place as u32, host, network.of(host), settings)
+                let settings = recovery.feed(place, &endpoints, InstrumentId(profile.instruments));
+                Feed::new(place as u32, host, network.of(host), settings, recovery.joins_at(place))
             })
             .collect::<Vec<Feed>>();
         // The venue's agents, its disk and its follower; then everybody else.
@@ -424,11 +425,14 @@ impl Simulation {
 
     fn set_network_faults(&mut self, level: u64) {
         let streams = Profile::stream_faults(level, &mut self.draw);
-        let groups = [Some(LINES[0]), Some(LINES[1]), None];
+        let groups = [Some(simulated(LINES[0])), Some(simulated(LINES[1])), None];
         let datagrams = groups.map(|group| (group, Profile::datagram_faults(level, &mut self.draw)));
+        // Snapshots come as line B does, by faults of their own.
+        let of_snapshots = (Some(simulated(SNAPSHOTS)), datagrams[1].1);
         let mut wires = self.network.wires();
         wires.network.set_stream_faults(streams);
-        datagrams.into_iter().for_each(|(group, faults)| wires.network.set_datagram_faults(group, faults));
+        let all = datagrams.into_iter().chain([of_snapshots]);
+        all.for_each(|(group, faults)| wires.network.set_datagram_faults(group, faults));
     }
 
     fn trouble_disk(&mut self, trouble: DiskTrouble, time: Nanos) {
@@ -571,7 +575,7 @@ impl Simulation {
     fn observe(&mut self, ended_at: Nanos, last: crate::FinalVenue) -> Observed {
         let tap = std::mem::take(&mut self.network.wires().tap);
         let line = |group| if group == LINES[0] { Line::A } else { Line::B };
-        let published = tap.to_groups.into_iter();
+        let published = tap.to_groups.into_iter().filter(|(_, group, _)| LINES.contains(group));
         let answers = tap.answers.into_iter();
         let settings = &self.site.settings;
         let terms = settings.users.iter().map(|user| UserTerms {
@@ -592,6 +596,8 @@ impl Simulation {
             feeds: self.feeds.iter_mut().flat_map(|feed| std::mem::take(&mut feed.lives)).collect(),
             journal: self.site.records.clone(),
             sequenced: self.site.sequenced.clone(),
+            lost: self.site.lost.clone(),
+            unlogged: self.site.unlogged.clone(),
             snapshots: self.site.snapshots().unwrap_or_default(),
             last,
             healed_at: self.healed_at,
@@ -621,7 +627,11 @@ fn instruments(count: u16) -> InstrumentTable {
     InstrumentTable::new(&instruments)
 }
 
-fn venue_settings(profile: &Profile, instruments: &InstrumentTable) -> VenueSettings {
+fn venue_settings(
+    profile: &Profile,
+    recovery: &RecoveryProfile,
+    instruments: &InstrumentTable,
+) -> VenueSettings {
     let user = |place: usize| UserSettings {
         cancel_on_disconnect: profile.graces[place],
         ..UserSettings::new(user_name(place), Password::plain(PASSWORD))
@@ -641,8 +651,8 @@ fn venue_settings(profile: &Profile, instruments: &InstrumentTable) -> VenueSett
         retransmission: RETRANSMISSION,
         packet_bytes: DATAGRAM_LEN_MAX,
         heartbeat: Nanos::from_secs(1),
-        retained_messages: 1 << 16,
-        market_recovery: MarketRecoverySettings::default(),
+        retained_messages: recovery.retained_messages,
+        market_recovery: recovery.market_recovery(),
         day: DaySettings::default(),
         limits: EngineLimits {
             max_open_orders: 512,

@@ -17,7 +17,8 @@ use tickpath_types::{Nanos, Qty, Sequence, SessionId, Side, UserRefNum};
 
 use crate::net::SimNetwork;
 use crate::{
-    Crash, DeliveredOrder, FinalVenue, OpenOrder, Sequenced, SnapshotOnDisk, VenueEvent, VenueEventKind,
+    Crash, DeliveredOrder, FinalVenue, Lost, OpenOrder, Sequenced, SnapshotOnDisk, Unlogged, VenueEvent,
+    VenueEventKind,
 };
 
 /// How long a venue that is asked to stop may take.
@@ -41,6 +42,8 @@ pub(crate) struct Site {
     pub(crate) records: Vec<Command>,
     pub(crate) events: Vec<VenueEvent>,
     pub(crate) sequenced: Vec<Sequenced>,
+    pub(crate) lost: Vec<Lost>,
+    pub(crate) unlogged: Vec<Unlogged>,
     /// Losses of power that the disk has had so far.
     power_losses: u64,
 }
@@ -53,6 +56,8 @@ struct Life {
     session: SessionName,
     reader: Option<Reader<FaultyDisk>>,
     has_follower: bool,
+    /// Requests so far that were refused without a record.
+    unlogged: u64,
     /// What the machine's clock was ahead of the time when the venue started; its own goes on from there.
     ahead: u64,
 }
@@ -84,6 +89,8 @@ impl Site {
             records: Vec::new(),
             events: Vec::new(),
             sequenced: Vec::new(),
+            lost: Vec::new(),
+            unlogged: Vec::new(),
             power_losses: 0,
         }
     }
@@ -137,7 +144,10 @@ impl Site {
         let (last, state_hash) = (journal.recovery.last, journal.recovery.state_hash);
         let replayed = journal.recovery.replayed;
         // What was read while it was written and is not there any more was lost.
-        self.records.truncate(last.0 as usize);
+        let lost = self.records.split_off(self.records.len().min(last.0 as usize));
+        if !lost.is_empty() {
+            self.lost.push(Lost { at: now, commands: lost });
+        }
         let known = self.records.len() as u64;
         self.records.extend(found.iter().filter(|command| command.sequence.0 > known).cloned());
         self.note(now, VenueEventKind::Started { last, state_hash, replayed, journal: found });
@@ -146,7 +156,17 @@ impl Site {
             agent.on_start()?;
         }
         let ahead = clock.0 - now.0;
-        let life = Life { agents, view, admin, journal, session, reader: None, has_follower: true, ahead };
+        let life = Life {
+            agents,
+            view,
+            admin,
+            journal,
+            session,
+            reader: None,
+            has_follower: true,
+            unlogged: 0,
+            ahead,
+        };
         self.life = Some(life);
         self.note_sequenced(now);
         Ok(endpoints)
@@ -187,6 +207,7 @@ impl Site {
         }
         if agent == ORDER_SERVER {
             self.note_sequenced(now);
+            self.note_unlogged(now);
         }
         match result {
             Ok(work) => Step::Work(work),
@@ -376,6 +397,7 @@ impl Site {
                 counter("journal.durable", view.journal.durable.read()),
                 counter("matcher.market_events", view.matcher.market_events.read()),
                 counter("publisher.messages", view.publisher.messages.read()),
+                counter("market_recovery.archive_answers", view.market_recovery.archive_answers.read()),
             ],
         })
     }
@@ -401,6 +423,15 @@ impl Site {
         let last = Sequence(life.view.order_server.commands.read());
         if self.sequenced.last().is_none_or(|sequenced| sequenced.last != last) {
             self.sequenced.push(Sequenced { at: now, last });
+        }
+    }
+
+    fn note_unlogged(&mut self, now: Nanos) {
+        let Some(life) = &mut self.life else { return };
+        let unlogged = life.view.journal.unlogged_refusals.read();
+        let count = unlogged - std::mem::replace(&mut life.unlogged, unlogged);
+        if count > 0 {
+            self.unlogged.push(Unlogged { at: now, count });
         }
     }
 

@@ -70,6 +70,7 @@ enum Event {
     Order(OrderEvent),
     Market(MarketEvent),
     NextUserRef(UserRefNum),
+    Stage(SystemEventCode),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -194,6 +195,7 @@ impl PlainEngine {
                 Event::Order(event) => out.on_order_event(&event),
                 Event::Market(event) => out.on_market_event(&event),
                 Event::NextUserRef(next) => out.on_query_answer(command, next),
+                Event::Stage(stage) => out.on_stage(command, stage),
             }
         }
     }
@@ -217,7 +219,10 @@ impl PlainEngine {
                 self.events.push(Event::NextUserRef(UserRefNum(last.0.saturating_add(1))));
             }
             CommandKind::CancelAll { reason } => self.cancel_all(session, true, reason, |_| true),
-            CommandKind::System(code) => self.publish(InstrumentId(0), MarketEventKind::System(code)),
+            CommandKind::System(stage) => {
+                self.publish(InstrumentId(0), MarketEventKind::System(stage));
+                self.events.push(Event::Stage(stage));
+            }
             CommandKind::OpenInstrument { instrument, state } => {
                 if self.instruments.contains_key(&instrument) {
                     self.publish(instrument, MarketEventKind::Directory);

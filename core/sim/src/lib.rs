@@ -39,7 +39,7 @@ pub use draw::Draw;
 pub use itch_day::{ItchDay, ItchDayConfig, ItchDayCounters, ItchDayError};
 pub use loss::{LossConfig, LossModel};
 pub use network::{
-    AddressInUse, Datagram, DatagramFaults, Death, Gone, HostId, Network, NetworkCounters, SocketId,
+    Address, AddressInUse, Datagram, DatagramFaults, Death, Gone, HostId, Network, NetworkCounters, SocketId,
     StreamError, StreamFaults, StreamNote, StreamNoteKind, StreamRead,
 };
 pub use schedule::{Burst, Spacing};

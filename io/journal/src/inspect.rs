@@ -41,6 +41,8 @@ pub struct Segment {
     pub last_sequence: Sequence,
     /// Where its last record ends; 0 when its records were not read.
     pub end: u64,
+    /// The last record, of whichever segment, that this one says is on the disk, as far as it was read.
+    pub synced: Sequence,
 }
 
 /// What a crash left of records that were never promised to survive it.
@@ -65,6 +67,11 @@ impl Inspection {
     #[must_use]
     pub fn first_sequence(&self) -> Sequence {
         self.segments.first().map_or(Sequence(0), |segment| segment.header.first_sequence)
+    }
+
+    /// The last record that another one, or a header, says is on the disk.
+    pub(crate) fn synced(&self) -> Sequence {
+        self.segments.iter().map(|segment| segment.synced).max().unwrap_or(Sequence(0))
     }
 
     /// The last good record; 0 when there is no segment.
@@ -95,7 +102,8 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
             _ => file.read_records(next, &mut inspection.records_read)?,
         };
         let end = if skip { 0 } else { file.end };
-        inspection.segments.push(Segment { file: file.name.clone(), header, last_sequence, end });
+        let synced = file.synced;
+        inspection.segments.push(Segment { file: file.name.clone(), header, last_sequence, end, synced });
         if let Some(damage) = fault {
             inspection.torn = Some(judge(file, last_sequence.next(), damage, files.collect(), options)?);
             break;
@@ -119,13 +127,20 @@ struct OpenSegment<S: Storage> {
     reader: SegmentReader<S::File>,
     /// Where the last good record ends.
     end: u64,
+    /// What its header and the records that were read say is on the disk.
+    synced: Sequence,
 }
 
 impl<S: Storage> OpenSegment<S> {
     fn open(storage: &S, name: &str) -> Result<Result<OpenSegment<S>, HeaderDamage>, OpenError> {
         let file = storage.open(name).map_err(OpenError::io(name))?;
         let reader = SegmentReader::new(file).map_err(OpenError::io(name))?;
-        Ok(reader.map(|reader| OpenSegment { name: name.to_owned(), end: reader.offset(), reader }))
+        Ok(reader.map(|reader| OpenSegment {
+            name: name.to_owned(),
+            end: reader.offset(),
+            synced: reader.header.synced,
+            reader,
+        }))
     }
 
     /// Reads to the last good record; what is wrong after it, unless nothing is.
@@ -137,7 +152,8 @@ impl<S: Storage> OpenSegment<S> {
         let mut expected = self.reader.header.first_sequence;
         let step = loop {
             match self.step(expected)? {
-                Step::Record { .. } => {
+                Step::Record { synced, .. } => {
+                    self.synced = self.synced.max(synced);
                     *records_read += 1;
                     expected = expected.next();
                 }

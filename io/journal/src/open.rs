@@ -1,5 +1,7 @@
 //! Opening a log: what a crash left is put right, and a new segment begins.
 
+use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
@@ -17,6 +19,8 @@ use crate::{
 
 /// Reports and jobs that can be under way at once, and some.
 const CHANNEL_LEN: usize = 16;
+/// Bytes that are written again at once.
+const COPY_LEN: usize = 1 << 20;
 
 /// How a journal is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,13 +135,12 @@ fn repair<S: Storage>(storage: &S, found: &Inspection) -> Result<(), OpenError> 
         let mut file = storage.open(&torn.file).map_err(OpenError::io(&torn.file))?;
         file.truncate(torn.offset).and_then(|()| file.sync()).map_err(OpenError::io(&torn.file))?;
     }
-    if let Some((last, others)) = found.segments.split_last() {
-        // A process that died may not have come to syncing what it had finished.
-        for segment in others {
-            let synced = storage.open(&segment.file).and_then(|mut file| file.sync());
-            synced.map_err(OpenError::io(&segment.file))?;
-        }
-        settle(storage, last)?;
+    let synced = found.synced();
+    for segment in &found.segments {
+        settle(storage, segment, synced)?;
+    }
+    if let Some(last) = found.segments.last() {
+        give_room_back(storage, last)?;
         if last.file == PREPARED {
             let name = segment_name(last.header.first_sequence);
             storage.rename(PREPARED, &name).map_err(OpenError::io(PREPARED))?;
@@ -146,52 +149,67 @@ fn repair<S: Storage>(storage: &S, found: &Inspection) -> Result<(), OpenError> 
     storage.sync_names().map_err(OpenError::io("the folder"))
 }
 
-/// Brings the last segment to the disk as it was read, and gives back the room that it did not use.
+/// Brings a segment to the disk as it was read.
 ///
 /// What the process before could not bring to the disk may still be read from the cache and counts as written there, so
 /// that a sync alone would do nothing for it: what no record calls safe is written again.
-fn settle<S: Storage>(storage: &S, segment: &Segment) -> Result<(), OpenError> {
+fn settle<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -> Result<(), OpenError> {
     let error = || OpenError::io(&segment.file);
+    let from = unsynced_from(storage, segment, synced)?;
     let mut file = storage.open(&segment.file).map_err(error())?;
-    if !is_planted(Fault::TornTailKept) {
-        file.truncate(segment.end).map_err(error())?;
-    }
-    let from = unsynced_from(storage, segment)?;
-    let mut bytes = vec![0; (segment.end - from) as usize];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match file.read_at(&mut bytes[filled..], from + filled as u64).map_err(error())? {
-            0 => break,
-            more => filled += more,
-        }
-    }
-    file.write_all_at(&bytes, from).and_then(|()| file.sync()).map_err(error())
+    write_again(&mut file, from..segment.end).and_then(|()| file.sync()).map_err(error())
 }
 
-/// Where the first record begins that no record calls safe; under [`Policy::Async`], which promises nothing of the
-/// disk, the end.
-fn unsynced_from<S: Storage>(storage: &S, segment: &Segment) -> Result<u64, OpenError> {
-    if segment.header.policy.acknowledges_unsynced() {
+fn write_again(file: &mut impl StorageFile, range: Range<u64>) -> io::Result<()> {
+    let mut bytes = vec![0; COPY_LEN.min((range.end - range.start) as usize)];
+    let mut at = range.start;
+    while at < range.end {
+        let len = bytes.len().min((range.end - at) as usize);
+        match file.read_at(&mut bytes[..len], at)? {
+            0 => break,
+            more => {
+                file.write_all_at(&bytes[..more], at)?;
+                at += more as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where that begins in a segment which no record calls safe; its end where all of it is.
+///
+/// A segment gets its name when its header is on the disk. One whose records were not read is covered by a snapshot, and
+/// that is made of what was safe.
+fn unsynced_from<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -> Result<u64, OpenError> {
+    if segment.file == PREPARED {
+        return Ok(0);
+    }
+    if segment.end == 0 || segment.last_sequence <= synced {
         return Ok(segment.end);
     }
     let error = || OpenError::io(&segment.file);
     let file = storage.open(&segment.file).map_err(error())?;
     let read = SegmentReader::new(file).map_err(error())?;
     let mut reader = read.map_err(|damage| OpenError::Header { file: segment.file.clone(), damage })?;
-    let mut from = reader.offset();
-    let mut offsets = std::collections::VecDeque::from([from]);
-    let mut first = segment.header.first_sequence;
-    let mut expected = first;
-    while let Step::Record { synced, .. } = reader.step(expected).map_err(error())? {
-        while first <= synced && offsets.len() > 1 {
-            offsets.pop_front();
-            first = first.next();
-        }
-        offsets.push_back(reader.offset());
+    let mut expected = segment.header.first_sequence;
+    while expected <= synced
+        && let Step::Record { .. } = reader.step(expected).map_err(error())?
+    {
         expected = expected.next();
-        from = offsets[0];
     }
-    Ok(from)
+    Ok(reader.offset())
+}
+
+/// Gives back the room that the last segment did not use.
+fn give_room_back<S: Storage>(storage: &S, last: &Segment) -> Result<(), OpenError> {
+    if is_planted(Fault::TornTailKept) {
+        return Ok(());
+    }
+    let truncated = storage.open(&last.file).and_then(|mut file| {
+        file.truncate(last.end)?;
+        file.sync()
+    });
+    truncated.map_err(OpenError::io(&last.file))
 }
 
 /// Makes and names the segment that follows `last`, in place of an empty one.

@@ -179,9 +179,7 @@ proptest! {
     #[test]
     fn any_seed_keeps_the_promise(seed: u64, policy in 0..3_usize, faults in 0..30_000_u32) {
         let policy = Policy::ALL[policy];
-        // Under `async` only writes fail: a sync there promises nothing.
-        let sync_failures_ppm = if policy == Policy::Async { 0 } else { faults };
-        let faults = DiskFaults { write_failures_ppm: faults, sync_failures_ppm, ..DiskFaults::default() };
+        let faults = DiskFaults { write_failures_ppm: faults, sync_failures_ppm: faults, ..DiskFaults::default() };
         Life::new(seed, policy, faults).live(8);
     }
 }

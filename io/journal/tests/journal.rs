@@ -217,3 +217,34 @@ fn a_folder_tells_whose_log_it_holds() {
     drop(open_with(&disk, Policy::Async).unwrap());
     assert_eq!(session_of(&disk).unwrap(), Some(session()));
 }
+
+/// After a sync that failed the system takes what it holds for written: only what is written again reaches the disk.
+#[test]
+fn what_a_failed_sync_left_in_the_cache_is_on_the_disk_after_the_next_start() {
+    for policy in Policy::ALL {
+        // A sync of records, of a whole segment, of the header of the next one.
+        for already in [1, 20, 40, 60, 75, 90, 150, 151, 152] {
+            let disk = common::disk();
+            let mut opened = open_with(&disk, policy).unwrap();
+            append_to(&mut opened, already);
+            disk.fail_syncs(1);
+            let mut last = already;
+            while disk.counters().failed_syncs == 0
+                && opened.journal.append(Sequence(last + 1), &payload(last + 1)).is_ok()
+            {
+                last += 1;
+                settle(&mut opened);
+            }
+            assert_eq!(disk.counters().failed_syncs, 1);
+            drop(opened);
+            disk.kill();
+            let found = open_with(&disk, policy).unwrap().found;
+            assert!(found.last_sequence() >= Sequence(already));
+            disk.crash();
+            let again = open_with(&disk, policy).unwrap().found;
+            assert_eq!(again.last_sequence(), found.last_sequence(), "{policy} {already}");
+            disk.kill();
+            check_records(&disk, 1, found.last_sequence().0);
+        }
+    }
+}

@@ -11,7 +11,7 @@ use tickpath_types::{Nanos, Sequence};
 
 use super::RecoveryCounters;
 use crate::message_store::MessageStore;
-use crate::replica::Replica;
+use crate::replica::{Definition, Replica};
 
 /// Requests that wait for the archive, and answers that wait to be sent; further requests are dropped and counted.
 const RING_CAPACITY: usize = 16;
@@ -22,8 +22,8 @@ const REWIND_INTERVAL: Nanos = Nanos::from_millis(200);
 /// The state that was read is forgotten after so long without a request.
 const KEPT_FOR: Nanos = Nanos::from_secs(30);
 
-/// A request that takes longer has no answer: what it asks for is not in the log.
-const TIME_MAX: Nanos = Nanos::from_secs(10);
+/// A request that takes longer has no answer, so that it does not hold up those behind it.
+const TIME_MAX: Nanos = Nanos::from_secs(2);
 /// Messages that the state keeps at least, so that what is wanted is still there when the rest of its packet is.
 const MESSAGES_KEPT_MIN: usize = 1 << 16;
 
@@ -99,7 +99,7 @@ pub(super) struct JournalArchive<S: Storage> {
 struct State<S: Storage> {
     replica: Replica,
     reader: Reader<S>,
-    /// Here the next snapshot begins: what follows may be decided by other bounds.
+    /// What follows was decided by other bounds: a newer snapshot begins here.
     until: Sequence,
 }
 
@@ -172,18 +172,19 @@ impl<S: Storage> JournalArchive<S> {
         // The one before is let go of first: two of them would need twice the memory.
         self.state = None;
         let listed = self.snapshots.list().ok()?;
-        let (mut until, mut oldest) = (Sequence(u64::MAX), self.oldest);
+        let (mut newer, mut oldest) = (Vec::new(), self.oldest);
         for sequence in listed.into_iter().rev() {
             let Ok(Ok(snapshot)) = self.snapshots.read(sequence) else { continue };
             let Ok(mut replica) = Replica::decode(&snapshot.payload) else { continue };
             if store(&replica).oldest() <= first {
+                let until = first_that_differs(&newer, replica.definition());
                 let messages = &mut replica.told.market.messages;
                 *messages = messages.resized(messages.capacity().max(MESSAGES_KEPT_MIN));
                 let reader = Reader::open(&self.storage, self.name, sequence.next()).ok()?;
                 return Some(State { replica, reader, until });
             }
             oldest = store(&replica).oldest();
-            until = sequence;
+            newer.push((sequence, replica.definition().clone()));
         }
         self.oldest = oldest;
         None
@@ -239,6 +240,12 @@ impl<S: Storage> Archive for JournalArchive<S> {
     }
 }
 
+/// Where commands begin that another definition decided; `newer` has the newest snapshot first.
+fn first_that_differs(newer: &[(Sequence, Definition)], definition: &Definition) -> Sequence {
+    let differing = newer.iter().rev().find(|(_, other)| other != definition);
+    differing.map_or(Sequence(u64::MAX), |(sequence, _)| *sequence)
+}
+
 /// The log, or a command in it, cannot be read.
 struct Unreadable;
 
@@ -255,7 +262,13 @@ impl<S: Storage> State<S> {
             // The next snapshot goes on, or the next record is there in a moment.
             let Some(record) = self.reader.next(limit).map_err(|_| Unreadable)? else {
                 let is_there = store(&self.replica).message(request.first).is_some();
-                return Ok(if is_there { Progress::Found } else { Progress::Working(count) });
+                // Everything that is safe was read.
+                let is_nowhere = limit == durable && self.replica.last_command() >= durable;
+                return Ok(match is_there {
+                    true => Progress::Found,
+                    false if is_nowhere => Progress::Impossible,
+                    false => Progress::Working(count),
+                });
             };
             let command = Command::decode(record.payload).map_err(|_| Unreadable)?;
             self.replica.apply(&command);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Session};
-use tickpath_net::{MulticastSender, SendStatus};
+use tickpath_net::{DatagramSender, SendStatus};
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 use zerocopy::IntoBytes;
 
@@ -20,8 +20,8 @@ const HEARTBEAT: Nanos = Nanos::from_secs(1);
 /// A snapshot begins with the instrument's directory in a packet of its own and ends with the message that says
 /// where to go on. The numbers of the channel's session serve to notice loss: one who missed a packet waits for the
 /// instrument's next turn. They begin at 1 when the venue starts.
-pub(super) struct SnapshotChannel {
-    sender: MulticastSender,
+pub(super) struct SnapshotChannel<S: DatagramSender> {
+    sender: S,
     session: Session,
     buffer: Box<[u8]>,
     /// Number of its next message.
@@ -37,14 +37,14 @@ pub(super) struct SnapshotChannel {
     counters: Arc<RecoveryCounters>,
 }
 
-impl SnapshotChannel {
+impl<S: DatagramSender> SnapshotChannel<S> {
     pub(super) fn new(
-        sender: MulticastSender,
+        sender: S,
         session: Session,
         packet_bytes: usize,
         interval: Nanos,
         counters: Arc<RecoveryCounters>,
-    ) -> SnapshotChannel {
+    ) -> SnapshotChannel<S> {
         SnapshotChannel {
             sender,
             session,

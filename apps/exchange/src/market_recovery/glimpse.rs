@@ -7,7 +7,7 @@ use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::{
     CONTROL_LEN_MAX, LoginRejectReason, ServerConfig, ServerEvent, ServerSession,
 };
-use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_net::{BufferSizes, Fill, NetError, Network, SendOutcome, TcpAcceptor, TcpConnection};
 use tickpath_types::{Nanos, Sequence};
 
 use super::image::{MarketImage, next_message};
@@ -26,8 +26,8 @@ const RECEIVE_LEN: usize = 1 << 10;
 const PACKET_LEN_MAX: usize = 128;
 
 /// One client.
-struct Client {
-    connection: TcpConnection,
+struct Client<N: Network> {
+    connection: TcpConnection<N>,
     session: ServerSession,
     stage: Stage,
     /// When it must be through.
@@ -61,9 +61,9 @@ struct Snapshot {
 ///
 /// Name and password are not checked: what is told is public, and the number of connections, their time and the
 /// memory for them are bounded.
-pub(super) struct GlimpseServer {
-    acceptor: TcpAcceptor,
-    clients: Vec<Client>,
+pub(super) struct GlimpseServer<N: Network> {
+    acceptor: TcpAcceptor<N>,
+    clients: Vec<Client<N>>,
     snapshots: [Snapshot; SNAPSHOTS_MAX],
     market_session: Session,
     max_connections: usize,
@@ -71,15 +71,15 @@ pub(super) struct GlimpseServer {
     counters: Arc<RecoveryCounters>,
 }
 
-impl GlimpseServer {
+impl<N: Network> GlimpseServer<N> {
     pub(super) fn bind(
-        address: SocketAddrV4,
+        network: &N,
         settings: &SnapshotSettings,
         market_session: Session,
         counters: Arc<RecoveryCounters>,
-    ) -> Result<GlimpseServer, NetError> {
+    ) -> Result<GlimpseServer<N>, NetError> {
         let sizes = BufferSizes { receive: RECEIVE_LEN, pending: PENDING_LEN };
-        let mut acceptor = TcpAcceptor::bind(address, sizes)?;
+        let mut acceptor = TcpAcceptor::bind_on(network.clone(), settings.glimpse, sizes)?;
         acceptor.reserve(settings.max_connections);
         Ok(GlimpseServer {
             acceptor,
@@ -131,7 +131,7 @@ impl GlimpseServer {
 
     /// Gives those who wait a snapshot of this moment, if there is room for one.
     fn take_snapshot(&mut self, image: &MarketImage) -> usize {
-        let waits = |client: &&mut Client| client.stage == Stage::Waiting && client.session.is_active();
+        let waits = |client: &&mut Client<N>| client.stage == Stage::Waiting && client.session.is_active();
         let mut waiting = self.clients.iter_mut().filter(waits).peekable();
         if waiting.peek().is_none() || !image.is_whole() {
             return 0;
@@ -156,7 +156,7 @@ impl GlimpseServer {
             acceptor.take_back(client.connection);
         }
         for (index, snapshot) in self.snapshots.iter_mut().enumerate() {
-            let reads = |client: &&Client| matches!(client.stage, Stage::Reading { snapshot, .. } if snapshot == index);
+            let reads = |client: &&Client<N>| matches!(client.stage, Stage::Reading { snapshot, .. } if snapshot == index);
             snapshot.readers = self.clients.iter().filter(reads).count();
         }
         counters.glimpse_connections.set(self.clients.len() as u64);
@@ -171,7 +171,7 @@ impl GlimpseServer {
     }
 }
 
-impl Client {
+impl<N: Network> Client<N> {
     fn read(&mut self, now: Nanos, market: Session, is_whole: bool, counters: &RecoveryCounters) -> usize {
         if matches!(self.stage, Stage::Leaving | Stage::Gone) {
             return 0;

@@ -19,7 +19,7 @@ use tickpath_agent::{Agent, AgentError, Counter, StopSignal, TscClock};
 use tickpath_journal::{DurableView, SessionName, Storage};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::moldudp64::Session;
-use tickpath_net::MulticastSender;
+use tickpath_net::Network;
 use tickpath_types::{Nanos, Sequence};
 
 pub(crate) use archive::{ArchiveLink, ArchiveRequest};
@@ -126,17 +126,27 @@ pub struct RecoveryCounters {
 /// Runs on a thread of its own ([`MarketRecovery::start`]) or, as an agent, wherever it is placed. If nobody runs it,
 /// nobody is served and the venue does not notice.
 pub struct MarketRecovery {
-    snapshots: Option<SnapshotServices>,
+    snapshots: Option<Box<dyn Snapshots>>,
     archive: Option<Box<dyn Archive>>,
-    counters: Arc<RecoveryCounters>,
     latest: Nanos,
 }
 
-struct SnapshotServices {
+/// Snapshots on whatever network.
+trait Snapshots: Send {
+    /// Takes what was published, and does a bounded amount for whoever wants snapshots of it.
+    fn poll(&mut self, now: Nanos) -> usize;
+    /// Where GLIMPSE clients connect.
+    fn glimpse_address(&self) -> SocketAddrV4;
+    /// Ends every session.
+    fn close(&mut self, now: Nanos);
+}
+
+struct SnapshotServices<N: Network> {
     copies: spsc::Consumer<PublishedMessage>,
     image: MarketImage,
-    glimpse: GlimpseServer,
-    channel: SnapshotChannel,
+    glimpse: GlimpseServer<N>,
+    channel: SnapshotChannel<N::Sender>,
+    counters: Arc<RecoveryCounters>,
 }
 
 /// What the venue's start tells the services.
@@ -173,7 +183,8 @@ impl ArchiveSource {
 
 impl MarketRecovery {
     /// Opens the doors that are wanted. Nothing when there is neither a door nor a journal.
-    pub(crate) fn build(
+    pub(crate) fn build<N: Network>(
+        network: &N,
         basis: &RecoveryBasis<'_>,
         archive: Option<ArchiveSource>,
     ) -> anyhow::Result<(Option<MarketRecovery>, PublisherLinks)> {
@@ -189,33 +200,25 @@ impl MarketRecovery {
                 let image = MarketImage::of(basis.replica);
                 let (copies, reader) = MessageCopies::from(image.next_sequence().0);
                 links.copies = Some(copies);
-                Some(SnapshotServices::open(basis, settings, image, reader)?)
+                Some(SnapshotServices::open(network, basis, settings, image, reader)?)
             }
         };
-        let counters = Arc::clone(&basis.counters);
         let is_needed = snapshots.is_some() || archive.is_some();
-        let recovery = MarketRecovery { snapshots, archive, counters, latest: Nanos::ZERO };
+        let recovery = MarketRecovery { snapshots, archive, latest: Nanos::ZERO };
         Ok((is_needed.then_some(recovery), links))
     }
 
     /// Where GLIMPSE clients connect.
     #[must_use]
     pub fn glimpse_address(&self) -> Option<SocketAddrV4> {
-        self.snapshots.as_ref().map(|services| services.glimpse.local_address())
+        self.snapshots.as_ref().map(|snapshots| snapshots.glimpse_address())
     }
 
     /// Does a bounded amount of everything; returns how much there was to do.
     pub fn run_once(&mut self, now: Nanos) -> usize {
         self.latest = now;
         let mut work = self.archive.as_mut().map_or(0, |archive| archive.poll(now));
-        if let Some(SnapshotServices { copies, image, glimpse, channel }) = &mut self.snapshots {
-            work +=
-                copies.drain(MESSAGES_PER_CYCLE, |copy| image.apply(Sequence(copy.sequence), copy.message()));
-            work += glimpse.poll(now, image);
-            work += channel.poll(now, image);
-            self.counters.next_sequence.set(image.next_sequence().0);
-            self.counters.is_behind.set(u64::from(!image.is_whole()));
-        }
+        work += self.snapshots.as_mut().map_or(0, |snapshots| snapshots.poll(now));
         work
     }
 
@@ -238,21 +241,44 @@ impl MarketRecovery {
     }
 }
 
-impl SnapshotServices {
+impl<N: Network> SnapshotServices<N> {
     fn open(
+        network: &N,
         basis: &RecoveryBasis<'_>,
         settings: &SnapshotSettings,
         image: MarketImage,
         copies: spsc::Consumer<PublishedMessage>,
-    ) -> anyhow::Result<SnapshotServices> {
+    ) -> anyhow::Result<Box<dyn Snapshots>> {
         let counters = || Arc::clone(&basis.counters);
-        let glimpse = GlimpseServer::bind(settings.glimpse, settings, basis.session, counters())
+        let glimpse = GlimpseServer::bind(network, settings, basis.session, counters())
             .context("snapshots over TCP")?;
-        let sender =
-            MulticastSender::new(settings.group, basis.interface).context("snapshots by multicast")?;
+        let sender = network.sender(settings.group, basis.interface).context("snapshots by multicast")?;
         let channel =
             SnapshotChannel::new(sender, basis.session, basis.packet_bytes, settings.interval, counters());
-        Ok(SnapshotServices { copies, image, glimpse, channel })
+        let counters = counters();
+        Ok(Box::new(SnapshotServices { copies, image, glimpse, channel, counters }))
+    }
+}
+
+impl<N: Network> Snapshots for SnapshotServices<N> {
+    fn poll(&mut self, now: Nanos) -> usize {
+        let SnapshotServices { copies, image, glimpse, channel, counters } = self;
+        let mut work =
+            copies.drain(MESSAGES_PER_CYCLE, |copy| image.apply(Sequence(copy.sequence), copy.message()));
+        work += glimpse.poll(now, image);
+        work += channel.poll(now, image);
+        counters.next_sequence.set(image.next_sequence().0);
+        counters.is_behind.set(u64::from(!image.is_whole()));
+        work
+    }
+
+    fn glimpse_address(&self) -> SocketAddrV4 {
+        self.glimpse.local_address()
+    }
+
+    fn close(&mut self, now: Nanos) {
+        self.glimpse.close(now);
+        self.channel.close();
     }
 }
 
@@ -266,9 +292,8 @@ impl Agent for MarketRecovery {
     }
 
     fn on_close(&mut self) {
-        if let Some(SnapshotServices { glimpse, channel, .. }) = &mut self.snapshots {
-            glimpse.close(self.latest);
-            channel.close();
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.close(self.latest);
         }
     }
 }

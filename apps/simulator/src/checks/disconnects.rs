@@ -1,12 +1,12 @@
 //! Cancel-on-disconnect: in time, and never while the user is there.
 
-use tickpath_matching::CommandKind;
+use tickpath_matching::{Command, CommandKind};
 use tickpath_types::{CancelReason, Nanos};
 
 use super::Case;
 use super::report::Report;
 use super::truth::place_of;
-use super::views::{End, Life};
+use super::views::{End, Life, Views};
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
 /// A connection as far as the user's presence goes.
@@ -125,6 +125,9 @@ fn check_in_time(
         if is_over || visits.iter().any(may_be_back) || !is_clock_steady(case, since, due) {
             continue;
         }
+        if is_cancel_lost(case, place, life, due) {
+            continue;
+        }
         let open = case.truth.open_after(place, case.views.sequenced_by(due));
         report.expect(open == 0, || {
             format!(
@@ -133,4 +136,19 @@ fn check_in_time(
             )
         });
     }
+}
+
+/// True when the venue did cancel in time, and the log lost that later: the command was read before it was lost, or
+/// what was lost by then was not all read.
+fn is_cancel_lost(case: &Case<'_>, place: usize, life: &Life, due: Nanos) -> bool {
+    let known = Views::known_by(case.observed, due);
+    if known <= life.last {
+        return false;
+    }
+    let lost = case.observed.lost.iter().find(|lost| lost.at > life.started_at);
+    let read = lost.map_or(&[][..], |lost| &lost.commands);
+    let is_own = CommandKind::CancelAll { reason: CancelReason::System };
+    let is_cancel = |command: &Command| command.kind == is_own && place_of(command.session) == Some(place);
+    read.iter().any(|command| command.sequence <= known && is_cancel(command))
+        || read.last().is_none_or(|last| last.sequence < known)
 }

@@ -1,5 +1,5 @@
-//! A feed handler says of each message what it does to the book, in order, and never claims a wrong book to be good; in
-//! the end all books are the venue's.
+//! A feed handler says of each message what it does to the book, in order, and never claims a wrong book to be good, nor
+//! one that a snapshot healed; in the end all books are the venue's.
 
 use tickpath_types::{BookHealth, MarketUpdate, Sequence, UpdateKind};
 
@@ -16,7 +16,10 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     for life in &case.observed.feeds {
         // Of a market that was in part taken back nothing can be said.
         if !case.views.may_be_unknown(life.started_at) {
-            check_updates(&expected, life, report);
+            match life.healed {
+                0 => check_updates(&expected, life, report),
+                _ => check_healed(case, &expected, life, report),
+            }
         }
         if life.ended_at.is_none() {
             check_end(case, life, &displayed, report);
@@ -51,6 +54,41 @@ fn check_updates(expected: &[Option<MarketUpdate>], life: &FeedLife, report: &mu
         && let Some(missing) = expected.next()
     {
         report.say(|| format!("{name}: said nothing of message {} and those after it", missing.sequence));
+    }
+}
+
+/// Between the losses of a book every update of it is there and right: the first after a loss says where it goes on.
+fn check_healed(case: &Case<'_>, expected: &[Option<MarketUpdate>], life: &FeedLife, report: &mut Report) {
+    let name = name(life);
+    for instrument in case.truth.table.as_slice() {
+        let is_its = |update: &&MarketUpdate| update.instrument == instrument.id.0;
+        let all: Vec<&MarketUpdate> = expected.iter().flatten().filter(is_its).collect();
+        let mut next = None;
+        for update in life.updates.iter().filter(is_its) {
+            match (update.health(), update.kind()) {
+                (BookHealth::Stale, _) => next = None,
+                (BookHealth::Suspect, _) => {
+                    return report.say(|| format!("{name}, healed: {instrument:?} contradicts its messages"));
+                }
+                (BookHealth::Live | BookHealth::Recovering, Some(UpdateKind::Status)) => {}
+                (BookHealth::Live | BookHealth::Recovering, _) => {
+                    let here = all.partition_point(|expected| expected.sequence < update.sequence);
+                    let place = next.unwrap_or(here);
+                    let is = MarketUpdate { health: 0, ..*update };
+                    let should_be = all.get(place).copied();
+                    if should_be != Some(&is) {
+                        return report
+                            .say(|| format!("{name}, healed: said {is:?}, and next is {should_be:?}"));
+                    }
+                    next = Some(place + 1);
+                }
+            }
+        }
+        if life.ended_at.is_none()
+            && let Some(missing) = next.and_then(|next| all.get(next))
+        {
+            report.say(|| format!("{name}, healed: said nothing of message {}", missing.sequence));
+        }
     }
 }
 

@@ -26,6 +26,38 @@ pub(super) type Origins = Vec<Option<ReadRequest>>;
 
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     origins(case, report);
+    check_unlogged(case, report);
+}
+
+/// A full log has no record of what takes no order away, and those that the venue counted are all there are.
+fn check_unlogged(case: &Case<'_>, report: &mut Report) {
+    for unlogged in &case.observed.unlogged {
+        let (mut certain, mut possible) = (0, 0);
+        for client in &case.observed.clients {
+            let reads = reads_of(client).into_iter();
+            for read in reads.filter(|read| read.at == unlogged.at && is_unlogged(case, read)) {
+                possible += 1;
+                certain += u64::from(read.is_certain);
+            }
+        }
+        report.expect(certain <= unlogged.count && unlogged.count <= possible, || {
+            format!(
+                "at {} ns {} requests were refused without a record, of {certain} to {possible} that may be",
+                unlogged.at.0, unlogged.count
+            )
+        });
+    }
+}
+
+/// True for new orders and queries of a duty cycle in which such have no record.
+fn is_unlogged(case: &Case<'_>, read: &ReadRequest) -> bool {
+    let is_of_cycle = case.observed.unlogged.binary_search_by_key(&read.at, |cycle| cycle.at).is_ok();
+    is_of_cycle
+        && matches!(
+            decode_request(&read.bytes, |symbol| case.truth.table.find(symbol)),
+            Ok(OrderRequest::Enter(_) | OrderRequest::Replace(_))
+                | Err(RequestError::Refused { .. } | RequestError::AccountQuery)
+        )
 }
 
 /// Finds the request behind each command, and says what is out of order.
@@ -57,7 +89,7 @@ fn match_life(
     let mut reads = reads
         .iter()
         .filter(|read| life.started_at <= read.at && read.at <= life.ended_at)
-        .filter(|read| is_taken(table, &read.bytes))
+        .filter(|read| is_taken(table, &read.bytes) && !is_unlogged(case, read))
         .peekable();
     let first = life.after.0 as usize;
     let commands = case.observed.journal.get(first..life.last.0 as usize).unwrap_or_default();

@@ -2,9 +2,11 @@
 
 use tickpath_matching::{Command, EventListener};
 use tickpath_nasdaq::itch50::encode_market_event;
-use tickpath_nasdaq::ouch50::{self, QueryResponse};
+use tickpath_nasdaq::ouch50::{self, EventCode, QueryResponse, SystemEvent};
 use tickpath_plain::PlainEngine;
-use tickpath_types::{InstrumentTable, MarketEvent, OrderEvent, Sequence, SessionId, UserRefNum};
+use tickpath_types::{
+    InstrumentTable, MarketEvent, OrderEvent, Sequence, SessionId, SystemEventCode, UserRefNum,
+};
 use zerocopy::IntoBytes;
 
 use crate::Observed;
@@ -115,5 +117,18 @@ impl EventListener for Truth {
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         let answer = QueryResponse::new(query.ts, next);
         self.tell(query.session, query.sequence, answer.as_bytes());
+    }
+
+    /// Every user is told of the day's start and end, and of no other stage.
+    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
+        let code = match stage {
+            SystemEventCode::StartOfSystemHours => EventCode::START_OF_DAY,
+            SystemEventCode::EndOfSystemHours => EventCode::END_OF_DAY,
+            _ => return,
+        };
+        let event = SystemEvent::new(command.ts, code);
+        for stream in &mut self.streams {
+            stream.push(Told { command: command.sequence, bytes: event.as_bytes().to_vec() });
+        }
     }
 }

@@ -105,6 +105,12 @@ impl Views {
         Sequence(last.map_or(0, |place| place as u64 + 1))
     }
 
+    /// The last command that was sequenced by this time, be it in the log at the end or not.
+    pub(super) fn known_by(observed: &Observed, at: Nanos) -> Sequence {
+        let steps = observed.sequenced.partition_point(|step| step.at <= at);
+        steps.checked_sub(1).map_or(Sequence(0), |last| observed.sequenced[last].last)
+    }
+
     /// The life of this time.
     pub(super) fn life_at(&self, at: Nanos) -> Option<usize> {
         self.lives.iter().rposition(|life| life.started_at <= at)

@@ -158,6 +158,8 @@ impl World {
                 feeds: Vec::new(),
                 journal: Vec::new(),
                 sequenced: Vec::new(),
+                lost: Vec::new(),
+                unlogged: Vec::new(),
                 snapshots: Vec::new(),
                 last: FinalVenue::default(),
                 healed_at: Nanos(0),
@@ -499,5 +501,5 @@ fn feed(observed: &Observed) -> FeedLife {
         }
     }
     let (handler, started_at, ended_at) = (1, Nanos(1), None);
-    FeedLife { handler, started_at, ended_at, updates: updates.0, orders, health, next }
+    FeedLife { handler, started_at, ended_at, updates: updates.0, orders, health, next, healed: 0 }
 }

@@ -1,15 +1,14 @@
 //! Datagrams, to groups and to single sockets.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
 
 use tickpath_types::Nanos;
 
-use super::{AddressInUse, DatagramFaults, HostId, Network, Socket, SocketId, UNICAST};
+use super::{Address, AddressInUse, DatagramFaults, HostId, Network, Socket, SocketId, UNICAST};
 use std::cmp::Reverse;
 
 /// Bytes that a socket keeps of what nobody has read yet; further datagrams are dropped.
-const INBOX_BYTES_MAX: usize = 256 << 10;
+pub(super) const INBOX_BYTES_MAX: usize = 256 << 10;
 
 /// A datagram as it was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +16,7 @@ pub struct Datagram {
     /// When it came, in nanoseconds of the receiver's clock.
     pub kernel_ns: u64,
     /// Who sent it.
-    pub from: SocketAddrV4,
+    pub from: Address,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
@@ -26,10 +25,10 @@ pub struct Datagram {
 #[derive(Debug)]
 pub(super) struct Inbox {
     pub(super) host: HostId,
-    address: SocketAddrV4,
+    address: Address,
     is_group: bool,
     /// By time of arrival and order of sending.
-    waiting: BTreeMap<(Nanos, u64), (SocketAddrV4, Vec<u8>)>,
+    waiting: BTreeMap<(Nanos, u64), (Address, Vec<u8>)>,
     bytes: usize,
     next_order: u64,
     dropped: u32,
@@ -37,7 +36,7 @@ pub(super) struct Inbox {
 
 impl Network {
     /// A socket that receives what is sent to a group.
-    pub fn join(&mut self, host: HostId, group: SocketAddrV4) -> SocketId {
+    pub fn join(&mut self, host: HostId, group: Address) -> SocketId {
         self.insert(Socket::Inbox(Inbox::new(host, group, true)))
     }
 
@@ -45,11 +44,7 @@ impl Network {
     ///
     /// # Errors
     /// [`AddressInUse`].
-    pub fn bind(
-        &mut self,
-        host: HostId,
-        address: SocketAddrV4,
-    ) -> Result<(SocketId, SocketAddrV4), AddressInUse> {
+    pub fn bind(&mut self, host: HostId, address: Address) -> Result<(SocketId, Address), AddressInUse> {
         let address = self.take_port(address);
         if self.inbox_at(address).is_some() {
             return Err(AddressInUse(address));
@@ -58,7 +53,7 @@ impl Network {
     }
 
     /// Sends to everybody who has joined a group.
-    pub fn send_to_group(&mut self, host: HostId, group: SocketAddrV4, bytes: &[u8]) {
+    pub fn send_to_group(&mut self, host: HostId, group: Address, bytes: &[u8]) {
         let is_member = |socket: &Socket| matches!(socket, Socket::Inbox(inbox) if inbox.is_group && inbox.address == group);
         let members: Vec<SocketId> =
             self.sockets.iter().filter(|(_, socket)| is_member(socket)).map(|(id, _)| *id).collect();
@@ -69,7 +64,7 @@ impl Network {
     }
 
     /// Sends to one address.
-    pub fn send_to(&mut self, from: SocketId, to: SocketAddrV4, bytes: &[u8]) {
+    pub fn send_to(&mut self, from: SocketId, to: Address, bytes: &[u8]) {
         let Some(Socket::Inbox(Inbox { host, address, .. })) = self.sockets.get(&from) else { return };
         let (host, address) = (*host, *address);
         let faults = self.datagram_faults.get(&UNICAST).copied().unwrap_or(DatagramFaults::NONE);
@@ -99,7 +94,7 @@ impl Network {
         }
     }
 
-    pub(super) fn inbox_at(&self, address: SocketAddrV4) -> Option<SocketId> {
+    pub(super) fn inbox_at(&self, address: Address) -> Option<SocketId> {
         let is_there = |socket: &Socket| matches!(socket, Socket::Inbox(inbox) if !inbox.is_group && inbox.address == address);
         self.sockets.iter().find(|(_, socket)| is_there(socket)).map(|(id, _)| *id)
     }
@@ -107,7 +102,7 @@ impl Network {
     fn deliver(
         &mut self,
         from_host: HostId,
-        from: SocketAddrV4,
+        from: Address,
         to: SocketId,
         bytes: &[u8],
         faults: DatagramFaults,
@@ -137,7 +132,7 @@ impl Network {
         }
     }
 
-    fn arrive(&mut self, to: SocketId, at: Nanos, from: SocketAddrV4, bytes: &[u8]) {
+    fn arrive(&mut self, to: SocketId, at: Nanos, from: Address, bytes: &[u8]) {
         let Some(Socket::Inbox(inbox)) = self.sockets.get_mut(&to) else { return };
         if inbox.bytes + bytes.len() > INBOX_BYTES_MAX {
             inbox.dropped += 1;
@@ -155,7 +150,7 @@ impl Network {
 }
 
 impl Inbox {
-    fn new(host: HostId, address: SocketAddrV4, is_group: bool) -> Inbox {
+    fn new(host: HostId, address: Address, is_group: bool) -> Inbox {
         Inbox { host, address, is_group, waiting: BTreeMap::new(), bytes: 0, next_order: 0, dropped: 0 }
     }
 }

@@ -3,17 +3,18 @@
 //! Hosts have sockets: some listen, some are one end of a connection, some receive what is sent to a group, some
 //! exchange datagrams. Time is an argument: what was sent arrives when [`Network::advance`] has come to its time.
 
+mod address;
 mod datagrams;
 mod faults;
 mod streams;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::net::SocketAddrV4;
 
 use tickpath_types::Nanos;
 
 use crate::draw::Draw;
+pub use address::Address;
 pub use datagrams::Datagram;
 use datagrams::Inbox;
 pub use faults::{DatagramFaults, NetworkCounters, StreamFaults};
@@ -40,7 +41,7 @@ pub enum Death {
 /// An address cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("address {0} is in use: take another, or close what has it")]
-pub struct AddressInUse(pub SocketAddrV4);
+pub struct AddressInUse(pub Address);
 
 /// What a [watched](Network::watch_streams_of) host's connections came to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +75,7 @@ pub struct Network {
     draw: Draw,
     stream_faults: StreamFaults,
     /// By group; other datagrams have those of the unspecified address.
-    datagram_faults: BTreeMap<SocketAddrV4, DatagramFaults>,
+    datagram_faults: BTreeMap<Address, DatagramFaults>,
     counters: NetworkCounters,
     sockets: BTreeMap<SocketId, Socket>,
     next_socket: u32,
@@ -101,7 +102,7 @@ enum Socket {
 }
 
 /// The place of the faults of datagrams that go to no group.
-const UNICAST: SocketAddrV4 = SocketAddrV4::new(std::net::Ipv4Addr::UNSPECIFIED, 0);
+const UNICAST: Address = Address { ip: 0, port: 0 };
 /// Ports that are given away when none is asked for.
 const FIRST_FREE_PORT: u16 = 40_000;
 
@@ -161,7 +162,7 @@ impl Network {
     }
 
     /// What goes wrong with datagrams to a group from now on, or with those to no group when `None`.
-    pub fn set_datagram_faults(&mut self, group: Option<SocketAddrV4>, faults: DatagramFaults) {
+    pub fn set_datagram_faults(&mut self, group: Option<Address>, faults: DatagramFaults) {
         self.datagram_faults.insert(group.unwrap_or(UNICAST), faults);
     }
 
@@ -244,13 +245,13 @@ impl Network {
         id
     }
 
-    fn take_port(&mut self, address: SocketAddrV4) -> SocketAddrV4 {
-        if address.port() != 0 {
+    fn take_port(&mut self, address: Address) -> Address {
+        if address.port != 0 {
             return address;
         }
         loop {
             self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_FREE_PORT);
-            let address = SocketAddrV4::new(*address.ip(), self.next_port);
+            let address = Address { port: self.next_port, ..address };
             if self.inbox_at(address).is_none() && self.listener_at(address).is_none() {
                 return address;
             }
@@ -282,3 +283,6 @@ impl Socket {
 fn pair(one: HostId, other: HostId) -> (HostId, HostId) {
     (one.min(other), one.max(other))
 }
+
+#[cfg(test)]
+mod tests;

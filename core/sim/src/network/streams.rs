@@ -2,14 +2,15 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::net::SocketAddrV4;
 
 use tickpath_types::Nanos;
 
-use super::{AddressInUse, HostId, Network, Socket, SocketId, StreamNote, StreamNoteKind};
+use super::{Address, AddressInUse, HostId, Network, Socket, SocketId, StreamNote, StreamNoteKind};
 
 /// Connections that wait to be accepted; further ones are refused.
-const BACKLOG: usize = 128;
+pub(super) const BACKLOG: usize = 128;
+/// Where connections come from, whatever their host.
+const LOOPBACK: u32 = 0x7f00_0001;
 /// How long it takes at most until what was lost in a partition is sent again.
 const RESEND_MAX: Nanos = Nanos::from_millis(200);
 
@@ -56,7 +57,7 @@ pub enum Gone {
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) host: HostId,
-    address: SocketAddrV4,
+    address: Address,
     /// Connections that wait to be accepted, and from when on they do.
     waiting: VecDeque<(Nanos, SocketId)>,
 }
@@ -67,7 +68,7 @@ pub(super) struct End {
     pub(super) host: HostId,
     peer: SocketId,
     peer_host: HostId,
-    peer_address: SocketAddrV4,
+    peer_address: Address,
     /// When it stands, unless it is refused.
     connected_at: Nanos,
     /// When it is heard that it will not.
@@ -99,11 +100,7 @@ impl Network {
     ///
     /// # Errors
     /// [`AddressInUse`].
-    pub fn listen(
-        &mut self,
-        host: HostId,
-        address: SocketAddrV4,
-    ) -> Result<(SocketId, SocketAddrV4), AddressInUse> {
+    pub fn listen(&mut self, host: HostId, address: Address) -> Result<(SocketId, Address), AddressInUse> {
         let address = self.take_port(address);
         if self.listener_at(address).is_some() {
             return Err(AddressInUse(address));
@@ -112,8 +109,8 @@ impl Network {
     }
 
     /// Begins a connection: [`poll_connected`](Network::poll_connected) tells when it stands.
-    pub fn connect(&mut self, host: HostId, to: SocketAddrV4) -> SocketId {
-        let from = self.take_port(SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0));
+    pub fn connect(&mut self, host: HostId, to: Address) -> SocketId {
+        let from = self.take_port(Address { ip: LOOPBACK, port: 0 });
         let there = Nanos(self.now.0 + self.draw_delay());
         let back = Nanos(there.0 + self.draw_delay());
         self.arrivals.extend([Reverse(there), Reverse(back)]);
@@ -159,7 +156,7 @@ impl Network {
     }
 
     /// The next connection that waits to be accepted, and who made it.
-    pub fn accept(&mut self, listener: SocketId) -> Option<(SocketId, SocketAddrV4)> {
+    pub fn accept(&mut self, listener: SocketId) -> Option<(SocketId, Address)> {
         let now = self.now;
         let Some(Socket::Listener(listener)) = self.sockets.get_mut(&listener) else { return None };
         let (_, id) = listener.waiting.pop_front_if(|(at, _)| *at <= now)?;
@@ -292,7 +289,7 @@ impl Network {
         }
     }
 
-    pub(super) fn listener_at(&self, address: SocketAddrV4) -> Option<SocketId> {
+    pub(super) fn listener_at(&self, address: Address) -> Option<SocketId> {
         let is_there =
             |socket: &Socket| matches!(socket, Socket::Listener(listener) if listener.address == address);
         self.sockets.iter().find(|(_, socket)| is_there(socket)).map(|(id, _)| *id)
@@ -485,7 +482,7 @@ impl End {
         host: HostId,
         peer: SocketId,
         peer_host: HostId,
-        peer_address: SocketAddrV4,
+        peer_address: Address,
         connected_at: Nanos,
     ) -> End {
         End {

@@ -1,0 +1,128 @@
+//! How market data is recovered in a run: by draws of its own, so that the rest of a seed does not depend on it.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use tickpath_exchange::{Endpoints, JournalSettings, MarketRecoverySettings, SnapshotSettings};
+use tickpath_feed::ArbiterConfig;
+use tickpath_feedhandler::{FeedSettings, LineReader, SnapshotSources};
+use tickpath_sim::Draw;
+use tickpath_types::{InstrumentId, Nanos};
+
+const GLIMPSE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_003);
+/// Group and port of the multicast snapshots.
+pub(crate) const SNAPSHOTS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 3), 8_003);
+/// More messages than a run publishes.
+const EVERYTHING: usize = 1 << 16;
+/// More snapshots of the log than a run takes.
+const ALL_SNAPSHOTS: usize = 1 << 16;
+/// Requests after which an impatient feed handler gives up.
+const PATIENCE: u32 = 2;
+
+/// What the venue offers to those who missed something, and what its feed handlers make of it.
+#[derive(Clone, Debug)]
+pub(crate) struct RecoveryProfile {
+    pub(crate) retained_messages: usize,
+    keep_snapshots: Option<usize>,
+    snapshots: Option<SnapshotSettings>,
+    feeds: Vec<FeedProfile>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FeedProfile {
+    joins_at: Nanos,
+    max_requests: u32,
+    max_gap_messages: u64,
+    hold_messages: usize,
+    has_glimpse: bool,
+    has_channel: bool,
+}
+
+impl RecoveryProfile {
+    pub(crate) fn new(seed: u64, feeds: usize, active: Nanos) -> RecoveryProfile {
+        let draw = &mut Draw::new(seed ^ 0x72_65_63_6f_76_65_72_79);
+        let snapshots = (draw.below(2) == 0).then(|| SnapshotSettings {
+            glimpse: GLIMPSE,
+            max_connections: 1 + draw.below(3) as usize,
+            time_max: Nanos::from_secs(5),
+            interval: Nanos::from_millis(1 + draw.below(50)),
+            ..SnapshotSettings::new(SNAPSHOTS)
+        });
+        let retained_messages = [EVERYTHING, EVERYTHING, 32][draw.below(3) as usize];
+        // Where nobody can give up, nothing may be out of reach.
+        let is_all_needed = snapshots.is_none() && retained_messages < EVERYTHING;
+        let feed = |place| FeedProfile::new(place, draw, active, snapshots.is_some());
+        RecoveryProfile {
+            feeds: (0..feeds).map(feed).collect(),
+            keep_snapshots: is_all_needed.then_some(ALL_SNAPSHOTS),
+            retained_messages,
+            snapshots,
+        }
+    }
+
+    pub(crate) fn market_recovery(&self) -> MarketRecoverySettings {
+        MarketRecoverySettings { snapshots: self.snapshots.clone(), ..MarketRecoverySettings::default() }
+    }
+
+    pub(crate) fn journal(&self, journal: JournalSettings) -> JournalSettings {
+        JournalSettings { keep_snapshots: self.keep_snapshots.unwrap_or(journal.keep_snapshots), ..journal }
+    }
+
+    /// When a feed handler starts for the first time.
+    pub(crate) fn joins_at(&self, place: usize) -> Nanos {
+        self.feeds[place].joins_at
+    }
+
+    /// How a feed handler waits, gives up and heals.
+    pub(crate) fn feed(
+        &self,
+        place: usize,
+        endpoints: &Endpoints,
+        max_instrument: InstrumentId,
+    ) -> FeedSettings {
+        let profile = &self.feeds[place];
+        FeedSettings {
+            feed: 0,
+            line_a: endpoints.line_a,
+            line_b: endpoints.line_b,
+            interface: Ipv4Addr::LOCALHOST,
+            reader: LineReader::Sockets,
+            max_instrument,
+            max_orders: 1 << 12,
+            arbiter: ArbiterConfig {
+                hold_messages: 1 << 12,
+                max_requests: profile.max_requests,
+                max_gap_messages: profile.max_gap_messages,
+                ..ArbiterConfig::default()
+            },
+            retransmission: Some(endpoints.retransmission),
+            loss: None,
+            snapshots: SnapshotSources {
+                glimpse: profile.has_glimpse.then_some(GLIMPSE),
+                channel: profile.has_channel.then_some(SNAPSHOTS),
+                hold_messages: profile.hold_messages,
+            },
+        }
+    }
+}
+
+impl FeedProfile {
+    /// With snapshots every one gives up in the end and heals; without, every other one does and is started anew.
+    fn new(place: usize, draw: &mut Draw, active: Nanos, has_snapshots: bool) -> FeedProfile {
+        let sources = if has_snapshots { 1 + draw.below(3) } else { 0 };
+        let is_impatient = place % 2 == 1 || draw.below(2) == 0;
+        let is_late = has_snapshots && draw.below(2) == 0;
+        let late = draw.below(active.0);
+        FeedProfile {
+            joins_at: Nanos(if is_late { late } else { 0 }),
+            max_requests: match (is_impatient && (has_snapshots || place % 2 == 1), has_snapshots) {
+                (true, _) => PATIENCE,
+                (false, true) => 10 * PATIENCE,
+                (false, false) => u32::MAX,
+            },
+            max_gap_messages: if has_snapshots { [u64::MAX, 100][draw.below(2) as usize] } else { u64::MAX },
+            hold_messages: [1 << 12, 16][draw.below(2) as usize],
+            has_glimpse: sources & 1 == 1,
+            has_channel: sources & 2 == 2,
+        }
+    }
+}
