@@ -318,6 +318,57 @@ fn what_memory_has_no_longer_comes_out_of_the_journal_also_after_a_restart() {
 }
 
 #[test]
+fn old_messages_are_read_from_snapshot_to_snapshot_at_once() {
+    let disk = FaultyDisk::new(1, DiskFaults::default());
+    let (settings, mut journal) =
+        (VenueSettings { retained_messages: 16, ..settings() }, journal(Policy::Async));
+    journal.keep_snapshots = 100;
+    let (mut a, mut b) = (Line::join(settings.line_a), Line::join(settings.line_b));
+    let mut rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
+    (0..4).for_each(|round| trade(&mut rig, 1 + 100 * round));
+    rig.until_true("the snapshots", |rig| rig.view.journal.snapshots.read() >= 3);
+    let count = rig.view.publisher.messages.read() as usize;
+    read_lines(&mut rig, &mut a, &mut b, count);
+    let mut asker = Asker::new(&rig);
+    let mut heard = vec![];
+    while heard.len() + 16 < count {
+        asker.ask("TODAY", heard.len() as u64 + 1, 10);
+        heard.extend(asker.hear(&mut rig, 10).1);
+    }
+    assert_eq!(heard, a.messages()[..heard.len()]);
+    assert_eq!(rig.view.market_recovery.archive_rewinds.read(), 1, "one snapshot leads to all");
+}
+
+/// The ring between the publisher and the snapshots has 4,096 places, and the store 16.
+#[test]
+fn snapshots_that_were_overtaken_go_on_out_of_the_journal() {
+    let disk = FaultyDisk::new(1, DiskFaults::default());
+    let settings = VenueSettings { retained_messages: 16, ..with_snapshots(|_| {}) };
+    let journal = journal(Policy::Async);
+    let mut rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
+    let recovery = rig.market_recovery.take();
+    let mut anna = newcomer(&mut rig, "ANNA");
+    for user_ref in 1..=2_200 {
+        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 5, 900_000 + i64::from(user_ref % 90) * 100));
+        if user_ref % 50 > 0 {
+            rig.ask(&mut anna, &cancel(user_ref, 0));
+        }
+    }
+    assert!(rig.view.publisher.messages.read() > 4_096 + 16);
+    rig.market_recovery = recovery;
+    rig.until_true("the gap", |rig| rig.view.market_recovery.is_behind.read() == 1);
+    rig.until_true("another state", |rig| rig.view.market_recovery.is_behind.read() == 0);
+    assert_eq!(rig.view.market_recovery.renewals.read(), 1);
+    drop(anna);
+    trade(&mut rig, 3_001);
+    settle(&mut rig);
+    let (snapshot, _) = glimpse(&mut rig);
+    rig.close();
+    let engine = rig.view.engine.lock().unwrap().take().unwrap();
+    assert_eq!(books(&snapshot), tickpath_book::OrderBooks::state_hash(engine.books()));
+}
+
+#[test]
 fn what_the_journal_has_no_longer_has_no_answer_and_the_archive_is_bounded() {
     let disk = FaultyDisk::new(1, DiskFaults::default());
     let (settings, mut journal) =
