@@ -223,6 +223,15 @@ pub enum OpenError {
         /// The last that it has.
         last: Sequence,
     },
+    /// Start again from the log once the disk works: what this file holds may not come to the disk any more, though later
+    /// syncs succeed.
+    #[error("{file} cannot be synced, so nothing that builds on it is written: {source}")]
+    Unsynced {
+        /// The segment.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Look at the file, the disk and its permissions.
     #[error("{file}: {source}")]
     Io {

@@ -98,6 +98,8 @@ struct Contents {
     /// Sectors that differ, in the order of writing.
     dirty: Vec<u64>,
     is_dirty: BTreeSet<u64>,
+    /// Syncs that failed. As with Linux, each handle that was open by then is told of it once.
+    failed_syncs: u32,
 }
 
 /// An open file of a [`FaultyDisk`].
@@ -106,6 +108,8 @@ pub struct FaultyFile {
     disk: FaultyDisk,
     file: usize,
     process: u64,
+    /// Failed syncs of the file that a sync by this handle has told of, or that were before it was opened.
+    failures_seen: u32,
 }
 
 /// The lock of a [`FaultyDisk`].
@@ -353,7 +357,8 @@ impl Storage for FaultyDisk {
     fn open(&self, name: &str) -> io::Result<FaultyFile> {
         let disk = self.disk();
         let file = *disk.names.get(name).ok_or(io::ErrorKind::NotFound)?;
-        Ok(FaultyFile { disk: self.clone(), file, process: disk.process })
+        let failures_seen = disk.files[file].failed_syncs;
+        Ok(FaultyFile { disk: self.clone(), file, process: disk.process, failures_seen })
     }
 
     fn create(&self, name: &str) -> io::Result<FaultyFile> {
@@ -362,7 +367,8 @@ impl Storage for FaultyDisk {
         disk.files.push(Contents::default());
         let file = disk.files.len() - 1;
         disk.link(name, file);
-        Ok(FaultyFile { disk: self.clone(), file, process: disk.process })
+        let failures_seen = disk.files[file].failed_syncs;
+        Ok(FaultyFile { disk: self.clone(), file, process: disk.process, failures_seen })
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -456,12 +462,19 @@ impl StorageFile for FaultyFile {
         let fails = disk.strikes(ppm, |disk| &mut disk.fail_syncs);
         if fails {
             disk.counters.failed_syncs += 1;
+            contents.failed_syncs += 1;
             contents.sync(|| disk.below(2) == 0);
         } else {
             contents.sync(|| true);
         }
+        let failures = contents.failed_syncs;
         disk.files[self.file] = contents;
-        if fails { Err(io::Error::from_raw_os_error(nix::libc::EIO)) } else { Ok(()) }
+        drop(disk);
+        if std::mem::replace(&mut self.failures_seen, failures) != failures {
+            Err(io::Error::from_raw_os_error(nix::libc::EIO))
+        } else {
+            Ok(())
+        }
     }
 
     fn allocate(&mut self, len: u64) -> io::Result<()> {
@@ -532,6 +545,17 @@ mod tests {
             disk.contents("a").unwrap()[..1024] != [1; 1024]
         });
         assert!(lost);
+    }
+
+    #[test]
+    fn every_handle_is_told_once_of_a_failed_sync() {
+        let (disk, mut file) = disk_with(&[1; 1024], 1);
+        let mut other = disk.open("a").unwrap();
+        disk.fail_syncs(1);
+        assert!(file.sync().is_err());
+        assert!(disk.open("a").unwrap().sync().is_ok(), "opened afterwards");
+        assert!(other.sync().is_err());
+        assert!(other.sync().is_ok() && file.sync().is_ok());
     }
 
     #[test]

@@ -126,7 +126,9 @@ impl<S: Storage> Snapshots<S> {
     /// contradict it after a loss of power, and the older ones, from which it could go on, are removed for its sake.
     ///
     /// # Errors
-    /// [`OpenError::Io`] when the disk refuses; what was there stays.
+    /// [`OpenError::Unsynced`] when the log cannot be synced: no snapshot may be written any more, for another sync of what
+    /// one could not bring to the disk succeeds and proves nothing. [`OpenError::Io`] when the disk refuses otherwise; what
+    /// was there stays.
     pub fn write(&self, sequence: Sequence, state_hash: u64, payload: &[u8]) -> Result<(), OpenError> {
         self.sync_log(sequence)?;
         let header = self.header(sequence, state_hash, payload);
@@ -147,7 +149,8 @@ impl<S: Storage> Snapshots<S> {
     fn sync_log(&self, last: Sequence) -> Result<(), OpenError> {
         for first in list_segments(&self.storage)?.into_iter().filter(|first| *first <= last) {
             let name = segment_name(first);
-            self.storage.open(&name).and_then(|mut file| file.sync()).map_err(OpenError::io(&name))?;
+            let mut file = self.storage.open(&name).map_err(OpenError::io(&name))?;
+            file.sync().map_err(|source| OpenError::Unsynced { file: name, source })?;
         }
         self.storage.sync_names().map_err(OpenError::io("the folder"))
     }

@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{check_records, open_with, segments, session, written};
+use common::{append_to, check_records, open_with, payload, segments, session, settle, written};
 use tickpath_journal::{
-    DiskFaults, FaultyDisk, OpenError, Policy, SessionName, SnapshotDamage, Snapshots, Storage,
+    DiskFaults, FaultyDisk, OpenError, Policy, SessionName, SnapshotDamage, Snapshots, State, Storage,
 };
 use tickpath_types::Sequence;
 
@@ -140,5 +140,25 @@ fn a_snapshot_never_covers_more_than_the_log_has_after_a_loss_of_power() {
         drop(opened);
         let opened = open_with(&disk, Policy::Async).unwrap();
         assert!(opened.found.last_sequence() >= Sequence(80), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_synced_ends_snapshots_and_the_journal() {
+    for policy in Policy::ALL {
+        let disk = common::disk();
+        let mut opened = open_with(&disk, policy).unwrap();
+        append_to(&mut opened, 10);
+        disk.fail_syncs(1);
+        let refused = Snapshots::new(disk.clone(), session()).write(Sequence(10), 0, &state(10));
+        assert!(matches!(refused, Err(OpenError::Unsynced { .. })), "{refused:?}");
+        // The handle that records are written by is told as well, at its next sync.
+        for sequence in 11..200 {
+            if opened.journal.append(Sequence(sequence), &payload(sequence)).is_err() {
+                break;
+            }
+            settle(&mut opened);
+        }
+        assert!(matches!(opened.journal.state(), State::Failed(_)), "{policy} {:?}", opened.journal.state());
     }
 }

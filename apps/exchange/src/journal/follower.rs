@@ -33,7 +33,7 @@ pub enum FollowerError {
     /// No snapshot is there to begin with.
     #[error("the journal has no snapshot that can be used")]
     NoSnapshot,
-    /// A snapshot was not written; the next is tried when it is due.
+    /// A snapshot was not written; the next is tried when it is due, unless the log cannot be synced.
     #[error("snapshot {sequence} was not written: {source}")]
     Snapshot {
         /// Of which command.
@@ -47,7 +47,10 @@ impl FollowerError {
     /// True when trying again is of no use.
     #[must_use]
     pub fn is_final(&self) -> bool {
-        !matches!(self, FollowerError::Snapshot { .. })
+        match self {
+            FollowerError::Snapshot { source, .. } => matches!(source, OpenError::Unsynced { .. }),
+            _ => true,
+        }
     }
 }
 

@@ -52,7 +52,7 @@ fn check_numbers(client: &ClientLog, report: &mut Report) {
 fn check_messages(case: &Case<'_>, place: usize, client: &ClientLog, report: &mut Report) {
     let mut logged_in_at = Nanos::ZERO;
     for event in &client.events {
-        if matches!(event.kind, ClientEventKind::LoginAnswered(_)) {
+        if matches!(event.kind, ClientEventKind::LoginSent { .. }) {
             logged_in_at = event.at;
         }
         match &event.kind {
@@ -62,7 +62,7 @@ fn check_messages(case: &Case<'_>, place: usize, client: &ClientLog, report: &mu
             // A login for new messages alone is told where they begin: not beyond what there will ever be.
             ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => {
                 let end = case.truth.streams[place].len() as u64 + 1;
-                report.expect(sequence.0 <= end || case.views.may_be_unknown(event.at), || {
+                report.expect(sequence.0 <= end || case.views.may_be_unknown(logged_in_at), || {
                     format!(
                         "session {}: a login was told that message {sequence} is next, and the log causes {} messages",
                         client.session,
@@ -78,7 +78,8 @@ fn check_messages(case: &Case<'_>, place: usize, client: &ClientLog, report: &mu
 fn check_message(
     case: &Case<'_>,
     place: usize,
-    // What is still on its way when power is lost arrives afterwards, on a connection of before.
+    // What is still on its way when power is lost arrives afterwards, on a connection of before: it may even be the
+    // login's answer.
     [logged_in_at, at]: [Nanos; 2],
     sequence: Sequence,
     bytes: &[u8],
