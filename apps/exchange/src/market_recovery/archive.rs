@@ -25,6 +25,8 @@ const KEPT_FOR: Nanos = Nanos::from_secs(30);
 
 /// A request that takes longer has no answer, so that it does not hold up those behind it.
 const TIME_MAX: Nanos = Nanos::from_secs(2);
+/// Messages that a state reads on for although there is a snapshot before them.
+const NEAR: u64 = 1 << 17;
 /// After every command.
 const END: Sequence = Sequence(u64::MAX);
 /// Messages that the state keeps at least, so that what is wanted is still there when the rest of its packet is.
@@ -105,6 +107,8 @@ pub(super) struct JournalArchive<S: Storage> {
     /// The one at hand, and when it was taken.
     request: Option<(ArchiveRequest, Nanos)>,
     state: Option<State<S>>,
+    /// The state is on its way from the newest snapshot to the end.
+    is_catching_up: bool,
     next_rewind: Nanos,
     latest: Nanos,
     /// Messages before this one are in no snapshot.
@@ -117,6 +121,8 @@ struct State<S: Storage> {
     reader: Reader<S>,
     /// What follows was decided by other bounds: a newer snapshot begins here.
     until: Sequence,
+    /// Here the next snapshot begins: what is far behind it is reached sooner from there.
+    nearer: Sequence,
 }
 
 /// How a request stands.
@@ -148,6 +154,7 @@ impl<S: Storage> JournalArchive<S> {
             port,
             request: None,
             state: None,
+            is_catching_up: false,
             next_rewind: Nanos::ZERO,
             latest: Nanos::ZERO,
             oldest: 0,
@@ -161,8 +168,10 @@ impl<S: Storage> JournalArchive<S> {
         }
         let is_usable = |state: &State<S>| {
             let store = store(&state.replica);
-            let is_past = state.replica.last_command() >= state.until;
-            store.oldest() <= request.first && (request.first < store.next_sequence() || !is_past)
+            let last = state.replica.last_command();
+            let is_near = last < state.nearer || request.first < store.next_sequence() + NEAR;
+            let can_reach = last < state.until && is_near;
+            store.oldest() <= request.first && (request.first < store.next_sequence() || can_reach)
         };
         if !self.state.as_ref().is_some_and(is_usable) {
             if now < self.next_rewind {
@@ -201,7 +210,8 @@ impl<S: Storage> JournalArchive<S> {
                 let messages = &mut replica.told.market.messages;
                 *messages = messages.resized(messages.capacity().max(MESSAGES_KEPT_MIN));
                 let reader = Reader::open(&self.storage, self.name, sequence.next()).ok()?;
-                return Some(State { replica, reader, until });
+                let nearer = newer.last().map_or(END, |(sequence, _)| *sequence);
+                return Some(State { replica, reader, until, nearer });
             }
             oldest = store(&replica).oldest();
             newer.push((sequence, replica.definition().clone()));
@@ -234,22 +244,27 @@ impl<S: Storage> JournalArchive<S> {
 impl<S: Storage> Archive for JournalArchive<S> {
     fn catch_up(&mut self, now: Nanos) -> CatchUp {
         self.latest = now;
-        if self.state.as_ref().is_none_or(|state| state.until != END) {
+        if !self.is_catching_up {
             if now < self.next_rewind {
                 return CatchUp::Working(0);
             }
             self.rewind_at(now, END.0);
+            self.is_catching_up = true;
         }
-        let Some(state) = &mut self.state else { return CatchUp::Impossible };
+        let Some(state) = &mut self.state else {
+            self.is_catching_up = false;
+            return CatchUp::Impossible;
+        };
         // What was published is safe: what is safe by now covers it.
         let durable = self.durable.durable();
         match state.read_on(durable, |_| true) {
             Ok(_) if state.replica.last_command() >= durable => {
+                self.is_catching_up = false;
                 CatchUp::There(Box::new(MarketImage::of(&state.replica)))
             }
             Ok(count) => CatchUp::Working(count),
             Err(Unreadable) => {
-                self.state = None;
+                (self.state, self.is_catching_up) = (None, false);
                 self.counters.archive_errors.add(1);
                 CatchUp::Impossible
             }
