@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn steps_are_chosen_by_name_and_keep_their_order() {
-        let all = ["fmt", "tidy", "clippy", "doc", "test", "bench", "loom", "miri", "fuzz"];
+        let all = ["fmt", "tidy", "clippy", "doc", "test", "planted", "bench", "loom", "miri", "fuzz"];
         assert_eq!(names(None).unwrap(), all);
         assert_eq!(names(Some("test, fmt")).unwrap(), ["fmt", "test"]);
         let error = names(Some("fmt,tests")).unwrap_err().to_string();

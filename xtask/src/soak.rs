@@ -23,23 +23,38 @@ const PRINTED_EVERY: usize = 12;
 const WARM_UP: usize = 3;
 /// Memory that may come to what there was after the warm-up, in KiB: allocators keep some.
 const GROWTH_MAX_KIB: u64 = 2 * 1024;
+/// Proofs that the market must have put to the test; the others may have had nothing to test.
+const EXERCISED: [&str; 3] = ["books_equal", "positions_zero", "gaps_healed"];
 
 /// What was seen, in KiB, and what the market says of itself.
 #[derive(Debug)]
 struct Observations {
     /// Resident memory, in equal intervals.
     resident: Vec<u64>,
-    /// Whether every proof of the market held: books equal, positions zero, gaps healed.
-    holds: bool,
+    /// Whether the market ended with success.
+    ended_well: bool,
+    /// What it printed at its end: a line for each of its proofs.
+    report: String,
 }
 
 /// Why it does not pass, if it does not.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    Passed { growth: u64 },
-    TooShort { samples: usize },
-    Grew { from: u64, to: u64 },
-    Unproven,
+    Passed {
+        growth: u64,
+    },
+    TooShort {
+        samples: usize,
+    },
+    Grew {
+        from: u64,
+        to: u64,
+    },
+    /// These did not hold, or had nothing to test.
+    Unproven {
+        proofs: Vec<&'static str>,
+    },
+    Failed,
 }
 
 /// Runs a market with `options`; true when its memory is flat and its proofs hold.
@@ -79,13 +94,13 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     });
     println!("{minutes} min at {rate} new orders a second; resident memory in MiB:");
     let resident = watch(&mut market)?;
-    let holds = market.wait()?.success();
+    let ended_well = market.wait()?.success();
     let text = printed.and_then(|printed| printed.join().ok()).transpose()?.unwrap_or_default();
     // The report without the progress before it.
-    let report = text.lines().skip_while(|line| !line.starts_with("What flowed"));
-    report.for_each(|line| println!("{line}"));
+    let report = text.find("What flowed").map_or(text.as_str(), |start| &text[start..]).to_owned();
+    println!("{report}");
     fs::remove_dir_all(&folder).ok();
-    let verdict = verdict(&Observations { resident, holds });
+    let verdict = verdict(&Observations { resident, ended_well, report });
     println!("soak: {verdict}");
     Ok(matches!(verdict, Verdict::Passed { .. }))
 }
@@ -115,16 +130,23 @@ fn resident_kib(status: &str) -> Option<u64> {
 }
 
 fn verdict(seen: &Observations) -> Verdict {
-    let Observations { resident, holds } = seen;
+    let Observations { resident, ended_well, report } = seen;
+    let proofs: Vec<&str> = EXERCISED.into_iter().filter(|proof| !is_proven(report, proof)).collect();
     let warm = &resident[resident.len() / WARM_UP..];
     // The process is smaller while it ends.
     let (first, last) = warm.split_at(warm.len() / 2);
     match (first.iter().max(), last.iter().max()) {
-        _ if !holds => Verdict::Unproven,
+        _ if !proofs.is_empty() => Verdict::Unproven { proofs },
+        _ if !ended_well => Verdict::Failed,
         (Some(from), Some(to)) if *to > from + GROWTH_MAX_KIB => Verdict::Grew { from: *from, to: *to },
         (Some(from), Some(to)) => Verdict::Passed { growth: to.saturating_sub(*from) },
         _ => Verdict::TooShort { samples: resident.len() },
     }
+}
+
+/// True when the report says of a proof that it was put to the test and holds.
+fn is_proven(report: &str, proof: &str) -> bool {
+    report.lines().any(|line| line.split_whitespace().take(2).eq(["holds", proof]))
 }
 
 impl fmt::Display for Verdict {
@@ -135,7 +157,8 @@ impl fmt::Display for Verdict {
             }
             Verdict::TooShort { samples } => write!(f, "failed: {samples} looks at memory are too few"),
             Verdict::Grew { from, to } => write!(f, "failed: memory grew from {from} KiB to {to} KiB"),
-            Verdict::Unproven => f.write_str("failed: a proof does not hold, or the market did not end well"),
+            Verdict::Unproven { proofs } => write!(f, "failed: not shown: {}", proofs.join(", ")),
+            Verdict::Failed => f.write_str("failed: the market did not end well"),
         }
     }
 }
@@ -150,19 +173,44 @@ mod tests {
         assert_eq!(resident_kib("Name:\tx\n"), None, "a process that has ended");
     }
 
+    /// What a market prints, with this said of its gaps.
+    fn report(gaps: &str) -> String {
+        let held =
+            ["books_equal      the books", "positions_zero   they sum to zero", "hops_sum         they do"];
+        let held: String = held.iter().map(|proof| format!("  holds         {proof}\n")).collect();
+        format!("What flowed in 60.0 s\n\nProofs\n{held}  {gaps:<13} gaps_healed      of 3 gaps 3\n")
+    }
+
+    fn verdict_of(resident: Vec<u64>) -> Verdict {
+        verdict(&Observations { resident, ended_well: true, report: report("holds") })
+    }
+
+    /// 12 samples of warm-up, then as long at one level.
+    fn flat() -> Vec<u64> {
+        (0..12).map(|step| step * 10_000).chain([120_000; 24]).collect()
+    }
+
     #[test]
     fn growth_is_found_and_the_warm_up_is_not_growth() {
-        let verdict = |resident: Vec<u64>, holds| verdict(&Observations { resident, holds });
-        let warm_up = (0..12).map(|step| step * 10_000);
-        let flat: Vec<u64> = warm_up.clone().chain([120_000; 24]).collect();
-        assert_eq!(verdict(flat.clone(), true), Verdict::Passed { growth: 0 });
-        assert_eq!(verdict(flat, false), Verdict::Unproven);
+        assert_eq!(verdict_of(flat()), Verdict::Passed { growth: 0 });
         let bound = 120_000 + GROWTH_MAX_KIB;
-        let grown = |to| warm_up.clone().chain([120_000; 23]).chain([to]).collect();
-        assert_eq!(verdict(grown(bound), true), Verdict::Passed { growth: GROWTH_MAX_KIB });
-        assert_eq!(verdict(grown(bound + 1), true), Verdict::Grew { from: 120_000, to: bound + 1 });
-        let leak: Vec<u64> = (0..36).map(|step| 100_000 + step * 500).collect();
-        assert!(matches!(verdict(leak, true), Verdict::Grew { .. }));
-        assert_eq!(verdict(vec![], true), Verdict::TooShort { samples: 0 });
+        let grown = |to| flat().into_iter().take(35).chain([to]).collect();
+        assert_eq!(verdict_of(grown(bound)), Verdict::Passed { growth: GROWTH_MAX_KIB });
+        assert_eq!(verdict_of(grown(bound + 1)), Verdict::Grew { from: 120_000, to: bound + 1 });
+        let leak = (0..36).map(|step| 100_000 + step * 500).collect();
+        assert!(matches!(verdict_of(leak), Verdict::Grew { .. }));
+        assert_eq!(verdict_of(vec![]), Verdict::TooShort { samples: 0 });
+    }
+
+    #[test]
+    fn a_gap_that_did_not_heal_is_found_and_so_are_gaps_that_never_were() {
+        let verdict = |ended_well, report| verdict(&Observations { resident: flat(), ended_well, report });
+        assert_eq!(verdict(true, report("holds")), Verdict::Passed { growth: 0 });
+        for (ended_well, gaps) in [(false, "FAILS"), (true, "not exercised")] {
+            let unhealed = Verdict::Unproven { proofs: vec!["gaps_healed"] };
+            assert_eq!(verdict(ended_well, report(gaps)), unhealed, "{gaps}");
+        }
+        assert_eq!(verdict(false, report("holds")), Verdict::Failed);
+        assert_eq!(verdict(false, String::new()), Verdict::Unproven { proofs: EXERCISED.to_vec() });
     }
 }

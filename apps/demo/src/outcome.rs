@@ -11,7 +11,7 @@ use tickpath_matching::Engine;
 use tickpath_timing::Report;
 use tickpath_trader::TraderSnapshot;
 use tickpath_trading::Position;
-use tickpath_types::{InstrumentId, Nanos};
+use tickpath_types::{BookHealth, InstrumentId, Nanos};
 
 use crate::flow::FlowResult;
 use crate::kept::Kept;
@@ -160,7 +160,7 @@ impl Outcome {
         let mut proofs = vec![
             books_equal(&market.venue.engine, &feed, is_quiet),
             positions_zero(&positions, market.venue.matcher.executions.read(), unknown_fills, guests),
-            gaps_healed(&feed),
+            gaps_healed(&feed.arbiter, feed.worst_health()),
             hops_sum(&report),
         ];
         proofs.extend(flow.as_ref().map(flow_executions));
@@ -318,12 +318,11 @@ fn positions_zero(positions: &[Vec<Position>], executions: u64, unknown_fills: u
 }
 
 /// Every message that a line lost came by another way.
-fn gaps_healed(feed: &FinalFeed) -> Proof {
-    let counters = &feed.arbiter;
+fn gaps_healed(counters: &ArbiterCounters, worst: BookHealth) -> Proof {
     let exercised = counters.line_losses() + counters.gaps_opened;
     let is_healed = counters.gaps_opened == counters.gaps_healed()
         && counters.messages_lost == 0
-        && feed.worst_health() == tickpath_types::BookHealth::Live;
+        && worst == BookHealth::Live;
     let words = format!(
         "{} messages lost on one line came by the other or by retransmission; of {} gaps the other line healed {}, \
          retransmission {}, and {} messages stayed lost",
@@ -358,4 +357,46 @@ fn flow_executions(flow: &FlowResult) -> Proof {
     );
     let ok = (eligible > 0).then_some(flow.confirmed == flow.expected && flow.contradicted == 0);
     Proof { name: "flow_executions", ok, exercised: flow.confirmed + flow.contradicted, words }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_that_stay_open_do_not_hold_nor_do_books_that_may_be_wrong() {
+        let counters = |gaps_opened, gaps_healed_by_line, messages_lost| ArbiterCounters {
+            gaps_opened,
+            gaps_healed_by_line,
+            messages_lost,
+            ..ArbiterCounters::default()
+        };
+        let ok = |counters, worst| gaps_healed(&counters, worst).ok;
+        assert_eq!(ok(counters(3, 3, 0), BookHealth::Live), Some(true));
+        assert_eq!(ok(counters(0, 0, 0), BookHealth::Live), None, "nothing was put to the test");
+        assert_eq!(ok(counters(3, 2, 0), BookHealth::Live), Some(false));
+        assert_eq!(ok(counters(3, 3, 1), BookHealth::Live), Some(false));
+        assert_eq!(ok(counters(0, 0, 0), BookHealth::Suspect), Some(false));
+    }
+
+    #[test]
+    fn positions_that_do_not_sum_to_zero_do_not_hold() {
+        let position = |qty| {
+            let mut position = Position::default();
+            let side = if qty > 0 { tickpath_types::Side::Buy } else { tickpath_types::Side::Sell };
+            position.apply_fill(side, tickpath_types::Price(10_000), tickpath_types::Qty(100));
+            vec![position]
+        };
+        let zero = |positions: [Vec<Position>; 2], executions, unknown, guests| {
+            positions_zero(&positions, executions, unknown, guests).ok
+        };
+        assert_eq!(zero([position(1), position(-1)], 1, 0, 0), Some(true));
+        assert_eq!(zero([position(1), position(1)], 1, 0, 0), Some(false));
+        assert_eq!(zero([position(1), position(-1)], 1, 1, 0), Some(false), "an execution nobody could book");
+        assert_eq!(
+            zero([position(1), position(-1)], 1, 0, 1),
+            None,
+            "guests keep their positions to themselves"
+        );
+    }
 }

@@ -113,7 +113,7 @@ pub struct VenueView {
     pub publisher: Arc<PublisherCounters>,
     /// Each user, in the order of the settings.
     pub users: Arc<[UserView]>,
-    /// A [`TradingState`]'s code for each instrument, at the place of its id.
+    /// A [`TradingState`](tickpath_types::TradingState)'s code for each instrument, at the place of its id.
     pub states: Arc<[Counter]>,
     /// How the journal stands.
     pub journal: Arc<JournalCounters>,

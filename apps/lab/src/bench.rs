@@ -162,6 +162,7 @@ impl<'a> Run<'a> {
             let limit = sample.limit.or_else(|| latest?.values.last().copied());
             self.rows[place].values.push(sample.value);
             self.rows[place].limits.extend(limit);
+            self.rows[place].again.extend(sample.again);
             if let (Some(found), [_]) = (&sample.note, &self.rows[place].values[..]) {
                 let note = &mut self.rows[place].note;
                 *note = format!("{note}; {found}");

@@ -15,8 +15,10 @@ use tickpath_feed::{BookBuilder, UpdateListener};
 use tickpath_sim::ItchDayConfig;
 use tickpath_types::MarketUpdate;
 
+use crate::counted_crowd;
 use crate::day::DayOutcome;
 use crate::itch_books;
+use crate::measure::crowd::Last;
 
 /// Which books a day goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,17 +72,26 @@ fn counted_pass<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8]) {
     itch_books::apply(builder, file, &mut Taken);
 }
 
-/// Name of what is counted, as callgrind matches it.
+/// Names of what is counted, as callgrind matches them.
 const COUNTED_PASS: &str = "*counted_pass*";
+const COUNTED_TURN: &str = "*counted_turn*";
+/// First argument of the work with a venue's clients; without it the work is a day's books.
+const CROWD: &str = "crowd";
 
 /// Does the work that [`bench`](crate::bench) counts: called in a process of its own, which runs under callgrind,
 /// with the arguments behind [`BenchOptions::counting_command`](crate::BenchOptions::counting_command).
 ///
-/// Reads a day of ITCH from standard input, and prints what it led to.
+/// Takes a venue through the orders of its clients, or reads a day of ITCH from standard input; prints what it led to.
 ///
 /// # Errors
 /// The arguments are not those that `bench` gives, or the day cannot be read.
 pub fn run_counted(arguments: &[String]) -> anyhow::Result<()> {
+    if let [work, last] = arguments
+        && work == CROWD
+    {
+        writeln!(std::io::stdout(), "{}", counted_crowd::run(last)?)?;
+        return Ok(());
+    }
     let [books, messages, symbols, live] = arguments else {
         bail!("this command is for `lab bench`, which gives it books, messages, symbols and live orders");
     };
@@ -124,39 +135,80 @@ pub(crate) fn count(
     expected: &DayOutcome,
     file: &[u8],
 ) -> anyhow::Result<Counted> {
-    let folder = tempfile::tempdir().context("callgrind needs a folder to write to")?;
-    let profile = folder.path().join("callgrind.out");
-    let mut out_file = OsString::from("--callgrind-out-file=");
-    out_file.push(&profile);
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=callgrind", "-q"]).arg(format!("--toggle-collect={COUNTED_PASS}")).arg(out_file);
-    if with_caches {
-        valgrind.args(["--cache-sim=yes", "--branch-sim=yes"]);
-    }
-    valgrind.args(command).arg(books.name());
-    valgrind
-        .args([config.messages, u64::from(config.symbols), u64::from(config.live)].map(|it| it.to_string()));
-    valgrind.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = match valgrind.spawn() {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            bail!("valgrind counts instructions, and it is not installed: apt-get install valgrind")
-        }
-        other => other.context("valgrind does not start")?,
+    let sizes = [config.messages, u64::from(config.symbols), u64::from(config.live)];
+    let mut arguments = vec![books.name().to_owned()];
+    arguments.extend(sizes.map(|it| it.to_string()));
+    let work = Work {
+        counted: COUNTED_PASS,
+        with_caches,
+        arguments,
+        input: file,
+        expected: words(config.messages, expected.live, expected.state_hash),
     };
-    // A child that ends early says why; that the rest did not fit into the pipe says less.
-    let written = child.stdin.take().context("the pipe was asked for")?.write_all(file);
-    let output = child.wait_with_output()?;
-    ensure!(output.status.success(), "{}", last_line(&output.stderr, output.status));
-    written.context("the day could not be handed over")?;
-    let expected = words(config.messages, expected.live, expected.state_hash);
-    let found = String::from_utf8_lossy(&output.stdout);
-    ensure!(
-        found.trim() == expected,
-        "under callgrind the books end as '{}', not '{expected}'",
-        found.trim()
-    );
-    let text = fs::read_to_string(&profile).context("callgrind left no profile")?;
-    parse(&text).context("callgrind's profile cannot be read")
+    work.count(command)
+}
+
+/// Counts the instructions of a venue for the orders of a hundred clients, in a process of its own.
+///
+/// # Errors
+/// As [`count`].
+pub(crate) fn count_crowd(command: &[OsString], last: Last) -> anyhow::Result<u64> {
+    let work = Work {
+        counted: COUNTED_TURN,
+        with_caches: false,
+        arguments: vec![CROWD.to_owned(), counted_crowd::name(last).to_owned()],
+        input: &[],
+        expected: counted_crowd::words(last),
+    };
+    Ok(work.count(command)?.counts.instructions)
+}
+
+/// What a process of its own is to do.
+struct Work<'a> {
+    /// The function that is counted, with what it calls.
+    counted: &'static str,
+    with_caches: bool,
+    arguments: Vec<String>,
+    input: &'a [u8],
+    /// What it must print.
+    expected: String,
+}
+
+impl Work<'_> {
+    fn count(&self, command: &[OsString]) -> anyhow::Result<Counted> {
+        let folder = tempfile::tempdir().context("callgrind needs a folder to write to")?;
+        let profile = folder.path().join("callgrind.out");
+        let mut out_file = OsString::from("--callgrind-out-file=");
+        out_file.push(&profile);
+        let mut valgrind = Command::new("valgrind");
+        let toggle = format!("--toggle-collect={}", self.counted);
+        valgrind.args(["--tool=callgrind", "-q"]).arg(toggle).arg(out_file);
+        if self.with_caches {
+            valgrind.args(["--cache-sim=yes", "--branch-sim=yes"]);
+        }
+        valgrind.args(command).args(&self.arguments);
+        valgrind.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = match valgrind.spawn() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                bail!("valgrind counts instructions, and it is not installed: apt-get install valgrind")
+            }
+            other => other.context("valgrind does not start")?,
+        };
+        // A child that ends early says why; that the rest did not fit into the pipe says less.
+        let written = child.stdin.take().context("the pipe was asked for")?.write_all(self.input);
+        let output = child.wait_with_output()?;
+        ensure!(output.status.success(), "{}", last_line(&output.stderr, output.status));
+        written.context("the input could not be handed over")?;
+        let found = String::from_utf8_lossy(&output.stdout);
+        ensure!(
+            found.trim() == self.expected,
+            "under callgrind the work ends as '{}', not '{}'",
+            found.trim(),
+            self.expected
+        );
+        let text = fs::read_to_string(&profile).context("callgrind left no profile")?;
+        parse(&text).context("callgrind's profile cannot be read")
+    }
 }
 
 fn last_line(stderr: &[u8], status: std::process::ExitStatus) -> String {

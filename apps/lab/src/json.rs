@@ -29,7 +29,7 @@ struct RowJson<'a> {
     reached: Option<bool>,
     rounds: usize,
     spread: Option<[f64; 2]>,
-    note: &'a str,
+    note: String,
 }
 
 #[derive(Serialize)]
@@ -115,7 +115,7 @@ impl RowJson<'_> {
             reached: row.reached(),
             rounds: row.values.len(),
             spread: row.spread(),
-            note: &row.note,
+            note: row.full_note(),
         }
     }
 }

@@ -1,15 +1,20 @@
 //! What the measurements of one run share.
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::rc::Rc;
+
+use anyhow::Context as _;
 
 use crate::bench::BenchOptions;
 use crate::context::{Context, Effort};
 use crate::counted::{self, Counted, CountedBooks};
+use crate::counted_crowd;
 use crate::day::StandardDay;
 use crate::day_facts::{self, DayFacts};
 use crate::day_file;
+use crate::measure::crowd::Last;
 
 /// What the measurements of one run share: how they are to be made, and the standard days, each loaded once.
 pub(crate) struct Lab<'a> {
@@ -72,12 +77,28 @@ impl<'a> Lab<'a> {
         books: CountedBooks,
         with_caches: bool,
     ) -> anyhow::Result<Counted> {
-        let Some(command) = &self.options.counting_command else {
-            anyhow::bail!("instructions are counted by the program tickpath, and this is another");
-        };
+        let command = self.counting_command()?;
         let bytes = day_file::make_only(day, &self.options.stop)?;
         self.tell(&format!("counting {} through the {} books under callgrind", day.name, books.name()));
         counted::count(command, books, with_caches, &day.config, &day.outcome, &bytes)
+    }
+
+    /// Counts the venue's instructions for a hundred clients under callgrind.
+    ///
+    /// # Errors
+    /// Why they cannot be counted, with the remedy.
+    pub(crate) fn count_crowd(&self, last: Last) -> anyhow::Result<u64> {
+        let command = self.counting_command()?;
+        self.tell(&format!(
+            "counting a venue whose hundredth client {} under callgrind",
+            counted_crowd::verb(last)
+        ));
+        counted::count_crowd(command, last)
+    }
+
+    fn counting_command(&self) -> anyhow::Result<&[OsString]> {
+        let command = self.options.counting_command.as_deref();
+        command.context("instructions are counted by the program tickpath, and this is another")
     }
 
     fn tell(&self, words: &str) {

@@ -28,6 +28,7 @@
 mod bench;
 mod context;
 mod counted;
+mod counted_crowd;
 mod day;
 mod day_facts;
 mod day_file;

@@ -3,6 +3,7 @@
 mod between_cores;
 mod book_memory;
 mod counter;
+pub(crate) mod crowd;
 mod echo;
 mod feed_heal;
 mod instructions;
@@ -25,13 +26,15 @@ pub(crate) struct Sample {
     pub(crate) value: f64,
     /// The limit of the same round, where it is not the value of the limit's own row as it stands.
     pub(crate) limit: Option<f64>,
+    /// What is equal to the limit, measured beside it in this round, divided by it.
+    pub(crate) again: Option<f64>,
     /// What was found beside the value, for the row's note.
     pub(crate) note: Option<String>,
 }
 
 impl Sample {
     pub(crate) fn new(row: &'static str, value: f64) -> Sample {
-        Sample { row, value, limit: None, note: None }
+        Sample { row, value, limit: None, again: None, note: None }
     }
 }
 
@@ -76,7 +79,7 @@ fn ready(round: anyhow::Result<Round>) -> anyhow::Result<Prepared> {
 }
 
 /// In the order of a round: a limit comes just before what it is the limit of.
-pub(crate) const MEASUREMENTS: [Measurement; 19] = [
+pub(crate) const MEASUREMENTS: [Measurement; 20] = [
     Measurement::alone(&["tsc_read", "stamp"], |lab| ready(counter::open(lab.context))),
     Measurement::on_two_cores(&["cacheline_rtt"], |lab| ready(between_cores::open_cache_line(lab.context))),
     Measurement::on_two_cores(&["spsc_rtt"], |lab| ready(between_cores::open_spsc(lab.context))),
@@ -113,6 +116,10 @@ pub(crate) const MEASUREMENTS: [Measurement; 19] = [
             "stuck_client_p99",
         ],
         |lab| ready(stuck::open(lab.context)),
+    ),
+    Measurement::alone(
+        &["hundred_clients_instructions", "stuck_client_instructions"],
+        stuck::open_instructions,
     ),
     Measurement::alone(&["journal_replay"], |lab| ready(journal::open_replay(lab.context))),
     Measurement::alone(&["fdatasync", "journal_group_ack"], |lab| ready(journal::open_group(lab.context))),

@@ -9,6 +9,9 @@ use crate::statistics::median;
 pub enum Goal {
     /// The figure divided by its limit is at most this.
     RatioAtMost(f64),
+    /// The figure divided by its limit is at most what the limit itself came to, measured again beside it, in the round
+    /// in which it came to the most.
+    RatioWithinAgain,
     /// The figure is at most so much above its limit, in its own unit.
     AboveLimitAtMost(f64),
     /// The figure is at most this, in its own unit.
@@ -17,11 +20,12 @@ pub enum Goal {
     ValueAtLeast(f64),
 }
 
-/// As in JSON: `ratio <= 1.6`, `value - limit <= 200`, `value >= 25`.
+/// As in JSON: `ratio <= 1.6`, `ratio <= that of the limit again`, `value - limit <= 200`, `value >= 25`.
 impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Goal::RatioAtMost(bound) => write!(f, "ratio <= {bound}"),
+            Goal::RatioWithinAgain => f.write_str("ratio <= that of the limit again"),
             Goal::AboveLimitAtMost(bound) => write!(f, "value - limit <= {bound}"),
             Goal::ValueAtMost(bound) => write!(f, "value <= {bound}"),
             Goal::ValueAtLeast(bound) => write!(f, "value >= {bound}"),
@@ -42,6 +46,9 @@ pub struct Row {
     pub limit_name: Option<String>,
     /// The limit in each round, in the unit of the values.
     pub limits: Vec<f64>,
+    /// What is equal to the limit, measured beside it in each round, divided by it: how far equal things differ here.
+    /// Empty where nothing is measured again.
+    pub again: Vec<f64>,
     /// What is to be reached; none for a limit itself.
     pub goal: Option<Goal>,
     /// What others report for the same work.
@@ -88,9 +95,13 @@ impl Row {
     /// Least and greatest value.
     #[must_use]
     pub fn spread(&self) -> Option<[f64; 2]> {
-        let least = self.values.iter().copied().min_by(f64::total_cmp)?;
-        let greatest = self.values.iter().copied().max_by(f64::total_cmp)?;
-        Some([least, greatest])
+        spread(&self.values)
+    }
+
+    /// Least and greatest ratio of what is equal to the limit, measured beside it.
+    #[must_use]
+    pub fn again_spread(&self) -> Option<[f64; 2]> {
+        spread(&self.again)
     }
 
     /// Whether the goal is reached, none without a goal. A figure that was not measured reaches nothing.
@@ -99,11 +110,21 @@ impl Row {
         let holds = |figure: Option<f64>, test: &dyn Fn(f64) -> bool| figure.is_some_and(test);
         self.goal.map(|goal| match goal {
             Goal::RatioAtMost(bound) => holds(self.ratio(), &|ratio| ratio <= bound),
+            Goal::RatioWithinAgain => {
+                let again = self.again_spread();
+                holds(self.ratio(), &|ratio| again.is_some_and(|[_, greatest]| ratio <= greatest))
+            }
             Goal::AboveLimitAtMost(bound) => holds(self.above_limit(), &|above| above <= bound),
             Goal::ValueAtMost(bound) => holds(self.value(), &|value| value <= bound),
             Goal::ValueAtLeast(bound) => holds(self.value(), &|value| value >= bound),
         })
     }
+}
+
+fn spread(values: &[f64]) -> Option<[f64; 2]> {
+    let least = values.iter().copied().min_by(f64::total_cmp)?;
+    let greatest = values.iter().copied().max_by(f64::total_cmp)?;
+    Some([least, greatest])
 }
 
 #[cfg(test)]
@@ -120,6 +141,18 @@ mod tests {
         assert_eq!((row.value(), row.limit(), row.ratio()), (Some(14.0), Some(10.0), Some(1.4)));
         assert_eq!(row.spread(), Some([10.0, 40.0]));
         assert_eq!(row.reached(), Some(true));
+    }
+
+    #[test]
+    fn a_ratio_within_that_of_equals_reaches_its_goal() {
+        let again = |again: &[f64]| Row {
+            again: again.into(),
+            ..row(&[11.0, 12.0, 13.0], &[10.0, 10.0, 10.0], Goal::RatioWithinAgain)
+        };
+        assert_eq!(again(&[0.9, 1.2, 1.0]).again_spread(), Some([0.9, 1.2]));
+        assert_eq!(again(&[0.9, 1.2, 1.0]).reached(), Some(true), "at the bound");
+        assert_eq!(again(&[0.9, 1.19, 1.0]).reached(), Some(false), "beyond it");
+        assert_eq!(again(&[]).reached(), Some(false), "not measured again");
     }
 
     #[test]

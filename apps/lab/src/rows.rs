@@ -14,7 +14,7 @@ pub(crate) struct RowSpec {
 }
 
 /// In the order of the report.
-pub(crate) const ROWS: [RowSpec; 38] = [
+pub(crate) const ROWS: [RowSpec; 40] = [
     RowSpec {
         name: "host_jitter",
         unit: "% lost",
@@ -105,8 +105,9 @@ pub(crate) const ROWS: [RowSpec; 38] = [
         limit: Some("empty_loop"),
         goal: Some(Goal::AboveLimitAtMost(200.0)),
         reference: "exchange-core p50 500 ns on idle metal",
-        note: "the same loop matching each command, every event pushed to a ring that is emptied after the time is \
-               taken; in turns of 10 ms with the empty loop; p50",
+        note: "the same loop matching each command, every event pushed to a ring that is emptied when time is left; \
+               commands that are due together are taken together by both loops, up to the 32 that the venue's matcher \
+               takes; in turns of 10 ms with the empty loop; p50",
     },
     RowSpec {
         name: "matching_open_loop_p99",
@@ -114,7 +115,8 @@ pub(crate) const ROWS: [RowSpec; 38] = [
         limit: Some("empty_loop_p99"),
         goal: Some(Goal::RatioAtMost(1.2)),
         reference: "exchange-core p99 4 us on idle metal",
-        note: "the same, p99",
+        note: "the same, p99; where the host takes about 1% of the time, as host_jitter says, the quantile lies on the edge \
+               of what the host took, and differs much from round to round",
     },
     RowSpec {
         name: "matching_open_loop_p999",
@@ -277,18 +279,36 @@ pub(crate) const ROWS: [RowSpec; 38] = [
         name: "stuck_client",
         unit: "us",
         limit: Some("hundred_clients"),
-        goal: Some(Goal::RatioAtMost(1.05)),
+        goal: Some(Goal::RatioWithinAgain),
         reference: "S3 +17% for 10 clients",
-        note: "the same while the hundredth reads nothing any more, its connection full and its answers kept for it, \
-               p50; compare the spread of its ratio with that of hundred_clients_again",
+        note: "the same while the hundredth reads nothing any more, its connection full and its answers kept for it, p50; \
+               the three are measured in turn, each first in one round of three; the goal is the greatest ratio that \
+               hundred_clients_again came to in a round",
     },
     RowSpec {
         name: "stuck_client_p99",
         unit: "us",
         limit: Some("hundred_clients_p99"),
-        goal: Some(Goal::RatioAtMost(1.1)),
+        goal: Some(Goal::RatioWithinAgain),
         reference: "",
         note: "the same, p99",
+    },
+    RowSpec {
+        name: "hundred_clients_instructions",
+        unit: "instr",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "instructions of the venue's agents for a round trip of hundred_clients and the hundredth's order behind it, \
+               without those of the kernel, counted by callgrind over 2000 trips, venue and clients on one thread",
+    },
+    RowSpec {
+        name: "stuck_client_instructions",
+        unit: "instr",
+        limit: Some("hundred_clients_instructions"),
+        goal: Some(Goal::RatioAtMost(1.0)),
+        reference: "",
+        note: "the same while the hundredth is stuck",
     },
     RowSpec {
         name: "journal_replay",

@@ -24,10 +24,8 @@ impl fmt::Display for BenchReport {
         }
         writeln!(f)?;
         let indent = widths[0] + 2;
-        let notes = self.rows.iter().filter(|row| !row.note.is_empty());
-        notes
-            .map(|row| (&row.name, &row.note))
-            .try_for_each(|(name, note)| described(f, name, note, indent))?;
+        let mut notes = self.rows.iter().filter(|row| !row.note.is_empty());
+        notes.try_for_each(|row| described(f, &row.name, &row.full_note(), indent))?;
         if !self.days.is_empty() {
             writeln!(f, "\nstandard days")?;
             self.days.iter().try_for_each(|day| described(f, &day.name, &day.to_string(), indent))?;
@@ -83,6 +81,18 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+impl Row {
+    /// The note, and how far equal things differ where that is the goal.
+    pub(crate) fn full_note(&self) -> String {
+        match self.again_spread() {
+            Some([least, greatest]) => {
+                format!("{}; the limit again came to {least:.2} to {greatest:.2} times the limit", self.note)
+            }
+            None => self.note.clone(),
+        }
+    }
+}
+
 fn cells(row: &Row) -> [String; 8] {
     let dash = || "-".to_owned();
     let with_unit = |value| format!("{} {}", figure(value), row.unit);
@@ -93,6 +103,10 @@ fn cells(row: &Row) -> [String; 8] {
     };
     let goal = row.goal.map(|goal| match goal {
         Goal::RatioAtMost(bound) => format!("<= {bound} x limit"),
+        Goal::RatioWithinAgain => match row.again_spread() {
+            Some([_, greatest]) => format!("<= {greatest:.2} x limit"),
+            None => "<= limit again".to_owned(),
+        },
         Goal::ValueAtMost(bound) => format!("<= {bound} {}", row.unit),
         Goal::AboveLimitAtMost(bound) => format!("<= +{bound} {}", row.unit),
         Goal::ValueAtLeast(bound) => format!(">= {bound} {}", row.unit),

@@ -13,6 +13,8 @@ mod profile;
 mod recovery;
 mod simulation;
 mod site;
+#[cfg(test)]
+mod trader;
 
 pub use checks::{Violation, check};
 pub use observed::{

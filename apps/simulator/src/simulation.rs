@@ -24,17 +24,17 @@ use crate::recovery::{RecoveryProfile, SNAPSHOTS};
 use crate::site::{AGENTS, Site, Step};
 use crate::{Crash, Line, Observed, Published, Retransmitted, UserTerms, Violation, check};
 
-const VENUE: HostId = HostId(0);
+pub(crate) const VENUE: HostId = HostId(0);
 /// Hosts of clients follow the venue's, those of feed handlers these.
 const FIRST_FEED: u16 = 100;
 const STRANGER: HostId = HostId(1_000);
-const ORDER_ENTRY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
+pub(crate) const ORDER_ENTRY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
 const RETRANSMISSION: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_002);
 const LINES: [SocketAddrV4; 2] = [
     SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 1), 8_001),
     SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 2), 8_002),
 ];
-const PASSWORD: &str = "secret";
+pub(crate) const PASSWORD: &str = "secret";
 /// The longest step while something goes on.
 const BUSY_STEP_MAX: u64 = 20_000;
 /// The longest step while nothing does: timers are looked at so often.
@@ -677,11 +677,11 @@ impl Simulation {
     }
 }
 
-fn user_name(place: usize) -> String {
+pub(crate) fn user_name(place: usize) -> String {
     format!("USER{}", place + 1)
 }
 
-fn instruments(count: u16) -> InstrumentTable {
+pub(crate) fn instruments(count: u16) -> InstrumentTable {
     let instrument = |id: u16| Instrument {
         id: InstrumentId(id),
         symbol: Symbol::new(["ALPHA", "BRAVO", "CHARLIE"][usize::from(id - 1)]).expect("they are short"),
@@ -696,7 +696,7 @@ fn instruments(count: u16) -> InstrumentTable {
     InstrumentTable::new(&instruments)
 }
 
-fn venue_settings(
+pub(crate) fn venue_settings(
     profile: &Profile,
     recovery: &RecoveryProfile,
     instruments: &InstrumentTable,

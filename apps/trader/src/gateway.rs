@@ -7,6 +7,7 @@ use tickpath_agent::{Agent, AgentError, Counter, TscClock};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::ouch50::OrderAnswer;
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
+use tickpath_net::{Kernel, Network};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{
     CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, Nanos,
@@ -107,9 +108,11 @@ enum Link {
 /// Writing comes first: reads wait until nothing is to be done, though not for ever. When the connection is lost
 /// it logs in again where the session stood: no answer is missed and none comes twice. Requests that come
 /// meanwhile are given back, each by a [`GatewayEvent::Unsent`], and never sent late.
-pub struct OrderGateway<T> {
+pub struct OrderGateway<T, N: Network = Kernel> {
     settings: GatewaySettings,
-    entry: Option<OrderEntry>,
+    network: N,
+    connect: Connect<N>,
+    entry: Option<OrderEntry<N>>,
     link: Link,
     reconnect_at: Nanos,
     clock: TscClock,
@@ -119,6 +122,9 @@ pub struct OrderGateway<T> {
     rehearsal: Rehearsal<T>,
     counters: Arc<GatewayCounters>,
 }
+
+/// How the first connection is made; those after it are not waited for.
+type Connect<N> = fn(&N, &GatewaySettings, Nanos) -> Result<OrderEntry<N>, OrderEntryError>;
 
 /// The way from the engine.
 struct Requests {
@@ -152,7 +158,7 @@ struct Inbox<T> {
 }
 
 impl<T: Tracer> OrderGateway<T> {
-    /// A gateway that connects when it is started.
+    /// A gateway that connects when it is started, and waits for that.
     pub fn new(
         settings: GatewaySettings,
         requests: spsc::Consumer<OrderRequest>,
@@ -161,6 +167,22 @@ impl<T: Tracer> OrderGateway<T> {
         counters: Arc<GatewayCounters>,
         tracer: T,
     ) -> OrderGateway<T> {
+        let gateway = OrderGateway::on(Kernel, settings, requests, events, clock, counters, tracer);
+        OrderGateway { connect: connect_waiting, ..gateway }
+    }
+}
+
+impl<T: Tracer, N: Network> OrderGateway<T, N> {
+    /// The same on any network; it begins to connect when it is started, and goes on as it is given time.
+    pub fn on(
+        network: N,
+        settings: GatewaySettings,
+        requests: spsc::Consumer<OrderRequest>,
+        events: spsc::Producer<GatewayEvent>,
+        clock: TscClock,
+        counters: Arc<GatewayCounters>,
+        tracer: T,
+    ) -> OrderGateway<T, N> {
         let first = settings.instruments.as_slice().first().map(|instrument| instrument.id);
         let rehearsal = Rehearsal::new(settings.session, first, tracer.understudy());
         let requests = Requests::new(settings.session, requests);
@@ -169,6 +191,8 @@ impl<T: Tracer> OrderGateway<T> {
             Inbox { session, events, tracer, read_at: 0, has_read: false, answered: 0, overflowed: false };
         OrderGateway {
             settings,
+            network,
+            connect: begin_connecting,
             entry: None,
             link: Link::New,
             reconnect_at: Nanos::ZERO,
@@ -179,11 +203,6 @@ impl<T: Tracer> OrderGateway<T> {
             rehearsal,
             counters,
         }
-    }
-
-    fn connect(&self, now: Nanos) -> Result<OrderEntry, OrderEntryError> {
-        let GatewaySettings { address, user, password, instruments, .. } = &self.settings;
-        OrderEntry::connect(*address, user, password, instruments.clone(), now)
     }
 
     /// Takes what the engine asks for and sends it by one write.
@@ -327,6 +346,24 @@ impl<T: Tracer> OrderGateway<T> {
     }
 }
 
+fn connect_waiting(
+    _: &Kernel,
+    settings: &GatewaySettings,
+    now: Nanos,
+) -> Result<OrderEntry, OrderEntryError> {
+    let GatewaySettings { address, user, password, instruments, .. } = settings;
+    OrderEntry::connect(*address, user, password, instruments.clone(), now)
+}
+
+fn begin_connecting<N: Network>(
+    network: &N,
+    settings: &GatewaySettings,
+    now: Nanos,
+) -> Result<OrderEntry<N>, OrderEntryError> {
+    let GatewaySettings { address, user, password, instruments, .. } = settings;
+    OrderEntry::begin_on(network.clone(), *address, user, password, instruments.clone(), now)
+}
+
 impl Requests {
     fn new(session: SessionId, ring: spsc::Consumer<OrderRequest>) -> Requests {
         let none = Token::new(session, UserRefNum(0), true);
@@ -336,9 +373,9 @@ impl Requests {
     /// Encodes what the ring holds, as much as one cycle sends. Never inlined: what is sent and what is rehearsed
     /// run the same code.
     #[inline(never)]
-    fn encode<T: Tracer>(
+    fn encode<T: Tracer, N: Network>(
         &mut self,
-        entry: &mut OrderEntry,
+        entry: &mut OrderEntry<N>,
         tracer: &mut T,
     ) -> Result<usize, OrderEntryError> {
         let mut count = 0;
@@ -370,7 +407,7 @@ impl<T: Tracer> Rehearsal<T> {
     }
 
     /// Takes one request of each kind in turn up to the write, and forgets it.
-    fn run(&mut self, entry: &mut OrderEntry) {
+    fn run<N: Network>(&mut self, entry: &mut OrderEntry<N>) {
         let Some(specimens) = &self.specimens else { return };
         if !entry.is_active() || entry.queued_len() > 0 {
             return;
@@ -463,9 +500,10 @@ pub(crate) fn reply_token(session: SessionId, kind: &OrderEventKind) -> Option<T
     }
 }
 
-impl<T: Tracer + Send> Agent for OrderGateway<T> {
+impl<T: Tracer + Send, N: Network> Agent for OrderGateway<T, N> {
     fn on_start(&mut self) -> Result<(), AgentError> {
-        self.entry = Some(self.connect(self.clock.now()).map_err(AgentError::fatal)?);
+        let now = self.clock.now();
+        self.entry = Some((self.connect)(&self.network, &self.settings, now).map_err(AgentError::fatal)?);
         Ok(())
     }
 

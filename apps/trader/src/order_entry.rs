@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tickpath_nasdaq::ouch50::{self, Answer, EncodeError, OrderAnswer, Outbound};
 use tickpath_nasdaq::soupbintcp::{ClientConfig, ClientEvent, ClientSession, LoginRejectReason, SendError};
-use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, TcpConnection};
+use tickpath_net::{BufferSizes, Fill, Kernel, NetError, Network, SendOutcome, TcpConnection};
 use tickpath_types::{InstrumentTable, Nanos, OrderRequest};
 
 /// Bytes of requests gathered for one write.
@@ -72,9 +72,9 @@ enum Link {
 
 /// One logged-in connection to a venue's order entry. Nothing blocks after [`connect`](Self::connect), and nothing
 /// is allocated: a connection after the first uses its buffers.
-pub struct OrderEntry {
+pub struct OrderEntry<N: Network = Kernel> {
     name: String,
-    tcp: TcpConnection,
+    tcp: TcpConnection<N>,
     soup: ClientSession,
     instruments: InstrumentTable,
     out: Box<[u8]>,
@@ -98,11 +98,42 @@ impl OrderEntry {
         instruments: InstrumentTable,
         now: Nanos,
     ) -> Result<OrderEntry, OrderEntryError> {
-        let config = ClientConfig::new(name, password)
-            .ok_or_else(|| OrderEntryError::Credentials { name: name.to_owned() })?;
+        let config = credentials(name, password)?;
         let timeout = Duration::from_nanos(CONNECT_TIMEOUT.0);
         let tcp = TcpConnection::connect(address, timeout, BufferSizes::default())?;
-        Ok(OrderEntry {
+        Ok(OrderEntry::of(tcp, Link::Up, name, config, instruments, now))
+    }
+}
+
+impl<N: Network> OrderEntry<N> {
+    /// The same on any network, without waiting: [`poll_connected`](Self::poll_connected) says when the connection
+    /// stands.
+    ///
+    /// # Errors
+    /// As [`connect`](OrderEntry::connect).
+    pub fn begin_on(
+        network: N,
+        address: SocketAddrV4,
+        name: &str,
+        password: &str,
+        instruments: InstrumentTable,
+        now: Nanos,
+    ) -> Result<OrderEntry<N>, OrderEntryError> {
+        let config = credentials(name, password)?;
+        let tcp = TcpConnection::begin_on(network, address, BufferSizes::default())?;
+        let link = Link::Connecting { deadline: now + CONNECT_TIMEOUT };
+        Ok(OrderEntry::of(tcp, link, name, config, instruments, now))
+    }
+
+    fn of(
+        tcp: TcpConnection<N>,
+        link: Link,
+        name: &str,
+        config: ClientConfig,
+        instruments: InstrumentTable,
+        now: Nanos,
+    ) -> OrderEntry<N> {
+        OrderEntry {
             name: name.to_owned(),
             tcp,
             soup: ClientSession::new(config, now),
@@ -110,9 +141,9 @@ impl OrderEntry {
             out: vec![1; SEND_BUFFER].into_boxed_slice(),
             out_len: 0,
             next_timers: Nanos::ZERO,
-            link: Link::Up,
+            link,
             unknown_answers: 0,
-        })
+        }
     }
 
     /// Begins to connect again, to go on where the session stood: no numbered message is missed or seen twice.
@@ -355,6 +386,10 @@ impl OrderEntry {
     fn disconnected(&self, reason: impl std::fmt::Display) -> OrderEntryError {
         OrderEntryError::Disconnected { reason: reason.to_string() }
     }
+}
+
+fn credentials(name: &str, password: &str) -> Result<ClientConfig, OrderEntryError> {
+    ClientConfig::new(name, password).ok_or_else(|| OrderEntryError::Credentials { name: name.to_owned() })
 }
 
 impl From<SendError> for OrderEntryError {

@@ -99,6 +99,15 @@ pub trait StreamSocket: fmt::Debug + Send + Sized {
     /// # Errors
     /// The system's.
     fn shutdown(&self, how: Shutdown) -> io::Result<()>;
+
+    /// Bounds what is taken of this connection and not received at the other end, in bytes; a network whose bound is
+    /// fixed ignores it.
+    ///
+    /// # Errors
+    /// The system's.
+    fn limit_send_buffer(&self, _bytes: usize) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Tells which of its sockets have something, again and again until it is read.
@@ -249,6 +258,10 @@ impl StreamSocket for Socket {
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         Socket::shutdown(self, how)
+    }
+
+    fn limit_send_buffer(&self, bytes: usize) -> io::Result<()> {
+        self.set_send_buffer_size(bytes)
     }
 }
 

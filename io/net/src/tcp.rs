@@ -267,6 +267,15 @@ impl<N: Network> TcpConnection<N> {
         poller.remove(&self.socket)
     }
 
+    /// Bounds the bytes that the kernel takes before the other end has received them. By itself it lets them grow to
+    /// megabytes, which one who does not read would hold.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn limit_send_buffer(&self, bytes: usize) -> io::Result<()> {
+        self.socket.limit_send_buffer(bytes)
+    }
+
     /// Gives this connection up and begins another one in its buffers, which are emptied. Neither waits nor
     /// allocates: ask [`poll_connected`](TcpConnection::poll_connected) until it stands, and give up when that
     /// takes too long.

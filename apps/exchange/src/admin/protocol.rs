@@ -14,7 +14,7 @@ pub(super) enum Request {
     Command(AdminCommand),
 }
 
-/// The answer to `status`: every counter under its name.
+/// The answer to `status`: counters under their names.
 pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
     let (server, matcher, publisher) = (&view.order_server, &view.matcher, &view.publisher);
     json!({
@@ -47,6 +47,7 @@ pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
         "executions": matcher.executions.read(),
         "market_messages": publisher.messages.read(),
         "retransmitted": publisher.retransmitted.read(),
+        "unlogged_refusals": view.journal.unlogged_refusals.read(),
         "drop_copies": view.drop_copy.copies.read(),
         "drop_copy_readers_slow": view.drop_copy.slow_readers.read(),
         "drop_copy_has_failed": view.drop_copy.has_failed.read() != 0,
@@ -100,4 +101,25 @@ pub(super) fn outcome(outcome: AdminOutcome) -> Value {
 /// An answer that nothing was done.
 pub(super) fn error(message: &str) -> Value {
     json!({ "ok": false, "error": message })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_page_has_every_field_of_the_status_and_no_other() {
+        let page = include_str!("../../../../docs/admin.md");
+        let table = page.split("\n## ").find_map(|section| section.strip_prefix("Status\n")).unwrap();
+        let cells = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+        let documented: BTreeSet<&str> =
+            cells.flat_map(|cell| cell.split(", ")).map(|name| name.trim_matches('`')).collect();
+        let status = status(&VenueView::default(), &InstrumentTable::new(&[]));
+        let fields = status.as_object().unwrap().keys().map(String::as_str);
+        // `ok` is of every answer; the socket counts whom it refuses.
+        let answered: BTreeSet<&str> = fields.filter(|name| *name != "ok").chain(["admin_refused"]).collect();
+        assert_eq!(documented, answered);
+    }
 }

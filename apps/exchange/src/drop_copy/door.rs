@@ -12,11 +12,11 @@ use tickpath_net::{BufferSizes, Fill, NetError, Network, SendOutcome, TcpAccepto
 use tickpath_types::{Nanos, Sequence};
 
 use super::message::{COPY_LEN_MAX, Copy};
-use super::readers::{ReaderUser, find, readers};
+use super::readers::{ReaderUser, find, nobody, readers};
 use super::reading::{Reading, Source};
 use super::store::{CopyStore, Entry, Place, Watched, count};
 use super::{DropCopyCounters, DropCopySettings};
-use crate::login::{LoginGuard, LoginPolicy};
+use crate::login::{LoginGuard, LoginPolicy, Password};
 use crate::users::UserSettings;
 
 /// Bytes received and not yet taken: readers send logins and heartbeats.
@@ -69,6 +69,8 @@ pub(crate) struct DropCopyDoor<S: Storage, N: Network> {
     acceptor: TcpAcceptor<N>,
     connections: Box<[Option<Connection<N>>]>,
     readers: Vec<ReaderUser>,
+    /// What the password of a name that nobody has is checked against.
+    nobody: Option<Password>,
     guard: LoginGuard,
     live: Option<Live<S>>,
     /// The log read again for one reader; others wait.
@@ -153,6 +155,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
             acceptor,
             connections: (0..settings.max_connections).map(|_| None).collect(),
             readers: readers(users),
+            nobody: nobody(users),
             guard: LoginGuard::new(login, users.len()),
             live: None,
             rewind: None,
@@ -319,8 +322,9 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         let user = find(&self.readers, &request.username);
         let address = *connection.tcp.peer_address().ip();
         let is_locked = self.guard.is_locked(now, user, address);
-        let right = user.filter(|user| !is_locked && self.readers[*user].password.is(&request.password));
-        let verdict = match right {
+        let known = user.map(|user| &self.readers[user].password).or(self.nobody.as_ref());
+        let is_right = !is_locked && known.is_some_and(|known| known.is(&request.password));
+        let verdict = match user.filter(|_| is_right) {
             Some(user) => {
                 self.guard.record_success(user);
                 Verdict::Right(user)

@@ -10,6 +10,7 @@ use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
 use tickpath_types::{Nanos, Sequence};
 
 use super::RecoveryCounters;
+use super::image::MarketImage;
 use crate::message_store::MessageStore;
 use crate::replica::{Definition, Replica};
 
@@ -24,6 +25,10 @@ const KEPT_FOR: Nanos = Nanos::from_secs(30);
 
 /// A request that takes longer has no answer, so that it does not hold up those behind it.
 const TIME_MAX: Nanos = Nanos::from_secs(2);
+/// Messages that a state reads on for although there is a snapshot before them.
+const NEAR: u64 = 1 << 17;
+/// After every command.
+const END: Sequence = Sequence(u64::MAX);
 /// Messages that the state keeps at least, so that what is wanted is still there when the rest of its packet is.
 const MESSAGES_KEPT_MIN: usize = 1 << 16;
 
@@ -73,7 +78,20 @@ impl ArchiveLink {
 
 /// Whatever storage is below.
 pub(super) trait Archive: Send {
+    /// Does some of what is asked for; returns how much there was to do.
     fn poll(&mut self, now: Nanos) -> usize;
+    /// Does the same for a state of the market that covers everything published by now.
+    fn catch_up(&mut self, now: Nanos) -> CatchUp;
+}
+
+/// How a state of the market out of the journal stands.
+pub(super) enum CatchUp {
+    /// So much was done; there is more.
+    Working(usize),
+    /// Here it is.
+    There(Box<MarketImage>),
+    /// The journal cannot be read.
+    Impossible,
 }
 
 /// Answers requests one after another: reads the newest snapshot that does not come too late, applies commands until
@@ -89,6 +107,8 @@ pub(super) struct JournalArchive<S: Storage> {
     /// The one at hand, and when it was taken.
     request: Option<(ArchiveRequest, Nanos)>,
     state: Option<State<S>>,
+    /// The state is on its way from the newest snapshot to the end.
+    is_catching_up: bool,
     next_rewind: Nanos,
     latest: Nanos,
     /// Messages before this one are in no snapshot.
@@ -101,6 +121,8 @@ struct State<S: Storage> {
     reader: Reader<S>,
     /// What follows was decided by other bounds: a newer snapshot begins here.
     until: Sequence,
+    /// Here the next snapshot begins: what is far behind it is reached sooner from there.
+    nearer: Sequence,
 }
 
 /// How a request stands.
@@ -132,6 +154,7 @@ impl<S: Storage> JournalArchive<S> {
             port,
             request: None,
             state: None,
+            is_catching_up: false,
             next_rewind: Nanos::ZERO,
             latest: Nanos::ZERO,
             oldest: 0,
@@ -145,16 +168,16 @@ impl<S: Storage> JournalArchive<S> {
         }
         let is_usable = |state: &State<S>| {
             let store = store(&state.replica);
-            let is_past = state.replica.last_command() >= state.until;
-            store.oldest() <= request.first && (request.first < store.next_sequence() || !is_past)
+            let last = state.replica.last_command();
+            let is_near = last < state.nearer || request.first < store.next_sequence() + NEAR;
+            let can_reach = last < state.until && is_near;
+            store.oldest() <= request.first && (request.first < store.next_sequence() || can_reach)
         };
         if !self.state.as_ref().is_some_and(is_usable) {
             if now < self.next_rewind {
                 return Progress::Working(0);
             }
-            self.next_rewind = now + REWIND_INTERVAL;
-            self.state = self.rewind(request.first);
-            self.counters.archive_rewinds.add(1);
+            self.rewind_at(now, request.first);
         }
         let Some(state) = &mut self.state else { return Progress::Impossible };
         match state.advance(request, self.durable.durable()) {
@@ -165,6 +188,12 @@ impl<S: Storage> JournalArchive<S> {
                 Progress::Impossible
             }
         }
+    }
+
+    fn rewind_at(&mut self, now: Nanos, first: u64) {
+        self.next_rewind = now + REWIND_INTERVAL;
+        self.state = self.rewind(first);
+        self.counters.archive_rewinds.add(1);
     }
 
     /// The newest snapshot that has the message, or comes before it.
@@ -181,7 +210,8 @@ impl<S: Storage> JournalArchive<S> {
                 let messages = &mut replica.told.market.messages;
                 *messages = messages.resized(messages.capacity().max(MESSAGES_KEPT_MIN));
                 let reader = Reader::open(&self.storage, self.name, sequence.next()).ok()?;
-                return Some(State { replica, reader, until });
+                let nearer = newer.last().map_or(END, |(sequence, _)| *sequence);
+                return Some(State { replica, reader, until, nearer });
             }
             oldest = store(&replica).oldest();
             newer.push((sequence, replica.definition().clone()));
@@ -212,6 +242,35 @@ impl<S: Storage> JournalArchive<S> {
 }
 
 impl<S: Storage> Archive for JournalArchive<S> {
+    fn catch_up(&mut self, now: Nanos) -> CatchUp {
+        self.latest = now;
+        if !self.is_catching_up {
+            if now < self.next_rewind {
+                return CatchUp::Working(0);
+            }
+            self.rewind_at(now, END.0);
+            self.is_catching_up = true;
+        }
+        let Some(state) = &mut self.state else {
+            self.is_catching_up = false;
+            return CatchUp::Impossible;
+        };
+        // What was published is safe: what is safe by now covers it.
+        let durable = self.durable.durable();
+        match state.read_on(durable, |_| true) {
+            Ok(_) if state.replica.last_command() >= durable => {
+                self.is_catching_up = false;
+                CatchUp::There(Box::new(MarketImage::of(&state.replica)))
+            }
+            Ok(count) => CatchUp::Working(count),
+            Err(Unreadable) => {
+                (self.state, self.is_catching_up) = (None, false);
+                self.counters.archive_errors.add(1);
+                CatchUp::Impossible
+            }
+        }
+    }
+
     fn poll(&mut self, now: Nanos) -> usize {
         let waiting = self.request.take().or_else(|| Some((self.port.requests.try_pop()?, now)));
         let Some((request, since)) = waiting else {
@@ -243,7 +302,7 @@ impl<S: Storage> Archive for JournalArchive<S> {
 /// Where commands begin that another definition decided; `newer` has the newest snapshot first.
 fn first_that_differs(newer: &[(Sequence, Definition)], definition: &Definition) -> Sequence {
     let differing = newer.iter().rev().find(|(_, other)| other != definition);
-    differing.map_or(Sequence(u64::MAX), |(sequence, _)| *sequence)
+    differing.map_or(END, |(sequence, _)| *sequence)
 }
 
 /// The log, or a command in it, cannot be read.
@@ -254,28 +313,33 @@ impl<S: Storage> State<S> {
     fn advance(&mut self, request: ArchiveRequest, durable: Sequence) -> Result<Progress, Unreadable> {
         let limit = self.until.min(durable);
         let enough = request.end.min(request.first + MESSAGES_PER_PACKET);
+        let count = self.read_on(limit, |replica| store(replica).next_sequence() < enough)?;
+        let store = store(&self.replica);
+        let is_complete = store.next_sequence() >= enough;
+        // The next record, or the next snapshot, is there in a moment; unless everything that is safe was read.
+        let is_over = is_complete || (limit == durable && self.replica.last_command() >= durable);
+        let has_more = count == COMMANDS_PER_RUN && !is_complete;
+        Ok(match store.message(request.first) {
+            Some(_) if !has_more => Progress::Found,
+            None if is_over => Progress::Impossible,
+            _ => Progress::Working(count),
+        })
+    }
+
+    /// Applies commands up to `limit` while more are wanted, some at a time; how many there were.
+    fn read_on(
+        &mut self,
+        limit: Sequence,
+        mut wants_more: impl FnMut(&Replica) -> bool,
+    ) -> Result<usize, Unreadable> {
         let mut count = 0;
-        while store(&self.replica).next_sequence() < enough {
-            if count == COMMANDS_PER_RUN {
-                return Ok(Progress::Working(count));
-            }
-            // The next snapshot goes on, or the next record is there in a moment.
-            let Some(record) = self.reader.next(limit).map_err(|_| Unreadable)? else {
-                let is_there = store(&self.replica).message(request.first).is_some();
-                // Everything that is safe was read.
-                let is_nowhere = limit == durable && self.replica.last_command() >= durable;
-                return Ok(match is_there {
-                    true => Progress::Found,
-                    false if is_nowhere => Progress::Impossible,
-                    false => Progress::Working(count),
-                });
-            };
+        while count < COMMANDS_PER_RUN && wants_more(&self.replica) {
+            let Some(record) = self.reader.next(limit).map_err(|_| Unreadable)? else { break };
             let command = Command::decode(record.payload).map_err(|_| Unreadable)?;
             self.replica.apply(&command);
             count += 1;
         }
-        let is_there = store(&self.replica).message(request.first).is_some();
-        Ok(if is_there { Progress::Found } else { Progress::Impossible })
+        Ok(count)
     }
 }
 
@@ -284,4 +348,109 @@ const MESSAGES_PER_PACKET: u64 = (DATAGRAM_LEN_MAX / 14) as u64;
 
 fn store(replica: &Replica) -> &MessageStore {
     &replica.told.market.messages
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
+    use tickpath_matching::{CommandKind, EngineLimits};
+    use tickpath_types::{Instrument, InstrumentId, Price, Qty, SessionId, Symbol, SystemEventCode};
+
+    use super::*;
+    use crate::journal::{JournalSettings, Recovered, recover};
+
+    const COMMANDS: u64 = 300;
+    const NOW: Nanos = Nanos::from_secs(1);
+    const ASKER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
+
+    fn definition() -> Definition {
+        let instrument = Instrument {
+            id: InstrumentId(1),
+            symbol: Symbol::new("ALPHA").unwrap(),
+            tick_size: Price(100),
+            lot_size: Qty(1),
+            max_qty: Qty(1_000),
+            reference_price: Price(1_000_000),
+            collar_low: Price(900_000),
+            collar_high: Price(1_100_000),
+        };
+        let limits = EngineLimits {
+            max_open_orders: 64,
+            max_sessions: 2,
+            max_index_pages: 4,
+            ..EngineLimits::default()
+        };
+        Definition {
+            instruments: vec![instrument],
+            limits,
+            users: vec!["ANNA".to_owned()],
+            retained_responses: 256,
+            retained_messages: 16,
+        }
+    }
+
+    /// An archive of a log of stages of the day, one message each.
+    fn archive() -> (JournalArchive<FaultyDisk>, ArchiveLink) {
+        let disk = FaultyDisk::new(1, DiskFaults::default());
+        let name = SessionName::new("TODAY").unwrap();
+        let settings = JournalSettings::new("", Policy::Async);
+        let Recovered { journal: mut log, mut worker, .. } =
+            recover(&disk, &settings, name, definition()).unwrap();
+        for sequence in (1..=COMMANDS).map(Sequence) {
+            let (session, kind) = (SessionId(0), CommandKind::System(SystemEventCode::StartOfMarketHours));
+            let command = Command { sequence, session, ts: NOW, kind };
+            log.append_with(sequence, |out| command.encode(out)).unwrap();
+            while log.durable() < sequence {
+                log.poll();
+                worker.run_once();
+            }
+        }
+        let (link, port) = ArchiveLink::new();
+        let (session, counters) = (Session::new("TODAY").unwrap(), Arc::default());
+        let archive = JournalArchive::new(disk, name, session, log.durable_view(), 1_400, port, counters);
+        (archive, link)
+    }
+
+    fn ask(link: &mut ArchiveLink, first: u64) {
+        let request = ArchiveRequest { to: ASKER, first, end: first + 5 };
+        assert!(link.requests.try_push(request).is_ok());
+    }
+
+    #[test]
+    fn a_request_that_has_no_answer_holds_up_nobody() {
+        let (mut archive, mut link) = archive();
+        [COMMANDS + 1, 7, COMMANDS + 100, 20].into_iter().for_each(|first| ask(&mut link, first));
+        (0..4).for_each(|_| _ = archive.poll(NOW));
+        assert_eq!(archive.counters.archive_too_old.read(), 2);
+        let mut answered = vec![];
+        link.answers.drain(4, |answer| answered.push(answer.message_count));
+        assert_eq!(answered, [5, 5]);
+        assert_eq!(archive.counters.archive_rewinds.read(), 1);
+    }
+
+    #[test]
+    fn a_state_out_of_the_journal_covers_everything_that_is_safe() {
+        let (mut archive, mut link) = archive();
+        let CatchUp::There(image) = archive.catch_up(NOW) else { panic!("the log is short") };
+        assert_eq!(image.next_sequence(), Sequence(COMMANDS + 1));
+        ask(&mut link, 7);
+        archive.poll(NOW);
+        assert_eq!(link.answers.len(), 1, "the same state answers");
+    }
+
+    #[test]
+    fn only_another_definition_ends_a_state() {
+        let mut other = definition();
+        other.retained_messages += 1;
+        let of = |definitions: &[&Definition]| {
+            let numbered = definitions.iter().zip((1..).map(|number| Sequence(1_000 - 100 * number)));
+            numbered.map(|(definition, sequence)| (sequence, (*definition).clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(first_that_differs(&[], &other), END);
+        assert_eq!(first_that_differs(&of(&[&other, &other]), &other), END);
+        let newer = of(&[&definition(), &definition(), &other]);
+        assert_eq!(first_that_differs(&newer, &other), Sequence(800));
+    }
 }

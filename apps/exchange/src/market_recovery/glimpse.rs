@@ -14,10 +14,14 @@ use super::image::{MarketImage, next_message};
 use super::{RecoveryCounters, SnapshotSettings};
 
 /// Snapshots in memory at a time. Clients that log in while one is about to be taken share it; those that come when all
-/// are being read wait until one has been.
+/// are being read wait until one has been, or its readers have had their turn.
 pub(super) const SNAPSHOTS_MAX: usize = 2;
 /// Connections accepted in one duty cycle.
 const ACCEPTS_PER_CYCLE: usize = 16;
+/// How long a snapshot may be read while others wait for room: a client that is slower is let go.
+const TURN_MAX: Nanos = Nanos::from_secs(2);
+/// Bytes for one client that the kernel takes before they are received.
+const KERNEL_LEN: usize = 64 << 10;
 /// Bytes for one client that the kernel has not taken; no message is added beyond.
 const PENDING_LEN: usize = 64 << 10;
 /// Bytes of a client that wait to be read: a client says little.
@@ -44,6 +48,7 @@ enum Stage {
     Reading {
         snapshot: usize,
         place: usize,
+        since: Nanos,
     },
     /// What is pending is still to be sent.
     Leaving,
@@ -102,7 +107,7 @@ impl<N: Network> GlimpseServer<N> {
         for client in &mut self.clients {
             work += client.read(now, self.market_session, image.is_whole(), &self.counters);
         }
-        work += self.take_snapshot(image);
+        work += self.take_snapshot(now, image);
         for client in &mut self.clients {
             work += client.send(now, &self.snapshots);
             client.check_time(now, &self.counters);
@@ -122,6 +127,8 @@ impl<N: Network> GlimpseServer<N> {
                 self.acceptor.take_back(connection);
                 continue;
             }
+            // Where it cannot be bounded the time is.
+            _ = connection.limit_send_buffer(KERNEL_LEN);
             let session = ServerSession::new(ServerConfig::default(), now);
             let deadline = now + self.time_max;
             self.clients.push(Client { connection, session, stage: Stage::Login, deadline });
@@ -130,19 +137,22 @@ impl<N: Network> GlimpseServer<N> {
     }
 
     /// Gives those who wait a snapshot of this moment, if there is room for one.
-    fn take_snapshot(&mut self, image: &MarketImage) -> usize {
+    fn take_snapshot(&mut self, now: Nanos, image: &MarketImage) -> usize {
         let waits = |client: &&mut Client<N>| client.stage == Stage::Waiting && client.session.is_active();
         let mut waiting = self.clients.iter_mut().filter(waits).peekable();
         if waiting.peek().is_none() || !image.is_whole() {
             return 0;
         }
         let free = self.snapshots.iter().position(|snapshot| snapshot.readers == 0);
-        let Some(snapshot) = free else { return 0 };
+        let Some(snapshot) = free else {
+            let counters = &self.counters;
+            return self.clients.iter_mut().map(|client| client.check_turn(now, counters)).sum();
+        };
         let Snapshot { messages, readers } = &mut self.snapshots[snapshot];
         messages.clear();
         image.write_all(messages);
         for client in waiting {
-            client.stage = Stage::Reading { snapshot, place: 0 };
+            client.stage = Stage::Reading { snapshot, place: 0, since: now };
             *readers += 1;
         }
         self.counters.glimpse_snapshots.add(1);
@@ -226,7 +236,7 @@ impl<N: Network> Client<N> {
             return 0;
         }
         let mut count = self.queue_control(now);
-        if let Stage::Reading { snapshot, mut place } = self.stage {
+        if let Stage::Reading { snapshot, mut place, since } = self.stage {
             let messages = &snapshots[snapshot].messages;
             while self.connection.pending_len() + PACKET_LEN_MAX <= PENDING_LEN
                 && let Some(message) = next_message(messages, place)
@@ -239,7 +249,7 @@ impl<N: Network> Client<N> {
                 place += 1 + message.len();
                 count += 1;
             }
-            self.stage = Stage::Reading { snapshot, place };
+            self.stage = Stage::Reading { snapshot, place, since };
             if place >= messages.len() {
                 self.session.end_session();
                 self.queue_control(now);
@@ -274,6 +284,18 @@ impl<N: Network> Client<N> {
             }
             Ok(SendOutcome::Sent | SendOutcome::Pending | SendOutcome::Backpressured) => {}
             Ok(SendOutcome::Closed) | Err(_) => self.stage = Stage::Gone,
+        }
+    }
+
+    /// Others wait: lets it go when it has had its turn; 1 then.
+    fn check_turn(&mut self, now: Nanos, counters: &RecoveryCounters) -> usize {
+        match self.stage {
+            Stage::Reading { since, .. } if now >= since + TURN_MAX => {
+                counters.glimpse_slow.add(1);
+                self.stage = Stage::Gone;
+                1
+            }
+            _ => 0,
         }
     }
 

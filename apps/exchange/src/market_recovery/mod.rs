@@ -26,7 +26,7 @@ pub(crate) use archive::{ArchiveLink, ArchiveRequest};
 pub(crate) use copies::MessageCopies;
 pub(crate) use limits::RequestLimits;
 
-use archive::{Archive, ArchivePort, JournalArchive};
+use archive::{Archive, ArchivePort, CatchUp, JournalArchive};
 use channel::SnapshotChannel;
 use copies::PublishedMessage;
 use glimpse::GlimpseServer;
@@ -37,6 +37,8 @@ use crate::token_bucket::RateLimit;
 
 /// Messages applied in one duty cycle.
 const MESSAGES_PER_CYCLE: usize = 1 << 12;
+/// After the state of the market was made anew, or could not be, for so long it is not again.
+const RENEWAL_WAIT: Nanos = Nanos::from_secs(1);
 /// How long the thread rests when there is nothing to do.
 const REST: Duration = Duration::from_millis(1);
 
@@ -91,8 +93,11 @@ impl SnapshotSettings {
 pub struct RecoveryCounters {
     /// Number of the next message that the snapshots do not cover.
     pub next_sequence: Counter,
-    /// 1 once a message was missed: no snapshot is taken any more until the venue starts anew.
+    /// 1 once a message was missed: no snapshot is taken until the state is made anew out of the journal or, without
+    /// one, until the venue starts anew.
     pub is_behind: Counter,
+    /// Times that the state was made anew out of the journal.
+    pub renewals: Counter,
     /// GLIMPSE connections at present.
     pub glimpse_connections: Counter,
     /// GLIMPSE logins.
@@ -128,6 +133,7 @@ pub struct RecoveryCounters {
 pub struct MarketRecovery {
     snapshots: Option<Box<dyn Snapshots>>,
     archive: Option<Box<dyn Archive>>,
+    next_renewal: Nanos,
     latest: Nanos,
 }
 
@@ -135,6 +141,10 @@ pub struct MarketRecovery {
 trait Snapshots: Send {
     /// Takes what was published, and does a bounded amount for whoever wants snapshots of it.
     fn poll(&mut self, now: Nanos) -> usize;
+    /// True once a message was missed.
+    fn is_behind(&self) -> bool;
+    /// Goes on from another state, which covers everything that has been taken.
+    fn renew(&mut self, image: MarketImage);
     /// Where GLIMPSE clients connect.
     fn glimpse_address(&self) -> SocketAddrV4;
     /// Ends every session.
@@ -204,7 +214,7 @@ impl MarketRecovery {
             }
         };
         let is_needed = snapshots.is_some() || archive.is_some();
-        let recovery = MarketRecovery { snapshots, archive, latest: Nanos::ZERO };
+        let recovery = MarketRecovery { snapshots, archive, next_renewal: Nanos::ZERO, latest: Nanos::ZERO };
         Ok((is_needed.then_some(recovery), links))
     }
 
@@ -217,9 +227,25 @@ impl MarketRecovery {
     /// Does a bounded amount of everything; returns how much there was to do.
     pub fn run_once(&mut self, now: Nanos) -> usize {
         self.latest = now;
-        let mut work = self.archive.as_mut().map_or(0, |archive| archive.poll(now));
-        work += self.snapshots.as_mut().map_or(0, |snapshots| snapshots.poll(now));
-        work
+        let work = self.poll_archive(now);
+        work + self.snapshots.as_mut().map_or(0, |snapshots| snapshots.poll(now))
+    }
+
+    /// Those who ask for messages wait while the state of the market is made anew.
+    fn poll_archive(&mut self, now: Nanos) -> usize {
+        let Some(archive) = &mut self.archive else { return 0 };
+        match &mut self.snapshots {
+            Some(snapshots) if snapshots.is_behind() && now >= self.next_renewal => {
+                match archive.catch_up(now) {
+                    CatchUp::Working(count) => return count,
+                    CatchUp::There(image) => snapshots.renew(*image),
+                    CatchUp::Impossible => {}
+                }
+                self.next_renewal = now + RENEWAL_WAIT;
+                1
+            }
+            _ => archive.poll(now),
+        }
     }
 
     /// Runs on a thread of its own until the handle is dropped.
@@ -263,13 +289,26 @@ impl<N: Network> SnapshotServices<N> {
 impl<N: Network> Snapshots for SnapshotServices<N> {
     fn poll(&mut self, now: Nanos) -> usize {
         let SnapshotServices { copies, image, glimpse, channel, counters } = self;
-        let mut work =
-            copies.drain(MESSAGES_PER_CYCLE, |copy| image.apply(Sequence(copy.sequence), copy.message()));
+        let mut work = copies.drain(MESSAGES_PER_CYCLE, |copy| {
+            // A state that was made anew knows what still waited.
+            if copy.sequence >= image.next_sequence().0 {
+                image.apply(Sequence(copy.sequence), copy.message());
+            }
+        });
         work += glimpse.poll(now, image);
         work += channel.poll(now, image);
         counters.next_sequence.set(image.next_sequence().0);
         counters.is_behind.set(u64::from(!image.is_whole()));
         work
+    }
+
+    fn is_behind(&self) -> bool {
+        !self.image.is_whole()
+    }
+
+    fn renew(&mut self, image: MarketImage) {
+        self.image = image;
+        self.counters.renewals.add(1);
     }
 
     fn glimpse_address(&self) -> SocketAddrV4 {

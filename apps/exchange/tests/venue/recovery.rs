@@ -254,25 +254,44 @@ fn clients_beyond_the_bound_slow_ones_and_senseless_ones_are_let_go() {
     assert_eq!(next, 8, "others are served");
 }
 
+/// The kernel takes 64 KiB of a connection, its buffer as much, and a snapshot has 240 KiB.
 #[test]
-fn a_client_that_does_not_read_is_let_go_and_delays_nobody() {
-    let mut rig = Rig::with(&with_snapshots(|settings| settings.time_max = Nanos::from_secs(5)));
+fn clients_that_do_not_read_get_no_more_than_fits_and_delay_nobody() {
+    let mut settings = with_snapshots(|_| {});
+    settings.limits.max_open_orders = 8_192;
+    settings.limits.max_open_orders_per_session = 8_192;
+    let mut rig = Rig::with(&settings);
     let mut anna = rig.log_in("ANNA");
-    for user_ref in 1..=500 {
-        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000 + i64::from(user_ref) * 100));
+    for user_ref in 1..=6_000 {
+        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000 + i64::from(user_ref % 900) * 100));
     }
     settle(&mut rig);
-    let address = rig.endpoints.glimpse.unwrap();
+    let (address, counters) = (rig.endpoints.glimpse.unwrap(), rig.view.market_recovery.clone());
     let mut stuck: Vec<Client> = (0..2).map(|_| Client::connect_narrow(address)).collect();
-    for client in &mut stuck {
+    for (client, count) in stuck.iter_mut().zip(1..) {
         client.send(&login("SLOW", "", "TODAY", 1));
-        rig.until_true("its login", |rig| rig.view.market_recovery.glimpse_logins.read() > 0);
+        rig.until_true("its snapshot", |_| counters.glimpse_snapshots.read() == count);
     }
-    let (messages, _) = glimpse(&mut rig);
-    assert_eq!(messages.len(), 7 + 500);
-    rig.assert_serves(&mut anna, 501);
-    rig.pass(Nanos::from_secs(5));
-    rig.until_true("the end of all", |rig| rig.view.market_recovery.glimpse_connections.read() == 0);
+    rig.assert_serves(&mut anna, 6_001);
+    let mut prompt = Client::connect(address);
+    prompt.send(&login("PROMPT", "", "", 1));
+    assert!(matches!(rig.hear(&mut prompt), Heard::LoginAccepted { .. }));
+    (0..1_000).for_each(|_| _ = rig.turn());
+    assert_eq!(counters.glimpse_connections.read(), 3, "neither could be sent everything");
+    assert_eq!((counters.glimpse_snapshots.read(), counters.glimpse_slow.read()), (2, 0), "the bound");
+    rig.pass(Nanos::from_secs(2));
+    rig.until_true("room", |_| counters.glimpse_snapshots.read() == 3);
+    assert_eq!(counters.glimpse_slow.read(), 2, "they have had their turn");
+    let mut orders = 0;
+    loop {
+        match rig.hear(&mut prompt) {
+            Heard::Message(message) => orders += u64::from(message[0] == b'A'),
+            Heard::Heartbeat => {}
+            other => break assert_eq!(other, Heard::EndOfSession),
+        }
+    }
+    assert_eq!(orders, 6_000);
+    rig.until_true("the end of all", |_| counters.glimpse_connections.read() == 0);
 }
 
 #[test]
@@ -315,6 +334,57 @@ fn what_memory_has_no_longer_comes_out_of_the_journal_also_after_a_restart() {
         drop(rig);
         rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
     }
+}
+
+#[test]
+fn old_messages_are_read_from_snapshot_to_snapshot_at_once() {
+    let disk = FaultyDisk::new(1, DiskFaults::default());
+    let (settings, mut journal) =
+        (VenueSettings { retained_messages: 16, ..settings() }, journal(Policy::Async));
+    journal.keep_snapshots = 100;
+    let (mut a, mut b) = (Line::join(settings.line_a), Line::join(settings.line_b));
+    let mut rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
+    (0..4).for_each(|round| trade(&mut rig, 1 + 100 * round));
+    rig.until_true("the snapshots", |rig| rig.view.journal.snapshots.read() >= 3);
+    let count = rig.view.publisher.messages.read() as usize;
+    read_lines(&mut rig, &mut a, &mut b, count);
+    let mut asker = Asker::new(&rig);
+    let mut heard = vec![];
+    while heard.len() + 16 < count {
+        asker.ask("TODAY", heard.len() as u64 + 1, 10);
+        heard.extend(asker.hear(&mut rig, 10).1);
+    }
+    assert_eq!(heard, a.messages()[..heard.len()]);
+    assert_eq!(rig.view.market_recovery.archive_rewinds.read(), 1, "one snapshot leads to all");
+}
+
+/// The ring between the publisher and the snapshots has 4,096 places, and the store 16.
+#[test]
+fn snapshots_that_were_overtaken_go_on_out_of_the_journal() {
+    let disk = FaultyDisk::new(1, DiskFaults::default());
+    let settings = VenueSettings { retained_messages: 16, ..with_snapshots(|_| {}) };
+    let journal = journal(Policy::Async);
+    let mut rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
+    let recovery = rig.market_recovery.take();
+    let mut anna = newcomer(&mut rig, "ANNA");
+    for user_ref in 1..=2_200 {
+        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 5, 900_000 + i64::from(user_ref % 90) * 100));
+        if user_ref % 50 > 0 {
+            rig.ask(&mut anna, &cancel(user_ref, 0));
+        }
+    }
+    assert!(rig.view.publisher.messages.read() > 4_096 + 16);
+    rig.market_recovery = recovery;
+    rig.until_true("the gap", |rig| rig.view.market_recovery.is_behind.read() == 1);
+    rig.until_true("another state", |rig| rig.view.market_recovery.is_behind.read() == 0);
+    assert_eq!(rig.view.market_recovery.renewals.read(), 1);
+    drop(anna);
+    trade(&mut rig, 3_001);
+    settle(&mut rig);
+    let (snapshot, _) = glimpse(&mut rig);
+    rig.close();
+    let engine = rig.view.engine.lock().unwrap().take().unwrap();
+    assert_eq!(books(&snapshot), tickpath_book::OrderBooks::state_hash(engine.books()));
 }
 
 #[test]

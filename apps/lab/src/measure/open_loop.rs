@@ -3,9 +3,10 @@
 use std::hint::black_box;
 
 use anyhow::ensure;
+use arrayvec::ArrayVec;
 use tickpath_book::FastBooks;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
-use tickpath_matching::{Command, Engine, Owner};
+use tickpath_matching::{Command, Engine, LOOK_AHEAD_LEN, Owner};
 use tickpath_types::Nanos;
 
 use super::matching::Rings;
@@ -17,6 +18,8 @@ use crate::statistics::quantile;
 const INTERVAL: Nanos = Nanos::from_micros(1);
 /// Commands from one change between the two loops to the next: both meet what the host does meanwhile.
 const TURN: usize = 10_000;
+/// Batches after which the rings of events are emptied although no time is left: they have no more room.
+const BATCHES_MAX: u32 = 4;
 
 pub(super) fn open(context: Context) -> anyhow::Result<Round> {
     let full = WorkloadConfig::default();
@@ -38,10 +41,9 @@ fn round(
     let mut rings = Rings::new();
     let [mut empty, mut matching] = [(); 2].map(|()| Vec::with_capacity(workload.commands.len()));
     for commands in workload.commands.chunks(TURN) {
-        take_turn(context, commands, &mut empty, &mut rings, |command, _| _ = black_box(command));
-        take_turn(context, commands, &mut matching, &mut rings, |command, rings| {
-            engine.apply(command, rings);
-        });
+        take_turn(context, commands, &mut empty, &mut Nothing);
+        let mut matcher = Matching { engine: &mut engine, rings: &mut rings };
+        take_turn(context, commands, &mut matching, &mut matcher);
     }
     ensure!(rings.full == 0, "{} events found their ring full", rings.full);
     ensure!(rings.event_count == workload.event_count, "the engine gave other events than its twin");
@@ -59,25 +61,87 @@ fn round(
     ])
 }
 
-/// Does `work` with each command at its intended time, or as soon as those before it are done; adds the ticks from the
-/// intended time to the end.
-fn take_turn(
-    context: &Context,
-    commands: &[Command],
-    ticks: &mut Vec<u64>,
-    rings: &mut Rings,
-    mut work: impl FnMut(&Command, &mut Rings),
-) {
-    let interval = context.clock.nanos_to_ticks(INTERVAL);
-    let mut intended = context.clock.ticks() + interval;
-    for command in commands {
-        // It waits in the cache, as in a ring that another core has written.
-        let command = *black_box(command);
-        while context.clock.ticks() < intended {}
-        work(&command, rings);
-        ticks.push(context.clock.ticks().saturating_sub(intended));
-        // The time that is left is that of whoever takes the events.
-        rings.drain();
-        intended += interval;
+/// What is done with commands.
+trait Work {
+    /// These are due.
+    fn look_ahead(&mut self, commands: &[Command]);
+
+    /// Takes one of them.
+    fn take(&mut self, command: &Command);
+
+    /// Time is left.
+    fn rest(&mut self);
+}
+
+struct Nothing;
+
+impl Work for Nothing {
+    fn look_ahead(&mut self, commands: &[Command]) {
+        black_box(commands);
     }
+
+    fn take(&mut self, command: &Command) {
+        black_box(command);
+    }
+
+    fn rest(&mut self) {}
+}
+
+/// As the venue's matcher does it.
+struct Matching<'a> {
+    engine: &'a mut Engine<FastBooks<Owner>>,
+    rings: &'a mut Rings,
+}
+
+impl Work for Matching<'_> {
+    #[inline(always)]
+    fn look_ahead(&mut self, commands: &[Command]) {
+        if commands.len() > 1 {
+            self.engine.look_ahead(commands);
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, command: &Command) {
+        self.engine.apply(command, self.rings);
+    }
+
+    /// The time that is left is that of whoever takes the events.
+    fn rest(&mut self) {
+        self.rings.drain();
+    }
+}
+
+/// Takes each command at its intended time, or as soon as those before it are done; adds the ticks from the intended
+/// time to the end. Commands that are due together are taken together, as many as the matcher takes out of its ring.
+fn take_turn(context: &Context, commands: &[Command], ticks: &mut Vec<u64>, work: &mut impl Work) {
+    let interval = context.clock.nanos_to_ticks(INTERVAL);
+    let mut due: ArrayVec<Command, LOOK_AHEAD_LEN> = ArrayVec::new();
+    let mut intended = context.clock.ticks() + interval;
+    let (mut waiting, mut batches) = (commands, 0);
+    while let Some(next) = waiting.first() {
+        // It waits in the cache, as in a ring that another core has written.
+        black_box(*next);
+        let mut now = context.clock.ticks();
+        if now < intended || batches == BATCHES_MAX {
+            work.rest();
+            batches = 0;
+        }
+        while now < intended {
+            now = context.clock.ticks();
+        }
+        let count = 1 + (now - intended) / interval;
+        let (taken, rest) = waiting.split_at(waiting.len().min(LOOK_AHEAD_LEN).min(count as usize));
+        due.clear();
+        due.extend(taken.iter().copied());
+        work.look_ahead(&due);
+        for command in &due {
+            work.take(command);
+            ticks.push(context.clock.ticks().saturating_sub(intended));
+            intended += interval;
+        }
+        waiting = rest;
+        batches += 1;
+    }
+    work.rest();
 }

@@ -1,73 +1,101 @@
-//! A hundred clients of one venue, one of which may have stopped reading.
+//! What one stuck client costs the ninety-nine others.
 
-use anyhow::ensure;
-use tickpath_agent::{IdleStrategy, Runner, StopSignal, ThreadPlan};
-use tickpath_exchange::{Password, UserSettings, Venue, VenueSettings, VenueTracers, VenueView};
-use tickpath_timing::NoTrace;
-use tickpath_trader::OrderEntry;
-use tickpath_types::{EnterOrder, Nanos, OrderEventKind, OrderRequest, TimeInForce};
+use tickpath_agent::{IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_exchange::Venue;
+use tickpath_types::Nanos;
 
-use super::instruments::instruments;
-use super::{Round, Sample, orders};
+use super::crowd::{self, Crowd, Last, Wait};
+use super::{Lab, Prepared, Round, Sample};
 use crate::context::{Context, wait_for};
+use crate::counted_crowd;
 use crate::statistics::quantile;
 
-/// Clients; the last one may be stuck.
-const CLIENTS: usize = 100;
 /// Round trips of a full measurement, and before it.
-const TRIPS: usize = 4_000;
+const TRIPS: usize = 3_500;
 const WARM_UP: usize = 400;
 /// Time between an answer and the next request.
 const PAUSE: Nanos = Nanos::from_micros(20);
-/// Messages kept for each user: more than a stuck one causes while it is measured.
-const RETAINED: usize = 1 << 13;
-/// Requests of the last client in one write, until the venue's kernel takes no more answers.
-const BURST: u32 = 64;
-/// Requests after which the kernel's buffers are full for certain: some 8 MiB of answers.
-const FILLING_MAX: u32 = 200_000;
-const PASSWORD: &str = "LAB";
+// The stuck client is kept for longer than it is measured.
+const _: () =
+    assert!(crowd::ANSWERS_EACH as usize * (TRIPS + WARM_UP) + crowd::BURST_ANSWERS <= crowd::RETAINED);
+/// What is measured in a round: the same twice, and with the last client stuck. Each has each place in turn.
+const ORDER: [Measured; 3] = [Measured::Hundred, Measured::Stuck, Measured::HundredAgain];
 
-/// What the last client does.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Last {
-    Reads,
-    IsStuck,
+#[derive(Clone, Copy)]
+enum Measured {
+    Hundred,
+    Stuck,
+    HundredAgain,
+}
+
+impl Measured {
+    const fn last(self) -> Last {
+        match self {
+            Measured::Stuck => Last::IsStuck,
+            Measured::Hundred | Measured::HundredAgain => Last::Reads,
+        }
+    }
+}
+
+/// The others' round trips, in microseconds, and how often the venue found the last one's connection full.
+#[derive(Clone, Copy, Default)]
+struct Trips {
+    p50: f64,
+    p99: f64,
+    tries: u64,
 }
 
 pub(super) fn open(context: Context) -> anyhow::Result<Round> {
+    let mut round = 0;
     Ok(Box::new(move || {
-        let [p50, p99] = measure(&context, Last::Reads)?;
-        let [stuck_p50, stuck_p99] = measure(&context, Last::IsStuck)?;
-        let [again_p50, again_p99] = measure(&context, Last::Reads)?;
-        Ok(vec![
-            Sample::new("hundred_clients", p50),
-            Sample::new("hundred_clients_p99", p99),
-            Sample::new("hundred_clients_again", again_p50),
-            Sample::new("hundred_clients_again_p99", again_p99),
-            Sample::new("stuck_client", stuck_p50),
-            Sample::new("stuck_client_p99", stuck_p99),
-        ])
+        let mut trips = [Trips::default(); ORDER.len()];
+        for step in 0..ORDER.len() {
+            let measured = ORDER[(round + step) % ORDER.len()];
+            trips[measured as usize] = measure(&context, measured.last())?;
+        }
+        round += 1;
+        Ok(samples(trips, count(&context)))
     }))
 }
 
-fn name(place: usize) -> String {
-    format!("LAB{place}")
+/// Round trips of a round, those that warm up included.
+fn count(context: &Context) -> usize {
+    context.effort.count(TRIPS) + context.effort.count(WARM_UP)
 }
 
-/// Median and 99th percentile of the others' round trips, in microseconds.
-fn measure(context: &Context, last: Last) -> anyhow::Result<[f64; 2]> {
-    let instruments = instruments(1);
-    let trips = context.effort.count(TRIPS) + context.effort.count(WARM_UP);
-    let settings = orders::settings(instruments.clone(), 2 * trips as u32 + 1)?;
-    let settings = VenueSettings {
-        max_connections: CLIENTS,
-        retained_responses: RETAINED,
-        users: (1..=CLIENTS).map(|place| UserSettings::new(name(place), Password::plain(PASSWORD))).collect(),
-        limits: tickpath_matching::EngineLimits { max_sessions: CLIENTS as u16 + 1, ..settings.limits },
-        ..settings
-    };
-    let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
-    let Venue { agents, endpoints, view, .. } = Venue::build(&settings, context.clock, tracers)?;
+fn samples([hundred, stuck, again]: [Trips; 3], count: usize) -> Vec<Sample> {
+    let beside = |row, value, limit, again| Sample { again: Some(again / limit), ..Sample::new(row, value) };
+    let note = format!("in {count} round trips the venue tried {} times to write to it", stuck.tries);
+    vec![
+        Sample::new("hundred_clients", hundred.p50),
+        Sample::new("hundred_clients_p99", hundred.p99),
+        Sample::new("hundred_clients_again", again.p50),
+        Sample::new("hundred_clients_again_p99", again.p99),
+        Sample { note: Some(note), ..beside("stuck_client", stuck.p50, hundred.p50, again.p50) },
+        beside("stuck_client_p99", stuck.p99, hundred.p99, again.p99),
+    ]
+}
+
+/// A venue on a thread of its own.
+struct Beside<'a> {
+    clock: TscClock,
+    stop: &'a StopSignal,
+}
+
+impl Wait for Beside<'_> {
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn wait(&mut self, mut poll: impl FnMut(Nanos) -> anyhow::Result<bool>) -> anyhow::Result<()> {
+        wait_for(self.stop, || Ok(poll(self.clock.now())?.then_some(())))
+    }
+}
+
+fn measure(context: &Context, last: Last) -> anyhow::Result<Trips> {
+    let clock = context.clock;
+    let trips = count(context);
+    let Venue { agents, endpoints, view, .. } = crowd::venue(clock, trips)?;
     let plan = ThreadPlan {
         name: "venue".to_owned(),
         core: Some(context.far()?),
@@ -77,104 +105,43 @@ fn measure(context: &Context, last: Last) -> anyhow::Result<[f64; 2]> {
         agents,
     };
     let stop = StopSignal::new();
-    let runner = Runner::start(vec![plan], context.clock, stop.clone())?;
-    let mut ticks = (|| {
-        let clock = context.clock;
-        let mut clients = Vec::with_capacity(CLIENTS);
-        for place in 1..=CLIENTS {
-            let user = name(place);
-            let address = endpoints.order_entry;
-            let mut entry = OrderEntry::connect(address, &user, PASSWORD, instruments.clone(), clock.now())?;
-            wait_for(&stop, || {
-                entry.poll(clock.now(), &mut (), |_| (), |_, _| ())?;
-                Ok(entry.is_active().then_some(()))
-            })?;
-            clients.push(entry);
+    let runner = Runner::start(vec![plan], clock, stop.clone())?;
+    let measured: anyhow::Result<(Vec<u64>, u64)> = (|| {
+        let mut venue = Beside { clock, stop: &stop };
+        let mut crowd = Crowd::connect(endpoints.order_entry, last, &view, &mut venue)?;
+        let tries = view.order_server.full_connections.read();
+        let mut ticks = Vec::with_capacity(trips);
+        for trip in 0..trips {
+            let start = clock.ticks();
+            crowd.trade(trip, &mut venue)?;
+            ticks.push(clock.ticks() - start);
+            crowd.trade_last(clock.now())?;
+            context.spin(PAUSE);
         }
-        trade(context, &mut clients, last, trips, &view, &stop)
+        crowd.check(&view)?;
+        Ok((ticks, view.order_server.full_connections.read() - tries))
     })();
     stop.stop();
     runner.join()?;
-    let ticks = ticks.as_mut().map_err(|error| anyhow::anyhow!("{error:#}"))?;
+    let (mut ticks, tries) = measured?;
     let ticks = &mut ticks[context.effort.count(WARM_UP)..];
-    Ok([0.5, 0.99].map(|wanted| context.clock.ticks_to_nanos(quantile(ticks, wanted)).0 as f64 / 1_000.0))
+    let [p50, p99] =
+        [0.5, 0.99].map(|wanted| clock.ticks_to_nanos(quantile(ticks, wanted)).0 as f64 / 1_000.0);
+    Ok(Trips { p50, p99, tries })
 }
 
-/// The round trips of all clients but the last, in turn.
-fn trade(
-    context: &Context,
-    clients: &mut [OrderEntry],
-    last: Last,
-    trips: usize,
-    view: &VenueView,
-    stop: &StopSignal,
-) -> anyhow::Result<Vec<u64>> {
-    let clock = context.clock;
-    let Some((hundredth, others)) = clients.split_last_mut() else { return Ok(Vec::new()) };
-    let mut hundredths_ref = 0;
-    if last == Last::IsStuck {
-        hundredths_ref = fill(context, hundredth, view, stop)?;
-    }
-    let mut ticks = Vec::with_capacity(trips);
-    for trip in 0..trips {
-        let entry = &mut others[trip % (CLIENTS - 1)];
-        let order = orders::order(trip as u32 + 1);
-        let start = clock.ticks();
-        entry.queue(&OrderRequest::Enter(order))?;
-        entry.flush(clock.now())?;
-        wait_for(stop, || {
-            let mut answer = None;
-            entry.poll(clock.now(), &mut answer, |_| (), |answer, it| *answer = Some(it.kind))?;
-            let Some(kind) = answer else { return Ok(None) };
-            let is_accepted = matches!(kind, OrderEventKind::Accepted { order: echoed, .. }
-                if echoed.user_ref == order.user_ref);
-            ensure!(is_accepted, "order {trip} was answered by {kind:?}");
-            Ok(Some(()))
-        })?;
-        ticks.push(clock.ticks() - start);
-        hundredths_ref += 1;
-        hundredth.queue(&OrderRequest::Enter(no_trade(hundredths_ref)))?;
-        hundredth.flush(clock.now())?;
-        if last == Last::Reads {
-            hundredth.poll(clock.now(), &mut (), |_| (), |_, _| ())?;
-        }
-        context.spin(PAUSE);
-    }
-    let counters = &view.order_server;
-    ensure!(counters.slow_clients.read() == 0, "the stuck client was disconnected while it was measured");
-    let is_stuck = counters.full_connections.read() > 0;
-    ensure!(is_stuck == (last == Last::IsStuck), "the last client was not what it was meant to be");
-    Ok(ticks)
-}
-
-/// Asks for answers, none of which is read, until the kernel takes no more of them; the last number used.
-fn fill(
-    context: &Context,
-    entry: &mut OrderEntry,
-    view: &VenueView,
-    stop: &StopSignal,
-) -> anyhow::Result<u32> {
-    let before = view.order_server.requests.read();
-    let mut user_ref = 0;
-    while view.order_server.full_connections.read() == 0 {
-        ensure!(
-            user_ref < FILLING_MAX,
-            "the kernel takes whatever the venue sends to a client that does not read"
-        );
-        for _ in 0..BURST {
-            user_ref += 1;
-            entry.queue(&OrderRequest::Enter(no_trade(user_ref)))?;
-        }
-        entry.flush(context.clock.now())?;
-        wait_for(stop, || {
-            let is_read = view.order_server.requests.read() - before >= u64::from(user_ref);
-            Ok(is_read.then_some(()))
-        })?;
-    }
-    Ok(user_ref)
-}
-
-/// An order that is accepted and cancelled at once.
-fn no_trade(user_ref: u32) -> EnterOrder {
-    EnterOrder { time_in_force: TimeInForce::Ioc, ..orders::order(user_ref) }
+/// Instructions of the venue for a round trip; counted once, since every round would count the same.
+pub(super) fn open_instructions(lab: &Lab<'_>) -> anyhow::Result<Prepared> {
+    let counted = [Last::Reads, Last::IsStuck].map(|last| lab.count_crowd(last));
+    let [reads, stuck] = match counted {
+        [Ok(reads), Ok(stuck)] => [reads, stuck],
+        _ if lab.options.stop.is_stopped() => anyhow::bail!("interrupted"),
+        [Err(error), _] | [_, Err(error)] => return Ok(Prepared::Missing(format!("{error:#}"))),
+    };
+    let each = |counted: u64| counted as f64 / counted_crowd::TRIPS as f64;
+    let mut samples = vec![
+        Sample::new("hundred_clients_instructions", each(reads)),
+        Sample::new("stuck_client_instructions", each(stuck)),
+    ];
+    Ok(Prepared::Ready(Box::new(move || Ok(std::mem::take(&mut samples)))))
 }
