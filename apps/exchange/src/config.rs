@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use tickpath_config::{ConfigError, Duration, IdleConfig, Instruments, Placement, PriceText, Secret};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, HEADER_LEN, Session};
-use tickpath_types::{InstrumentTable, Nanos};
+use tickpath_types::{InstrumentTable, Nanos, SelfTradePrevention};
 
 use crate::login::LoginPolicy;
 use crate::venue::VenueSettings;
@@ -131,9 +131,37 @@ pub struct UserConfig {
     /// As those of `[order_entry]`, for this user.
     #[serde(default, skip_serializing_if = "LimitsConfig::is_empty")]
     pub limits: LimitsConfig,
+    /// What happens when an order of the user would trade with another of its own: they trade when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub self_trade_prevention: Option<SelfTradeConfig>,
     /// Names of the users whose drop copies this one gets; everybody's when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copies_of: Option<Vec<String>>,
+}
+
+/// What happens when an order would trade with another of its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SelfTradeConfig {
+    /// What is left of the order that came in is cancelled.
+    CancelNewest,
+    /// The resting order is cancelled.
+    CancelOldest,
+    /// Both are cancelled.
+    CancelBoth,
+    /// The smaller of the two quantities is taken off both.
+    Decrement,
+}
+
+impl From<SelfTradeConfig> for SelfTradePrevention {
+    fn from(config: SelfTradeConfig) -> Self {
+        match config {
+            SelfTradeConfig::CancelNewest => SelfTradePrevention::CancelNewest,
+            SelfTradeConfig::CancelOldest => SelfTradePrevention::CancelOldest,
+            SelfTradeConfig::CancelBoth => SelfTradePrevention::CancelBoth,
+            SelfTradeConfig::Decrement => SelfTradePrevention::Decrement,
+        }
+    }
 }
 
 /// A door of the venue.

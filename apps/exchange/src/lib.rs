@@ -40,7 +40,7 @@ pub use admin::{
 pub use config::{
     AdminConfig, CancelConfig, DayConfig, DropCopyConfig, ExchangeConfig, JournalConfig, LimitsConfig,
     LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig, PhaseConfig, PolicyConfig, PortConfig,
-    RequestsConfig, SnapshotsConfig, StepConfig, TimeOfDay, TimeZone, UserConfig,
+    RequestsConfig, SelfTradeConfig, SnapshotsConfig, StepConfig, TimeOfDay, TimeZone, UserConfig,
 };
 pub(crate) use day::state_of;
 pub use day::{BandWidth, DaySettings, Phase, Schedule, ScheduleStep};

@@ -475,6 +475,8 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         work += self.move_log_on()?;
         if now >= self.next_timers {
             self.run_timers(now);
+            // What is to be sequenced now is no reason to idle.
+            work += usize::from(!self.sequencer.is_drained());
         }
         if work > 0 {
             self.tracer.flush();

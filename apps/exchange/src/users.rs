@@ -2,7 +2,7 @@
 
 use tickpath_faults::{Fault, is_planted};
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session, Username};
-use tickpath_types::{InstrumentId, InstrumentTable, Nanos, Sequence, SessionId};
+use tickpath_types::{InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Sequence, SessionId};
 
 use crate::gate::{Gate, UserLimits};
 use crate::login::Password;
@@ -58,6 +58,8 @@ pub struct UserSettings {
     pub instruments: Option<Vec<InstrumentId>>,
     /// What the user may do at most.
     pub limits: UserLimits,
+    /// What happens when an order of the user would trade with another of its own.
+    pub self_trade_prevention: SelfTradePrevention,
     /// The open orders are cancelled so long after the connection is gone, unless the user is back by then; they
     /// stay when `None`.
     pub cancel_on_disconnect: Option<Nanos>,
@@ -74,6 +76,7 @@ impl UserSettings {
             doors: Doors::default(),
             instruments: None,
             limits: UserLimits::default(),
+            self_trade_prevention: SelfTradePrevention::None,
             cancel_on_disconnect: None,
             copies_of: None,
         }

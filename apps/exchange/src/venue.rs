@@ -32,7 +32,7 @@ use crate::order_server::{
     RESPONSES_PER_CYCLE, UserView,
 };
 use crate::publisher::{Publisher, PublisherConfig, PublisherCounters};
-use crate::replica::{Definition, Facts, Replica};
+use crate::replica::{Definition, Replica};
 use crate::sequencer::Sequencer;
 use crate::session_log::SessionLog;
 use crate::users::{UserSettings, Users};
@@ -252,7 +252,7 @@ impl Venue {
             None => Vec::new(),
         };
         replica.engine.expire_times().for_each(|second| day.note_expiry(second));
-        let opening = opening(settings, &replica.facts, &mut day);
+        let opening = opening(settings, &replica, &mut day);
         let last_ts = replica.facts.last_ts;
         let (journal, archive) = match journal {
             Some(StartedJournal { log, durable, drop_copy, archive, rest }) => {
@@ -451,9 +451,10 @@ fn start_from<S: Storage, N: Network>(
     })
 }
 
-/// The venue's own first commands, as far as the log has not got them: the users' limits and, without a schedule, that
-/// the day begins and every instrument opens for trading.
-fn opening(settings: &VenueSettings, facts: &Facts, day: &mut Day) -> Vec<(SessionId, CommandKind)> {
+/// The venue's own first commands, as far as the log has not got them: the users' limits and what becomes of their trades
+/// with themselves and, without a schedule, that the day begins and every instrument opens for trading.
+fn opening(settings: &VenueSettings, replica: &Replica, day: &mut Day) -> Vec<(SessionId, CommandKind)> {
+    let facts = &replica.facts;
     let unlimited = UserLimits::default().as_command();
     let users = settings.users.iter().zip(&facts.users).zip(1..);
     let limits = users.filter_map(|((user, facts), session)| {
@@ -461,6 +462,12 @@ fn opening(settings: &VenueSettings, facts: &Facts, day: &mut Day) -> Vec<(Sessi
         (facts.limits.unwrap_or(unlimited) != wanted).then_some((SessionId(session), wanted))
     });
     let mut opening: Vec<_> = limits.collect();
+    let users = settings.users.iter().zip((1..).map(SessionId));
+    opening.extend(users.filter_map(|(user, session)| {
+        let (strategy, account) = (user.self_trade_prevention, session);
+        let is_set = replica.engine.self_trade_prevention(session) == Some((strategy, account));
+        (!is_set).then_some((session, CommandKind::SetSelfTradePrevention { strategy, account }))
+    }));
     // With a schedule the day begins when it says.
     if settings.day.schedule.is_none() {
         day.open_at_once(&mut |kind| opening.push((SessionId::default(), kind)));

@@ -46,6 +46,9 @@ pub(crate) struct Habits {
     pub(crate) peer_timeout: Nanos,
     /// After how much silence of its own it sends a heartbeat.
     pub(crate) heartbeat: Nanos,
+    /// Whether it accepts that messages which it has received are no more: it begins from the first then, when its logins
+    /// are refused again and again.
+    pub(crate) may_begin_anew: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -333,7 +336,7 @@ impl Client {
                 self.note(now, ClientEventKind::LoginAnswered(LoginOutcome::Rejected(reason.0)));
                 self.leave(now, DisconnectCause::Venue);
                 self.refusals += 1;
-                if self.refusals >= REFUSALS_MAX {
+                if self.habits.may_begin_anew && self.refusals >= REFUSALS_MAX {
                     (self.refusals, self.next) = (0, 1);
                 }
             }

@@ -82,6 +82,7 @@ impl Feed {
             handler: self.number,
             started_at: now,
             ended_at: None,
+            lost: 0,
             updates: Vec::new(),
             orders: Vec::new(),
             health: Vec::new(),
@@ -117,6 +118,7 @@ impl Feed {
         life.take_updates();
         let Life { view, mut seen, .. } = life;
         seen.ended_at = ended_at;
+        seen.lost = view.counters.messages_lost.read();
         seen.healed = view.counters.snapshots.healed.read();
         if let Ok(result) = view.result.lock()
             && let Some(last) = result.as_ref()

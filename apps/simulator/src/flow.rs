@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tickpath_nasdaq::ouch50::{self, Answer, MESSAGE_LEN_MAX};
+use tickpath_nasdaq::ouch50::{self, Answer, EventCode, MESSAGE_LEN_MAX, Outbound};
 use tickpath_sim::Draw;
 use tickpath_types::{
     CancelOrder, ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, MassCancel, ModifyOrder, Nanos,
@@ -73,7 +73,15 @@ impl Flow {
         let Ok(answer) = ouch50::decode_event(message, |symbol| self.instruments.find(symbol)) else {
             return;
         };
-        let Answer::Order(answer) = answer else { return };
+        let answer = match answer {
+            Answer::Order(answer) => answer,
+            // Numbers begin anew with the day.
+            Answer::Other(Outbound::SystemEvent(event, _)) if event.event_code == EventCode::END_OF_DAY => {
+                self.next_user_ref = 1;
+                return;
+            }
+            _ => return,
+        };
         match answer.kind {
             OrderEventKind::Accepted { order, state, .. } => self.note(&order, state),
             OrderEventKind::Replaced { order, orig_user_ref, state, .. } => {

@@ -200,6 +200,8 @@ pub enum VenueEventKind {
         /// segments are removed once snapshots cover them.
         journal: Vec<Command>,
     },
+    /// Its machine lost power while it started.
+    CutAtStart,
     /// It would not start, and why.
     Refused(String),
     /// It died.
@@ -257,6 +259,8 @@ pub struct FeedLife {
     pub started_at: Nanos,
     /// When it was killed; `None` when it lived to the end of the run.
     pub ended_at: Option<Nanos>,
+    /// Messages that it gave up, and said so.
+    pub lost: u64,
     /// What it handed on, in order.
     pub updates: Vec<MarketUpdate>,
     /// The orders in its books at the end of its life: by instrument, purchases before sales, best first and in the order

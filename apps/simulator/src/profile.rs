@@ -1,8 +1,9 @@
 //! What a run is made of: all of it follows from its seed.
 
+use tickpath_exchange::{DaySettings, Phase, RateLimit, Schedule, ScheduleStep, UserLimits};
 use tickpath_journal::Policy;
 use tickpath_sim::{DatagramFaults, Draw, StreamFaults};
-use tickpath_types::Nanos;
+use tickpath_types::{Nanos, Qty, SelfTradePrevention};
 
 use crate::client::Habits;
 
@@ -70,6 +71,12 @@ pub(crate) struct Profile {
     pub(crate) habits: Vec<Habits>,
     /// Grace after which open orders are cancelled, by client.
     pub(crate) graces: Vec<Option<Nanos>>,
+    /// Limits, by client.
+    pub(crate) limits: Vec<UserLimits>,
+    /// What becomes of trades with oneself, by client.
+    pub(crate) preventions: Vec<SelfTradePrevention>,
+    /// How the venue's day goes.
+    pub(crate) day: DaySettings,
     /// How long requests are made and faults happen.
     pub(crate) active: Nanos,
     pub(crate) snapshot_every: u64,
@@ -85,6 +92,7 @@ pub(crate) struct Profile {
 const EPOCH: u64 = 1_704_205_800_000_000_000;
 /// Seconds from there to midnight.
 const TO_MIDNIGHT: u64 = 34_200;
+const DAY_SECONDS: u64 = 24 * 3_600;
 
 impl Profile {
     pub(crate) fn new(seed: u64, weather: Weather) -> Profile {
@@ -108,6 +116,7 @@ impl Profile {
         }
         let is_near_midnight = draw.below(12) == 0;
         let before_midnight = EPOCH + (TO_MIDNIGHT * 1_000_000_000) - draw.below(active.0);
+        let epoch = if is_near_midnight { before_midnight } else { EPOCH + draw.below(1_000_000_000) };
         Profile {
             policy: [Policy::Async, Policy::Group, Policy::Sync][draw.below(3) as usize],
             clients,
@@ -118,9 +127,12 @@ impl Profile {
             active,
             snapshot_every: [50, 200, 100_000][draw.below(3) as usize],
             segment_len: [16 << 10, 64 << 10][draw.below(2) as usize],
-            epoch: if is_near_midnight { before_midnight } else { EPOCH + draw.below(1_000_000_000) },
+            epoch,
             blows,
             starvation_max,
+            limits: (0..clients).map(|_| limits(draw)).collect(),
+            preventions: (0..clients).map(|_| prevention(draw)).collect(),
+            day: day(draw, epoch),
         }
     }
 
@@ -160,6 +172,58 @@ impl Profile {
     }
 }
 
+fn limits(draw: &mut Draw) -> UserLimits {
+    let mut some = |max: u64| (draw.below(4) == 0).then(|| 1 + draw.below(max));
+    let rate = some(1_000).map(|per_second| RateLimit { per_second: 50 + per_second as u32, burst: 20 });
+    UserLimits {
+        rate,
+        open_orders: some(20).map(|orders| orders as u32),
+        order_qty: some(80).map(Qty),
+        order_notional: some(80_000_000),
+    }
+}
+
+fn prevention(draw: &mut Draw) -> SelfTradePrevention {
+    match draw.below(8) {
+        0 => SelfTradePrevention::CancelNewest,
+        1 => SelfTradePrevention::CancelOldest,
+        2 => SelfTradePrevention::CancelBoth,
+        3 | 4 => SelfTradePrevention::Decrement,
+        _ => SelfTradePrevention::None,
+    }
+}
+
+/// In one run of four phases come by the clock, one of them or two each second; in half of those the day ends.
+fn day(draw: &mut Draw, epoch: u64) -> DaySettings {
+    let mut day = DaySettings {
+        imbalance_interval: Nanos::from_millis(20 + draw.below(200)),
+        pause: Nanos::from_millis(20 + draw.below(200)),
+        price_band_ppm: (draw.below(3) == 0).then(|| 1_000 + draw.below(4_000) as u32),
+        schedule: None,
+    };
+    if draw.below(4) == 0 {
+        let now = (epoch / 1_000_000_000 % DAY_SECONDS) as u32;
+        let step = |second: u32, phase| ScheduleStep { second, phase, instruments: None };
+        let later = |seconds: u32| now.saturating_add(seconds).min(DAY_SECONDS as u32 - 1);
+        let mut steps = vec![step(0, Phase::Start), step(1, Phase::Open)];
+        if now > 1 {
+            let turns = [
+                [Phase::Auction, Phase::Open],
+                [Phase::Halt, Phase::Resume],
+                [Phase::PreClose, Phase::Close],
+                [Phase::EndOfDay, Phase::Open],
+                [Phase::EndOfDay, Phase::PreOpen],
+            ];
+            let [first, second] = turns[draw.below(turns.len() as u64) as usize];
+            steps.push(step(later(1), first));
+            steps.push(step(later(1 + draw.below(2) as u32), second));
+            steps.push(step(later(3), Phase::Open));
+        }
+        day.schedule = Some(Schedule { utc_offset: 0, steps });
+    }
+    day
+}
+
 fn habits(draw: &mut Draw, is_storm: bool) -> Habits {
     let rare = |draw: &mut Draw, max: u64| if is_storm { draw.below(2) * draw.below(max) } else { 0 };
     Habits {
@@ -173,6 +237,7 @@ fn habits(draw: &mut Draw, is_storm: bool) -> Habits {
         backoff_max: Nanos::from_millis(1 + draw.below(100)),
         peer_timeout: Nanos::from_secs(3 + draw.below(12)),
         heartbeat: Nanos::from_millis(200 + draw.below(800)),
+        may_begin_anew: false,
     }
 }
 

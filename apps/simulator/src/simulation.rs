@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_exchange::{
-    AdminCommand, DaySettings, Endpoints, JournalSettings, LoginPolicy, Password, UserSettings, VenueSettings,
+    AdminCommand, BandWidth, Endpoints, JournalSettings, LimitsChange, LoginPolicy, Password, Phase,
+    UserSettings, VenueSettings,
 };
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
 use tickpath_sim::{Draw, HostId, Network, SocketId};
 use tickpath_types::{
-    Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty, SessionId, Symbol, TradingState,
+    BrokenReason, Instrument, InstrumentId, InstrumentTable, MatchId, Nanos, Price, Qty, SessionId, Symbol,
+    TradingState,
 };
 
-use crate::client::Client;
+use crate::client::{Client, Habits};
 use crate::feed::Feed;
 use crate::net::{SimNetwork, Tap, Wires, simulated};
 use crate::profile::{Blow, DiskTrouble, Profile, Weather};
@@ -45,10 +47,29 @@ const IDLE_ROUNDS: u32 = 4;
 const QUIET: Nanos = Nanos::from_millis(2_500);
 /// How long healing may take.
 const HEALING_MAX: Nanos = Nanos::from_secs(120);
+/// How often whoever runs the venue ends auctions, after healing.
+const OPEN_INTERVAL: Nanos = Nanos::from_millis(100);
 /// How long a venue stays down at most.
 const DOWN_MAX: Nanos = Nanos::from_millis(150);
 /// Beside starvation: the timers' interval, a login's check, the longest idle step.
 const REACTION: Nanos = Nanos::from_millis(60);
+
+/// What is counted and was not done to the system: it follows from what was, or comes with every run.
+const CONSEQUENCES: [&str; 13] = [
+    "connections_above_backlog",
+    "connections_cut",
+    "connections_unheard",
+    "datagrams_cut",
+    "datagrams_unreceived",
+    "deaths",
+    "full_windows",
+    "half_closes",
+    "power_losses",
+    "resets_by_close",
+    "started anew for its snapshots",
+    "starts refused",
+    "starts with commands lost",
+];
 
 /// What a run came to.
 #[derive(Clone, Debug)]
@@ -61,6 +82,8 @@ pub struct Outcome {
     pub violations: Vec<Violation>,
     /// Faults and how often each was injected; those that were not are not listed.
     pub faults: BTreeMap<&'static str, u64>,
+    /// What followed from them, and what every run has, counted the same way.
+    pub consequences: BTreeMap<&'static str, u64>,
     /// Commands in the log at the end.
     pub commands: u64,
     /// Market data messages.
@@ -94,6 +117,8 @@ pub struct Simulation {
     venue_back_at: Nanos,
     is_healing: bool,
     healed_at: Nanos,
+    /// When auctions are ended again, once nothing goes wrong any more.
+    opens_at: Nanos,
     quiet_since: Nanos,
     idle_rounds: u32,
     rounds: u64,
@@ -142,7 +167,7 @@ impl Simulation {
                     [&name, PASSWORD],
                     network.of(host),
                     ORDER_ENTRY,
-                    profile.habits[place],
+                    Habits { may_begin_anew: profile.policy == Policy::Async, ..profile.habits[place] },
                     &instruments,
                     draw.next(),
                 )
@@ -183,6 +208,7 @@ impl Simulation {
             venue_back_at: Nanos::ZERO,
             is_healing: false,
             healed_at: Nanos::ZERO,
+            opens_at: Nanos::ZERO,
             quiet_since: Nanos::ZERO,
             idle_rounds: 0,
             rounds: 0,
@@ -203,7 +229,8 @@ impl Simulation {
     }
 
     fn is_over(&self) -> bool {
-        self.is_healing && (self.now >= self.quiet_since + QUIET || self.now >= self.healed_at + HEALING_MAX)
+        let is_quiet = self.idle_rounds > 0 && self.now >= self.quiet_since + QUIET;
+        self.is_healing && (is_quiet || self.now >= self.healed_at + HEALING_MAX)
     }
 
     /// Lets some time pass and every part that is not starved do something, in any order.
@@ -214,6 +241,17 @@ impl Simulation {
         self.end_faults();
         if !self.is_healing && self.now >= self.profile.active {
             self.heal();
+        }
+        if self.is_healing && self.now >= self.opens_at && self.site.is_in_auction() {
+            // An auction that was called goes on until it is ended, and there is always more to publish.
+            self.opens_at = self.now + OPEN_INTERVAL;
+            self.site.command(AdminCommand::Phase { phase: Phase::Open, instrument: None });
+        }
+        if self.is_healing && self.site.are_snapshots_behind() {
+            // Whoever runs the venue sees that, and starts it anew.
+            self.count("started anew for its snapshots");
+            self.stop_venue();
+            self.schedule_restart();
         }
         let mut work = self.start_what_is_down();
         let mut order = std::mem::take(&mut self.order);
@@ -292,7 +330,6 @@ impl Simulation {
         match step {
             Step::Work(work) => work,
             Step::Died => {
-                self.count("venue gave up or lost power");
                 self.schedule_restart();
                 1
             }
@@ -320,8 +357,11 @@ impl Simulation {
                 self.schedule_restart();
             } else if self.site.has_lost_commands() {
                 self.count("starts with commands lost");
-                // Whoever accepted that starts the feed handlers anew: they know of what never was.
-                self.feeds.iter_mut().for_each(|feed| feed.end(Some(self.now)));
+                if self.profile.policy == Policy::Async {
+                    // What was lost may have been published. Whoever runs the feed handlers starts them anew: they
+                    // know of what never was.
+                    self.feeds.iter_mut().for_each(|feed| feed.end(Some(self.now)));
+                }
             }
             work += 1;
         }
@@ -458,13 +498,39 @@ impl Simulation {
         let user = SessionId(1 + (bits >> 8) as u16 % self.profile.clients as u16);
         let instrument = InstrumentId(1 + (bits >> 24) as u16 % self.profile.instruments);
         let state = [TradingState::Halted, TradingState::Trading][(bits >> 40) as usize % 2];
-        let command = match bits % 8 {
+        let one = (bits >> 41 & 1 == 1).then_some(instrument);
+        let many = bits >> 48;
+        let command = match bits % 20 {
             0..3 => AdminCommand::SetTradingState { instrument, state },
             3 => AdminCommand::Kill(Some(user)),
             4 => AdminCommand::Unkill(Some(user)),
             5 => AdminCommand::Kill(None),
             6 => AdminCommand::Unkill(None),
-            _ => AdminCommand::Disconnect(user),
+            7 => AdminCommand::Disconnect(user),
+            8 => AdminCommand::SuspendInstrument { instrument },
+            9 => AdminCommand::SetPriceBand {
+                instrument: one,
+                width: [BandWidth::Off, BandWidth::Price(Price(100 * (1 + many as i64 % 8)))]
+                    [many as usize % 2],
+                reference: None,
+            },
+            10 | 11 => AdminCommand::BreakTrade {
+                match_id: MatchId(1 + many % 64),
+                reason: BrokenReason::Supervisory,
+            },
+            12 => AdminCommand::SetLimits {
+                session: user,
+                change: LimitsChange {
+                    order_qty: Some(many.is_multiple_of(2).then_some(Qty(1 + many % 60))),
+                    open_orders: Some(many.is_multiple_of(3).then_some(many as u32 % 20 + 1)),
+                    ..LimitsChange::default()
+                },
+            },
+            13 | 14 => AdminCommand::Phase { phase: Phase::Open, instrument: None },
+            _ => {
+                let phase = Phase::ALL[many as usize % Phase::ALL.len()];
+                AdminCommand::Phase { phase, instrument: one.filter(|_| !phase.is_of_venue()) }
+            }
         };
         if self.site.command(command) {
             self.count("administrator's commands");
@@ -537,7 +603,8 @@ impl Simulation {
         let network = self.network.clone();
         let last = self.site.stop(ended_at, |now| network.wires().network.advance(now)).unwrap_or_default();
         self.distribute_notes();
-        let faults = self.faults();
+        let (consequences, faults) =
+            self.counted().into_iter().partition(|(name, _)| CONSEQUENCES.contains(name));
         let observed = self.observe(ended_at, last);
         let mut violations = check(&observed);
         if !is_settled {
@@ -551,12 +618,14 @@ impl Simulation {
             observed,
             violations,
             faults,
+            consequences,
             virtual_time: ended_at,
             rounds: self.rounds,
         }
     }
 
-    fn faults(&self) -> BTreeMap<&'static str, u64> {
+    /// Whatever was counted.
+    fn counted(&self) -> BTreeMap<&'static str, u64> {
         let mut faults = self.counts.clone();
         let disk = self.site.disk.counters();
         let of_disk = [
@@ -634,6 +703,8 @@ pub(crate) fn venue_settings(
 ) -> VenueSettings {
     let user = |place: usize| UserSettings {
         cancel_on_disconnect: profile.graces[place],
+        limits: profile.limits[place],
+        self_trade_prevention: profile.preventions[place],
         ..UserSettings::new(user_name(place), Password::plain(PASSWORD))
     };
     VenueSettings {
@@ -653,7 +724,7 @@ pub(crate) fn venue_settings(
         heartbeat: Nanos::from_secs(1),
         retained_messages: recovery.retained_messages,
         market_recovery: recovery.market_recovery(),
-        day: DaySettings::default(),
+        day: profile.day.clone(),
         limits: EngineLimits {
             max_open_orders: 512,
             max_open_orders_per_session: 128,

@@ -13,7 +13,7 @@ use tickpath_matching::Command;
 use tickpath_nasdaq::soupbintcp::Session;
 use tickpath_sim::{Death, HostId};
 use tickpath_timing::NoTrace;
-use tickpath_types::{Nanos, Qty, Sequence, SessionId, Side, UserRefNum};
+use tickpath_types::{Nanos, Qty, Sequence, SessionId, Side, TradingState, UserRefNum};
 
 use crate::net::SimNetwork;
 use crate::{
@@ -113,7 +113,9 @@ impl Site {
         let clock_of_life = TscClock::simulated();
         let refusals_before = refusals(&self.disk);
         let built = Venue::build_in(settings, journal, &self.disk, &self.network, clock_of_life, tracers);
-        if self.has_lost_power(now) {
+        if self.is_power_lost() {
+            self.note(now, VenueEventKind::CutAtStart);
+            self.end_life(Death::Power);
             return None;
         }
         let venue = match built {
@@ -265,8 +267,21 @@ impl Site {
     pub(crate) fn is_settled(&self) -> bool {
         let Some(life) = &self.life else { return false };
         let view = &life.view;
-        view.journal.durable.read() == view.order_server.commands.read()
+        let commands = view.order_server.commands.read();
+        view.journal.durable.read() == commands
+            && view.matcher.commands.read() + life.journal.recovery.last.0 == commands
             && view.matcher.market_events.read() == view.publisher.messages.read()
+    }
+
+    /// True while an instrument collects orders for an auction, of which the public is told again and again.
+    pub(crate) fn is_in_auction(&self) -> bool {
+        let code = u64::from(TradingState::QuotationOnly.code());
+        self.life.as_ref().is_some_and(|life| life.view.states.iter().any(|state| state.read() == code))
+    }
+
+    /// True when the venue says that it has no snapshots to give until it is started anew.
+    pub(crate) fn are_snapshots_behind(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| life.view.market_recovery.is_behind.read() > 0)
     }
 
     /// Tells the venue something, if it listens.
@@ -297,13 +312,17 @@ impl Site {
 
     /// The disk lost power by itself, in the middle of a change: so did the machine.
     fn has_lost_power(&mut self, now: Nanos) -> bool {
-        if self.disk.counters().crashes == self.power_losses {
+        if !self.is_power_lost() {
             return false;
         }
-        self.power_losses = self.disk.counters().crashes;
         self.note(now, VenueEventKind::Crashed(Crash::Power));
         self.end_life(Death::Power);
         true
+    }
+
+    fn is_power_lost(&mut self) -> bool {
+        let crashes = self.disk.counters().crashes;
+        std::mem::replace(&mut self.power_losses, crashes) != crashes
     }
 
     fn end_life(&mut self, death: Death) {

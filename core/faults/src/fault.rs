@@ -62,6 +62,18 @@ faults! {
     HaltIgnored,
     /// A user's limit on the quantity of an order does not hold.
     QtyLimitIgnored,
+    /// A price band does not stop trading.
+    BandIgnored,
+    /// A cross takes place at the lowest of the prices that are as good.
+    CrossAtLowest,
+    /// An execution that is void can be made void again.
+    TradeBrokenTwice,
+    /// An instrument is suspended and its orders stay.
+    SuspensionKeepsOrders,
+    /// Numbers do not begin anew with the day.
+    NumbersKeptOverDay,
+    /// Users are not told that the day starts or ends.
+    StageUntold,
     /// A user is killed and its orders stay.
     KillKeepsOrders,
     /// The digest of the state leaves out what is not displayed.

@@ -60,6 +60,7 @@ struct Sum {
     seeds: u64,
     failed: Vec<(u64, Vec<String>)>,
     faults: BTreeMap<&'static str, u64>,
+    consequences: BTreeMap<&'static str, u64>,
     commands: u64,
     market_events: u64,
     virtual_ns: u64,
@@ -110,11 +111,14 @@ impl Sum {
     fn add(&mut self, seed: u64, weather: Weather) {
         self.seeds += 1;
         let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, weather).run()));
-        let Ok(Outcome { violations, faults, commands, market_events, virtual_time, .. }) = outcome else {
+        let Ok(outcome) = outcome else {
             return self.failed.push((seed, vec!["panicked, as told above".to_owned()]));
         };
-        for (fault, count) in faults {
-            *self.faults.entry(fault).or_default() += count;
+        let Outcome { violations, faults, consequences, commands, market_events, virtual_time, .. } = outcome;
+        for (sum, counts) in [(&mut self.faults, faults), (&mut self.consequences, consequences)] {
+            for (what, count) in counts {
+                *sum.entry(what).or_default() += count;
+            }
         }
         self.commands += commands;
         self.market_events += market_events;
@@ -145,9 +149,9 @@ impl Sum {
             self.virtual_ns as f64 / 1e9,
         ))?;
         say(format!("faults: {}", thousands(self.faults.values().sum::<u64>())))?;
-        for (fault, count) in &self.faults {
-            say(format!("  {:>12}  {}", thousands(*count), fault.replace('_', " ")))?;
-        }
+        tell_counts(&self.faults)?;
+        say("what followed from them:".to_owned())?;
+        tell_counts(&self.consequences)?;
         match self.failed.len() {
             0 => say("no violation")?,
             failed => say(format!("{failed} of {} seeds found a violation", self.seeds))?,
@@ -162,6 +166,7 @@ impl Sum {
         json!({
             "seeds": self.seeds,
             "faults": self.faults,
+            "consequences": self.consequences,
             "violations": failed.collect::<Vec<_>>(),
             "commands": self.commands,
             "market_events": self.market_events,
@@ -169,6 +174,13 @@ impl Sum {
             "elapsed_s": elapsed.as_secs_f64(),
         })
     }
+}
+
+fn tell_counts(counts: &BTreeMap<&'static str, u64>) -> anyhow::Result<()> {
+    for (what, count) in counts {
+        say(format!("  {:>12}  {}", thousands(*count), what.replace('_', " ")))?;
+    }
+    Ok(())
 }
 
 /// A line on the terminal that says how far it is.

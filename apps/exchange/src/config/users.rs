@@ -59,6 +59,7 @@ impl OrderEntryConfig {
                     Some(CancelConfig::Never) => None,
                     None => cancel_on_disconnect,
                 },
+                self_trade_prevention: user.self_trade_prevention.map(Into::into).unwrap_or_default(),
                 copies_of: user.copies_of.clone(),
             });
         }
@@ -199,7 +200,7 @@ impl LoginConfig {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_types::{Instrument, Price};
+    use tickpath_types::{Instrument, Price, SelfTradePrevention};
 
     use super::*;
     use crate::config::ExchangeConfig;
@@ -236,6 +237,7 @@ mod tests {
              ports = ['order_entry', 'drop_copy']
              instruments = ['B']
              cancel_on_disconnect = 'never'
+             self_trade_prevention = 'cancel-oldest'
              limits = {{ messages_per_second = 50, order_qty = 10, order_notional = '1000.50' }}
              [[order_entry.user]]
              name = 'BERT'
@@ -255,6 +257,8 @@ mod tests {
             order_notional: Some(10_005_000),
         };
         assert_eq!((anna.limits, anna.cancel_on_disconnect), (limits, None));
+        assert_eq!(anna.self_trade_prevention, SelfTradePrevention::CancelOldest);
+        assert_eq!(bert.self_trade_prevention, SelfTradePrevention::None);
         assert_eq!(anna.doors, Doors { order_entry: true, drop_copy: true });
         assert_eq!(anna.instruments, Some(vec![InstrumentId(2)]));
         assert!(anna.password.hash().is_some() && bert.password.hash().is_none());
@@ -280,6 +284,10 @@ mod tests {
             ("test_users = ['A']\nlogins.addresses_max = 0", "addresses_max"),
             ("test_users = ['A']\nlogins.delay = '11s'", "delay must be at most"),
             ("test_users = ['A']\ncancel_on_disconnect = 5", "expected a string"),
+            (
+                "[[order_entry.user]]\nname = 'A'\npassword = 'x'\nself_trade_prevention = 'trade'",
+                "unknown variant",
+            ),
             (
                 "[[order_entry.user]]\nname = 'A'\npassword = 'x'\ncancel_on_disconnect = 'soon'",
                 "'soon' is not a duration",

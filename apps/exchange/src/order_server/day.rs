@@ -1,5 +1,6 @@
 //! The venue's own commands: its day, by schedule and by whoever runs it.
 
+use tickpath_faults::{Fault, is_planted};
 use tickpath_matching::CommandKind;
 use tickpath_net::Network;
 use tickpath_timing::Tracer;
@@ -104,7 +105,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Tells every user that the day starts or ends.
     #[cold]
     pub(super) fn log_stage(&mut self, ts: Nanos, stage: SystemEventCode) {
-        for user in self.users.iter_mut() {
+        for user in self.users.iter_mut().filter(|_| !is_planted(Fault::StageUntold)) {
             append_stage(&mut user.log, ts, stage);
             if let Some(connection) = user.connection.and_then(|place| self.connections[place].as_mut()) {
                 connection.is_behind = true;

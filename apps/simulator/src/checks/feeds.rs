@@ -34,8 +34,8 @@ fn check_updates(expected: &[Option<MarketUpdate>], life: &FeedLife, report: &mu
     for (place, update) in life.updates.iter().enumerate() {
         match update.health() {
             BookHealth::Stale => return,
-            // Who gave up before it knew of any instrument had nobody to tell it of.
-            BookHealth::Suspect if place == 0 => return,
+            // Who gave up before it knew of any instrument had nobody to tell it of; its count did.
+            BookHealth::Suspect if place == 0 && life.lost > 0 => return,
             BookHealth::Suspect => {
                 return report.say(|| format!("{name}: message {} contradicted its book", update.sequence));
             }

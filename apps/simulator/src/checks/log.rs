@@ -25,7 +25,21 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             )
         });
     }
+    let mut lives = false;
     for event in &case.observed.venue {
+        let lived = lives;
+        match &event.kind {
+            VenueEventKind::Started { .. } => lives = true,
+            VenueEventKind::Crashed(_) | VenueEventKind::Stopped => lives = false,
+            _ => {}
+        }
+        let is_of_life = matches!(
+            event.kind,
+            VenueEventKind::Crashed(_) | VenueEventKind::Stopped | VenueEventKind::DiskFailed
+        );
+        report.expect(lived == is_of_life, || {
+            format!("at {} ns, alive: {lived}, the venue cannot have {:.60?}", event.at.0, event.kind)
+        });
         match &event.kind {
             VenueEventKind::Started { last, journal: found, .. } => {
                 compare_start(case, event.at, *last, found, report);
@@ -40,7 +54,9 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
 
 /// A log that may have lost acknowledged records is refused until somebody accepts that.
 fn is_excused(case: &Case<'_>) -> bool {
-    let is_power = |kind: &VenueEventKind| *kind == VenueEventKind::Crashed(crate::Crash::Power);
+    let is_power = |kind: &VenueEventKind| {
+        matches!(kind, VenueEventKind::Crashed(crate::Crash::Power) | VenueEventKind::CutAtStart)
+    };
     case.observed.policy == tickpath_journal::Policy::Async
         && case.observed.venue.iter().any(|event| is_power(&event.kind))
 }

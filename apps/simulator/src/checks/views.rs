@@ -139,12 +139,12 @@ fn lives_of(observed: &Observed) -> (Vec<Life>, Vec<Loss>) {
                 });
             }
             VenueEventKind::Refused(_) => {}
+            VenueEventKind::CutAtStart => _ = power_lost_at.get_or_insert(event.at),
             VenueEventKind::Crashed(crash) => {
                 if *crash == Crash::Power {
                     power_lost_at.get_or_insert(event.at);
                 }
-                // One that dies while it starts has not lived.
-                if let Some(life) = lives.last_mut().filter(|life| life.end == End::Alive) {
+                if let Some(life) = lives.last_mut() {
                     (life.ended_at, life.end) = (event.at, End::Crashed);
                 }
             }

@@ -501,5 +501,5 @@ fn feed(observed: &Observed) -> FeedLife {
         }
     }
     let (handler, started_at, ended_at) = (1, Nanos(1), None);
-    FeedLife { handler, started_at, ended_at, updates: updates.0, orders, health, next, healed: 0 }
+    FeedLife { handler, started_at, ended_at, lost: 0, updates: updates.0, orders, health, next, healed: 0 }
 }

@@ -245,5 +245,5 @@ impl Meeting {
 /// The price on tick from `low` to `high`, which are on tick, that is nearest to `reference`; of two the lower.
 fn nearest(reference: Price, low: Price, high: Price, tick: i64) -> Price {
     let rounded = (reference.0 + (tick - 1) / 2).div_euclid(tick) * tick;
-    Price(rounded).clamp(low, high)
+    if is_planted(Fault::CrossAtLowest) { low } else { Price(rounded).clamp(low, high) }
 }

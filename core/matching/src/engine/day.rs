@@ -58,7 +58,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                     || engine.specials.order(handle).time_in_force != TimeInForce::Gtc
                         && !is_planted(Fault::DayOrderSurvives)
             });
-            self.sessions[usize::from(session.0)].last_user_ref = UserRefNum(0);
+            if !is_planted(Fault::NumbersKeptOverDay) {
+                self.sessions[usize::from(session.0)].last_user_ref = UserRefNum(0);
+            }
         }
         self.last_order_id = OrderId(0);
         self.last_match_id = MatchId(0);

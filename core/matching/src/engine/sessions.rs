@@ -111,6 +111,13 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         Ok(())
     }
 
+    /// What [`CommandKind::SetSelfTradePrevention`](crate::CommandKind::SetSelfTradePrevention) set last for a session: the
+    /// strategy and the account. `None` for a session beyond the limit.
+    #[must_use]
+    pub fn self_trade_prevention(&self, session: SessionId) -> Option<(SelfTradePrevention, SessionId)> {
+        self.rules.get(usize::from(session.0)).map(|rules| (rules.prevention, rules.account))
+    }
+
     /// What is done when an order of `incoming` meets one of `resting`.
     pub(super) fn prevention(&self, incoming: SessionId, resting: SessionId) -> SelfTradePrevention {
         let rules = |session: SessionId| &self.rules[usize::from(session.0)];

@@ -1,6 +1,7 @@
 //! What the venue does with instruments and executions.
 
 use tickpath_book::OrderBooks;
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     BrokenReason, CancelReason, CrossKind, Instrument, InstrumentId, MarketEventKind, MatchId,
     OrderEventKind, Price, Side, TradingState,
@@ -103,7 +104,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
     #[inline]
     pub(super) fn band(&self, id: InstrumentId) -> (Price, Price) {
-        self.listing(id).map_or((Price(i64::MIN), Price(i64::MAX)), Listing::band)
+        let listing = self.listing(id).filter(|_| !is_planted(Fault::BandIgnored));
+        listing.map_or((Price(i64::MIN), Price(i64::MAX)), Listing::band)
     }
 
     #[cold]
@@ -175,7 +177,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.change_state(id, TradingState::Halted, context);
         for session in (0..self.limits.max_sessions).map(tickpath_types::SessionId) {
             self.cancel_some(session, false, CancelReason::Supervisory, context, |engine, handle| {
-                engine.place_of(handle).0 == id
+                engine.place_of(handle).0 == id && !is_planted(Fault::SuspensionKeepsOrders)
             });
         }
     }
