@@ -278,11 +278,11 @@ pub fn to_markdown(conditions: &Conditions, tables: &[Table]) -> String {
          - `ns/message`: {}, the median over the rounds, then the least and the most.\n\
          - `instructions`, `mispredicted`, `D1 misses`, `LL misses`: a message, simulated by callgrind on a smaller \
          day; D1 48 KiB, LL 2 MiB (a core's own cache; the host shares the next one). The simulation knows no \
-         prefetching, so the misses of `fast-look-ahead` are those that it fetches beforehand too.\n\
+         prefetching, so the misses of those that look ahead are counted as if they had not.\n\
          - `peak MiB`: the most that a structure asked the allocator for at a time, all pools and maps that it is \
          created with included. The paged index has a page for every 1024 references of the day, given out or skipped.\n\
-         - `fast-look-ahead` does more than the others: it checks every message and makes a market update with both \
-         best levels of it.\n",
+         - `fast-look-ahead` and `direct-look-ahead` do more than the others: they check every message and make a market \
+         update with both best levels of it.\n",
         conditions.days(),
         Stopwatch::start().what(),
     );
