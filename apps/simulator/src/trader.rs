@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickpath_agent::{Agent, TscClock};
-use tickpath_exchange::JournalSettings;
+use tickpath_exchange::{DaySettings, JournalSettings, VenueSettings};
 use tickpath_journal::{DiskFaults, FaultyDisk};
 use tickpath_lockfree::spsc;
 use tickpath_sim::{HostId, Network};
@@ -45,7 +45,9 @@ impl Market {
         let network = SimNetwork::new(wires, VENUE);
         let journal = JournalSettings::new("", profile.policy);
         let disk = FaultyDisk::new(1, DiskFaults::default());
-        let settings = venue_settings(&profile, &recovery, &table);
+        // Open from the start on, whatever the profile's day has in mind.
+        let day = DaySettings::default();
+        let settings = VenueSettings { day, ..venue_settings(&profile, &recovery, &table) };
         let mut site = Site::new(settings, journal, disk, network.clone(), VENUE);
         assert!(site.start(Nanos::ZERO).is_some());
         let settings = GatewaySettings {
