@@ -198,7 +198,7 @@ fn write_statistics(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Res
     }
     write!(
         f,
-        "\n\n{:<10} {:>12} {:>11} {:>11} {:>14} {:>12} {:>12} {:>12} {:>20}",
+        "\n\n{:<10} {:>11} {:>10} {:>10} {:>13} {:>11} {:>11} {:>11} {:>20}",
         "Symbol", "messages", "adds", "executions", "volume", "low", "high", "last", "spread: ticks x tick"
     )?;
     let shown = report.shown_count;
@@ -222,7 +222,7 @@ fn write_symbol(symbol: &str, statistics: &SymbolStatistics, f: &mut fmt::Format
     });
     write!(
         f,
-        "\n{symbol:<10} {:>12} {:>11} {:>11} {:>14} {:>12} {:>12} {:>12} {spread:>20}",
+        "\n{symbol:<10} {:>11} {:>10} {:>10} {:>13} {:>11} {:>11} {:>11} {spread:>20}",
         grouped(statistics.messages),
         grouped(statistics.adds),
         grouped(statistics.executions),
