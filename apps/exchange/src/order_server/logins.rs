@@ -34,8 +34,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let Some(connection) = self.connections[place].as_mut() else { return };
         let user = self.users.find(&request.username);
         if self.guard.is_locked(now, user, *connection.link.tcp.peer_address().ip()) {
-            self.counters.logins_locked_out.add(1);
-            return self.refuse_login(place, LoginRejectReason::NOT_AUTHORIZED);
+            return self.refuse_unseen(place);
         }
         let known = user.map(|user| &self.users.get(user).password);
         let verdict = match known.map(|known| known.matches_at_once(&request.password)) {
@@ -75,7 +74,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.counters.checks_dropped.add(1);
                 continue;
             };
-            self.settle_login(answer.place, user, &request, answer.is_right, now);
+            self.settle_checked(answer.place, user, &request, answer.is_right, now);
             let read_at = self.tracer.now();
             let went_on = self.take_messages(answer.place, read_at, now);
             if let Err(hangup) = went_on.and_then(|()| self.transmit(answer.place, now)) {
@@ -83,6 +82,23 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             }
         }
         count
+    }
+
+    /// The check of a password took its time. When too many others were wrong meanwhile nobody hears what came of it:
+    /// however many logins come at once, no more passwords are tried than may be.
+    fn settle_checked(
+        &mut self,
+        place: usize,
+        user: Option<usize>,
+        request: &LoginRequest,
+        is_right: bool,
+        now: Nanos,
+    ) {
+        let Some(connection) = &self.connections[place] else { return };
+        if self.guard.is_locked(now, user, *connection.link.tcp.peer_address().ip()) {
+            return self.refuse_unseen(place);
+        }
+        self.settle_login(place, user, request, is_right, now);
     }
 
     /// The password is known to be right or wrong.
@@ -121,6 +137,12 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         if !is_planted(Fault::CancelWhileConnected) {
             user.cancel_at = None;
         }
+    }
+
+    /// During the pause after too many wrong passwords.
+    fn refuse_unseen(&mut self, place: usize) {
+        self.counters.logins_locked_out.add(1);
+        self.refuse_login(place, LoginRejectReason::NOT_AUTHORIZED);
     }
 
     fn refuse_login(&mut self, place: usize, reason: LoginRejectReason) {
