@@ -29,15 +29,12 @@ impl<N: Network> SoupLink<N> {
         SoupLink { tcp, soup: ServerSession::new(config, now) }
     }
 
-    /// The next packet that was received and its length, to be consumed behind it; `None` until a whole one is there.
-    #[inline(always)]
-    pub(crate) fn next_packet(&mut self, now: Nanos) -> Result<Option<(ServerEvent<'_>, usize)>, Hangup> {
-        let received = self.tcp.received();
-        match self.soup.handle_bytes(now, received) {
-            Ok(Some(found)) => Ok(Some(found)),
-            // What announces more than there is room for never comes to its end.
-            Ok(None) if packet_len(received).is_none_or(|len| len <= self.tcp.receive_capacity()) => Ok(None),
-            Ok(None) | Err(_) => Err(Hangup::Malformed),
+    /// Where no whole packet was received: more of it may come, unless it announces more than there is room for.
+    #[inline]
+    pub(crate) fn check_announced(&self) -> Result<(), Hangup> {
+        match packet_len(self.tcp.received()) {
+            Some(len) if len > self.tcp.receive_capacity() => Err(Hangup::Malformed),
+            _ => Ok(()),
         }
     }
 
@@ -45,7 +42,9 @@ impl<N: Network> SoupLink<N> {
     pub(crate) fn listen(&mut self, now: Nanos) -> Result<Option<LoginRequest>, Hangup> {
         let fill = self.tcp.fill().map_err(|_| Hangup::Over)?;
         let mut login = None;
-        while let Some((event, used)) = self.next_packet(now)? {
+        while let Some((event, used)) =
+            self.soup.handle_bytes(now, self.tcp.received()).map_err(|_| Hangup::Malformed)?
+        {
             match event {
                 ServerEvent::LoginRequest(request) => login = Some(request),
                 ServerEvent::Message(_) => return Err(Hangup::Malformed),
@@ -54,6 +53,7 @@ impl<N: Network> SoupLink<N> {
             }
             self.tcp.consume(used);
         }
+        self.check_announced()?;
         if fill == Fill::Closed {
             return Err(Hangup::Over);
         }

@@ -126,7 +126,12 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             if T::ENABLED && kernel_ns != 0 { self.kernel_time.ticks(kernel_ns, read_at) } else { 0 };
         loop {
             let connection = self.connections[place].as_mut().ok_or(Hangup::Over)?;
-            let Some((event, used)) = connection.link.next_packet(now)? else { return Ok(()) };
+            let SoupLink { tcp, soup } = &mut connection.link;
+            let (event, used) = match soup.handle_bytes(now, tcp.received()) {
+                Ok(Some(found)) => found,
+                Ok(None) => return connection.link.check_announced(),
+                Err(_) => return Err(Hangup::Malformed),
+            };
             let mut is_unlogged = false;
             match event {
                 ServerEvent::Message(message) => {
