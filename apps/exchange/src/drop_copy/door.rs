@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tickpath_journal::{OpenError, Storage};
 use tickpath_matching::CodecError;
-use tickpath_nasdaq::soupbintcp::{HEADER_LEN, LoginRejectReason, LoginRequest, ServerConfig, Session};
+use tickpath_nasdaq::soupbintcp::{
+    HEADER_LEN, LoginRejectReason, LoginRequest, SendError, ServerConfig, Session,
+};
 use tickpath_net::{BufferSizes, NetError, Network, TcpAcceptor};
 use tickpath_types::{Nanos, Sequence};
 
@@ -109,7 +111,7 @@ struct Connection<N: Network> {
     /// The login that has no answer yet.
     login: Option<PendingLogin>,
     reader: Option<usize>,
-    source: From,
+    source: Origin,
 }
 
 #[derive(Clone, Copy)]
@@ -127,7 +129,7 @@ enum Verdict {
 
 /// Where a connection's next message comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum From {
+enum Origin {
     /// Nowhere: nobody is logged in.
     Nothing,
     /// The store, from this place on.
@@ -198,9 +200,9 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         let is_sent = |connection: &Connection<N>| {
             connection.link.tcp.pending_len() == 0
                 && match connection.source {
-                    From::Nothing => true,
-                    From::Store(at) => at == live.store.next(),
-                    From::Rewind => false,
+                    Origin::Nothing => true,
+                    Origin::Store(at) => at == live.store.next(),
+                    Origin::Rewind => false,
                 }
         };
         live.reading.last_command() >= self.source.durable.durable()
@@ -268,7 +270,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
             Some(place) => {
                 self.counters.connections.add(1);
                 let link = SoupLink::new(tcp, ServerConfig::default(), now);
-                *place = Some(Connection { link, login: None, reader: None, source: From::Nothing });
+                *place = Some(Connection { link, login: None, reader: None, source: Origin::Nothing });
             }
             None => {
                 self.counters.connections_refused.add(1);
@@ -347,7 +349,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         reader: usize,
         request: &LoginRequest,
         now: Nanos,
-    ) -> Option<Result<(usize, u64, From), LoginRejectReason>> {
+    ) -> Option<Result<(usize, u64, Origin), LoginRejectReason>> {
         let ReaderUser { may_read, watched, connection, .. } = &self.readers[reader];
         if !may_read {
             return Some(Err(LoginRejectReason::NOT_AUTHORIZED));
@@ -362,7 +364,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
             number => number,
         };
         match live.store.find(watched, number) {
-            Place::At(at) => return Some(Ok((reader, number, From::Store(at)))),
+            Place::At(at) => return Some(Ok((reader, number, Origin::Store(at)))),
             Place::Beyond => return not_available,
             Place::Before if self.rewind.is_some() => return None,
             Place::Before => {}
@@ -374,7 +376,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         let out = VecDeque::with_capacity(REWOUND_MAX);
         self.rewind =
             Some(Rewind { reading, connection: place, next_number, wanted: number, out, last_progress: now });
-        Some(Ok((reader, number, From::Rewind)))
+        Some(Ok((reader, number, Origin::Rewind)))
     }
 
     /// Hands TCP what is due: control packets, then copies; returns how many.
@@ -398,10 +400,10 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
                     break;
                 };
                 let user = &self.readers[usize::from(entry.user)].name;
-                let mut copy = [0; COPY_LEN_MAX];
-                let copied = Copy { user, number: entry.number, message: entry.message() }.encode(&mut copy);
-                let room = &mut self.send_buffer[len..];
-                let encoded = connection.link.soup.encode_message(now, room, &copy[..copied]);
+                let copy = Copy { user, number: entry.number, message: entry.message() };
+                let write = |room: &mut [u8]| Ok::<_, SendError>(copy.encode(room)?);
+                let encoded =
+                    connection.link.soup.encode_message_with(now, &mut self.send_buffer[len..], write);
                 let (written, _) = encoded.map_err(|_| Hangup::Over)?;
                 len += written;
                 copies += 1;
@@ -447,7 +449,9 @@ impl<N: Network> Connection<N> {
     /// A reader that is overtaken by the newest messages is sent nothing with a gap in it.
     fn check_is_kept<S: Storage>(&self, live: &Live<S>) -> Result<(), Hangup> {
         match self.source {
-            From::Store(at) if at < live.store.next() && live.store.entry(at).is_none() => Err(Hangup::Slow),
+            Origin::Store(at) if at < live.store.next() && live.store.entry(at).is_none() => {
+                Err(Hangup::Slow)
+            }
             _ => Ok(()),
         }
     }
@@ -455,13 +459,13 @@ impl<N: Network> Connection<N> {
 
 /// The reader's next message, if it is there.
 fn next_entry<S: Storage>(
-    source: &mut From,
+    source: &mut Origin,
     live: &Live<S>,
     rewind: &mut Option<Rewind<S>>,
     watched: &Watched,
     now: Nanos,
 ) -> Option<Entry> {
-    if *source == From::Rewind {
+    if *source == Origin::Rewind {
         let reader = rewind.as_mut()?;
         if let Some(entry) = reader.out.pop_front() {
             reader.last_progress = now;
@@ -471,10 +475,10 @@ fn next_entry<S: Storage>(
         let Place::At(at) = live.store.find(watched, reader.next_number.max(reader.wanted)) else {
             return None;
         };
-        *source = From::Store(at);
+        *source = Origin::Store(at);
         *rewind = None;
     }
-    let From::Store(at) = source else { return None };
+    let Origin::Store(at) = source else { return None };
     while let Some(entry) = live.store.entry(*at) {
         *at += 1;
         if watched[usize::from(entry.user)] {
