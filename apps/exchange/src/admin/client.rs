@@ -49,12 +49,22 @@ pub enum AdminCommand {
         /// Which.
         instrument: InstrumentId,
     },
-    /// Other limits for a user, until the venue starts again. Sequenced, but for the rate of messages.
+    /// Other limits for a user, until the configuration's are changed. Sequenced.
     SetLimits {
         /// Which user.
         session: SessionId,
         /// What changes.
         change: LimitsChange,
+    },
+    /// A user may enter orders in an instrument from now on, or no more; what is open stays. Until the configuration's
+    /// list of the user's instruments is changed. Sequenced.
+    AllowInstrument {
+        /// Which user.
+        session: SessionId,
+        /// Which instrument.
+        instrument: InstrumentId,
+        /// Whether the user may.
+        is_allowed: bool,
     },
     /// New orders of a user, or of everybody, are refused from now on, and the open ones cancelled. Sequenced.
     Kill(Option<SessionId>),

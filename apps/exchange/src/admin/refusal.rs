@@ -21,6 +21,9 @@ pub enum AdminRefusal {
     /// There is nothing to close.
     #[error("the instrument is halted: 'phase SYMBOL pre-close' collects orders for a closing cross")]
     Halted,
+    /// Give an instrument that there is.
+    #[error("there is no such instrument: 'status' shows those that there are")]
+    NoInstrument,
     /// Give the number of an execution of today.
     #[error(
         "no such execution: it is of another day, older than those that are kept, a cross as a whole, or void already"

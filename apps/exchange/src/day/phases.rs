@@ -197,13 +197,18 @@ impl Day {
         self.open_listing(id, TradingState::Halted, emit);
     }
 
+    /// What opens the instruments that came while the venue was down, if its day goes on.
+    pub(crate) fn open_more(&mut self, emit: &mut impl FnMut(CommandKind)) {
+        if self.has_started() {
+            self.open_listings(TradingState::Halted, emit);
+        }
+    }
+
     /// The venue's first commands without a schedule, as far as the log has not got them: all instruments trade.
     pub(crate) fn open_at_once(&mut self, emit: &mut impl FnMut(CommandKind)) {
         self.reach(SystemEventCode::StartOfMessages, emit);
         self.reach(SystemEventCode::StartOfSystemHours, emit);
-        for id in 1..self.instruments.next_id().0 {
-            self.open_listing(InstrumentId(id), TradingState::Trading, emit);
-        }
+        self.open_listings(TradingState::Trading, emit);
         self.reach(SystemEventCode::StartOfMarketHours, emit);
     }
 
@@ -320,8 +325,12 @@ impl Day {
     fn start(&mut self, emit: &mut impl FnMut(CommandKind)) {
         self.reach(SystemEventCode::StartOfMessages, emit);
         self.reach(SystemEventCode::StartOfSystemHours, emit);
+        self.open_listings(TradingState::Halted, emit);
+    }
+
+    fn open_listings(&mut self, state: TradingState, emit: &mut impl FnMut(CommandKind)) {
         for id in 1..self.instruments.next_id().0 {
-            self.open_listing(InstrumentId(id), TradingState::Halted, emit);
+            self.open_listing(InstrumentId(id), state, emit);
         }
     }
 

@@ -10,6 +10,7 @@ use super::day::Given;
 use crate::admin::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal, LimitsChange};
 use crate::day::{BandWidth, Day, Phase, Which};
 use crate::sequencer::Arrival;
+use crate::standing::rate_command;
 
 /// An answer that waits until its commands are safe in the log and applied.
 pub(super) struct HeldAnswer {
@@ -73,6 +74,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.sequence(SessionId::default(), CommandKind::SuspendInstrument { instrument })
             }
             AdminCommand::SetLimits { session, change } => self.set_limits(session, change),
+            AdminCommand::AllowInstrument { session, instrument, is_allowed } => {
+                return self.allow_instrument(session, instrument, is_allowed);
+            }
             AdminCommand::SetTradingState { instrument, state } => {
                 self.sequence(SessionId::default(), CommandKind::SetTradingState { instrument, state })
             }
@@ -164,15 +168,37 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             let user = server.users.get_mut(place);
             let before = user.limits;
             user.limits = change.applied_to(before);
-            if user.limits.rate != before.rate {
-                user.gate.set_rate(user.limits.rate);
+            let limits = user.limits;
+            let mut commands = 0;
+            if limits.rate != before.rate {
+                user.gate.set_rate(limits.rate);
+                server.sequence(session, rate_command(limits.rate));
+                commands += 1;
             }
-            let (told, wanted) = (before.as_command(), user.limits.as_command());
-            if told == wanted {
-                return AdminOutcome::Done { commands: 0 };
+            if limits.as_command() != before.as_command() {
+                server.sequence(session, limits.as_command());
+                commands += 1;
             }
-            server.sequence(session, wanted)
+            AdminOutcome::Done { commands }
         })
+    }
+
+    fn allow_instrument(
+        &mut self,
+        session: SessionId,
+        instrument: InstrumentId,
+        is_allowed: bool,
+    ) -> Result<AdminOutcome, AdminRefusal> {
+        if self.config.instruments.get(instrument).is_none() {
+            return Err(AdminRefusal::NoInstrument);
+        }
+        Ok(self.of_user(session, |server, place| {
+            if server.users.get_mut(place).gate.allow(instrument, is_allowed) {
+                server.sequence(session, CommandKind::AllowInstrument { instrument, is_allowed })
+            } else {
+                AdminOutcome::Done { commands: 0 }
+            }
+        }))
     }
 
     fn of_user(
