@@ -233,7 +233,7 @@ impl Venue {
     fn start<N: Network, T: Tracer + Send + 'static>(
         settings: &VenueSettings,
         start: Start,
-        view: VenueView,
+        mut view: VenueView,
         network: &N,
         clock: TscClock,
         tracers: VenueTracers<T>,
@@ -385,18 +385,18 @@ impl Venue {
 
 impl VenueView {
     fn new(settings: &VenueSettings) -> VenueView {
-        let max_id = settings.instruments.max_id().max(InstrumentId(settings.limits.max_instruments));
         let user_view = |user: &UserSettings| UserView { name: user.name.clone(), ..UserView::default() };
         VenueView {
             users: settings.users.iter().map(user_view).collect(),
-            states: (0..=max_id.0).map(|_| Counter::default()).collect(),
             engine: Arc::new(Mutex::new(None)),
             ..VenueView::default()
         }
     }
 
-    /// Counts that go on with the session.
-    fn resume(&self, replica: &Replica) {
+    /// Counts that go on with the session, and the states of all instruments that it has and has room for.
+    fn resume(&mut self, replica: &Replica) {
+        let max_id = replica.told.table.max_id();
+        self.states = (0..=max_id.0).map(|_| Counter::default()).collect();
         let (_, published) = replica.message_counts();
         self.order_server.commands.set(replica.last_command().0);
         self.order_server.is_killed.set(replica.facts.is_killed.into());

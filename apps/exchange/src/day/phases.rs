@@ -89,7 +89,7 @@ pub(crate) struct Day {
     expiries: Expiries,
     /// Where the schedule goes on, once that is known.
     place: Option<Place>,
-    /// Day and second of its last step that was carried out.
+    /// Day and second of its last step that was carried out before the venue was started.
     done: Option<(u32, u32)>,
 }
 
@@ -284,14 +284,15 @@ impl Day {
         let place = *self.place.get_or_insert_with(|| schedule.place_after(self.done, now));
         let due = schedule.due(place, now);
         if let Some((step, next)) = due {
-            let which = step.instruments.as_deref().map_or(Which::All, Which::Listed);
-            self.begin(step.phase, which, emit);
+            // What is left of a day that was ended by command is left out.
+            if self.has_started() || step.phase.starts_day() {
+                let which = step.instruments.as_deref().map_or(Which::All, Which::Listed);
+                self.begin(step.phase, which, emit);
+            }
             self.place = Some(next);
             // Steps of one second are done together, or again together.
             if schedule.steps.get(next.step).is_none_or(|after| after.second != step.second) {
-                let (day, second) = (next.day, step.second);
-                self.done = Some((day, second));
-                emit(CommandKind::ScheduleDone { day, second });
+                emit(CommandKind::ScheduleDone { day: next.day, second: step.second });
             }
         }
         let was_due = due.is_some();

@@ -77,6 +77,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             AdminCommand::AllowInstrument { session, instrument, is_allowed } => {
                 return self.allow_instrument(session, instrument, is_allowed);
             }
+            AdminCommand::SetTradingState { .. } if !self.day.has_started() => {
+                return Err(AdminRefusal::DayNotStarted);
+            }
             AdminCommand::SetTradingState { instrument, state } => {
                 self.sequence(SessionId::default(), CommandKind::SetTradingState { instrument, state })
             }
@@ -111,10 +114,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         phase: Phase,
         instrument: Option<InstrumentId>,
     ) -> Result<AdminOutcome, AdminRefusal> {
-        match phase {
-            Phase::Start if self.day.has_started() => return Err(AdminRefusal::DayStarted),
-            Phase::Start | Phase::PreOpen | Phase::Open => {}
-            _ if !self.day.has_started() => return Err(AdminRefusal::DayNotStarted),
+        match self.day.has_started() {
+            true if phase == Phase::Start => return Err(AdminRefusal::DayStarted),
+            false if !phase.starts_day() => return Err(AdminRefusal::DayNotStarted),
             _ => {}
         }
         if let Some(id) = instrument {

@@ -15,6 +15,7 @@ mod orders;
 mod recovery;
 mod sessions;
 mod support;
+mod standing;
 mod sweeps;
 
 use tickpath_agent::CountingAllocator;
