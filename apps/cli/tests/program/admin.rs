@@ -46,7 +46,7 @@ fn a_venue_is_asked_commanded_and_drained() {
     assert_eq!(status["phases"], serde_json::json!({ "ONLY": "auction" }));
     assert_eq!(json(&socket, &["phase", "all", "open"])["ok"], true);
     assert_eq!(json(&socket, &["price-band", "all", "5%"])["commands"], 1);
-    assert_eq!(json(&socket, &["limits", "TEST01", "open-orders=5", "messages=100/10"])["commands"], 1);
+    assert_eq!(json(&socket, &["limits", "TEST01", "open-orders=5", "messages=100/10"])["commands"], 2);
     assert_eq!(json(&socket, &["instrument", "add", "more", "25.00", "tick=0.05"])["commands"], 2);
     let more = "[[instrument]]\nsymbol = 'MOST'\nreference_price = '7.00'\nlot_size = 10\n";
     let added =
@@ -54,9 +54,15 @@ fn a_venue_is_asked_commanded_and_drained() {
     assert_eq!((added.code, added.out.trim()), (Some(0), "done: 2 commands in the log"), "{}", added.err);
     assert_eq!(json(&socket, &["instrument", "suspend", "MORE"])["commands"], 1);
     let text = run(&["admin", "status", "--socket", &socket]).out;
-    let phases: Vec<&str> = text.lines().filter(|line| line.starts_with("phases")).collect();
-    assert_eq!(phases.len(), 3, "{text}");
-    assert!(phases[0].ends_with("MORE halted") && phases[2].ends_with("ONLY trading"), "{text}");
+    let phases: Vec<Vec<&str>> =
+        text.lines().take(2).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(phases, [vec!["halted", "(2)", "MORE", "MOST"], vec!["trading", "(1)", "ONLY"]], "{text}");
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    assert_eq!(json(&socket, &["disallow", "TEST01", "MORE"])["commands"], 1);
+    assert_eq!(json(&socket, &["allow", "test01", "more"])["commands"], 1);
+    assert_eq!(json(&socket, &["allow", "TEST01", "MORE"])["commands"], 0);
+    assert_refused(&["admin", "--socket", &socket, "allow", "TEST01", "WHAT"], &["no instrument 'WHAT'"]);
+    assert_refused(&["admin", "--socket", &socket, "allow", "NOBODY", "MORE"], &["no user 'NOBODY'"]);
     assert_refused(
         &["admin", "--socket", &socket, "break", "77", "consent"],
         &["break 77 consent", "no such execution"],

@@ -32,7 +32,9 @@ pub fn done(commands: u32) -> AdminOutcome {
 }
 
 pub fn state(rig: &Rig, id: InstrumentId) -> TradingState {
-    TradingState::from_code(rig.view.states[usize::from(id.0)].read() as u8).unwrap()
+    // Of an instrument that was never opened nothing is known.
+    let code = rig.view.states[usize::from(id.0)].read() as u8;
+    TradingState::from_code(code).unwrap_or(TradingState::Halted)
 }
 
 /// Of each message its type, and of some the one code that matters: `S` its stage, `H` its state, `I` and `Q` the cross.
