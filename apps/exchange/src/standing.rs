@@ -88,6 +88,9 @@ impl UserFacts {
     }
 }
 
+/// How the log writes that there is no limit.
+const NO_RATE: RateLimit = RateLimit { per_second: 0, burst: 0 };
+
 fn rate(per_second: u32, burst: u32) -> Option<RateLimit> {
     (per_second > 0).then_some(RateLimit { per_second, burst })
 }
@@ -102,9 +105,9 @@ fn engine_limits(open_orders: u32, order_qty: Qty, order_notional: u64) -> UserL
     }
 }
 
-/// What the door and whoever goes on with the log are told of a rate.
+/// What whoever goes on with the log is told of a rate.
 pub(crate) fn rate_command(limit: Option<RateLimit>) -> CommandKind {
-    let RateLimit { per_second, burst } = limit.unwrap_or(RateLimit { per_second: 0, burst: 0 });
+    let RateLimit { per_second, burst } = limit.unwrap_or(NO_RATE);
     CommandKind::SetMessageRate { per_second, burst }
 }
 
@@ -117,15 +120,12 @@ impl Configured {
             order_qty.unwrap_or(Qty(u64::MAX)),
             order_notional.unwrap_or(u64::MAX),
         );
-        Configured {
-            limits: UserLimits { rate, ..limits },
-            instruments: digest(user.instruments.as_deref()),
-        }
+        Configured { limits: UserLimits { rate, ..limits }, instruments: digest(user.instruments.as_deref()) }
     }
 
     fn as_command(self) -> CommandKind {
         let UserLimits { rate, open_orders, order_qty, order_notional } = self.limits;
-        let RateLimit { per_second, burst } = rate.unwrap_or(RateLimit { per_second: 0, burst: 0 });
+        let RateLimit { per_second, burst } = rate.unwrap_or(NO_RATE);
         CommandKind::LimitsConfigured {
             per_second,
             burst,
@@ -186,26 +186,52 @@ impl Standing {
         limits.into_iter().chain(rate).chain(note)
     }
 
-    /// What holds by command and is not what the file says, in words.
-    pub(crate) fn differences(&self, name: &str, instruments: &InstrumentTable) -> Vec<String> {
-        let (now, file) = (&self.limits, &self.configured.limits);
-        let notional = |limit: u64| Price(i64::try_from(limit).unwrap_or(i64::MAX));
-        let rate = |limit: RateLimit| format!("{}/{}", limit.per_second, limit.burst);
-        let limits = [
-            ("messages", shown(now.rate.map(rate)), shown(file.rate.map(rate))),
-            ("open-orders", shown(now.open_orders), shown(file.open_orders)),
-            ("qty", shown(now.order_qty), shown(file.order_qty)),
-            ("notional", shown(now.order_notional.map(notional)), shown(file.order_notional.map(notional))),
-        ];
-        let limits = limits.into_iter().filter(|(_, now, file)| now != file).map(|(limit, now, file)| {
-            format!("user {name}: {limit}={now} as commanded, and not {file} as the file says")
-        });
-        let commanded = self.commanded.iter().filter_map(|(id, is_allowed)| {
+    /// What holds by command and is not what the file says, and what was commanded and holds no longer, in words.
+    pub(crate) fn notices(
+        &self,
+        name: &str,
+        facts: &UserFacts,
+        instruments: &InstrumentTable,
+    ) -> Vec<String> {
+        let [now, file, log] = [&self.limits, &self.configured.limits, &facts.limits].map(in_words);
+        let before = facts.configured.map(|before| in_words(&before.limits));
+        let mut notices = Vec::new();
+        for (place, limit) in LIMITS.into_iter().enumerate() {
+            let (now, file, log) = (&now[place], &file[place], &log[place]);
+            let was_commanded = before.as_ref().is_some_and(|before| before[place] != *log);
+            if now != file {
+                notices.push(format!(
+                    "user {name}: {limit}={now} as commanded, and not {file} as the file says"
+                ));
+            } else if was_commanded && now != log {
+                notices.push(format!(
+                    "user {name}: {limit}={now} as the file says now, and not {log} as commanded"
+                ));
+            }
+        }
+        for (id, is_allowed) in &facts.commanded {
+            let Some(symbol) = instruments.symbol(*id) else { continue };
             let word = if *is_allowed { "may" } else { "may not" };
-            Some(format!("user {name} {word} trade {} as commanded", instruments.symbol(*id)?))
-        });
-        limits.chain(commanded).collect()
+            notices.push(match self.commanded.is_empty() {
+                false => format!("user {name} {word} trade {symbol} as commanded"),
+                true => format!(
+                    "user {name}: that it {word} trade {symbol} holds no longer, for the file has another list"
+                ),
+            });
+        }
+        notices
     }
+}
+
+/// As commands name them.
+const LIMITS: [&str; 4] = ["messages", "open-orders", "qty", "notional"];
+
+/// In the order of their names.
+fn in_words(limits: &UserLimits) -> [String; LIMITS.len()] {
+    let UserLimits { rate, open_orders, order_qty, order_notional } = *limits;
+    let rate = rate.map(|RateLimit { per_second, burst }| format!("{per_second}/{burst}"));
+    let notional = order_notional.map(|limit| Price(i64::try_from(limit).unwrap_or(i64::MAX)));
+    [shown(rate), shown(open_orders), shown(order_qty), shown(notional)]
 }
 
 /// The file's word where it has changed, and otherwise what was commanded.
@@ -256,8 +282,12 @@ mod tests {
         let commanded =
             UserLimits { rate, open_orders: Some(5), order_qty: Some(Qty(7)), order_notional: None };
         assert_eq!(standing.limits, commanded);
-        let said = standing.differences("ANNA", &InstrumentTable::new(&[]));
+        let table = InstrumentTable::new(&[]);
+        let said = standing.notices("ANNA", &facts, &table);
         assert_eq!(said[1], "user ANNA: open-orders=5 as commanded, and not 100 as the file says");
+        assert_eq!(said.len(), 3, "{said:?}");
+        let said = Standing::new(&user(200, None), &facts).notices("ANNA", &facts, &table);
+        assert_eq!(said[1], "user ANNA: open-orders=200 as the file says now, and not 5 as commanded");
         assert_eq!(said.len(), 3, "{said:?}");
         let standing = start(&user(200, None), &mut facts);
         assert_eq!(standing.limits, UserLimits { open_orders: Some(200), ..commanded });

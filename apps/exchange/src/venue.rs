@@ -262,8 +262,8 @@ impl Venue {
             .collect();
         let mut notices = Vec::new();
         let added = add_listed(settings, &instruments, &mut notices).context("instruments")?;
-        for (user, standing) in settings.users.iter().zip(&standings) {
-            notices.extend(standing.differences(&user.name, &instruments));
+        for ((user, standing), facts) in settings.users.iter().zip(&standings).zip(&replica.facts.users) {
+            notices.extend(standing.notices(&user.name, facts, &instruments));
         }
         let opening = opening(settings, &replica, &standings, added, &mut day);
         let last_ts = replica.facts.last_ts;
@@ -474,7 +474,8 @@ fn add_listed(
 ) -> Result<Vec<Instrument>, AddInstrumentError> {
     let listed = settings.instruments.as_slice();
     for known in table.iter().skip(listed.len()) {
-        notices.push(format!("instrument {} was added by command and stays: the file lacks it", known.symbol));
+        notices
+            .push(format!("instrument {} was added by command and stays: the file lacks it", known.symbol));
     }
     let new: Vec<Instrument> =
         listed.iter().filter(|instrument| instrument.id >= table.next_id()).copied().collect();

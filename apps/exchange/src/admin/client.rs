@@ -14,7 +14,7 @@ const CAPACITY: usize = 64;
 pub enum AdminCommand {
     /// An instrument halts, or trades again. Sequenced.
     SetTradingState {
-        /// Which; its definition was checked.
+        /// Which.
         instrument: InstrumentId,
         /// Its new state.
         state: TradingState,
@@ -42,7 +42,8 @@ pub enum AdminCommand {
         /// Why.
         reason: BrokenReason,
     },
-    /// A new instrument, halted; it gets the next id, whatever id is given. Sequenced.
+    /// A new instrument, halted, whose definition was checked as that of a file is; it gets the next id, whatever id is
+    /// given. Sequenced.
     AddInstrument(Instrument),
     /// The instrument halts, and all orders in it are cancelled. Sequenced.
     SuspendInstrument {

@@ -1,6 +1,6 @@
 //! Why a command was not carried out, and what of a user's limits one changes.
 
-use tickpath_types::{AddInstrumentError, Qty};
+use tickpath_types::{AddInstrumentError, InstrumentId, Qty};
 
 use super::AdminCommand;
 use crate::{RateLimit, UserLimits};
@@ -38,6 +38,19 @@ pub enum AdminRefusal {
 }
 
 impl AdminCommand {
+    /// The instrument that must be there for it, if it is about one.
+    pub(crate) fn instrument(&self) -> Option<InstrumentId> {
+        match *self {
+            AdminCommand::SetTradingState { instrument, .. }
+            | AdminCommand::SuspendInstrument { instrument }
+            | AdminCommand::AllowInstrument { instrument, .. } => Some(instrument),
+            AdminCommand::Phase { instrument, .. } | AdminCommand::SetPriceBand { instrument, .. } => {
+                instrument
+            }
+            _ => None,
+        }
+    }
+
     /// What it means when what it put into the log changed nothing.
     pub(crate) fn without_effect(&self) -> Option<AdminRefusal> {
         match self {

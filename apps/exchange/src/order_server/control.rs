@@ -61,6 +61,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     #[cold]
     fn obey(&mut self, command: AdminCommand, now: Nanos) -> Result<AdminOutcome, AdminRefusal> {
+        if command.instrument().is_some_and(|id| self.config.instruments.get(id).is_none()) {
+            return Err(AdminRefusal::NoInstrument);
+        }
         Ok(match command {
             AdminCommand::Phase { phase, instrument } => return self.obey_phase(phase, instrument),
             AdminCommand::SetPriceBand { instrument, width, reference } => {
@@ -75,7 +78,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             }
             AdminCommand::SetLimits { session, change } => self.set_limits(session, change),
             AdminCommand::AllowInstrument { session, instrument, is_allowed } => {
-                return self.allow_instrument(session, instrument, is_allowed);
+                self.allow_instrument(session, instrument, is_allowed)
             }
             AdminCommand::SetTradingState { .. } if !self.day.has_started() => {
                 return Err(AdminRefusal::DayNotStarted);
@@ -190,17 +193,14 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         session: SessionId,
         instrument: InstrumentId,
         is_allowed: bool,
-    ) -> Result<AdminOutcome, AdminRefusal> {
-        if self.config.instruments.get(instrument).is_none() {
-            return Err(AdminRefusal::NoInstrument);
-        }
-        Ok(self.of_user(session, |server, place| {
+    ) -> AdminOutcome {
+        self.of_user(session, |server, place| {
             if server.users.get_mut(place).gate.allow(instrument, is_allowed) {
                 server.sequence(session, CommandKind::AllowInstrument { instrument, is_allowed })
             } else {
                 AdminOutcome::Done { commands: 0 }
             }
-        }))
+        })
     }
 
     fn of_user(

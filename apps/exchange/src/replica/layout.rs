@@ -437,3 +437,69 @@ impl<'a> Fields<'a> {
         self.slice(len).filter(|_| (1..=len_max).contains(&len)).ok_or(damaged("messages"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What versions 1 and 2 wrote of the facts, of a venue without a schedule and one user.
+    fn put_facts_before(out: &mut Vec<u8>, version: u8, limits: Option<[u64; 3]>) {
+        let facts = Facts { last_ts: Nanos(7), is_killed: false, day: DayFacts::default(), users: vec![] };
+        let at = out.len();
+        put_facts(out, &facts);
+        if version == 1 {
+            // Behind the stages and the opened instruments.
+            out.truncate(at + 8 + 1 + 8 + 8);
+        }
+        out.extend([1, limits.is_some().into()]);
+        limits.into_iter().flatten().for_each(|limit| put(out, limit));
+    }
+
+    #[test]
+    fn snapshots_of_the_versions_before_are_read() {
+        let definition = Definition {
+            instruments: Vec::new(),
+            limits: EngineLimits { max_open_orders: 4, max_sessions: 2, ..EngineLimits::default() },
+            users: vec!["ANNA".to_owned()],
+            retained_responses: 4,
+            retained_messages: 4,
+        };
+        let mut replica = Replica::new(definition).unwrap();
+        replica.facts.users[0]
+            .note(&CommandKind::AllowInstrument { instrument: InstrumentId(3), is_allowed: true });
+        replica.facts.users[0].note(&CommandKind::SetMessageRate { per_second: 10, burst: 20 });
+        let mut now = Vec::new();
+        replica.encode(&mut now);
+        assert_eq!(Replica::decode(&now).unwrap().facts, replica.facts);
+
+        let (mut head, mut facts) = (Vec::new(), Vec::new());
+        put_definition(&mut head, &replica.definition);
+        put_facts(&mut facts, &replica.facts);
+        let rest = &now[8 + head.len() + facts.len()..];
+        for version in [1, 2] {
+            for limits in [None, Some([5, 6, 7])] {
+                let mut before = [&b"TPVENUE"[..], &[version], &head].concat();
+                put_facts_before(&mut before, version, limits);
+                before.extend(rest);
+                let facts = Replica::decode(&before).unwrap().facts;
+                let engine = UserLimits {
+                    rate: None,
+                    open_orders: Some(5),
+                    order_qty: Some(Qty(6)),
+                    order_notional: Some(7),
+                };
+                let user = UserFacts {
+                    is_killed: true,
+                    limits: limits.map_or(UserLimits::default(), |_| engine),
+                    configured: None,
+                    commanded: Vec::new(),
+                };
+                assert_eq!((facts.users, facts.last_ts), (vec![user], Nanos(7)), "{version}");
+            }
+        }
+        for version in [0, VERSION + 1] {
+            now[7] = version;
+            assert_eq!(Replica::decode(&now).err(), Some(damaged("header")));
+        }
+    }
+}

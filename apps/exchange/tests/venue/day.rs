@@ -335,12 +335,7 @@ fn an_added_instrument_is_there_after_a_restart_from_the_log_and_from_a_snapshot
 #[test]
 fn what_the_schedule_has_left_of_a_day_that_was_ended_by_command_is_left_out() {
     let mut settings = settings();
-    let steps = [
-        (0, Phase::Start),
-        (1_000, Phase::Auction),
-        (2_000, Phase::Close),
-        (3_000, Phase::EndOfDay),
-    ];
+    let steps = [(0, Phase::Start), (1_000, Phase::Auction), (2_000, Phase::Close), (3_000, Phase::EndOfDay)];
     settings.day.schedule = Some(schedule(tickpath_agent::TscClock::system().now(), &steps));
     let (mut rig, mut line, _) = with_lines(&settings);
     let mut seen = 0;

@@ -3,8 +3,8 @@
 use tickpath_exchange::{AdminCommand, AdminOutcome, JournalSettings, UserLimits, VenueSettings};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy, Storage};
 use tickpath_types::{
-    CancelReason, Instrument, InstrumentId, Nanos, OrderEventKind, Qty, RejectReason, SessionId, Side, Symbol,
-    TradingState,
+    CancelReason, Instrument, InstrumentId, Nanos, OrderEventKind, Qty, RejectReason, SessionId, Side,
+    Symbol, TradingState,
 };
 
 use crate::market_data::Asker;

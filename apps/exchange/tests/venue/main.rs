@@ -14,8 +14,8 @@ mod market_data;
 mod orders;
 mod recovery;
 mod sessions;
-mod support;
 mod standing;
+mod support;
 mod sweeps;
 
 use tickpath_agent::CountingAllocator;

@@ -103,10 +103,11 @@ fn a_limit_that_was_commanded_holds_after_a_restart_and_until_the_file_changes_i
 
     // The file has another word about one of them.
     site.settings.users[0].limits = qty(50);
-    for _ in 0..2 {
+    for is_first in [true, false] {
         let notices;
         (rig, notices) = restart(&site, rig);
-        assert_eq!(notices.len(), 1, "{notices:?}");
+        let is_told = notices.iter().any(|notice| notice.contains("qty=50 as the file says now, and not 10"));
+        assert_eq!((is_told, notices.len()), (is_first, 1 + usize::from(is_first)), "{notices:?}");
         let mut client = anna.log_in(&mut rig);
         assert_eq!(anna.try_order(&mut rig, &mut client, 51), Some(RejectReason::QtyAboveLimit));
         for _ in 0..3 {
@@ -124,9 +125,16 @@ fn an_instrument_is_allowed_to_a_user_with_a_list_and_stays_so() {
     let mut anna = Anna { heard: 0, user_ref: 0 };
     let allow =
         |instrument, is_allowed| AdminCommand::AllowInstrument { session: ANNA, instrument, is_allowed };
-    let nobody = AdminOutcome::Refused(AdminRefusal::NoInstrument);
-    assert_eq!(rig.command(allow(GAMMA, true)), nobody, "not yet");
-    assert_eq!(rig.command(allow(InstrumentId(0), true)), nobody);
+    let unknown = InstrumentId(u16::MAX);
+    for command in [
+        allow(GAMMA, true),
+        allow(InstrumentId(0), true),
+        phase(Phase::Auction, Some(unknown)),
+        AdminCommand::SuspendInstrument { instrument: unknown },
+    ] {
+        let refused = AdminOutcome::Refused(AdminRefusal::NoInstrument);
+        assert_eq!(rig.command(command), refused, "{command:?}");
+    }
     assert_eq!(rig.command(AdminCommand::AddInstrument(gamma())), done(2));
     assert_eq!(rig.command(phase(Phase::Open, Some(GAMMA))), done(1));
     let stranger =
@@ -141,7 +149,10 @@ fn an_instrument_is_allowed_to_a_user_with_a_list_and_stays_so() {
         drop(client);
         let notices;
         (rig, notices) = restart(&site, rig);
-        assert!(notices.iter().any(|notice| notice == "user ANNA may trade GAMMA as commanded"), "{notices:?}");
+        assert!(
+            notices.iter().any(|notice| notice == "user ANNA may trade GAMMA as commanded"),
+            "{notices:?}"
+        );
         client = anna.log_in(&mut rig);
         for _ in 0..20 {
             assert_eq!(anna.try_gamma(&mut rig, &mut client), b'A');
@@ -161,7 +172,9 @@ fn an_instrument_is_allowed_to_a_user_with_a_list_and_stays_so() {
     site.settings.users[0].instruments = Some(vec![ALPHA, GAMMA]);
     let notices;
     (rig, notices) = restart(&site, rig);
-    assert_eq!(notices, Vec::<String>::new());
+    assert!(notices[0].contains("ANNA: that it may trade GAMMA holds no longer"), "{notices:?}");
+    assert!(notices[1].contains("ANNA: that it may not trade ALPHA holds no longer"), "{notices:?}");
+    assert_eq!(notices.len(), 2);
     client = anna.log_in(&mut rig);
     assert_eq!(anna.try_order(&mut rig, &mut client, 1), None);
     assert_eq!(anna.try_gamma(&mut rig, &mut client), b'A');

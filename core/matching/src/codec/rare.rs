@@ -208,8 +208,7 @@ pub(super) fn encode(kind: CommandKind, mut put: impl FnMut(Kind, &[u8]) -> usiz
             put(Kind::SetMessageRate, RateFields::new(per_second, burst).as_bytes())
         }
         CommandKind::AllowInstrument { instrument, is_allowed } => {
-            let fields =
-                AllowanceFields { instrument: instrument.0.into(), is_allowed: is_allowed.into() };
+            let fields = AllowanceFields { instrument: instrument.0.into(), is_allowed: is_allowed.into() };
             put(Kind::AllowInstrument, fields.as_bytes())
         }
         CommandKind::LimitsConfigured {
