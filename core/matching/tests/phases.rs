@@ -165,6 +165,29 @@ fn trading_pauses_before_a_trade_outside_the_band_and_a_cross_resumes_it() {
     );
 }
 
+/// Nothing trades outside the collar, 5.00 to 15.00, and the market data has no word for a price far beyond it.
+#[test]
+fn a_band_ends_where_the_collar_does() {
+    check(
+        "
+        band 1 14.90 width 0.50
+          * band 14.90 14.40 15.00
+        band 1 10.00 width 1000000
+          * band 10.00 5.00 15.00
+        band 1 15.01 width 0.10
+        band 1 4.99 width 0.10
+        s1 sell 1 10 @ 14.00
+          s1! accepted 1 as #1 Live 10 @ 14.00
+          * add #1 sell 10 @ 14.00
+        s2 buy 1 10 @ 14.00
+          s2! accepted 1 as #2 Live 10 @ 14.00
+          s2 executed 1 10 @ 14.00 Removed m1
+          s1 executed 1 10 @ 14.00 Added m1
+          * executed #1 10 m1
+        ",
+    );
+}
+
 #[test]
 fn instruments_are_suspended_and_trades_made_void() {
     check(

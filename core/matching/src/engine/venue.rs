@@ -26,14 +26,18 @@ impl Listing {
         }
     }
 
-    /// The lowest and the highest price at which trading does not pause.
+    /// The lowest and the highest price at which trading does not pause. Nothing trades outside the collar, so a band
+    /// ends there too, and both are prices that the market can be told of.
     #[inline]
-    pub(super) const fn band(&self) -> (Price, Price) {
+    pub(super) fn band(&self) -> (Price, Price) {
         let Listing { band_reference: Price(reference), band_width: Price(width), .. } = *self;
+        let Instrument { collar_low, collar_high, .. } = self.instrument;
         if width == 0 {
-            return (Price(i64::MIN), Price(i64::MAX));
+            return (collar_low, collar_high);
         }
-        (Price(reference.saturating_sub(width)), Price(reference.saturating_add(width)))
+        let low = collar_low.max(Price(reference.saturating_sub(width)));
+        let high = collar_high.min(Price(reference.saturating_add(width)));
+        (low, high)
     }
 }
 
@@ -116,9 +120,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         width: Price,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        let is_sound = reference > Price(0) && width >= Price(0);
         match self.instruments.get_mut(usize::from(id.0)) {
-            Some(Some(listing)) if is_sound => {
+            Some(Some(listing)) if listing.instrument.is_within_collar(reference) && width >= Price(0) => {
                 (listing.band_reference, listing.band_width) = (reference, width);
                 self.update_listing(id);
                 if width > Price(0) {
@@ -139,7 +142,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     fn publish_band(&mut self, id: InstrumentId, context: &mut Context<'_, impl EventListener>) {
         let Some(listing) = self.listing(id) else { return };
         let (low, high) = listing.band();
-        let (reference, low) = (listing.band_reference, low.max(Price(0)));
+        let reference = listing.band_reference;
         self.publish(id, MarketEventKind::PriceBand { reference, low, high }, context);
     }
 
