@@ -184,7 +184,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             triggered: Vec::with_capacity(max_special),
             scratch: Vec::with_capacity(max_special),
             carried: Vec::with_capacity(2 * max_special),
-            index: OrderIndex::with_base(index, 0),
+            // The least number is 1, so those of a new day lie on as few pages as so many can.
+            index: OrderIndex::with_base(index, order_key(SessionId(0), UserRefNum(1))),
             last_command: Sequence(0),
             last_market: Sequence(0),
             last_order_id: OrderId(0),
