@@ -7,18 +7,19 @@ use tickpath_types::{
     OrderEventKind, Price, Side, TradingState,
 };
 
-use super::{Context, Engine, Listing, Owner};
+use super::{Context, Engine, Grid, Listing, Owner};
 use crate::EventListener;
 use crate::limits::check_instrument;
 
 impl Listing {
     /// An instrument that is halted and has no past.
-    pub(super) const fn new(instrument: Instrument) -> Listing {
+    pub(super) fn new(instrument: Instrument) -> Listing {
         Listing {
             instrument,
             state: TradingState::Halted,
             is_plain: false,
             has_stops: false,
+            grid: Grid::new(&instrument),
             is_added: false,
             last_price: Price(0),
             band_reference: Price(0),
