@@ -75,18 +75,7 @@ fn open_orders_are_bounded() {
     let ioc = EnterOrder { time_in_force: TimeInForce::Ioc, user_ref: UserRefNum(4), ..crossing };
     assert_eq!(rejection(&venue.enter(0, ioc)), None);
     // A replacement takes the room of its original.
-    let replace = OrderRequest::Replace(ReplaceOrder {
-        orig_user_ref: UserRefNum(1),
-        user_ref: UserRefNum(5),
-        qty: Qty(20),
-        price: Price(99_000),
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        min_qty: Qty::ZERO,
-        special: None,
-        attributes: OrderAttributes::default(),
-        client_order_id: ClientOrderId::default(),
-    });
+    let replace = OrderRequest::Replace(order(5, Side::Buy, 20, 99_000).replacing(UserRefNum(1)));
     assert_eq!(rejection(&venue.send(1, CommandKind::Order(replace))), None);
     assert_eq!(venue.engine.books().order_count(), 3);
     // What leaves makes room again.
@@ -213,18 +202,8 @@ fn special_orders_are_bounded() {
     );
     // A replacement takes the room of its original.
     let replacement = |orig_user_ref, user_ref, terms| {
-        CommandKind::Order(OrderRequest::Replace(ReplaceOrder {
-            orig_user_ref: UserRefNum(orig_user_ref),
-            user_ref: UserRefNum(user_ref),
-            qty: Qty(20),
-            price: Price(99_000),
-            time_in_force: TimeInForce::Day,
-            post_only: false,
-            min_qty: Qty::ZERO,
-            special: terms,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
-        }))
+        let order = EnterOrder { special: terms, ..order(user_ref, Side::Buy, 20, 99_000) };
+        CommandKind::Order(OrderRequest::Replace(order.replacing(UserRefNum(orig_user_ref))))
     };
     assert_eq!(rejection(&venue.send(0, replacement(2, 4, Some(HIDDEN)))), None);
     assert_eq!(rejection(&venue.send(1, replacement(3, 6, Some(HIDDEN)))), full);
