@@ -4,7 +4,7 @@ use tickpath_book::OrderBooks;
 use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     BrokenReason, CancelReason, CrossKind, Instrument, InstrumentId, MarketEventKind, MatchId,
-    OrderEventKind, Price, Side, TradingState,
+    OrderEventKind, Price, SessionId, Side, TradingState,
 };
 
 use super::{Context, Engine, Grid, Listing, Owner};
@@ -50,12 +50,17 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         state: TradingState,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        if self.listing(id).is_none() {
-            self.counters.ignored += 1;
-            return;
+        if self.is_listed(id) {
+            self.publish(id, MarketEventKind::Directory, context);
+            self.set_trading_state(id, state, context);
         }
-        self.publish(id, MarketEventKind::Directory, context);
-        self.set_trading_state(id, state, context);
+    }
+
+    /// True for an instrument that there is; a command about another is ignored.
+    fn is_listed(&mut self, id: InstrumentId) -> bool {
+        let is_listed = self.listing(id).is_some();
+        self.counters.ignored += u64::from(!is_listed);
+        is_listed
     }
 
     /// Changes the state; before it trades a crossed book is uncrossed.
@@ -66,8 +71,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         state: TradingState,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        if self.listing(id).is_none() {
-            self.counters.ignored += 1;
+        if !self.is_listed(id) {
             return;
         }
         let best = |side| self.next_resting(id, side).map(|(_, _, order)| order.price);
@@ -174,12 +178,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         id: InstrumentId,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        if self.listing(id).is_none() {
-            self.counters.ignored += 1;
+        if !self.is_listed(id) {
             return;
         }
         self.change_state(id, TradingState::Halted, context);
-        for session in (0..self.limits.max_sessions).map(tickpath_types::SessionId) {
+        for session in (0..self.limits.max_sessions).map(SessionId) {
             self.cancel_some(session, false, CancelReason::Supervisory, context, |engine, handle| {
                 engine.place_of(handle).0 == id && !is_planted(Fault::SuspensionKeepsOrders)
             });
