@@ -183,6 +183,33 @@ fn both_editions_are_read() {
 }
 
 #[test]
+fn a_number_of_another_space_is_that_of_no_order() {
+    let cancel = ouch50::CancelOrder::new(7, 0);
+    let modify = ouch50::ModifyOrder::new(7, SideMarking::SELL, 50);
+    let qty = Qty(50);
+    let requests = [
+        OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(7), qty: Qty::ZERO }),
+        OrderRequest::Modify(ModifyOrder { user_ref: UserRefNum(7), side_marking: b'S', qty }),
+    ];
+    for (option, index) in [
+        (TagValue::UserRefIndex(0), None),
+        (TagValue::Firm(Alpha(*b"FIRM")), None),
+        (TagValue::UserRefIndex(1), Some(1)),
+        (TagValue::UserRefIndex(255), Some(255)),
+    ] {
+        let options = [TagValue::UserRefIndex(0), option];
+        let messages = [with_options(&cancel, &options), with_options(&modify, &options)];
+        for (message, request) in messages.iter().zip(requests) {
+            let expected = match index {
+                None => Ok(request),
+                Some(index) => Err(RequestError::OtherIndex { user_ref: UserRefNum(7), index }),
+            };
+            assert_eq!(decode_request(message, instrument_of), expected, "{option:?}");
+        }
+    }
+}
+
+#[test]
 fn requests_about_many_orders_have_their_bytes_and_come_back() {
     let (user_ref, firm) = (UserRefNum(7), *b"FIRM");
     let all = MassCancel { user_ref, instrument: InstrumentId(0), side: None, firm };
