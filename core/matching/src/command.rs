@@ -76,7 +76,7 @@ pub enum CommandKind {
         kind: CrossKind,
     },
     /// Trading pauses from now on before a trade further than `width` from `reference`. A cross moves the reference to
-    /// its own price.
+    /// its own price. Ignored if the reference lies outside the collar or the width is negative.
     SetPriceBand {
         /// Which.
         instrument: InstrumentId,
