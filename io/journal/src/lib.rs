@@ -51,6 +51,7 @@
 //! the log is refused until somebody accepts the loss.
 
 mod batch;
+mod checksum;
 mod error;
 mod faulty;
 mod folder;

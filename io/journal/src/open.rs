@@ -193,7 +193,7 @@ fn unsynced_from<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -
     let mut reader = read.map_err(|damage| OpenError::Header { file: segment.file.clone(), damage })?;
     let mut expected = segment.header.first_sequence;
     while expected <= synced
-        && let Step::Record { .. } = reader.step(expected).map_err(error())?
+        && let Step::Record(_) = reader.step(expected).map_err(error())?
     {
         expected = expected.next();
     }

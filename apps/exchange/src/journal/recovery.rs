@@ -284,7 +284,8 @@ pub fn replay<S: Storage>(
         }
         let Some(end) = batch.last().map(|command| command.sequence) else { break };
         replica.look_ahead(&batch);
-        batch.drain(..).for_each(|command| replica.apply(&command));
+        batch.iter().for_each(|command| replica.apply(command));
+        batch.clear();
         if end.0 >= next_progress {
             next_progress = end.0 + PROGRESS_EVERY;
             on_progress(end);
