@@ -101,6 +101,8 @@ pub enum ReplayError {
 pub struct Recovery {
     /// The session, which begins or goes on.
     pub session: SessionName,
+    /// Its generation: how many starts there were before which answered commands may have been lost.
+    pub generation: u32,
     /// The last command.
     pub last: Sequence,
     /// What the snapshot covers that was used.
@@ -121,7 +123,18 @@ pub struct Recovery {
 
 impl fmt::Display for Recovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recovery { session, last, snapshot, skipped, replayed, torn, lost, state_hash, elapsed } = self;
+        let Recovery {
+            session,
+            generation,
+            last,
+            snapshot,
+            skipped,
+            replayed,
+            torn,
+            lost,
+            state_hash,
+            elapsed,
+        } = self;
         if last.0 == 0 {
             write!(f, "session {session} begins")?;
         } else {
@@ -136,6 +149,13 @@ impl fmt::Display for Recovery {
             write!(
                 f,
                 "\n{file}: a torn tail at byte {offset} was cut off, with {later_records} later records"
+            )?;
+        }
+        if *generation > 0 {
+            write!(
+                f,
+                "\nanswered commands may have been lost before this start or an earlier one: the session is in \
+                 generation {generation}, under a name of its own"
             )?;
         }
         for file in lost {
@@ -199,7 +219,7 @@ pub(crate) fn recover<S: Storage>(
         payload_len_max: COMMAND_LEN_MAX,
         first_sequence: Sequence(1),
     };
-    let Opened { journal, worker, found } = open(storage, session, config, &options)?;
+    let Opened { journal, worker, found, generation } = open(storage, session, config, &options)?;
     let last = found.last_sequence();
     if let Some(snapshot) = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence)
         && snapshot > last
@@ -235,6 +255,7 @@ pub(crate) fn recover<S: Storage>(
     }
     let recovery = Recovery {
         session,
+        generation,
         last,
         snapshot: snapshot.filter(|snapshot| snapshot.0 > 0),
         skipped,

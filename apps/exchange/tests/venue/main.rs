@@ -6,6 +6,7 @@ mod closing;
 mod day;
 mod disconnects;
 mod drop_copy;
+mod generations;
 mod hostile;
 mod journal;
 mod limits;
