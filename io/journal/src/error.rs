@@ -15,7 +15,10 @@ pub enum HeaderDamage {
     #[error("not a journal segment")]
     Magic,
     /// A later version of the program wrote it, or it is damaged.
-    #[error("journal version {version}, which this program cannot read")]
+    #[error(
+        "journal version {version}, which this program cannot read: use the version of the program that wrote it, or put \
+         the file back from a copy"
+    )]
     Version {
         /// What it says.
         version: u16,

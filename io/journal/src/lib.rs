@@ -80,6 +80,8 @@ pub use journal::{DurableView, Journal, State};
 pub use open::{JournalConfig, Opened, open};
 pub use policy::{ParsePolicyError, Policy};
 pub use reader::{Reader, Record};
-pub use snapshots::{NewestSnapshot, Removed, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots};
+pub use snapshots::{
+    NewestSnapshot, Removed, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, snapshot_name,
+};
 pub use storage::{Storage, StorageFile};
 pub use worker::{DiskWorker, WorkerThread};

@@ -6,7 +6,7 @@ use std::time::Instant;
 use arrayvec::ArrayVec;
 use tickpath_journal::{
     InspectOptions, Journal, JournalConfig, OpenError, Opened, Reader, SessionName, Snapshot, Snapshots,
-    Storage, TornTail, open, session_of,
+    Storage, TornTail, open, session_of, snapshot_name,
 };
 use tickpath_matching::{COMMAND_LEN_MAX, CodecError, Command, LOOK_AHEAD_LEN};
 use tickpath_types::Sequence;
@@ -24,6 +24,14 @@ pub enum RecoveryError {
     /// As it says.
     #[error(transparent)]
     Replica(#[from] ReplicaError),
+    /// As it says, and for what cannot be read: put the file back from a copy.
+    #[error("{file}: {source}")]
+    Snapshot {
+        /// The snapshot.
+        file: String,
+        /// Why it cannot be used.
+        source: ReplicaError,
+    },
     /// As it says.
     #[error(transparent)]
     Replay(#[from] ReplayError),
@@ -270,7 +278,8 @@ pub(crate) fn recover<S: Storage>(
 
 /// The replica of a snapshot, if it is the one that was saved.
 pub(super) fn restore(snapshot: &Snapshot) -> Result<Replica, RecoveryError> {
-    let replica = Replica::decode(&snapshot.payload)?;
+    let replica = Replica::decode(&snapshot.payload)
+        .map_err(|source| RecoveryError::Snapshot { file: snapshot_name(snapshot.sequence), source })?;
     check(&replica, snapshot.sequence, snapshot.state_hash)?;
     Ok(replica)
 }

@@ -1,9 +1,8 @@
 //! A replica as the payload of a snapshot, and back.
 //!
 //! Little-endian fields, one after the other: `TPVENUE`, a version byte, of which 1 knows no announced crosses and no
-//! schedule; the definition; the facts; the engine's own
-//! snapshot with its length; each user's stream; the market's. A stream is its first and next sequence, its digest, and
-//! its messages, each with a length of 2 bytes.
+//! schedule; the definition; the facts; the engine's own snapshot with its length; each user's stream; the market's. A
+//! stream is its first and next sequence, its digest, and its messages, each with a length of 2 bytes.
 
 use tickpath_matching::{CommandKind, Engine, EngineError, EngineLimits, SnapshotError};
 use tickpath_types::{CrossKind, Instrument, InstrumentId, Nanos, Price, Qty, Symbol, SystemEventCode};
@@ -13,9 +12,12 @@ use crate::day::DayFacts;
 use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
 use crate::session_log::{MAX_LOGGED_MESSAGE, SessionLog};
 
-const MAGIC: [u8; 8] = *b"TPVENUE\x02";
+/// First bytes of a snapshot, before its version.
+const MAGIC: [u8; 7] = *b"TPVENUE";
+/// The version that is written.
+const VERSION: u8 = 2;
 /// Snapshots of this version are read too.
-const MAGIC_BEFORE: [u8; 8] = *b"TPVENUE\x01";
+const VERSION_BEFORE: u8 = 1;
 /// Most that a count can be, so that damage does not allocate.
 const COUNT_MAX: u64 = 1 << 26;
 
@@ -28,6 +30,15 @@ pub enum ReplicaError {
     Damaged {
         /// Where it was noticed.
         field: &'static str,
+    },
+    /// Use the version of the program that wrote it.
+    #[error(
+        "version {version} of a venue's snapshot, which this program cannot read: use the version of the program that \
+         wrote it"
+    )]
+    Version {
+        /// What it says.
+        version: u8,
     },
     /// Give the venue the instruments that it had, or begin a new session.
     #[error(
@@ -73,6 +84,7 @@ impl Replica {
     pub fn encode(&self, out: &mut Vec<u8>) {
         let Replica { definition, engine, told, facts } = self;
         out.extend(MAGIC);
+        out.push(VERSION);
         put_definition(out, definition);
         put_facts(out, facts);
         let at = out.len();
@@ -95,10 +107,13 @@ impl Replica {
     /// [`ReplicaError`] when they are not.
     pub fn decode(bytes: &[u8]) -> Result<Replica, ReplicaError> {
         let mut fields = Fields { bytes };
+        if fields.take("header")? != MAGIC {
+            return Err(damaged("header"));
+        }
         let has_schedule = match fields.take("header")? {
-            MAGIC => true,
-            MAGIC_BEFORE => false,
-            _ => return Err(damaged("header")),
+            [VERSION] => true,
+            [VERSION_BEFORE] => false,
+            [version] => return Err(ReplicaError::Version { version }),
         };
         let definition = fields.definition()?;
         let facts = fields.facts(definition.users.len(), has_schedule)?;

@@ -17,6 +17,7 @@ mod recovery;
 mod sessions;
 mod support;
 mod sweeps;
+mod upgrade;
 
 use tickpath_agent::CountingAllocator;
 
