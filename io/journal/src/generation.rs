@@ -61,6 +61,14 @@ pub(crate) fn advance<S: Storage>(
     Ok(number)
 }
 
+/// The generation of a session whose log is in `storage`, 0 when nothing was ever lost. Changes nothing.
+///
+/// # Errors
+/// [`OpenError::Generation`] when its file is damaged, [`OpenError::Io`] when the system refuses.
+pub fn generation_of<S: Storage>(storage: &S, session: SessionName) -> Result<u32, OpenError> {
+    Ok(read(storage, session)?.unwrap_or_default().number)
+}
+
 /// `None` when there is no such file, or it is another session's, whose log has gone before it.
 fn read<S: Storage>(storage: &S, session: SessionName) -> Result<Option<Generation>, OpenError> {
     let names = storage.list().map_err(OpenError::io("the folder"))?;

@@ -74,7 +74,7 @@ pub use error::{AppendError, Failure, GenerationDamage, HeaderDamage, OpenError,
 pub use faulty::{DiskCounters, DiskFaults, FaultyDisk, FaultyFile, FaultyLock};
 pub use folder::Folder;
 pub use format::{PAYLOAD_LEN_MAX, SegmentHeader, SessionName, SessionNameError};
-pub use generation::GENERATION_FILE;
+pub use generation::{GENERATION_FILE, generation_of};
 pub use inspect::{InspectOptions, Inspection, Segment, TornTail, inspect, session_of};
 pub use journal::{DurableView, Journal, State};
 pub use open::{JournalConfig, Opened, open};

@@ -6,7 +6,7 @@ mod common;
 use common::{append_to, config, disk, open_with, session};
 use tickpath_journal::{
     DiskFaults, FaultyDisk, GENERATION_FILE, InspectOptions, OpenError, Opened, Policy, SessionName, Storage,
-    open,
+    generation_of, open,
 };
 use tickpath_types::Sequence;
 
@@ -89,6 +89,7 @@ fn the_file_is_as_documented_and_anything_else_is_refused_with_its_name() {
         disk.kill();
     }
     assert_eq!(disk.contents(GENERATION_FILE).unwrap(), version_1());
+    assert_eq!(generation_of(&disk, session()).unwrap(), 3);
 
     let refusal = |bytes: Vec<u8>| {
         let copy = common::disk();
@@ -117,5 +118,5 @@ fn the_file_is_as_documented_and_anything_else_is_refused_with_its_name() {
     copy.put(GENERATION_FILE, version_1());
     let other = SessionName::new("OTHER").unwrap();
     let opened = open(&copy, other, config(Policy::Async), &InspectOptions::default()).unwrap();
-    assert_eq!(opened.generation, 0);
+    assert_eq!((opened.generation, generation_of(&copy, other).unwrap()), (0, 0));
 }

@@ -102,6 +102,7 @@ fn the_opening_is_in_the_journal_and_can_be_replayed() {
     };
     let verified = report(&["verify"]);
     assert_eq!((&verified["session"], &verified["last"]), (&Value::from(session), &Value::from(4)));
+    assert_eq!((&verified["generation"], &verified["snapshots"][0]), (&Value::from(0), &Value::from(0)));
     let replayed = report(&["replay"]);
     assert_eq!((&replayed["commands"], &replayed["snapshots_checked"]), (&Value::from(4), &Value::from(1)));
     assert_eq!(report(&["replay", "--limit", "2"])["last"], 2);
