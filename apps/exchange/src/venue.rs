@@ -19,7 +19,7 @@ use crate::admin::{self, AdminClient};
 use crate::day::{Day, DaySettings, commands_max};
 use crate::drop_copy::{DropCopyCounters, DropCopyDoor, Wiring};
 use crate::journal::{
-    CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover,
+    CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover, wire_name,
 };
 use crate::login::{LoginChecker, LoginPolicy};
 use crate::market_recovery::{
@@ -145,7 +145,7 @@ pub struct Venue {
     pub view: VenueView,
     /// Commands to it while it runs.
     pub admin: AdminClient,
-    /// Its session: the journal's, if that goes on with one.
+    /// Its session on the wire: the journal's, if that goes on with one, with its generation.
     pub session: Session,
     /// What it trades: also instruments that were added, and those that will be.
     pub instruments: InstrumentTable,
@@ -437,7 +437,7 @@ fn start_from<S: Storage, N: Network>(
         let bounds = [journal.snapshot_every, journal.keep_snapshots as u64];
         Follower::new(storage.clone(), session, durable.clone(), bounds, Arc::clone(&counters))
     });
-    let name = Session::new(&session.to_string())
+    let name = wire_name(session, recovery.generation)
         .with_context(|| format!("session {session} has more than 10 characters"))?;
     let open_drop_copy = |drop_copy| {
         let wiring = Wiring {

@@ -50,8 +50,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(journal) = &mut settings.journal {
         journal.accept_loss = args.accept_loss;
         if args.new_session
-            && let Some(kept) =
-                archive(&journal.folder).with_context(|| format!("journal {}", journal.folder.display()))?
+            && let Some(kept) = archive(&journal.folder, journal.session)
+                .with_context(|| format!("journal {}", journal.folder.display()))?
         {
             console.say(format_args!("the session before is kept in {}", kept.display()));
         }

@@ -16,6 +16,7 @@ use crate::session_log::{MAX_LOGGED_MESSAGE, SessionLog};
 use crate::standing::{Configured, UserFacts};
 use crate::token_bucket::RateLimit;
 
+/// First bytes of a snapshot, before its version.
 const MAGIC: [u8; 7] = *b"TPVENUE";
 /// The version that is written; those before it are read too.
 const VERSION: u8 = 3;
@@ -31,6 +32,15 @@ pub enum ReplicaError {
     Damaged {
         /// Where it was noticed.
         field: &'static str,
+    },
+    /// Use the version of the program that wrote it.
+    #[error(
+        "version {version} of a venue's snapshot, which this program cannot read: use the version of the program that \
+         wrote it"
+    )]
+    Version {
+        /// What it says.
+        version: u8,
     },
     /// Give the venue the instruments that it had, or begin a new session.
     #[error(
@@ -127,9 +137,12 @@ impl Replica {
     /// [`ReplicaError`] when they are not.
     pub fn decode(bytes: &[u8]) -> Result<Replica, ReplicaError> {
         let mut fields = Fields { bytes };
-        let (magic, [version]) = (fields.take("header")?, fields.take("header")?);
-        if magic != MAGIC || !(1..=VERSION).contains(&version) {
+        if fields.take("header")? != MAGIC {
             return Err(damaged("header"));
+        }
+        let [version] = fields.take("header")?;
+        if !(1..=VERSION).contains(&version) {
+            return Err(ReplicaError::Version { version });
         }
         let definition = fields.definition()?;
         let facts = fields.facts(definition.users.len(), version)?;
@@ -499,7 +512,9 @@ mod tests {
         }
         for version in [0, VERSION + 1] {
             now[7] = version;
-            assert_eq!(Replica::decode(&now).err(), Some(damaged("header")));
+            assert_eq!(Replica::decode(&now).err(), Some(ReplicaError::Version { version }));
         }
+        now[0] ^= 1;
+        assert_eq!(Replica::decode(&now).err(), Some(damaged("header")));
     }
 }

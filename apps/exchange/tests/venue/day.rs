@@ -414,7 +414,7 @@ fn write_command(site: &Site, session: SessionId, ts: Nanos, kind: CommandKind) 
         first_sequence: Sequence(1),
     };
     let options = InspectOptions { session: Some(name), from: Sequence(1), accept_loss: false };
-    let Opened { mut journal, mut worker, found } =
+    let Opened { mut journal, mut worker, found, .. } =
         tickpath_journal::open(&site.disk, name, config, &options).unwrap();
     let sequence = found.last_sequence().next();
     let mut bytes = [0; COMMAND_LEN_MAX];

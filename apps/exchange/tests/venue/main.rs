@@ -6,6 +6,7 @@ mod closing;
 mod day;
 mod disconnects;
 mod drop_copy;
+mod generations;
 mod hostile;
 mod journal;
 mod limits;
@@ -17,6 +18,7 @@ mod sessions;
 mod standing;
 mod support;
 mod sweeps;
+mod upgrade;
 
 use tickpath_agent::CountingAllocator;
 
