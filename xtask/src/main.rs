@@ -3,6 +3,8 @@
 mod ci;
 mod command;
 mod kill_test;
+mod options;
+mod say;
 mod soak;
 mod tidy;
 
@@ -10,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+
+use crate::say::say;
 
 const HELP: &str = "\
 cargo xtask ci [--only STEP,...]   run every step that CI runs, or the named ones, and stop at the first failure
@@ -48,7 +52,7 @@ fn run(args: &[String]) -> Result<bool> {
         ["kill-test", options @ ..] => kill_test::run(root(), options),
         ["soak", options @ ..] => soak::run(root(), options),
         [] | ["help" | "--help" | "-h"] => {
-            println!("{HELP}");
+            say(HELP);
             Ok(true)
         }
         other => bail!("'{}' is not known; this is what there is:\n{HELP}", other.join(" ")),
