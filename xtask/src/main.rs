@@ -8,6 +8,7 @@ mod say;
 mod soak;
 mod tidy;
 
+use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -32,7 +33,8 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("xtask: {error:#}");
+            // Where standard error cannot be written the exit code tells.
+            let _ = writeln!(stderr(), "xtask: {error:#}");
             ExitCode::from(2)
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tickpath_agent::{PinGuard, StopSignal, TscClock};
-use tickpath_config::Console;
+use tickpath_config::{Console, tell};
 use tickpath_timing::{Joiner, JoinerConfig};
 use tickpath_trading::{EngineCounters, MarkTo, Money, Position, StopReason, Strategy};
 use tickpath_types::Nanos;
@@ -57,7 +57,7 @@ pub fn run_with<S: Strategy + Send + 'static>(
         config.market_data.line_a,
         config.market_data.line_b,
     ));
-    trader.warnings().for_each(|warning| eprintln!("warning: {warning}"));
+    trader.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
 
     let mut snapshot = TraderSnapshot::default();
     let mut warnings = Warnings::default();
@@ -69,7 +69,7 @@ pub fn run_with<S: Strategy + Send + 'static>(
         has_logged_in |= is_logged_in(&trader);
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
-            warnings.take_news(&trader).iter().for_each(|warning| eprintln!("warning: {warning}"));
+            warnings.take_news(&trader).iter().for_each(|warning| tell(format_args!("warning: {warning}")));
             console.say(progress_line(&trader, &snapshot));
         }
         if snapshot.stopped.is_some() {

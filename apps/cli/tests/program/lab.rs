@@ -25,7 +25,18 @@ fn an_unknown_row_is_refused_with_the_known_ones() {
         &["'wat'", "stamp", "book_instructions", "hot_allocations"],
     );
     assert_refused(&["lab", "bench", "--rounds", "0"], &["--rounds must be at least 1"]);
+    assert_refused(&["lab", "bench", "--rounds", "many"], &["'many'", "--rounds", "lab bench --help"]);
     assert_refused(&["lab", "counted"], &["lab bench"]);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_anything_is_measured() {
+    let site = Site::new();
+    let missing = site.path("no/report.json");
+    for command in [&["lab", "bench"][..], &["demo"]] {
+        assert_refused(&[command, &["--json", &missing]].concat(), &["--json", &missing, "its folder"]);
+        assert_refused(&[command, &["--json", &site.path("")]].concat(), &["--json", "is a directory"]);
+    }
 }
 
 #[test]
