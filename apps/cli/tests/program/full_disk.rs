@@ -63,7 +63,8 @@ fn an_error_that_cannot_be_told_is_in_the_exit_code() {
 
 #[test]
 fn progress_that_cannot_be_told_costs_no_figures() {
-    let output = untold().args(["lab", "bench", "--quick", "--rounds", "1", "--filter", "stamp"]).output().unwrap();
+    let output =
+        untold().args(["lab", "bench", "--quick", "--rounds", "1", "--filter", "stamp"]).output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && out.contains("\nstamp "), "{:?}: {out}", output.status);
 }
