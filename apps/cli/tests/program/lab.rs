@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Site, assert_refused, run, tickpath};
+use crate::support::{Site, assert_refused, repository, run, tickpath};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
@@ -16,6 +16,18 @@ fn every_row_is_named_by_help_and_by_the_list() {
     for row in list.lines() {
         assert!(help.contains(&format!(" {row}")), "{row} is not in {help}");
     }
+}
+
+#[test]
+fn every_row_is_described_in_the_documents() {
+    let page = fs::read_to_string(repository().join("docs/lab.md")).unwrap();
+    let described: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('|').next())
+        .flat_map(|names| names.split('`').step_by(2))
+        .collect();
+    let list = run(&["lab", "bench", "--list"]).out;
+    assert_eq!(described, list.lines().collect::<Vec<_>>());
 }
 
 #[test]
