@@ -38,6 +38,11 @@ impl RunningVenue {
         RunningVenue::with(&venue_settings())
     }
 
+    /// One that keeps so many messages for each user.
+    pub fn keeping(retained_responses: usize) -> RunningVenue {
+        RunningVenue::with(&VenueSettings { retained_responses, ..venue_settings() })
+    }
+
     pub fn with(settings: &VenueSettings) -> RunningVenue {
         let Venue { agents, endpoints, admin, view, .. } = build_venue(settings);
         let plan = ThreadPlan {
