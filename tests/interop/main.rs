@@ -84,7 +84,8 @@ fn a_generated_day_has_the_same_messages_for_readers_of_others() {
 #[test]
 fn without_java_one_line_says_what_is_missing() {
     let this = std::env::current_exe().unwrap();
-    let output = Command::new(this).args(["--skip", "without_java"]).env("PATH", "/nowhere").output().unwrap();
+    let output =
+        Command::new(this).args(["--skip", "without_java"]).env("PATH", "/nowhere").output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{err}");
     assert_eq!(err.lines().count(), 1, "{err}");

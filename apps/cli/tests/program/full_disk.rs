@@ -84,7 +84,10 @@ fn a_trader_that_cannot_warn_watches_its_orders_all_the_same() {
     let rest: Vec<String> = out.collect();
     let code = trader.wait().unwrap().code();
     assert!(matches!(code, Some(0 | 1)), "{code:?}: {rest:?}");
-    assert!(rest.iter().any(|line| line.starts_with("stopped: the connection to the venue was lost")), "{rest:?}");
+    assert!(
+        rest.iter().any(|line| line.starts_with("stopped: the connection to the venue was lost")),
+        "{rest:?}"
+    );
 }
 
 fn json_of(path: &str) -> serde_json::Value {
