@@ -10,14 +10,14 @@ use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_exchange::{MessageStore, Publisher, PublisherConfig, PublisherCounters};
 use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, Line, MessageListener, UpdateListener};
 use tickpath_lockfree::spsc;
-use tickpath_matching::workload::{Workload, WorkloadConfig};
-use tickpath_matching::{Engine, EventListener, Owner};
+use tickpath_matching::Owner;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Packet, Session};
 use tickpath_net::{MulticastReceiver, MulticastSender, UdpEndpoint, free_multicast_group};
 use tickpath_sim::{LossConfig, LossModel};
 use tickpath_timing::NoTrace;
-use tickpath_types::{InstrumentTable, MarketEvent, MarketUpdate, Nanos, OrderEvent, Sequence};
+use tickpath_types::{InstrumentTable, MarketEvent, MarketUpdate, Nanos, Sequence};
 
+use super::load::workload;
 use super::{Round, Sample};
 use crate::context::Context;
 use crate::statistics::quantile;
@@ -33,17 +33,12 @@ const PACKETS_PER_TURN: usize = 8;
 const RING: usize = 1 << 6;
 /// How long everything together may take for each message before it counts as stuck.
 const PATIENCE_EACH: Nanos = Nanos::from_millis(1);
+/// Messages that the feed may be behind; its arbiter holds more.
+const BEHIND_MAX: u64 = 1 << 13;
 
 pub(super) fn open(context: Context) -> anyhow::Result<Round> {
-    let config = WorkloadConfig {
-        open_order_count: context.effort.count(100_000) as u32,
-        command_count: context.effort.count(COMMANDS),
-        ..WorkloadConfig::default()
-    };
-    let workload = Workload::generate(&config);
-    let mut engine: Engine<FastBooks<Owner>> = Engine::new(&workload.instruments, workload.limits)?;
-    let mut events = Events::default();
-    workload.opening.iter().chain(&workload.commands).for_each(|command| engine.apply(command, &mut events));
+    let workload = workload(&context, COMMANDS);
+    let (engine, events) = workload.published::<FastBooks<Owner>>();
     let limits = engine.books().limits();
     let state_hash = OrderBooks::state_hash(engine.books());
     let table = InstrumentTable::new(&workload.instruments);
@@ -52,7 +47,7 @@ pub(super) fn open(context: Context) -> anyhow::Result<Round> {
         seed += 1;
         let loss = LossModel::new(&LossConfig { seed, ..LOSS });
         let mut market = Market::new(&table, limits, loss)?;
-        market.run(&context, &events.0)?;
+        market.run(&context, &events)?;
         ensure!(
             market.feed.books.books().state_hash() == state_hash,
             "the books of the feed are not the venue's: {:?}",
@@ -60,16 +55,6 @@ pub(super) fn open(context: Context) -> anyhow::Result<Round> {
         );
         Ok(vec![market.sample()])
     }))
-}
-
-#[derive(Default)]
-struct Events(Vec<MarketEvent>);
-
-impl EventListener for Events {
-    fn on_order_event(&mut self, _: &OrderEvent) {}
-    fn on_market_event(&mut self, event: &MarketEvent) {
-        self.0.push(*event);
-    }
 }
 
 /// Takes the arbiter's messages to the books.
@@ -209,10 +194,7 @@ impl Market {
     }
 
     fn sample(&mut self) -> Sample {
-        let [p50, p99] = [0.5, 0.99].map(|wanted| match self.heal_ns.len() {
-            0 => 0.0,
-            _ => quantile(&mut self.heal_ns, wanted) as f64 / 1_000.0,
-        });
+        let [p50, p99] = [0.5, 0.99].map(|wanted| quantile(&mut self.heal_ns, wanted) as f64 / 1_000.0);
         let note = format!(
             "{} packets lost, {} gaps healed in {p50:.0} us p50 and {p99:.0} us p99; books equal 100%",
             self.lost_packets,
@@ -221,6 +203,3 @@ impl Market {
         Sample { note: Some(note), ..Sample::new("feed_heal", p99) }
     }
 }
-
-/// Messages that the feed may be behind; its arbiter holds more.
-const BEHIND_MAX: u64 = 1 << 13;
