@@ -96,6 +96,9 @@ enum Kind {
     KillSession = 25,
     KillVenue = 26,
     ScheduleDone = 27,
+    SetMessageRate = 28,
+    AllowInstrument = 29,
+    LimitsConfigured = 30,
 }
 
 #[derive(Clone, Copy, IntoBytes, FromBytes, Immutable, KnownLayout, Unaligned)]
@@ -301,6 +304,9 @@ impl Kind {
             25 => Kind::KillSession,
             26 => Kind::KillVenue,
             27 => Kind::ScheduleDone,
+            28 => Kind::SetMessageRate,
+            29 => Kind::AllowInstrument,
+            30 => Kind::LimitsConfigured,
             _ => return Err(CodecError::Unknown { kind, version }),
         })
     }

@@ -89,6 +89,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for step in &venue.missed {
         console.say(format_args!("schedule: {step} is carried out now"));
     }
+    venue.notices.iter().for_each(|notice| console.say(notice));
 
     let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;

@@ -14,6 +14,8 @@ use crate::support::{Client, Heard, PASSWORD, login};
 const SEGMENT: &str = "00000000000000000001.journal";
 /// Where a snapshot's payload begins: `TPVENUE`, and its version.
 const PAYLOAD: usize = 64;
+/// The version that is written now.
+const VERSION: u8 = 3;
 /// Commands in the log, and the state after them as it was recorded then.
 const LAST: u64 = 39;
 const STATE_HASH: u64 = 0x43d0985e559fe2d2;
@@ -76,7 +78,7 @@ fn a_journal_with_snapshots_of_version_1_goes_on() {
         trade(&mut rig, [&mut anna, &mut bert], 100);
         rig.until_true("a snapshot", |rig| rig.view.journal.snapshot_sequence.read() >= 90);
         let last = Sequence(rig.view.journal.durable.read());
-        assert_eq!(version_of(&site, Sequence(rig.view.journal.snapshot_sequence.read())), 2);
+        assert_eq!(version_of(&site, Sequence(rig.view.journal.snapshot_sequence.read())), VERSION);
         let session = SessionName::new("TODAY").unwrap();
         let done = audit(&site.disk, session, Sequence(0), last, |_| ()).unwrap();
         assert!(done.snapshots_checked >= 2 && done.skipped.is_empty());
@@ -98,13 +100,13 @@ fn what_this_version_decides_otherwise_is_told_by_the_state() {
 #[test]
 fn a_snapshot_of_a_later_version_is_refused_with_its_file_and_what_to_do() {
     let [(sequence, mut later), _] = snapshots();
-    later[PAYLOAD + 7] = 3;
+    later[PAYLOAD + 7] = VERSION + 1;
     let checksum = crc32c(&later[PAYLOAD..]);
     later[56..60].copy_from_slice(&checksum.to_le_bytes());
     let checksum = crc32c(&later[..60]);
     later[60..64].copy_from_slice(&checksum.to_le_bytes());
     let refusal = site(&[(sequence, later)]).refusal();
-    for words in [&snapshot_name(sequence), "version 3", "use the version of the program that wrote it"] {
+    for words in [&snapshot_name(sequence), &format!("version {}", VERSION + 1), "use the version of the program that wrote it"] {
         assert!(refusal.contains(words), "no '{words}' in {refusal}");
     }
 }
