@@ -29,6 +29,7 @@ mod publisher;
 mod replica;
 mod sequencer;
 mod session_log;
+mod soup_link;
 mod standing;
 mod token_bucket;
 mod users;

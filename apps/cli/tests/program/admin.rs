@@ -24,7 +24,17 @@ fn a_venue_is_asked_commanded_and_drained() {
     let (mut venue, socket) = start(&site);
     assert_eq!(json(&socket, &["status"])["users"], 2);
     let text = run(&["admin", "status", "--socket", &socket]).out;
-    assert!(text.contains("logins") && text.contains("is_draining"), "{text}");
+    for field in [
+        "logins",
+        "is_draining",
+        "retransmit_requests",
+        "glimpse_slow",
+        "archive_errors",
+        "drop_copy_rewinds",
+    ] {
+        assert!(text.lines().any(|line| line.split_whitespace().next() == Some(field)), "{field}: {text}");
+    }
+    assert_eq!(json(&socket, &["status"])["glimpse_connections"], 0);
     assert_eq!(json(&socket, &["kill", "test01"])["commands"], 1);
     let users = run(&["admin", "--socket", &socket, "users"]).out;
     let states: Vec<&str> =
