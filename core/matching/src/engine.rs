@@ -266,7 +266,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             CommandKind::BreakTrade { match_id, reason } => self.break_trade(match_id, reason, context),
             CommandKind::ExpireOrders => self.expire_orders(context),
             CommandKind::EndDay => self.end_day(context),
-            CommandKind::ScheduleDone { .. } => {}
+            // For whoever goes on with the log.
+            CommandKind::ScheduleDone { .. }
+            | CommandKind::SetMessageRate { .. }
+            | CommandKind::AllowInstrument { .. }
+            | CommandKind::LimitsConfigured { .. } => {}
             CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
                 self.set_rules(session, |rules| {
                     rules.max_open_orders = open_orders;

@@ -93,6 +93,17 @@ impl Workload {
         }
         engine
     }
+
+    /// An engine after the load, and everything that it published from the opening on.
+    #[must_use]
+    pub fn published<B: OrderBooks<Owner>>(&self) -> (Engine<B>, Vec<MarketEvent>) {
+        let mut engine = new_engine(&self.instruments, self.limits);
+        let mut events = Vec::new();
+        for command in self.opening.iter().chain(&self.commands) {
+            engine.apply(command, &mut events);
+        }
+        (engine, events)
+    }
 }
 
 /// The instruments of a workload: 100.00 with a collar of 20.00 on either side.
@@ -316,6 +327,9 @@ mod tests {
             assert!((350..=450).contains(&engine.books().order_count()));
         }
         assert_eq!((engine.state_hash(), open.event_count), (workload.state_hash, workload.event_count));
+        let (again, events) = workload.published::<PlainBooks<Owner>>();
+        assert_eq!(again.state_hash(), workload.state_hash);
+        assert!(events.iter().zip(1..).all(|(event, number)| event.sequence == Sequence(number)));
         assert_eq!((engine.counters().rejected, engine.counters().ignored), (0, 0));
         let crossing = engine.counters().executions;
         assert!((500..1_500).contains(&crossing), "{crossing}");

@@ -26,6 +26,16 @@ pub struct Instrument {
 }
 
 impl Instrument {
+    /// An instrument in cents and single units, up to a million of them an order, with a collar of a tenth of the
+    /// reference price on either side.
+    #[must_use]
+    pub const fn in_cents(id: InstrumentId, symbol: Symbol, reference_price: Price) -> Instrument {
+        let (tick_size, lot_size, max_qty) = (Price(100), Qty(1), Qty(1_000_000));
+        let (collar_low, collar_high) =
+            (Price(reference_price.0 / 10 * 9), Price(reference_price.0 / 10 * 11));
+        Instrument { id, symbol, tick_size, lot_size, max_qty, reference_price, collar_low, collar_high }
+    }
+
     /// True when `price` is a multiple of the tick size.
     #[must_use]
     pub const fn is_on_tick(&self, price: Price) -> bool {
@@ -209,6 +219,19 @@ mod tests {
             collar_low: Price(40),
             collar_high: Price(60),
         }
+    }
+
+    #[test]
+    fn an_instrument_in_cents_takes_orders_at_its_reference_price_and_a_tenth_around_it() {
+        let symbol = Symbol::new("ALPHA").unwrap();
+        let instrument = Instrument::in_cents(InstrumentId(1), symbol, Price(1_000_000));
+        for (price, is_allowed) in
+            [(899_900, false), (900_000, true), (1_000_000, true), (1_100_000, true), (1_100_100, false)]
+        {
+            assert!(instrument.is_on_tick(Price(price)));
+            assert_eq!(instrument.is_within_collar(Price(price)), is_allowed, "{price}");
+        }
+        assert!(instrument.is_tradable_qty(Qty(1)) && !instrument.is_on_tick(Price(1_000_050)));
     }
 
     #[test]
