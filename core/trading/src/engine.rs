@@ -1,7 +1,7 @@
 //! The engine: market data, answers and time in; requests out.
 
 use tickpath_timing::{Function, Sampler, Tracer};
-use tickpath_types::{Instrument, MarketUpdate, Nanos, OrderEventKind, OrderRequest};
+use tickpath_types::{Instrument, MarketUpdate, Nanos, OrderEventKind, OrderRequest, UserRefNum};
 
 use crate::sink::Port;
 use crate::{
@@ -50,6 +50,13 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
             disconnected_at: None,
             heard_at: None,
         })
+    }
+
+    /// The venue says which number the user's next order is to have: those before it were used by an earlier run, of
+    /// which nothing else is known. To be called before the start.
+    #[cold]
+    pub fn handle_numbering(&mut self, first: UserRefNum) {
+        self.desk.orders.number_from(first);
     }
 
     /// The session is logged in and the strategy may begin; silence counts from here.

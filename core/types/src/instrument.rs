@@ -132,8 +132,7 @@ impl InstrumentTable {
         if self.find(symbol).is_some() {
             return Err(AddInstrumentError::Symbol { symbol });
         }
-        let place = usize::from(next.0) - 1 - self.instruments.len();
-        let Some(free) = self.added.get(place) else {
+        let Some(free) = self.added.get(self.added().count()) else {
             return Err(AddInstrumentError::Full { max: self.max_id() });
         };
         if id != next || free.set(instrument).is_err() {
@@ -145,7 +144,9 @@ impl InstrumentTable {
     /// The id of the instrument that is added next.
     #[must_use]
     pub fn next_id(&self) -> InstrumentId {
-        InstrumentId(self.instruments.len() as u16 + self.added().count() as u16 + 1)
+        let count = self.instruments.len() + self.added().count();
+        // When every id is taken it is the last of them, and no instrument can be added under it.
+        InstrumentId((count as u16).saturating_add(1))
     }
 
     /// The instrument of an id.
@@ -261,6 +262,14 @@ mod tests {
         assert_eq!(table.add(instrument(4, "CHARLIE")), full);
         let symbols: Vec<_> = reader.iter().map(|instrument| instrument.id.0).collect();
         assert_eq!((symbols, reader.as_slice().len()), (vec![1, 2, 3], 1));
+    }
+
+    #[test]
+    fn a_table_of_all_ids_is_full() {
+        let all: Vec<Instrument> = (1..=u16::MAX).map(|id| instrument(id, &format!("S{id}"))).collect();
+        let table = InstrumentTable::with_room(&all, InstrumentId(u16::MAX));
+        let full = Err(AddInstrumentError::Full { max: InstrumentId(u16::MAX) });
+        assert_eq!(table.add(instrument(u16::MAX, "MORE")), full);
     }
 
     #[test]

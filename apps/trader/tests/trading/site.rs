@@ -35,6 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const TURN: Nanos = Nanos::from_micros(500);
 pub const ALPHA: InstrumentId = InstrumentId(1);
 pub const PASSWORD: &str = "secret";
+/// Before anything else a gateway asks which number is the first.
+pub const QUERY: u64 = 1;
 
 pub fn instruments() -> InstrumentTable {
     InstrumentTable::new(&[Instrument {
