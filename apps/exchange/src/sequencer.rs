@@ -9,6 +9,9 @@ use tickpath_types::{Nanos, Sequence, SessionId};
 use crate::journal::{CommandLog, LogState};
 use crate::late::end_ring;
 
+/// In place of a receive time: behind all that have one.
+const OF_VENUE: u64 = u64::MAX;
+
 /// A request on its way into the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
@@ -25,7 +28,7 @@ pub(crate) struct Arrival {
 impl Arrival {
     /// A command of the venue's own: behind everything that was drained with it.
     pub(crate) fn of_venue(session: SessionId, kind: CommandKind) -> Arrival {
-        Arrival { kernel_ns: u64::MAX, session, token: None, kind }
+        Arrival { kernel_ns: OF_VENUE, session, token: None, kind }
     }
 }
 
@@ -44,6 +47,8 @@ pub(crate) struct Sequencer {
     last_at: Nanos,
     batch: Vec<(u64, SessionId, u32, Arrival)>,
     sequenced: usize,
+    /// The last of the venue's own commands, of batches that are in the log.
+    last_of_venue: Sequence,
     commands: spsc::Producer<Command>,
     journal: Option<Box<dyn CommandLog>>,
     /// The last command that may be answered.
@@ -65,6 +70,7 @@ impl Sequencer {
             last_at: Nanos::ZERO,
             batch,
             sequenced: 0,
+            last_of_venue: Sequence(0),
             commands,
             journal: None,
             durable: Sequence(u64::MAX),
@@ -132,6 +138,10 @@ impl Sequencer {
             self.next = self.next.next();
             self.sequenced += usize::from(!is_again);
         }
+        // The venue's own commands are the last of their batch.
+        if let Some((OF_VENUE, ..)) = self.batch.last() {
+            self.last_of_venue = Sequence(self.next.0 - 1);
+        }
         self.batch.clear();
         let count = self.sequenced - start;
         self.sequenced = 0;
@@ -191,6 +201,11 @@ impl Sequencer {
     /// True when everything that was added is in the log.
     pub(crate) fn is_drained(&self) -> bool {
         self.batch.is_empty()
+    }
+
+    /// The last of the venue's own commands, of what is in the log.
+    pub(crate) fn last_of_venue(&self) -> Sequence {
+        self.last_of_venue
     }
 
     /// No command follows: the matcher learns that the log has ended.
