@@ -46,6 +46,10 @@ faults! {
     MassCancelMissesOne,
     /// An order's time comes and nothing happens.
     GttNeverExpires,
+    /// The venue forgets when an order expires, unless it is started anew.
+    ExpiryForgotten,
+    /// Orders expire some time after their time has come: others still trade with them.
+    ExpiryLate,
     /// Orders of the day are carried into the next if they are special.
     DayOrderSurvives,
     /// A number may be used again at once.
@@ -106,6 +110,10 @@ faults! {
     ArrivalsSortedBySession,
     /// An execution that is replayed is told twice.
     FillDoubledOnReplay,
+    /// A drop copy of what was told before the start is missing.
+    CopyMissedAtStart,
+    /// Where old drop copies meet those that are kept one comes twice.
+    CopyRepeatedAfterRewind,
     /// Some packets are sent on line A alone.
     LineBMissesPacket,
     /// Some messages are not kept for retransmission.

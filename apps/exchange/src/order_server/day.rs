@@ -54,9 +54,14 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             return;
         }
         let count = self.sequencer.command_batch();
+        let have_expired = self.sequencer.have_expired(now);
         let OrderServer { day, sequencer, .. } = self;
         let mut emit = |kind| sequencer.add(Arrival::of_venue(SessionId::default(), kind));
         if !day.step(now, &mut emit) {
+            // Any other command is preceded by it; where none comes it does.
+            if have_expired {
+                emit(CommandKind::ExpireOrders);
+            }
             day.tick(now, &mut emit);
         }
         if self.sequencer.command_batch() > count {
