@@ -4,8 +4,10 @@
 //! that, or with itself. Every checker is a pure function and knows nothing of the others.
 
 mod client_orders;
+mod copies;
 mod counters;
 mod disconnects;
+mod expiry;
 mod feeds;
 mod final_state;
 mod lines;
@@ -40,13 +42,15 @@ struct Case<'a> {
 type Checker = fn(&Case<'_>, &mut Report);
 
 /// Every checker by its name.
-const CHECKERS: [(&str, Checker); 14] = [
+const CHECKERS: [(&str, Checker); 16] = [
     ("log", log::check),
     ("streams", streams::check),
+    ("drop copies", copies::check),
     ("requests", requests::check),
     ("sequencing", sequencing::check),
     ("final state", final_state::check),
     ("client orders", client_orders::check),
+    ("expiry", expiry::check),
     ("trades", trades::check),
     ("money", money::check),
     ("lines", lines::check),

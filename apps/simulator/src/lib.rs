@@ -5,6 +5,7 @@
 
 mod checks;
 mod client;
+mod copies;
 mod feed;
 mod flow;
 mod net;
@@ -18,7 +19,7 @@ mod trader;
 
 pub use checks::{Violation, check};
 pub use observed::{
-    ClientEvent, ClientEventKind, ClientLog, Crash, DeliveredOrder, DisconnectCause, FeedLife, FinalVenue,
+    ClientEvent, ClientEventKind, ClientLog, CopyReader, Crash, DeliveredOrder, DisconnectCause, FeedLife, FinalVenue,
     Line, LoginOutcome, Lost, Observed, OpenOrder, Published, Retransmitted, Sequenced, SnapshotOnDisk,
     Unlogged, UserTerms, VenueEvent, VenueEventKind,
 };

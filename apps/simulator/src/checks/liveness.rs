@@ -18,7 +18,8 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         return report.say(|| format!("the venue is not there in the end: {why}"));
     }
     for (place, client) in case.observed.clients.iter().enumerate() {
-        check_client(case, place, client, report);
+        let name = &case.observed.users[place].name;
+        check_client(case, name, case.truth.streams[place].len() as u64, client, report);
     }
     for feed in &case.observed.feeds {
         let is_last = case
@@ -32,8 +33,8 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     }
 }
 
-fn check_client(case: &Case<'_>, place: usize, client: &ClientLog, report: &mut Report) {
-    let name = &case.observed.users[place].name;
+/// A client is there in the end, and has `all` messages that there are.
+pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &ClientLog, report: &mut Report) {
     let of_login = |kind: &ClientEventKind| {
         matches!(kind, ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }))
     };
@@ -52,7 +53,7 @@ fn check_client(case: &Case<'_>, place: usize, client: &ClientLog, report: &mut 
         ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => Some(sequence.0 - 1),
         _ => None,
     });
-    let (received, all) = (received.max().unwrap_or(0), case.truth.streams[place].len() as u64);
+    let received = received.max().unwrap_or(0);
     report.expect(received >= all, || {
         format!("{name} has message {received} in the end, and the log causes {all}")
     });
