@@ -5,7 +5,7 @@ use std::net::SocketAddrV4;
 
 use tickpath_nasdaq::soupbintcp::{LoginRequest, Packet, Password, Session, Username, next_packet};
 use tickpath_sim::{Draw, Gone, SocketId, StreamNote, StreamNoteKind, StreamRead};
-use tickpath_types::{InstrumentTable, Nanos, Sequence, SessionId};
+use tickpath_types::{Nanos, Sequence, SessionId};
 
 use crate::flow::Flow;
 use crate::net::SimNetwork;
@@ -99,7 +99,7 @@ impl Client {
         network: SimNetwork,
         venue: SocketAddrV4,
         habits: Habits,
-        instruments: Option<&InstrumentTable>,
+        flow: Option<Flow>,
         seed: u64,
     ) -> Client {
         Client {
@@ -109,7 +109,7 @@ impl Client {
             venue,
             habits,
             draw: Draw::new(seed),
-            flow: instruments.cloned().map(Flow::new),
+            flow,
             log: ClientLog { session, events: Vec::new() },
             state: State::Away { until: Nanos::ZERO },
             socket: None,

@@ -3,6 +3,7 @@
 //! A run fills [`Observed`]: what went over the wires at both ends, what was found on the disk, what the venue came to.
 //! [`check`] says what of it breaks a promise.
 
+mod additions;
 mod checks;
 mod client;
 mod copies;

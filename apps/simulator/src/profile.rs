@@ -48,6 +48,8 @@ pub(crate) enum Blow {
     Connects(u64, Nanos),
     /// An order of the administrator.
     Admin(u64),
+    /// The administrator adds an instrument.
+    AddInstrument(usize),
     /// The process of who reads drop copies dies.
     KillReader,
     /// The venue and who reads drop copies cannot reach each other.

@@ -16,9 +16,11 @@ use tickpath_types::{
     TradingState,
 };
 
+use crate::additions::Additions;
 use crate::client::{Client, Habits};
 use crate::copies::{self, CopyProfile};
 use crate::feed::Feed;
+use crate::flow::Flow;
 use crate::net::{SimNetwork, Tap, Wires, simulated};
 use crate::profile::{Blow, DiskTrouble, Profile, Weather};
 use crate::recovery::{RecoveryProfile, SNAPSHOTS};
@@ -58,7 +60,7 @@ const DOWN_MAX: Nanos = Nanos::from_millis(150);
 const REACTION: Nanos = Nanos::from_millis(60);
 
 /// What is counted and was not done to the system: it follows from what was, or comes with every run.
-const CONSEQUENCES: [&str; 14] = [
+const CONSEQUENCES: [&str; 15] = [
     "connections_above_backlog",
     "connections_cut",
     "connections_unheard",
@@ -66,6 +68,7 @@ const CONSEQUENCES: [&str; 14] = [
     "datagrams_unreceived",
     "deaths",
     "full_windows",
+    "instruments added",
     "half_closes",
     "power_losses",
     "resets_by_close",
@@ -113,6 +116,7 @@ pub struct Simulation {
     feeds: Vec<Feed>,
     /// How drop copies are made, and who reads them.
     copies: Option<(CopyProfile, Client)>,
+    additions: Additions,
     /// When each part gets time again.
     starved: Vec<Nanos>,
     /// What is still to come, the next last.
@@ -156,6 +160,8 @@ impl Simulation {
         hosts.chain([copies::HOST.0]).for_each(|host| wires.network.set_clock(HostId(host), profile.epoch as i64));
         let network = SimNetwork::new(wires, VENUE);
         let instruments = instruments(profile.instruments);
+        let additions = Additions::new(seed, profile.instruments, profile.active);
+        let known_to_clients = additions.table(&instruments);
         let disk = FaultyDisk::new(draw.next(), DiskFaults::default());
         let journal = recovery.journal(JournalSettings {
             segment_len: profile.segment_len,
@@ -164,6 +170,7 @@ impl Simulation {
             ..JournalSettings::new("", profile.policy)
         });
         let mut settings = venue_settings(&profile, &recovery, &instruments);
+        settings.limits.max_instruments = additions.max_id();
         let journal = match &copies {
             Some(copies) => {
                 settings.users.push(copies.user(&settings.users));
@@ -185,7 +192,7 @@ impl Simulation {
                         begins_anew_at: (profile.policy == Policy::Async).then_some(1),
                         ..profile.habits[place]
                     },
-                    Some(&instruments),
+                    Some(Flow::new(known_to_clients.clone(), profile.instruments.into())),
                     draw.next(),
                 )
             })
@@ -202,7 +209,7 @@ impl Simulation {
         let feeds = (0..profile.feeds)
             .map(|place| {
                 let host = HostId(FIRST_FEED + place as u16);
-                let settings = recovery.feed(place, &endpoints, InstrumentId(profile.instruments));
+                let settings = recovery.feed(place, &endpoints, InstrumentId(additions.max_id()));
                 Feed::new(place as u32, host, network.of(host), settings, recovery.joins_at(place))
             })
             .collect::<Vec<Feed>>();
@@ -215,6 +222,7 @@ impl Simulation {
             AGENTS + 2 + profile.clients + profile.feeds + if copies.is_some() { COPY_PARTS } else { 0 };
         let mut blows = profile.blows.clone();
         blows.extend(copies.iter().flat_map(|(copies, _)| copies.blows.iter().copied()));
+        blows.extend(additions.blows.iter().copied());
         blows.sort_by_key(|(at, _)| *at);
         blows.reverse();
         Simulation {
@@ -226,6 +234,7 @@ impl Simulation {
             clients,
             feeds,
             copies,
+            additions,
             starved: vec![Nanos::ZERO; parts],
             blows,
             ends: Vec::new(),
@@ -489,6 +498,11 @@ impl Simulation {
             }
             Blow::Connects(count, time) => self.connect_strangers(count, time),
             Blow::Admin(bits) => self.administrate(bits),
+            Blow::AddInstrument(place) => {
+                if self.site.command(AdminCommand::AddInstrument(self.additions.instrument(place))) {
+                    self.count("instruments added");
+                }
+            }
             Blow::KillReader => {
                 let back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
                 if let Some((_, reader)) = &mut self.copies {
@@ -554,7 +568,7 @@ impl Simulation {
 
     fn administrate(&mut self, bits: u64) {
         let user = SessionId(1 + (bits >> 8) as u16 % self.profile.clients as u16);
-        let instrument = InstrumentId(1 + (bits >> 24) as u16 % self.profile.instruments);
+        let instrument = InstrumentId(1 + (bits >> 24) as u16 % self.site.instrument_count());
         let state = [TradingState::Halted, TradingState::Trading][(bits >> 40) as usize % 2];
         let one = (bits >> 41 & 1 == 1).then_some(instrument);
         let many = bits >> 48;
@@ -744,18 +758,22 @@ pub(crate) fn user_name(place: usize) -> String {
 }
 
 pub(crate) fn instruments(count: u16) -> InstrumentTable {
-    let instrument = |id: u16| Instrument {
+    let symbols = ["ALPHA", "BRAVO", "CHARLIE"];
+    let instruments: Vec<Instrument> = (1..=count).zip(symbols).map(|(id, symbol)| instrument(id, symbol)).collect();
+    InstrumentTable::new(&instruments)
+}
+
+pub(crate) fn instrument(id: u16, symbol: &str) -> Instrument {
+    Instrument {
         id: InstrumentId(id),
-        symbol: Symbol::new(["ALPHA", "BRAVO", "CHARLIE"][usize::from(id - 1)]).expect("they are short"),
+        symbol: Symbol::new(symbol).expect("they are short"),
         tick_size: Price(100),
         lot_size: Qty(1),
         max_qty: Qty(100_000),
         reference_price: Price(1_000_000),
         collar_low: Price(900_000),
         collar_high: Price(1_100_000),
-    };
-    let instruments: Vec<Instrument> = (1..=count).map(instrument).collect();
-    InstrumentTable::new(&instruments)
+    }
 }
 
 pub(crate) fn venue_settings(

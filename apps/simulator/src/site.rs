@@ -13,7 +13,7 @@ use tickpath_matching::Command;
 use tickpath_nasdaq::soupbintcp::Session;
 use tickpath_sim::{Death, HostId};
 use tickpath_timing::NoTrace;
-use tickpath_types::{Nanos, Qty, Sequence, SessionId, Side, TradingState, UserRefNum};
+use tickpath_types::{InstrumentTable, Nanos, Qty, Sequence, SessionId, Side, TradingState, UserRefNum};
 
 use crate::net::SimNetwork;
 use crate::{
@@ -56,6 +56,8 @@ struct Life {
     admin: AdminClient,
     journal: VenueJournal,
     session: SessionName,
+    /// What is traded, with what was added.
+    instruments: InstrumentTable,
     reader: Option<Reader<FaultyDisk>>,
     has_follower: bool,
     /// Requests so far that were refused without a record.
@@ -148,7 +150,17 @@ impl Site {
     }
 
     fn begin(&mut self, now: Nanos, venue: Venue, clock: Nanos) -> anyhow::Result<Endpoints> {
-        let Venue { mut agents, endpoints, view, admin, session, journal, market_recovery, .. } = venue;
+        let Venue {
+            mut agents,
+            endpoints,
+            view,
+            admin,
+            session,
+            instruments,
+            journal,
+            market_recovery,
+            ..
+        } = venue;
         let journal = journal.ok_or_else(|| anyhow::anyhow!("a venue without its journal"))?;
         let session = session_name(session)?;
         let found = self.read_log(session)?;
@@ -173,6 +185,7 @@ impl Site {
             admin,
             journal,
             session,
+            instruments,
             reader: None,
             has_follower: true,
             unlogged: 0,
@@ -311,6 +324,12 @@ impl Site {
         self.life.as_ref().is_some_and(|life| !life.has_copies())
     }
 
+    /// How many instruments are traded, with what was added.
+    pub(crate) fn instrument_count(&self) -> u16 {
+        let instruments = self.life.as_ref().map_or(&self.settings.instruments, |life| &life.instruments);
+        instruments.next_id().0 - 1
+    }
+
     /// Tells the venue something, if it listens.
     pub(crate) fn command(&mut self, command: AdminCommand) -> bool {
         let Some(life) = &mut self.life else { return false };
@@ -411,7 +430,7 @@ impl Site {
         let guard = view.engine.lock().ok()?;
         let engine = guard.as_deref()?;
         let mut displayed = Vec::new();
-        for instrument in self.settings.instruments.as_slice() {
+        for instrument in self.life.as_ref()?.instruments.iter() {
             for side in Side::BOTH {
                 let orders = engine.books().orders(instrument.id, side);
                 displayed.extend(orders.map(|(_, order)| DeliveredOrder {

@@ -1,9 +1,9 @@
 //! When the faults are over, every client comes back, has its requests answered and gets all there is; nothing is stuck.
 
-use super::Case;
 use super::report::Report;
 use super::views::End;
-use crate::{ClientEventKind, ClientLog, LoginOutcome, VenueEventKind};
+use super::{Case, requests};
+use crate::{ClientEvent, ClientEventKind, ClientLog, LoginOutcome, VenueEventKind};
 
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let Some(life) = case.views.lives.last() else {
@@ -62,22 +62,12 @@ pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &Clien
 
 /// What was sent on a connection that lives was read.
 fn check_arrived(name: &str, client: &ClientLog, connection: u32, report: &mut Report) {
-    let on_it = || client.events.iter().filter(|event| event.connection == connection);
-    let read: usize = on_it()
-        .map(|event| match &event.kind {
-            ClientEventKind::ReadByVenue { bytes, .. } => bytes.len(),
-            _ => 0,
-        })
-        .sum();
-    let sent: usize = on_it()
-        .map(|event| match &event.kind {
-            ClientEventKind::Sent(bytes) => bytes.len() + tickpath_nasdaq::soupbintcp::HEADER_LEN,
-            _ => 0,
-        })
-        .sum();
-    report.expect(read >= sent, || {
-        format!(
-            "{name} sent {sent} bytes of requests on its last connection, and the venue read {read} bytes"
-        )
+    let is_sent = |event: &&ClientEvent| {
+        event.connection == connection && matches!(event.kind, ClientEventKind::Sent(_))
+    };
+    let sent = client.events.iter().filter(is_sent).count();
+    let read = requests::reads_of(client).iter().filter(|read| read.connection == connection).count();
+    report.expect(read == sent, || {
+        format!("{name} sent {sent} requests on its last connection, and the venue read {read}")
     });
 }

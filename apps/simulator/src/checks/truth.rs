@@ -5,7 +5,7 @@ use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_nasdaq::ouch50::{self, EventCode, QueryResponse, SystemEvent};
 use tickpath_plain::{PlainEngine, PlainOrder};
 use tickpath_types::{
-    InstrumentTable, MarketEvent, Nanos, OrderEvent, Sequence, SessionId, SystemEventCode, UserRefNum,
+    InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, Sequence, SessionId, SystemEventCode, UserRefNum,
 };
 use zerocopy::IntoBytes;
 
@@ -55,7 +55,10 @@ impl Truth {
             open_counts: vec![Vec::new(); users],
             overdue: Vec::new(),
             engine: PlainEngine::new(&observed.instruments, observed.limits),
-            table: InstrumentTable::new(&observed.instruments),
+            table: InstrumentTable::with_room(
+                &observed.instruments,
+                InstrumentId(observed.limits.max_instruments),
+            ),
             executions: 0,
         };
         let mut engine = truth.engine.clone();
@@ -63,6 +66,10 @@ impl Truth {
         for command in &observed.journal {
             if next_expiry.is_some_and(|at| command.ts >= at) {
                 truth.note_overdue(&engine, command);
+            }
+            if let CommandKind::AddInstrument(instrument) = command.kind {
+                // What the table refuses is in no book.
+                let _ = truth.table.add(instrument);
             }
             engine.apply(command, &mut truth);
             next_expiry = truth.count_open(&engine, command.sequence);
