@@ -18,6 +18,7 @@ mod public_book;
 mod replay;
 mod report;
 mod requests;
+mod schedule;
 mod sequencing;
 mod statements;
 mod streams;
@@ -42,7 +43,7 @@ struct Case<'a> {
 type Checker = fn(&Case<'_>, &mut Report);
 
 /// Every checker by its name.
-const CHECKERS: [(&str, Checker); 16] = [
+const CHECKERS: [(&str, Checker); 17] = [
     ("log", log::check),
     ("streams", streams::check),
     ("drop copies", copies::check),
@@ -51,6 +52,7 @@ const CHECKERS: [(&str, Checker); 16] = [
     ("final state", final_state::check),
     ("client orders", client_orders::check),
     ("expiry", expiry::check),
+    ("schedule", schedule::check),
     ("trades", trades::check),
     ("money", money::check),
     ("lines", lines::check),

@@ -23,6 +23,8 @@ pub struct Observed {
     pub users: Vec<UserTerms>,
     /// One of each user that enters orders, in the same order; who does not is behind them.
     pub clients: Vec<ClientLog>,
+    /// Seconds of the day, in UTC, at which the venue's schedule has steps.
+    pub schedule: Vec<u32>,
     /// Who reads drop copies, if somebody does.
     pub copies: Option<CopyReader>,
     /// The venue's lives, from the first start on.
@@ -324,7 +326,7 @@ pub struct FinalVenue {
     pub last_command: Sequence,
     /// The last market event.
     pub last_market: Sequence,
-    /// The time of day by its own clock when it was asked to stop.
+    /// The time by its own clock when it was asked to stop, in nanoseconds since the Unix epoch.
     pub stopped_at: Nanos,
     /// Every open order, displayed or not, in no particular order.
     pub open_orders: Vec<OpenOrder>,

@@ -722,6 +722,7 @@ impl Simulation {
         let users = self.site.settings.users.len();
         let copies = self.copies.as_ref().map(|(copies, reader)| copies.seen(reader, users, failures));
         let settings = &self.site.settings;
+        let schedule = settings.day.schedule.iter();
         let terms = settings.users.iter().map(|user| UserTerms {
             name: user.name.clone(),
             cancel_on_disconnect: user.cancel_on_disconnect,
@@ -732,6 +733,7 @@ impl Simulation {
             policy: self.profile.policy,
             users: terms.collect(),
             clients: self.clients.iter().map(|client| client.log().clone()).collect(),
+            schedule: schedule.flat_map(|schedule| &schedule.steps).map(|step| step.second).collect(),
             copies,
             venue: self.site.events.clone(),
             published: published

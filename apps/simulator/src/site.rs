@@ -455,7 +455,7 @@ impl Site {
             state_hash: engine.state_hash(),
             last_command: engine.last_command(),
             last_market: engine.last_market(),
-            stopped_at: stopped_at.time_of_day(),
+            stopped_at,
             open_orders,
             displayed,
             counters: vec![

@@ -110,10 +110,14 @@ faults! {
     ArrivalsSortedBySession,
     /// An execution that is replayed is told twice.
     FillDoubledOnReplay,
-    /// A drop copy of what was told before the start is missing.
-    CopyMissedAtStart,
-    /// Where old drop copies meet those that are kept one comes twice.
-    CopyRepeatedAfterRewind,
+    /// What the first command behind a snapshot caused is not among the drop copies after a start.
+    CopyMissed,
+    /// Where a reader of drop copies goes on it gets one copy again.
+    CopyRepeated,
+    /// The next step of the day waits for a command that a client sent.
+    DayWaitsForClients,
+    /// An instrument that was added is not in the snapshot.
+    SnapshotMissesAdded,
     /// Some packets are sent on line A alone.
     LineBMissesPacket,
     /// Some messages are not kept for retransmission.

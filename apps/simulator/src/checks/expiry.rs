@@ -22,14 +22,15 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
 
 /// Where nothing else comes, orders expire all the same.
 fn check_end(case: &Case<'_>, report: &mut Report) {
-    let by = Nanos(case.observed.last.stopped_at.0.saturating_sub(case.observed.reaction_max.0));
+    let stopped_at = case.observed.last.stopped_at.time_of_day();
+    let by = Nanos(stopped_at.0.saturating_sub(case.observed.reaction_max.0));
     for order in case.truth.engine.open_orders() {
         report.expect(order.expires_at.is_none_or(|at| at > by), || {
             format!(
                 "order {} of session {} is open at the end, at {} ns, and its time came at {} ns",
                 order.user_ref,
                 order.session,
-                case.observed.last.stopped_at.0,
+                stopped_at.0,
                 order.expires_at.unwrap_or_default().0
             )
         });

@@ -152,6 +152,7 @@ impl World {
                 policy: Policy::Group,
                 users,
                 clients: (1..=USERS).map(client).collect(),
+                schedule: vec![0],
                 copies: None,
                 venue: Vec::new(),
                 published: Vec::new(),
@@ -245,6 +246,7 @@ impl World {
             self.sequence(account, CommandKind::SetSelfTradePrevention { strategy, account });
         }
         self.sequence(SessionId(0), CommandKind::System(SystemEventCode::StartOfMessages));
+        self.sequence(SessionId(0), CommandKind::ScheduleDone { day: 0, second: 0 });
         for instrument in [InstrumentId(1), InstrumentId(2)] {
             let state = TradingState::Trading;
             self.sequence(SessionId(0), CommandKind::OpenInstrument { instrument, state });

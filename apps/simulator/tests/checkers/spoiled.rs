@@ -249,11 +249,16 @@ fn an_order_that_should_have_gone_at_once_and_rests() {
 fn an_order_that_is_open_when_the_venue_has_come_beyond_its_time() {
     let is_found = |seed: u64| {
         let mut observed = observe(seed);
-        observed.last.stopped_at = Nanos(u64::MAX);
+        observed.last.stopped_at = Nanos(Nanos::DAY.0 - 1);
         check(&observed).iter().any(|violation| violation.check == "expiry")
     };
     // Not in each of these runs one is open.
     assert!((1..=8).any(is_found));
+}
+
+#[test]
+fn a_step_of_the_day_that_is_not_carried_out() {
+    found("schedule", |observed| observed.schedule.push(1));
 }
 
 #[test]
