@@ -4,13 +4,13 @@
 
 use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
 use tickpath_feed::{BookBuilder, SnapshotHealer, SnapshotOutcome, SnapshotScope, UpdateListener};
+use tickpath_matching::Owner;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
-use tickpath_matching::{Engine, EventListener, Owner};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
-use tickpath_nasdaq::itch50::encode_market_event;
+use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_types::{
-    BookHealth, InstrumentId, InstrumentTable, MarketEvent, MarketEventKind, MarketUpdate, Nanos, OrderEvent,
-    Sequence, Side,
+    BookHealth, InstrumentId, InstrumentTable, MarketEvent, MarketEventKind, MarketUpdate, Nanos, Sequence,
+    Side,
 };
 use zerocopy::IntoBytes;
 
@@ -26,16 +26,6 @@ struct Updates(Vec<MarketUpdate>);
 impl UpdateListener for Updates {
     fn on_update(&mut self, update: &MarketUpdate) {
         self.0.push(*update);
-    }
-}
-
-#[derive(Default)]
-struct Events(Vec<MarketEvent>);
-
-impl EventListener for Events {
-    fn on_order_event(&mut self, _: &OrderEvent) {}
-    fn on_market_event(&mut self, event: &MarketEvent) {
-        self.0.push(*event);
     }
 }
 
@@ -58,16 +48,9 @@ impl Recording {
             open_order_count: 100,
             command_count: 900,
         });
-        let mut engine: Engine<PlainBooks<Owner>> =
-            Engine::new(&workload.instruments, workload.limits).unwrap();
-        let mut events = Events::default();
-        workload
-            .opening
-            .iter()
-            .chain(&workload.commands)
-            .for_each(|command| engine.apply(command, &mut events));
+        let (_, events) = workload.published::<PlainBooks<Owner>>();
         let table = InstrumentTable::new(&workload.instruments);
-        let messages = events.0.iter().map(|event| encode(&table, event)).collect();
+        let messages = events.iter().map(|event| encode(&table, event)).collect();
         Recording { table, messages }
     }
 
@@ -116,9 +99,7 @@ impl Recording {
 }
 
 fn encode(table: &InstrumentTable, event: &MarketEvent) -> Vec<u8> {
-    let mut bytes = [0; 64];
-    let len = encode_market_event(event, table.get(event.instrument), &mut bytes).unwrap();
-    bytes[..len].to_vec()
+    market_event_message(event, table.get(event.instrument)).unwrap().to_vec()
 }
 
 fn end(next: u64) -> Vec<u8> {

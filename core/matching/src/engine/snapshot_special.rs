@@ -19,7 +19,7 @@ use crate::limits::check_instrument;
 use crate::snapshot::{Reader, Writer};
 
 impl<B: OrderBooks<Owner>> Engine<B> {
-    /// The instruments with ids above the greatest that there was at first: nothing else says how they are defined.
+    /// The instruments that were added during the day: nothing else says how they are defined.
     pub(super) fn put_added_instruments(&self, writer: &mut Writer<'_>) {
         let is_told = |listing: &&Listing| listing.is_added && !is_planted(Fault::SnapshotMissesAdded);
         let added = || self.instruments.iter().flatten().filter(is_told);
