@@ -387,7 +387,10 @@ mod tests {
         assert!(!sequencer.have_expired(now));
         assert_eq!(sequencer.sequence(now, &mut NoTrace), 5);
         let at = |ahead: u64| now.0 + ahead;
-        assert_eq!(taken(&mut commands), [(1, at(0)), (2, at(1)), (3, at(2)), (4, at(3)), (0, at(4)), (5, at(5))]);
+        assert_eq!(
+            taken(&mut commands),
+            [(1, at(0)), (2, at(1)), (3, at(2)), (4, at(3)), (0, at(4)), (5, at(5))]
+        );
         assert_eq!(sequencer.command_count(), 6);
         // The first one's time comes without anybody who wants anything.
         let now = Nanos(Nanos::DAY.0 + 9 * second);

@@ -20,9 +20,9 @@ mod trader;
 
 pub use checks::{Violation, check};
 pub use observed::{
-    ClientEvent, ClientEventKind, ClientLog, CopyReader, Crash, DeliveredOrder, DisconnectCause, FeedLife, FinalVenue,
-    Line, LoginOutcome, Lost, Observed, OpenOrder, Published, Retransmitted, Sequenced, SnapshotOnDisk,
-    Unlogged, UserTerms, VenueEvent, VenueEventKind,
+    ClientEvent, ClientEventKind, ClientLog, CopyReader, Crash, DeliveredOrder, DisconnectCause, FeedLife,
+    FinalVenue, Line, LoginOutcome, Lost, Observed, OpenOrder, Published, Retransmitted, Sequenced,
+    SnapshotOnDisk, Unlogged, UserTerms, VenueEvent, VenueEventKind,
 };
 pub use profile::Weather;
 pub use simulation::{Outcome, Simulation};

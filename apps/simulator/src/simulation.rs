@@ -157,7 +157,9 @@ impl Simulation {
             Wires { network: Network::new(draw.next(), Nanos::ZERO), tap: Tap::default(), venue: VENUE };
         wires.network.watch_streams_of(VENUE);
         let hosts = (0..=profile.clients as u16).chain(FIRST_FEED..FIRST_FEED + profile.feeds as u16);
-        hosts.chain([copies::HOST.0]).for_each(|host| wires.network.set_clock(HostId(host), profile.epoch as i64));
+        hosts
+            .chain([copies::HOST.0])
+            .for_each(|host| wires.network.set_clock(HostId(host), profile.epoch as i64));
         let network = SimNetwork::new(wires, VENUE);
         let instruments = instruments(profile.instruments);
         let additions = Additions::new(seed, profile.instruments, profile.active);
@@ -311,11 +313,11 @@ impl Simulation {
     }
 
     fn is_settled(&self) -> bool {
-        let published = self.site.published();
+        let (published, instruments) = (self.site.published(), self.site.instrument_count());
         self.site.is_alive()
             && self.site.is_settled()
             && self.clients().all(Client::is_settled)
-            && self.feeds.iter().all(|feed| feed.is_alive() && !feed.is_behind(published))
+            && self.feeds.iter().all(|feed| feed.is_alive() && !feed.is_behind(published, instruments))
     }
 
     fn pass_time(&mut self) {
@@ -329,8 +331,9 @@ impl Simulation {
 
     /// How long nothing happens.
     fn time_to_next(&self) -> Nanos {
-        let published = self.site.published();
-        let is_behind = self.feeds.iter().any(|feed| feed.is_alive() && feed.is_behind(published));
+        let (published, instruments) = (self.site.published(), self.site.instrument_count());
+        let is_behind =
+            self.feeds.iter().any(|feed| feed.is_alive() && feed.is_behind(published, instruments));
         let max = if is_behind { GAP_STEP_MAX } else { IDLE_STEP_MAX };
         let arrival = self.network.wires().network.next_arrival();
         let clients = self.clients().map(Client::next_due);
@@ -760,7 +763,8 @@ pub(crate) fn user_name(place: usize) -> String {
 
 pub(crate) fn instruments(count: u16) -> InstrumentTable {
     let symbols = ["ALPHA", "BRAVO", "CHARLIE"];
-    let instruments: Vec<Instrument> = (1..=count).zip(symbols).map(|(id, symbol)| instrument(id, symbol)).collect();
+    let instruments: Vec<Instrument> =
+        (1..=count).zip(symbols).map(|(id, symbol)| instrument(id, symbol)).collect();
     InstrumentTable::new(&instruments)
 }
 

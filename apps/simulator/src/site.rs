@@ -149,16 +149,7 @@ impl Site {
     }
 
     fn begin(&mut self, now: Nanos, venue: Venue, clock: Nanos) -> anyhow::Result<Endpoints> {
-        let Venue {
-            mut agents,
-            endpoints,
-            view,
-            admin,
-            instruments,
-            journal,
-            market_recovery,
-            ..
-        } = venue;
+        let Venue { mut agents, endpoints, view, admin, instruments, journal, market_recovery, .. } = venue;
         let journal = journal.ok_or_else(|| anyhow::anyhow!("a venue without its journal"))?;
         let session = journal.recovery.session;
         let found = self.read_log(session)?;

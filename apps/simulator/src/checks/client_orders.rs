@@ -40,7 +40,8 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         let open = case.observed.last.open_orders.iter().filter(|order| order.session == client.session);
         for order in open {
             let is = Some((order.executed.0, order.leaves.0));
-            let believed = orders.remove(&order.user_ref).map(|standing| (standing.executed, standing.leaves));
+            let believed =
+                orders.remove(&order.user_ref).map(|standing| (standing.executed, standing.leaves));
             report.expect(believed == is, || {
                 format!(
                     "{name} believes of order {} that {believed:?} are executed and left, and of the venue's it is {is:?}",

@@ -72,7 +72,10 @@ fn check_refusals(case: &Case<'_>, reader: &CopyReader, report: &mut Report) {
                 };
                 let is_free = (1..event.connection).all(is_gone);
                 report.expect(!is_free || case.views.may_be_unknown(Nanos::ZERO), || {
-                    format!("at {} ns a login was refused, and the log leads to what it asked for", event.at.0)
+                    format!(
+                        "at {} ns a login was refused, and the log leads to what it asked for",
+                        event.at.0
+                    )
                 });
             }
             _ => {}

@@ -72,7 +72,10 @@ fn check_statement(name: &str, book: &mut Book<'_>, (ts, kind): &Statement, repo
         let rests = order.time_in_force == TimeInForce::Ioc && order.since < *ts;
         report.expect(!rests, || format!("{name}: the IOC order {user_ref} rests at {} ns", ts.0));
         report.expect(!is_over || is_expiry, || {
-            format!("{name}: at {} ns came {kind:?}, and before that order {user_ref} should have expired", ts.0)
+            format!(
+                "{name}: at {} ns came {kind:?}, and before that order {user_ref} should have expired",
+                ts.0
+            )
         });
         report.expect(is_over || !is_expiry || *user_ref != kind.user_ref(), || {
             format!("{name}: order {user_ref} expired at {} ns, which was not its time", ts.0)

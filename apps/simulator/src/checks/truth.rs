@@ -5,7 +5,8 @@ use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_nasdaq::ouch50::{self, EventCode, QueryResponse, SystemEvent};
 use tickpath_plain::{PlainEngine, PlainOrder};
 use tickpath_types::{
-    InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, Sequence, SessionId, SystemEventCode, UserRefNum,
+    InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, Sequence, SessionId, SystemEventCode,
+    UserRefNum,
 };
 use zerocopy::IntoBytes;
 
@@ -82,7 +83,8 @@ impl Truth {
     fn note_overdue(&mut self, engine: &PlainEngine, command: &Command) {
         if command.kind != CommandKind::ExpireOrders {
             let is_overdue = |order: &PlainOrder| order.expires_at.is_some_and(|at| at <= command.ts);
-            self.overdue.extend(engine.open_orders().filter(is_overdue).map(|order| (command.sequence, order)));
+            self.overdue
+                .extend(engine.open_orders().filter(is_overdue).map(|order| (command.sequence, order)));
         }
     }
 
