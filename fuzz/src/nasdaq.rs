@@ -87,14 +87,14 @@ pub fn binaryfile(data: &[u8]) {
 }
 
 /// The pieces in which a stream arrives and the time between them, drawn from its own first byte.
-struct Pieces<'a> {
+pub(crate) struct Pieces<'a> {
     left: &'a [u8],
     state: u8,
     now: Nanos,
 }
 
 impl<'a> Pieces<'a> {
-    fn new(data: &'a [u8]) -> Self {
+    pub(crate) fn new(data: &'a [u8]) -> Self {
         let (&state, left) = data.split_first().unwrap_or((&0, &[]));
         Pieces { left, state, now: Nanos(1) }
     }

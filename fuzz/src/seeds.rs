@@ -4,9 +4,11 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use tickpath_exchange::{COPY_HEADER_LEN, Copy};
 use tickpath_journal::{DiskFaults, FaultyDisk, InspectOptions, JournalConfig, Policy, SessionName, open};
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_matching::{COMMAND_LEN_MAX, Command, CommandKind};
+use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::{
     AddOrder, BuySell, EventCode, MESSAGE_TYPES, OrderDelete, OrderExecuted, OrderReplace,
     StockTradingAction, StockTradingState, SystemEvent, message_len,
@@ -116,6 +118,71 @@ pub fn soup_client() -> Vec<Vec<u8>> {
         ]),
         stream(&[Packet::LoginRejected(LoginRejectReason::NOT_AUTHORIZED)]),
     ]
+}
+
+/// What a server of snapshots sends: of two instruments, of one after another, one that is too old, one of orders that
+/// contradict each other; and live messages in between.
+#[must_use]
+pub fn glimpse() -> Vec<Vec<u8>> {
+    let now = Nanos(34_200_000_000_000);
+    let stock = |locate| Stock::new(["ONE", "TWO"][usize::from(locate) - 1]).expect("a symbol");
+    let directory = |locate: u16| {
+        let mut message = [b'1'; 39];
+        message[0] = b'R';
+        message[1..3].copy_from_slice(&locate.to_be_bytes());
+        message[11..19].copy_from_slice(&stock(locate).0);
+        message.to_vec()
+    };
+    let trading = |locate| {
+        let state = StockTradingState::TRADING;
+        let action =
+            StockTradingAction::new(locate, 0, now, stock(locate), state, Alpha::BLANK, Alpha::BLANK);
+        action.as_bytes().to_vec()
+    };
+    let add = |locate, order, side, price| {
+        AddOrder::new(locate, 0, now, order, side, 100, stock(locate), price).as_bytes().to_vec()
+    };
+    let end = |next| EndOfSnapshot::of(Sequence(next)).as_bytes().to_vec();
+    let one =
+        [directory(1), trading(1), add(1, 1, BuySell::BUY, 1_000_000), add(1, 2, BuySell::SELL, 1_000_300)];
+    let two = [directory(2), trading(2), add(2, 3, BuySell::BUY, 500_000)];
+    let twice = [directory(2), add(2, 4, BuySell::BUY, 500_000), add(2, 4, BuySell::SELL, 400_000)];
+    let live = [
+        OrderExecuted::new(1, 0, now, 1, 40, 7).as_bytes().to_vec(),
+        OrderDelete::new(2, 0, now, 3).as_bytes().to_vec(),
+    ];
+    let seed = |scope: u8, snapshots: &[&[Vec<u8>]]| {
+        let session = Session::new("DAY1").expect("a name");
+        let accepted = Packet::LoginAccepted(LoginAccepted { session, next_sequence: Sequence(1) });
+        let live = live.iter().map(|message| Packet::UnsequencedData(message));
+        let snapshots = snapshots.iter().flat_map(|messages| messages.iter());
+        let packets: Vec<Packet<'_>> = [accepted]
+            .into_iter()
+            .chain(live.clone())
+            .chain(snapshots.map(|message| Packet::SequencedData(message)))
+            .chain(live)
+            .chain([Packet::EndOfSession])
+            .collect();
+        [&[scope][..], &stream(&packets)].concat()
+    };
+    vec![
+        seed(0, &[&one, &two, &[end(11)]]),
+        seed(1, &[&one, &[end(11)], &two, &[end(12)]]),
+        seed(0, &[&one, &[end(9)]]),
+        seed(1, &[&one, &twice, &[end(10)]]),
+    ]
+}
+
+/// Copies of every message that a venue sends.
+#[must_use]
+pub fn drop_copy() -> Vec<Vec<u8>> {
+    let copied = |(number, message): (u64, Vec<u8>)| {
+        let mut out = vec![0; COPY_HEADER_LEN + message.len()];
+        let copy = Copy { user: ["ANNA", "TEST01", "B"][number as usize % 3], number, message: &message };
+        copy.encode(&mut out).expect("there is room");
+        out
+    };
+    (1..).zip(ouch_outbound()).map(copied).collect()
 }
 
 /// Bytes of every type that `is_read` takes, grown until they are long enough, with and without options.

@@ -76,7 +76,7 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     );
     let program = root.join(target_dir()).join("release/tickpath");
     let folder = root.join(target_dir()).join("soak");
-    // A journal grows by some 4 GB an hour: it stays out of a folder that may be memory.
+    // A journal grows by some 20 GB an hour: it stays out of a folder that may be memory.
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
     }

@@ -10,6 +10,7 @@ pub use day::{DayConfig, PhaseConfig, StepConfig, TimeOfDay, TimeZone};
 pub use drop_copy::DropCopyConfig;
 pub use journal::{JournalConfig, PolicyConfig};
 pub use market_recovery::{RequestsConfig, SnapshotsConfig};
+pub(crate) use users::RATE_MAX;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ const RETAINED_RESPONSES_MAX: usize = 1 << 26;
 /// Messages kept for retransmission at most, of 64 bytes each.
 const RETAINED_MESSAGES_MAX: usize = 1 << 26;
 /// Open orders at most, of some hundred bytes each.
-const OPEN_ORDERS_MAX: u32 = 1 << 22;
+pub(crate) const OPEN_ORDERS_MAX: u32 = 1 << 22;
 /// Instruments at most, those that are added included.
 const INSTRUMENTS_MAX: u16 = 4_096;
 /// Sessions that the engine has room for are a multiple of this.

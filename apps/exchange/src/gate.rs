@@ -44,33 +44,42 @@ pub(crate) struct Gate {
     /// Why no new orders are taken at present, if they are not.
     refusal: Option<RejectReason>,
     is_draining: bool,
-    /// One bit for each instrument id; all when `None`.
-    instruments: Option<Box<[u64]>>,
+    /// One bit for each instrument id.
+    instruments: Box<[u64]>,
+    /// False while all of them are set.
+    is_restricted: bool,
     bucket: Option<TokenBucket>,
 }
 
 impl Gate {
+    /// Lets the instruments of `allowed` pass, or all when that is `None`, also those that are added later.
     pub(crate) fn new(
         rate: Option<RateLimit>,
         allowed: Option<&[InstrumentId]>,
         instruments: &InstrumentTable,
     ) -> Gate {
-        let bits = |allowed: &[InstrumentId]| {
-            let mut bits = vec![0_u64; usize::from(instruments.max_id().0) / 64 + 1].into_boxed_slice();
-            for id in allowed {
-                if let Some(word) = bits.get_mut(usize::from(id.0) / 64) {
-                    *word |= 1 << (id.0 % 64);
-                }
-            }
-            bits
-        };
-        Gate {
+        let word = if allowed.is_some() { 0 } else { u64::MAX };
+        let mut gate = Gate {
             is_checked: rate.is_some() || allowed.is_some(),
             refusal: None,
             is_draining: false,
-            instruments: allowed.map(bits),
+            instruments: vec![word; usize::from(instruments.max_id().0) / 64 + 1].into(),
+            is_restricted: allowed.is_some(),
             bucket: rate.map(TokenBucket::new),
-        }
+        };
+        allowed.into_iter().flatten().for_each(|id| _ = gate.allow(*id, true));
+        gate
+    }
+
+    /// Lets orders in an instrument pass from now on, or no more; false when it was so already.
+    pub(crate) fn allow(&mut self, id: InstrumentId, is_allowed: bool) -> bool {
+        let Some(word) = self.instruments.get_mut(usize::from(id.0) / 64) else { return false };
+        let (before, bit) = (*word, 1 << (id.0 % 64));
+        *word = if is_allowed { before | bit } else { before & !bit };
+        let is_changed = *word != before;
+        self.is_restricted |= !is_allowed;
+        self.set_refusal(self.refusal);
+        is_changed
     }
 
     /// Turns a request that is not let pass into a refused one.
@@ -121,7 +130,7 @@ impl Gate {
     /// New orders are refused for this reason, or taken again.
     pub(crate) fn set_refusal(&mut self, refusal: Option<RejectReason>) {
         self.refusal = refusal;
-        let is_limited = self.bucket.is_some() || self.instruments.is_some();
+        let is_limited = self.bucket.is_some() || self.is_restricted;
         self.is_checked = refusal.is_some() || self.is_draining || is_limited;
     }
 
@@ -148,8 +157,8 @@ impl Gate {
     }
 
     fn check_instrument(&self, id: InstrumentId) -> Result<(), RejectReason> {
-        let Some(allowed) = &self.instruments else { return Ok(()) };
-        match allowed.get(usize::from(id.0) / 64) {
+        match self.instruments.get(usize::from(id.0) / 64) {
+            _ if !self.is_restricted => Ok(()),
             Some(word) if word >> (id.0 % 64) & 1 == 1 => Ok(()),
             _ => Err(RejectReason::InstrumentNotAllowed),
         }
@@ -225,6 +234,25 @@ mod tests {
             assert_eq!(refused, Err(RejectReason::InstrumentNotAllowed));
         }
         assert_eq!(check(&mut gate, &cancel(), NOW), Ok(()));
+    }
+
+    #[test]
+    fn instruments_are_allowed_and_forbidden_one_by_one() {
+        let (one, last) = (InstrumentId(1), InstrumentId(70));
+        let mut listed = Gate::new(None, Some(&[]), &table());
+        let mut gate = Gate::new(None, None, &table());
+        assert!(!gate.is_checked && !gate.allow(one, true) && !gate.is_checked, "nothing to check");
+        for gate in [&mut listed, &mut gate] {
+            gate.allow(last, true);
+            assert!(gate.allow(last, false) && !gate.allow(last, false));
+            assert_eq!(check(gate, &enter(b"S70"), NOW), Err(RejectReason::InstrumentNotAllowed));
+            assert_eq!(check(gate, &cancel(), NOW), Ok(()));
+            assert!(gate.allow(last, true) && !gate.allow(last, true));
+            assert_eq!(check(gate, &enter(b"S70"), NOW), Ok(()));
+            assert!(!gate.allow(InstrumentId(u16::MAX), true), "there is none");
+        }
+        assert_eq!(check(&mut gate, &enter(b"S01"), NOW), Ok(()));
+        assert_eq!(check(&mut listed, &enter(b"S01"), NOW), Err(RejectReason::InstrumentNotAllowed));
     }
 
     #[test]

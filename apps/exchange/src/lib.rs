@@ -29,6 +29,8 @@ mod publisher;
 mod replica;
 mod sequencer;
 mod session_log;
+mod soup_link;
+mod standing;
 mod token_bucket;
 mod users;
 mod venue;
@@ -47,7 +49,7 @@ pub use day::{BandWidth, DaySettings, Phase, Schedule, ScheduleStep};
 pub use drop_copy::{COPY_HEADER_LEN, Copy, CopyError, DropCopyCounters, DropCopyError, DropCopySettings};
 pub use gate::UserLimits;
 pub use journal::{
-    Audit, Follower, FollowerError, JournalCounters, JournalSettings, JournalThreads, Recovery,
+    ArchiveError, Audit, Follower, FollowerError, JournalCounters, JournalSettings, JournalThreads, Recovery,
     RecoveryError, ReplayError, VenueJournal, archive, audit, replay,
 };
 pub use login::{LoginPolicy, Password, PasswordHashError, hash_password};

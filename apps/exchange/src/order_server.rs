@@ -15,8 +15,8 @@ use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
 use tickpath_faults::{Fault, is_planted};
 use tickpath_lockfree::spsc;
 use tickpath_matching::CommandKind;
-use tickpath_nasdaq::soupbintcp::{HEADER_LEN, ServerConfig, ServerSession, Session};
-use tickpath_net::{BufferSizes, Kernel, Network, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_nasdaq::soupbintcp::{HEADER_LEN, ServerConfig, Session};
+use tickpath_net::{BufferSizes, Kernel, Network, TcpAcceptor};
 use tickpath_timing::{CommandId, Function, Hop, Tracer};
 use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SessionId, UserRefNum};
 
@@ -28,6 +28,7 @@ use crate::login::{LoginChecker, LoginGuard, LoginPolicy};
 use crate::matcher::Response;
 use crate::sequencer::{Arrival, Sequencer};
 use crate::session_log::MAX_LOGGED_MESSAGE;
+use crate::soup_link::{Hangup, SoupLink};
 use crate::users::Users;
 
 /// Bytes received and not yet taken, for each connection.
@@ -165,8 +166,7 @@ pub(crate) struct OrderServerLinks {
 }
 
 struct Connection<N: Network> {
-    tcp: TcpConnection<N>,
-    soup: ServerSession,
+    link: SoupLink<N>,
     user: Option<usize>,
     /// The login that has no answer yet.
     login: Option<logins::PendingLogin>,
@@ -182,9 +182,6 @@ struct Connection<N: Network> {
     /// Set once the client was told that the session is over: when to stop waiting for its side to close.
     lingers_until: Option<Nanos>,
 }
-
-/// Why a connection ends; each is counted by its cause before.
-struct Hangup;
 
 /// Accepts connections, logs users in, sequences their requests and sends them the answers.
 ///
@@ -216,6 +213,8 @@ pub struct OrderServer<T, N: Network = Kernel> {
     next_cancel: Nanos,
     /// True once nothing more is read.
     is_finishing: bool,
+    /// True once the last commands are given.
+    is_log_over: bool,
     /// When the acceptor is looked at again, while it is not.
     accept_again_at: Option<Nanos>,
     /// True when a connection has more to be sent than fitted into its last write.
@@ -264,6 +263,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             next_timers: Nanos::ZERO,
             next_cancel: NEVER,
             is_finishing: false,
+            is_log_over: false,
             accept_again_at: None,
             has_backlog: false,
             send_buffer: vec![1; SEND_BUFFER].into_boxed_slice(),
@@ -367,63 +367,50 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     }
 
     fn transmit_or_close(&mut self, place: usize, now: Nanos) {
-        if self.transmit(place, now).is_err() {
-            self.close(place, now);
+        if let Err(hangup) = self.transmit(place, now) {
+            self.hang_up(place, hangup, now);
         }
     }
 
     /// Hands TCP what is due: control packets, then the log from where the connection stands.
     fn transmit(&mut self, place: usize, now: Nanos) -> Result<(), Hangup> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(()) };
-        match connection.tcp.flush_pending() {
-            Ok(SendOutcome::Sent) => {}
-            Ok(SendOutcome::Pending) => {
-                connection.full_until = now + FULL_PAUSE;
-                self.counters.full_connections.add(1);
-                // Who never reads is noticed here, where nothing more can be sent.
-                let next = connection.soup.next_sequence().0;
-                if connection.user.is_some_and(|user| next < self.users.get_mut(user).log.oldest()) {
-                    self.counters.slow_clients.add(1);
-                    return Err(Hangup);
-                }
-                return Ok(());
-            }
-            _ => return Err(Hangup),
+        if !connection.link.flush()? {
+            connection.full_until = now + FULL_PAUSE;
+            self.counters.full_connections.add(1);
+            // Who never reads is noticed here, where nothing more can be sent.
+            let next = connection.link.soup.next_sequence().0;
+            let is_overtaken = |user| next < self.users.get(user).log.oldest();
+            return if connection.user.is_some_and(is_overtaken) { Err(Hangup::Slow) } else { Ok(()) };
         }
-        let mut len = connection.soup.poll_transmit(now, &mut self.send_buffer);
-        if let Some(user) = connection.user.filter(|_| connection.soup.is_active()) {
+        let mut len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
+        if let Some(user) = connection.user.filter(|_| connection.link.soup.is_active()) {
             let log = &self.users.get_mut(user).log;
             while self.send_buffer.len() - len >= HEADER_LEN + MAX_LOGGED_MESSAGE {
-                let sequence = connection.soup.next_sequence().0;
+                let sequence = connection.link.soup.next_sequence().0;
                 if sequence == log.next_sequence() {
                     connection.is_behind = false;
                     break;
                 }
-                let Some(message) = log.message(sequence) else {
-                    self.counters.slow_clients.add(1);
-                    return Err(Hangup);
-                };
+                let Some(message) = log.message(sequence) else { return Err(Hangup::Slow) };
                 let room = &mut self.send_buffer[len..];
-                let (written, _) = connection.soup.encode_message(now, room, message).map_err(|_| Hangup)?;
+                let encoded = connection.link.soup.encode_message(now, room, message);
+                let (written, _) = encoded.map_err(|_| Hangup::Over)?;
                 len += written;
             }
         }
         if len > 0 {
             let writing = self.tracer.now();
-            let sent = connection.tcp.send(&self.send_buffer[..len]);
+            let sent = connection.link.send(&self.send_buffer[..len]);
             let written = self.tracer.now();
             for id in connection.replies.drain(..) {
                 self.tracer.stamp_at(Hop::T6tw, id, writing);
                 self.tracer.stamp_at(Hop::T6t, id, written);
             }
-            match sent {
-                // One write's worth: a client that has come back goes on with the next duty cycle.
-                Ok(SendOutcome::Sent) => self.has_backlog |= connection.is_behind,
-                Ok(SendOutcome::Pending) => {}
-                _ => return Err(Hangup),
-            }
+            // One write's worth: a client that has come back goes on with the next duty cycle.
+            self.has_backlog |= sent? && connection.is_behind;
         }
-        if connection.soup.is_closed() { Err(Hangup) } else { Ok(()) }
+        if connection.link.soup.is_closed() { Err(Hangup::Over) } else { Ok(()) }
     }
 
     /// Heartbeats, time-outs, and what did not fit into the sockets before.
@@ -435,7 +422,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             let Some(connection) = connection.filter(|connection| connection.lingers_until.is_none()) else {
                 continue;
             };
-            if connection.soup.handle_timeout(now).is_err() {
+            if connection.link.soup.handle_timeout(now).is_err() {
                 self.close(place, now);
             } else {
                 self.refuse_if_due(place, now);
@@ -496,6 +483,9 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
             if self.config.cancel_at_shutdown {
                 self.cancel_at_shutdown();
             }
+        } else if self.is_finishing && !self.is_log_over && self.sequencer.is_drained() {
+            // By itself: of what is sequenced together the venue's own commands come before its users'.
+            self.is_log_over = true;
             if !self.config.is_session_kept {
                 self.end_day_with_session();
             }
@@ -504,7 +494,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
             self.sequencer.sequence(now, &mut self.tracer);
             self.counters.commands.set(self.sequencer.command_count());
         }
-        if self.is_finishing && self.sequencer.is_drained() {
+        if self.is_log_over && self.sequencer.is_drained() {
             self.sequencer.end();
         }
         self.move_log_on()?;

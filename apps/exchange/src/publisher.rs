@@ -1,6 +1,7 @@
 //! Market data out: ITCH in MoldUDP64 packets on two multicast lines, and again on request.
 
 use std::collections::VecDeque;
+use std::io;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub struct PublisherCounters {
     pub messages: Counter,
     /// Packets sent on each line.
     pub packets: Counter,
-    /// Packets that the kernel did not take, over both lines.
+    /// Packets that the kernel did not take, over both lines and in answer to requests.
     pub unsent: Counter,
     /// Requests for retransmission.
     pub requests: Counter,
@@ -51,12 +52,22 @@ pub struct PublisherCounters {
     pub requests_foreign: Counter,
     /// Of these, those above the rate of their address.
     pub requests_limited: Counter,
-    /// Requests for messages that are not published yet, or kept no longer; they have no answer.
+    /// Requests for messages that are not published yet, or kept no longer when it is their turn; they have no answer.
     pub requests_unknown: Counter,
     /// Requests for messages out of the journal.
     pub requests_archived: Counter,
     /// Messages sent again.
     pub retransmitted: Counter,
+}
+
+impl PublisherCounters {
+    /// Counts a packet of so many messages in answer to a request: who does not get it asks again.
+    fn count_answer(&self, message_count: u16, status: &io::Result<SendStatus>) {
+        match status {
+            Ok(SendStatus::Sent) => self.retransmitted.add(message_count.into()),
+            _ => self.unsent.add(1),
+        }
+    }
 }
 
 /// What a [`Publisher`] needs to know.
@@ -291,10 +302,12 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
                     break;
                 }
             }
-            let count = u64::from(packet.message_count());
-            if count > 0 {
-                self.counters.retransmitted.add(count);
-                let _ = self.requests.send_to(packet.finish(), to);
+            match packet.message_count() {
+                0 => self.counters.requests_unknown.add(1),
+                count => {
+                    let status = self.requests.send_to(packet.finish(), to);
+                    self.counters.count_answer(count, &status);
+                }
             }
             sent += 1;
         }
@@ -305,8 +318,8 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
     fn send_archived(&mut self) -> usize {
         let Some(archive) = &mut self.links.archive else { return 0 };
         let Some(answer) = archive.answers.peek() else { return 0 };
-        self.counters.retransmitted.add(answer.message_count.into());
-        let _ = self.requests.send_to(answer.datagram(), answer.to);
+        let status = self.requests.send_to(answer.datagram(), answer.to);
+        self.counters.count_answer(answer.message_count, &status);
         archive.answers.drain(1, |_| ())
     }
 }
@@ -360,7 +373,8 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         let published = self.publish(now)?;
         self.take_requests(now);
         let work = published + self.answer_requests();
-        if work == 0 && now.since(self.last_sent) >= self.config.heartbeat {
+        // Also when requests leave no cycle without work: the lines must not look dead because somebody asks much.
+        if published == 0 && now.since(self.last_sent) >= self.config.heartbeat {
             let ahead = u64::from(is_planted(Fault::HeartbeatAhead));
             let next = Sequence(self.packet.sequence().0 + ahead);
             let heartbeat = Header::heartbeat(self.config.session, next);

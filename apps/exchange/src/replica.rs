@@ -9,8 +9,8 @@ use tickpath_faults::{Fault, is_planted};
 use tickpath_matching::{Command, CommandKind, Engine, EventListener, Owner};
 use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_types::{
-    Instrument, InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, OrderEventKind, Sequence,
-    SessionId, Symbol, SystemEventCode, UserRefNum,
+    Instrument, InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, OrderEventKind, Price, Qty,
+    Sequence, SessionId, SystemEventCode, UserRefNum,
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
@@ -18,6 +18,7 @@ use crate::answers::{append_event, append_query_answer, append_stage};
 use crate::day::DayFacts;
 use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
 use crate::session_log::SessionLog;
+use crate::standing::UserFacts;
 
 pub use tickpath_matching::EngineLimits;
 
@@ -74,15 +75,6 @@ pub(crate) struct Facts {
     pub(crate) day: DayFacts,
     /// Of each user.
     pub(crate) users: Vec<UserFacts>,
-}
-
-/// What the door must know of the commands about one user.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct UserFacts {
-    /// New orders of this user alone are refused.
-    pub(crate) is_killed: bool,
-    /// The limits that the engine was told last, a [`CommandKind::SetLimits`].
-    pub(crate) limits: Option<CommandKind>,
 }
 
 impl Replica {
@@ -185,7 +177,8 @@ impl Replica {
         (users.sum(), self.told.market.messages.next_sequence() - 1)
     }
 
-    /// Goes on under another definition: with other bounds, with more users behind those that there are.
+    /// Goes on under another definition: with other bounds, with more users behind those that there are. There is room
+    /// for instruments that it has more; they are added by commands that follow.
     ///
     /// True when the commands that follow are decided otherwise than under the one before: then a snapshot must be
     /// written before the next.
@@ -193,8 +186,11 @@ impl Replica {
     /// # Errors
     /// [`ReplicaError`] when the log was decided by other instruments or for other users, or holds more than allowed.
     pub fn redefine(&mut self, mut wanted: Definition) -> Result<bool, ReplicaError> {
-        if let Some(changed) = self.changed_instrument(&wanted.instruments) {
-            return Err(ReplicaError::Instrument(changed));
+        self.check_instruments(&wanted.instruments)?;
+        // Those that were added need their room, whatever is kept for others.
+        let needed = self.told.table.iter().count().max(wanted.instruments.len());
+        if needed > self.definition.instruments.len() {
+            wanted.limits.max_instruments = wanted.limits.max_instruments.max(needed as u16);
         }
         wanted.instruments.clone_from(&self.definition.instruments);
         if wanted == self.definition {
@@ -227,15 +223,44 @@ impl Replica {
         Ok(true)
     }
 
-    /// The first instrument that is not as it was: all that there were at first must be there, and behind them may be
-    /// those that were added since.
-    fn changed_instrument(&self, wanted: &[Instrument]) -> Option<Symbol> {
-        let symbol = |instrument: &Instrument| instrument.symbol;
+    /// All instruments that there were at first must be there as they were. Behind them may be those that were added
+    /// since, in their order, and behind these new ones.
+    fn check_instruments(&self, wanted: &[Instrument]) -> Result<(), ReplicaError> {
+        let listed = |known: &Instrument| wanted.iter().find(|wanted| wanted.symbol == known.symbol);
         let first = self.definition.instruments.iter();
-        let gone = first.skip(wanted.len()).map(symbol).next();
-        let changed = wanted.iter().find(|wanted| self.told.table.get(wanted.id) != Some(wanted));
-        changed.map(symbol).or(gone)
+        let gone: Vec<String> =
+            first.filter(|known| listed(known).is_none()).map(|known| known.symbol.to_string()).collect();
+        if !gone.is_empty() {
+            return Err(ReplicaError::InstrumentsGone { symbols: gone.join(", ") });
+        }
+        for known in self.told.table.iter() {
+            if let Some(field) = listed(known).and_then(|wanted| difference(known, wanted)) {
+                return Err(ReplicaError::InstrumentChanged { symbol: known.symbol, field });
+            }
+        }
+        for Instrument { id, symbol, .. } in wanted {
+            if let Some(known) = self.told.table.symbol(*id).filter(|known| known != symbol) {
+                return Err(ReplicaError::InstrumentMisplaced { symbol: *symbol, id: *id, known });
+            }
+        }
+        Ok(())
     }
+}
+
+/// The first field that is not as it was, apart from the id.
+fn difference(was: &Instrument, is: &Instrument) -> Option<String> {
+    let price = |name, of: fn(&Instrument) -> Price| (name, of(was).to_string(), of(is).to_string());
+    let qty = |name, of: fn(&Instrument) -> Qty| (name, of(was).to_string(), of(is).to_string());
+    let fields = [
+        price("reference_price", |instrument| instrument.reference_price),
+        price("tick_size", |instrument| instrument.tick_size),
+        qty("lot_size", |instrument| instrument.lot_size),
+        qty("max_qty", |instrument| instrument.max_qty),
+        price("lowest price", |instrument| instrument.collar_low),
+        price("highest price", |instrument| instrument.collar_high),
+    ];
+    let (name, was, is) = fields.into_iter().find(|(_, was, is)| was != is)?;
+    Some(format!("{name} was {was} and is {is}"))
 }
 
 /// The definition's instruments and those that were added since, with room for more.
@@ -263,19 +288,17 @@ impl Facts {
     fn note_rare(&mut self, command: &Command) {
         match command.kind {
             CommandKind::KillVenue { is_killed } => self.is_killed = is_killed,
-            CommandKind::KillSession { is_killed } => {
-                self.of(command.session, |user| user.is_killed = is_killed);
-            }
-            CommandKind::SetLimits { .. } => {
-                self.of(command.session, |user| user.limits = Some(command.kind));
+            CommandKind::KillSession { .. }
+            | CommandKind::SetLimits { .. }
+            | CommandKind::SetMessageRate { .. }
+            | CommandKind::AllowInstrument { .. }
+            | CommandKind::LimitsConfigured { .. } => {
+                let user = user_place(command.session).and_then(|place| self.users.get_mut(place));
+                if let Some(user) = user {
+                    user.note(&command.kind);
+                }
             }
             _ => self.day.note(&command.kind),
-        }
-    }
-
-    fn of(&mut self, session: SessionId, note: impl FnOnce(&mut UserFacts)) {
-        if let Some(user) = user_place(session).and_then(|place| self.users.get_mut(place)) {
-            note(user);
         }
     }
 }

@@ -7,6 +7,7 @@ use tickpath_types::{InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, 
 use crate::gate::{Gate, UserLimits};
 use crate::login::Password;
 use crate::session_log::SessionLog;
+use crate::standing::Standing;
 
 /// One user of the venue: one session of order entry.
 pub(crate) struct User {
@@ -88,25 +89,26 @@ pub(crate) struct Users {
 }
 
 impl Users {
-    /// Users get the sessions 1, 2, 3 ... in order, and each its log.
+    /// Users get the sessions 1, 2, 3 ... in order, and each its log; what they may do at first is in `standings`.
     pub(crate) fn new(
         settings: &[UserSettings],
+        standings: &[Standing],
         logs: impl IntoIterator<Item = SessionLog>,
         instruments: &InstrumentTable,
     ) -> Users {
-        let user = |(place, (user, log)): (usize, (&UserSettings, SessionLog))| User {
+        let user = |(place, ((user, standing), log)): (usize, ((&UserSettings, &Standing), _))| User {
             name: user.name.clone(),
             password: user.password.clone(),
             may_enter_orders: user.doors.order_entry,
             session: SessionId(place as u16 + 1),
             log,
             connection: None,
-            limits: user.limits,
-            gate: Gate::new(user.limits.rate, user.instruments.as_deref(), instruments),
+            limits: standing.limits,
+            gate: standing.gate(user.instruments.as_deref(), instruments),
             cancel_on_disconnect: user.cancel_on_disconnect,
             cancel_at: None,
         };
-        Users { users: settings.iter().zip(logs).enumerate().map(user).collect() }
+        Users { users: settings.iter().zip(standings).zip(logs).enumerate().map(user).collect() }
     }
 
     /// The place of the user of this name.
@@ -176,6 +178,7 @@ mod tests {
     use tickpath_nasdaq::soupbintcp;
 
     use super::*;
+    use crate::standing::UserFacts;
 
     fn login(session: &str, sequence: u64) -> LoginRequest {
         LoginRequest {
@@ -194,7 +197,10 @@ mod tests {
             doors: Doors { order_entry: false, drop_copy: true },
             ..UserSettings::new("CLERK", Password::plain("secret"))
         };
-        let mut users = Users::new(&[maker, clerk], [2, 2].map(SessionLog::new), &InstrumentTable::new(&[]));
+        let settings = [maker, clerk];
+        let standings = settings.each_ref().map(|user| Standing::new(user, &UserFacts::default()));
+        let table = InstrumentTable::new(&[]);
+        let mut users = Users::new(&settings, &standings, [2, 2].map(SessionLog::new), &table);
         let found = |name| users.find(&Username::new(name).unwrap());
         assert_eq!([found("maker"), found("CLERK"), found("OTHER")], [Some(0), Some(1), None]);
         for byte in 1..=3 {

@@ -13,14 +13,13 @@ use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ServerConfig;
 use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
 use tickpath_timing::Tracer;
-use tickpath_types::{InstrumentId, InstrumentTable, Nanos, SessionId};
+use tickpath_types::{AddInstrumentError, Instrument, InstrumentId, InstrumentTable, Nanos, SessionId};
 
 use crate::admin::{self, AdminClient};
 use crate::day::{Day, DaySettings, commands_max};
 use crate::drop_copy::{DropCopyCounters, DropCopyDoor, Wiring};
-use crate::gate::UserLimits;
 use crate::journal::{
-    CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover,
+    CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover, wire_name,
 };
 use crate::login::{LoginChecker, LoginPolicy};
 use crate::market_recovery::{
@@ -35,6 +34,7 @@ use crate::publisher::{Publisher, PublisherConfig, PublisherCounters};
 use crate::replica::{Definition, Replica};
 use crate::sequencer::Sequencer;
 use crate::session_log::SessionLog;
+use crate::standing::Standing;
 use crate::users::{UserSettings, Users};
 
 /// Slots of the rings between the agents: more than 4 ms of a million messages a second.
@@ -145,12 +145,14 @@ pub struct Venue {
     pub view: VenueView,
     /// Commands to it while it runs.
     pub admin: AdminClient,
-    /// Its session: the journal's, if that goes on with one.
+    /// Its session on the wire: the journal's, if that goes on with one, with its generation.
     pub session: Session,
     /// What it trades: also instruments that were added, and those that will be.
     pub instruments: InstrumentTable,
     /// Steps of the schedule that were due while it was down, and are carried out as it starts.
     pub missed: Vec<String>,
+    /// Where it is not as its configuration says, and what is new in that, a line each.
+    pub notices: Vec<String>,
     /// What the journal needs beside the agents; without its threads nothing is answered.
     pub journal: Option<VenueJournal>,
     /// Snapshots and old messages, for a thread of their own; without one nobody is served them.
@@ -231,7 +233,7 @@ impl Venue {
     fn start<N: Network, T: Tracer + Send + 'static>(
         settings: &VenueSettings,
         start: Start,
-        view: VenueView,
+        mut view: VenueView,
         network: &N,
         clock: TscClock,
         tracers: VenueTracers<T>,
@@ -252,7 +254,18 @@ impl Venue {
             None => Vec::new(),
         };
         replica.engine.expire_times().for_each(|second| day.note_expiry(second));
-        let opening = opening(settings, &replica, &mut day);
+        let standings: Vec<Standing> = settings
+            .users
+            .iter()
+            .zip(&replica.facts.users)
+            .map(|(user, facts)| Standing::new(user, facts))
+            .collect();
+        let mut notices = Vec::new();
+        let added = add_listed(settings, &instruments, &mut notices).context("instruments")?;
+        for ((user, standing), facts) in settings.users.iter().zip(&standings).zip(&replica.facts.users) {
+            notices.extend(standing.notices(&user.name, facts, &instruments));
+        }
+        let opening = opening(settings, &replica, &standings, added, &mut day);
         let last_ts = replica.facts.last_ts;
         let (journal, archive) = match journal {
             Some(StartedJournal { log, durable, drop_copy, archive, rest }) => {
@@ -295,6 +308,7 @@ impl Venue {
             },
             Users::new(
                 &settings.users,
+                &standings,
                 told.users.into_iter().map(|user| match is_planted(Fault::UserLogForgottenAtStart) {
                     true => SessionLog::new(user.messages.capacity()),
                     false => user.messages,
@@ -362,6 +376,7 @@ impl Venue {
             session,
             instruments,
             missed,
+            notices,
             journal,
             market_recovery,
         })
@@ -370,18 +385,18 @@ impl Venue {
 
 impl VenueView {
     fn new(settings: &VenueSettings) -> VenueView {
-        let max_id = settings.instruments.max_id().max(InstrumentId(settings.limits.max_instruments));
         let user_view = |user: &UserSettings| UserView { name: user.name.clone(), ..UserView::default() };
         VenueView {
             users: settings.users.iter().map(user_view).collect(),
-            states: (0..=max_id.0).map(|_| Counter::default()).collect(),
             engine: Arc::new(Mutex::new(None)),
             ..VenueView::default()
         }
     }
 
-    /// Counts that go on with the session.
-    fn resume(&self, replica: &Replica) {
+    /// Counts that go on with the session, and the states of all instruments that it has and has room for.
+    fn resume(&mut self, replica: &Replica) {
+        let max_id = replica.told.table.max_id();
+        self.states = (0..=max_id.0).map(|_| Counter::default()).collect();
         let (_, published) = replica.message_counts();
         self.order_server.commands.set(replica.last_command().0);
         self.order_server.is_killed.set(replica.facts.is_killed.into());
@@ -422,7 +437,7 @@ fn start_from<S: Storage, N: Network>(
         let bounds = [journal.snapshot_every, journal.keep_snapshots as u64];
         Follower::new(storage.clone(), session, durable.clone(), bounds, Arc::clone(&counters))
     });
-    let name = Session::new(&session.to_string())
+    let name = wire_name(session, recovery.generation)
         .with_context(|| format!("session {session} has more than 10 characters"))?;
     let open_drop_copy = |drop_copy| {
         let wiring = Wiring {
@@ -451,26 +466,52 @@ fn start_from<S: Storage, N: Network>(
     })
 }
 
+/// Adds the instruments that are new in the file to the table, so that whoever hears of them finds them.
+fn add_listed(
+    settings: &VenueSettings,
+    table: &InstrumentTable,
+    notices: &mut Vec<String>,
+) -> Result<Vec<Instrument>, AddInstrumentError> {
+    let listed = settings.instruments.as_slice();
+    for known in table.iter().skip(listed.len()) {
+        notices
+            .push(format!("instrument {} was added by command and stays: the file lacks it", known.symbol));
+    }
+    let new: Vec<Instrument> =
+        listed.iter().filter(|instrument| instrument.id >= table.next_id()).copied().collect();
+    for instrument in &new {
+        table.add(*instrument)?;
+        notices.push(format!("instrument {} is new in the file and is added", instrument.symbol));
+    }
+    Ok(new)
+}
+
 /// The venue's own first commands, as far as the log has not got them: the users' limits and what becomes of their trades
-/// with themselves and, without a schedule, that the day begins and every instrument opens for trading.
-fn opening(settings: &VenueSettings, replica: &Replica, day: &mut Day) -> Vec<(SessionId, CommandKind)> {
-    let facts = &replica.facts;
-    let unlimited = UserLimits::default().as_command();
-    let users = settings.users.iter().zip(&facts.users).zip(1..);
-    let limits = users.filter_map(|((user, facts), session)| {
-        let wanted = user.limits.as_command();
-        (facts.limits.unwrap_or(unlimited) != wanted).then_some((SessionId(session), wanted))
-    });
-    let mut opening: Vec<_> = limits.collect();
+/// with themselves, the instruments that are new and, without a schedule, that the day begins and every instrument opens
+/// for trading.
+fn opening(
+    settings: &VenueSettings,
+    replica: &Replica,
+    standings: &[Standing],
+    added: Vec<Instrument>,
+    day: &mut Day,
+) -> Vec<(SessionId, CommandKind)> {
+    let mut opening = Vec::new();
+    for ((standing, facts), session) in standings.iter().zip(&replica.facts.users).zip(1..) {
+        opening.extend(standing.commands(facts).map(|kind| (SessionId(session), kind)));
+    }
     let users = settings.users.iter().zip((1..).map(SessionId));
     opening.extend(users.filter_map(|(user, session)| {
         let (strategy, account) = (user.self_trade_prevention, session);
         let is_set = replica.engine.self_trade_prevention(session) == Some((strategy, account));
         (!is_set).then_some((session, CommandKind::SetSelfTradePrevention { strategy, account }))
     }));
+    let mut emit = |kind| opening.push((SessionId::default(), kind));
+    added.into_iter().for_each(|instrument| emit(CommandKind::AddInstrument(instrument)));
     // With a schedule the day begins when it says.
-    if settings.day.schedule.is_none() {
-        day.open_at_once(&mut |kind| opening.push((SessionId::default(), kind)));
+    match settings.day.schedule {
+        None => day.open_at_once(&mut emit),
+        Some(_) => day.open_more(&mut emit),
     }
     opening
 }

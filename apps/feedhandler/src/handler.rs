@@ -227,7 +227,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             recovery: network.endpoint(SocketAddrV4::new(any_port, 0))?,
             retransmission: settings.retransmission,
             loss: settings.loss.clone(),
-            arbiter: Arbiter::new(settings.arbiter),
+            arbiter: Arbiter::new(arbiter_config(settings)),
             understudy: Understudy::new(tracer.understudy(), clock),
             sink: Sink {
                 snapshots: snapshot_client(network, settings, &view.counters),
@@ -322,6 +322,14 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
     }
 }
 
+/// Where nobody is asked, nobody's answer is waited for.
+fn arbiter_config(settings: &FeedSettings) -> ArbiterConfig {
+    match settings.retransmission {
+        Some(_) => settings.arbiter,
+        None => ArbiterConfig { max_requests: 0, ..settings.arbiter },
+    }
+}
+
 fn snapshot_client<N: Network>(
     network: &N,
     settings: &FeedSettings,
@@ -400,12 +408,11 @@ impl<T: Tracer, N: Network> Sink<T, N> {
 
     #[inline]
     fn deliver(&mut self, sequence: Sequence, message: &[u8]) {
-        if self.is_healing {
-            return self.deliver_healing(sequence, message);
-        }
         let updates = &mut self.updates;
         let builder = self.builder.as_mut().expect("a closed agent takes no messages");
-        if T::ENABLED && sequence.0.is_multiple_of(TIMED_EVERY) {
+        if self.is_healing {
+            self.deliver_healing(sequence, message);
+        } else if T::ENABLED && sequence.0.is_multiple_of(TIMED_EVERY) {
             let started = updates.tracer.now();
             builder.handle_message(sequence, message, updates);
             let ticks = updates.tracer.now().wrapping_sub(started);
@@ -414,8 +421,8 @@ impl<T: Tracer, N: Network> Sink<T, N> {
             builder.handle_message(sequence, message, updates);
         }
         // The engines have it already: nothing waits for these.
-        let id = MarketId::new(sequence).via_feed(updates.feed);
-        updates.tracer.stamp_at(Hop::T7, id, self.read_at);
+        let id = MarketId::new(sequence).via_feed(self.updates.feed);
+        self.updates.tracer.stamp_at(Hop::T7, id, self.read_at);
         if T::ENABLED {
             let received_at = self.received_at();
             self.updates.tracer.stamp_at(Hop::T7k, id, received_at);
@@ -547,5 +554,42 @@ impl FinalFeed {
             .map(|state| state.health)
             .max()
             .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_nasdaq::itch50::OrderDelete;
+    use tickpath_timing::{StampKind, Trace};
+    use tickpath_types::OrderId;
+    use zerocopy::IntoBytes;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_stamped_while_books_are_healed() {
+        let (tracer, mut drain) = Trace::new(64);
+        let (sender, _updates) = broadcast::channel(16);
+        let books = DirectBooks::new(BookLimits::new(InstrumentId(1), 8));
+        let updates = Updates { sender, tracer, feed: 0 };
+        let mut sink = Sink::<_, Kernel>::new(BookBuilder::new(books), updates, TscClock::system());
+        let healer = SnapshotHealer::new(InstrumentId(1), 8);
+        let (sources, counters) = (SnapshotSources::none(), Arc::default());
+        sink.snapshots = Some(SnapshotClient::new(Kernel, healer, sources, Ipv4Addr::LOCALHOST, counters));
+        sink.on_lost(Sequence(1), 4);
+        assert!(sink.is_healing);
+        let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(1));
+        for sequence in [5, 6] {
+            sink.start_packet(Some(1), Turn::All);
+            sink.on_message(Sequence(sequence), delete.as_bytes());
+        }
+        sink.updates.tracer.flush();
+        let mut read = vec![];
+        drain.drain(64, |stamp| {
+            if let Some(StampKind::Hop { hop: Hop::T7, id, .. }) = stamp.decode() {
+                read.push(id);
+            }
+        });
+        assert_eq!(read, [5, 6]);
     }
 }

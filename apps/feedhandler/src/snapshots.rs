@@ -16,7 +16,7 @@ use crate::handler::FeedBooks;
 const MESSAGES_PER_CYCLE: usize = 64;
 /// Packets of the snapshot channel taken in one duty cycle.
 const PACKETS_PER_CYCLE: usize = 4;
-/// After so long without a byte from the snapshot server it is given up.
+/// After so long without a message of a snapshot the server is given up. Signs of life heal no book.
 const SILENCE_MAX: Nanos = Nanos::from_secs(2);
 /// How long the snapshot channel is listened to before the server is tried again.
 const CHANNEL_TURN: Nanos = Nanos::from_secs(10);
@@ -134,7 +134,6 @@ impl<N: Network> SnapshotClient<N> {
         out: &mut impl UpdateListener,
     ) -> usize {
         if !self.healer.needs_snapshot() {
-            self.stop();
             return 0;
         }
         let Some(market) = market else { return 0 };
@@ -149,6 +148,10 @@ impl<N: Network> SnapshotClient<N> {
             }
         };
         self.state = next;
+        // Nobody polls while all books are whole, so that the channel must be left now.
+        if !self.healer.needs_snapshot() {
+            self.stop();
+        }
         work
     }
 
@@ -242,15 +245,7 @@ impl<N: Network> SnapshotClient<N> {
         let len = session.poll_transmit(now, &mut packet);
         let is_sent = len == 0
             || matches!(connection.send(&packet[..len]), Ok(SendOutcome::Sent | SendOutcome::Pending));
-        let has_come = match connection.fill() {
-            Ok(Fill::Bytes { .. }) => true,
-            Ok(Fill::Empty | Fill::Full) => false,
-            Ok(Fill::Closed) | Err(_) if connection.received().is_empty() => return (self.fail(now), 1),
-            Ok(Fill::Closed) | Err(_) => false,
-        };
-        if has_come {
-            deadline = now + SILENCE_MAX;
-        }
+        let is_closed = matches!(connection.fill(), Ok(Fill::Closed) | Err(_));
         let mut count = 0;
         while count < MESSAGES_PER_CYCLE {
             let (event, used) = match session.handle_bytes(now, connection.received()) {
@@ -264,6 +259,7 @@ impl<N: Network> SnapshotClient<N> {
                     self.healer.begin(SnapshotScope::Market);
                 }
                 ClientEvent::Message { message, .. } => {
+                    deadline = now + SILENCE_MAX;
                     match self.healer.handle_snapshot(SnapshotScope::Market, message, builder, out) {
                         None => {}
                         Some(SnapshotOutcome::Healed(_)) => {
@@ -287,7 +283,8 @@ impl<N: Network> SnapshotClient<N> {
             }
             connection.consume(used);
         }
-        if !is_sent || now >= deadline {
+        let is_cut_off = is_closed && count == 0;
+        if !is_sent || is_cut_off || now >= deadline {
             return (self.fail(now), 1);
         }
         (State::Reading { session, deadline }, count)

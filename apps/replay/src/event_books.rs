@@ -48,6 +48,20 @@ impl<B: BooksById> EventBooks<B> {
         self.unreported
     }
 
+    /// Applies the event of a number, which has the place `index` in its block.
+    #[inline]
+    pub(crate) fn apply_event(
+        &mut self,
+        number: u64,
+        index: usize,
+        event: &RecordedEvent,
+        updates: &mut Updates,
+    ) {
+        let before = self.counters;
+        self.handle(number, event, updates);
+        updates.note(&before, &self.counters, || index..=index);
+    }
+
     fn handle(&mut self, number: u64, event: &RecordedEvent, updates: &mut Updates) {
         self.counters.messages += 1;
         let Some(instrument) = instrument_id(event.instrument) else {
@@ -227,9 +241,7 @@ impl<B: BooksById> ApplyMessages<RecordedEvent> for EventBooks<B> {
     #[inline(never)]
     fn apply(&mut self, first: u64, events: &[RecordedEvent], updates: &mut Updates) {
         for (index, event) in events.iter().enumerate() {
-            let before = self.counters;
-            self.handle(first + index as u64, event, updates);
-            updates.note(&before, &self.counters, || index..=index);
+            self.apply_event(first + index as u64, index, event, updates);
         }
     }
 

@@ -18,12 +18,16 @@ use crate::lobster_rows::RowCheck;
 use crate::message::Source;
 use crate::report::FileReport;
 use crate::run::ReplayError;
-use crate::session::{BookSize, Session};
+use crate::session::{BookSize, PART_LEN, Session};
 
-/// Events of a block.
+/// Events of a block that is read before any of it is applied.
 const BLOCK_LEN: usize = 4_096;
+/// Where events are applied as they are read, one block in so many is not: it tells what reading takes by itself.
+const READ_FIRST_EVERY: u64 = 16;
 /// Instruments that the books have room for beyond those that the recording names at its start.
 const INSTRUMENTS_MIN: usize = 1_024;
+
+type Books = EventBooks<Indexed<FastBooks>>;
 
 /// A block of events and what ended it.
 struct Block {
@@ -42,19 +46,28 @@ pub(crate) fn replay(
     let mut recording = Recording::of(file)?;
     let (format, info, meter) = (recording.format(), recording.info(), recording.meter().clone());
     let mut rows = row_check(path, &session)?;
-    let mut books: Option<EventBooks<Indexed<FastBooks>>> = None;
+    let mut books: Option<Books> = None;
     let mut twin: Option<Twin<EventBooks<Indexed<PlainBooks>>>> = None;
+    let may_apply_at_once = session.may_apply_at_once();
     let mut block = Block {
         events: Vec::with_capacity(BLOCK_LEN),
         positions: Vec::with_capacity(BLOCK_LEN),
         elapsed: Duration::ZERO,
         is_last: false,
     };
-    while !block.is_last && !session.is_over(&meter) {
-        read(&mut recording, &mut block, &mut session);
+    for block_number in 0_u64.. {
+        if block.is_last || session.is_over(&meter) {
+            break;
+        }
+        let is_read_first = !may_apply_at_once || block_number.is_multiple_of(READ_FIRST_EVERY);
+        let at_once = books.as_mut().filter(|_| !is_read_first);
+        let is_applied = at_once.is_some();
+        read(&mut recording, &mut block, &mut session, at_once);
         let wanted = session.wanted(&block.events, info.time_base)?;
         let events = &block.events[..wanted];
-        session.decode.record(block.elapsed, block.events.len());
+        if !is_applied {
+            session.decode.record(block.elapsed, block.events.len());
+        }
         if books.is_none() && !session.options.decode_only {
             let size = match block.is_last && session.number == 0 {
                 true => size_of(events).with_options(session.options),
@@ -75,6 +88,11 @@ pub(crate) fn replay(
         }
         let source = Source { format, info, symbols: recording.symbols() };
         let place = |index: usize| format!("message {} ({})", first + index as u64, block.positions[index]);
+        if is_applied {
+            session.see(events, source, books.as_ref().map(ApplyMessages::books), place)?;
+            session.books.record(block.elapsed, events.len());
+            continue;
+        }
         session.apply(events, source, &mut books, &mut twin, block.elapsed, place)?;
     }
     let judgement = Judgement {
@@ -100,20 +118,36 @@ fn size_of(events: &[RecordedEvent]) -> BookSize {
     BookSize { max_instrument: last.unwrap_or_default(), max_orders: events.len() as u32 + 1 }
 }
 
-/// Reads the next events and folds them; what reading and unpacking the file took is not counted.
-fn read(recording: &mut Recording, block: &mut Block, session: &mut Session<'_>) {
+/// Reads the next events, folds them and applies each at once to `books`, if they are given; what reading and unpacking
+/// the file took is not counted.
+///
+/// At once means that what the CPU guessed and learned about an event when it was read, it still knows when it is applied.
+fn read(
+    recording: &mut Recording,
+    block: &mut Block,
+    session: &mut Session<'_>,
+    mut books: Option<&mut Books>,
+) {
     block.events.clear();
     block.positions.clear();
+    let len_max = if books.is_some() { PART_LEN } else { BLOCK_LEN };
+    session.updates.start(if books.is_some() { PART_LEN } else { 0 });
+    let mut event = RecordedEvent::NOTHING;
     let read_before = recording.meter().read_ns();
     let begin = Instant::now();
-    while block.events.len() < BLOCK_LEN && !block.is_last {
-        match recording.next_event() {
-            Ok(Some(event)) => {
+    while block.events.len() < len_max && !block.is_last {
+        match recording.read_event(&mut event) {
+            Ok(true) => {
                 session.fold.event(&event);
+                if let Some(books) = &mut books {
+                    let index = block.events.len();
+                    let number = session.number + 1 + index as u64;
+                    books.apply_event(number, index, &event, &mut session.updates);
+                }
                 block.events.push(event);
                 block.positions.push(recording.position());
             }
-            Ok(None) => block.is_last = true,
+            Ok(false) => block.is_last = true,
             Err(CaptureError::Read {
                 source: ReadError::Malformed { position: Position::Line(line), what },
                 ..

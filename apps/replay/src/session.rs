@@ -15,7 +15,7 @@ use crate::exports::Exporter;
 use crate::fold::Fold;
 use crate::integrity::Integrity;
 use crate::message::{RecordedMessage, Source};
-use crate::options::{ORDERS_MAX_DEFAULT, ReplayOptions};
+use crate::options::{ORDERS_MAX_DEFAULT, ReplayOptions, Speed};
 use crate::pace::Pacer;
 use crate::run::{Progress, ReplayError};
 use crate::tape::{Tape, Window};
@@ -26,7 +26,7 @@ const ORDERS_MIN: u32 = 1 << 16;
 const FILE_BYTES_PER_ORDER: u64 = 4;
 /// Messages that go to the books and then to the tape together: enough for the clock to cost nothing, few enough
 /// for their updates to stay in the nearest caches.
-const PART_LEN: usize = 512;
+pub(crate) const PART_LEN: usize = 512;
 /// Progress is told no more often.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -57,7 +57,8 @@ pub(crate) struct Session<'a> {
     stop: &'a StopSignal,
     observer: &'a mut dyn FnMut(&Progress),
     pacer: Pacer,
-    updates: Updates,
+    /// What the messages at hand did to the books.
+    pub(crate) updates: Updates,
     started: Instant,
     last_progress: Instant,
     has_window: bool,
@@ -111,6 +112,14 @@ impl<'a> Session<'a> {
             (self.observer)(&progress);
         }
         self.ended.is_some()
+    }
+
+    /// Whether every message may go to the books as soon as it is read: nobody waits for its time, stops before its end,
+    /// or looks at the books in between.
+    pub(crate) fn may_apply_at_once(&self) -> bool {
+        let ReplayOptions { speed, limit, to, check_every, .. } = self.options;
+        let is_all_wanted = limit.is_none() && to.is_none();
+        *speed == Speed::Max && is_all_wanted && check_every.is_none() && !self.tape.exporter.wants_depth()
     }
 
     /// How many of a block's messages are wanted: up to the limit and the end of the window.
@@ -173,9 +182,6 @@ impl<'a> Session<'a> {
                 let begin = Instant::now();
                 books.apply(first, part, &mut self.updates);
                 elapsed += begin.elapsed();
-                for found in &self.updates.contradictions {
-                    take_contradictions(&mut self.tape.integrity, found, |index| place(start + index));
-                }
                 if let Some(twin) = twin {
                     let name = |instrument| self.tape.name(instrument);
                     twin.follow(first, part, &self.updates, books.books(), &name, |index| {
@@ -184,7 +190,6 @@ impl<'a> Session<'a> {
                 }
             }
             self.see(part, source, books.as_ref().map(|books| books.books()), |index| place(start + index))?;
-            self.number += part.len() as u64;
             start += part.len();
         }
         if books.is_some() {
@@ -193,14 +198,17 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Takes messages that were just applied to the tape.
-    fn see<M: RecordedMessage>(
+    /// Takes messages that were just applied, and what they did, to the tape.
+    pub(crate) fn see<M: RecordedMessage>(
         &mut self,
         messages: &[M],
         source: Source<'_>,
         books: Option<&impl BooksById>,
         place: impl Fn(usize) -> String,
     ) -> Result<(), ReplayError> {
+        for found in &self.updates.contradictions {
+            take_contradictions(&mut self.tape.integrity, found, &place);
+        }
         let mut updates = self.updates.list.iter().peekable();
         for (index, message) in messages.iter().enumerate() {
             let number = self.number + 1 + index as u64;
@@ -216,6 +224,7 @@ impl<'a> Session<'a> {
                 }
             }
         }
+        self.number += messages.len() as u64;
         Ok(())
     }
 }

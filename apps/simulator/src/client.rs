@@ -19,8 +19,8 @@ const BACKOFF_MIN: Nanos = Nanos::from_millis(2);
 const CALM_BACKOFF_MAX: Nanos = Nanos::from_millis(50);
 /// The longest message of a client and its header.
 const PACKET_LEN_MAX: usize = 256;
-/// Refused logins in a row after which a client that wants messages which the venue has not got begins from the first:
-/// they were lost with the power under a policy that allows it.
+/// Refused logins in a row after which a client whose session the venue has not got any more begins from the first message
+/// of the present one: what it knows may have been lost with the power under a policy that allows it.
 const REFUSALS_MAX: u32 = 20;
 
 /// How a client behaves.
@@ -77,6 +77,8 @@ pub(crate) struct Client {
     received: Vec<u8>,
     /// What the network has not taken yet.
     outgoing: Vec<u8>,
+    /// What the venue called the session that its messages are numbered in; blank before the first login.
+    numbered_in: Session,
     /// The next message that was never seen.
     next: u64,
     /// The next message of this connection.
@@ -115,6 +117,7 @@ impl Client {
             connections: BTreeMap::new(),
             received: Vec::new(),
             outgoing: Vec::new(),
+            numbered_in: Session::BLANK,
             next: 1,
             cursor: 0,
             next_burst: Nanos::ZERO,
@@ -252,7 +255,7 @@ impl Client {
         let login = LoginRequest {
             username: Username::new(&self.name).expect("names are short"),
             password: Password::new(password).expect("passwords are short"),
-            session: Session::BLANK,
+            session: self.numbered_in,
             sequence: Sequence(sequence),
             heartbeat_timeout: None,
         };
@@ -326,6 +329,7 @@ impl Client {
         match packet {
             Packet::LoginAccepted(accepted) => {
                 self.cursor = accepted.next_sequence.0;
+                self.numbered_in = accepted.session;
                 let outcome = LoginOutcome::Accepted { sequence: accepted.next_sequence };
                 self.note(now, ClientEventKind::LoginAnswered(outcome));
                 self.state = State::Active;
@@ -337,7 +341,7 @@ impl Client {
                 self.leave(now, DisconnectCause::Venue);
                 self.refusals += 1;
                 if self.habits.may_begin_anew && self.refusals >= REFUSALS_MAX {
-                    (self.refusals, self.next) = (0, 1);
+                    (self.refusals, self.numbered_in, self.next) = (0, Session::BLANK, 1);
                 }
             }
             Packet::SequencedData(message) => {

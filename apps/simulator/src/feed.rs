@@ -66,6 +66,11 @@ impl Feed {
         self.life.as_ref().is_some_and(|life| life.is_stale)
     }
 
+    /// True when the venue has gone over to another session than its books are of.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| life.view.counters.foreign_sessions.read() > 0)
+    }
+
     pub(crate) fn start(&mut self, now: Nanos) -> Result<(), NetError> {
         let (sender, updates) = broadcast::channel(UPDATES_MAX);
         let view = FeedView::default();

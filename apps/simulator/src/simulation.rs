@@ -355,19 +355,18 @@ impl Simulation {
             if self.site.start(self.now).is_none() {
                 self.mend_for_start();
                 self.schedule_restart();
-            } else if self.site.has_lost_commands() {
-                self.count("starts with commands lost");
-                if self.profile.policy == Policy::Async {
-                    // What was lost may have been published. Whoever runs the feed handlers starts them anew: they
-                    // know of what never was.
-                    self.feeds.iter_mut().for_each(|feed| feed.end(Some(self.now)));
+            } else {
+                // What is lost by the next loss of power has to be accepted anew.
+                self.site.journal.accept_loss = false;
+                if self.site.has_lost_commands() {
+                    self.count("starts with commands lost");
                 }
             }
             work += 1;
         }
         for feed in &mut self.feeds {
-            if self.is_healing && feed.is_stale() {
-                // Whoever runs it sees that its books are stale, and starts it anew.
+            if feed.is_foreign() || self.is_healing && feed.is_stale() {
+                // Whoever runs it sees that the venue has another session or its books are stale, and starts it anew.
                 feed.end(Some(self.now));
             }
             if !feed.is_alive() && self.now >= feed.back_at {

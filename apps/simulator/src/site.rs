@@ -10,7 +10,6 @@ use tickpath_exchange::{
 };
 use tickpath_journal::{FaultyDisk, InspectOptions, OpenError, Reader, SessionName, Snapshots, inspect};
 use tickpath_matching::Command;
-use tickpath_nasdaq::soupbintcp::Session;
 use tickpath_sim::{Death, HostId};
 use tickpath_timing::NoTrace;
 use tickpath_types::{Nanos, Qty, Sequence, SessionId, Side, TradingState, UserRefNum};
@@ -139,9 +138,9 @@ impl Site {
     }
 
     fn begin(&mut self, now: Nanos, venue: Venue, clock: Nanos) -> anyhow::Result<Endpoints> {
-        let Venue { mut agents, endpoints, view, admin, session, journal, market_recovery, .. } = venue;
+        let Venue { mut agents, endpoints, view, admin, journal, market_recovery, .. } = venue;
         let journal = journal.ok_or_else(|| anyhow::anyhow!("a venue without its journal"))?;
-        let session = session_name(session)?;
+        let session = journal.recovery.session;
         let found = self.read_log(session)?;
         let (last, state_hash) = (journal.recovery.last, journal.recovery.state_hash);
         let replayed = journal.recovery.replayed;
@@ -463,10 +462,6 @@ impl Site {
 fn refusals(disk: &FaultyDisk) -> u64 {
     let counters = disk.counters();
     counters.failed_writes + counters.failed_syncs + counters.disk_full
-}
-
-fn session_name(session: Session) -> anyhow::Result<SessionName> {
-    Ok(SessionName::new(&session.to_string())?)
 }
 
 fn read_on(

@@ -122,6 +122,8 @@ faults! {
     TornTailKept,
     /// A record with a wrong checksum counts as good.
     ChecksumIgnored,
+    /// After answered commands were lost the session is called as before.
+    LossUnnamed,
     /// No request for missing messages is sent.
     RequestForgotten,
     /// Messages that are lost for good are passed over.

@@ -9,26 +9,16 @@ use std::time::Instant;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, Line, MessageListener, UpdateListener};
-use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener};
-use tickpath_nasdaq::itch50::encode_market_event;
+use tickpath_matching::{Command, CommandKind, Engine, EngineLimits};
+use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
 use tickpath_sim::{Crowd, CrowdConfig};
 use tickpath_types::{
-    Instrument, InstrumentId, MarketEvent, MarketUpdate, Nanos, OrderEvent, Price, Qty, Sequence, SessionId,
-    Symbol, TradingState,
+    Instrument, InstrumentId, MarketEvent, MarketUpdate, Nanos, Price, Qty, Sequence, SessionId, Symbol,
+    TradingState,
 };
 
 const INSTRUMENTS: u16 = 8;
-
-#[derive(Default)]
-struct Events(Vec<MarketEvent>);
-
-impl EventListener for Events {
-    fn on_order_event(&mut self, _: &OrderEvent) {}
-    fn on_market_event(&mut self, event: &MarketEvent) {
-        self.0.push(*event);
-    }
-}
 
 struct Sink {
     builder: BookBuilder<DirectBooks>,
@@ -55,15 +45,10 @@ impl MessageListener for Sink {
 
 fn instruments() -> Vec<Instrument> {
     (1..=INSTRUMENTS)
-        .map(|id| Instrument {
-            id: InstrumentId(id),
-            symbol: Symbol::new(&format!("SYM{id}")).unwrap(),
-            tick_size: Price(100),
-            lot_size: Qty(1),
-            max_qty: Qty(100_000),
-            reference_price: Price(1_000_000),
-            collar_low: Price(900_000),
-            collar_high: Price(1_100_000),
+        .map(|id| {
+            let symbol = Symbol::new(&format!("SYM{id}")).unwrap();
+            let instrument = Instrument::in_cents(InstrumentId(id), symbol, Price(1_000_000));
+            Instrument { max_qty: Qty(100_000), ..instrument }
         })
         .collect()
 }
@@ -81,15 +66,13 @@ fn packets(actions: usize) -> (Vec<Vec<u8>>, u64, u64) {
     });
     let flow = (0..actions).map(|_| CommandKind::Order(crowd.next_action().request));
     for (kind, sequence) in opening.chain(flow).zip(1..) {
-        let mut events = Events::default();
+        let mut events: Vec<MarketEvent> = vec![];
         let command =
             Command { sequence: Sequence(sequence), session: SessionId(1), ts: Nanos(sequence), kind };
         engine.apply(&command, &mut events);
-        for event in &events.0 {
+        for event in &events {
             let instrument = instruments.get(usize::from(event.instrument.0) - 1);
-            let mut bytes = [0; 64];
-            let len = encode_market_event(event, instrument, &mut bytes).unwrap();
-            packet.push(&bytes[..len]).unwrap();
+            packet.push(&market_event_message(event, instrument).unwrap()).unwrap();
             messages += 1;
         }
         if !packet.is_empty() {

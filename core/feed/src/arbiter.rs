@@ -13,6 +13,9 @@ use crate::hold::HoldBuffer;
 pub const MAX_AHEAD: u64 = 1 << 16;
 /// Packets of one foreign session, in a row and on lines A and B, after which the publisher has started anew.
 pub const FOREIGN_PACKETS: u32 = 3;
+/// How often the wait for an answer doubles: a lost datagram is asked for again soon, and a server that has to read old
+/// messages from a disk is not asked for the same all the while.
+const WAIT_DOUBLINGS_MAX: u32 = 6;
 
 /// Where a packet came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,9 +52,10 @@ pub struct ArbiterConfig {
     pub hold_messages: usize,
     /// How long the other line may take to close a gap before retransmission is requested.
     pub reorder_wait: Nanos,
-    /// How long an answer to a request may take before it is repeated.
+    /// How long the answer to a first request may take before it is repeated. Each repetition is given twice as long as
+    /// the one before, up to 64 times this.
     pub request_timeout: Nanos,
-    /// Requests without any answer after which the missing messages count as lost.
+    /// Requests without any answer after which the missing messages count as lost; none for who has nobody to ask.
     pub max_requests: u32,
     /// Messages asked for in one request.
     pub max_request_messages: u16,
@@ -61,12 +65,14 @@ pub struct ArbiterConfig {
 }
 
 impl Default for ArbiterConfig {
+    /// Gives a gap up 2.2 s after the last answer that brought something: a venue takes up to 2 s for messages that it
+    /// has to read from its journal, and until then says nothing.
     fn default() -> Self {
         ArbiterConfig {
             hold_messages: 65_536,
             reorder_wait: Nanos::from_micros(100),
             request_timeout: Nanos::from_millis(5),
-            max_requests: 20,
+            max_requests: 12,
             max_request_messages: 1_000,
             max_gap_messages: u64::MAX,
         }
@@ -160,12 +166,14 @@ impl Arbiter {
 
     /// Lets time pass: decides that a request is due, or that messages are lost.
     pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl MessageListener) {
+        let Some(mut gap) = self.gap.filter(|gap| now >= gap.act_at) else { return };
         let missing_end = self.missing_end();
         let count = missing_end - self.next;
-        let Some(gap) = self.gap.as_mut().filter(|gap| now >= gap.act_at) else { return };
         if gap.requests < self.config.max_requests && count <= self.config.max_gap_messages {
+            let doublings = gap.requests.min(WAIT_DOUBLINGS_MAX);
             gap.requests += 1;
-            gap.act_at = now + self.config.request_timeout;
+            gap.act_at = now + Nanos(self.config.request_timeout.0.saturating_mul(1 << doublings));
+            self.gap = Some(gap);
             self.request_due = true;
             return;
         }
@@ -251,7 +259,7 @@ impl Arbiter {
     }
 
     /// One past the last message of the run that is missing from `next` on.
-    fn missing_end(&self) -> u64 {
+    fn missing_end(&mut self) -> u64 {
         self.held.first_held(self.next, self.end).unwrap_or(self.end)
     }
 

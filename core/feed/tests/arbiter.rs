@@ -140,11 +140,79 @@ fn an_unanswered_request_is_repeated_and_then_the_messages_are_lost() {
     assert!(channel.arbiter.poll_request().is_some());
     channel.waits(1_100);
     assert!(channel.arbiter.poll_request().is_some(), "repeated");
-    assert_eq!(channel.waits(2_099), []);
-    assert_eq!(channel.waits(2_100), [Out::Lost(2, 2), Out::Message(4)]);
+    assert_eq!(channel.waits(3_099), [], "the repetition has twice as long");
+    assert_eq!(channel.waits(3_100), [Out::Lost(2, 2), Out::Message(4)]);
     let counters = channel.arbiter.counters();
     assert_eq!((counters.gaps_lost, counters.messages_lost, counters.gaps_healed()), (1, 2, 0));
     assert!(!channel.arbiter.has_gap());
+}
+
+/// What a venue may take for messages that it has to read from its journal.
+const JOURNAL_MICROS: u64 = 2_000_000;
+/// Requests that a venue keeps for its journal, from all who ask.
+const JOURNAL_REQUESTS: usize = 16;
+
+/// A feed by the default bounds that lost message 2 and asks until `end`; the times of its requests, in microseconds.
+fn asks_until(channel: &mut Channel, end: u64) -> Vec<u64> {
+    channel.takes(0, Line::A, &packet(1..2));
+    channel.takes(0, Line::A, &packet(3..4));
+    let mut requests = vec![];
+    while let Some(deadline) = channel.arbiter.poll_timeout().filter(|deadline| deadline.0 / 1_000 < end) {
+        let micros = deadline.0 / 1_000;
+        assert_eq!(channel.waits(micros), [], "{micros}");
+        requests.extend(channel.arbiter.poll_request().map(|_| micros));
+    }
+    requests
+}
+
+#[test]
+fn an_answer_out_of_a_journal_is_waited_for_without_asking_all_the_while() {
+    let mut channel = Channel::new(ArbiterConfig::default());
+    let requests = asks_until(&mut channel, JOURNAL_MICROS);
+    assert_eq!(
+        requests[..5],
+        [100, 5_100, 15_100, 35_100, 75_100],
+        "soon at first, for a datagram may be lost"
+    );
+    assert!(requests.len() < JOURNAL_REQUESTS, "{requests:?}");
+    assert!(channel.arbiter.has_gap());
+    assert_eq!(channel.takes(JOURNAL_MICROS, Line::Recovery, &packet(2..3)), messages(2..4));
+    assert_eq!(channel.arbiter.counters().gaps_healed_by_retransmission, 1);
+}
+
+#[test]
+fn what_nobody_answers_is_given_up_in_the_end() {
+    let mut channel = Channel::new(ArbiterConfig::default());
+    let requests = asks_until(&mut channel, JOURNAL_MICROS + 200_000);
+    assert_eq!(requests.len(), 12);
+    assert_eq!(requests[10..], [1_595_100, 1_915_100], "no wait is longer than 64 times the first");
+    assert_eq!(channel.waits(2_235_099), []);
+    assert_eq!(channel.waits(2_235_100), [Out::Lost(2, 1), Out::Message(3)]);
+}
+
+#[test]
+fn an_answer_begins_the_patience_anew() {
+    let mut channel = Channel::new(CONFIG);
+    channel.takes(0, Line::A, &packet(1..2));
+    channel.takes(0, Line::A, &packet(5..6));
+    for (asked, answered, first) in [(100, 3_000, 2), (3_000, 5_900, 3), (5_900, 8_800, 4)] {
+        channel.waits(asked);
+        assert!(channel.arbiter.poll_request().is_some());
+        channel.waits(asked + 1_000);
+        assert_eq!(channel.arbiter.poll_request().map(|request| request.sequence), Some(Sequence(first)));
+        assert!(!channel.takes(answered, Line::Recovery, &packet(first..first + 1)).is_empty());
+    }
+    assert_eq!((channel.arbiter.has_gap(), channel.arbiter.counters().gaps_lost), (false, 0));
+}
+
+#[test]
+fn who_has_nobody_to_ask_waits_for_the_other_line_alone() {
+    let mut channel = Channel::new(ArbiterConfig { max_requests: 0, ..CONFIG });
+    channel.takes(0, Line::A, &packet(1..2));
+    channel.takes(0, Line::A, &packet(3..4));
+    assert_eq!(channel.waits(99), []);
+    assert_eq!(channel.waits(100), [Out::Lost(2, 1), Out::Message(3)]);
+    assert_eq!(channel.arbiter.poll_request(), None);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
 use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
-use tickpath_nasdaq::itch50::{OrderDelete, encode_market_event};
+use tickpath_nasdaq::itch50::{OrderDelete, market_event_message};
 use tickpath_types::{
     BookHealth, Instrument, InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, MatchId, Nanos,
     OrderId, Price, Qty, Sequence, Side, Symbol, TradingState, UpdateKind,
@@ -40,21 +40,10 @@ impl Feed {
     }
 
     fn event(&mut self, kind: MarketEventKind) -> Option<MarketUpdate> {
-        let instrument = Instrument {
-            id: ALPHA,
-            symbol: Symbol::new("ALPHA").unwrap(),
-            tick_size: Price(100),
-            lot_size: Qty(1),
-            max_qty: Qty(1_000),
-            reference_price: Price(1_000_000),
-            collar_low: Price(900_000),
-            collar_high: Price(1_100_000),
-        };
+        let instrument = Instrument::in_cents(ALPHA, Symbol::new("ALPHA").unwrap(), Price(1_000_000));
         let (sequence, command, ts) = (Sequence(self.next), Sequence(self.next), Nanos(77));
         let event = MarketEvent { sequence, command, ts, instrument: ALPHA, kind };
-        let mut bytes = [0; 64];
-        let len = encode_market_event(&event, Some(&instrument), &mut bytes).unwrap();
-        self.message(&bytes[..len])
+        self.message(&market_event_message(&event, Some(&instrument)).unwrap())
     }
 
     fn message(&mut self, bytes: &[u8]) -> Option<MarketUpdate> {

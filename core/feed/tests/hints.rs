@@ -7,7 +7,7 @@ use tickpath_book::{
     AddError, Announced, BookLimits, BooksById, Coming, DirectBooks, Level, Order, QueuePosition,
 };
 use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
-use tickpath_nasdaq::itch50::{OrderDelete, encode_market_event};
+use tickpath_nasdaq::itch50::{OrderDelete, market_event_message};
 use tickpath_types::{
     Instrument, InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, Nanos, OrderId, Price, Qty,
     Sequence, Side, Symbol,
@@ -78,16 +78,7 @@ impl UpdateListener for Unheard {
 }
 
 fn listed(id: u16) -> Instrument {
-    Instrument {
-        id: InstrumentId(id),
-        symbol: Symbol::new("ALPHA").unwrap(),
-        tick_size: Price(100),
-        lot_size: Qty(1),
-        max_qty: Qty(1_000),
-        reference_price: Price(1_000_000),
-        collar_low: Price(900_000),
-        collar_high: Price(1_100_000),
-    }
+    Instrument::in_cents(InstrumentId(id), Symbol::new("ALPHA").unwrap(), Price(1_000_000))
 }
 
 /// Two orders at each best price of every instrument: the first of instrument 3 are number 300 and 301.
@@ -102,9 +93,8 @@ fn builder(instrument_count: u16) -> BookBuilder<Noting> {
             let kind = MarketEventKind::Add { order_id, side, price, qty: Qty(10) };
             let (sequence, instrument) = (Sequence(order_id.0), InstrumentId(id));
             let event = MarketEvent { sequence, command: sequence, ts: Nanos(1), instrument, kind };
-            let mut bytes = [0; 64];
-            let len = encode_market_event(&event, Some(&listed(id)), &mut bytes).unwrap();
-            builder.handle_message(sequence, &bytes[..len], &mut Unheard);
+            let message = market_event_message(&event, Some(&listed(id))).unwrap();
+            builder.handle_message(sequence, &message, &mut Unheard);
         }
     }
     builder.books().fronts.take();

@@ -6,27 +6,17 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed, PlainBooks};
 use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
-use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener};
-use tickpath_nasdaq::itch50::{AddOrder, BuySell, OrderDelete, OrderReplace, encode_market_event};
+use tickpath_matching::{Command, CommandKind, Engine, EngineLimits};
+use tickpath_nasdaq::itch50::{AddOrder, BuySell, OrderDelete, OrderReplace, market_event_message};
 use tickpath_nasdaq::wire::Stock;
 use tickpath_sim::{Crowd, CrowdConfig};
 use tickpath_types::{
-    Instrument, InstrumentId, MarketEvent, MarketUpdate, Nanos, OrderEvent, Price, Qty, Sequence, SessionId,
-    Symbol, TradingState,
+    Instrument, InstrumentId, MarketEvent, MarketUpdate, Nanos, Price, Sequence, SessionId, Symbol,
+    TradingState,
 };
 use zerocopy::IntoBytes;
 
 const INSTRUMENTS: u16 = 3;
-
-#[derive(Default)]
-struct Events(Vec<MarketEvent>);
-
-impl EventListener for Events {
-    fn on_order_event(&mut self, _: &OrderEvent) {}
-    fn on_market_event(&mut self, event: &MarketEvent) {
-        self.0.push(*event);
-    }
-}
 
 #[derive(Default)]
 struct Updates(Vec<MarketUpdate>);
@@ -40,15 +30,9 @@ impl UpdateListener for Updates {
 /// What a venue publishes at which a crowd trades.
 fn messages(actions: usize) -> Vec<Vec<u8>> {
     let instruments: Vec<Instrument> = (1..=INSTRUMENTS)
-        .map(|id| Instrument {
-            id: InstrumentId(id),
-            symbol: Symbol::new(&format!("SYM{id}")).unwrap(),
-            tick_size: Price(100),
-            lot_size: Qty(1),
-            max_qty: Qty(100_000),
-            reference_price: Price(1_000_000),
-            collar_low: Price(900_000),
-            collar_high: Price(1_100_000),
+        .map(|id| {
+            let symbol = Symbol::new(&format!("SYM{id}")).unwrap();
+            Instrument::in_cents(InstrumentId(id), symbol, Price(1_000_000))
         })
         .collect();
     let mut engine: Engine<FastBooks<_>> = Engine::new(&instruments, EngineLimits::default()).unwrap();
@@ -58,18 +42,16 @@ fn messages(actions: usize) -> Vec<Vec<u8>> {
         state: TradingState::Trading,
     });
     let flow = (0..actions).map(|_| CommandKind::Order(crowd.next_action().request));
-    let mut events = Events::default();
+    let mut events: Vec<MarketEvent> = vec![];
     for (kind, sequence) in opening.chain(flow).zip(1..) {
         let sequence = Sequence(sequence);
         engine.apply(&Command { sequence, session: SessionId(1), ts: Nanos(sequence.0), kind }, &mut events);
     }
     let encode = |event: &MarketEvent| {
         let instrument = instruments.get(usize::from(event.instrument.0).wrapping_sub(1));
-        let mut bytes = [0; 64];
-        let len = encode_market_event(event, instrument, &mut bytes).unwrap();
-        bytes[..len].to_vec()
+        market_event_message(event, instrument).unwrap().to_vec()
     };
-    events.0.iter().map(encode).collect()
+    events.iter().map(encode).collect()
 }
 
 /// A short one, to be damaged.

@@ -1,4 +1,5 @@
-//! Bounded lock-free rings, a cell for the latest value, an index pool and the CPU's prefetch, pause and time-stamp instructions.
+//! Bounded lock-free rings, a cell for the latest value, an index pool and instructions of the CPU: prefetch, pause,
+//! time stamp, comparison of bytes.
 //!
 //! | module | what it is | at its bound |
 //! |---|---|---|

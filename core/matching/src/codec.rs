@@ -96,6 +96,9 @@ enum Kind {
     KillSession = 25,
     KillVenue = 26,
     ScheduleDone = 27,
+    SetMessageRate = 28,
+    AllowInstrument = 29,
+    LimitsConfigured = 30,
 }
 
 #[derive(Clone, Copy, IntoBytes, FromBytes, Immutable, KnownLayout, Unaligned)]
@@ -253,13 +256,17 @@ impl Command {
         if reserved != U32::ZERO {
             return Err(CodecError::Value { field: "reserved", value: header.reserved.as_bytes()[0] });
         }
-        let command_kind = kind.decode(fields)?;
-        Ok(Command {
-            sequence: Sequence(sequence.get()),
-            session: SessionId(session.get()),
-            ts: Nanos(ts.get()),
-            kind: command_kind,
-        })
+        let (sequence, session, ts) = (Sequence(sequence.get()), SessionId(session.get()), Nanos(ts.get()));
+        // Nearly all commands of a log are one of these two: they are made where they will be, and without a jump.
+        if kind == Kind::Enter {
+            let order = kind.fields::<Enter>(fields)?.decode()?;
+            Ok(Command { sequence, session, ts, kind: CommandKind::Order(OrderRequest::Enter(order)) })
+        } else if kind == Kind::Cancel {
+            let request = kind.fields::<Cancel>(fields)?.decode();
+            Ok(Command { sequence, session, ts, kind: CommandKind::Order(OrderRequest::Cancel(request)) })
+        } else {
+            Ok(Command { sequence, session, ts, kind: kind.decode(fields)? })
+        }
     }
 }
 
@@ -297,22 +304,21 @@ impl Kind {
             25 => Kind::KillSession,
             26 => Kind::KillVenue,
             27 => Kind::ScheduleDone,
+            28 => Kind::SetMessageRate,
+            29 => Kind::AllowInstrument,
+            30 => Kind::LimitsConfigured,
             _ => return Err(CodecError::Unknown { kind, version }),
         })
     }
 
-    #[inline]
+    #[inline(never)]
     fn decode(self, fields: &[u8]) -> Result<CommandKind, CodecError> {
         Ok(match self {
             Kind::Enter => CommandKind::Order(OrderRequest::Enter(self.fields::<Enter>(fields)?.decode()?)),
             Kind::Replace => {
                 CommandKind::Order(OrderRequest::Replace(self.fields::<Replace>(fields)?.decode()?))
             }
-            Kind::Cancel => {
-                let Cancel { user_ref, qty } = *self.fields(fields)?;
-                let request = CancelOrder { user_ref: UserRefNum(user_ref.get()), qty: Qty(qty.get()) };
-                CommandKind::Order(OrderRequest::Cancel(request))
-            }
+            Kind::Cancel => CommandKind::Order(OrderRequest::Cancel(self.fields::<Cancel>(fields)?.decode())),
             Kind::Modify => {
                 let Modify { user_ref, qty, side_marking } = *self.fields(fields)?;
                 let (user_ref, qty) = (UserRefNum(user_ref.get()), Qty(qty.get()));
@@ -412,6 +418,13 @@ impl Enter {
             attributes: self.attributes.into(),
             client_order_id: ClientOrderId(self.client_order_id),
         })
+    }
+}
+
+impl Cancel {
+    #[inline]
+    fn decode(&self) -> CancelOrder {
+        CancelOrder { user_ref: UserRefNum(self.user_ref.get()), qty: Qty(self.qty.get()) }
     }
 }
 

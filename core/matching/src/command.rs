@@ -76,7 +76,7 @@ pub enum CommandKind {
         kind: CrossKind,
     },
     /// Trading pauses from now on before a trade further than `width` from `reference`. A cross moves the reference to
-    /// its own price.
+    /// its own price. Ignored if the reference lies outside the collar or the width is negative.
     SetPriceBand {
         /// Which.
         instrument: InstrumentId,
@@ -121,6 +121,36 @@ pub enum CommandKind {
         /// Price times quantity of one order, in units of 10^-4; `u64::MAX` for no limit. A market order counts with
         /// the collar's limit.
         order_notional: u64,
+    },
+    /// How many messages a second the session may send from now on. The door keeps it: here it changes nothing.
+    SetMessageRate {
+        /// In the long run; 0 for no limit.
+        per_second: u32,
+        /// At once after a pause; 0 for no limit.
+        burst: u32,
+    },
+    /// Whether the session may enter orders in an instrument from now on. The door keeps it: here it changes nothing.
+    AllowInstrument {
+        /// Which.
+        instrument: InstrumentId,
+        /// Whether it may.
+        is_allowed: bool,
+    },
+    /// What the venue's configuration says of the session's limits from now on. It changes nothing, and tells whoever
+    /// goes on with the log which of them were commanded since.
+    LimitsConfigured {
+        /// As [`CommandKind::SetMessageRate`] has it.
+        per_second: u32,
+        /// As [`CommandKind::SetMessageRate`] has it.
+        burst: u32,
+        /// As [`CommandKind::SetLimits`] has it.
+        open_orders: u32,
+        /// As [`CommandKind::SetLimits`] has it.
+        order_qty: Qty,
+        /// As [`CommandKind::SetLimits`] has it.
+        order_notional: u64,
+        /// Digest of the list of instruments that the session may trade; 0 for all.
+        instruments: u64,
     },
     /// What happens from now on when an order of the session that comes in would trade with one of its owner.
     SetSelfTradePrevention {

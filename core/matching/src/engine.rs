@@ -5,6 +5,7 @@ mod cancel;
 mod day;
 mod enter;
 mod executions;
+mod grid;
 mod look_ahead;
 mod replace;
 mod resting;
@@ -29,6 +30,7 @@ use tickpath_types::{
 
 use self::day::Carried;
 use self::executions::Executions;
+use self::grid::Grid;
 use self::sessions::{Session, SessionRules};
 use self::special::Specials;
 use self::stops::Triggered;
@@ -96,6 +98,7 @@ struct Listing {
     /// It trades without a price band, and nothing undisplayed rests: see [`Engine::check_plain`].
     is_plain: bool,
     has_stops: bool,
+    grid: Grid,
     /// It was not there at first.
     is_added: bool,
     /// Zero before the first trade.
@@ -184,7 +187,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             triggered: Vec::with_capacity(max_special),
             scratch: Vec::with_capacity(max_special),
             carried: Vec::with_capacity(2 * max_special),
-            index: OrderIndex::with_base(index, 0),
+            // The least number is 1, so those of a new day lie on as few pages as so many can.
+            index: OrderIndex::with_base(index, order_key(SessionId(0), UserRefNum(1))),
             last_command: Sequence(0),
             last_market: Sequence(0),
             last_order_id: OrderId(0),
@@ -262,7 +266,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             CommandKind::BreakTrade { match_id, reason } => self.break_trade(match_id, reason, context),
             CommandKind::ExpireOrders => self.expire_orders(context),
             CommandKind::EndDay => self.end_day(context),
-            CommandKind::ScheduleDone { .. } => {}
+            // For whoever goes on with the log.
+            CommandKind::ScheduleDone { .. }
+            | CommandKind::SetMessageRate { .. }
+            | CommandKind::AllowInstrument { .. }
+            | CommandKind::LimitsConfigured { .. } => {}
             CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
                 self.set_rules(session, |rules| {
                     rules.max_open_orders = open_orders;

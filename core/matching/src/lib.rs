@@ -27,19 +27,10 @@
 //! };
 //! let mut engine: Engine<FastBooks<_>> = Engine::new(&[instrument], EngineLimits::default()).unwrap();
 //! let mut log = Log::default();
-//! let order = |user_ref, side, qty| OrderRequest::Enter(EnterOrder {
-//!     user_ref: UserRefNum(user_ref),
-//!     instrument: InstrumentId(1),
-//!     side,
-//!     qty: Qty(qty),
-//!     price: Price(1_000_000),
-//!     time_in_force: TimeInForce::Day,
-//!     post_only: false,
-//!     min_qty: Qty::ZERO,
-//!     special: None,
-//!     attributes: OrderAttributes::default(),
-//!     client_order_id: ClientOrderId::default(),
-//! });
+//! let order = |user_ref, side, qty| {
+//!     let (user_ref, price) = (UserRefNum(user_ref), Price(1_000_000));
+//!     OrderRequest::Enter(EnterOrder::limit(user_ref, InstrumentId(1), side, Qty(qty), price))
+//! };
 //! let kinds = [
 //!     CommandKind::OpenInstrument { instrument: InstrumentId(1), state: TradingState::Trading },
 //!     CommandKind::Order(order(1, Side::Sell, 100)),

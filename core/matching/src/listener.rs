@@ -42,3 +42,12 @@ impl<L: EventListener + ?Sized> EventListener for &mut L {
         (**self).on_stage(command, stage);
     }
 }
+
+/// A list keeps what is public.
+impl EventListener for Vec<MarketEvent> {
+    fn on_order_event(&mut self, _: &OrderEvent) {}
+
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        self.push(*event);
+    }
+}

@@ -11,9 +11,8 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, MarketEvent, Nanos, OrderAttributes,
-    OrderEvent, OrderEventKind, OrderRequest, Price, Qty, Sequence, SessionId, Side, Symbol, TimeInForce,
-    TradingState, UserRefNum,
+    CancelOrder, EnterOrder, Instrument, InstrumentId, MarketEvent, Nanos, OrderEvent, OrderEventKind,
+    OrderRequest, Price, Qty, Sequence, SessionId, Side, Symbol, TradingState, UserRefNum,
 };
 
 use crate::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
@@ -93,6 +92,17 @@ impl Workload {
             engine.apply(command, &mut OpenOrders::default());
         }
         engine
+    }
+
+    /// An engine after the load, and everything that it published from the opening on.
+    #[must_use]
+    pub fn published<B: OrderBooks<Owner>>(&self) -> (Engine<B>, Vec<MarketEvent>) {
+        let mut engine = new_engine(&self.instruments, self.limits);
+        let mut events = Vec::new();
+        for command in self.opening.iter().chain(&self.commands) {
+            engine.apply(command, &mut events);
+        }
+        (engine, events)
     }
 }
 
@@ -226,19 +236,8 @@ impl Generator {
     fn enter(&mut self, book: usize, side: Side, price: Price) -> Command {
         let session = self.below(self.last_user_ref.len() as u64) as usize;
         self.last_user_ref[session] += 1;
-        let order = EnterOrder {
-            user_ref: UserRefNum(self.last_user_ref[session]),
-            instrument: self.instruments[book].id,
-            side,
-            qty: Qty(1 + self.below(MAX_QTY)),
-            price,
-            time_in_force: TimeInForce::Day,
-            post_only: false,
-            min_qty: Qty::ZERO,
-            special: None,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
-        };
+        let (user_ref, instrument) = (UserRefNum(self.last_user_ref[session]), self.instruments[book].id);
+        let order = EnterOrder::limit(user_ref, instrument, side, Qty(1 + self.below(MAX_QTY)), price);
         self.apply(SessionId(session as u16), CommandKind::Order(OrderRequest::Enter(order)))
     }
 
@@ -328,6 +327,9 @@ mod tests {
             assert!((350..=450).contains(&engine.books().order_count()));
         }
         assert_eq!((engine.state_hash(), open.event_count), (workload.state_hash, workload.event_count));
+        let (again, events) = workload.published::<PlainBooks<Owner>>();
+        assert_eq!(again.state_hash(), workload.state_hash);
+        assert!(events.iter().zip(1..).all(|(event, number)| event.sequence == Sequence(number)));
         assert_eq!((engine.counters().rejected, engine.counters().ignored), (0, 0));
         let crossing = engine.counters().executions;
         assert!((500..1_500).contains(&crossing), "{crossing}");

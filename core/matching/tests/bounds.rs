@@ -75,18 +75,7 @@ fn open_orders_are_bounded() {
     let ioc = EnterOrder { time_in_force: TimeInForce::Ioc, user_ref: UserRefNum(4), ..crossing };
     assert_eq!(rejection(&venue.enter(0, ioc)), None);
     // A replacement takes the room of its original.
-    let replace = OrderRequest::Replace(ReplaceOrder {
-        orig_user_ref: UserRefNum(1),
-        user_ref: UserRefNum(5),
-        qty: Qty(20),
-        price: Price(99_000),
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        min_qty: Qty::ZERO,
-        special: None,
-        attributes: OrderAttributes::default(),
-        client_order_id: ClientOrderId::default(),
-    });
+    let replace = OrderRequest::Replace(order(5, Side::Buy, 20, 99_000).replacing(UserRefNum(1)));
     assert_eq!(rejection(&venue.send(1, CommandKind::Order(replace))), None);
     assert_eq!(venue.engine.books().order_count(), 3);
     // What leaves makes room again.
@@ -120,12 +109,42 @@ fn a_session_that_scatters_its_numbers_is_bounded() {
     };
     let mut venue = Venue::new(limits);
     // Each number a million further on needs a leaf and a directory page.
-    assert!(venue.rests(0, 1) && venue.rests(0, 1 << 20) && !venue.rests(0, 2 << 20));
-    assert!(!venue.rests(0, (2 << 20) + 1) && venue.rests(1, 1), "others are not affected");
-    assert!(venue.rests(1, 1 << 21) && !venue.rests(2, 1), "one page is left, two are needed");
+    let next = (1 << 20) + 1;
+    assert!(venue.rests(0, 1) && venue.rests(0, next) && !venue.rests(0, 2 * next));
+    assert!(!venue.rests(0, 2 * next + 1) && venue.rests(1, 1), "others are not affected");
+    assert!(venue.rests(1, 2 * next) && !venue.rests(2, 1), "one page is left, two are needed");
     venue.send(0, CommandKind::CancelAll { reason: CancelReason::System });
     assert!(venue.rests(2, 2));
     assert!(venue.rests(0, u32::MAX), "the last number of all");
+}
+
+/// The end of the day numbers what is left from 1 on, which takes no more pages than it had.
+#[test]
+fn orders_that_fill_their_pages_are_carried_into_the_next_day() {
+    const PAGE: u32 = 1024;
+    let limits = EngineLimits {
+        max_open_orders: 2 * PAGE,
+        max_open_orders_per_session: 2 * PAGE,
+        max_special_orders: 2 * PAGE,
+        // A leaf and its directory.
+        max_index_pages: 2,
+        max_index_pages_per_session: 2,
+        ..limits()
+    };
+    let mut most = 0;
+    for first in [1, 2, PAGE, PAGE + 1, PAGE + 2] {
+        let mut venue = Venue::new(limits);
+        let gtc = |user_ref| EnterOrder {
+            time_in_force: TimeInForce::Gtc,
+            ..order(user_ref, Side::Buy, 10, 100_000)
+        };
+        let count = (first..).take_while(|user_ref| venue.enter(0, gtc(*user_ref)).len() == 2).count();
+        venue.send(0, CommandKind::EndDay);
+        assert_eq!(venue.engine.open_order_count(), count as u64);
+        assert_eq!(venue.engine.last_user_ref(SessionId(0)), UserRefNum(count as u32));
+        most = most.max(count);
+    }
+    assert_eq!(most, PAGE as usize, "a page was full");
 }
 
 #[test]
@@ -183,18 +202,8 @@ fn special_orders_are_bounded() {
     );
     // A replacement takes the room of its original.
     let replacement = |orig_user_ref, user_ref, terms| {
-        CommandKind::Order(OrderRequest::Replace(ReplaceOrder {
-            orig_user_ref: UserRefNum(orig_user_ref),
-            user_ref: UserRefNum(user_ref),
-            qty: Qty(20),
-            price: Price(99_000),
-            time_in_force: TimeInForce::Day,
-            post_only: false,
-            min_qty: Qty::ZERO,
-            special: terms,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
-        }))
+        let order = EnterOrder { special: terms, ..order(user_ref, Side::Buy, 20, 99_000) };
+        CommandKind::Order(OrderRequest::Replace(order.replacing(UserRefNum(orig_user_ref))))
     };
     assert_eq!(rejection(&venue.send(0, replacement(2, 4, Some(HIDDEN)))), None);
     assert_eq!(rejection(&venue.send(1, replacement(3, 6, Some(HIDDEN)))), full);

@@ -7,11 +7,11 @@ mod nasty;
 
 use std::collections::BTreeMap;
 
-use common::{Event, Log, apply, instruments};
+use common::{Event, Log, apply, instruments, numbered};
 use nasty::{Nasty, Shape};
 use proptest::prelude::*;
 use tickpath_book::{FastBooks, OrderBooks};
-use tickpath_matching::{Command, Engine, EngineLimits, Owner};
+use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, Owner};
 use tickpath_plain::{PlainEngine, PlainOrder};
 use tickpath_types::*;
 
@@ -111,6 +111,44 @@ fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
         (plain.rejected, plain.duplicates, plain.executed)
     );
     counts
+}
+
+/// Where the definition is sound, and its id is free and not above the greatest that there was or may be.
+#[test]
+fn an_instrument_is_added_where_the_simplest_engine_adds_it() {
+    let at_first = [instruments(4)[0], instruments(4)[3]];
+    let good = instruments(1)[0];
+    let parts = 2_000 + 2 * 2_000;
+    for (max_instruments, count) in [(0, 2), (4, 2), (6, 4)] {
+        let limits = EngineLimits { max_instruments, ..roomy(Shape::MIXED) };
+        let mut engine: Engine<FastBooks<Owner>> = Engine::new(&at_first, limits).unwrap();
+        let mut plain = PlainEngine::new(&at_first, limits);
+        let mut added = 0;
+        let mut sequence = 0;
+        for id in (0..9).map(InstrumentId) {
+            for definition in [
+                Instrument { tick_size: Price(0), ..good },
+                Instrument { lot_size: Qty::ZERO, ..good },
+                Instrument { collar_low: Price(0), ..good },
+                Instrument { collar_high: Price(49_999), ..good },
+                Instrument { max_qty: Qty(u64::MAX / parts + 1), ..good },
+                Instrument { max_qty: Qty(u64::MAX / parts), ..good },
+                good,
+            ] {
+                let kind = CommandKind::AddInstrument(Instrument { id, ..definition });
+                let open = CommandKind::OpenInstrument { instrument: id, state: TradingState::Trading };
+                for kind in [kind, open] {
+                    let command = numbered(&mut sequence, 0, kind);
+                    let events = apply(&mut engine, &command);
+                    assert_eq!(events, expect(&mut plain, &command), "{kind:?}");
+                    added += events.len();
+                }
+            }
+        }
+        // Of the definitions before the last two none is sound; each opening is told by two events.
+        let opened_at_first = 2 * 7;
+        assert_eq!(added, 2 * (opened_at_first + 2 * count), "ids up to {max_instruments}");
+    }
 }
 
 #[test]

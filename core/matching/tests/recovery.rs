@@ -108,7 +108,7 @@ impl Commands {
     }
 
     fn kind(&mut self) -> CommandKind {
-        match self.below(if self.is_wide { 26 } else { 60 }) {
+        match self.below(if self.is_wide { 29 } else { 60 }) {
             kind if self.is_wide && kind >= 12 => self.venues_kind(kind),
             10 if self.is_wide => CommandKind::Order(OrderRequest::MassCancel(MassCancel {
                 user_ref: self.user_ref(),
@@ -207,6 +207,19 @@ impl Commands {
             22 => CommandKind::KillSession { is_killed },
             23 => CommandKind::KillVenue { is_killed },
             24 => CommandKind::ScheduleDone { day: self.random.next_u32(), second: self.random.next_u32() },
+            25 => CommandKind::SetMessageRate {
+                per_second: self.random.next_u32(),
+                burst: self.random.next_u32(),
+            },
+            26 => CommandKind::AllowInstrument { instrument, is_allowed: is_killed },
+            27 => CommandKind::LimitsConfigured {
+                per_second: self.random.next_u32(),
+                burst: self.random.next_u32(),
+                open_orders: self.random.next_u32(),
+                order_qty: self.qty(),
+                order_notional: self.random.next_u64(),
+                instruments: self.random.next_u64(),
+            },
             _ => CommandKind::Order(OrderRequest::Enter(self.enter())),
         }
     }
@@ -253,7 +266,7 @@ fn every_command_comes_back_from_its_bytes() {
         let long = [&bytes[..], &[0]].concat();
         assert!(matches!(Command::decode(&long), Err(CodecError::Length { .. })), "{command:?}");
     }
-    assert_eq!(kinds.iter().filter(|count| **count > 100).count(), 27, "every kind, often");
+    assert_eq!(kinds.iter().filter(|count| **count > 100).count(), 30, "every kind, often");
 }
 
 #[test]

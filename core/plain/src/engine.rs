@@ -19,6 +19,8 @@ mod venue;
 pub struct PlainEngine {
     limits: EngineLimits,
     instruments: BTreeMap<InstrumentId, Listing>,
+    /// The greatest id of an instrument that can be added.
+    max_instrument: u16,
     sessions: Vec<Session>,
     /// Everything open.
     orders: Vec<Open>,
@@ -168,6 +170,7 @@ impl PlainEngine {
         PlainEngine {
             limits,
             instruments: instruments.iter().map(|i| (i.id, Listing::new(*i))).collect(),
+            max_instrument: instruments.iter().map(|i| i.id.0).fold(limits.max_instruments, u16::max),
             sessions: (0..limits.max_sessions).map(session).collect(),
             orders: Vec::new(),
             is_killed: false,
@@ -239,7 +242,7 @@ impl PlainEngine {
             }
             CommandKind::SetPriceBand { instrument, reference, width } => {
                 if let Some(listing) = self.instruments.get_mut(&instrument)
-                    && reference.0 > 0
+                    && listing.instrument.is_within_collar(reference)
                     && width.0 >= 0
                 {
                     (listing.band_reference, listing.band_width) = (reference, width);
@@ -253,8 +256,11 @@ impl PlainEngine {
                     && new.lot_size.0 > 0
                     && new.collar_low.0 > 0
                     && new.collar_low <= new.collar_high;
-                let has_room = (1..=self.limits.max_instruments).contains(&new.id.0);
-                if is_sound && has_room {
+                let EngineLimits { max_open_orders, max_special_orders, .. } = self.limits;
+                let parts = u128::from(max_open_orders) + 2 * u128::from(max_special_orders);
+                let is_countable = u128::from(new.max_qty.0) * parts <= u128::from(u64::MAX);
+                let has_room = (1..=self.max_instrument).contains(&new.id.0);
+                if is_sound && is_countable && has_room {
                     self.instruments.entry(new.id).or_insert(Listing::new(new));
                 }
             }
@@ -269,7 +275,11 @@ impl PlainEngine {
             CommandKind::BreakTrade { match_id, reason } => self.break_trade(match_id, reason),
             CommandKind::ExpireOrders => self.expire_orders(),
             CommandKind::EndDay => self.end_day(),
-            CommandKind::ScheduleDone { .. } => {}
+            // For whoever goes on with the log.
+            CommandKind::ScheduleDone { .. }
+            | CommandKind::SetMessageRate { .. }
+            | CommandKind::AllowInstrument { .. }
+            | CommandKind::LimitsConfigured { .. } => {}
             CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
                 if let Some(rules) = self.sessions.get_mut(usize::from(session.0)) {
                     rules.max_open_orders = open_orders;
@@ -389,9 +399,13 @@ impl Listing {
 
     fn band(&self) -> (Price, Price) {
         let Listing { band_reference: Price(middle), band_width: Price(width), .. } = *self;
+        let Instrument { collar_low, collar_high, .. } = self.instrument;
         match width {
-            0 => (Price(i64::MIN), Price(i64::MAX)),
-            _ => (Price(middle.saturating_sub(width)), Price(middle.saturating_add(width))),
+            0 => (collar_low, collar_high),
+            _ => (
+                collar_low.max(Price(middle.saturating_sub(width))),
+                collar_high.min(Price(middle.saturating_add(width))),
+            ),
         }
     }
 }

@@ -26,6 +26,16 @@ pub struct Instrument {
 }
 
 impl Instrument {
+    /// An instrument in cents and single units, up to a million of them an order, with a collar of a tenth of the
+    /// reference price on either side.
+    #[must_use]
+    pub const fn in_cents(id: InstrumentId, symbol: Symbol, reference_price: Price) -> Instrument {
+        let (tick_size, lot_size, max_qty) = (Price(100), Qty(1), Qty(1_000_000));
+        let (collar_low, collar_high) =
+            (Price(reference_price.0 / 10 * 9), Price(reference_price.0 / 10 * 11));
+        Instrument { id, symbol, tick_size, lot_size, max_qty, reference_price, collar_low, collar_high }
+    }
+
     /// True when `price` is a multiple of the tick size.
     #[must_use]
     pub const fn is_on_tick(&self, price: Price) -> bool {
@@ -122,8 +132,7 @@ impl InstrumentTable {
         if self.find(symbol).is_some() {
             return Err(AddInstrumentError::Symbol { symbol });
         }
-        let place = usize::from(next.0) - 1 - self.instruments.len();
-        let Some(free) = self.added.get(place) else {
+        let Some(free) = self.added.get(self.added().count()) else {
             return Err(AddInstrumentError::Full { max: self.max_id() });
         };
         if id != next || free.set(instrument).is_err() {
@@ -135,7 +144,9 @@ impl InstrumentTable {
     /// The id of the instrument that is added next.
     #[must_use]
     pub fn next_id(&self) -> InstrumentId {
-        InstrumentId(self.instruments.len() as u16 + self.added().count() as u16 + 1)
+        let count = self.instruments.len() + self.added().count();
+        // When every id is taken it is the last of them, and no instrument can be added under it.
+        InstrumentId((count as u16).saturating_add(1))
     }
 
     /// The instrument of an id.
@@ -211,6 +222,19 @@ mod tests {
     }
 
     #[test]
+    fn an_instrument_in_cents_takes_orders_at_its_reference_price_and_a_tenth_around_it() {
+        let symbol = Symbol::new("ALPHA").unwrap();
+        let instrument = Instrument::in_cents(InstrumentId(1), symbol, Price(1_000_000));
+        for (price, is_allowed) in
+            [(899_900, false), (900_000, true), (1_000_000, true), (1_100_000, true), (1_100_100, false)]
+        {
+            assert!(instrument.is_on_tick(Price(price)));
+            assert_eq!(instrument.is_within_collar(Price(price)), is_allowed, "{price}");
+        }
+        assert!(instrument.is_tradable_qty(Qty(1)) && !instrument.is_on_tick(Price(1_000_050)));
+    }
+
+    #[test]
     fn a_table_finds_by_id_and_by_symbol() {
         let table = InstrumentTable::new(&[instrument(1, "ZULU"), instrument(2, "ALPHA")]);
         assert_eq!(table.find(Symbol::new("ALPHA").unwrap()), Some(InstrumentId(2)));
@@ -238,6 +262,14 @@ mod tests {
         assert_eq!(table.add(instrument(4, "CHARLIE")), full);
         let symbols: Vec<_> = reader.iter().map(|instrument| instrument.id.0).collect();
         assert_eq!((symbols, reader.as_slice().len()), (vec![1, 2, 3], 1));
+    }
+
+    #[test]
+    fn a_table_of_all_ids_is_full() {
+        let all: Vec<Instrument> = (1..=u16::MAX).map(|id| instrument(id, &format!("S{id}"))).collect();
+        let table = InstrumentTable::with_room(&all, InstrumentId(u16::MAX));
+        let full = Err(AddInstrumentError::Full { max: InstrumentId(u16::MAX) });
+        assert_eq!(table.add(instrument(u16::MAX, "MORE")), full);
     }
 
     #[test]

@@ -23,6 +23,7 @@
 //! ```
 
 mod codes;
+mod divisor;
 mod ids;
 mod instrument;
 mod market;
@@ -30,6 +31,7 @@ mod order;
 mod price;
 mod time;
 
+pub use divisor::ExactDivisor;
 pub use ids::{
     ClientOrderId, InstrumentId, MatchId, OrderId, Sequence, SessionId, Symbol, SymbolError, UserRefNum,
 };

@@ -92,6 +92,59 @@ pub struct EnterOrder {
     pub client_order_id: ClientOrderId,
 }
 
+impl EnterOrder {
+    /// A plain limit order: for the day, visible, free to trade on entry, without a minimum or special terms. It has the
+    /// default attributes, as a principal's in the continuous market, and a blank client order id.
+    ///
+    /// ```
+    /// use tickpath_types::{EnterOrder, InstrumentId, Price, Qty, Side, TimeInForce, UserRefNum};
+    ///
+    /// let order = EnterOrder::limit(UserRefNum(1), InstrumentId(7), Side::Buy, Qty(100), Price(1_002_500));
+    /// let ioc = EnterOrder { time_in_force: TimeInForce::Ioc, ..order };
+    /// assert!(order.time_in_force.may_rest() && !ioc.time_in_force.may_rest());
+    /// ```
+    #[must_use]
+    pub fn limit(
+        user_ref: UserRefNum,
+        instrument: InstrumentId,
+        side: Side,
+        qty: Qty,
+        price: Price,
+    ) -> EnterOrder {
+        EnterOrder {
+            user_ref,
+            instrument,
+            side,
+            qty,
+            price,
+            time_in_force: TimeInForce::Day,
+            post_only: false,
+            min_qty: Qty::ZERO,
+            special: None,
+            attributes: OrderAttributes::default(),
+            client_order_id: ClientOrderId::default(),
+        }
+    }
+
+    /// The request to put this order in the place of another, whose instrument, side, capacity and cross type it takes
+    /// over.
+    #[must_use]
+    pub const fn replacing(self, orig_user_ref: UserRefNum) -> ReplaceOrder {
+        ReplaceOrder {
+            orig_user_ref,
+            user_ref: self.user_ref,
+            qty: self.qty,
+            price: self.price,
+            time_in_force: self.time_in_force,
+            post_only: self.post_only,
+            min_qty: self.min_qty,
+            special: self.special,
+            attributes: self.attributes,
+            client_order_id: self.client_order_id,
+        }
+    }
+}
+
 /// Takes an order away and enters another of the same side and instrument in its place; priority is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplaceOrder {

@@ -4,21 +4,6 @@
 pub(crate) const WORD_LEN: usize = 8;
 
 const ZEROS: u64 = u64::from_ne_bytes([b'0'; WORD_LEN]);
-const LOW_BITS: u64 = u64::from_ne_bytes([0x7f; WORD_LEN]);
-/// Lifts a byte of 10 to 127, but none below, into its highest bit.
-const ABOVE_NINE: u64 = u64::from_ne_bytes([0x80 - 10; WORD_LEN]);
-/// Times this, the highest bits of eight bytes become the bits of the highest byte.
-const GATHER: u64 = 0x0002_0408_1020_4081;
-
-/// One bit for each byte of up to eight words, the first one lowest: set where it is no digit.
-#[inline]
-pub(crate) fn others(words: &[[u8; WORD_LEN]]) -> u64 {
-    words.iter().rev().fold(0, |places, word| {
-        let values = u64::from_le_bytes(*word) ^ ZEROS;
-        let high_bits = (values & LOW_BITS).wrapping_add(ABOVE_NINE) | values;
-        places << 8 | (high_bits & !LOW_BITS).wrapping_mul(GATHER) >> 56
-    })
-}
 
 /// The number that the first `len` bytes are, up to eight digits; 0 when there are none.
 #[inline]
@@ -56,22 +41,5 @@ mod tests {
         ] {
             assert_eq!((number(text, len), decimals(text, len)), (expected, expected_decimals), "{text:?}");
         }
-    }
-
-    #[test]
-    fn every_byte_but_ten_is_another() {
-        for byte in 0..=u8::MAX {
-            for place in 0..16 {
-                let mut text = *b"9876543201234567";
-                text[place] = byte;
-                let expected = u64::from(!byte.is_ascii_digit()) << place;
-                assert_eq!(others(text.as_chunks().0), expected, "{byte} at {place}");
-            }
-        }
-        for marks in 0..=u64::from(u8::MAX) {
-            let word = std::array::from_fn(|place| if marks >> place & 1 == 1 { b'\xff' } else { b'9' });
-            assert_eq!(others(&[word]), marks);
-        }
-        assert_eq!(others(b"\xff,\xff,\xff,\xff,\x80/:0\x000\xaf9".as_chunks().0), 0b0101_0111_1111_1111);
     }
 }

@@ -8,6 +8,7 @@
 use std::hint::select_unpredictable;
 use std::io::Read;
 
+use tickpath_lockfree::cpu;
 use tickpath_types::{Price, Qty, Side, TradingState};
 
 use crate::digits::{self, WORD_LEN};
@@ -142,7 +143,7 @@ fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
     let text = text.first_chunk::<USUAL_TEXT_LEN>()?;
     let word = |at: usize| text.get(at..)?.first_chunk::<WORD_LEN>().copied();
     // All ends of columns are found first, so that nothing has to wait for the column before it.
-    let mut others = digits::others(&text.as_chunks().0[..USUAL_LEN_MAX / WORD_LEN]);
+    let mut others = cpu::non_digits(text.first_chunk()?);
     let mut next_other = || {
         let at = others.trailing_zeros() as usize;
         others &= others.wrapping_sub(1);

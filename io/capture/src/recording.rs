@@ -112,11 +112,21 @@ impl Recording {
     /// delivered and the next call gives `None`.
     pub fn next_event(&mut self) -> Result<Option<RecordedEvent>, CaptureError> {
         let mut event = RecordedEvent::NOTHING;
-        self.reader
-            .as_dyn_mut()
-            .read_event(&mut event)
-            .map(|is_event| is_event.then_some(event))
-            .map_err(|source| CaptureError::Read { path: self.path.clone(), source })
+        Ok(self.read_event(&mut event)?.then_some(event))
+    }
+
+    /// Reads the next event into `event`, as [`EventReader::read_event`] does: false when there are no more.
+    ///
+    /// # Errors
+    /// As [`Recording::next_event`].
+    #[inline]
+    pub fn read_event(&mut self, event: &mut RecordedEvent) -> Result<bool, CaptureError> {
+        let read = match &mut self.reader {
+            Reader::Dbn(reader) => reader.read_event(event),
+            Reader::Lobster(reader) => reader.read_event(event),
+            Reader::Itch(reader) => reader.read_event(event),
+        };
+        read.map_err(|source| CaptureError::Read { path: self.path.clone(), source })
     }
 
     /// Where the event begins that was read last.
@@ -142,14 +152,6 @@ impl Reader {
     fn as_dyn(&self) -> &dyn EventReader {
         match self {
             Reader::Dbn(reader) => reader.as_ref(),
-            Reader::Lobster(reader) => reader,
-            Reader::Itch(reader) => reader,
-        }
-    }
-
-    fn as_dyn_mut(&mut self) -> &mut dyn EventReader {
-        match self {
-            Reader::Dbn(reader) => reader.as_mut(),
             Reader::Lobster(reader) => reader,
             Reader::Itch(reader) => reader,
         }

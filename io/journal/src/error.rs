@@ -15,7 +15,10 @@ pub enum HeaderDamage {
     #[error("not a journal segment")]
     Magic,
     /// A later version of the program wrote it, or it is damaged.
-    #[error("journal version {version}, which this program cannot read")]
+    #[error(
+        "journal version {version}, which this program cannot read: use the version of the program that wrote it, or put \
+         the file back from a copy"
+    )]
     Version {
         /// What it says.
         version: u16,
@@ -32,6 +35,27 @@ pub enum HeaderDamage {
         /// What the header says.
         found: Sequence,
     },
+}
+
+/// Why the file that says which generation a log is of does not say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GenerationDamage {
+    /// It has another length than such a file.
+    #[error("it is {len} bytes long or longer, and not 64")]
+    Length {
+        /// What was read of it.
+        len: usize,
+    },
+    /// A later version of the program wrote it, or it is damaged.
+    #[error("version {version}, which this program cannot read")]
+    Version {
+        /// What it says.
+        version: u16,
+    },
+    /// It does not begin as such a file does, or its checksum is wrong.
+    #[error("it does not begin as it must, or its checksum is wrong")]
+    Checksum,
 }
 
 /// Why a record is not there where it should be.
@@ -212,6 +236,18 @@ pub enum OpenError {
         damage: RecordDamage,
         /// How many of the log's records are there and cannot be used.
         later_records: u64,
+    },
+    /// Put the file back from a copy, use the version of the program that wrote it, or begin another session: without
+    /// the file nobody knows how often acknowledged records were lost.
+    #[error(
+        "{file} is damaged ({damage}): put it back from a copy, use the version of the program that wrote it, or begin \
+         another session"
+    )]
+    Generation {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        damage: GenerationDamage,
     },
     /// The log begins later or ends earlier: take a snapshot from before, or a lower sequence.
     #[error("the journal has no record {sequence}: it holds {first} to {last}")]

@@ -394,6 +394,10 @@ impl Storage for FaultyDisk {
         Ok(())
     }
 
+    fn boot(&self) -> Option<u128> {
+        Some(1 + u128::from(self.disk().counters.crashes))
+    }
+
     fn lock(&self) -> io::Result<Option<FaultyLock>> {
         let mut disk = self.disk();
         if disk.locked_by.is_some() {

@@ -13,6 +13,9 @@ use crate::{Storage, StorageFile};
 /// Name of the file whose lock keeps other processes out.
 const LOCK_FILE: &str = "journal.lock";
 
+/// Where Linux says by which start it runs: a random number of 128 bits.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
 /// A folder of the file system, on any disk whose `fdatasync` keeps its promise.
 #[derive(Clone, Debug)]
 pub struct Folder {
@@ -71,6 +74,11 @@ impl Storage for Folder {
 
     fn sync_names(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
+    }
+
+    fn boot(&self) -> Option<u128> {
+        let id = fs::read_to_string(BOOT_ID).ok()?.trim().replace('-', "");
+        u128::from_str_radix(&id, 16).ok().filter(|boot| *boot != 0)
     }
 
     fn lock(&self) -> io::Result<Option<File>> {

@@ -34,6 +34,7 @@
 use tickpath_faults::{Fault, is_planted};
 use tickpath_types::Sequence;
 
+use crate::checksum::checksum;
 use crate::{HeaderDamage, Policy, RecordDamage};
 
 /// First bytes of a segment.
@@ -48,7 +49,7 @@ const HEADER_LEN_1: usize = 48;
 pub(crate) const RECORD_HEADER_LEN: usize = 24;
 /// The same in version 1.
 const RECORD_HEADER_LEN_1: usize = 16;
-/// Records begin at multiples of this.
+/// Records begin at multiples of this power of two.
 const ALIGNMENT: usize = 8;
 
 /// The longest payload that any segment holds, in bytes.
@@ -234,14 +235,48 @@ impl Layout {
         record[4..8].copy_from_slice(&(payload_len as u32).to_le_bytes());
         record[8..16].copy_from_slice(&sequence.0.to_le_bytes());
         record[16..24].copy_from_slice(&synced.0.to_le_bytes());
-        let checksum = crc32c::crc32c_append(self.seed, &record[4..]);
+        let checksum = checksum(self.seed, &record[4..]);
         record[..4].copy_from_slice(&checksum.to_le_bytes());
         len
+    }
+
+    /// The record at the start of `bytes`, if a whole and good one stands there.
+    #[inline]
+    pub(crate) fn record(&self, bytes: &[u8]) -> Option<RawRecord> {
+        let start = bytes.first_chunk::<8>()?;
+        let payload_len = u32::from_le_bytes(chunk(start, 4)) as usize;
+        // Zero is no length either.
+        if payload_len.wrapping_sub(1) >= PAYLOAD_LEN_MAX {
+            return None;
+        }
+        let payload_to = self.record_header_len + payload_len;
+        let len = aligned(payload_to);
+        let record = bytes.get(..len)?;
+        let is_good = checksum(self.seed, &record[4..]) == u32::from_le_bytes(chunk(start, 0));
+        if !is_good && !is_planted(Fault::ChecksumIgnored) {
+            return None;
+        }
+        let sequence = Sequence(u64::from_le_bytes(chunk(record, 8)));
+        let synced = match self.has_synced() {
+            true => Sequence(u64::from_le_bytes(chunk(record, 16))),
+            // It does not say: nothing before a record that is there may be missing.
+            false => Sequence(sequence.0.saturating_sub(1)),
+        };
+        Some(RawRecord { sequence, synced, payload_from: self.record_header_len, payload_to, len })
     }
 
     /// Reads what stands at the start of `bytes`.
     #[inline]
     pub(crate) fn parse(&self, bytes: &[u8]) -> Parsed {
+        match self.record(bytes) {
+            Some(record) => Parsed::Record(record),
+            None => self.parse_other(bytes),
+        }
+    }
+
+    /// What stands at the start of `bytes`, where no good record does.
+    #[cold]
+    fn parse_other(&self, bytes: &[u8]) -> Parsed {
         let Some(start) = bytes.first_chunk::<8>() else {
             return Parsed::Short(8);
         };
@@ -252,28 +287,19 @@ impl Layout {
         if payload_len == 0 || payload_len > PAYLOAD_LEN_MAX {
             return Parsed::Damaged(RecordDamage::Length);
         }
-        let payload_to = self.record_header_len + payload_len;
-        let len = payload_to.next_multiple_of(ALIGNMENT);
-        let Some(record) = bytes.get(..len) else {
-            return Parsed::Short(len);
-        };
-        let checksum = crc32c::crc32c_append(self.seed, &record[4..]);
-        if checksum != u32::from_le_bytes(chunk(start, 0)) && !is_planted(Fault::ChecksumIgnored) {
-            return Parsed::Damaged(RecordDamage::Checksum);
-        }
-        let sequence = Sequence(u64::from_le_bytes(chunk(record, 8)));
-        let synced = match self.has_synced() {
-            true => Sequence(u64::from_le_bytes(chunk(record, 16))),
-            // It does not say: nothing before a record that is there may be missing.
-            false => Sequence(sequence.0.saturating_sub(1)),
-        };
-        Parsed::Record(RawRecord { sequence, synced, payload_from: self.record_header_len, payload_to, len })
+        let len = aligned(self.record_header_len + payload_len);
+        if bytes.len() < len { Parsed::Short(len) } else { Parsed::Damaged(RecordDamage::Checksum) }
     }
 }
 
 /// Bytes that a payload takes in a segment, with all that goes with it.
 pub(crate) const fn record_len(payload_len: usize) -> usize {
-    (RECORD_HEADER_LEN + payload_len).next_multiple_of(ALIGNMENT)
+    aligned(RECORD_HEADER_LEN + payload_len)
+}
+
+/// `len` with the padding after it.
+const fn aligned(len: usize) -> usize {
+    (len + ALIGNMENT - 1) & !(ALIGNMENT - 1)
 }
 
 #[inline]

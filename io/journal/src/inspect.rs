@@ -152,8 +152,8 @@ impl<S: Storage> OpenSegment<S> {
         let mut expected = self.reader.header.first_sequence;
         let step = loop {
             match self.step(expected)? {
-                Step::Record { synced, .. } => {
-                    self.synced = self.synced.max(synced);
+                Step::Record(record) => {
+                    self.synced = self.synced.max(record.synced);
                     *records_read += 1;
                     expected = expected.next();
                 }

@@ -38,7 +38,7 @@
 //! # What is where
 //!
 //! A folder holds segments, named by their first sequence; perhaps one that is prepared; snapshots ([`Snapshots`]); and
-//! a lock, which keeps a second process out. [`Folder`] is a real one, [`FaultyDisk`] one in memory that loses power,
+//! the session's generation; and a lock, which keeps a second process out. [`Folder`] is a real one, [`FaultyDisk`] one in memory that loses power,
 //! tears writes, fails to sync and fills up, all from a seed.
 //!
 //! # What a crash leaves
@@ -49,12 +49,17 @@
 //! things cannot be known. Damage to the very last records, which nothing follows, looks like a torn tail. And under
 //! [`Policy::Async`] records that nobody calls safe may have been acknowledged: if there are whole ones after a bad one,
 //! the log is refused until somebody accepts the loss.
+//!
+//! Whoever was told of records that are lost must learn it, as their sequences are used again: [`Opened::generation`]
+//! counts the starts after which that may be so. Under [`Policy::Async`] it is so after each start of the system.
 
 mod batch;
+mod checksum;
 mod error;
 mod faulty;
 mod folder;
 mod format;
+mod generation;
 mod inspect;
 mod journal;
 mod open;
@@ -65,15 +70,18 @@ mod snapshots;
 mod storage;
 mod worker;
 
-pub use error::{AppendError, Failure, HeaderDamage, OpenError, Operation, RecordDamage};
+pub use error::{AppendError, Failure, GenerationDamage, HeaderDamage, OpenError, Operation, RecordDamage};
 pub use faulty::{DiskCounters, DiskFaults, FaultyDisk, FaultyFile, FaultyLock};
 pub use folder::Folder;
 pub use format::{PAYLOAD_LEN_MAX, SegmentHeader, SessionName, SessionNameError};
+pub use generation::{GENERATION_FILE, generation_of};
 pub use inspect::{InspectOptions, Inspection, Segment, TornTail, inspect, session_of};
 pub use journal::{DurableView, Journal, State};
 pub use open::{JournalConfig, Opened, open};
 pub use policy::{ParsePolicyError, Policy};
 pub use reader::{Reader, Record};
-pub use snapshots::{NewestSnapshot, Removed, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots};
+pub use snapshots::{
+    NewestSnapshot, Removed, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, snapshot_name,
+};
 pub use storage::{Storage, StorageFile};
 pub use worker::{DiskWorker, WorkerThread};

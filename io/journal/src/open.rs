@@ -10,6 +10,7 @@ use tickpath_faults::{Fault, is_planted};
 use tickpath_types::Sequence;
 
 use crate::format::{HEADER_LEN, Layout, PAYLOAD_LEN_MAX, SegmentHeader, record_len};
+use crate::generation;
 use crate::journal::{Journal, Shared, Start};
 use crate::segment::{PREPARED, SegmentReader, Step, segment_name};
 use crate::worker::{DiskWorker, WorkerStart};
@@ -71,6 +72,9 @@ pub struct Opened<S: Storage> {
     pub worker: DiskWorker<S>,
     /// What was there, and what of it was put right. Its [`Inspection::last_sequence`] is the last record to replay.
     pub found: Inspection,
+    /// How many starts there were before which acknowledged records may have been lost. What was heard of the session in
+    /// an earlier generation may be about records that are no more: tell whoever heard it, before anything is acknowledged.
+    pub generation: u32,
 }
 
 /// Opens the log in `storage` for appending, and only for this process.
@@ -90,6 +94,8 @@ pub fn open<S: Storage>(
     let lock = storage.lock().map_err(OpenError::io("the lock"))?.ok_or(OpenError::InUse)?;
     let lock = Arc::new(lock);
     let found = inspect(storage, &InspectOptions { session: Some(session), ..*options })?;
+    // Before the log shows less than was acknowledged: afterwards nothing would tell.
+    let generation = generation::advance(storage, session, &found, options.accept_loss)?;
     repair(storage, &found)?;
     let last = match found.segments.is_empty() {
         true => Sequence(config.first_sequence.0 - 1),
@@ -123,7 +129,7 @@ pub fn open<S: Storage>(
         layout,
         lock,
     });
-    Ok(Opened { journal, worker, found })
+    Ok(Opened { journal, worker, found, generation })
 }
 
 /// Leaves on the disk what was found good, and nothing else.
@@ -193,7 +199,7 @@ fn unsynced_from<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -
     let mut reader = read.map_err(|damage| OpenError::Header { file: segment.file.clone(), damage })?;
     let mut expected = segment.header.first_sequence;
     while expected <= synced
-        && let Step::Record { .. } = reader.step(expected).map_err(error())?
+        && let Step::Record(_) = reader.step(expected).map_err(error())?
     {
         expected = expected.next();
     }

@@ -2,7 +2,7 @@
 
 use tickpath_types::Sequence;
 
-use crate::segment::{SegmentReader, Step, list_segments, segment_name};
+use crate::segment::{SegmentReader, Step, TakenRecord, list_segments, segment_name};
 use crate::{OpenError, RecordDamage, SessionName, Storage};
 
 /// A record as it is read.
@@ -65,15 +65,26 @@ impl<S: Storage> Reader<S> {
         if self.next > limit {
             return Ok(None);
         }
+        let taken = match self.segment.take(self.next) {
+            Some(taken) => taken,
+            None => match self.find()? {
+                Some(taken) => taken,
+                None => return Ok(None),
+            },
+        };
+        let TakenRecord { synced, offset, payload } = taken;
+        let sequence = self.next;
+        self.next = sequence.next();
+        Ok(Some(Record { sequence, synced, offset, payload: self.segment.payload(payload) }))
+    }
+
+    /// The next record, which is not read yet: more is read, or the next segment opened.
+    #[cold]
+    fn find(&mut self) -> Result<Option<TakenRecord>, OpenError> {
         let mut is_fresh = false;
         loop {
             match self.segment.step(self.next) {
-                Ok(Step::Record { synced, offset, payload }) => {
-                    let sequence = self.next;
-                    self.next = sequence.next();
-                    let payload = self.segment.payload(payload);
-                    return Ok(Some(Record { sequence, synced, offset, payload }));
-                }
+                Ok(Step::Record(record)) => return Ok(Some(record)),
                 // What was read ahead may be older than what `limit` is about.
                 Ok(Step::End | Step::Damaged(_)) if !is_fresh => {
                     self.segment.refresh();

@@ -33,16 +33,20 @@ pub(crate) fn list_segments(storage: &impl Storage) -> Result<Vec<Sequence>, Ope
     Ok(firsts)
 }
 
+/// A record that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TakenRecord {
+    pub(crate) synced: Sequence,
+    /// Where it begins in the file.
+    pub(crate) offset: u64,
+    /// Where its payload is, for [`SegmentReader::payload`].
+    pub(crate) payload: Range<usize>,
+}
+
 /// What comes next in a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    Record {
-        synced: Sequence,
-        /// Where it begins in the file.
-        offset: u64,
-        /// Where its payload is, for [`SegmentReader::payload`].
-        payload: Range<usize>,
-    },
+    Record(TakenRecord),
     /// Zeroes, or the end of the file between two records.
     End,
     Damaged(RecordDamage),
@@ -83,22 +87,28 @@ impl<F: StorageFile> SegmentReader<F> {
         self.offset
     }
 
-    /// The record that must have this sequence, or what stands in its place.
+    /// The record that must have this sequence, if it is read already, and good.
     #[inline]
+    pub(crate) fn take(&mut self, expected: Sequence) -> Option<TakenRecord> {
+        let start = self.filled.start;
+        let record = self.layout.record(self.buffer.get(self.filled.clone())?)?;
+        if record.sequence != expected {
+            return None;
+        }
+        let offset = self.offset;
+        self.filled.start += record.len;
+        self.offset += record.len as u64;
+        let payload = start + record.payload_from..start + record.payload_to;
+        Some(TakenRecord { synced: record.synced, offset, payload })
+    }
+
+    /// The record that must have this sequence, or what stands in its place.
     pub(crate) fn step(&mut self, expected: Sequence) -> io::Result<Step> {
         loop {
+            if let Some(record) = self.take(expected) {
+                return Ok(Step::Record(record));
+            }
             match self.layout.parse(&self.buffer[self.filled.clone()]) {
-                Parsed::Record(record) if record.sequence == expected => {
-                    let start = self.filled.start;
-                    let step = Step::Record {
-                        synced: record.synced,
-                        offset: self.offset,
-                        payload: start + record.payload_from..start + record.payload_to,
-                    };
-                    self.filled.start += record.len;
-                    self.offset += record.len as u64;
-                    return Ok(step);
-                }
                 Parsed::Record(record) => {
                     return Ok(Step::Damaged(RecordDamage::Sequence { found: record.sequence }));
                 }

@@ -65,8 +65,10 @@ pub enum SnapshotDamage {
     /// It does not begin as a snapshot does, or is cut short.
     #[error("not a whole snapshot")]
     Cut,
-    /// A later version of the program wrote it.
-    #[error("snapshot version {version}, which this program cannot read")]
+    /// A later version of the program wrote it: use that one.
+    #[error(
+        "snapshot version {version}, which this program cannot read: use the version of the program that wrote it"
+    )]
     Version {
         /// What it says.
         version: u16,
@@ -306,7 +308,9 @@ fn u64_at(header: &[u8; HEADER_LEN], at: usize) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|place| header[at + place]))
 }
 
-fn snapshot_name(sequence: Sequence) -> String {
+/// Name of the file of the snapshot that covers the log up to this record.
+#[must_use]
+pub fn snapshot_name(sequence: Sequence) -> String {
     format!("{PREFIX}{:020}", sequence.0)
 }
 

@@ -45,6 +45,10 @@ pub trait Storage: Clone + Send + 'static {
     /// What the system says.
     fn sync_names(&self) -> io::Result<()>;
 
+    /// Which run of the system this is: as long as it is the same, what was written and not synced is still there. `None`
+    /// when that cannot be known. Never zero.
+    fn boot(&self) -> Option<u128>;
+
     /// Keeps other processes out; `None` when one keeps this one out.
     ///
     /// # Errors

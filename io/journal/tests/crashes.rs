@@ -29,6 +29,7 @@ struct Life {
     policy: Policy,
     acknowledged: u64,
     appended: u64,
+    generation: u32,
     met: Met,
 }
 
@@ -40,6 +41,7 @@ impl Life {
             policy,
             acknowledged: 0,
             appended: 0,
+            generation: 0,
             met: Met::default(),
         }
     }
@@ -71,6 +73,10 @@ impl Life {
         assert!(may_lose || last >= self.acknowledged, "{last} of {} acknowledged", self.acknowledged);
         assert!(last <= self.appended, "{last} of {} appended", self.appended);
         assert_eq!(opened.journal.last_appended(), Sequence(last));
+        // Whoever was told of what is lost can know it; nobody else is disturbed.
+        assert!(last >= self.acknowledged || opened.generation > self.generation);
+        assert!(may_lose || opened.generation == self.generation);
+        self.generation = opened.generation;
         check_records(&self.disk, 1, last);
         if let Some(torn) = &opened.found.torn {
             self.met.torn += 1;

@@ -120,7 +120,8 @@ fn a_later_version_is_told() {
     let error = inspect(&disk, &InspectOptions::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "00000000000000000007.journal is damaged at byte 0: journal version 3, which this program cannot read"
+        "00000000000000000007.journal is damaged at byte 0: journal version 3, which this program cannot read: use the \
+         version of the program that wrote it, or put the file back from a copy"
     );
 }
 

@@ -176,7 +176,7 @@ fn a_real_folder_and_a_thread() {
         let folder = Folder::new(path.path()).unwrap();
         let mut last = 0;
         for _ in 0..2 {
-            let Opened { mut journal, worker, found } =
+            let Opened { mut journal, worker, found, .. } =
                 open(&folder, session(), config(policy), &InspectOptions::default()).unwrap();
             assert_eq!((found.last_sequence(), found.torn), (Sequence(last), None));
             let thread = WorkerThread::start(worker).unwrap();

@@ -366,6 +366,13 @@ impl<N: Network> TcpConnection<N> {
         self.buffers.received.consume(count);
     }
 
+    /// Most bytes that can be received and not consumed; what is longer is never whole.
+    #[inline]
+    #[must_use]
+    pub fn receive_capacity(&self) -> usize {
+        self.buffers.received.capacity()
+    }
+
     /// Sends all of `bytes`, after those that are pending, or none of them.
     ///
     /// Tries the kernel at once and keeps the rest pending. Takes nothing, so that no message is torn, unless

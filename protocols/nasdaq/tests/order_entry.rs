@@ -6,8 +6,8 @@ use tickpath_nasdaq::wire::{Alpha, Stock};
 use tickpath_types::{
     BrokenReason, CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MassCancel,
     MatchId, ModifyOrder, Nanos, OrderAttributes, OrderEvent, OrderEventKind, OrderId, OrderRequest,
-    OrderState, Price, Qty, RejectReason, ReplaceOrder, SelfTradePrevention, Sequence, SessionId,
-    SetOrderEntry, Side, SpecialTerms, Symbol, TimeInForce, UserRefNum,
+    OrderState, Price, Qty, RejectReason, SelfTradePrevention, Sequence, SessionId, SetOrderEntry, Side,
+    SpecialTerms, Symbol, TimeInForce, UserRefNum,
 };
 use zerocopy::IntoBytes;
 
@@ -23,17 +23,8 @@ fn symbol_of(instrument: InstrumentId) -> Option<Symbol> {
 
 fn order() -> EnterOrder {
     EnterOrder {
-        user_ref: UserRefNum(7),
-        instrument: ALPHA,
-        side: Side::Sell,
-        qty: Qty(100),
-        price: Price(1_002_500),
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        min_qty: Qty::ZERO,
-        special: None,
-        attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId(*b"CLIENT-ORDER-1"),
+        ..EnterOrder::limit(UserRefNum(7), ALPHA, Side::Sell, Qty(100), Price(1_002_500))
     }
 }
 
@@ -71,18 +62,8 @@ fn refused(reason: RejectReason) -> Result<OrderRequest, RequestError> {
 fn requests_come_back_as_they_were_sent() {
     let ioc = EnterOrder { time_in_force: TimeInForce::Ioc, price: Price::MARKET, ..order() };
     let picky = EnterOrder { post_only: true, min_qty: Qty(50), side: Side::Buy, ..order() };
-    let replace = ReplaceOrder {
-        orig_user_ref: UserRefNum(7),
-        user_ref: UserRefNum(8),
-        qty: Qty(200),
-        price: Price(1),
-        time_in_force: TimeInForce::Day,
-        post_only: true,
-        min_qty: Qty::ZERO,
-        special: None,
-        attributes: OrderAttributes::default(),
-        client_order_id: ClientOrderId::default(),
-    };
+    let other = EnterOrder { user_ref: UserRefNum(8), qty: Qty(200), price: Price(1), ..picky };
+    let replace = EnterOrder { min_qty: Qty::ZERO, ..other }.replacing(UserRefNum(7));
     for (request, len) in [
         (OrderRequest::Enter(order()), 47),
         (OrderRequest::Enter(ioc), 47),
@@ -198,6 +179,33 @@ fn both_editions_are_read() {
         let bytes = [canceled.as_bytes(), tail].concat();
         let Ok(Outbound::AiqCanceled(read, options)) = Outbound::parse(&bytes) else { panic!() };
         assert_eq!((read, options.aiq_strategy()), (&canceled, strategy));
+    }
+}
+
+#[test]
+fn a_number_of_another_space_is_that_of_no_order() {
+    let cancel = ouch50::CancelOrder::new(7, 0);
+    let modify = ouch50::ModifyOrder::new(7, SideMarking::SELL, 50);
+    let qty = Qty(50);
+    let requests = [
+        OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(7), qty: Qty::ZERO }),
+        OrderRequest::Modify(ModifyOrder { user_ref: UserRefNum(7), side_marking: b'S', qty }),
+    ];
+    for (option, index) in [
+        (TagValue::UserRefIndex(0), None),
+        (TagValue::Firm(Alpha(*b"FIRM")), None),
+        (TagValue::UserRefIndex(1), Some(1)),
+        (TagValue::UserRefIndex(255), Some(255)),
+    ] {
+        let options = [TagValue::UserRefIndex(0), option];
+        let messages = [with_options(&cancel, &options), with_options(&modify, &options)];
+        for (message, request) in messages.iter().zip(requests) {
+            let expected = match index {
+                None => Ok(request),
+                Some(index) => Err(RequestError::OtherIndex { user_ref: UserRefNum(7), index }),
+            };
+            assert_eq!(decode_request(message, instrument_of), expected, "{option:?}");
+        }
     }
 }
 

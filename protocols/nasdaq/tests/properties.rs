@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nasdaq::itch50::{
-    self, MESSAGE_TYPES, Message, encode_market_event, market_event_len, message_len,
+    self, MESSAGE_TYPES, Message, encode_market_event, market_event_len, market_event_message, message_len,
 };
 use tickpath_nasdaq::moldudp64::{self, PacketBuilder, Request, Session};
 use tickpath_nasdaq::ouch50::{self, Inbound, Outbound, TagValue};
@@ -157,6 +157,7 @@ proptest! {
         let mut out = [0; itch50::MESSAGE_LEN_MAX];
         let len = encode_market_event(&event, Some(&instrument()), &mut out).unwrap();
         prop_assert_eq!(len, market_event_len(&kind));
+        prop_assert_eq!(&market_event_message(&event, Some(&instrument())).unwrap()[..], &out[..len]);
         let mut read = Read::default();
         itch50::decode(&out[..len], &mut read).unwrap();
         prop_assert_eq!(read.0, Some(kind));

@@ -4,7 +4,7 @@
 use tickpath_nasdaq::soupbintcp::{
     CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession, FrameError, LoginAccepted, LoginRejectReason,
     LoginRequest, PEER_TIMEOUT_MAX, PEER_TIMEOUT_MIN, Packet, Password, SendError, ServerConfig, ServerEvent,
-    ServerSession, Session, SessionError, Username, next_packet,
+    ServerSession, Session, SessionError, Username, next_packet, packet_len,
 };
 use tickpath_types::{Nanos, Sequence};
 
@@ -414,6 +414,7 @@ fn what_is_no_packet_is_refused_as_early_as_it_can_be() {
     assert!(next_packet(&login).unwrap().is_some());
     for len in 0..login.len() {
         assert!(next_packet(&login[..len]).unwrap().is_none(), "{len} bytes are not a whole packet");
+        assert_eq!(packet_len(&login[..len]), (len >= 2).then_some(login.len()));
     }
 }
 

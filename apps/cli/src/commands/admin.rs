@@ -13,6 +13,8 @@ use tickpath_exchange::hash_password;
 
 use super::json;
 
+mod status;
+
 /// How long a venue may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest input that is looked at for a password.
@@ -79,7 +81,7 @@ enum Command {
     /// Add an instrument, or suspend one
     #[command(subcommand)]
     Instrument(InstrumentCommand),
-    /// Change a user's limits until the venue is started again
+    /// Change a user's limits, until the configuration's are changed
     #[command(
         after_help = "Examples:\n  tickpath admin --socket venue.sock limits ANNA open-orders=100 notional=250000.00\n  tickpath admin --socket venue.sock limits ANNA messages=1000/200 qty=none"
     )]
@@ -89,6 +91,22 @@ enum Command {
         /// messages=PER_SECOND[/BURST], open-orders=N, qty=N, notional=PRICE; `none` in place of a value for no limit
         #[arg(required = true, value_name = "LIMIT=VALUE")]
         limits: Vec<String>,
+    },
+    /// Let a user enter orders in an instrument, until the configuration's list of the user's instruments is changed
+    #[command(after_help = "Example:\n  tickpath admin --socket venue.sock allow ANNA GAMMA")]
+    Allow {
+        /// The user's name
+        user: String,
+        /// The instrument's symbol
+        symbol: String,
+    },
+    /// Refuse a user's new orders in an instrument; its open ones stay
+    #[command(after_help = "Example:\n  tickpath admin --socket venue.sock disallow ANNA GAMMA")]
+    Disallow {
+        /// The user's name
+        user: String,
+        /// The instrument's symbol
+        symbol: String,
     },
     /// End the day: trading ends, day orders are cancelled, numbers start anew
     EndOfDay,
@@ -199,6 +217,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             format!("break {match_number} {}", reason.as_deref().unwrap_or(""))
         }
         Command::Limits { user, limits } => format!("limits {user} {}", limits.join(" ")),
+        Command::Allow { user, symbol } => format!("allow {user} {symbol}"),
+        Command::Disallow { user, symbol } => format!("disallow {user} {symbol}"),
         Command::EndOfDay => "end-of-day".to_owned(),
         Command::Status => "status".to_owned(),
         Command::Users => "users".to_owned(),
@@ -255,21 +275,8 @@ fn describe(answer: &Value) -> String {
     }
     match answer["commands"].as_u64() {
         Some(commands) if answer.get("logins").is_none() => format!("done: {commands} commands in the log"),
-        _ => describe_status(answer),
+        _ => status::describe(answer),
     }
-}
-
-fn describe_status(answer: &Value) -> String {
-    let fields = answer.as_object().into_iter().flatten().filter(|(name, _)| *name != "ok");
-    let lines = fields.flat_map(|(name, value)| match value.as_object() {
-        // What instruments are in, each on a line of its own.
-        Some(values) => values
-            .iter()
-            .map(|(symbol, value)| format!("{name:<22} {symbol:>12} {}", value.as_str().unwrap_or("")))
-            .collect(),
-        None => vec![format!("{name:<22} {value:>12}")],
-    });
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn describe_users(users: &[Value]) -> String {

@@ -50,8 +50,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(journal) = &mut settings.journal {
         journal.accept_loss = args.accept_loss;
         if args.new_session
-            && let Some(kept) =
-                archive(&journal.folder).with_context(|| format!("journal {}", journal.folder.display()))?
+            && let Some(kept) = archive(&journal.folder, journal.session)
+                .with_context(|| format!("journal {}", journal.folder.display()))?
         {
             console.say(format_args!("the session before is kept in {}", kept.display()));
         }
@@ -89,6 +89,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for step in &venue.missed {
         console.say(format_args!("schedule: {step} is carried out now"));
     }
+    venue.notices.iter().for_each(|notice| console.say(notice));
 
     let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;

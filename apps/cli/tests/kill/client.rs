@@ -9,8 +9,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_nasdaq::ouch50;
 use tickpath_nasdaq::soupbintcp::{Packet, next_packet};
 use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, OrderAttributes, OrderRequest, Price, Qty,
-    ReplaceOrder, Side, Symbol, TimeInForce, UserRefNum,
+    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, Symbol,
+    TimeInForce, UserRefNum,
 };
 
 /// How long a venue that runs may take for an answer.
@@ -122,18 +122,7 @@ impl Client {
         self.last_ref += 1;
         let enter = order(self.last_ref, side, qty, price);
         match what {
-            3 => OrderRequest::Replace(ReplaceOrder {
-                orig_user_ref: UserRefNum(old),
-                user_ref: enter.user_ref,
-                qty: enter.qty,
-                price: enter.price,
-                time_in_force: enter.time_in_force,
-                post_only: false,
-                min_qty: Qty::ZERO,
-                special: None,
-                attributes: enter.attributes,
-                client_order_id: enter.client_order_id,
-            }),
+            3 => OrderRequest::Replace(enter.replacing(UserRefNum(old))),
             4 => OrderRequest::Enter(EnterOrder { time_in_force: TimeInForce::Ioc, ..enter }),
             _ => OrderRequest::Enter(enter),
         }
@@ -224,17 +213,8 @@ fn is_rejection_of(message: &[u8], user_ref: u32) -> bool {
 
 pub fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {
     EnterOrder {
-        user_ref: UserRefNum(user_ref),
-        instrument: InstrumentId(1),
-        side,
-        qty: Qty(qty),
-        price: Price(price),
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        min_qty: Qty::ZERO,
-        special: None,
-        attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId(*b"kill-test     "),
+        ..EnterOrder::limit(UserRefNum(user_ref), InstrumentId(1), side, Qty(qty), Price(price))
     }
 }
 

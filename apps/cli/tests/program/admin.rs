@@ -24,7 +24,17 @@ fn a_venue_is_asked_commanded_and_drained() {
     let (mut venue, socket) = start(&site);
     assert_eq!(json(&socket, &["status"])["users"], 2);
     let text = run(&["admin", "status", "--socket", &socket]).out;
-    assert!(text.contains("logins") && text.contains("is_draining"), "{text}");
+    for field in [
+        "logins",
+        "is_draining",
+        "retransmit_requests",
+        "glimpse_slow",
+        "archive_errors",
+        "drop_copy_rewinds",
+    ] {
+        assert!(text.lines().any(|line| line.split_whitespace().next() == Some(field)), "{field}: {text}");
+    }
+    assert_eq!(json(&socket, &["status"])["glimpse_connections"], 0);
     assert_eq!(json(&socket, &["kill", "test01"])["commands"], 1);
     let users = run(&["admin", "--socket", &socket, "users"]).out;
     let states: Vec<&str> =
@@ -46,7 +56,7 @@ fn a_venue_is_asked_commanded_and_drained() {
     assert_eq!(status["phases"], serde_json::json!({ "ONLY": "auction" }));
     assert_eq!(json(&socket, &["phase", "all", "open"])["ok"], true);
     assert_eq!(json(&socket, &["price-band", "all", "5%"])["commands"], 1);
-    assert_eq!(json(&socket, &["limits", "TEST01", "open-orders=5", "messages=100/10"])["commands"], 1);
+    assert_eq!(json(&socket, &["limits", "TEST01", "open-orders=5", "messages=100/10"])["commands"], 2);
     assert_eq!(json(&socket, &["instrument", "add", "more", "25.00", "tick=0.05"])["commands"], 2);
     let more = "[[instrument]]\nsymbol = 'MOST'\nreference_price = '7.00'\nlot_size = 10\n";
     let added =
@@ -54,9 +64,14 @@ fn a_venue_is_asked_commanded_and_drained() {
     assert_eq!((added.code, added.out.trim()), (Some(0), "done: 2 commands in the log"), "{}", added.err);
     assert_eq!(json(&socket, &["instrument", "suspend", "MORE"])["commands"], 1);
     let text = run(&["admin", "status", "--socket", &socket]).out;
-    let phases: Vec<&str> = text.lines().filter(|line| line.starts_with("phases")).collect();
-    assert_eq!(phases.len(), 3, "{text}");
-    assert!(phases[0].ends_with("MORE halted") && phases[2].ends_with("ONLY trading"), "{text}");
+    let phases: Vec<Vec<&str>> = text.lines().take(2).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(phases, [vec!["halted", "(2)", "MORE", "MOST"], vec!["trading", "(1)", "ONLY"]], "{text}");
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    assert_eq!(json(&socket, &["disallow", "TEST01", "MORE"])["commands"], 1);
+    assert_eq!(json(&socket, &["allow", "test01", "more"])["commands"], 1);
+    assert_eq!(json(&socket, &["allow", "TEST01", "MORE"])["commands"], 0);
+    assert_refused(&["admin", "--socket", &socket, "allow", "TEST01", "WHAT"], &["no instrument 'WHAT'"]);
+    assert_refused(&["admin", "--socket", &socket, "allow", "NOBODY", "MORE"], &["no user 'NOBODY'"]);
     assert_refused(
         &["admin", "--socket", &socket, "break", "77", "consent"],
         &["break 77 consent", "no such execution"],
@@ -87,6 +102,48 @@ fn a_venue_is_asked_commanded_and_drained() {
     assert!(venue.out.contains("drained"), "{}", venue.out);
     assert!(!Path::new(&socket).exists());
     assert_refused(&["admin", "--socket", &socket, "status"], &[&socket, "is it running"]);
+}
+
+/// Stops the venue; everything that it said.
+fn stop(venue: Running) -> String {
+    venue.interrupt();
+    let printed = venue.join();
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+    printed.out
+}
+
+#[test]
+fn a_venue_that_is_started_again_keeps_what_was_commanded_and_takes_what_is_new_in_its_files() {
+    let site = Site::new();
+    let (venue, socket) = start(&site);
+    assert_eq!(json(&socket, &["limits", "TEST01", "qty=10", "messages=100/10"])["commands"], 2);
+    assert_eq!(json(&socket, &["disallow", "TEST02", "ONLY"])["commands"], 1);
+    stop(venue);
+
+    let listed = std::fs::read_to_string(site.path("instruments.toml")).unwrap();
+    let more = "[[instrument]]\nsymbol = 'MORE'\nreference_price = '7.00'\n";
+    site.write("instruments.toml", &(listed.clone() + more));
+    let (venue, ..) = site.start_venue();
+    let phases = &json(&socket, &["status"])["phases"];
+    assert_eq!(*phases, serde_json::json!({ "ONLY": "trading", "MORE": "trading" }));
+    let said = stop(venue);
+    for line in [
+        "instrument MORE is new in the file and is added",
+        "user TEST01: messages=100/10 as commanded, and not none as the file says",
+        "user TEST01: qty=10 as commanded, and not none as the file says",
+        "user TEST02 may not trade ONLY as commanded",
+    ] {
+        assert!(said.lines().any(|said| said == line), "no '{line}' in {said}");
+    }
+
+    let config = site.path("exchange.toml");
+    site.write("instruments.toml", more);
+    assert_refused(&["exchange", "--config", &config], &["lacks", "has: ONLY;", "--new-session"]);
+    site.write("instruments.toml", &(more.to_owned() + &listed));
+    assert_refused(&["exchange", "--config", &config], &["MORE stands at place 1", "that of ONLY"]);
+    let changed = listed.clone() + more + "lot_size = 10\n";
+    site.write("instruments.toml", &changed);
+    assert_refused(&["exchange", "--config", &config], &["MORE has changed", "lot_size was 1 and is 10"]);
 }
 
 #[test]

@@ -32,10 +32,20 @@ fn a_venue_goes_on_with_its_session_until_another_is_asked_for() {
     let kept = format!("{}/{first}", site.path("journal"));
     let printed = run(&["journal", "verify", &kept]);
     assert!(printed.code == Some(0) && printed.out.contains(&first), "{}", printed.err);
+    assert!(std::path::Path::new(&kept).join("generation").exists());
 
     let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
     let named = site.write("named.toml", &format!("session = 'MONDAY'\n{config}"));
     assert_refused(&["exchange", "--config", &named], &[&second, "MONDAY", "--new-session"]);
+    // A session that clients cannot tell from the one before, and one whose log would take the place of another's.
+    let same = site.write("same.toml", &format!("session = '{second}'\n{config}"));
+    assert_refused(&["exchange", "--config", &same, "--new-session"], &["is called", &second, "none had"]);
+    let taken = format!("{}/{second}", site.path("journal"));
+    std::fs::create_dir(&taken).unwrap();
+    std::fs::write(format!("{taken}/generation"), "").unwrap();
+    let config_path = site.path("exchange.toml");
+    assert_refused(&["exchange", "--config", &config_path, "--new-session"], &[&taken, "is there already"]);
+    std::fs::remove_dir_all(&taken).unwrap();
     let spaced = site.write("spaced.toml", &format!("session = 'A B'\n{config}"));
     assert_refused(&["exchange", "--config", &spaced], &["'A B'", "without spaces"]);
 }
@@ -92,6 +102,7 @@ fn the_opening_is_in_the_journal_and_can_be_replayed() {
     };
     let verified = report(&["verify"]);
     assert_eq!((&verified["session"], &verified["last"]), (&Value::from(session), &Value::from(4)));
+    assert_eq!((&verified["generation"], &verified["snapshots"][0]), (&Value::from(0), &Value::from(0)));
     let replayed = report(&["replay"]);
     assert_eq!((&replayed["commands"], &replayed["snapshots_checked"]), (&Value::from(4), &Value::from(1)));
     assert_eq!(report(&["replay", "--limit", "2"])["last"], 2);

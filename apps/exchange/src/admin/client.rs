@@ -14,7 +14,7 @@ const CAPACITY: usize = 64;
 pub enum AdminCommand {
     /// An instrument halts, or trades again. Sequenced.
     SetTradingState {
-        /// Which; its definition was checked.
+        /// Which.
         instrument: InstrumentId,
         /// Its new state.
         state: TradingState,
@@ -42,19 +42,30 @@ pub enum AdminCommand {
         /// Why.
         reason: BrokenReason,
     },
-    /// A new instrument, halted; it gets the next id, whatever id is given. Sequenced.
+    /// A new instrument, halted, whose definition was checked as that of a file is; it gets the next id, whatever id is
+    /// given. Sequenced.
     AddInstrument(Instrument),
     /// The instrument halts, and all orders in it are cancelled. Sequenced.
     SuspendInstrument {
         /// Which.
         instrument: InstrumentId,
     },
-    /// Other limits for a user, until the venue starts again. Sequenced, but for the rate of messages.
+    /// Other limits for a user, until the configuration's are changed. Sequenced.
     SetLimits {
         /// Which user.
         session: SessionId,
         /// What changes.
         change: LimitsChange,
+    },
+    /// A user may enter orders in an instrument from now on, or no more; what is open stays. Until the configuration's
+    /// list of the user's instruments is changed. Sequenced.
+    AllowInstrument {
+        /// Which user.
+        session: SessionId,
+        /// Which instrument.
+        instrument: InstrumentId,
+        /// Whether the user may.
+        is_allowed: bool,
     },
     /// New orders of a user, or of everybody, are refused from now on, and the open ones cancelled. Sequenced.
     Kill(Option<SessionId>),

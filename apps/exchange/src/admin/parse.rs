@@ -9,13 +9,14 @@ use tickpath_types::{
 
 use super::protocol::Request;
 use super::{AdminCommand, LimitsChange};
+use crate::config::{OPEN_ORDERS_MAX, RATE_MAX};
 use crate::{BandWidth, Phase, RateLimit, VenueView};
 
 /// The commands, as an unknown one is answered.
 const COMMANDS: &str = "status, users, phase SYMBOL|all PHASE, halt SYMBOL, resume SYMBOL, \
                         price-band SYMBOL|all WIDTH|off [REFERENCE], break MATCH [REASON], \
                         instrument add SYMBOL PRICE [FIELD=VALUE ...], instrument suspend SYMBOL, \
-                        limits USER LIMIT=VALUE ..., kill USER, unkill USER, kill-all, unkill-all, disconnect USER, \
+                        limits USER LIMIT=VALUE ..., allow USER SYMBOL, disallow USER SYMBOL, kill USER, unkill USER, kill-all, unkill-all, disconnect USER, \
                         unlock USER, end-of-day, drain";
 
 /// Reads a line.
@@ -32,6 +33,8 @@ pub(super) fn parse(line: &str, instruments: &InstrumentTable, view: &VenueView)
         "break" => line.break_trade()?,
         "instrument" => line.instrument_command()?,
         "limits" => line.limits()?,
+        "allow" => line.allow(true)?,
+        "disallow" => line.allow(false)?,
         _ => return line.of_one_word(),
     };
     line.end()?;
@@ -165,6 +168,13 @@ impl<'a> Line<'a> {
         Ok(AdminCommand::AddInstrument(definition))
     }
 
+    fn allow(&mut self, is_allowed: bool) -> Result<AdminCommand, String> {
+        let user = self.word("the name of a user: see users")?;
+        let session = self.user(user)?;
+        let symbol = self.word("the symbol of an instrument")?;
+        Ok(AdminCommand::AllowInstrument { session, instrument: self.instrument(symbol)?, is_allowed })
+    }
+
     fn limits(&mut self) -> Result<AdminCommand, String> {
         let user = self.word("the name of a user: see users")?;
         let session = self.user(user)?;
@@ -172,7 +182,9 @@ impl<'a> Line<'a> {
         for word in self.words.by_ref() {
             match field(word)? {
                 ("messages", value) => change.rate = Some(limit(value, rate)?),
-                ("open-orders", value) => change.open_orders = Some(limit(value, number)?),
+                ("open-orders", value) => {
+                    change.open_orders = Some(limit(value, |value| up_to(OPEN_ORDERS_MAX, value))?);
+                }
                 ("qty", value) => change.order_qty = Some(limit(value, number)?.map(Qty)),
                 ("notional", value) => {
                     let notional = |value: &str| positive_price(value).map(|price| price.0.cast_unsigned());
@@ -241,7 +253,13 @@ fn number<T: FromStr + PartialEq + Default>(word: &str) -> Result<T, String> {
 /// Messages a second, with the burst behind a slash; without it as many as in a second.
 fn rate(word: &str) -> Result<RateLimit, String> {
     let (per_second, burst) = word.split_once('/').unwrap_or((word, word));
-    Ok(RateLimit { per_second: number(per_second)?, burst: number(burst)? })
+    Ok(RateLimit { per_second: up_to(RATE_MAX, per_second)?, burst: up_to(RATE_MAX, burst)? })
+}
+
+/// Within the bounds that a configuration has.
+fn up_to(max: u32, word: &str) -> Result<u32, String> {
+    let number = number(word)?;
+    if number <= max { Ok(number) } else { Err(format!("'{word}' is above {max}: write none for no limit")) }
 }
 
 fn limit<T>(word: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, String> {

@@ -1,6 +1,7 @@
 //! The line protocol of the admin socket: a line of words in, a line of JSON out.
 
 use serde_json::{Value, json};
+use tickpath_agent::Counter;
 use tickpath_types::{InstrumentTable, TradingState};
 
 use super::{AdminCommand, AdminOutcome};
@@ -17,7 +18,7 @@ pub(super) enum Request {
 /// The answer to `status`: counters under their names.
 pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
     let (server, matcher, publisher) = (&view.order_server, &view.matcher, &view.publisher);
-    json!({
+    let mut status = json!({
         "ok": true,
         "is_killed": server.is_killed.read() != 0,
         "is_draining": server.is_draining.read() != 0,
@@ -48,10 +49,49 @@ pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
         "market_messages": publisher.messages.read(),
         "retransmitted": publisher.retransmitted.read(),
         "unlogged_refusals": view.journal.unlogged_refusals.read(),
-        "drop_copies": view.drop_copy.copies.read(),
-        "drop_copy_readers_slow": view.drop_copy.slow_readers.read(),
         "drop_copy_has_failed": view.drop_copy.has_failed.read() != 0,
-    })
+        "snapshots_are_behind": view.market_recovery.is_behind.read() != 0,
+    });
+    for (name, counter) in counters_beside(view) {
+        status[name] = counter.read().into();
+    }
+    status
+}
+
+/// What was done beside the order path: messages sent again, snapshots, drop copies.
+fn counters_beside(view: &VenueView) -> [(&'static str, &Counter); 29] {
+    let (publisher, recovery, copies) = (&view.publisher, &view.market_recovery, &view.drop_copy);
+    [
+        ("market_packets_unsent", &publisher.unsent),
+        ("retransmit_requests", &publisher.requests),
+        ("retransmit_dropped", &publisher.requests_dropped),
+        ("retransmit_malformed", &publisher.requests_malformed),
+        ("retransmit_foreign", &publisher.requests_foreign),
+        ("retransmit_limited", &publisher.requests_limited),
+        ("retransmit_unknown", &publisher.requests_unknown),
+        ("retransmit_archived", &publisher.requests_archived),
+        ("archive_answers", &recovery.archive_answers),
+        ("archive_too_old", &recovery.archive_too_old),
+        ("archive_rewinds", &recovery.archive_rewinds),
+        ("archive_errors", &recovery.archive_errors),
+        ("snapshot_renewals", &recovery.renewals),
+        ("glimpse_connections", &recovery.glimpse_connections),
+        ("glimpse_logins", &recovery.glimpse_logins),
+        ("glimpse_refused", &recovery.glimpse_refused),
+        ("glimpse_malformed", &recovery.glimpse_malformed),
+        ("glimpse_slow", &recovery.glimpse_slow),
+        ("glimpse_snapshots", &recovery.glimpse_snapshots),
+        ("channel_snapshots", &recovery.channel_snapshots),
+        ("channel_packets", &recovery.channel_packets),
+        ("channel_unsent", &recovery.channel_unsent),
+        ("drop_copies", &copies.copies),
+        ("drop_copy_logins", &copies.logins),
+        ("drop_copy_refused", &copies.logins_refused),
+        ("drop_copy_malformed", &copies.malformed),
+        ("drop_copy_rewinds", &copies.rewinds),
+        ("drop_copy_rewinds_cut", &copies.rewinds_failed),
+        ("drop_copy_readers_slow", &copies.slow_readers),
+    ]
 }
 
 /// What each instrument is in, by its symbol.
@@ -108,6 +148,22 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn what_is_done_beside_the_order_path_is_told_each_under_its_name() {
+        let view = VenueView::default();
+        let counters = counters_beside(&view);
+        (1..).zip(&counters).for_each(|(count, (_, counter))| counter.set(count));
+        view.market_recovery.is_behind.set(1);
+        let status = status(&view, &InstrumentTable::new(&[]));
+        for (count, (name, _)) in (1..).zip(&counters) {
+            assert_eq!(status[name], count, "{name}, and no counter stands twice");
+        }
+        assert_eq!((&status["snapshots_are_behind"], &status["ok"]), (&true.into(), &true.into()));
+        assert_eq!(view.market_recovery.glimpse_slow.read(), status["glimpse_slow"]);
+        assert_eq!(view.publisher.requests_limited.read(), status["retransmit_limited"]);
+        assert_eq!(view.drop_copy.logins_refused.read(), status["drop_copy_refused"]);
+    }
 
     #[test]
     fn the_page_has_every_field_of_the_status_and_no_other() {

@@ -1,6 +1,6 @@
 //! Why a command was not carried out, and what of a user's limits one changes.
 
-use tickpath_types::{AddInstrumentError, Qty};
+use tickpath_types::{AddInstrumentError, InstrumentId, Qty};
 
 use super::AdminCommand;
 use crate::{RateLimit, UserLimits};
@@ -21,6 +21,9 @@ pub enum AdminRefusal {
     /// There is nothing to close.
     #[error("the instrument is halted: 'phase SYMBOL pre-close' collects orders for a closing cross")]
     Halted,
+    /// Give an instrument that there is.
+    #[error("there is no such instrument: 'status' shows those that there are")]
+    NoInstrument,
     /// Give the number of an execution of today.
     #[error(
         "no such execution: it is of another day, older than those that are kept, a cross as a whole, or void already"
@@ -35,6 +38,19 @@ pub enum AdminRefusal {
 }
 
 impl AdminCommand {
+    /// The instrument that must be there for it, if it is about one.
+    pub(crate) fn instrument(&self) -> Option<InstrumentId> {
+        match *self {
+            AdminCommand::SetTradingState { instrument, .. }
+            | AdminCommand::SuspendInstrument { instrument }
+            | AdminCommand::AllowInstrument { instrument, .. } => Some(instrument),
+            AdminCommand::Phase { instrument, .. } | AdminCommand::SetPriceBand { instrument, .. } => {
+                instrument
+            }
+            _ => None,
+        }
+    }
+
     /// What it means when what it put into the log changed nothing.
     pub(crate) fn without_effect(&self) -> Option<AdminRefusal> {
         match self {

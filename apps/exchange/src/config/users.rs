@@ -15,7 +15,7 @@ use crate::token_bucket::RateLimit;
 use crate::users::{Doors, UserSettings};
 
 /// Highest limit of messages a second and of a burst.
-const RATE_MAX: u32 = 10_000_000;
+pub(crate) const RATE_MAX: u32 = 10_000_000;
 /// Most addresses remembered with wrong passwords: all are looked through at each login.
 const ADDRESSES_MAX: usize = 1 << 14;
 /// Longest delay of a refusal, before it doubles.

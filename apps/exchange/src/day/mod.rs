@@ -95,6 +95,12 @@ impl Phase {
         Phase::ALL.into_iter().find(|phase| phase.name() == name)
     }
 
+    /// True for what starts the day where none goes on; everything else is of a day that does.
+    #[must_use]
+    pub const fn starts_day(self) -> bool {
+        matches!(self, Phase::Start | Phase::PreOpen | Phase::Open)
+    }
+
     /// True for what is of the whole venue and never of one instrument.
     #[must_use]
     pub const fn is_of_venue(self) -> bool {

@@ -89,7 +89,7 @@ pub(crate) struct Day {
     expiries: Expiries,
     /// Where the schedule goes on, once that is known.
     place: Option<Place>,
-    /// Day and second of its last step that was carried out.
+    /// Day and second of its last step that was carried out before the venue was started.
     done: Option<(u32, u32)>,
 }
 
@@ -197,13 +197,18 @@ impl Day {
         self.open_listing(id, TradingState::Halted, emit);
     }
 
+    /// What opens the instruments that came while the venue was down, if its day goes on.
+    pub(crate) fn open_more(&mut self, emit: &mut impl FnMut(CommandKind)) {
+        if self.has_started() {
+            self.open_listings(TradingState::Halted, emit);
+        }
+    }
+
     /// The venue's first commands without a schedule, as far as the log has not got them: all instruments trade.
     pub(crate) fn open_at_once(&mut self, emit: &mut impl FnMut(CommandKind)) {
         self.reach(SystemEventCode::StartOfMessages, emit);
         self.reach(SystemEventCode::StartOfSystemHours, emit);
-        for id in 1..self.instruments.next_id().0 {
-            self.open_listing(InstrumentId(id), TradingState::Trading, emit);
-        }
+        self.open_listings(TradingState::Trading, emit);
         self.reach(SystemEventCode::StartOfMarketHours, emit);
     }
 
@@ -279,14 +284,15 @@ impl Day {
         let place = *self.place.get_or_insert_with(|| schedule.place_after(self.done, now));
         let due = schedule.due(place, now);
         if let Some((step, next)) = due {
-            let which = step.instruments.as_deref().map_or(Which::All, Which::Listed);
-            self.begin(step.phase, which, emit);
+            // What is left of a day that was ended by command is left out.
+            if self.has_started() || step.phase.starts_day() {
+                let which = step.instruments.as_deref().map_or(Which::All, Which::Listed);
+                self.begin(step.phase, which, emit);
+            }
             self.place = Some(next);
             // Steps of one second are done together, or again together.
             if schedule.steps.get(next.step).is_none_or(|after| after.second != step.second) {
-                let (day, second) = (next.day, step.second);
-                self.done = Some((day, second));
-                emit(CommandKind::ScheduleDone { day, second });
+                emit(CommandKind::ScheduleDone { day: next.day, second: step.second });
             }
         }
         let was_due = due.is_some();
@@ -320,8 +326,12 @@ impl Day {
     fn start(&mut self, emit: &mut impl FnMut(CommandKind)) {
         self.reach(SystemEventCode::StartOfMessages, emit);
         self.reach(SystemEventCode::StartOfSystemHours, emit);
+        self.open_listings(TradingState::Halted, emit);
+    }
+
+    fn open_listings(&mut self, state: TradingState, emit: &mut impl FnMut(CommandKind)) {
         for id in 1..self.instruments.next_id().0 {
-            self.open_listing(InstrumentId(id), TradingState::Halted, emit);
+            self.open_listing(InstrumentId(id), state, emit);
         }
     }
 

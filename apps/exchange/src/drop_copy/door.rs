@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tickpath_journal::{OpenError, Storage};
 use tickpath_matching::CodecError;
 use tickpath_nasdaq::soupbintcp::{
-    HEADER_LEN, LoginRejectReason, LoginRequest, ServerConfig, ServerEvent, ServerSession, Session,
+    HEADER_LEN, LoginRejectReason, LoginRequest, SendError, ServerConfig, Session,
 };
-use tickpath_net::{BufferSizes, Fill, NetError, Network, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_net::{BufferSizes, NetError, Network, TcpAcceptor};
 use tickpath_types::{Nanos, Sequence};
 
 use super::message::{COPY_LEN_MAX, Copy};
@@ -17,6 +17,7 @@ use super::reading::{Reading, Source};
 use super::store::{CopyStore, Entry, Place, Watched, count};
 use super::{DropCopyCounters, DropCopySettings};
 use crate::login::{LoginGuard, LoginPolicy, Password};
+use crate::soup_link::{Hangup, SoupLink};
 use crate::users::UserSettings;
 
 /// Bytes received and not yet taken: readers send logins and heartbeats.
@@ -25,6 +26,9 @@ const RECEIVE_BUFFER: usize = 4 * 1024;
 const SEND_BUFFER: usize = 32 * 1024;
 /// Commands taken from the log in one run.
 const COMMANDS_PER_RUN: usize = 1 << 12;
+/// Messages taken from it in one run: as many as one write holds, so that a reader which takes what it is sent is never
+/// overtaken, however far the log is ahead.
+const MESSAGES_PER_RUN: usize = SEND_BUFFER / (HEADER_LEN + COPY_LEN_MAX);
 /// Messages that wait for a reader for whom the log is read again.
 const REWOUND_MAX: usize = 1 << 10;
 /// How long a reader for whom the log is read again may take nothing: others wait for their turn.
@@ -103,12 +107,11 @@ struct Rewind<S: Storage> {
 }
 
 struct Connection<N: Network> {
-    tcp: TcpConnection<N>,
-    soup: ServerSession,
+    link: SoupLink<N>,
     /// The login that has no answer yet.
     login: Option<PendingLogin>,
     reader: Option<usize>,
-    source: From,
+    source: Origin,
 }
 
 #[derive(Clone, Copy)]
@@ -126,7 +129,7 @@ enum Verdict {
 
 /// Where a connection's next message comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum From {
+enum Origin {
     /// Nowhere: nobody is logged in.
     Nothing,
     /// The store, from this place on.
@@ -134,9 +137,6 @@ enum From {
     /// The log, read again.
     Rewind,
 }
-
-/// Why a connection ends; each is counted by its cause before.
-struct Hangup;
 
 impl<S: Storage, N: Network> DropCopyDoor<S, N> {
     pub(crate) fn open(
@@ -173,8 +173,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
     /// # Errors
     /// [`DropCopyError`] when the log cannot be followed any more: every connection is closed.
     pub(crate) fn run_once(&mut self, now: Nanos) -> Result<usize, DropCopyError> {
-        let run = self.follow_log().and_then(|work| Ok(work + self.rewind(now)?));
-        let mut work = match run {
+        let mut work = match self.follow_log() {
             Ok(work) => work,
             Err(error) => {
                 self.counters.has_failed.set(1);
@@ -182,13 +181,14 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
                 return Err(error);
             }
         };
+        work += self.rewind(now);
         if self.live.as_ref().is_some_and(Live::is_ready) {
             work += self.accept(now);
         }
         for place in 0..self.connections.len() {
             match self.serve(place, now) {
                 Ok(count) => work += count,
-                Err(Hangup) => self.close(place),
+                Err(hangup) => self.hang_up(place, hangup),
             }
         }
         Ok(work)
@@ -198,11 +198,11 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
     pub(crate) fn is_settled(&self) -> bool {
         let Some(live) = &self.live else { return true };
         let is_sent = |connection: &Connection<N>| {
-            connection.tcp.pending_len() == 0
+            connection.link.tcp.pending_len() == 0
                 && match connection.source {
-                    From::Nothing => true,
-                    From::Store(at) => at == live.store.next(),
-                    From::Rewind => false,
+                    Origin::Nothing => true,
+                    Origin::Store(at) => at == live.store.next(),
+                    Origin::Rewind => false,
                 }
         };
         live.reading.last_command() >= self.source.durable.durable()
@@ -222,7 +222,10 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         let Live { reading, store, .. } = live;
         let mut count = 0;
         let mut messages = 0;
+        // What is pushed must not push out what the readers are to be sent next.
+        let messages_max = MESSAGES_PER_RUN.min(store.capacity().div_ceil(2));
         while count < COMMANDS_PER_RUN
+            && messages < messages_max
             && reading.step(limit, |user, number, message| {
                 store.push(Entry::new(user, number, message));
                 messages += 1;
@@ -230,28 +233,34 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         {
             count += 1;
         }
-        self.counters.messages.add(messages);
+        self.counters.messages.add(messages as u64);
         self.counters.commands.set(reading.last_command().0);
         Ok(count)
     }
 
-    /// Reads on in the log for the reader that began before what is kept.
-    fn rewind(&mut self, now: Nanos) -> Result<usize, DropCopyError> {
-        let (Some(rewind), Some(live)) = (&mut self.rewind, &self.live) else { return Ok(0) };
-        let connection = self.connections[rewind.connection].as_ref();
-        let Some(reader) = connection.and_then(|connection| connection.reader) else { return Ok(0) };
-        let watched = &self.readers[reader].watched;
-        let limit = live.reading.last_command();
-        let mut work = 0;
-        while work < COMMANDS_PER_RUN && rewind.out.len() < REWOUND_MAX && rewind.step(limit, watched)? {
-            work += 1;
+    /// Reads on in the log for the reader that began before what is kept; returns how much. Where the log has gone
+    /// meanwhile that reader alone is let go: whether the others' can be read is seen by reading it.
+    fn rewind(&mut self, now: Nanos) -> usize {
+        let (Some(rewind), Some(live)) = (&mut self.rewind, &self.live) else { return 0 };
+        let place = rewind.connection;
+        let Some(connection) = &self.connections[place] else { return 0 };
+        let Some(reader) = connection.reader else { return 0 };
+        // While there is nothing that the reader could take its turn is not over.
+        if rewind.out.is_empty() && connection.link.tcp.pending_len() == 0 {
+            rewind.last_progress = now;
         }
-        if now.since(rewind.last_progress) >= REWIND_PATIENCE {
-            self.counters.slow_readers.add(1);
-            let place = rewind.connection;
-            self.close(place);
+        match rewind.read_on(live.reading.last_command(), &self.readers[reader].watched) {
+            Ok(_) if now.since(rewind.last_progress) >= REWIND_PATIENCE => {
+                self.hang_up(place, Hangup::Slow);
+                1
+            }
+            Ok(count) => count,
+            Err(_) => {
+                self.counters.rewinds_failed.add(1);
+                self.close(place);
+                1
+            }
         }
-        Ok(work)
     }
 
     fn accept(&mut self, now: Nanos) -> usize {
@@ -260,8 +269,8 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         match self.connections.iter_mut().find(|connection| connection.is_none()) {
             Some(place) => {
                 self.counters.connections.add(1);
-                let soup = ServerSession::new(ServerConfig::default(), now);
-                *place = Some(Connection { tcp, soup, login: None, reader: None, source: From::Nothing });
+                let link = SoupLink::new(tcp, ServerConfig::default(), now);
+                *place = Some(Connection { link, login: None, reader: None, source: Origin::Nothing });
             }
             None => {
                 self.counters.connections_refused.add(1);
@@ -274,45 +283,13 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
     /// What the reader says, then what it is told.
     fn serve(&mut self, place: usize, now: Nanos) -> Result<usize, Hangup> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
-        let fill = connection.tcp.fill().map_err(|_| Hangup)?;
-        self.take_packets(place, now)?;
-        if fill == Fill::Closed {
-            return Err(Hangup);
+        if let Some(request) = connection.link.listen(now)? {
+            self.check_password(place, request, now);
         }
-        let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
-        connection.soup.handle_timeout(now).map_err(|_| Hangup)?;
-        if let Some(login) = connection.login {
+        if let Some(login) = self.connections[place].as_ref().and_then(|connection| connection.login) {
             self.settle_login(place, login, now);
         }
         self.transmit(place, now)
-    }
-
-    fn take_packets(&mut self, place: usize, now: Nanos) -> Result<(), Hangup> {
-        while let Some(connection) = self.connections[place].as_mut() {
-            let (event, used) = match connection.soup.handle_bytes(now, connection.tcp.received()) {
-                Ok(Some(found)) => found,
-                // A packet that the whole buffer cannot hold never comes to its end.
-                Ok(None) if connection.tcp.received().len() < RECEIVE_BUFFER => return Ok(()),
-                Ok(None) | Err(_) => return self.refuse_bytes(),
-            };
-            let login = match event {
-                ServerEvent::LoginRequest(login) => Some(login),
-                // There is nothing to be said here.
-                ServerEvent::Message(_) => return self.refuse_bytes(),
-                ServerEvent::LogoutRequest => return Err(Hangup),
-                ServerEvent::Heartbeat | ServerEvent::Debug(_) => None,
-            };
-            connection.tcp.consume(used);
-            if let Some(request) = login {
-                self.check_password(place, request, now);
-            }
-        }
-        Ok(())
-    }
-
-    fn refuse_bytes(&self) -> Result<(), Hangup> {
-        self.counters.malformed.add(1);
-        Err(Hangup)
     }
 
     /// Takes as long as a hashed password takes, on this thread: only other readers wait for it, and the guard sees to it
@@ -320,7 +297,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
     fn check_password(&mut self, place: usize, request: LoginRequest, now: Nanos) {
         let Some(connection) = self.connections[place].as_mut() else { return };
         let user = find(&self.readers, &request.username);
-        let address = *connection.tcp.peer_address().ip();
+        let address = *connection.link.tcp.peer_address().ip();
         let is_locked = self.guard.is_locked(now, user, address);
         let known = user.map(|user| &self.readers[user].password).or(self.nobody.as_ref());
         let is_right = !is_locked && known.is_some_and(|known| known.is(&request.password));
@@ -352,14 +329,14 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         connection.login = None;
         match outcome {
             Ok((reader, number, source)) => {
-                connection.soup.accept(self.session, Sequence(number));
+                connection.link.soup.accept(self.session, Sequence(number));
                 connection.reader = Some(reader);
                 connection.source = source;
                 self.readers[reader].connection = Some(place);
                 self.counters.logins.add(1);
             }
             Err(reason) => {
-                connection.soup.reject(reason);
+                connection.link.soup.reject(reason);
                 self.counters.logins_refused.add(1);
             }
         }
@@ -372,7 +349,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         reader: usize,
         request: &LoginRequest,
         now: Nanos,
-    ) -> Option<Result<(usize, u64, From), LoginRejectReason>> {
+    ) -> Option<Result<(usize, u64, Origin), LoginRejectReason>> {
         let ReaderUser { may_read, watched, connection, .. } = &self.readers[reader];
         if !may_read {
             return Some(Err(LoginRejectReason::NOT_AUTHORIZED));
@@ -387,7 +364,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
             number => number,
         };
         match live.store.find(watched, number) {
-            Place::At(at) => return Some(Ok((reader, number, From::Store(at)))),
+            Place::At(at) => return Some(Ok((reader, number, Origin::Store(at)))),
             Place::Beyond => return not_available,
             Place::Before if self.rewind.is_some() => return None,
             Place::Before => {}
@@ -399,7 +376,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         let out = VecDeque::with_capacity(REWOUND_MAX);
         self.rewind =
             Some(Rewind { reading, connection: place, next_number, wanted: number, out, last_progress: now });
-        Some(Ok((reader, number, From::Rewind)))
+        Some(Ok((reader, number, Origin::Rewind)))
     }
 
     /// Hands TCP what is due: control packets, then copies; returns how many.
@@ -407,42 +384,46 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         let (Some(connection), Some(live)) = (self.connections[place].as_mut(), &self.live) else {
             return Ok(0);
         };
-        match connection.tcp.flush_pending() {
-            Ok(SendOutcome::Sent) => {}
-            // Who never reads is noticed here, where nothing more can be sent.
-            Ok(SendOutcome::Pending) => return connection.check_is_kept(live, &self.counters).map(|()| 0),
-            _ => return Err(Hangup),
+        let has_room = connection.link.flush()?;
+        // Who never reads is noticed here, where nothing more can be sent.
+        connection.check_is_kept(live)?;
+        if !has_room {
+            return Ok(0);
         }
-        let mut len = connection.soup.poll_transmit(now, &mut self.send_buffer);
+        let mut len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
         let mut copies = 0;
-        if let Some(reader) = connection.reader.filter(|_| connection.soup.is_active()) {
+        if let Some(reader) = connection.reader.filter(|_| connection.link.soup.is_active()) {
             let watched = &self.readers[reader].watched;
-            connection.check_is_kept(live, &self.counters)?;
             while self.send_buffer.len() - len >= HEADER_LEN + COPY_LEN_MAX {
                 let Some(entry) = next_entry(&mut connection.source, live, &mut self.rewind, watched, now)
                 else {
                     break;
                 };
                 let user = &self.readers[usize::from(entry.user)].name;
-                let mut copy = [0; COPY_LEN_MAX];
-                let copied = Copy { user, number: entry.number, message: entry.message() }.encode(&mut copy);
-                let room = &mut self.send_buffer[len..];
-                let (written, _) =
-                    connection.soup.encode_message(now, room, &copy[..copied]).map_err(|_| Hangup)?;
+                let copy = Copy { user, number: entry.number, message: entry.message() };
+                let write = |room: &mut [u8]| Ok::<_, SendError>(copy.encode(room)?);
+                let encoded =
+                    connection.link.soup.encode_message_with(now, &mut self.send_buffer[len..], write);
+                let (written, _) = encoded.map_err(|_| Hangup::Over)?;
                 len += written;
                 copies += 1;
             }
         }
-        if len > 0
-            && !matches!(
-                connection.tcp.send(&self.send_buffer[..len]),
-                Ok(SendOutcome::Sent | SendOutcome::Pending)
-            )
-        {
-            return Err(Hangup);
+        if len > 0 {
+            connection.link.send(&self.send_buffer[..len])?;
         }
         self.counters.copies.add(copies as u64);
-        if connection.soup.is_closed() { Err(Hangup) } else { Ok(copies) }
+        if connection.link.soup.is_closed() { Err(Hangup::Over) } else { Ok(copies) }
+    }
+
+    /// Closes a connection and counts why.
+    fn hang_up(&mut self, place: usize, hangup: Hangup) {
+        match hangup {
+            Hangup::Malformed => self.counters.malformed.add(1),
+            Hangup::Slow => self.counters.slow_readers.add(1),
+            Hangup::Over | Hangup::Silent => {}
+        }
+        self.close(place);
     }
 
     fn close(&mut self, place: usize) {
@@ -453,7 +434,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         if self.rewind.as_ref().is_some_and(|rewind| rewind.connection == place) {
             self.rewind = None;
         }
-        self.acceptor.take_back(connection.tcp);
+        self.acceptor.take_back(connection.link.tcp);
         self.counters.disconnects.add(1);
     }
 }
@@ -466,11 +447,10 @@ impl<S: Storage> Live<S> {
 
 impl<N: Network> Connection<N> {
     /// A reader that is overtaken by the newest messages is sent nothing with a gap in it.
-    fn check_is_kept<S: Storage>(&self, live: &Live<S>, counters: &DropCopyCounters) -> Result<(), Hangup> {
+    fn check_is_kept<S: Storage>(&self, live: &Live<S>) -> Result<(), Hangup> {
         match self.source {
-            From::Store(at) if at < live.store.next() && live.store.entry(at).is_none() => {
-                counters.slow_readers.add(1);
-                Err(Hangup)
+            Origin::Store(at) if at < live.store.next() && live.store.entry(at).is_none() => {
+                Err(Hangup::Slow)
             }
             _ => Ok(()),
         }
@@ -479,13 +459,13 @@ impl<N: Network> Connection<N> {
 
 /// The reader's next message, if it is there.
 fn next_entry<S: Storage>(
-    source: &mut From,
+    source: &mut Origin,
     live: &Live<S>,
     rewind: &mut Option<Rewind<S>>,
     watched: &Watched,
     now: Nanos,
 ) -> Option<Entry> {
-    if *source == From::Rewind {
+    if *source == Origin::Rewind {
         let reader = rewind.as_mut()?;
         if let Some(entry) = reader.out.pop_front() {
             reader.last_progress = now;
@@ -495,10 +475,10 @@ fn next_entry<S: Storage>(
         let Place::At(at) = live.store.find(watched, reader.next_number.max(reader.wanted)) else {
             return None;
         };
-        *source = From::Store(at);
+        *source = Origin::Store(at);
         *rewind = None;
     }
-    let From::Store(at) = source else { return None };
+    let Origin::Store(at) = source else { return None };
     while let Some(entry) = live.store.entry(*at) {
         *at += 1;
         if watched[usize::from(entry.user)] {
@@ -509,6 +489,15 @@ fn next_entry<S: Storage>(
 }
 
 impl<S: Storage> Rewind<S> {
+    /// Reads some of the log, as far as there is room for what follows; returns how many commands.
+    fn read_on(&mut self, limit: Sequence, watched: &Watched) -> Result<usize, DropCopyError> {
+        let mut count = 0;
+        while count < COMMANDS_PER_RUN && self.out.len() < REWOUND_MAX && self.step(limit, watched)? {
+            count += 1;
+        }
+        Ok(count)
+    }
+
     fn step(&mut self, limit: Sequence, watched: &Watched) -> Result<bool, DropCopyError> {
         let Rewind { reading, next_number, wanted, out, .. } = self;
         reading.step(limit, |user, number, message| {

@@ -1,5 +1,7 @@
 //! A drop copy: whose message it is, its number, and the message.
 
+use tickpath_nasdaq::soupbintcp::BufferTooShort;
+
 use crate::session_log::MAX_LOGGED_MESSAGE;
 
 /// Length of the user's name.
@@ -43,15 +45,19 @@ impl<'a> Copy<'a> {
     }
 
     /// Writes it to the start of `out`; its length. Longer names are cut, and no user has one.
-    pub(super) fn encode(&self, out: &mut [u8; COPY_LEN_MAX]) -> usize {
-        let (header, rest) = out.split_at_mut(HEADER_LEN);
-        let name = self.user.as_bytes();
-        let name = &name[..name.len().min(NAME_LEN)];
-        header[..NAME_LEN].fill(b' ');
-        header[..name.len()].copy_from_slice(name);
-        header[NAME_LEN..].copy_from_slice(&self.number.to_be_bytes());
-        rest[..self.message.len()].copy_from_slice(self.message);
-        HEADER_LEN + self.message.len()
+    ///
+    /// # Errors
+    /// [`BufferTooShort`]: nothing was written.
+    pub fn encode(&self, out: &mut [u8]) -> Result<usize, BufferTooShort> {
+        let len = HEADER_LEN + self.message.len();
+        let too_short = BufferTooShort { needed: len, len: out.len() };
+        let (header, message) = out.get_mut(..len).ok_or(too_short)?.split_at_mut(HEADER_LEN);
+        let (name, number) = header.split_at_mut(NAME_LEN);
+        let user = self.user.as_bytes().iter().chain(std::iter::repeat(&b' '));
+        name.iter_mut().zip(user).for_each(|(to, byte)| *to = *byte);
+        number.copy_from_slice(&self.number.to_be_bytes());
+        message.copy_from_slice(self.message);
+        Ok(len)
     }
 }
 
@@ -80,8 +86,10 @@ mod tests {
         };
         assert_eq!((user_ref.0, qty.0, price.0, match_id.0), (7, 100, 1_000_000, 42));
         let mut out = [0; COPY_LEN_MAX];
-        let len = copy.encode(&mut out);
+        let len = copy.encode(&mut out).unwrap();
         assert_eq!(out[..len], bytes);
+        let short = &mut out[..len - 1];
+        assert_eq!(copy.encode(short), Err(BufferTooShort { needed: len, len: len - 1 }));
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub struct DropCopyCounters {
     pub malformed: Counter,
     /// Readers who began before what is kept in memory, and for whom the log was read again.
     pub rewinds: Counter,
+    /// Of these, those who were disconnected because the log had gone before they had all of it.
+    pub rewinds_failed: Counter,
     /// Readers disconnected because they read too slowly for what is kept.
     pub slow_readers: Counter,
     /// 1 once the log cannot be followed any more: there are no drop copies until the venue is started again.

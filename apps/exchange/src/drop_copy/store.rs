@@ -67,6 +67,11 @@ impl CopyStore {
         self.next += 1;
     }
 
+    /// Messages that are kept at most.
+    pub(super) fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Place of the next message.
     pub(super) fn next(&self) -> u64 {
         self.next

@@ -3,20 +3,48 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tickpath_journal::{Folder, OpenError, Storage, session_of};
+use tickpath_journal::{Folder, GENERATION_FILE, OpenError, SessionName, Storage, session_of};
+use tickpath_nasdaq::moldudp64::Session;
+
+/// The session of a folder was not put aside.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArchiveError {
+    /// As it says.
+    #[error(transparent)]
+    Journal(#[from] OpenError),
+    /// Give the next session another name, or none: clients know by it whether their numbers still count.
+    #[error(
+        "the session before is called {session} as well: leave the session's name out of the configuration, or give the \
+         next one a name that none had before"
+    )]
+    SameName {
+        /// The name.
+        session: SessionName,
+    },
+    /// Move that file away: it is of another session of this name, and would be lost.
+    #[error("{file} is there already, of another session of this name: move its folder away")]
+    Exists {
+        /// The file.
+        file: String,
+    },
+}
 
 /// Moves the log and the snapshots of the session in `folder` into a folder below it that has the session's name, so
-/// that the next one begins anew. Returns that folder; `None` when there was no session.
+/// that the next one, which may be called `next`, begins anew. Returns that folder; `None` when there was no session.
 ///
 /// # Errors
-/// [`OpenError`] when a venue runs on the folder, the log is damaged, or the system refuses. What was moved already is
-/// moved by the next try.
-pub fn archive(folder: &Path) -> Result<Option<PathBuf>, OpenError> {
+/// [`ArchiveError`] when a venue runs on the folder, the log is damaged, the next session cannot be told from this one, or
+/// the system refuses. What was moved already is moved by the next try.
+pub fn archive(folder: &Path, next: Option<Session>) -> Result<Option<PathBuf>, ArchiveError> {
     let storage = Folder::new(folder).map_err(error(folder))?;
     let _lock = storage.lock().map_err(error(folder))?.ok_or(OpenError::InUse)?;
     let Some(session) = session_of(&storage)? else {
         return Ok(None);
     };
+    if next.is_some_and(|next| next.to_string() == session.to_string()) {
+        return Err(ArchiveError::SameName { session });
+    }
     let archive = folder.join(session.to_string());
     std::fs::create_dir_all(&archive).map_err(error(&archive))?;
     let names = storage.list().map_err(error(folder))?;
@@ -26,9 +54,15 @@ pub fn archive(folder: &Path) -> Result<Option<PathBuf>, OpenError> {
             name.ends_with(".journal") || name.starts_with("snapshot") || name.ends_with(".segment")
         })
         .partition(|name| name.ends_with(".journal"));
-    // The first segment goes last: until then the session can be told by it.
+    // The first segment goes last: until then the session can be told by it. Then its generation, which is of no
+    // meaning without it.
     segments.sort_unstable_by(|a, b| b.cmp(a));
-    for name in others.iter().chain(&segments) {
+    segments.extend(folder.join(GENERATION_FILE).exists().then(|| GENERATION_FILE.to_owned()));
+    let files = || others.iter().chain(&segments);
+    if let Some(there) = files().map(|name| archive.join(name)).find(|file| file.exists()) {
+        return Err(ArchiveError::Exists { file: there.display().to_string() });
+    }
+    for name in files() {
         std::fs::rename(folder.join(name), archive.join(name)).map_err(error(&archive))?;
     }
     storage.sync_names().map_err(error(folder))?;

@@ -1,6 +1,6 @@
 //! A whole log read again, against the states that were recorded along it.
 
-use tickpath_journal::{OpenError, Reader, SessionName, SkippedSnapshot, Snapshots, Storage};
+use tickpath_journal::{OpenError, Reader, SessionName, SkippedSnapshot, Snapshots, Storage, snapshot_name};
 use tickpath_types::Sequence;
 
 use super::recovery::{RecoveryError, check, replay, restore};
@@ -39,7 +39,7 @@ pub fn audit<S: Storage>(
         let snapshot = match snapshots.read(sequence)? {
             Ok(snapshot) => snapshot,
             Err(damage) => {
-                skipped.push(SkippedSnapshot { file: format!("snapshot-{:020}", sequence.0), damage });
+                skipped.push(SkippedSnapshot { file: snapshot_name(sequence), damage });
                 continue;
             }
         };
@@ -55,8 +55,9 @@ pub fn audit<S: Storage>(
             }
             Some(audit) => {
                 advance(storage, session, &mut audit.replica, sequence, &mut on_progress)?;
+                // A start with other bounds or more users wrote one. What cannot follow is told by the hash.
+                audit.replica.redefine(recorded.definition().clone()).ok();
                 check(&audit.replica, sequence, snapshot.state_hash)?;
-                // What follows may be decided by other bounds.
                 audit.replica = recorded;
                 audit.snapshots_checked += 1;
             }

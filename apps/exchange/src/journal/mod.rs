@@ -5,14 +5,16 @@ mod audit;
 mod follower;
 mod recovery;
 mod settings;
+mod wire_name;
 mod writer;
 
-pub use archive::archive;
+pub use archive::{ArchiveError, archive};
 pub use audit::{Audit, audit};
 pub use follower::{Follower, FollowerError};
 pub(crate) use recovery::{Recovered, recover};
 pub use recovery::{Recovery, RecoveryError, ReplayError, replay};
 pub use settings::JournalSettings;
+pub(crate) use wire_name::wire_name;
 pub(crate) use writer::{CommandLog, LogState};
 
 use std::io;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use arrayvec::ArrayVec;
 use tickpath_journal::{
     InspectOptions, Journal, JournalConfig, OpenError, Opened, Reader, SessionName, Snapshot, Snapshots,
-    Storage, TornTail, open, session_of,
+    Storage, TornTail, open, session_of, snapshot_name,
 };
 use tickpath_matching::{COMMAND_LEN_MAX, CodecError, Command, LOOK_AHEAD_LEN};
 use tickpath_types::Sequence;
@@ -24,6 +24,14 @@ pub enum RecoveryError {
     /// As it says.
     #[error(transparent)]
     Replica(#[from] ReplicaError),
+    /// As it says, and for what cannot be read: put the file back from a copy.
+    #[error("{file}: {source}")]
+    Snapshot {
+        /// The snapshot.
+        file: String,
+        /// Why it cannot be used.
+        source: ReplicaError,
+    },
     /// As it says.
     #[error(transparent)]
     Replay(#[from] ReplayError),
@@ -101,6 +109,8 @@ pub enum ReplayError {
 pub struct Recovery {
     /// The session, which begins or goes on.
     pub session: SessionName,
+    /// Its generation: how many starts there were before which answered commands may have been lost.
+    pub generation: u32,
     /// The last command.
     pub last: Sequence,
     /// What the snapshot covers that was used.
@@ -121,7 +131,18 @@ pub struct Recovery {
 
 impl fmt::Display for Recovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recovery { session, last, snapshot, skipped, replayed, torn, lost, state_hash, elapsed } = self;
+        let Recovery {
+            session,
+            generation,
+            last,
+            snapshot,
+            skipped,
+            replayed,
+            torn,
+            lost,
+            state_hash,
+            elapsed,
+        } = self;
         if last.0 == 0 {
             write!(f, "session {session} begins")?;
         } else {
@@ -136,6 +157,13 @@ impl fmt::Display for Recovery {
             write!(
                 f,
                 "\n{file}: a torn tail at byte {offset} was cut off, with {later_records} later records"
+            )?;
+        }
+        if *generation > 0 {
+            write!(
+                f,
+                "\nanswered commands may have been lost before this start or an earlier one: the session is in \
+                 generation {generation}, under a name of its own"
             )?;
         }
         for file in lost {
@@ -199,7 +227,7 @@ pub(crate) fn recover<S: Storage>(
         payload_len_max: COMMAND_LEN_MAX,
         first_sequence: Sequence(1),
     };
-    let Opened { journal, worker, found } = open(storage, session, config, &options)?;
+    let Opened { journal, worker, found, generation } = open(storage, session, config, &options)?;
     let last = found.last_sequence();
     if let Some(snapshot) = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence)
         && snapshot > last
@@ -235,6 +263,7 @@ pub(crate) fn recover<S: Storage>(
     }
     let recovery = Recovery {
         session,
+        generation,
         last,
         snapshot: snapshot.filter(|snapshot| snapshot.0 > 0),
         skipped,
@@ -249,7 +278,8 @@ pub(crate) fn recover<S: Storage>(
 
 /// The replica of a snapshot, if it is the one that was saved.
 pub(super) fn restore(snapshot: &Snapshot) -> Result<Replica, RecoveryError> {
-    let replica = Replica::decode(&snapshot.payload)?;
+    let replica = Replica::decode(&snapshot.payload)
+        .map_err(|source| RecoveryError::Snapshot { file: snapshot_name(snapshot.sequence), source })?;
     check(&replica, snapshot.sequence, snapshot.state_hash)?;
     Ok(replica)
 }
@@ -284,7 +314,8 @@ pub fn replay<S: Storage>(
         }
         let Some(end) = batch.last().map(|command| command.sequence) else { break };
         replica.look_ahead(&batch);
-        batch.drain(..).for_each(|command| replica.apply(&command));
+        batch.iter().for_each(|command| replica.apply(command));
+        batch.clear();
         if end.0 >= next_progress {
             next_progress = end.0 + PROGRESS_EVERY;
             on_progress(end);

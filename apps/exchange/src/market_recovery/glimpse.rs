@@ -4,14 +4,13 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use tickpath_nasdaq::moldudp64::Session;
-use tickpath_nasdaq::soupbintcp::{
-    CONTROL_LEN_MAX, LoginRejectReason, ServerConfig, ServerEvent, ServerSession,
-};
-use tickpath_net::{BufferSizes, Fill, NetError, Network, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, LoginRejectReason, ServerConfig};
+use tickpath_net::{BufferSizes, NetError, Network, SendOutcome, TcpAcceptor};
 use tickpath_types::{Nanos, Sequence};
 
 use super::image::{MarketImage, next_message};
 use super::{RecoveryCounters, SnapshotSettings};
+use crate::soup_link::{Hangup, SoupLink};
 
 /// Snapshots in memory at a time. Clients that log in while one is about to be taken share it; those that come when all
 /// are being read wait until one has been, or its readers have had their turn.
@@ -31,8 +30,7 @@ const PACKET_LEN_MAX: usize = 128;
 
 /// One client.
 struct Client<N: Network> {
-    connection: TcpConnection<N>,
-    session: ServerSession,
+    link: SoupLink<N>,
     stage: Stage,
     /// When it must be through.
     deadline: Nanos,
@@ -129,16 +127,15 @@ impl<N: Network> GlimpseServer<N> {
             }
             // Where it cannot be bounded the time is.
             _ = connection.limit_send_buffer(KERNEL_LEN);
-            let session = ServerSession::new(ServerConfig::default(), now);
-            let deadline = now + self.time_max;
-            self.clients.push(Client { connection, session, stage: Stage::Login, deadline });
+            let link = SoupLink::new(connection, ServerConfig::default(), now);
+            self.clients.push(Client { link, stage: Stage::Login, deadline: now + self.time_max });
         }
         count
     }
 
     /// Gives those who wait a snapshot of this moment, if there is room for one.
     fn take_snapshot(&mut self, now: Nanos, image: &MarketImage) -> usize {
-        let waits = |client: &&mut Client<N>| client.stage == Stage::Waiting && client.session.is_active();
+        let waits = |client: &&mut Client<N>| client.stage == Stage::Waiting && client.link.soup.is_active();
         let mut waiting = self.clients.iter_mut().filter(waits).peekable();
         if waiting.peek().is_none() || !image.is_whole() {
             return 0;
@@ -163,7 +160,7 @@ impl<N: Network> GlimpseServer<N> {
     fn release(&mut self) {
         let (acceptor, counters) = (&mut self.acceptor, &self.counters);
         for client in self.clients.extract_if(.., |client| client.stage == Stage::Gone) {
-            acceptor.take_back(client.connection);
+            acceptor.take_back(client.link.tcp);
         }
         for (index, snapshot) in self.snapshots.iter_mut().enumerate() {
             let reads = |client: &&Client<N>| matches!(client.stage, Stage::Reading { snapshot, .. } if snapshot == index);
@@ -186,48 +183,33 @@ impl<N: Network> Client<N> {
         if matches!(self.stage, Stage::Leaving | Stage::Gone) {
             return 0;
         }
-        let count = match self.connection.fill() {
-            Ok(Fill::Bytes { count, .. }) => count,
-            Ok(Fill::Empty | Fill::Full) => 0,
-            Ok(Fill::Closed) | Err(_) => {
-                self.stage = Stage::Gone;
-                return 1;
-            }
-        };
-        while let Some(outcome) = self.session.handle_bytes(now, self.connection.received()).transpose() {
-            let Ok((event, used)) = outcome else {
-                counters.glimpse_malformed.add(1);
-                self.stage = Stage::Gone;
-                return 1;
-            };
-            match event {
-                ServerEvent::LoginRequest(login) => {
-                    let is_here = login.session == Session::BLANK || login.session == market;
-                    if is_here && is_whole {
-                        counters.glimpse_logins.add(1);
-                        // A snapshot that was cut off does not go on: its state is gone.
-                        self.session.accept(market, Sequence(1));
-                        self.stage = Stage::Waiting;
-                    } else {
-                        counters.glimpse_refused.add(1);
-                        self.session.reject(LoginRejectReason::SESSION_NOT_AVAILABLE);
-                    }
+        match self.link.listen(now) {
+            Ok(None) => return 0,
+            Ok(Some(login)) => {
+                let is_here = login.session == Session::BLANK || login.session == market;
+                if is_here && is_whole {
+                    counters.glimpse_logins.add(1);
+                    // A snapshot that was cut off does not go on: its state is gone.
+                    self.link.soup.accept(market, Sequence(1));
+                    self.stage = Stage::Waiting;
+                } else {
+                    counters.glimpse_refused.add(1);
+                    self.link.soup.reject(LoginRejectReason::SESSION_NOT_AVAILABLE);
                 }
-                ServerEvent::LogoutRequest => self.stage = Stage::Gone,
-                // A client of this door has nothing to say.
-                ServerEvent::Message(_) => {
-                    counters.glimpse_malformed.add(1);
-                    self.stage = Stage::Gone;
-                }
-                ServerEvent::Heartbeat | ServerEvent::Debug(_) => {}
             }
-            self.connection.consume(used);
+            Err(hangup) => self.hang_up(hangup, counters),
         }
-        if self.stage != Stage::Gone && self.session.handle_timeout(now).is_err() {
-            counters.glimpse_slow.add(1);
-            self.stage = Stage::Gone;
+        1
+    }
+
+    /// The client is let go, and why is counted.
+    fn hang_up(&mut self, hangup: Hangup, counters: &RecoveryCounters) {
+        self.stage = Stage::Gone;
+        match hangup {
+            Hangup::Malformed => counters.glimpse_malformed.add(1),
+            Hangup::Silent | Hangup::Slow => counters.glimpse_slow.add(1),
+            Hangup::Over => {}
         }
-        count
     }
 
     /// Queues control packets and as many messages as there is room for, and gives them to the kernel.
@@ -238,12 +220,12 @@ impl<N: Network> Client<N> {
         let mut count = self.queue_control(now);
         if let Stage::Reading { snapshot, mut place, since } = self.stage {
             let messages = &snapshots[snapshot].messages;
-            while self.connection.pending_len() + PACKET_LEN_MAX <= PENDING_LEN
+            while self.link.tcp.pending_len() + PACKET_LEN_MAX <= PENDING_LEN
                 && let Some(message) = next_message(messages, place)
             {
                 let mut packet = [0; PACKET_LEN_MAX];
-                let Ok((len, _)) = self.session.encode_message(now, &mut packet, message) else { break };
-                if self.connection.queue(&packet[..len]) != SendOutcome::Pending {
+                let Ok((len, _)) = self.link.soup.encode_message(now, &mut packet, message) else { break };
+                if self.link.tcp.queue(&packet[..len]) != SendOutcome::Pending {
                     break;
                 }
                 place += 1 + message.len();
@@ -251,7 +233,7 @@ impl<N: Network> Client<N> {
             }
             self.stage = Stage::Reading { snapshot, place, since };
             if place >= messages.len() {
-                self.session.end_session();
+                self.link.soup.end_session();
                 self.queue_control(now);
                 self.stage = Stage::Leaving;
             }
@@ -262,14 +244,14 @@ impl<N: Network> Client<N> {
 
     fn queue_control(&mut self, now: Nanos) -> usize {
         let mut packet = [0; CONTROL_LEN_MAX];
-        if self.connection.pending_len() + CONTROL_LEN_MAX > PENDING_LEN {
+        if self.link.tcp.pending_len() + CONTROL_LEN_MAX > PENDING_LEN {
             return 0;
         }
-        let len = self.session.poll_transmit(now, &mut packet);
+        let len = self.link.soup.poll_transmit(now, &mut packet);
         if len > 0 {
             // There is room; a connection that is closed is found by the next read.
-            let _ = self.connection.queue(&packet[..len]);
-            if self.session.is_closed() {
+            let _ = self.link.tcp.queue(&packet[..len]);
+            if self.link.soup.is_closed() {
                 self.stage = Stage::Leaving;
             }
         }
@@ -277,13 +259,13 @@ impl<N: Network> Client<N> {
     }
 
     fn flush(&mut self) {
-        match self.connection.flush_pending() {
-            Ok(SendOutcome::Sent) if self.stage == Stage::Leaving => {
-                self.connection.end_sending();
+        match self.link.flush() {
+            Ok(true) if self.stage == Stage::Leaving => {
+                self.link.tcp.end_sending();
                 self.stage = Stage::Gone;
             }
-            Ok(SendOutcome::Sent | SendOutcome::Pending | SendOutcome::Backpressured) => {}
-            Ok(SendOutcome::Closed) | Err(_) => self.stage = Stage::Gone,
+            Ok(_) => {}
+            Err(_) => self.stage = Stage::Gone,
         }
     }
 
@@ -291,8 +273,7 @@ impl<N: Network> Client<N> {
     fn check_turn(&mut self, now: Nanos, counters: &RecoveryCounters) -> usize {
         match self.stage {
             Stage::Reading { since, .. } if now >= since + TURN_MAX => {
-                counters.glimpse_slow.add(1);
-                self.stage = Stage::Gone;
+                self.hang_up(Hangup::Slow, counters);
                 1
             }
             _ => 0,
@@ -301,13 +282,12 @@ impl<N: Network> Client<N> {
 
     fn check_time(&mut self, now: Nanos, counters: &RecoveryCounters) {
         if self.stage != Stage::Gone && now >= self.deadline {
-            counters.glimpse_slow.add(1);
-            self.stage = Stage::Gone;
+            self.hang_up(Hangup::Slow, counters);
         }
     }
 
     fn leave(&mut self, now: Nanos) {
-        self.session.end_session();
+        self.link.soup.end_session();
         self.queue_control(now);
         self.flush();
     }

@@ -2,18 +2,30 @@
 
 use tickpath_faults::{Fault, is_planted};
 use tickpath_matching::CommandKind;
-use tickpath_net::{Fill, Network, SendOutcome};
+use tickpath_net::{Fill, Network};
 use tickpath_timing::Tracer;
 use tickpath_types::{CancelReason, Nanos};
 
 use super::{Connection, LINGER, NEVER, OrderServer};
 use crate::sequencer::Arrival;
+use crate::soup_link::Hangup;
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
+    /// Closes a connection and counts why.
+    #[cold]
+    pub(super) fn hang_up(&mut self, place: usize, hangup: Hangup, now: Nanos) {
+        match hangup {
+            Hangup::Malformed => self.counters.malformed.add(1),
+            Hangup::Slow => self.counters.slow_clients.add(1),
+            Hangup::Over | Hangup::Silent => {}
+        }
+        self.close(place, now);
+    }
+
     /// Closes a connection; its user may come back.
     pub(super) fn close(&mut self, place: usize, now: Nanos) {
         let Some(connection) = self.connections[place].take() else { return };
-        let _ = connection.tcp.unwatch(&self.poller);
+        let _ = connection.link.tcp.unwatch(&self.poller);
         if let Some(user) = connection.user {
             self.user_views[user].is_connected.set(0);
             let user = self.users.get_mut(user);
@@ -26,7 +38,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.next_cancel = self.next_cancel.min(at);
             }
         }
-        self.acceptor.take_back(connection.tcp);
+        self.acceptor.take_back(connection.link.tcp);
         self.counters.disconnects.add(1);
     }
 
@@ -46,22 +58,17 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let Some(connection) = self.connections[place].as_mut() else { return true };
         let is_over = match connection.lingers_until {
             Some(deadline) => connection.linger() || now >= deadline,
-            None if connection.is_behind || connection.tcp.pending_len() > 0 => false,
+            None if connection.is_behind || connection.link.tcp.pending_len() > 0 => false,
             None => {
                 connection.lingers_until = Some(now + LINGER);
                 // A session that goes on with the next start has only its connection end.
-                let is_kept = self.config.is_session_kept && connection.soup.is_active();
+                let is_kept = self.config.is_session_kept && connection.link.soup.is_active();
                 if !is_kept {
-                    connection.soup.end_session();
+                    connection.link.soup.end_session();
                 }
-                let len = connection.soup.poll_transmit(now, &mut self.send_buffer);
+                let len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
                 // Who is not logged in has no session that could end.
-                !is_kept && len == 0
-                    || len > 0
-                        && !matches!(
-                            connection.tcp.send(&self.send_buffer[..len]),
-                            Ok(SendOutcome::Sent | SendOutcome::Pending)
-                        )
+                !is_kept && len == 0 || len > 0 && connection.link.send(&self.send_buffer[..len]).is_err()
             }
         };
         if is_over {
@@ -104,11 +111,11 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 impl<N: Network> Connection<N> {
     /// After the end of the session: true when the client has closed its side too.
     fn linger(&mut self) -> bool {
-        if matches!(self.tcp.flush_pending(), Ok(SendOutcome::Sent)) {
-            self.tcp.end_sending();
+        if self.link.flush() == Ok(true) {
+            self.link.tcp.end_sending();
         }
-        let unread = self.tcp.received().len();
-        self.tcp.consume(unread);
-        !matches!(self.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty))
+        let unread = self.link.tcp.received().len();
+        self.link.tcp.consume(unread);
+        !matches!(self.link.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty))
     }
 }

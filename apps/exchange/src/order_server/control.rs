@@ -10,6 +10,7 @@ use super::day::Given;
 use crate::admin::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal, LimitsChange};
 use crate::day::{BandWidth, Day, Phase, Which};
 use crate::sequencer::Arrival;
+use crate::standing::rate_command;
 
 /// An answer that waits until its commands are safe in the log and applied.
 pub(super) struct HeldAnswer {
@@ -60,6 +61,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     #[cold]
     fn obey(&mut self, command: AdminCommand, now: Nanos) -> Result<AdminOutcome, AdminRefusal> {
+        if command.instrument().is_some_and(|id| self.config.instruments.get(id).is_none()) {
+            return Err(AdminRefusal::NoInstrument);
+        }
         Ok(match command {
             AdminCommand::Phase { phase, instrument } => return self.obey_phase(phase, instrument),
             AdminCommand::SetPriceBand { instrument, width, reference } => {
@@ -73,6 +77,12 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.sequence(SessionId::default(), CommandKind::SuspendInstrument { instrument })
             }
             AdminCommand::SetLimits { session, change } => self.set_limits(session, change),
+            AdminCommand::AllowInstrument { session, instrument, is_allowed } => {
+                self.allow_instrument(session, instrument, is_allowed)
+            }
+            AdminCommand::SetTradingState { .. } if !self.day.has_started() => {
+                return Err(AdminRefusal::DayNotStarted);
+            }
             AdminCommand::SetTradingState { instrument, state } => {
                 self.sequence(SessionId::default(), CommandKind::SetTradingState { instrument, state })
             }
@@ -107,10 +117,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         phase: Phase,
         instrument: Option<InstrumentId>,
     ) -> Result<AdminOutcome, AdminRefusal> {
-        match phase {
-            Phase::Start if self.day.has_started() => return Err(AdminRefusal::DayStarted),
-            Phase::Start | Phase::PreOpen | Phase::Open => {}
-            _ if !self.day.has_started() => return Err(AdminRefusal::DayNotStarted),
+        match self.day.has_started() {
+            true if phase == Phase::Start => return Err(AdminRefusal::DayStarted),
+            false if !phase.starts_day() => return Err(AdminRefusal::DayNotStarted),
             _ => {}
         }
         if let Some(id) = instrument {
@@ -164,14 +173,33 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             let user = server.users.get_mut(place);
             let before = user.limits;
             user.limits = change.applied_to(before);
-            if user.limits.rate != before.rate {
-                user.gate.set_rate(user.limits.rate);
+            let limits = user.limits;
+            let mut commands = 0;
+            if limits.rate != before.rate {
+                user.gate.set_rate(limits.rate);
+                server.sequence(session, rate_command(limits.rate));
+                commands += 1;
             }
-            let (told, wanted) = (before.as_command(), user.limits.as_command());
-            if told == wanted {
-                return AdminOutcome::Done { commands: 0 };
+            if limits.as_command() != before.as_command() {
+                server.sequence(session, limits.as_command());
+                commands += 1;
             }
-            server.sequence(session, wanted)
+            AdminOutcome::Done { commands }
+        })
+    }
+
+    fn allow_instrument(
+        &mut self,
+        session: SessionId,
+        instrument: InstrumentId,
+        is_allowed: bool,
+    ) -> AdminOutcome {
+        self.of_user(session, |server, place| {
+            if server.users.get_mut(place).gate.allow(instrument, is_allowed) {
+                server.sequence(session, CommandKind::AllowInstrument { instrument, is_allowed })
+            } else {
+                AdminOutcome::Done { commands: 0 }
+            }
         })
     }
 

@@ -49,7 +49,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let mut bytes = [0; HEADER_LEN + UNLOGGED_REFUSAL.len()];
         if let Ok(len) = Packet::Debug(UNLOGGED_REFUSAL).encode(&mut bytes) {
             // To who does not read nothing more is said.
-            let _ = connection.tcp.queue(&bytes[..len]);
+            let _ = connection.link.tcp.queue(&bytes[..len]);
             connection.is_behind = true;
         }
     }

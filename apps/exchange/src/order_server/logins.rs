@@ -33,9 +33,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     pub(super) fn begin_login(&mut self, place: usize, request: &LoginRequest, now: Nanos) {
         let Some(connection) = self.connections[place].as_mut() else { return };
         let user = self.users.find(&request.username);
-        if self.guard.is_locked(now, user, *connection.tcp.peer_address().ip()) {
-            self.counters.logins_locked_out.add(1);
-            return self.refuse_login(place, LoginRejectReason::NOT_AUTHORIZED);
+        if self.guard.is_locked(now, user, *connection.link.tcp.peer_address().ip()) {
+            return self.refuse_unseen(place);
         }
         let known = user.map(|user| &self.users.get(user).password);
         let verdict = match known.map(|known| known.matches_at_once(&request.password)) {
@@ -75,14 +74,31 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.counters.checks_dropped.add(1);
                 continue;
             };
-            self.settle_login(answer.place, user, &request, answer.is_right, now);
+            self.settle_checked(answer.place, user, &request, answer.is_right, now);
             let read_at = self.tracer.now();
             let went_on = self.take_messages(answer.place, read_at, now);
-            if went_on.and_then(|()| self.transmit(answer.place, now)).is_err() {
-                self.close(answer.place, now);
+            if let Err(hangup) = went_on.and_then(|()| self.transmit(answer.place, now)) {
+                self.hang_up(answer.place, hangup, now);
             }
         }
         count
+    }
+
+    /// The check of a password took its time. When too many others were wrong meanwhile nobody hears what came of it:
+    /// however many logins come at once, no more passwords are tried than may be.
+    fn settle_checked(
+        &mut self,
+        place: usize,
+        user: Option<usize>,
+        request: &LoginRequest,
+        is_right: bool,
+        now: Nanos,
+    ) {
+        let Some(connection) = &self.connections[place] else { return };
+        if self.guard.is_locked(now, user, *connection.link.tcp.peer_address().ip()) {
+            return self.refuse_unseen(place);
+        }
+        self.settle_login(place, user, request, is_right, now);
     }
 
     /// The password is known to be right or wrong.
@@ -112,7 +128,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.counters.logins.add(1);
         self.user_views[user].logins.add(1);
         self.user_views[user].is_connected.set(1);
-        connection.soup.accept(self.config.session, next);
+        connection.link.soup.accept(self.config.session, next);
         connection.user = Some(user);
         connection.is_behind = true;
         let user = self.users.get_mut(user);
@@ -123,10 +139,16 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
+    /// During the pause after too many wrong passwords.
+    fn refuse_unseen(&mut self, place: usize) {
+        self.counters.logins_locked_out.add(1);
+        self.refuse_login(place, LoginRejectReason::NOT_AUTHORIZED);
+    }
+
     fn refuse_login(&mut self, place: usize, reason: LoginRejectReason) {
         let Some(connection) = self.connections[place].as_mut() else { return };
         self.counters.logins_refused.add(1);
-        connection.soup.reject(reason);
+        connection.link.soup.reject(reason);
         connection.is_behind = true;
     }
 
@@ -139,7 +161,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     ) {
         let Some(connection) = self.connections[place].as_mut() else { return };
         self.counters.wrong_passwords.add(1);
-        let address = *connection.tcp.peer_address().ip();
+        let address = *connection.link.tcp.peer_address().ip();
         let verdict = self.guard.record_failure(now, user, address);
         self.counters.lockouts.add(verdict.is_lockout.into());
         if let Some(user) = user {

@@ -5,17 +5,18 @@ use tickpath_agent::AgentError;
 use tickpath_faults::{Fault, is_planted_for};
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::ouch50::{self, RequestError};
-use tickpath_nasdaq::soupbintcp::{ServerEvent, ServerSession};
+use tickpath_nasdaq::soupbintcp::ServerEvent;
 use tickpath_net::{Fill, Network, SocketPoller};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{Nanos, OrderRequest, UserRefNum};
 
 use super::log::is_kept_for_cancels;
 use super::{
-    ACCEPT_PAUSE, ACCEPTOR_KEY, ACCEPTS_PER_CYCLE, Connection, Hangup, MALFORMED_MAX, OrderServer, READY_MAX,
-    RECEIVE_BUFFER, REQUESTS_PER_READ_MAX, TIMED_EVERY,
+    ACCEPT_PAUSE, ACCEPTOR_KEY, ACCEPTS_PER_CYCLE, Connection, MALFORMED_MAX, OrderServer, READY_MAX,
+    REQUESTS_PER_READ_MAX, TIMED_EVERY,
 };
 use crate::sequencer::Arrival;
+use crate::soup_link::{Hangup, SoupLink};
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Reads every connection that has something, as far as the batch has room.
@@ -35,8 +36,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             work += 1;
             if self.sequencer.room() >= REQUESTS_PER_READ_MAX {
                 let place = key as usize;
-                if self.read(place, now).is_err() {
-                    self.close(place, now);
+                if let Err(hangup) = self.read(place, now) {
+                    self.hang_up(place, hangup, now);
                 }
             }
         }
@@ -66,10 +67,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 return count;
             }
             self.counters.connections.add(1);
-            let soup = ServerSession::new(self.config.soup, now);
             self.connections[place] = Some(Connection {
-                tcp,
-                soup,
+                link: SoupLink::new(tcp, self.config.soup, now),
                 user: None,
                 login: None,
                 kernel_ns: 0,
@@ -101,16 +100,14 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     fn read(&mut self, place: usize, now: Nanos) -> Result<(), Hangup> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(()) };
-        let fill = connection.tcp.fill().map_err(|_| Hangup)?;
+        let fill = connection.link.tcp.fill().map_err(|_| Hangup::Over)?;
         let read_at = self.tracer.now();
-        let kernel_ns = match fill {
-            Fill::Bytes { kernel_ns, .. } => kernel_ns.unwrap_or(0),
-            _ => 0,
-        };
-        connection.kernel_ns = kernel_ns;
+        if let Fill::Bytes { kernel_ns, .. } = fill {
+            connection.kernel_ns = kernel_ns.unwrap_or(0);
+        }
         self.take_messages(place, read_at, now)?;
         if fill == Fill::Closed {
-            return Err(Hangup);
+            return Err(Hangup::Over);
         }
         match self.connections[place].as_ref() {
             Some(connection) if connection.is_behind && now >= connection.full_until => {
@@ -128,20 +125,17 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let received_at =
             if T::ENABLED && kernel_ns != 0 { self.kernel_time.ticks(kernel_ns, read_at) } else { 0 };
         loop {
-            let connection = self.connections[place].as_mut().ok_or(Hangup)?;
-            let (event, used) = match connection.soup.handle_bytes(now, connection.tcp.received()) {
+            let connection = self.connections[place].as_mut().ok_or(Hangup::Over)?;
+            let SoupLink { tcp, soup } = &mut connection.link;
+            let (event, used) = match soup.handle_bytes(now, tcp.received()) {
                 Ok(Some(found)) => found,
-                // A packet that the whole buffer cannot hold never comes to its end.
-                Ok(None) if connection.tcp.received().len() < RECEIVE_BUFFER => return Ok(()),
-                Ok(None) | Err(_) => {
-                    self.counters.malformed.add(1);
-                    return Err(Hangup);
-                }
+                Ok(None) => return connection.link.check_announced(),
+                Err(_) => return Err(Hangup::Malformed),
             };
             let mut is_unlogged = false;
             match event {
                 ServerEvent::Message(message) => {
-                    let Some(place) = connection.user else { return Err(Hangup) };
+                    let Some(place) = connection.user else { return Err(Hangup::Over) };
                     let user = self.users.get_mut(place);
                     let timed = T::ENABLED && self.counters.requests.read().is_multiple_of(TIMED_EVERY);
                     let started = if timed { self.tracer.now() } else { 0 };
@@ -179,20 +173,21 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                             self.sequencer.add(Arrival { kernel_ns, session, token: None, kind });
                         }
                         Admission::Drop => {
-                            self.counters.malformed.add(1);
                             connection.malformed += 1;
+                            // The last one is counted with the end of the connection.
                             if connection.malformed >= MALFORMED_MAX {
-                                return Err(Hangup);
+                                return Err(Hangup::Malformed);
                             }
+                            self.counters.malformed.add(1);
                         }
                     }
                 }
                 ServerEvent::LoginRequest(login) => self.begin_login(place, &login, now),
-                ServerEvent::LogoutRequest => return Err(Hangup),
+                ServerEvent::LogoutRequest => return Err(Hangup::Over),
                 ServerEvent::Heartbeat | ServerEvent::Debug(_) => {}
             }
             if let Some(connection) = self.connections[place].as_mut() {
-                connection.tcp.consume(used);
+                connection.link.tcp.consume(used);
             }
             if is_unlogged {
                 self.refuse_without_record(place);

@@ -1,21 +1,25 @@
 //! A replica as the payload of a snapshot, and back.
 //!
 //! Little-endian fields, one after the other: `TPVENUE`, a version byte, of which 1 knows no announced crosses and no
-//! schedule; the definition; the facts; the engine's own
-//! snapshot with its length; each user's stream; the market's. A stream is its first and next sequence, its digest, and
-//! its messages, each with a length of 2 bytes.
+//! schedule, and 1 and 2 know of each user's limits only what the engine was told; the definition; the facts; the
+//! engine's own snapshot with its length; each user's stream; the market's. A stream is its first and next sequence, its
+//! digest, and its messages, each with a length of 2 bytes.
 
 use tickpath_matching::{CommandKind, Engine, EngineError, EngineLimits, SnapshotError};
 use tickpath_types::{CrossKind, Instrument, InstrumentId, Nanos, Price, Qty, Symbol, SystemEventCode};
 
-use super::{Definition, Facts, Replica, Stream, Told, UserFacts, table_of};
+use super::{Definition, Facts, Replica, Stream, Told, table_of};
 use crate::day::DayFacts;
+use crate::gate::UserLimits;
 use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
 use crate::session_log::{MAX_LOGGED_MESSAGE, SessionLog};
+use crate::standing::{Configured, UserFacts};
+use crate::token_bucket::RateLimit;
 
-const MAGIC: [u8; 8] = *b"TPVENUE\x02";
-/// Snapshots of this version are read too.
-const MAGIC_BEFORE: [u8; 8] = *b"TPVENUE\x01";
+/// First bytes of a snapshot, before its version.
+const MAGIC: [u8; 7] = *b"TPVENUE";
+/// The version that is written; those before it are read too.
+const VERSION: u8 = 3;
 /// Most that a count can be, so that damage does not allocate.
 const COUNT_MAX: u64 = 1 << 26;
 
@@ -29,12 +33,49 @@ pub enum ReplicaError {
         /// Where it was noticed.
         field: &'static str,
     },
+    /// Use the version of the program that wrote it.
+    #[error(
+        "version {version} of a venue's snapshot, which this program cannot read: use the version of the program that \
+         wrote it"
+    )]
+    Version {
+        /// What it says.
+        version: u8,
+    },
     /// Give the venue the instruments that it had, or begin a new session.
     #[error(
-        "instrument {0} is new, gone or changed since the journal's session began: put the instrument file back, or \
+        "the instrument file lacks what the journal's session has: {symbols}; put them back (tickpath admin instrument \
+         suspend SYMBOL takes one out of trading), or begin another session by --new-session"
+    )]
+    InstrumentsGone {
+        /// All of them.
+        symbols: String,
+    },
+    /// Give the instrument the definition that it had, or begin a new session.
+    #[error(
+        "instrument {symbol} has changed since the journal's session got it ({field}): put its definition back, or begin \
+         another session by --new-session"
+    )]
+    InstrumentChanged {
+        /// Which.
+        symbol: Symbol,
+        /// What of it, was and is.
+        field: String,
+    },
+    /// List the instruments in their order, new ones behind them all, or begin a new session.
+    #[error(
+        "instrument {symbol} stands at place {id} of the instrument file, which is that of {known} in the journal's \
+         session: list the instruments in the order in which the session got them, with new ones behind them all, or \
          begin another session by --new-session"
     )]
-    Instrument(Symbol),
+    InstrumentMisplaced {
+        /// The one of the file.
+        symbol: Symbol,
+        /// Its place, which is its id.
+        id: InstrumentId,
+        /// The one of the session.
+        known: Symbol,
+    },
     /// Give the venue the users that it had, more only behind them, or begin a new session.
     #[error(
         "the users of the journal's session are {names}: keep them in this order, with new ones behind them, or \
@@ -73,6 +114,7 @@ impl Replica {
     pub fn encode(&self, out: &mut Vec<u8>) {
         let Replica { definition, engine, told, facts } = self;
         out.extend(MAGIC);
+        out.push(VERSION);
         put_definition(out, definition);
         put_facts(out, facts);
         let at = out.len();
@@ -95,13 +137,15 @@ impl Replica {
     /// [`ReplicaError`] when they are not.
     pub fn decode(bytes: &[u8]) -> Result<Replica, ReplicaError> {
         let mut fields = Fields { bytes };
-        let has_schedule = match fields.take("header")? {
-            MAGIC => true,
-            MAGIC_BEFORE => false,
-            _ => return Err(damaged("header")),
-        };
+        if fields.take("header")? != MAGIC {
+            return Err(damaged("header"));
+        }
+        let [version] = fields.take("header")?;
+        if !(1..=VERSION).contains(&version) {
+            return Err(ReplicaError::Version { version });
+        }
         let definition = fields.definition()?;
-        let facts = fields.facts(definition.users.len(), has_schedule)?;
+        let facts = fields.facts(definition.users.len(), version)?;
         let len = fields.u64("engine")?;
         let state = usize::try_from(len).ok().and_then(|len| fields.slice(len)).ok_or(damaged("engine"))?;
         let engine = Engine::restore(&definition.instruments, definition.limits, state)?;
@@ -200,16 +244,29 @@ fn put_facts(out: &mut Vec<u8>, facts: &Facts) {
         put(out, (*day).into());
         put(out, (*second).into());
     }
-    for UserFacts { is_killed, limits } in users {
+    for UserFacts { is_killed, limits, configured, commanded } in users {
         out.push((*is_killed).into());
-        match limits {
-            Some(CommandKind::SetLimits { open_orders, order_qty, order_notional }) => {
-                out.push(1);
-                let limits = [u64::from(*open_orders), order_qty.0, *order_notional];
-                limits.into_iter().for_each(|limit| put(out, limit));
-            }
-            _ => out.push(0),
+        put_limits(out, limits);
+        out.push(configured.is_some().into());
+        if let Some(Configured { limits, instruments }) = configured {
+            put_limits(out, limits);
+            put(out, *instruments);
         }
+        put(out, commanded.len() as u64);
+        for (id, is_allowed) in commanded {
+            put(out, id.0.into());
+            out.push((*is_allowed).into());
+        }
+    }
+}
+
+fn put_limits(out: &mut Vec<u8>, limits: &UserLimits) {
+    let UserLimits { rate, open_orders, order_qty, order_notional } = *limits;
+    let rate = rate.map(|RateLimit { per_second, burst }| [per_second, burst].map(u64::from));
+    let engine = [open_orders.map(u64::from), order_qty.map(|qty| qty.0), order_notional];
+    for limit in rate.map_or([None, None], |rate| rate.map(Some)).into_iter().chain(engine) {
+        out.push(limit.is_some().into());
+        put(out, limit.unwrap_or(0));
     }
 }
 
@@ -308,7 +365,7 @@ impl<'a> Fields<'a> {
         Ok(Instrument { id, symbol, tick_size, lot_size, max_qty, reference_price, collar_low, collar_high })
     }
 
-    fn facts(&mut self, user_count: usize, has_schedule: bool) -> Result<Facts, ReplicaError> {
+    fn facts(&mut self, user_count: usize, version: u8) -> Result<Facts, ReplicaError> {
         let last_ts = Nanos(self.u64("time")?);
         let is_killed = self.flag("is_killed")?;
         let mut stages = Vec::new();
@@ -321,7 +378,7 @@ impl<'a> Fields<'a> {
             opened.push(InstrumentId(self.small("opened")?));
         }
         let (mut crosses, mut schedule) = (Vec::new(), None);
-        if has_schedule {
+        if version > 1 {
             for _ in 0..self.count("crosses")? {
                 let (id, [code]) = (InstrumentId(self.small("crosses")?), self.take("crosses")?);
                 crosses.push((id, CrossKind::from_code(code).ok_or(damaged("crosses"))?));
@@ -332,19 +389,51 @@ impl<'a> Fields<'a> {
         }
         let mut users = Vec::new();
         for _ in 0..user_count {
-            let is_killed = self.flag("is_killed")?;
-            let limits = match self.flag("user limits")? {
-                false => None,
-                true => Some(CommandKind::SetLimits {
-                    open_orders: self.small("user limits")?,
-                    order_qty: Qty(self.u64("user limits")?),
-                    order_notional: self.u64("user limits")?,
-                }),
-            };
-            users.push(UserFacts { is_killed, limits });
+            users.push(if version > 2 { self.user()? } else { self.user_without_notes()? });
         }
         let day = DayFacts { stages, opened, crosses, schedule };
         Ok(Facts { last_ts, is_killed, day, users })
+    }
+
+    fn user(&mut self) -> Result<UserFacts, ReplicaError> {
+        let field = "user limits";
+        let (is_killed, limits) = (self.flag("is_killed")?, self.limits()?);
+        let configured = match self.flag(field)? {
+            false => None,
+            true => Some(Configured { limits: self.limits()?, instruments: self.u64(field)? }),
+        };
+        let mut commanded = Vec::new();
+        for _ in 0..self.count(field)? {
+            commanded.push((InstrumentId(self.small(field)?), self.flag(field)?));
+        }
+        Ok(UserFacts { is_killed, limits, configured, commanded })
+    }
+
+    fn limits(&mut self) -> Result<UserLimits, ReplicaError> {
+        let (per_second, burst) = (self.limit()?, self.limit()?);
+        let rate = per_second.zip(burst).map(|(per_second, burst)| RateLimit { per_second, burst });
+        Ok(UserLimits {
+            rate,
+            open_orders: self.limit()?,
+            order_qty: self.limit()?.map(Qty),
+            order_notional: self.limit()?,
+        })
+    }
+
+    fn limit<T: TryFrom<u64>>(&mut self) -> Result<Option<T>, ReplicaError> {
+        let (is_there, limit) = (self.flag("user limits")?, self.small("user limits")?);
+        Ok(is_there.then_some(limit))
+    }
+
+    /// As versions 1 and 2 have it.
+    fn user_without_notes(&mut self) -> Result<UserFacts, ReplicaError> {
+        let mut user = UserFacts { is_killed: self.flag("is_killed")?, ..UserFacts::default() };
+        if self.flag("user limits")? {
+            let (open_orders, order_qty) = (self.small("user limits")?, Qty(self.u64("user limits")?));
+            let order_notional = self.u64("user limits")?;
+            user.note(&CommandKind::SetLimits { open_orders, order_qty, order_notional });
+        }
+        Ok(UserFacts { configured: None, ..user })
     }
 
     /// First and next sequence, and the digest.
@@ -359,5 +448,73 @@ impl<'a> Fields<'a> {
     fn message(&mut self, len_max: usize) -> Result<&'a [u8], ReplicaError> {
         let len = usize::from(u16::from_le_bytes(self.take("messages")?));
         self.slice(len).filter(|_| (1..=len_max).contains(&len)).ok_or(damaged("messages"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What versions 1 and 2 wrote of the facts, of a venue without a schedule and one user.
+    fn put_facts_before(out: &mut Vec<u8>, version: u8, limits: Option<[u64; 3]>) {
+        let facts = Facts { last_ts: Nanos(7), is_killed: false, day: DayFacts::default(), users: vec![] };
+        let at = out.len();
+        put_facts(out, &facts);
+        if version == 1 {
+            // Behind the stages and the opened instruments.
+            out.truncate(at + 8 + 1 + 8 + 8);
+        }
+        out.extend([1, limits.is_some().into()]);
+        limits.into_iter().flatten().for_each(|limit| put(out, limit));
+    }
+
+    #[test]
+    fn snapshots_of_the_versions_before_are_read() {
+        let definition = Definition {
+            instruments: Vec::new(),
+            limits: EngineLimits { max_open_orders: 4, max_sessions: 2, ..EngineLimits::default() },
+            users: vec!["ANNA".to_owned()],
+            retained_responses: 4,
+            retained_messages: 4,
+        };
+        let mut replica = Replica::new(definition).unwrap();
+        replica.facts.users[0]
+            .note(&CommandKind::AllowInstrument { instrument: InstrumentId(3), is_allowed: true });
+        replica.facts.users[0].note(&CommandKind::SetMessageRate { per_second: 10, burst: 20 });
+        let mut now = Vec::new();
+        replica.encode(&mut now);
+        assert_eq!(Replica::decode(&now).unwrap().facts, replica.facts);
+
+        let (mut head, mut facts) = (Vec::new(), Vec::new());
+        put_definition(&mut head, &replica.definition);
+        put_facts(&mut facts, &replica.facts);
+        let rest = &now[8 + head.len() + facts.len()..];
+        for version in [1, 2] {
+            for limits in [None, Some([5, 6, 7])] {
+                let mut before = [&b"TPVENUE"[..], &[version], &head].concat();
+                put_facts_before(&mut before, version, limits);
+                before.extend(rest);
+                let facts = Replica::decode(&before).unwrap().facts;
+                let engine = UserLimits {
+                    rate: None,
+                    open_orders: Some(5),
+                    order_qty: Some(Qty(6)),
+                    order_notional: Some(7),
+                };
+                let user = UserFacts {
+                    is_killed: true,
+                    limits: limits.map_or(UserLimits::default(), |_| engine),
+                    configured: None,
+                    commanded: Vec::new(),
+                };
+                assert_eq!((facts.users, facts.last_ts), (vec![user], Nanos(7)), "{version}");
+            }
+        }
+        for version in [0, VERSION + 1] {
+            now[7] = version;
+            assert_eq!(Replica::decode(&now).err(), Some(ReplicaError::Version { version }));
+        }
+        now[0] ^= 1;
+        assert_eq!(Replica::decode(&now).err(), Some(damaged("header")));
     }
 }

@@ -144,6 +144,8 @@ fn commands_cost_the_duty_cycle_no_memory() {
         AdminCommand::Unlock(ANNA),
         AdminCommand::Disconnect(ANNA),
         AdminCommand::SetTradingState { instrument: ALPHA, state: TradingState::Halted },
+        AdminCommand::AllowInstrument { session: ANNA, instrument: ALPHA, is_allowed: false },
+        AdminCommand::AllowInstrument { session: ANNA, instrument: ALPHA, is_allowed: true },
         AdminCommand::Drain,
     ] {
         admin.submit(command).unwrap();
@@ -257,6 +259,13 @@ fn what_is_no_command_is_answered_by_what_there_is() {
         ("drain now", "stands alone"),
         ("\u{fffd}\0", "no command"),
         ("disconnect ANNA", "not connected"),
+        ("allow", "needs the name of a user"),
+        ("allow NOBODY ALPHA", "no user 'NOBODY'"),
+        ("allow ANNA", "needs the symbol"),
+        ("disallow ANNA CHARLIE", "no instrument 'CHARLIE'"),
+        ("allow ANNA ALPHA BRAVO", "does not take 'BRAVO'"),
+        ("limits ANNA messages=10000001", "above 10000000"),
+        ("limits ANNA open-orders=4194305", "above 4194304"),
     ] {
         let answer = desk.ask(&mut console, line);
         assert_eq!(answer["ok"], false, "{line}");

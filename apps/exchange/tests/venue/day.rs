@@ -20,19 +20,21 @@ use crate::support::{
 
 const ANNA: SessionId = SessionId(1);
 const BRAVO: InstrumentId = InstrumentId(2);
-const GAMMA: InstrumentId = InstrumentId(3);
+pub const GAMMA: InstrumentId = InstrumentId(3);
 const SECOND: Nanos = Nanos::from_secs(1);
 
-fn phase(phase: Phase, instrument: Option<InstrumentId>) -> AdminCommand {
+pub fn phase(phase: Phase, instrument: Option<InstrumentId>) -> AdminCommand {
     AdminCommand::Phase { phase, instrument }
 }
 
-fn done(commands: u32) -> AdminOutcome {
+pub fn done(commands: u32) -> AdminOutcome {
     AdminOutcome::Done { commands }
 }
 
-fn state(rig: &Rig, id: InstrumentId) -> TradingState {
-    TradingState::from_code(rig.view.states[usize::from(id.0)].read() as u8).unwrap()
+pub fn state(rig: &Rig, id: InstrumentId) -> TradingState {
+    // Of an instrument that was never opened nothing is known.
+    let code = rig.view.states[usize::from(id.0)].read() as u8;
+    TradingState::from_code(code).unwrap_or(TradingState::Halted)
 }
 
 /// Of each message its type, and of some the one code that matters: `S` its stage, `H` its state, `I` and `Q` the cross.
@@ -63,14 +65,14 @@ fn news(rig: &mut Rig, line: &mut Line, seen: &mut usize) -> String {
     news
 }
 
-fn reason(answer: OrderEventKind) -> RejectReason {
+pub fn reason(answer: OrderEventKind) -> RejectReason {
     match answer {
         OrderEventKind::Rejected { reason, .. } => reason,
         other => panic!("{other:?} in place of a refusal"),
     }
 }
 
-fn accepted(rig: &mut Rig, client: &mut Client, request: &OrderRequest) {
+pub fn accepted(rig: &mut Rig, client: &mut Client, request: &OrderRequest) {
     let answer = rig.ask(client, request);
     assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
 }
@@ -195,32 +197,33 @@ fn limits_are_changed_one_by_one() {
     accepted(&mut rig, &mut anna, &enter(4, Side::Buy, 11, 900_000));
     let rate = tickpath_exchange::RateLimit { per_second: 1, burst: 1 };
     let slow = LimitsChange { rate: Some(Some(rate)), ..LimitsChange::default() };
-    assert_eq!(rig.command(change(slow)), done(0), "the door's own");
+    assert_eq!(rig.command(change(slow)), done(1));
+    assert_eq!(rig.command(change(slow)), done(0), "nothing new");
     accepted(&mut rig, &mut anna, &enter(5, Side::Buy, 1, 900_000));
     let request = enter(6, Side::Buy, 1, 900_000);
     assert_eq!(reason(rig.ask(&mut anna, &request)), RejectReason::RateAboveLimit);
 }
 
-fn gamma() -> Instrument {
+pub fn gamma() -> Instrument {
     Instrument { symbol: Symbol::new("GAMMA").unwrap(), ..*instruments().get(ALPHA).unwrap() }
 }
 
 /// A venue with room for one more instrument.
-fn roomy() -> VenueSettings {
+pub fn roomy() -> VenueSettings {
     let mut settings = settings();
     settings.limits.max_instruments = 3;
     settings
 }
 
 /// A request for GAMMA, in the bytes of OUCH: the clients of this suite know the first instruments alone.
-fn enter_gamma(user_ref: u32, side: Side, price: i64) -> Vec<u8> {
+pub fn enter_gamma(user_ref: u32, side: Side, price: i64) -> Vec<u8> {
     let mut packet = crate::support::request_packet(&enter(user_ref, side, 5, price));
     let place = packet.windows(8).position(|bytes| bytes == b"ALPHA   ").unwrap();
     packet[place..place + 8].copy_from_slice(b"GAMMA   ");
     packet
 }
 
-fn hear_type(rig: &mut Rig, client: &mut Client) -> u8 {
+pub fn hear_type(rig: &mut Rig, client: &mut Client) -> u8 {
     match rig.hear(client) {
         Heard::Message(message) => message[0],
         other => panic!("{other:?} in place of an answer"),
@@ -267,21 +270,21 @@ fn an_instrument_is_added_traded_suspended_and_opened_again() {
 }
 
 /// A venue whose disk outlives it.
-struct Site {
-    settings: VenueSettings,
-    disk: FaultyDisk,
+pub struct Site {
+    pub settings: VenueSettings,
+    pub disk: FaultyDisk,
 }
 
 impl Site {
-    fn new(settings: VenueSettings) -> Site {
+    pub fn new(settings: VenueSettings) -> Site {
         Site { settings, disk: FaultyDisk::new(1, DiskFaults::default()) }
     }
 
-    fn start(&self) -> Rig {
+    pub fn start(&self) -> Rig {
         Rig::of(build_on(&self.settings, &journal(Policy::Group), &self.disk).unwrap())
     }
 
-    fn restart(&self, rig: Rig) -> Rig {
+    pub fn restart(&self, rig: Rig) -> Rig {
         self.disk.kill();
         drop(rig);
         self.start()
@@ -313,6 +316,10 @@ fn an_added_instrument_is_there_after_a_restart_from_the_log_and_from_a_snapshot
         }
     }
     drop(anna);
+    // The room that is kept for others may shrink.
+    site.settings.limits.max_instruments = 0;
+    rig = site.restart(rig);
+    assert_eq!(state(&rig, GAMMA), TradingState::Trading);
     // The file may name it from now on, and more room may be reserved.
     let listed: Vec<_> = instruments().iter().copied().chain([Instrument { id: GAMMA, ..gamma() }]).collect();
     site.settings.instruments = InstrumentTable::new(&listed);
@@ -323,6 +330,29 @@ fn an_added_instrument_is_there_after_a_restart_from_the_log_and_from_a_snapshot
     rig = site.restart(rig);
     assert_eq!(state(&rig, InstrumentId(4)), TradingState::Halted);
     assert_eq!(rig.command(phase(Phase::Open, Some(InstrumentId(4)))), done(1));
+}
+
+#[test]
+fn what_the_schedule_has_left_of_a_day_that_was_ended_by_command_is_left_out() {
+    let mut settings = settings();
+    let steps = [(0, Phase::Start), (1_000, Phase::Auction), (2_000, Phase::Close), (3_000, Phase::EndOfDay)];
+    settings.day.schedule = Some(schedule(tickpath_agent::TscClock::system().now(), &steps));
+    let (mut rig, mut line, _) = with_lines(&settings);
+    let mut seen = 0;
+    settle(&mut rig);
+    assert_eq!(rig.command(phase(Phase::EndOfDay, None)), done(6));
+    let ended = news(&mut rig, &mut line, &mut seen);
+    assert!(ended.ends_with("SM HH HH SE SC"), "{ended}");
+    for state in [TradingState::Trading, TradingState::Halted] {
+        let refused = rig.command(AdminCommand::SetTradingState { instrument: ALPHA, state });
+        assert_eq!(refused, AdminOutcome::Refused(AdminRefusal::DayNotStarted));
+    }
+    rig.pass(Nanos::from_secs(4_000));
+    settle(&mut rig);
+    assert_eq!(news(&mut rig, &mut line, &mut seen), "");
+    rig.pass(Nanos::from_secs(24 * 3_600 - 3_500));
+    settle(&mut rig);
+    assert_eq!(news(&mut rig, &mut line, &mut seen), "SO SS R HH R HH", "the next day comes as ever");
 }
 
 /// Orders of the day are gone and told of, and numbers begin anew.
@@ -366,7 +396,7 @@ fn the_day_ends_and_another_begins() {
 }
 
 /// Time for everything that is due, one step after the other.
-fn settle(rig: &mut Rig) {
+pub fn settle(rig: &mut Rig) {
     for _ in 0..20 {
         rig.pass(Nanos::from_millis(20));
         (0..5).for_each(|_| _ = rig.turn());
@@ -384,7 +414,7 @@ fn write_command(site: &Site, session: SessionId, ts: Nanos, kind: CommandKind) 
         first_sequence: Sequence(1),
     };
     let options = InspectOptions { session: Some(name), from: Sequence(1), accept_loss: false };
-    let Opened { mut journal, mut worker, found } =
+    let Opened { mut journal, mut worker, found, .. } =
         tickpath_journal::open(&site.disk, name, config, &options).unwrap();
     let sequence = found.last_sequence().next();
     let mut bytes = [0; COMMAND_LEN_MAX];
@@ -488,7 +518,7 @@ fn an_order_with_a_time_is_cancelled_when_it_comes_also_after_a_restart() {
 }
 
 /// Steps that are so many seconds after the start of a test.
-fn schedule(now: Nanos, steps: &[(u32, Phase)]) -> Schedule {
+pub fn schedule(now: Nanos, steps: &[(u32, Phase)]) -> Schedule {
     // The schedule's clock shows eight in the morning now, whatever the time is.
     let day = Nanos::DAY.0 / 1_000_000_000;
     let utc_offset = 8 * 3_600 - (now.0 / 1_000_000_000 % day) as i32;

@@ -1,7 +1,7 @@
 //! Drop copies: what users heard, the same bytes again, and nobody waits for who reads them.
 
 use tickpath_exchange::{Copy, Doors, DropCopySettings, Password, UserSettings};
-use tickpath_journal::Policy;
+use tickpath_journal::{Policy, Storage};
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{Nanos, Side};
 
@@ -248,6 +248,84 @@ fn the_log_is_read_again_for_one_at_a_time_and_who_takes_nothing_loses_its_turn(
     let numbers: Vec<u64> =
         told(&hear_messages(&mut rig, &mut second)).iter().map(|copy| copy.number).collect();
     assert_eq!(numbers, (59_000..=60_001).collect::<Vec<_>>());
+}
+
+/// A reader for whom the log was read again and cannot be: the files that it needs are removed meanwhile.
+#[test]
+fn who_needs_a_log_that_is_gone_is_let_go_and_the_others_are_not() {
+    let site = site(Policy::Async, 64);
+    let mut rig = site.start();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    (0..4).for_each(|round| _ = trade(&mut rig, [&mut anna, &mut bert], 1 + 1_000 * round));
+    let is_segment = |name: &String| name.ends_with(".journal");
+    let mut segments: Vec<String> = site.disk.list().unwrap().into_iter().filter(is_segment).collect();
+    segments.sort();
+    assert!(segments.len() > 2, "{segments:?}");
+    let (mut clerk, heard) = ask_in(&mut rig, "CLERK", 0);
+    assert!(matches!(heard, Heard::LoginAccepted { .. }), "{heard:?}");
+    let mut desk = Client::connect(rig.endpoints.drop_copy.unwrap());
+    desk.send(&login("DESK", PASSWORD, "", 1));
+    rig.until_true("its turn", |rig| rig.view.drop_copy.rewinds.read() == 1);
+    site.disk.remove(&segments[1]).unwrap();
+    while rig.hear(&mut desk) != Heard::Closed {}
+    assert_eq!(rig.view.drop_copy.rewinds_failed.read(), 1);
+    rig.ask(&mut anna, &enter(9_000, Side::Sell, 1, 1_100_000));
+    assert_eq!(hear_messages(&mut rig, &mut clerk).len(), 1, "others hear what is new");
+    assert_eq!((rig.view.drop_copy.has_failed.read(), rig.view.drop_copy.slow_readers.read()), (0, 0));
+    let (_desk, heard) = ask_in(&mut rig, "DESK", 0);
+    assert!(matches!(heard, Heard::LoginAccepted { .. }), "{heard:?}");
+}
+
+/// Between two of its messages are more commands than are read in one run.
+#[test]
+fn a_reader_that_nothing_waits_for_keeps_its_turn() {
+    const OTHERS: u32 = 3_000;
+    let mut site = site(Policy::Async, 8);
+    site.journal.segment_len = 1 << 20;
+    site.journal.snapshot_every = 0;
+    let mut rig = site.start();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    rig.assert_serves(&mut anna, 1);
+    for user_ref in 1..=OTHERS {
+        bert.request(&enter(user_ref, Side::Buy, 1, 900_000));
+        bert.request(&cancel(user_ref, 0));
+        rig.hear_events::<2>(&mut bert);
+    }
+    rig.assert_serves(&mut anna, 2);
+    for user_ref in OTHERS + 1..=OTHERS + 10 {
+        rig.assert_serves(&mut bert, user_ref);
+    }
+    let mut clerk = Client::connect(rig.endpoints.drop_copy.unwrap());
+    clerk.send(&login("CLERK", PASSWORD, "", 1));
+    rig.until_true("its turn", |rig| rig.view.drop_copy.rewinds.read() == 1);
+    rig.turn();
+    let before = rig.view.drop_copy.copies.read();
+    // Slow is the log, not the reader, who took at once what there was.
+    rig.pass(Nanos::from_secs(11));
+    assert_eq!(rig.hear(&mut clerk), Heard::LoginAccepted { session: "TODAY".into(), next: 1 });
+    let copies = hear_messages(&mut rig, &mut clerk).len() as u64;
+    assert_eq!((before, copies), (3, 5), "in two runs");
+    assert_eq!((rig.view.drop_copy.rewinds.read(), rig.view.drop_copy.slow_readers.read()), (1, 0));
+}
+
+#[test]
+fn a_reader_that_takes_what_it_is_sent_is_never_overtaken() {
+    const ORDERS: u32 = 25;
+    let site = site(Policy::Group, 8);
+    let mut rig = site.start();
+    let mut anna = rig.log_in("ANNA");
+    let mut desk = log_in(&mut rig, "DESK", 1);
+    // The disk stands still, and then all of it is safe at once: more than is kept.
+    rig.is_disk_stuck = true;
+    for user_ref in 1..=ORDERS {
+        anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
+        anna.request(&cancel(user_ref, 0));
+    }
+    (0..200).for_each(|_| _ = rig.turn());
+    rig.is_disk_stuck = false;
+    let copies = hear_messages(&mut rig, &mut desk);
+    assert_eq!(copies.len(), STARTS + 2 * ORDERS as usize);
+    assert_eq!((rig.view.drop_copy.slow_readers.read(), rig.view.drop_copy.rewinds.read()), (0, 0));
 }
 
 #[test]

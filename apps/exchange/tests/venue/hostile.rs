@@ -1,7 +1,7 @@
 //! Clients that do what they should not: counted, closed where the protocol says so, and nobody else notices.
 
-use tickpath_exchange::VenueSettings;
-use tickpath_types::{Nanos, OrderRequest, Side};
+use tickpath_exchange::{Password, VenueSettings, hash_password};
+use tickpath_types::{Nanos, OrderEventKind, OrderRequest, Side};
 
 use crate::support::{
     Client, Heard, PASSWORD, Rig, enter, ioc, login, order, packet, request_packet, settings,
@@ -24,6 +24,41 @@ fn not_soup() -> Vec<(&'static str, Vec<u8>)> {
         ("a message longer than the venue reads", [&[0xff, 0xff, b'U'][..], &[0; 32 * 1024]].concat()),
         ("a text longer than the venue reads", [&[0xff, 0xff, b'+'][..], &[0; 32 * 1024]].concat()),
     ]
+}
+
+/// The venue takes 16 KiB at a time.
+#[test]
+fn a_packet_that_is_too_long_is_the_end_as_soon_as_it_says_so() {
+    const ROOM: usize = 16 << 10;
+    let mut rig = Rig::new();
+    let mut client = rig.log_in("ANNA");
+    let malformed = |rig: &Rig| rig.view.order_server.malformed.read();
+    pour(&mut rig, &mut client, &packet(b'+', &[b'x'; ROOM - 3]));
+    rig.assert_serves(&mut client, 1);
+    assert_eq!(malformed(&rig), 0, "at the bound");
+    client.send(&(ROOM as u16 - 1).to_be_bytes());
+    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    assert_eq!(malformed(&rig), 1);
+}
+
+#[test]
+fn who_sends_much_behind_a_login_waits_for_its_answer() {
+    let mut settings = settings();
+    settings.users[0].password = Password::hashed(&hash_password(PASSWORD).unwrap()).unwrap();
+    let mut rig = Rig::with(&settings);
+    let mut client = Client::connect(rig.endpoints.order_entry);
+    // More than the venue reads at a time, while the password is checked.
+    let heartbeats = packet(b'R', b"").repeat(8_000);
+    let order = request_packet(&enter(1, Side::Buy, 1, 1_000_000));
+    let bytes = [login("ANNA", PASSWORD, "", 1), heartbeats, order].concat();
+    for piece in bytes.chunks(4_096) {
+        client.send(piece);
+        rig.turn();
+    }
+    assert!(matches!(rig.hear(&mut client), Heard::LoginAccepted { .. }));
+    let answer = rig.hear_event(&mut client);
+    assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
+    assert_eq!(rig.view.order_server.malformed.read(), 0);
 }
 
 /// Sends in pieces, as the venue may hang up meanwhile.

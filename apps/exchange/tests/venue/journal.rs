@@ -2,7 +2,10 @@
 
 use tickpath_exchange::{AdminCommand, AdminOutcome, JournalSettings, UserLimits, VenueSettings};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy, Storage};
-use tickpath_types::{CancelReason, Nanos, OrderEventKind, Qty, RejectReason, SessionId, Side, TradingState};
+use tickpath_types::{
+    CancelReason, Instrument, InstrumentId, Nanos, OrderEventKind, Qty, RejectReason, SessionId, Side,
+    Symbol, TradingState,
+};
 
 use crate::market_data::Asker;
 use crate::support::{
@@ -492,7 +495,23 @@ fn a_venue_that_cannot_go_on_says_why() {
             list[1].collar_high.0 += 100;
             site.settings.instruments = tickpath_types::InstrumentTable::new(&list);
         },
-        &["BRAVO", "changed", "--new-session"],
+        &["BRAVO has changed", "highest price was 110.0000 and is 110.0100", "--new-session"],
+    );
+    refuses(
+        &|site| {
+            let list = site.settings.instruments.as_slice();
+            site.settings.instruments = tickpath_types::InstrumentTable::new(&list[..1]);
+        },
+        &["lacks what the journal's session has: BRAVO", "suspend", "--new-session"],
+    );
+    refuses(
+        &|site| {
+            let [alpha, bravo] = site.settings.instruments.as_slice() else { panic!("two instruments") };
+            let new = Instrument { symbol: Symbol::new("AHEAD").unwrap(), ..*bravo };
+            let bravo = Instrument { id: InstrumentId(3), ..*bravo };
+            site.settings.instruments = tickpath_types::InstrumentTable::new(&[*alpha, new, bravo]);
+        },
+        &["AHEAD stands at place 2", "that of BRAVO", "new ones behind them all"],
     );
     refuses(&|site| site.settings.users.swap(0, 1), &["ANNA, BERT, CLEO", "--new-session"]);
     refuses(&|site| _ = site.settings.users.pop(), &["ANNA, BERT, CLEO"]);

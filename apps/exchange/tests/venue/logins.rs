@@ -158,6 +158,29 @@ fn guessing_is_answered_later_and_later_and_then_not_looked_at() {
 }
 
 #[test]
+fn guesses_that_come_at_once_are_no_more_than_may_be() {
+    const AT_ONCE: u64 = 8;
+    let mut settings = VenueSettings { login: guarded().login, ..hashed() };
+    settings.max_connections = 16;
+    let attempts = u64::from(settings.login.attempts_max);
+    let mut rig = Rig::with(&settings);
+    let mut clients: Vec<Client> = (0..AT_ONCE).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
+    rig.until_true("the connections", |rig| rig.view.order_server.connections.read() == AT_ONCE);
+    // All are on their way to be checked before the first is found wrong; the last would be right.
+    for client in &mut clients[1..] {
+        client.send(&login("ANNA", "guess", "", 1));
+    }
+    rig.turn();
+    clients[0].send(&login("ANNA", PASSWORD, "", 1));
+    let server = rig.view.order_server.clone();
+    rig.until_true("all answers", |_| {
+        server.wrong_passwords.read() + server.logins_locked_out.read() == AT_ONCE
+    });
+    assert_eq!((server.wrong_passwords.read(), server.logins.read()), (attempts, 0));
+    assert_eq!(rig.hear(&mut clients[0]), NOT_AUTHORIZED);
+}
+
+#[test]
 fn a_flood_of_logins_takes_no_memory_and_leaves_who_is_in_alone() {
     let mut rig = Rig::with(&guarded());
     let mut witness = rig.log_in("CLEO");

@@ -6,6 +6,7 @@ mod closing;
 mod day;
 mod disconnects;
 mod drop_copy;
+mod generations;
 mod hostile;
 mod journal;
 mod limits;
@@ -14,8 +15,10 @@ mod market_data;
 mod orders;
 mod recovery;
 mod sessions;
+mod standing;
 mod support;
 mod sweeps;
+mod upgrade;
 
 use tickpath_agent::CountingAllocator;
 

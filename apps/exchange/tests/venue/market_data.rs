@@ -8,7 +8,7 @@ use tickpath_nasdaq::moldudp64::{Kind, Packet, Request, Session};
 use tickpath_net::{MulticastReceiver, SendStatus, UdpEndpoint};
 use tickpath_types::{Nanos, Sequence, Side};
 
-use crate::support::{Rig, build, cancel, enter, instruments, ioc, replace, settings};
+use crate::support::{Rig, build, cancel, enter, instruments, ioc, replace, request_packet, settings};
 
 /// Messages that every venue of two instruments begins with.
 const OPENING: u64 = 7;
@@ -153,9 +153,8 @@ fn events_that_come_together_leave_together_and_no_packet_is_too_long() {
     let settings = VenueSettings { packet_bytes: 200, ..settings() };
     let (mut rig, mut a, mut b) = with_lines(&settings);
     let mut anna = rig.log_in("ANNA");
-    let requests: Vec<u8> = (1..=50)
-        .flat_map(|user_ref| crate::support::request_packet(&enter(user_ref, Side::Buy, 1, 1_000_000)))
-        .collect();
+    let requests: Vec<u8> =
+        (1..=50).flat_map(|user_ref| request_packet(&enter(user_ref, Side::Buy, 1, 1_000_000))).collect();
     anna.send(&requests);
     read_lines(&mut rig, &mut a, &mut b, OPENING as usize + 50);
     assert_eq!(a.datagrams, b.datagrams);
@@ -352,6 +351,42 @@ fn requests_beyond_the_bound_are_dropped_and_counted() {
     asker.ask("TODAY", 2, 1);
     assert_eq!(asker.hear(&mut rig, 1).0, 2);
     assert_eq!(rig.view.publisher.retransmitted.read(), heard + 1, "and none to those beyond");
+}
+
+#[test]
+fn what_is_overwritten_before_its_turn_is_counted() {
+    const ASKED: u64 = 60;
+    let (mut rig, mut a, mut b) = with_lines(&VenueSettings { retained_messages: 16, ..settings() });
+    let mut anna = rig.log_in("ANNA");
+    read_lines(&mut rig, &mut a, &mut b, OPENING as usize);
+    let mut asker = Asker::new(&rig);
+    (0..ASKED).for_each(|_| asker.ask("TODAY", 1, 1));
+    let publisher = rig.view.publisher.clone();
+    rig.until_true("the requests", |_| publisher.requests.read() == ASKED);
+    assert!(publisher.retransmitted.read() <= 4, "a few in each cycle");
+    let orders = (1..=50).flat_map(|user_ref| request_packet(&enter(user_ref, Side::Buy, 1, 1_000_000)));
+    anna.send(&orders.collect::<Vec<u8>>());
+    rig.until_true("an answer or a count for each", |_| {
+        publisher.retransmitted.read() + publisher.requests_unknown.read() == ASKED
+    });
+    assert!(publisher.requests_unknown.read() > 0);
+}
+
+#[test]
+fn a_line_is_alive_however_much_is_asked_for() {
+    let (mut rig, mut a, mut b) = with_lines(&settings());
+    read_lines(&mut rig, &mut a, &mut b, OPENING as usize);
+    let packets = a.datagrams.len();
+    let mut asker = Asker::new(&rig);
+    (0..8).for_each(|_| asker.ask("TODAY", 1, 1));
+    rig.pass(Nanos::from_secs(1));
+    assert!((1..8).contains(&rig.view.publisher.retransmitted.read()), "others wait for the next cycle");
+    // Not another turn: the heartbeat is on its way.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while a.datagrams.len() == packets && std::time::Instant::now() < deadline {
+        a.read();
+    }
+    assert_eq!(a.kinds()[packets..], [Kind::Heartbeat]);
 }
 
 #[test]

@@ -237,11 +237,6 @@ fn clients_beyond_the_bound_slow_ones_and_senseless_ones_are_let_go() {
     {
         let mut client = Client::connect(address);
         client.send(bytes);
-        if bytes[0] == 0xff {
-            // A packet of 64 KiB is never whole.
-            rig.turn();
-            continue;
-        }
         assert_eq!(rig.hear(&mut client), Heard::Closed);
         assert_eq!(counters.glimpse_malformed.read(), count as u64 + 1);
     }
@@ -252,6 +247,37 @@ fn clients_beyond_the_bound_slow_ones_and_senseless_ones_are_let_go() {
     assert_eq!(rig.hear(&mut silent), Heard::Closed);
     let (_, next) = glimpse(&mut rig);
     assert_eq!(next, 8, "others are served");
+}
+
+/// A client of this door may say 1 KiB at a time.
+#[test]
+fn a_packet_that_is_too_long_is_the_end_as_soon_as_it_says_so() {
+    const ROOM: usize = 1 << 10;
+    let mut rig = Rig::with(&with_snapshots(|_| {}));
+    let counters = rig.view.market_recovery.clone();
+    let mut client = Client::connect(rig.endpoints.glimpse.unwrap());
+    // A text that fills the room, and one that would need a byte more, of which nothing but its length has come.
+    client.send(&packet(b'+', &[b'x'; ROOM - 3]));
+    (0..50).for_each(|_| _ = rig.turn());
+    assert_eq!((client.try_hear(), counters.glimpse_malformed.read()), (None, 0), "at the bound");
+    client.send(&(ROOM as u16 - 1).to_be_bytes());
+    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    assert_eq!((counters.glimpse_malformed.read(), counters.glimpse_slow.read()), (1, 0));
+}
+
+#[test]
+fn who_says_too_much_is_counted_once_and_who_logs_out_is_not() {
+    let mut rig = Rig::with(&with_snapshots(|_| {}));
+    let counters = rig.view.market_recovery.clone();
+    let gone = |rig: &mut Rig, bytes: &[u8]| {
+        let mut client = Client::connect(rig.endpoints.glimpse.unwrap());
+        client.send(&[&login("ANYONE", "", "", 1)[..], bytes].concat());
+        while rig.hear(&mut client) != Heard::Closed {}
+    };
+    gone(&mut rig, &packet(b'O', b""));
+    assert_eq!((counters.glimpse_logins.read(), counters.glimpse_malformed.read()), (1, 0), "a logout");
+    gone(&mut rig, &[packet(b'U', b"order"), packet(b'U', b"another")].concat());
+    assert_eq!(counters.glimpse_malformed.read(), 1);
 }
 
 /// The kernel takes 64 KiB of a connection, its buffer as much, and a snapshot has 240 KiB.

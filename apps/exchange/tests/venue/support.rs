@@ -19,9 +19,8 @@ use tickpath_nasdaq::soupbintcp::{LoginRejectReason, Packet, next_packet};
 use tickpath_net::free_multicast_group;
 use tickpath_timing::NoTrace;
 use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos,
-    OrderAttributes, OrderEventKind, OrderRequest, Price, Qty, ReplaceOrder, Side, Symbol, TimeInForce,
-    UserRefNum,
+    CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderEventKind,
+    OrderRequest, Price, Qty, Side, Symbol, TimeInForce, UserRefNum,
 };
 
 /// How long the kernel may take for what it does at once.
@@ -438,17 +437,8 @@ pub fn event(message: &[u8]) -> OrderEventKind {
 
 pub fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {
     EnterOrder {
-        user_ref: UserRefNum(user_ref),
-        instrument: ALPHA,
-        side,
-        qty: Qty(qty),
-        price: Price(price),
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        min_qty: Qty::ZERO,
-        special: None,
-        attributes: OrderAttributes::default(),
         client_order_id: ClientOrderId(*b"from-the-test "),
+        ..EnterOrder::limit(UserRefNum(user_ref), ALPHA, side, Qty(qty), Price(price))
     }
 }
 
@@ -465,16 +455,8 @@ pub fn cancel(user_ref: u32, qty: u64) -> OrderRequest {
 }
 
 pub fn replace(orig_user_ref: u32, user_ref: u32, qty: u64, price: i64) -> OrderRequest {
-    OrderRequest::Replace(ReplaceOrder {
-        orig_user_ref: UserRefNum(orig_user_ref),
-        user_ref: UserRefNum(user_ref),
-        qty: Qty(qty),
-        price: Price(price),
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        min_qty: Qty::ZERO,
-        special: None,
-        attributes: OrderAttributes::default(),
-        client_order_id: ClientOrderId(*b"replaced      "),
-    })
+    // The side is the old order's.
+    let order = order(user_ref, Side::Buy, qty, price);
+    let order = EnterOrder { client_order_id: ClientOrderId(*b"replaced      "), ..order };
+    OrderRequest::Replace(order.replacing(UserRefNum(orig_user_ref)))
 }

@@ -8,15 +8,13 @@ use tickpath_book::{BooksById, FastBooks, OrderBooks};
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, FinalFeed, SnapshotSources};
 use tickpath_lockfree::broadcast;
+use tickpath_matching::Owner;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
-use tickpath_matching::{Engine, EventListener, Owner};
-use tickpath_nasdaq::itch50::encode_market_event;
+use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Request, Session};
 use tickpath_net::{MulticastSender, NetError, SendStatus, UdpEndpoint, free_multicast_group};
 use tickpath_timing::NoTrace;
-use tickpath_types::{
-    InstrumentId, InstrumentTable, MarketEvent, MarketUpdate, Nanos, OrderEvent, Sequence, UpdateKind,
-};
+use tickpath_types::{InstrumentId, InstrumentTable, MarketEvent, MarketUpdate, Nanos, Sequence, UpdateKind};
 use zerocopy::IntoBytes;
 
 use crate::READER;
@@ -34,16 +32,6 @@ pub struct Recording {
     pub state_hash: u64,
 }
 
-#[derive(Default)]
-struct Events(Vec<MarketEvent>);
-
-impl EventListener for Events {
-    fn on_order_event(&mut self, _: &OrderEvent) {}
-    fn on_market_event(&mut self, event: &MarketEvent) {
-        self.0.push(*event);
-    }
-}
-
 impl Recording {
     pub fn new() -> Recording {
         let workload = Workload::generate(&WorkloadConfig {
@@ -53,21 +41,11 @@ impl Recording {
             open_order_count: 300,
             command_count: 1_500,
         });
-        let mut engine: Engine<FastBooks<Owner>> =
-            Engine::new(&workload.instruments, workload.limits).unwrap();
-        let mut events = Events::default();
-        workload
-            .opening
-            .iter()
-            .chain(&workload.commands)
-            .for_each(|command| engine.apply(command, &mut events));
+        let (engine, events) = workload.published::<FastBooks<Owner>>();
         let table = InstrumentTable::new(&workload.instruments);
-        let encode = |event: &MarketEvent| {
-            let mut bytes = [0; 64];
-            let len = encode_market_event(event, table.get(event.instrument), &mut bytes).unwrap();
-            bytes[..len].to_vec()
-        };
-        Recording { messages: events.0.iter().map(encode).collect(), state_hash: engine.books().state_hash() }
+        let encode =
+            |event: &MarketEvent| market_event_message(event, table.get(event.instrument)).unwrap().to_vec();
+        Recording { messages: events.iter().map(encode).collect(), state_hash: engine.books().state_hash() }
     }
 
     /// The packets: the number of the first message of each, and how many it has.
@@ -185,6 +163,11 @@ impl Channel {
     /// Numbers of the messages that the engines heard of since the last call.
     pub fn take_heard(&mut self) -> Vec<u64> {
         of_messages(&std::mem::take(&mut self.heard))
+    }
+
+    /// The simulated time.
+    pub fn now(&self) -> Nanos {
+        self.now
     }
 
     /// Lets time pass of which the feed handler knows nothing.

@@ -61,6 +61,8 @@ struct Glimpse {
     snapshot: Vec<Vec<u8>>,
     /// Bytes of it after which the connection is cut.
     cut_after: Option<usize>,
+    /// It has no snapshot to give, and says no more than that it is alive.
+    is_idle: bool,
     logins: usize,
 }
 
@@ -68,7 +70,7 @@ impl Glimpse {
     fn open() -> Glimpse {
         let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
-        Glimpse { listener, clients: vec![], snapshot: vec![], cut_after: None, logins: 0 }
+        Glimpse { listener, clients: vec![], snapshot: vec![], cut_after: None, is_idle: false, logins: 0 }
     }
 
     fn address(&self) -> SocketAddrV4 {
@@ -94,7 +96,9 @@ impl Glimpse {
                     for message in &self.snapshot {
                         answer.extend(packet(b'S', message));
                     }
-                    answer.extend(packet(b'Z', b""));
+                    if !self.is_idle {
+                        answer.extend(packet(b'Z', b""));
+                    }
                     let len = self.cut_after.unwrap_or(answer.len()).min(answer.len());
                     client.write_all(&answer[..len]).unwrap();
                     if self.cut_after.is_some() {
@@ -105,6 +109,10 @@ impl Glimpse {
                 Err(error) => {
                     assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionReset))
                 }
+            }
+            if self.is_idle && *has_login {
+                // Nobody may read it any more.
+                let _ = client.write_all(&packet(b'H', b""));
             }
         }
     }
@@ -173,11 +181,14 @@ fn a_server_that_cuts_off_and_one_that_is_too_old_are_asked_again() {
     let (old, new) = (first_of(&channel, 50), first_of(&channel, 110));
     glimpse.snapshot = states(&channel.recording, old).concat();
     glimpse.snapshot.push(end(old));
+    // In the middle of a message.
     glimpse.cut_after = Some(400);
+    let before = channel.now();
     channel.until("the failure", |channel| {
         glimpse.poll();
         channel.view.counters.snapshots.failures.read() == 1
     });
+    assert!(channel.now().since(before) < Nanos::from_millis(500), "a cut is no silence");
     glimpse.cut_after = None;
     channel.until("the old one", |channel| {
         glimpse.poll();
@@ -191,6 +202,38 @@ fn a_server_that_cuts_off_and_one_that_is_too_old_are_asked_again() {
         channel.view.counters.snapshots.healed.read() == 3
     });
     check(channel, sent);
+}
+
+#[test]
+fn a_server_that_says_no_more_than_that_it_is_alive_is_given_up() {
+    let mut glimpse = Glimpse { is_idle: true, ..Glimpse::open() };
+    let sources = SnapshotSources { glimpse: Some(glimpse.address()), ..SnapshotSources::none() };
+    let Some((mut channel, sent)) = that_lost(sources, 40, 60) else { return };
+    let mut turns = 0;
+    while channel.view.counters.snapshots.failures.read() == 0 {
+        glimpse.poll();
+        channel.wait(Nanos::from_millis(10));
+        channel.turn();
+        turns += 1;
+        assert!(turns < 1_000, "ten seconds");
+    }
+    assert_eq!(glimpse.logins, 1);
+    glimpse.is_idle = false;
+    let next = first_of(&channel, 110);
+    glimpse.snapshot = states(&channel.recording, next).concat();
+    glimpse.snapshot.push(end(next));
+    channel.until("the healing", |channel| {
+        glimpse.poll();
+        channel.view.counters.snapshots.healed.read() == 3
+    });
+    check(channel, sent);
+}
+
+/// Sockets that listen to a group.
+fn listeners(group: SocketAddrV4) -> usize {
+    let address = format!("{:08X}:{:04X}", u32::from_ne_bytes(group.ip().octets()), group.port());
+    let sockets = std::fs::read_to_string("/proc/net/udp").unwrap();
+    sockets.lines().filter(|line| line.split_whitespace().nth(1) == Some(address.as_str())).count()
 }
 
 #[test]
@@ -223,11 +266,13 @@ fn where_the_server_fails_the_channel_heals_one_instrument_after_another() {
         let abandoned = channel.view.counters.snapshots.abandoned.read();
         publish(&state, Some(1));
         channel.until("the loss", |channel| channel.view.counters.snapshots.abandoned.read() > abandoned);
+        assert_eq!(listeners(group), 1);
         assert_eq!(channel.view.counters.snapshots.healed.read(), healed);
         publish(&state, None);
         channel.until("the book", |channel| channel.view.counters.snapshots.healed.read() > healed);
     }
     assert_eq!(channel.view.counters.snapshots.waiting.read(), 0);
+    assert_eq!(listeners(group), 0, "whole books need no snapshots");
     check(channel, sent);
 }
 

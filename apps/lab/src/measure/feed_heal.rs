@@ -10,12 +10,12 @@ use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_exchange::{MessageStore, Publisher, PublisherConfig, PublisherCounters};
 use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, Line, MessageListener, UpdateListener};
 use tickpath_lockfree::spsc;
-use tickpath_matching::{Engine, EventListener, Owner};
+use tickpath_matching::Owner;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Packet, Session};
 use tickpath_net::{MulticastReceiver, MulticastSender, UdpEndpoint, free_multicast_group};
 use tickpath_sim::{LossConfig, LossModel};
 use tickpath_timing::NoTrace;
-use tickpath_types::{InstrumentTable, MarketEvent, MarketUpdate, Nanos, OrderEvent, Sequence};
+use tickpath_types::{InstrumentTable, MarketEvent, MarketUpdate, Nanos, Sequence};
 
 use super::load::workload;
 use super::{Round, Sample};
@@ -38,9 +38,7 @@ const BEHIND_MAX: u64 = 1 << 13;
 
 pub(super) fn open(context: Context) -> anyhow::Result<Round> {
     let workload = workload(&context, COMMANDS);
-    let mut engine: Engine<FastBooks<Owner>> = Engine::new(&workload.instruments, workload.limits)?;
-    let mut events = Events::default();
-    workload.opening.iter().chain(&workload.commands).for_each(|command| engine.apply(command, &mut events));
+    let (engine, events) = workload.published::<FastBooks<Owner>>();
     let limits = engine.books().limits();
     let state_hash = OrderBooks::state_hash(engine.books());
     let table = InstrumentTable::new(&workload.instruments);
@@ -49,7 +47,7 @@ pub(super) fn open(context: Context) -> anyhow::Result<Round> {
         seed += 1;
         let loss = LossModel::new(&LossConfig { seed, ..LOSS });
         let mut market = Market::new(&table, limits, loss)?;
-        market.run(&context, &events.0)?;
+        market.run(&context, &events)?;
         ensure!(
             market.feed.books.books().state_hash() == state_hash,
             "the books of the feed are not the venue's: {:?}",
@@ -57,16 +55,6 @@ pub(super) fn open(context: Context) -> anyhow::Result<Round> {
         );
         Ok(vec![market.sample()])
     }))
-}
-
-#[derive(Default)]
-struct Events(Vec<MarketEvent>);
-
-impl EventListener for Events {
-    fn on_order_event(&mut self, _: &OrderEvent) {}
-    fn on_market_event(&mut self, event: &MarketEvent) {
-        self.0.push(*event);
-    }
 }
 
 /// Takes the arbiter's messages to the books.

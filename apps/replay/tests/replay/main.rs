@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
+mod at_once;
 mod damaged;
 mod exported;
 mod options;

@@ -6,9 +6,8 @@
 //! the most memory that it held. Every structure must give the same digest - levels, quantities, order counts, the
 //! queue of every level - eight times in the day, and the same best prices after each message.
 //!
-//! `-- --quick` takes a tenth of each day; `--day 500|8000`, `--structure NAME` and `--rounds N` choose;
-//! `--json FILE` and `--markdown FILE` write the result. Without `--bench` (`cargo test --benches`), or with
-//! `--test`, it runs tiny days and one of odd prices, and checks only that all are equal to the plain twin.
+//! `-- --help` tells the options and how long it takes. In `cargo test --benches`, or with `--test`, it runs tiny days
+//! and one of odd prices, and checks only that all are equal to the plain twin.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench reads the clock and files")]
 // The counting allocator is the only unsafe code.
 #![allow(unsafe_code)]
@@ -48,6 +47,11 @@ const TEST_DIVISOR: u32 = 1_000;
 
 fn main() -> ExitCode {
     let result = match options::parse(std::env::args().skip(1)) {
+        Ok(Command::Help) => {
+            let names: Vec<_> = catalogue::ALL.iter().map(|entry| entry.name).collect();
+            println!("{}{}", options::HELP, names.join(", "));
+            Ok(())
+        }
         Ok(Command::Test) => test(),
         Ok(Command::Count { structure, file, limits }) => callgrind::run_counted(&structure, &file, limits),
         Ok(Command::Measure(options)) => measure_all(&options),
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
 }
 
 fn test() -> Result<(), String> {
+    options::check();
     let standard = STANDARD_DAYS.map(|(name, config)| Day::make(name, config.scaled(TEST_DIVISOR)));
     for day in standard.iter().chain([&odd_day::make()]) {
         let expected = measure::digests(&catalogue::PLAIN_TWIN, day);

@@ -1,5 +1,7 @@
 //! The prices of a side in which most happens, found without a search.
 
+use tickpath_types::ExactDivisor;
+
 /// Prices of a window; a power of two. Enough for what is active in the widest liquid books, and few enough for one
 /// bit each to share the cache line of a side with all else that each message needs of it.
 pub(super) const WINDOW_LEN: usize = 256;
@@ -20,10 +22,7 @@ const NO_STEP: u8 = 0;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     size: u64,
-    /// The inverse of its odd factor, modulo 2^64.
-    inverse: u64,
-    /// How often two divides it.
-    twos: u32,
+    divisor: ExactDivisor,
     /// All ones in the step of a window that is nowhere.
     none: u64,
 }
@@ -32,24 +31,13 @@ impl Step {
     const NONE: Step = Step { none: u64::MAX, ..Step::new(1) };
 
     const fn new(size: u64) -> Step {
-        let twos = size.trailing_zeros();
-        let odd = size >> twos;
-        // Newton's iteration: each doubles the bits that are right, and an odd number is its own inverse modulo 8.
-        let mut inverse = odd;
-        let mut round = 0;
-        while round < 5 {
-            inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
-            round += 1;
-        }
-        Step { size, inverse, twos, none: 0 }
+        Step { size, divisor: ExactDivisor::new(size), none: 0 }
     }
 
     /// How many steps a distance has, or a very large number when it is no multiple of the step.
-    ///
-    /// Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994), section 9.
     #[inline(always)]
     const fn count(self, distance: u64) -> u64 {
-        distance.wrapping_mul(self.inverse).rotate_right(self.twos) | self.none
+        self.divisor.quotient(distance) | self.none
     }
 }
 

@@ -106,6 +106,28 @@ struct LimitFields {
 
 #[derive(Clone, Copy, IntoBytes, FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
+struct RateFields {
+    per_second: U32,
+    burst: U32,
+}
+
+#[derive(Clone, Copy, IntoBytes, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct AllowanceFields {
+    instrument: U16,
+    is_allowed: u8,
+}
+
+#[derive(Clone, Copy, IntoBytes, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct ConfiguredFields {
+    rate: RateFields,
+    limits: LimitFields,
+    instruments: U64,
+}
+
+#[derive(Clone, Copy, IntoBytes, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
 struct ScheduleFields {
     day: U32,
     second: U32,
@@ -170,11 +192,7 @@ pub(super) fn encode(kind: CommandKind, mut put: impl FnMut(Kind, &[u8]) -> usiz
         CommandKind::ExpireOrders => put(Kind::ExpireOrders, &[]),
         CommandKind::EndDay => put(Kind::EndDay, &[]),
         CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
-            let fields = LimitFields {
-                open_orders: open_orders.into(),
-                order_qty: order_qty.0.into(),
-                order_notional: order_notional.into(),
-            };
+            let fields = LimitFields::new(open_orders, order_qty, order_notional);
             put(Kind::SetLimits, fields.as_bytes())
         }
         CommandKind::SetSelfTradePrevention { strategy, account } => {
@@ -185,6 +203,28 @@ pub(super) fn encode(kind: CommandKind, mut put: impl FnMut(Kind, &[u8]) -> usiz
         CommandKind::KillVenue { is_killed } => put(Kind::KillVenue, &[is_killed.into()]),
         CommandKind::ScheduleDone { day, second } => {
             put(Kind::ScheduleDone, ScheduleFields { day: day.into(), second: second.into() }.as_bytes())
+        }
+        CommandKind::SetMessageRate { per_second, burst } => {
+            put(Kind::SetMessageRate, RateFields::new(per_second, burst).as_bytes())
+        }
+        CommandKind::AllowInstrument { instrument, is_allowed } => {
+            let fields = AllowanceFields { instrument: instrument.0.into(), is_allowed: is_allowed.into() };
+            put(Kind::AllowInstrument, fields.as_bytes())
+        }
+        CommandKind::LimitsConfigured {
+            per_second,
+            burst,
+            open_orders,
+            order_qty,
+            order_notional,
+            instruments,
+        } => {
+            let fields = ConfiguredFields {
+                rate: RateFields::new(per_second, burst),
+                limits: LimitFields::new(open_orders, order_qty, order_notional),
+                instruments: instruments.into(),
+            };
+            put(Kind::LimitsConfigured, fields.as_bytes())
         }
         CommandKind::Order(OrderRequest::Cancel(_) | OrderRequest::Modify(_))
         | CommandKind::Refuse { .. }
@@ -278,6 +318,27 @@ pub(super) fn decode(kind: Kind, fields: &[u8]) -> Result<CommandKind, CodecErro
             let ScheduleFields { day, second } = *kind.fields(fields)?;
             Ok(CommandKind::ScheduleDone { day: day.get(), second: second.get() })
         }
+        Kind::SetMessageRate => {
+            let RateFields { per_second, burst } = *kind.fields(fields)?;
+            Ok(CommandKind::SetMessageRate { per_second: per_second.get(), burst: burst.get() })
+        }
+        Kind::AllowInstrument => {
+            let AllowanceFields { instrument, is_allowed } = *kind.fields(fields)?;
+            let (instrument, is_allowed) =
+                (InstrumentId(instrument.get()), value("is_allowed", is_allowed, flag)?);
+            Ok(CommandKind::AllowInstrument { instrument, is_allowed })
+        }
+        Kind::LimitsConfigured => {
+            let ConfiguredFields { rate, limits, instruments } = *kind.fields(fields)?;
+            Ok(CommandKind::LimitsConfigured {
+                per_second: rate.per_second.get(),
+                burst: rate.burst.get(),
+                open_orders: limits.open_orders.get(),
+                order_qty: Qty(limits.order_qty.get()),
+                order_notional: limits.order_notional.get(),
+                instruments: instruments.get(),
+            })
+        }
         Kind::Enter
         | Kind::Replace
         | Kind::Cancel
@@ -288,6 +349,22 @@ pub(super) fn decode(kind: Kind, fields: &[u8]) -> Result<CommandKind, CodecErro
         | Kind::System
         | Kind::OpenInstrument
         | Kind::SetTradingState => unreachable!("the caller reads the other kinds"),
+    }
+}
+
+impl RateFields {
+    fn new(per_second: u32, burst: u32) -> RateFields {
+        RateFields { per_second: per_second.into(), burst: burst.into() }
+    }
+}
+
+impl LimitFields {
+    fn new(open_orders: u32, order_qty: Qty, order_notional: u64) -> LimitFields {
+        LimitFields {
+            open_orders: open_orders.into(),
+            order_qty: order_qty.0.into(),
+            order_notional: order_notional.into(),
+        }
     }
 }
 

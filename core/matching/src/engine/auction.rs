@@ -1,10 +1,10 @@
 //! Crosses: where one would trade, and trading there.
 
-use tickpath_book::OrderBooks;
+use tickpath_book::{Order, OrderBooks};
 use tickpath_faults::{Fault, is_planted, is_planted_for};
 use tickpath_types::{
-    CrossKind, Imbalance, InstrumentId, Liquidity, MarketEventKind, MatchId, OrderEventKind, Price, Qty,
-    Side, TradingState,
+    CrossKind, Imbalance, InstrumentId, Liquidity, MarketEventKind, MatchId, OrderEventKind, OrderId, Price,
+    Qty, SessionId, Side, TradingState, UserRefNum,
 };
 
 use super::executions::Execution;
@@ -165,7 +165,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         &mut self,
         instrument: InstrumentId,
         layer: Layer,
-        order_id: tickpath_types::OrderId,
+        order_id: OrderId,
         (qty, price, match_id): (Qty, Price, MatchId),
         context: &mut Context<'_, impl EventListener>,
     ) {
@@ -179,8 +179,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[inline(always)]
     pub(super) fn tell_execution(
         &mut self,
-        (session, user_ref, liquidity): (tickpath_types::SessionId, tickpath_types::UserRefNum, Liquidity),
-        resting: &tickpath_book::Order<Owner>,
+        (session, user_ref, liquidity): (SessionId, UserRefNum, Liquidity),
+        resting: &Order<Owner>,
         rested: Liquidity,
         qty: Qty,
         price: Price,

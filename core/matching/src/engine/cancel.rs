@@ -108,7 +108,12 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     ) {
         let end = order_key(session, UserRefNum(u32::MAX));
         let mut from = order_key(session, UserRefNum(0));
-        while let Some((key, handle)) = self.index.first_from(from).filter(|(key, _)| *key <= end) {
+        // Counted, as beyond the last of them the index would be searched to the next order of any session.
+        let mut left = self.sessions.get(usize::from(session.0)).map_or(0, |session| session.open_orders);
+        while left > 0
+            && let Some((key, handle)) = self.index.first_from(from).filter(|(key, _)| *key <= end)
+        {
+            left -= 1;
             from = key + 1 + u64::from(is_planted(Fault::MassCancelMissesOne));
             if !is_meant(self, handle) {
                 continue;

@@ -3,8 +3,8 @@
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
-    CancelReason, InstrumentId, MarketEventKind, MatchId, OrderEventKind, OrderId, Qty, SessionId, Side,
-    TimeInForce, UserRefNum,
+    CancelReason, InstrumentId, MarketEventKind, MatchId, OrderEventKind, OrderId, OrderState, Qty,
+    SessionId, Side, TimeInForce, UserRefNum,
 };
 
 use super::special::{SpecialOrder, expiry, is_special};
@@ -140,7 +140,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             order,
             orig_user_ref: special.user_ref,
             order_id,
-            state: tickpath_types::OrderState::Live,
+            state: OrderState::Live,
         };
         context.tell(special.session, false, kind);
     }

@@ -33,14 +33,17 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// their neighbours; a hint without effect, for a caller that has work of its own between commands.
     ///
     /// An order may be gone when its turn comes; then something was fetched in vain.
-    #[inline]
+    // Out of line: within a caller's loop it would take registers from applying, and it is called once for many commands.
+    #[inline(never)]
     pub fn look_ahead(&self, commands: &[Command]) {
+        let commands = &commands[..commands.len().min(LOOK_AHEAD_LEN)];
         let mut keys = [0; LOOK_AHEAD_LEN];
         let mut len = 0;
-        for command in commands.iter().take(LOOK_AHEAD_LEN) {
+        for command in commands {
             // No branch: new orders and cancels come in no order that a CPU could predict.
             let (key, is_open) = named_order(command);
-            keys[len] = key;
+            // The remainder changes nothing, and spares a check of the bound.
+            keys[len % LOOK_AHEAD_LEN] = key;
             len += usize::from(is_open);
         }
         let mut orders = [None; LOOK_AHEAD_LEN];

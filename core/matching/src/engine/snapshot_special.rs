@@ -18,7 +18,7 @@ use crate::limits::check_instrument;
 use crate::snapshot::{Reader, Writer};
 
 impl<B: OrderBooks<Owner>> Engine<B> {
-    /// The instruments with ids above the greatest that there was at first: nothing else says how they are defined.
+    /// The instruments that were added during the day: nothing else says how they are defined.
     pub(super) fn put_added_instruments(&self, writer: &mut Writer<'_>) {
         let added = || self.instruments.iter().flatten().filter(|listing| listing.is_added);
         writer.put((added().count() as u16).to_le_bytes());

@@ -22,12 +22,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         order: &EnterOrder,
     ) -> Option<Price> {
         let listing = self.listing(order.instrument)?;
-        let instrument = &listing.instrument;
         // Day and IOC are the first two.
         if !listing.is_plain
             || order.special.is_some()
             || order.time_in_force as u8 > TimeInForce::Ioc as u8
-            || !instrument.is_tradable_qty(order.qty)
+            || !listing.grid.has_qty(order.qty)
         {
             return None;
         }
@@ -47,13 +46,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         {
             return None;
         }
-        let limit = order.price;
-        // Within the collar a price is positive, and an unsigned remainder is cheaper.
-        let is_on_tick = || limit.0.cast_unsigned().is_multiple_of(instrument.tick_size.0.cast_unsigned());
-        if !instrument.is_within_collar(limit) || !is_on_tick() {
-            return None;
-        }
-        Some(limit)
+        listing.grid.has_price(order.price).then_some(order.price)
     }
 
     /// The limit to match at, or why the order is refused.

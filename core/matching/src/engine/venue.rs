@@ -4,21 +4,22 @@ use tickpath_book::OrderBooks;
 use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     BrokenReason, CancelReason, CrossKind, Instrument, InstrumentId, MarketEventKind, MatchId,
-    OrderEventKind, Price, Side, TradingState,
+    OrderEventKind, Price, SessionId, Side, TradingState,
 };
 
-use super::{Context, Engine, Listing, Owner};
+use super::{Context, Engine, Grid, Listing, Owner};
 use crate::EventListener;
 use crate::limits::check_instrument;
 
 impl Listing {
     /// An instrument that is halted and has no past.
-    pub(super) const fn new(instrument: Instrument) -> Listing {
+    pub(super) fn new(instrument: Instrument) -> Listing {
         Listing {
             instrument,
             state: TradingState::Halted,
             is_plain: false,
             has_stops: false,
+            grid: Grid::new(&instrument),
             is_added: false,
             last_price: Price(0),
             band_reference: Price(0),
@@ -26,14 +27,18 @@ impl Listing {
         }
     }
 
-    /// The lowest and the highest price at which trading does not pause.
+    /// The lowest and the highest price at which trading does not pause. Nothing trades outside the collar, so a band
+    /// ends there too, and both are prices that the market can be told of.
     #[inline]
-    pub(super) const fn band(&self) -> (Price, Price) {
+    pub(super) fn band(&self) -> (Price, Price) {
         let Listing { band_reference: Price(reference), band_width: Price(width), .. } = *self;
+        let Instrument { collar_low, collar_high, .. } = self.instrument;
         if width == 0 {
-            return (Price(i64::MIN), Price(i64::MAX));
+            return (collar_low, collar_high);
         }
-        (Price(reference.saturating_sub(width)), Price(reference.saturating_add(width)))
+        let low = collar_low.max(Price(reference.saturating_sub(width)));
+        let high = collar_high.min(Price(reference.saturating_add(width)));
+        (low, high)
     }
 }
 
@@ -45,12 +50,17 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         state: TradingState,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        if self.listing(id).is_none() {
-            self.counters.ignored += 1;
-            return;
+        if self.is_listed(id) {
+            self.publish(id, MarketEventKind::Directory, context);
+            self.set_trading_state(id, state, context);
         }
-        self.publish(id, MarketEventKind::Directory, context);
-        self.set_trading_state(id, state, context);
+    }
+
+    /// True for an instrument that there is; a command about another is ignored.
+    fn is_listed(&mut self, id: InstrumentId) -> bool {
+        let is_listed = self.listing(id).is_some();
+        self.counters.ignored += u64::from(!is_listed);
+        is_listed
     }
 
     /// Changes the state; before it trades a crossed book is uncrossed.
@@ -61,8 +71,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         state: TradingState,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        if self.listing(id).is_none() {
-            self.counters.ignored += 1;
+        if !self.is_listed(id) {
             return;
         }
         let best = |side| self.next_resting(id, side).map(|(_, _, order)| order.price);
@@ -116,9 +125,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         width: Price,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        let is_sound = reference > Price(0) && width >= Price(0);
         match self.instruments.get_mut(usize::from(id.0)) {
-            Some(Some(listing)) if is_sound => {
+            Some(Some(listing)) if listing.instrument.is_within_collar(reference) && width >= Price(0) => {
                 (listing.band_reference, listing.band_width) = (reference, width);
                 self.update_listing(id);
                 if width > Price(0) {
@@ -139,7 +147,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     fn publish_band(&mut self, id: InstrumentId, context: &mut Context<'_, impl EventListener>) {
         let Some(listing) = self.listing(id) else { return };
         let (low, high) = listing.band();
-        let (reference, low) = (listing.band_reference, low.max(Price(0)));
+        let reference = listing.band_reference;
         self.publish(id, MarketEventKind::PriceBand { reference, low, high }, context);
     }
 
@@ -170,12 +178,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         id: InstrumentId,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        if self.listing(id).is_none() {
-            self.counters.ignored += 1;
+        if !self.is_listed(id) {
             return;
         }
         self.change_state(id, TradingState::Halted, context);
-        for session in (0..self.limits.max_sessions).map(tickpath_types::SessionId) {
+        for session in (0..self.limits.max_sessions).map(SessionId) {
             self.cancel_some(session, false, CancelReason::Supervisory, context, |engine, handle| {
                 engine.place_of(handle).0 == id && !is_planted(Fault::SuspensionKeepsOrders)
             });

@@ -27,19 +27,7 @@ pub fn numbered(sequence: &mut u64, session: u16, kind: CommandKind) -> Command 
 
 /// A day order of instrument 1.
 pub fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {
-    EnterOrder {
-        user_ref: UserRefNum(user_ref),
-        instrument: InstrumentId(1),
-        side,
-        qty: Qty(qty),
-        price: Price(price),
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        min_qty: Qty::ZERO,
-        special: None,
-        attributes: OrderAttributes::default(),
-        client_order_id: ClientOrderId::default(),
-    }
+    EnterOrder::limit(UserRefNum(user_ref), InstrumentId(1), side, Qty(qty), Price(price))
 }
 
 /// Keeps all events, in order.

@@ -342,21 +342,8 @@ impl Nasty {
     }
 
     fn replace(&mut self, session: u16) -> ReplaceOrder {
-        let (time_in_force, special) = self.special();
-        let is_ioc = time_in_force == TimeInForce::Ioc;
-        let qty = self.qty();
-        ReplaceOrder {
-            orig_user_ref: self.old_number(session),
-            user_ref: self.new_number(session),
-            qty,
-            price: self.price(),
-            time_in_force,
-            post_only: self.one_in(8),
-            min_qty: self.min_qty(is_ioc, qty),
-            special,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
-        }
+        let orig_user_ref = self.old_number(session);
+        self.enter(session).replacing(orig_user_ref)
     }
 
     fn cancel(&mut self, session: u16) -> CancelOrder {

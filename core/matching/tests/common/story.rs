@@ -12,7 +12,10 @@
 //! s1 prevent oldest [account 2] | s1 limits orders 5 qty 100 notional 1000000
 //! uncross 1 | close 1 | imbalance 1 | band 1 10.00 width 0.50 | suspend 1 | break 3 | expire 7 | end-day
 //! ```
-//! The indented lines below it are the exact events, `s1!` for a reply, `*` for the public.
+//! The exact events follow: behind the command when one line tells them, else in the indented lines below it. `s1!` begins
+//! a reply, `*` what the public hears; [`telling`] says what is told together.
+
+mod telling;
 
 use std::fmt::Write;
 
@@ -21,7 +24,7 @@ use tickpath_matching::{CommandKind, Engine, EngineLimits, Owner};
 use tickpath_types::*;
 
 use crate::auditor::Auditor;
-use crate::common::{Event, apply, instruments, numbered, order};
+use crate::common::{apply, instruments, numbered, order};
 
 /// Tells the story to engines on both kinds of books and compares what they answer.
 pub fn check(story: &str) {
@@ -43,18 +46,22 @@ fn check_with<B: OrderBooks<Owner>>(story: &str) {
     let lines = story.lines().map(|line| line.strip_prefix("        ").unwrap_or(line));
     let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
     for line in lines.iter().filter(|line| !line.starts_with(' ')) {
-        let (session, kind) = parse(line);
+        let text = line.split(':').next().unwrap_or(line);
+        let (session, kind) = parse(text);
         let mut command = numbered(&mut sequence, session, kind);
-        if let Some(seconds) = line.strip_prefix("expire ") {
+        if let Some(seconds) = text.strip_prefix("expire ") {
             command.ts = Nanos(seconds.parse::<u64>().unwrap() * 1_000_000_000);
         }
         let events = apply(&mut engine, &command);
         auditor.audit(&command, &events);
         auditor.check_books(&engine);
         auditor.check_uncrossed(&engine);
-        writeln!(told, "{line}").unwrap();
-        for event in &events {
-            writeln!(told, "  {}", show(event)).unwrap();
+        match &telling::tell(&command, &events)[..] {
+            [only] => writeln!(told, "{text}: {only}").unwrap(),
+            several => {
+                writeln!(told, "{text}").unwrap();
+                several.iter().for_each(|line| writeln!(told, "  {line}").unwrap());
+            }
         }
     }
     let expected: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
@@ -140,34 +147,19 @@ fn parse(line: &str) -> (u16, CommandKind) {
         is_hidden: option("hidden").is_some(),
     };
     let special = (special != SpecialTerms::default()).then_some(special);
-    let post_only = option("post-only").is_some();
-    let min_qty = Qty(value("min").unwrap_or(0));
+    let entered = |user_ref: UserRefNum, side, qty| EnterOrder {
+        instrument: InstrumentId(value("in").unwrap_or(1) as u16),
+        time_in_force,
+        post_only: option("post-only").is_some(),
+        min_qty: Qty(value("min").unwrap_or(0)),
+        special,
+        ..order(user_ref.0, side, qty, price.unwrap().0)
+    };
     let request = match words[1] {
-        side @ ("buy" | "sell") => OrderRequest::Enter(EnterOrder {
-            instrument: InstrumentId(value("in").unwrap_or(1) as u16),
-            time_in_force,
-            post_only,
-            min_qty,
-            special,
-            ..order(
-                number(2) as u32,
-                if side == "buy" { Side::Buy } else { Side::Sell },
-                number(3),
-                price.unwrap().0,
-            )
-        }),
-        "replace" => OrderRequest::Replace(ReplaceOrder {
-            orig_user_ref: user_ref(2),
-            user_ref: user_ref(4),
-            qty: Qty(number(5)),
-            price: price.unwrap(),
-            time_in_force,
-            post_only,
-            min_qty,
-            special,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
-        }),
+        "buy" => OrderRequest::Enter(entered(user_ref(2), Side::Buy, number(3))),
+        "sell" => OrderRequest::Enter(entered(user_ref(2), Side::Sell, number(3))),
+        // The side is the old order's.
+        "replace" => OrderRequest::Replace(entered(user_ref(4), Side::Buy, number(5)).replacing(user_ref(2))),
         "cancel" => {
             OrderRequest::Cancel(CancelOrder { user_ref: user_ref(2), qty: Qty(value("to").unwrap_or(0)) })
         }
@@ -217,109 +209,4 @@ fn parse(line: &str) -> (u16, CommandKind) {
         other => panic!("{other} is not a command"),
     };
     (session, CommandKind::Order(request))
-}
-
-fn money(price: Price) -> String {
-    match price {
-        Price::MARKET => "market".to_owned(),
-        Price(units) => format!("{}.{:02}", units / 10_000, units % 10_000 / 100),
-    }
-}
-
-fn show(event: &Event) -> String {
-    match event {
-        Event::Order(event) => {
-            let reply = if event.is_reply { "!" } else { "" };
-            format!("s{}{reply} {}", event.session, show_order_event(&event.kind))
-        }
-        Event::Market(event) => format!("* {}", show_market_event(event)),
-    }
-}
-
-fn show_order_event(kind: &OrderEventKind) -> String {
-    match kind {
-        OrderEventKind::Accepted { order, order_id, state } => {
-            format!(
-                "accepted {} as #{order_id} {state:?} {} @ {}",
-                order.user_ref,
-                order.qty,
-                money(order.price)
-            )
-        }
-        OrderEventKind::Replaced { order, orig_user_ref, order_id, state } => format!(
-            "replaced {orig_user_ref} by {} as #{order_id} {state:?} {} {} @ {}",
-            order.user_ref,
-            order.side,
-            order.qty,
-            money(order.price)
-        ),
-        OrderEventKind::Canceled { user_ref, decrement, reason } => {
-            format!("canceled {user_ref} -{decrement} {reason:?}")
-        }
-        OrderEventKind::Modified { user_ref, side_marking, qty } => {
-            format!("modified {user_ref} {} {qty}", char::from(*side_marking))
-        }
-        OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } => {
-            format!("executed {user_ref} {qty} @ {} {liquidity:?} m{match_id}", money(*price))
-        }
-        OrderEventKind::SelfTradePrevented { user_ref, decrement, prevented, price, liquidity, strategy } => {
-            format!(
-                "prevented {user_ref} -{decrement} of {prevented} @ {} {liquidity:?} {strategy:?}",
-                money(*price)
-            )
-        }
-        OrderEventKind::Restated { user_ref, order_id, display_qty } => {
-            format!("restated {user_ref} as #{order_id} showing {display_qty}")
-        }
-        OrderEventKind::Triggered { user_ref, order_id, price } => {
-            format!("triggered {user_ref} as #{order_id} @ {}", money(*price))
-        }
-        OrderEventKind::Broken { user_ref, match_id, reason } => {
-            format!("broken {user_ref} m{match_id} {reason:?}")
-        }
-        OrderEventKind::MassCanceled(request) => format!("mass-canceled {}", request.user_ref),
-        OrderEventKind::OrderEntrySet(set) => {
-            format!("order-entry {} {}", set.user_ref, if set.is_enabled { "enabled" } else { "disabled" })
-        }
-        OrderEventKind::Rejected { user_ref, reason, client_order_id } => {
-            let text = String::from_utf8_lossy(&client_order_id.0);
-            format!("rejected {user_ref} {reason:?} {}", text.trim()).trim_end().to_owned()
-        }
-    }
-}
-
-fn show_market_event(event: &MarketEvent) -> String {
-    match event.kind {
-        MarketEventKind::System(code) => format!("{code:?}"),
-        MarketEventKind::Directory => format!("directory {}", event.instrument),
-        MarketEventKind::TradingAction(state) => format!("{state:?} {}", event.instrument),
-        MarketEventKind::Add { order_id, side, price, qty } => {
-            format!("add #{order_id} {side} {qty} @ {}", money(price))
-        }
-        MarketEventKind::Executed { order_id, qty, match_id } => {
-            format!("executed #{order_id} {qty} m{match_id}")
-        }
-        MarketEventKind::ExecutedAt { order_id, qty, price, match_id } => {
-            format!("executed #{order_id} {qty} m{match_id} at {}", money(price))
-        }
-        MarketEventKind::Traded { side, qty, price, match_id } => {
-            format!("traded {side} {qty} @ {} m{match_id}", money(price))
-        }
-        MarketEventKind::Cross { qty, price, match_id, kind } => {
-            format!("cross {kind:?} {qty} @ {} m{match_id}", money(price))
-        }
-        MarketEventKind::TradeBroken { match_id } => format!("broken m{match_id}"),
-        MarketEventKind::Imbalance(Imbalance { paired, imbalance, side, price, .. }) => {
-            let side = side.map_or("none".to_owned(), |side| side.to_string());
-            format!("imbalance {paired} paired {imbalance} {side} @ {}", money(price))
-        }
-        MarketEventKind::PriceBand { reference, low, high } => {
-            format!("band {} {} {}", money(reference), money(low), money(high))
-        }
-        MarketEventKind::Reduced { order_id, qty } => format!("reduced #{order_id} -{qty}"),
-        MarketEventKind::Deleted { order_id } => format!("deleted #{order_id}"),
-        MarketEventKind::Replaced { old_order_id, order_id, price, qty } => {
-            format!("replaced #{old_order_id} by #{order_id} {qty} @ {}", money(price))
-        }
-    }
 }

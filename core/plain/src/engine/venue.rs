@@ -25,7 +25,7 @@ impl PlainEngine {
     pub(super) fn publish_band(&mut self, instrument: InstrumentId) {
         let listing = self.instruments[&instrument];
         let (low, high) = listing.band();
-        let (reference, low) = (listing.band_reference, low.max(Price(0)));
+        let reference = listing.band_reference;
         self.publish(instrument, MarketEventKind::PriceBand { reference, low, high });
     }
 

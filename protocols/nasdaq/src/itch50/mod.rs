@@ -45,7 +45,7 @@ pub use messages::{
     OrderExecutedWithPrice, OrderReplace, RegShoRestriction, RetailPriceImprovement, StockDirectory,
     StockTradingAction, SystemEvent, decode, message_len,
 };
-pub use publish::{EncodeError, encode_market_event, market_event_len};
+pub use publish::{EncodeError, encode_market_event, market_event_len, market_event_message};
 
 /// The longest message of ITCH 5.0, in bytes.
 pub const MESSAGE_LEN_MAX: usize = NetOrderImbalance::LEN;

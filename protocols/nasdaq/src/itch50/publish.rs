@@ -1,9 +1,11 @@
 //! The venue's public events as ITCH messages, written straight into the caller's packet.
 
+use arrayvec::ArrayVec;
 use tickpath_types::{Imbalance, Instrument, MarketEvent, MarketEventKind, OrderId, Price, Side, Symbol};
 use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{Immutable, IntoBytes};
 
+use super::MESSAGE_LEN_MAX;
 use super::codes::{
     Authenticity, BuySell, FinancialStatus, ImbalanceDirection, IpoFlag, LuldTier, MarketCategory,
     PriceVariation, YesNo,
@@ -153,6 +155,20 @@ pub fn encode_market_event(
             put(out, directory(event, instrument.ok_or(EncodeError::NoInstrument)?)?)
         }
     }
+}
+
+/// An event's ITCH message by itself, for whoever has no packet to write it into; see [`encode_market_event`].
+///
+/// # Errors
+/// As there; there is always room.
+pub fn market_event_message(
+    event: &MarketEvent,
+    instrument: Option<&Instrument>,
+) -> Result<ArrayVec<u8, MESSAGE_LEN_MAX>, EncodeError> {
+    let mut message = ArrayVec::from([0; MESSAGE_LEN_MAX]);
+    let len = encode_market_event(event, instrument, &mut message)?;
+    message.truncate(len);
+    Ok(message)
 }
 
 /// What is published of crosses, hidden orders, broken trades and price bands.

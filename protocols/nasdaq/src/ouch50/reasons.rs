@@ -1,5 +1,5 @@
-//! Reasons of the vocabulary and their codes. Every reason has a code of its own, so that a client of
-//! this venue reads back the reason that the venue meant.
+//! Reasons of the vocabulary and their codes. Every reason that an OUCH client can be told has a code of its own, so that
+//! it reads back the reason that the venue meant.
 
 use tickpath_types::{CancelReason, RejectReason};
 

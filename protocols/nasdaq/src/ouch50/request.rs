@@ -33,6 +33,15 @@ pub enum RequestError {
         /// To be echoed.
         client_order_id: ClientOrderId,
     },
+    /// It is about an order of another number space than the one there is, so about none that is open: count it, and drop
+    /// it.
+    #[error("request about order {user_ref} of number space {index}: drop it, the venue has one space, 0")]
+    OtherIndex {
+        /// Number of the order in that space.
+        user_ref: UserRefNum,
+        /// The option UserRefIndex.
+        index: u8,
+    },
     /// It asks which number to use next: answer with a [`QueryResponse`](super::QueryResponse).
     #[error("an account query: answer with the next number")]
     AccountQuery,
@@ -47,7 +56,8 @@ pub enum RequestError {
 /// of two equal options counts. A sale's marking is dropped on entry, as the venue has no rules for it.
 ///
 /// Quantities, times, tick, collar, the state of the order and the marking that a modification asks for are not looked
-/// at: that is matching's. So what is refused here is always a request under a number of its own.
+/// at: that is matching's. So what is refused here is always a request under a number of its own. Of a cancel's and a
+/// modification's options only a UserRefIndex is looked at.
 ///
 /// # Errors
 /// [`RequestError`] tells what to drop from what to refuse.
@@ -59,15 +69,17 @@ pub fn decode_request(
     match Inbound::parse(message) {
         Ok(Inbound::EnterOrder(order, options)) => decode_enter(order, options, instrument_of),
         Ok(Inbound::ReplaceOrder(order, options)) => decode_replace(order, options),
-        Ok(Inbound::CancelOrder(order, _)) => Ok(OrderRequest::Cancel(CancelOrder {
-            user_ref: order.user_ref.get(),
-            qty: order.quantity.get(),
-        })),
-        Ok(Inbound::ModifyOrder(order, _)) => Ok(OrderRequest::Modify(ModifyOrder {
-            user_ref: order.user_ref.get(),
-            side_marking: order.side.0,
-            qty: order.quantity.get(),
-        })),
+        Ok(Inbound::CancelOrder(order, options)) => {
+            let user_ref = order.user_ref.get();
+            check_index(user_ref, options)?;
+            Ok(OrderRequest::Cancel(CancelOrder { user_ref, qty: order.quantity.get() }))
+        }
+        Ok(Inbound::ModifyOrder(order, options)) => {
+            let user_ref = order.user_ref.get();
+            check_index(user_ref, options)?;
+            let (side_marking, qty) = (order.side.0, order.quantity.get());
+            Ok(OrderRequest::Modify(ModifyOrder { user_ref, side_marking, qty }))
+        }
         Ok(Inbound::MassCancel(request, options)) => decode_mass_cancel(request, options, instrument_of),
         Ok(Inbound::DisableOrderEntry(request, options)) => {
             decode_order_entry(request.user_ref.get(), request.firm.0, false, options)
@@ -188,6 +200,19 @@ fn decode_order_entry(
         return Err(refused(user_ref, RejectReason::OptionNotOffered));
     }
     Ok(OrderRequest::SetOrderEntry(SetOrderEntry { user_ref, is_enabled, firm }))
+}
+
+/// The venue has one space of numbers, and a number of another is not one of its own.
+#[inline]
+fn check_index(user_ref: UserRefNum, options: Options<'_>) -> Result<(), RequestError> {
+    if options.is_empty() {
+        return Ok(());
+    }
+    let index = options.iter().find_map(|option| match option {
+        TagValue::UserRefIndex(index) if index != 0 => Some(index),
+        _ => None,
+    });
+    index.map_or(Ok(()), |index| Err(RequestError::OtherIndex { user_ref, index }))
 }
 
 /// A request that carries no text of the client's is refused.

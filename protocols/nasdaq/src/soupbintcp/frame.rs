@@ -73,6 +73,15 @@ pub fn next_packet(bytes: &[u8]) -> Result<Option<(Packet<'_>, usize)>, FrameErr
     Ok(Some((packet, 2 + len)))
 }
 
+/// Length of the packet at the start of `bytes`, its header included, as it says itself; `None` until it has said it.
+///
+/// A peer may announce up to 64 KiB: whoever keeps less closes the connection when more is announced.
+#[inline]
+#[must_use]
+pub fn packet_len(bytes: &[u8]) -> Option<usize> {
+    bytes.first_chunk().map(|len| 2 + usize::from(u16::from_be_bytes(*len)))
+}
+
 const LOGIN_LEN: usize = 46;
 const LOGIN_LEN_4_1: usize = 51;
 

@@ -93,23 +93,10 @@ fn order_entry() -> impl Strategy<Value = SetOrderEntry> {
 /// Any request of a client.
 pub fn request() -> impl Strategy<Value = OrderRequest> {
     let replace = (user_ref(), order()).prop_map(|(orig_user_ref, order)| {
-        let EnterOrder { qty, price, time_in_force, post_only, min_qty, special, client_order_id, .. } =
-            order;
         // It cannot say these two.
         let OrderAttributes { capacity, cross_type, .. } = OrderAttributes::default();
         let attributes = OrderAttributes { capacity, cross_type, ..order.attributes };
-        OrderRequest::Replace(ReplaceOrder {
-            orig_user_ref,
-            user_ref: order.user_ref,
-            qty,
-            price,
-            time_in_force,
-            post_only,
-            min_qty,
-            special,
-            attributes,
-            client_order_id,
-        })
+        OrderRequest::Replace(EnterOrder { attributes, ..order }.replacing(orig_user_ref))
     });
     prop_oneof![
         3 => order().prop_map(OrderRequest::Enter),

@@ -1,0 +1,100 @@
+//! The answer to `status`, for people: the instruments by what they are in, then the counters.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tickpath_config::thousands;
+
+/// Longest line.
+const WIDTH: usize = 100;
+/// Where a line's values begin.
+const INDENT: usize = 22;
+/// Columns of one counter: its name, and its value on the right.
+const CELL: usize = 48;
+
+/// Lines of at most [`WIDTH`] columns.
+pub(super) fn describe(answer: &Value) -> String {
+    let (mut lines, mut cells) = (Vec::new(), Vec::new());
+    for (name, value) in answer.as_object().into_iter().flatten().filter(|(name, _)| *name != "ok") {
+        match value {
+            Value::Object(values) => lines.extend(by_value(values)),
+            Value::Bool(is_so) => cells.push(cell(name, if *is_so { "yes" } else { "no" })),
+            Value::Number(number) => {
+                let shown = number.as_u64().map_or_else(|| number.to_string(), thousands);
+                cells.push(cell(name, &shown));
+            }
+            other => cells.push(cell(name, other.as_str().unwrap_or_default())),
+        }
+    }
+    // Down the first column, then down the second.
+    let rows = cells.len().div_ceil(2);
+    for row in 0..rows {
+        let second = cells.get(rows + row).map_or("", String::as_str);
+        lines.push(format!("{}    {second}", cells[row]).trim_end().to_owned());
+    }
+    lines.join("\n")
+}
+
+fn cell(name: &str, value: &str) -> String {
+    let room = CELL.saturating_sub(name.len());
+    format!("{name}{value:>room$}")
+}
+
+/// The symbols that have each value, as many on a line as it has room for.
+fn by_value(values: &serde_json::Map<String, Value>) -> Vec<String> {
+    let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (symbol, value) in values {
+        groups.entry(value.as_str().unwrap_or_default()).or_default().push(symbol);
+    }
+    let mut lines = Vec::new();
+    for (value, symbols) in groups {
+        let count = format!("{value} ({})", thousands(symbols.len() as u64));
+        let mut line = format!("{count:<INDENT$}");
+        for symbol in symbols {
+            if line.len() + 1 + symbol.len() > WIDTH {
+                lines.push(std::mem::replace(&mut line, " ".repeat(INDENT)));
+            }
+            line.push(' ');
+            line.push_str(symbol);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn few_instruments_stand_behind_what_they_are_in() {
+        let status = json!({
+            "ok": true, "phases": { "ALPHA": "trading", "BRAVO": "halted", "CHARLIE": "trading" },
+            "is_killed": false, "commands": 1_234_567, "users": 3, "executions": 0,
+            "drop_copy_readers_slow": 0,
+        });
+        let expected = [
+            "halted (1)             BRAVO",
+            "trading (2)            ALPHA CHARLIE",
+            "commands                               1,234,567    is_killed                                     no",
+            "drop_copy_readers_slow                         0    users                                          3",
+            "executions                                     0",
+        ];
+        assert_eq!(describe(&status), expected.join("\n"));
+    }
+
+    #[test]
+    fn many_instruments_fill_lines_of_100_columns() {
+        let phases: serde_json::Map<String, Value> =
+            (0..4_096).map(|number| (format!("S{number:07}"), "auction".into())).collect();
+        let shown = describe(&json!({ "ok": true, "phases": phases, "users": 1 }));
+        assert!(shown.starts_with("auction (4,096)        S0000000 S0000001 "), "{shown:.60}");
+        assert!(shown.lines().all(|line| line.len() <= WIDTH), "{shown}");
+        let symbols = shown.split_whitespace().filter(|word| word.len() == 8 && word.starts_with('S'));
+        assert_eq!(symbols.count(), 4_096);
+        // Eight of nine columns each.
+        assert_eq!(shown.lines().count(), 4_096 / 8 + 1);
+    }
+}

@@ -1,0 +1,120 @@
+//! A venue that may have lost what it answered is another session for everybody who heard it.
+
+use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
+use tickpath_nasdaq::moldudp64::{Kind, Packet, Session};
+use tickpath_nasdaq::soupbintcp::LoginRejectReason;
+use tickpath_types::{Nanos, Side};
+
+use crate::journal::Site;
+use crate::market_data::{Asker, Line};
+use crate::support::{Client, Heard, PASSWORD, Rig, enter, login};
+
+/// What a login from the first message of this session is answered.
+fn answer_to_login(rig: &mut Rig, session: &str) -> Heard {
+    let mut client = Client::connect(rig.endpoints.order_entry);
+    client.send(&login("ANNA", PASSWORD, session, 1));
+    rig.hear(&mut client)
+}
+
+/// The session in which a login of no session is taken.
+fn session_of(rig: &mut Rig) -> String {
+    match answer_to_login(rig, "") {
+        Heard::LoginAccepted { session, .. } => session,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A life in which ANNA has an order accepted and the public is told of it.
+fn live(site: &Site) -> Rig {
+    let mut rig = site.start();
+    let mut anna = Client::connect(rig.endpoints.order_entry);
+    anna.send(&login("ANNA", PASSWORD, "", 0));
+    assert!(matches!(rig.hear(&mut anna), Heard::LoginAccepted { .. }));
+    let published = rig.view.publisher.messages.read();
+    anna.request(&enter(1 + published as u32, Side::Buy, 1, 900_000));
+    rig.hear_event(&mut anna);
+    rig.until_true("the publication", |rig| rig.view.publisher.messages.read() > published);
+    rig
+}
+
+/// Power is lost, and the venue started again, with what that cost accepted where it asks for that.
+fn after_power_loss(site: &mut Site, rig: Rig) -> Rig {
+    site.disk.crash();
+    drop(rig);
+    if tickpath_journal::inspect(&site.disk, &Default::default()).is_err() {
+        site.journal.accept_loss = true;
+    }
+    let rig = site.start();
+    site.journal.accept_loss = false;
+    rig
+}
+
+#[test]
+fn a_loss_of_power_under_async_gives_the_session_another_name() {
+    for seed in 0..10 {
+        let mut site = Site::new(Policy::Async);
+        site.disk = FaultyDisk::new(seed, DiskFaults::default());
+        let rig = live(&site);
+        let mut rig = site.restart(rig);
+        assert_eq!(session_of(&mut rig), "TODAY", "what a killed process wrote is there");
+        let mut rig = after_power_loss(&mut site, rig);
+        assert_eq!(rig.journal.as_ref().unwrap().recovery.generation, 1);
+        assert_eq!(session_of(&mut rig), "TODAY~1");
+        // Who counts in the old session learns that it is no more.
+        let refusal = Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
+        assert_eq!(answer_to_login(&mut rig, "TODAY"), refusal);
+        assert!(matches!(answer_to_login(&mut rig, "TODAY~1"), Heard::LoginAccepted { .. }));
+        // It is known by that name until the next loss.
+        let mut rig = site.restart(rig);
+        assert_eq!(session_of(&mut rig), "TODAY~1");
+        let mut rig = after_power_loss(&mut site, rig);
+        assert_eq!(session_of(&mut rig), "TODAY~2");
+    }
+}
+
+#[test]
+fn what_is_safe_keeps_its_name_unless_a_loss_is_accepted() {
+    let mut site = Site::new(Policy::Group);
+    let rig = live(&site);
+    let mut rig = after_power_loss(&mut site, rig);
+    assert_eq!(session_of(&mut rig), "TODAY");
+    site.journal.accept_loss = true;
+    let mut rig = site.restart(rig);
+    assert_eq!(session_of(&mut rig), "TODAY~1");
+    // The log has the name that it had.
+    site.journal.accept_loss = false;
+    site.journal.session = Session::new("TODAY");
+    let mut rig = site.restart(rig);
+    assert_eq!(session_of(&mut rig), "TODAY~1");
+    site.disk.kill();
+    drop(rig);
+    site.journal.session = Session::new("TODAY~1");
+    assert!(site.refusal().contains("the journal is of session TODAY, not TODAY~1"), "{}", site.refusal());
+}
+
+#[test]
+fn market_data_after_a_loss_is_of_another_session_on_every_way() {
+    let mut site = Site::new(Policy::Async);
+    let rig = live(&site);
+    let mut rig = after_power_loss(&mut site, rig);
+    let mut lines = [Line::join(site.settings.line_a), Line::join(site.settings.line_b)];
+    rig.pass(Nanos::from_secs(2));
+    rig.until_true("the opening", |rig| rig.view.publisher.messages.read() >= 7);
+    rig.pass(Nanos::from_secs(2));
+    let is_heartbeat = |datagram: &Vec<u8>| Packet::parse(datagram).unwrap().kind() == Kind::Heartbeat;
+    rig.until("heartbeats", |_| {
+        lines.iter_mut().for_each(Line::read);
+        lines.iter().all(|line| line.datagrams.iter().any(is_heartbeat)).then_some(())
+    });
+    let name = Session::new("TODAY~1").unwrap();
+    for datagram in lines.iter().flat_map(|line| &line.datagrams) {
+        assert_eq!(Packet::parse(datagram).unwrap().session(), name);
+    }
+    let mut asker = Asker::new(&rig);
+    asker.ask("TODAY", 1, 7);
+    rig.until_true("the refusal", |rig| rig.view.publisher.requests_foreign.read() == 1);
+    asker.ask("TODAY~1", 1, 7);
+    let answer = rig.until("an answer", |_| asker.try_hear());
+    let answer = Packet::parse(&answer).unwrap();
+    assert_eq!((answer.session(), answer.message_count()), (name, 7));
+}

@@ -1,0 +1,165 @@
+//! The properties of what brings a listener up to date: snapshots of the market, and copies of what users were told.
+
+use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, PlainBooks};
+use tickpath_exchange::{COPY_HEADER_LEN, Copy, CopyError};
+use tickpath_feed::{BookBuilder, SnapshotHealer, SnapshotOutcome, SnapshotScope, UpdateListener};
+use tickpath_nasdaq::glimpse::EndOfSnapshot;
+use tickpath_nasdaq::soupbintcp::{
+    BufferTooShort, CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession,
+};
+use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence};
+use zerocopy::FromBytes;
+
+use crate::nasdaq::Pieces;
+
+/// Instruments with a book.
+const INSTRUMENTS: u16 = 3;
+/// Orders that rest at most, few enough for the bound to be met.
+const ORDERS_MAX: u32 = 8;
+/// Live messages that wait for a snapshot at most.
+const HELD_MAX: usize = 4;
+/// The first live message after those that were lost.
+const NEXT: Sequence = Sequence(10);
+
+struct BooksAlone;
+
+impl UpdateListener for BooksAlone {
+    const WANTS_UPDATES: bool = false;
+    fn on_update(&mut self, _: &MarketUpdate) {}
+}
+
+/// Books that lost everything before [`NEXT`], and what heals them.
+struct Listener<B> {
+    healer: SnapshotHealer,
+    builder: BookBuilder<B>,
+    next: Sequence,
+}
+
+impl<B: BooksById> Listener<B> {
+    fn new(books: B) -> Self {
+        let mut builder = BookBuilder::new(books);
+        let mut healer = SnapshotHealer::new(InstrumentId(INSTRUMENTS), HELD_MAX);
+        builder.handle_lost(&mut BooksAlone);
+        healer.handle_lost(NEXT);
+        Listener { healer, builder, next: NEXT }
+    }
+
+    fn take_live(&mut self, message: &[u8]) {
+        self.healer.handle_message(self.next, message, &mut self.builder, &mut BooksAlone);
+        self.next = self.next.next();
+        self.check();
+    }
+
+    fn take(&mut self, scope: SnapshotScope, message: &[u8]) -> Option<SnapshotOutcome> {
+        let before = self.healer.waiting();
+        let outcome = self.healer.handle_snapshot(scope, message, &mut self.builder, &mut BooksAlone);
+        let healed = match outcome {
+            Some(SnapshotOutcome::Healed(count)) => count,
+            _ => 0,
+        };
+        assert_eq!(self.healer.waiting() + healed, before, "{outcome:?}");
+        assert!(scope != SnapshotScope::Market || healed == 0 || healed == before, "all or none");
+        self.check();
+        outcome
+    }
+
+    /// No book that waits may be believed.
+    fn check(&self) {
+        let is_stale =
+            |id| self.builder.instrument(InstrumentId(id)).expect("a book").health >= BookHealth::Stale;
+        let stale = (1..=INSTRUMENTS).filter(|id| is_stale(*id)).count();
+        assert!(stale >= self.healer.waiting() as usize);
+        assert_eq!(self.healer.needs_snapshot(), self.healer.waiting() > 0);
+    }
+}
+
+/// A client of snapshots whose server sends anything, of the whole market or of one instrument after another, with live
+/// messages in between: a book that waits is not believed, and the fast books are what the plain ones are.
+pub fn glimpse(data: &[u8]) {
+    let _ = read_snapshots(data);
+}
+
+/// What came of the snapshots.
+fn read_snapshots(data: &[u8]) -> Vec<SnapshotOutcome> {
+    let mut outcomes = Vec::new();
+    let (&choice, stream) = data.split_first().unwrap_or((&0, &[]));
+    let scope = if choice & 1 == 0 { SnapshotScope::Market } else { SnapshotScope::Instrument };
+    let limits = BookLimits::new(InstrumentId(INSTRUMENTS), ORDERS_MAX);
+    let mut fast = Listener::new(Indexed::<FastBooks<()>>::new(limits));
+    let mut plain = Listener::new(Indexed::<PlainBooks<()>>::new(limits));
+    let mut client = ClientSession::new(ClientConfig::new("FEED", "").expect("short names"), Nanos(0));
+    let mut received = Vec::new();
+    client.poll_transmit(Nanos(0), &mut [0; CONTROL_LEN_MAX]);
+    for (now, piece) in Pieces::new(stream) {
+        received.extend(piece);
+        let mut at = 0;
+        while let Ok(Some((event, used))) = client.handle_bytes(now, &received[at..]) {
+            at += used;
+            match event {
+                ClientEvent::LoginAccepted { .. } => {
+                    fast.healer.begin(scope);
+                    plain.healer.begin(scope);
+                }
+                ClientEvent::Message { message, .. } => {
+                    if let Some(end) = end_of(message) {
+                        assert_eq!(EndOfSnapshot::of(end).sequence(), Some(end));
+                    }
+                    let outcome = fast.take(scope, message);
+                    assert_eq!(outcome, plain.take(scope, message));
+                    outcomes.extend(outcome);
+                }
+                ClientEvent::Unsequenced(message) => {
+                    fast.take_live(message);
+                    plain.take_live(message);
+                }
+                _ => {}
+            }
+            assert_eq!(fast.builder.books().state_hash(), plain.builder.books().state_hash());
+            assert_eq!(fast.builder.counters(), plain.builder.counters());
+        }
+        received.drain(..at);
+    }
+    fast.healer.abandon();
+    fast.check();
+    outcomes
+}
+
+fn end_of(message: &[u8]) -> Option<Sequence> {
+    EndOfSnapshot::ref_from_bytes(message).ok()?.sequence()
+}
+
+/// A drop copy: what is read is written to the same bytes, and what is written is read; every cut is an error.
+pub fn drop_copy(data: &[u8]) {
+    let mut out = vec![0; data.len() + COPY_HEADER_LEN];
+    match Copy::parse(data) {
+        Ok(copy) => {
+            assert_eq!(copy.encode(&mut out), Ok(data.len()));
+            assert_eq!(out[..data.len()], *data);
+            let len = data.len() - 1;
+            assert_eq!(copy.encode(&mut out[..len]), Err(BufferTooShort { needed: data.len(), len }));
+            for len in 0..COPY_HEADER_LEN {
+                assert_eq!(Copy::parse(&data[..len]), Err(CopyError { len }));
+            }
+        }
+        Err(error) => assert_eq!(error.to_string().lines().count(), 1),
+    }
+    let (&len, rest) = data.split_first().unwrap_or((&0, &[]));
+    let (name, message) = rest.split_at(rest.len().min(usize::from(len % 6) + 1));
+    let name: String = name.iter().map(|byte| char::from(byte % 94 + b'!')).collect();
+    let user = if name.is_empty() { "A" } else { name.as_str() };
+    let copy = Copy { user, number: u64::from(len) << 40, message };
+    let len = copy.encode(&mut out).expect("there is room");
+    assert_eq!(Copy::parse(&out[..len]), Ok(copy));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_heal_books_and_are_too_old() {
+        use SnapshotOutcome::{Healed, TooOld};
+        let outcomes: Vec<_> = crate::seeds::glimpse().iter().map(|seed| read_snapshots(seed)).collect();
+        assert_eq!(outcomes, [vec![Healed(3)], vec![Healed(1), Healed(1)], vec![TooOld], vec![Healed(1)]]);
+    }
+}

@@ -1,0 +1,127 @@
+//! How often records that were acknowledged may have been lost, known before the log is shortened.
+//!
+//! Whoever heard of a record that is no more would take what follows for what it knows: sequences are used again. So a
+//! session has generations, by which clients can be told. The present one stands in the file `generation` beside the
+//! log, 64 bytes, little-endian:
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 0 | 8 | `TPGENERN` |
+//! | 8 | 2 | version, 1 |
+//! | 10 | 2 | length, 64 |
+//! | 12 | 4 | generation |
+//! | 16 | 16 | name of the session, padded with spaces |
+//! | 32 | 16 | the system's run in which the log was opened last, see [`Storage::boot`]; zeroes when that is not known |
+//! | 48 | 12 | zero |
+//! | 60 | 4 | CRC-32C of the 60 bytes before |
+
+use tickpath_faults::{Fault, is_planted};
+
+use crate::{GenerationDamage, Inspection, OpenError, SessionName, Storage, StorageFile};
+
+/// Name of the file that says which generation of its session a log is of: it goes where the log goes.
+pub const GENERATION_FILE: &str = "generation";
+/// It while it is written.
+const UNFINISHED: &str = "generation.unfinished";
+const MAGIC: [u8; 8] = *b"TPGENERN";
+const VERSION: u16 = 1;
+const LEN: usize = 64;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Generation {
+    number: u32,
+    /// Zero when it is not known.
+    boot: u128,
+}
+
+/// The generation of a log that is opened now: another one than before if acknowledged records may have been lost. When
+/// this returns it is on the disk.
+///
+/// They may have if that is accepted, and if they need not have been on the disk ([`Policy::Async`](crate::Policy::Async))
+/// and the system has been started since, or nobody knows: no trace of them need be left in the log.
+pub(crate) fn advance<S: Storage>(
+    storage: &S,
+    session: SessionName,
+    found: &Inspection,
+    accepts_loss: bool,
+) -> Result<u32, OpenError> {
+    let before = read(storage, session)?;
+    let boot = storage.boot().unwrap_or(0);
+    let is_same_boot = boot != 0 && before.is_some_and(|before| before.boot == boot);
+    let was_unsynced =
+        found.segments.last().is_some_and(|segment| segment.header.policy.acknowledges_unsynced());
+    let has_begun = before.is_some() || !found.segments.is_empty();
+    let may_lack = accepts_loss || was_unsynced && !is_same_boot;
+    let step = u32::from(has_begun && may_lack && !is_planted(Fault::LossUnnamed));
+    let number = before.unwrap_or_default().number.saturating_add(step);
+    let now = Generation { number, boot };
+    if before != Some(now) {
+        write(storage, session, now)?;
+    }
+    Ok(number)
+}
+
+/// The generation of a session whose log is in `storage`, 0 when nothing was ever lost. Changes nothing.
+///
+/// # Errors
+/// [`OpenError::Generation`] when its file is damaged, [`OpenError::Io`] when the system refuses.
+pub fn generation_of<S: Storage>(storage: &S, session: SessionName) -> Result<u32, OpenError> {
+    Ok(read(storage, session)?.unwrap_or_default().number)
+}
+
+/// `None` when there is no such file, or it is another session's, whose log has gone before it.
+fn read<S: Storage>(storage: &S, session: SessionName) -> Result<Option<Generation>, OpenError> {
+    let names = storage.list().map_err(OpenError::io("the folder"))?;
+    if !names.iter().any(|name| name == GENERATION_FILE) {
+        return Ok(None);
+    }
+    let mut bytes = [0; LEN + 1];
+    let mut len = 0;
+    let file = storage.open(GENERATION_FILE).map_err(OpenError::io(GENERATION_FILE))?;
+    while len < bytes.len() {
+        match file.read_at(&mut bytes[len..], len as u64).map_err(OpenError::io(GENERATION_FILE))? {
+            0 => break,
+            more => len += more,
+        }
+    }
+    let damaged = |damage| OpenError::Generation { file: GENERATION_FILE.to_owned(), damage };
+    let bytes: &[u8; LEN] = bytes[..len].try_into().map_err(|_| damaged(GenerationDamage::Length { len }))?;
+    decode(bytes, session).map_err(damaged)
+}
+
+fn decode(bytes: &[u8; LEN], session: SessionName) -> Result<Option<Generation>, GenerationDamage> {
+    let field = |at: usize| u32::from_le_bytes(std::array::from_fn(|place| bytes[at + place]));
+    let version = u16::from_le_bytes([bytes[8], bytes[9]]);
+    if !bytes.starts_with(&MAGIC) {
+        return Err(GenerationDamage::Checksum);
+    }
+    if version != VERSION {
+        return Err(GenerationDamage::Version { version });
+    }
+    if crc32c::crc32c(&bytes[..60]) != field(60) {
+        return Err(GenerationDamage::Checksum);
+    }
+    let boot = u128::from_le_bytes(std::array::from_fn(|place| bytes[32 + place]));
+    let is_ours = session.bytes() == bytes[16..32];
+    Ok(is_ours.then_some(Generation { number: field(12), boot }))
+}
+
+fn write<S: Storage>(storage: &S, session: SessionName, now: Generation) -> Result<(), OpenError> {
+    let mut bytes = [0; LEN];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[10..12].copy_from_slice(&(LEN as u16).to_le_bytes());
+    bytes[12..16].copy_from_slice(&now.number.to_le_bytes());
+    bytes[16..32].copy_from_slice(&session.bytes());
+    bytes[32..48].copy_from_slice(&now.boot.to_le_bytes());
+    let checksum = crc32c::crc32c(&bytes[..60]);
+    bytes[60..].copy_from_slice(&checksum.to_le_bytes());
+    let written = (|| {
+        let mut file = storage.create(UNFINISHED)?;
+        file.write_all_at(&bytes, 0)?;
+        file.sync()?;
+        storage.rename(UNFINISHED, GENERATION_FILE)?;
+        storage.sync_names()
+    })();
+    written.map_err(OpenError::io(GENERATION_FILE))
+}

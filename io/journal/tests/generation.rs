@@ -1,0 +1,122 @@
+//! Which generation of its session a log is of: another one whenever what was acknowledged may be gone.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use common::{append_to, config, disk, open_with, session};
+use tickpath_journal::{
+    DiskFaults, FaultyDisk, GENERATION_FILE, InspectOptions, OpenError, Opened, Policy, SessionName, Storage,
+    generation_of, open,
+};
+use tickpath_types::Sequence;
+
+/// Generation 3 of session SESSION001 in the disk's run 2.
+const VERSION_1: &str = "
+    545047454e45524e 0100 4000 03000000 53455353494f4e303031202020202020
+    02000000000000000000000000000000 000000000000000000000000 <checksum>
+";
+
+fn version_1() -> Vec<u8> {
+    let digits: Vec<u8> =
+        VERSION_1.replace("<checksum>", "f2bfd84a").bytes().filter(u8::is_ascii_hexdigit).collect();
+    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+fn open_accepting(disk: &FaultyDisk, policy: Policy) -> Result<Opened<FaultyDisk>, OpenError> {
+    open(disk, session(), config(policy), &InspectOptions { accept_loss: true, ..InspectOptions::default() })
+}
+
+/// The generation of a start, after which the process dies.
+fn generation_of_start(disk: &FaultyDisk, policy: Policy) -> u32 {
+    let generation = open_with(disk, policy).unwrap().generation;
+    disk.kill();
+    generation
+}
+
+#[test]
+fn only_what_may_have_lost_acknowledged_records_begins_another() {
+    let disk = disk();
+    for policy in [Policy::Group, Policy::Async, Policy::Async, Policy::Sync, Policy::Async] {
+        assert_eq!(generation_of_start(&disk, policy), 0, "the process died, {policy}");
+    }
+    disk.crash();
+    assert_eq!(generation_of_start(&disk, Policy::Group), 1, "power was lost under async");
+    disk.crash();
+    for _ in 0..2 {
+        assert_eq!(generation_of_start(&disk, Policy::Async), 1, "power was lost under group");
+    }
+    for expected in [2, 3] {
+        assert_eq!(open_accepting(&disk, Policy::Group).unwrap().generation, expected, "loss was accepted");
+        disk.kill();
+    }
+    // A new log has lost nothing, whatever is accepted.
+    assert_eq!(open_accepting(&common::disk(), Policy::Async).unwrap().generation, 0);
+}
+
+/// What was lost without any trace but that the system was started anew.
+#[test]
+fn a_loss_that_leaves_a_whole_log_begins_another_too() {
+    let mut silent = 0;
+    for seed in 0..60 {
+        let disk = FaultyDisk::new(seed, DiskFaults::default());
+        append_to(&mut open_with(&disk, Policy::Async).unwrap(), 40);
+        disk.crash();
+        let Ok(opened) = open_with(&disk, Policy::Async) else { continue };
+        assert_eq!(opened.generation, 1, "seed {seed}");
+        silent += u64::from(opened.found.torn.is_none() && opened.found.last_sequence() < Sequence(40));
+    }
+    assert!(silent > 5, "{silent}");
+}
+
+#[test]
+fn a_log_whose_last_run_is_not_known_counts_as_after_a_loss() {
+    for (policy, expected) in [(Policy::Async, 1), (Policy::Group, 0)] {
+        let disk = disk();
+        append_to(&mut open_with(&disk, policy).unwrap(), 3);
+        disk.kill();
+        disk.remove(GENERATION_FILE).unwrap();
+        assert_eq!(generation_of_start(&disk, policy), expected);
+    }
+}
+
+#[test]
+fn the_file_is_as_documented_and_anything_else_is_refused_with_its_name() {
+    let disk = disk();
+    append_to(&mut open_with(&disk, Policy::Async).unwrap(), 3);
+    disk.crash();
+    for _ in 0..3 {
+        drop(open_accepting(&disk, Policy::Async).unwrap());
+        disk.kill();
+    }
+    assert_eq!(disk.contents(GENERATION_FILE).unwrap(), version_1());
+    assert_eq!(generation_of(&disk, session()).unwrap(), 3);
+
+    let refusal = |bytes: Vec<u8>| {
+        let copy = common::disk();
+        copy.put(GENERATION_FILE, bytes);
+        open_with(&copy, Policy::Group).unwrap_err().to_string()
+    };
+    for at in 0..64 {
+        let mut bad = version_1();
+        bad[at] ^= 1;
+        let refusal = refusal(bad);
+        assert!(
+            refusal.starts_with("generation is damaged (") && refusal.contains("copy"),
+            "{at}: {refusal}"
+        );
+    }
+    let mut later = version_1();
+    later[8] = 2;
+    assert!(refusal(later).contains("version 2, which this program cannot read"));
+    for len in [0, 1, 63] {
+        assert!(refusal(version_1()[..len].to_vec()).contains(&format!("{len} bytes")));
+    }
+    assert!(refusal([version_1(), vec![0; 100]].concat()).contains("65 bytes"));
+
+    // Another session's says nothing of this one.
+    let copy = common::disk();
+    copy.put(GENERATION_FILE, version_1());
+    let other = SessionName::new("OTHER").unwrap();
+    let opened = open(&copy, other, config(Policy::Async), &InspectOptions::default()).unwrap();
+    assert_eq!((opened.generation, generation_of(&copy, other).unwrap()), (0, 0));
+}
