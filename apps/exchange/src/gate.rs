@@ -241,7 +241,8 @@ mod tests {
         let (one, last) = (InstrumentId(1), InstrumentId(70));
         let mut listed = Gate::new(None, Some(&[]), &table());
         let mut gate = Gate::new(None, None, &table());
-        assert!(!gate.is_checked && !gate.allow(one, true) && !gate.is_checked, "nothing to check");
+        let is_changed = gate.allow(one, true);
+        assert_eq!((is_changed, gate.is_checked), (false, false), "nothing to check");
         for gate in [&mut listed, &mut gate] {
             gate.allow(last, true);
             assert!(gate.allow(last, false) && !gate.allow(last, false));
