@@ -4,10 +4,14 @@ use tickpath_faults::{Fault, is_planted, is_planted_for};
 use tickpath_lockfree::spsc;
 use tickpath_matching::{Command, CommandKind};
 use tickpath_timing::{CommandId, Hop, Token, Tracer};
-use tickpath_types::{Nanos, Sequence, SessionId};
+use tickpath_types::{Nanos, OrderRequest, Sequence, SessionId, SpecialTerms};
 
+use crate::day::Expiries;
 use crate::journal::{CommandLog, LogState};
 use crate::late::end_ring;
+
+/// In place of a receive time: behind all that have one.
+const OF_VENUE: u64 = u64::MAX;
 
 /// A request on its way into the log.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +29,7 @@ pub(crate) struct Arrival {
 impl Arrival {
     /// A command of the venue's own: behind everything that was drained with it.
     pub(crate) fn of_venue(session: SessionId, kind: CommandKind) -> Arrival {
-        Arrival { kernel_ns: u64::MAX, session, token: None, kind }
+        Arrival { kernel_ns: OF_VENUE, session, token: None, kind }
     }
 }
 
@@ -36,14 +40,20 @@ impl Arrival {
 /// sequenced at once. No two commands have one time, however many a duty cycle takes: what one command causes
 /// is known by its time in market data, as an incoming order's executions are. A command goes to the journal and then to
 /// the matcher; when either has no room, what is left stays in order until it has.
+///
+/// Orders whose time has come leave before whatever comes at that time or later: the venue's command that they expire is
+/// put before it, so that nothing trades with them any more.
 pub(crate) struct Sequencer {
     next: Sequence,
     /// Time of day of the last command before the start, until the first one after it.
     resumed_after: Option<Nanos>,
     /// When the latest command was sequenced.
     last_at: Nanos,
+    expiries: Expiries,
     batch: Vec<(u64, SessionId, u32, Arrival)>,
     sequenced: usize,
+    /// The last of the venue's own commands, of batches that are in the log.
+    last_of_venue: Sequence,
     commands: spsc::Producer<Command>,
     journal: Option<Box<dyn CommandLog>>,
     /// The last command that may be answered.
@@ -63,8 +73,10 @@ impl Sequencer {
             next: Sequence(1),
             resumed_after: None,
             last_at: Nanos::ZERO,
+            expiries: Expiries::none(),
             batch,
             sequenced: 0,
+            last_of_venue: Sequence(0),
             commands,
             journal: None,
             durable: Sequence(u64::MAX),
@@ -81,6 +93,16 @@ impl Sequencer {
     ) -> Sequencer {
         let resumed_after = (last > Sequence(0)).then_some(last_ts);
         Sequencer { next: last.next(), resumed_after, durable: last, journal: Some(journal), ..self }
+    }
+
+    /// Takes note of a second of the day at which an order of the log expires.
+    pub(crate) fn note_expiry(&mut self, second: u32) {
+        self.expiries.note(second);
+    }
+
+    /// True when orders have expired that the log does not say it of.
+    pub(crate) fn have_expired(&self, now: Nanos) -> bool {
+        self.expiries.are_due(now.time_of_day())
     }
 
     /// Requests that may still be added to the batch.
@@ -108,7 +130,14 @@ impl Sequencer {
         while let Some((_, _, _, arrival)) = self.batch.get(self.sequenced) {
             let at = now.max(Nanos(self.last_at.0 + 1));
             let ts = at.time_of_day();
-            let command = Command { sequence: self.next, session: arrival.session, ts, kind: arrival.kind };
+            let must_wait = self.expiries.are_due(ts)
+                && !matches!(arrival.kind, CommandKind::ExpireOrders)
+                && !is_planted(Fault::ExpiryLate);
+            let command = match must_wait {
+                true => expire_orders(self.next, ts),
+                false => Command { sequence: self.next, session: arrival.session, ts, kind: arrival.kind },
+            };
+            let token = arrival.token.filter(|_| !must_wait);
             if let Some(journal) = &mut self.journal {
                 // What is in the journal takes effect: there must be room for it in the ring.
                 if self.commands.free_slots() == 0 {
@@ -123,19 +152,42 @@ impl Sequencer {
                 return self.sequenced - start;
             }
             self.last_at = at;
+            self.note_times(&command);
             let id = CommandId(self.next);
             tracer.stamp(Hop::T2, id);
-            if let Some(token) = arrival.token {
+            if let Some(token) = token {
                 tracer.link(id, token);
             }
             let is_again = is_planted_for(Fault::RequestLoggedTwice, self.next.0);
             self.next = self.next.next();
-            self.sequenced += usize::from(!is_again);
+            self.sequenced += usize::from(!is_again && !must_wait);
+        }
+        // The venue's own commands are the last of their batch.
+        if let Some((OF_VENUE, ..)) = self.batch.last() {
+            self.last_of_venue = Sequence(self.next.0 - 1);
         }
         self.batch.clear();
         let count = self.sequenced - start;
         self.sequenced = 0;
         count
+    }
+
+    /// Takes note of when an order expires, if it does, and of those that have.
+    #[inline]
+    fn note_times(&mut self, command: &Command) {
+        let special = match &command.kind {
+            CommandKind::Order(OrderRequest::Enter(order)) => &order.special,
+            CommandKind::Order(OrderRequest::Replace(order)) => &order.special,
+            CommandKind::ExpireOrders => return self.expiries.pass(command.ts),
+            _ => return,
+        };
+        // One whose time is past is refused.
+        if let Some(SpecialTerms { expire_at: second @ 1.., .. }) = special
+            && Nanos::from_secs((*second).into()) > command.ts
+            && !is_planted(Fault::ExpiryForgotten)
+        {
+            self.expiries.note(*second);
+        }
     }
 
     /// Times go on after those of the log, also when the clock was set back meanwhile.
@@ -193,6 +245,11 @@ impl Sequencer {
         self.batch.is_empty()
     }
 
+    /// The last of the venue's own commands, of what is in the log.
+    pub(crate) fn last_of_venue(&self) -> Sequence {
+        self.last_of_venue
+    }
+
     /// No command follows: the matcher learns that the log has ended.
     pub(crate) fn end(&mut self) {
         end_ring(&mut self.commands);
@@ -209,10 +266,18 @@ impl Sequencer {
     }
 }
 
+#[cold]
+fn expire_orders(sequence: Sequence, ts: Nanos) -> Command {
+    Command { sequence, session: SessionId::default(), ts, kind: CommandKind::ExpireOrders }
+}
+
 #[cfg(test)]
 mod tests {
     use tickpath_timing::NoTrace;
-    use tickpath_types::{CancelOrder, OrderRequest, Qty, UserRefNum};
+    use tickpath_types::{
+        CancelOrder, ClientOrderId, EnterOrder, InstrumentId, OrderAttributes, Price, Qty, Side, TimeInForce,
+        UserRefNum,
+    };
 
     use super::*;
 
@@ -279,6 +344,76 @@ mod tests {
         let times: Vec<u64> = std::iter::from_fn(|| commands.try_pop()).map(|command| command.ts.0).collect();
         let midnight = Nanos::DAY.0;
         assert_eq!(times, [midnight - 2, midnight - 1, 0, 1, 2, 98]);
+    }
+
+    fn expiring(user_ref: u32, expire_at: u32) -> Arrival {
+        let order = EnterOrder {
+            user_ref: UserRefNum(user_ref),
+            instrument: InstrumentId(1),
+            side: Side::Buy,
+            qty: Qty(1),
+            price: Price(100),
+            time_in_force: TimeInForce::Gtt,
+            post_only: false,
+            min_qty: Qty::ZERO,
+            special: Some(SpecialTerms { expire_at, ..SpecialTerms::default() }),
+            attributes: OrderAttributes::default(),
+            client_order_id: ClientOrderId::default(),
+        };
+        Arrival { kind: CommandKind::Order(OrderRequest::Enter(order)), ..arrival(0, 1, user_ref) }
+    }
+
+    /// What was sequenced: the client's number, or 0 for the command that orders expire.
+    fn taken(commands: &mut spsc::Consumer<Command>) -> Vec<(u32, u64)> {
+        std::iter::from_fn(|| commands.try_pop())
+            .map(|command| match command.kind {
+                CommandKind::Order(request) => (request.user_ref().0, command.ts.0),
+                CommandKind::ExpireOrders => (0, command.ts.0),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn orders_expire_before_what_comes_at_their_time_takes_effect() {
+        let (producer, mut commands) = spsc::channel(16);
+        let mut sequencer = Sequencer::new(producer, 16);
+        // The second one has come too late, the third's time comes with the fifth of these commands.
+        let second = 1_000_000_000;
+        for new in [expiring(1, 9), expiring(2, 1), expiring(3, 2), arrival(1, 1, 4), arrival(1, 1, 5)] {
+            sequencer.add(new);
+        }
+        let now = Nanos(2 * second - 4);
+        assert!(!sequencer.have_expired(now));
+        assert_eq!(sequencer.sequence(now, &mut NoTrace), 5);
+        let at = |ahead: u64| now.0 + ahead;
+        assert_eq!(
+            taken(&mut commands),
+            [(1, at(0)), (2, at(1)), (3, at(2)), (4, at(3)), (0, at(4)), (5, at(5))]
+        );
+        assert_eq!(sequencer.command_count(), 6);
+        // The first one's time comes without anybody who wants anything.
+        let now = Nanos(Nanos::DAY.0 + 9 * second);
+        assert!(sequencer.have_expired(now));
+        sequencer.add(Arrival::of_venue(SessionId(0), CommandKind::ExpireOrders));
+        assert_eq!(sequencer.sequence(now, &mut NoTrace), 1);
+        assert_eq!(taken(&mut commands), [(0, 9 * second)]);
+        assert!(!sequencer.have_expired(now));
+    }
+
+    #[test]
+    fn where_orders_expire_and_there_is_no_room_nothing_is_lost() {
+        let (producer, mut commands) = spsc::channel(2);
+        let mut sequencer = Sequencer::new(producer, 4);
+        sequencer.note_expiry(1);
+        let now = Nanos(2_000_000_000);
+        (1..=2).for_each(|user_ref| sequencer.add(arrival(user_ref, 1, user_ref as u32)));
+        assert_eq!(sequencer.sequence(now, &mut NoTrace), 1);
+        assert_eq!(sequencer.sequence(now, &mut NoTrace), 0);
+        assert_eq!(taken(&mut commands), [(0, now.0), (1, now.0 + 1)]);
+        assert_eq!(sequencer.sequence(now, &mut NoTrace), 1);
+        assert_eq!(taken(&mut commands), [(2, now.0 + 2)]);
+        assert!(sequencer.is_drained());
     }
 
     #[test]

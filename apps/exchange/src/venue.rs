@@ -253,7 +253,6 @@ impl Venue {
             Some(schedule) => schedule.missed(replica.facts.day.schedule, clock.now()),
             None => Vec::new(),
         };
-        replica.engine.expire_times().for_each(|second| day.note_expiry(second));
         let standings: Vec<Standing> = settings
             .users
             .iter()
@@ -286,6 +285,7 @@ impl Venue {
         // What the venue commands at once is behind what one duty cycle may read.
         let batch = BATCH_CAPACITY + commands_max(instruments.max_id());
         let mut sequencer = Sequencer::new(commands_in, batch);
+        engine.expire_times().for_each(|second| sequencer.note_expiry(second));
         let (durable, drop_copy, journal) = match journal {
             None => (None, None, None),
             Some((log, durable, drop_copy, rest)) => {

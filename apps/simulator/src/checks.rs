@@ -4,8 +4,10 @@
 //! that, or with itself. Every checker is a pure function and knows nothing of the others.
 
 mod client_orders;
+mod copies;
 mod counters;
 mod disconnects;
+mod expiry;
 mod feeds;
 mod final_state;
 mod lines;
@@ -16,6 +18,7 @@ mod public_book;
 mod replay;
 mod report;
 mod requests;
+mod schedule;
 mod sequencing;
 mod statements;
 mod streams;
@@ -40,13 +43,16 @@ struct Case<'a> {
 type Checker = fn(&Case<'_>, &mut Report);
 
 /// Every checker by its name.
-const CHECKERS: [(&str, Checker); 14] = [
+const CHECKERS: [(&str, Checker); 17] = [
     ("log", log::check),
     ("streams", streams::check),
+    ("drop copies", copies::check),
     ("requests", requests::check),
     ("sequencing", sequencing::check),
     ("final state", final_state::check),
     ("client orders", client_orders::check),
+    ("expiry", expiry::check),
+    ("schedule", schedule::check),
     ("trades", trades::check),
     ("money", money::check),
     ("lines", lines::check),

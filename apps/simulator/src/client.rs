@@ -5,7 +5,7 @@ use std::net::SocketAddrV4;
 
 use tickpath_nasdaq::soupbintcp::{LoginRequest, Packet, Password, Session, Username, next_packet};
 use tickpath_sim::{Draw, Gone, SocketId, StreamNote, StreamNoteKind, StreamRead};
-use tickpath_types::{InstrumentTable, Nanos, Sequence, SessionId};
+use tickpath_types::{Nanos, Sequence, SessionId};
 
 use crate::flow::Flow;
 use crate::net::SimNetwork;
@@ -19,8 +19,8 @@ const BACKOFF_MIN: Nanos = Nanos::from_millis(2);
 const CALM_BACKOFF_MAX: Nanos = Nanos::from_millis(50);
 /// The longest message of a client and its header.
 const PACKET_LEN_MAX: usize = 256;
-/// Refused logins in a row after which a client whose session the venue has not got any more begins from the first message
-/// of the present one: what it knows may have been lost with the power under a policy that allows it.
+/// Refused logins in a row after which a client whose session, or messages that it wants, the venue has not got any more
+/// begins anew in the present one: they were lost with the power under a policy that allows it, or are too old.
 const REFUSALS_MAX: u32 = 20;
 
 /// How a client behaves.
@@ -46,9 +46,9 @@ pub(crate) struct Habits {
     pub(crate) peer_timeout: Nanos,
     /// After how much silence of its own it sends a heartbeat.
     pub(crate) heartbeat: Nanos,
-    /// Whether it accepts that messages which it has received are no more: it begins from the first then, when its logins
-    /// are refused again and again.
-    pub(crate) may_begin_anew: bool,
+    /// Where it begins anew when its logins are refused again and again, for it accepts that messages are no more: with
+    /// the first, or with those that come next when 0.
+    pub(crate) begins_anew_at: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,8 @@ pub(crate) struct Client {
     venue: SocketAddrV4,
     habits: Habits,
     draw: Draw,
-    flow: Flow,
+    /// Of one that reads alone there is none.
+    flow: Option<Flow>,
     log: ClientLog,
     state: State,
     socket: Option<SocketId>,
@@ -100,7 +101,7 @@ impl Client {
         network: SimNetwork,
         venue: SocketAddrV4,
         habits: Habits,
-        instruments: &InstrumentTable,
+        flow: Option<Flow>,
         seed: u64,
     ) -> Client {
         Client {
@@ -110,7 +111,7 @@ impl Client {
             venue,
             habits,
             draw: Draw::new(seed),
-            flow: Flow::new(instruments.clone()),
+            flow,
             log: ClientLog { session, events: Vec::new() },
             state: State::Away { until: Nanos::ZERO },
             socket: None,
@@ -245,7 +246,7 @@ impl Client {
     }
 
     fn log_in(&mut self, now: Nanos) {
-        let has = self.next - 1;
+        let has = self.next.saturating_sub(1);
         let sequence = match self.draw.below(1_000) < self.habits.repeat_ppt && has > 0 {
             true => 1 + self.draw.below(has),
             false => self.next,
@@ -330,6 +331,9 @@ impl Client {
             Packet::LoginAccepted(accepted) => {
                 self.cursor = accepted.next_sequence.0;
                 self.numbered_in = accepted.session;
+                if self.next == 0 {
+                    self.next = self.cursor;
+                }
                 let outcome = LoginOutcome::Accepted { sequence: accepted.next_sequence };
                 self.note(now, ClientEventKind::LoginAnswered(outcome));
                 self.state = State::Active;
@@ -340,8 +344,10 @@ impl Client {
                 self.note(now, ClientEventKind::LoginAnswered(LoginOutcome::Rejected(reason.0)));
                 self.leave(now, DisconnectCause::Venue);
                 self.refusals += 1;
-                if self.habits.may_begin_anew && self.refusals >= REFUSALS_MAX {
-                    (self.refusals, self.numbered_in, self.next) = (0, Session::BLANK, 1);
+                if let Some(next) = self.habits.begins_anew_at
+                    && self.refusals >= REFUSALS_MAX
+                {
+                    (self.refusals, self.numbered_in, self.next) = (0, Session::BLANK, next);
                 }
             }
             Packet::SequencedData(message) => {
@@ -350,7 +356,7 @@ impl Client {
                 let bytes = message.to_vec();
                 if sequence == self.next {
                     self.next += 1;
-                    self.flow.hear(&bytes);
+                    self.flow.iter_mut().for_each(|flow| flow.hear(&bytes));
                 }
                 self.note(now, ClientEventKind::Received { sequence: Sequence(sequence), bytes });
             }
@@ -385,7 +391,8 @@ impl Client {
 
     fn ask(&mut self, now: Nanos, time_of_day: Nanos) {
         for _ in 0..=self.draw.below(self.habits.burst_max) {
-            let request = self.flow.next(&mut self.draw, time_of_day);
+            let Some(flow) = &mut self.flow else { break };
+            let request = flow.next(&mut self.draw, time_of_day);
             self.push(now, &Packet::UnsequencedData(&request));
             self.note(now, ClientEventKind::Sent(request));
         }

@@ -51,13 +51,15 @@ impl Feed {
         self.life.is_some()
     }
 
-    /// True while messages are missing, or books cannot be believed.
-    pub(crate) fn is_behind(&self, published: u64) -> bool {
+    /// True while messages are missing, or books of the instruments that there are cannot be believed: nobody heals one
+    /// that may be added and never was.
+    pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
+        let absent = u64::from(self.settings.max_instrument.0.saturating_sub(instruments));
         self.life.as_ref().is_none_or(|life| {
             let counters = &life.view.counters;
             counters.open_gap.read() != 0
                 || counters.messages.read() < published
-                || counters.snapshots.waiting.read() > 0
+                || counters.snapshots.waiting.read() > absent
         })
     }
 

@@ -31,6 +31,10 @@ struct Open {
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     instruments: InstrumentTable,
+    /// Those that are there from the beginning.
+    first: usize,
+    /// Those that are there, as far as is known.
+    known: Vec<InstrumentId>,
     next_user_ref: u32,
     open: BTreeMap<u32, Open>,
     sent: Vec<Vec<u8>>,
@@ -38,8 +42,17 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub(crate) fn new(instruments: InstrumentTable) -> Flow {
-        Flow { instruments, next_user_ref: 1, open: BTreeMap::new(), sent: Vec::new(), is_enabled: true }
+    /// A flow in these instruments, of which so many are there from the beginning.
+    pub(crate) fn new(instruments: InstrumentTable, first: usize) -> Flow {
+        Flow {
+            known: instruments.iter().take(first).map(|instrument| instrument.id).collect(),
+            first,
+            instruments,
+            next_user_ref: 1,
+            open: BTreeMap::new(),
+            sent: Vec::new(),
+            is_enabled: true,
+        }
     }
 
     /// The next request, as OUCH has it; `time_of_day` by the venue's clock.
@@ -98,6 +111,9 @@ impl Flow {
     fn note(&mut self, order: &EnterOrder, state: OrderState) {
         // Numbers may have been used that this client does not remember: those of a life before a crash.
         self.next_user_ref = self.next_user_ref.max(order.user_ref.0 + 1);
+        if !self.known.contains(&order.instrument) {
+            self.known.push(order.instrument);
+        }
         if state == OrderState::Live {
             let open = Open { instrument: order.instrument, side: order.side, leaves: order.qty.0 };
             self.open.insert(order.user_ref.0, open);
@@ -212,7 +228,9 @@ impl Flow {
     }
 
     fn mass_cancel(&self, draw: &mut Draw) -> OrderRequest {
-        let instrument = if draw.below(2) == 0 { InstrumentId(0) } else { self.draw_instrument(draw) };
+        let all = InstrumentId(0);
+        let one = |draw: &mut Draw| InstrumentId(1 + draw.below(self.first as u64) as u16);
+        let instrument = if draw.below(2) == 0 { all } else { one(draw) };
         let side = [None, Some(Side::Buy), Some(Side::Sell)][draw.below(3) as usize];
         let user_ref = UserRefNum(self.next_user_ref);
         OrderRequest::MassCancel(MassCancel { user_ref, instrument, side, firm: *b"SIMU" })
@@ -224,8 +242,12 @@ impl Flow {
     }
 
     fn draw_instrument(&self, draw: &mut Draw) -> InstrumentId {
-        let instruments = self.instruments.as_slice();
-        instruments[draw.below(instruments.len() as u64) as usize].id
+        let all = self.instruments.as_slice();
+        // Now and then one that may not be there yet.
+        if all.len() > self.known.len() && draw.below(12) == 0 {
+            return all[draw.below(all.len() as u64) as usize].id;
+        }
+        self.known[draw.below(self.known.len() as u64) as usize]
     }
 
     fn draw_price(&self, draw: &mut Draw, instrument: InstrumentId) -> Price {

@@ -3,8 +3,10 @@
 //! A run fills [`Observed`]: what went over the wires at both ends, what was found on the disk, what the venue came to.
 //! [`check`] says what of it breaks a promise.
 
+mod additions;
 mod checks;
 mod client;
+mod copies;
 mod feed;
 mod flow;
 mod net;
@@ -18,9 +20,9 @@ mod trader;
 
 pub use checks::{Violation, check};
 pub use observed::{
-    ClientEvent, ClientEventKind, ClientLog, Crash, DeliveredOrder, DisconnectCause, FeedLife, FinalVenue,
-    Line, LoginOutcome, Lost, Observed, OpenOrder, Published, Retransmitted, Sequenced, SnapshotOnDisk,
-    Unlogged, UserTerms, VenueEvent, VenueEventKind,
+    ClientEvent, ClientEventKind, ClientLog, CopyReader, Crash, DeliveredOrder, DisconnectCause, FeedLife,
+    FinalVenue, Line, LoginOutcome, Lost, Observed, OpenOrder, Published, Retransmitted, Sequenced,
+    SnapshotOnDisk, Unlogged, UserTerms, VenueEvent, VenueEventKind,
 };
 pub use profile::Weather;
 pub use simulation::{Outcome, Simulation};

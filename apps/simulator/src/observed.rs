@@ -21,8 +21,12 @@ pub struct Observed {
     pub policy: Policy,
     /// Users of sessions 1, 2, 3 ...
     pub users: Vec<UserTerms>,
-    /// One of each user, in the same order.
+    /// One of each user that enters orders, in the same order; who does not is behind them.
     pub clients: Vec<ClientLog>,
+    /// Seconds of the day, in UTC, at which the venue's schedule has steps.
+    pub schedule: Vec<u32>,
+    /// Who reads drop copies, if somebody does.
+    pub copies: Option<CopyReader>,
     /// The venue's lives, from the first start on.
     pub venue: Vec<VenueEvent>,
     /// Every datagram that the publisher sent on a line, before the network had it, in order; over all lives.
@@ -99,6 +103,19 @@ pub struct ClientLog {
     pub session: SessionId,
     /// In order of time; over all lives of the client, whose memory of what it received survives them.
     pub events: Vec<ClientEvent>,
+}
+
+/// Who watches over users.
+#[derive(Clone, Debug)]
+pub struct CopyReader {
+    /// Places in the list of users of those whose messages it gets.
+    pub watched: Vec<usize>,
+    /// The log leads to everything that there ever was: any copy can be asked for.
+    pub is_log_whole: bool,
+    /// What it did and saw. Messages are copies.
+    pub log: ClientLog,
+    /// When the venue could make no more copies until its next start, and why.
+    pub failures: Vec<(Nanos, String)>,
 }
 
 /// One thing that a client did or saw.
@@ -309,6 +326,8 @@ pub struct FinalVenue {
     pub last_command: Sequence,
     /// The last market event.
     pub last_market: Sequence,
+    /// The time by its own clock when it was asked to stop, in nanoseconds since the Unix epoch.
+    pub stopped_at: Nanos,
     /// Every open order, displayed or not, in no particular order.
     pub open_orders: Vec<OpenOrder>,
     /// Displayed orders in its books: by instrument, purchases before sales, best first and in the order of priority.

@@ -48,6 +48,12 @@ pub(crate) enum Blow {
     Connects(u64, Nanos),
     /// An order of the administrator.
     Admin(u64),
+    /// The administrator adds an instrument.
+    AddInstrument(usize),
+    /// The process of who reads drop copies dies.
+    KillReader,
+    /// The venue and who reads drop copies cannot reach each other.
+    CutReader(Nanos),
 }
 
 /// How a disk fails.
@@ -224,7 +230,7 @@ fn day(draw: &mut Draw, epoch: u64) -> DaySettings {
     day
 }
 
-fn habits(draw: &mut Draw, is_storm: bool) -> Habits {
+pub(crate) fn habits(draw: &mut Draw, is_storm: bool) -> Habits {
     let rare = |draw: &mut Draw, max: u64| if is_storm { draw.below(2) * draw.below(max) } else { 0 };
     Habits {
         pause: Nanos::from_micros(300 + draw.below(8_000)),
@@ -237,7 +243,7 @@ fn habits(draw: &mut Draw, is_storm: bool) -> Habits {
         backoff_max: Nanos::from_millis(1 + draw.below(100)),
         peer_timeout: Nanos::from_secs(3 + draw.below(12)),
         heartbeat: Nanos::from_millis(200 + draw.below(800)),
-        may_begin_anew: false,
+        begins_anew_at: None,
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) const SNAPSHOTS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 
 /// More messages than a run publishes.
 const EVERYTHING: usize = 1 << 16;
 /// More snapshots of the log than a run takes.
-const ALL_SNAPSHOTS: usize = 1 << 16;
+pub(crate) const ALL_SNAPSHOTS: usize = 1 << 16;
 /// Requests after which an impatient feed handler gives up.
 const PATIENCE: u32 = 2;
 

@@ -16,8 +16,11 @@ use tickpath_types::{
     TradingState,
 };
 
+use crate::additions::Additions;
 use crate::client::{Client, Habits};
+use crate::copies::{self, CopyProfile};
 use crate::feed::Feed;
+use crate::flow::Flow;
 use crate::net::{SimNetwork, Tap, Wires, simulated};
 use crate::profile::{Blow, DiskTrouble, Profile, Weather};
 use crate::recovery::{RecoveryProfile, SNAPSHOTS};
@@ -49,13 +52,15 @@ const QUIET: Nanos = Nanos::from_millis(2_500);
 const HEALING_MAX: Nanos = Nanos::from_secs(120);
 /// How often whoever runs the venue ends auctions, after healing.
 const OPEN_INTERVAL: Nanos = Nanos::from_millis(100);
+/// The door of the drop copies, and their reader.
+const COPY_PARTS: usize = 2;
 /// How long a venue stays down at most.
 const DOWN_MAX: Nanos = Nanos::from_millis(150);
 /// Beside starvation: the timers' interval, a login's check, the longest idle step.
 const REACTION: Nanos = Nanos::from_millis(60);
 
 /// What is counted and was not done to the system: it follows from what was, or comes with every run.
-const CONSEQUENCES: [&str; 13] = [
+const CONSEQUENCES: [&str; 15] = [
     "connections_above_backlog",
     "connections_cut",
     "connections_unheard",
@@ -63,9 +68,11 @@ const CONSEQUENCES: [&str; 13] = [
     "datagrams_unreceived",
     "deaths",
     "full_windows",
+    "instruments added",
     "half_closes",
     "power_losses",
     "resets_by_close",
+    "started anew for its drop copies",
     "started anew for its snapshots",
     "starts refused",
     "starts with commands lost",
@@ -107,6 +114,9 @@ pub struct Simulation {
     site: Site,
     clients: Vec<Client>,
     feeds: Vec<Feed>,
+    /// How drop copies are made, and who reads them.
+    copies: Option<(CopyProfile, Client)>,
+    additions: Additions,
     /// When each part gets time again.
     starved: Vec<Nanos>,
     /// What is still to come, the next last.
@@ -141,14 +151,19 @@ impl Simulation {
     pub fn new(seed: u64, weather: Weather) -> Simulation {
         let profile = Profile::new(seed, weather);
         let recovery = RecoveryProfile::new(seed, profile.feeds, profile.active);
+        let copies = CopyProfile::new(seed, weather, profile.clients, profile.active);
         let mut draw = Draw::new(seed);
         let mut wires =
             Wires { network: Network::new(draw.next(), Nanos::ZERO), tap: Tap::default(), venue: VENUE };
         wires.network.watch_streams_of(VENUE);
         let hosts = (0..=profile.clients as u16).chain(FIRST_FEED..FIRST_FEED + profile.feeds as u16);
-        hosts.for_each(|host| wires.network.set_clock(HostId(host), profile.epoch as i64));
+        hosts
+            .chain([copies::HOST.0])
+            .for_each(|host| wires.network.set_clock(HostId(host), profile.epoch as i64));
         let network = SimNetwork::new(wires, VENUE);
         let instruments = instruments(profile.instruments);
+        let additions = Additions::new(seed, profile.instruments, profile.active);
+        let known_to_clients = additions.table(&instruments);
         let disk = FaultyDisk::new(draw.next(), DiskFaults::default());
         let journal = recovery.journal(JournalSettings {
             segment_len: profile.segment_len,
@@ -156,7 +171,15 @@ impl Simulation {
             snapshot_every: profile.snapshot_every,
             ..JournalSettings::new("", profile.policy)
         });
-        let settings = venue_settings(&profile, &recovery, &instruments);
+        let mut settings = venue_settings(&profile, &recovery, &instruments);
+        settings.limits.max_instruments = additions.max_id();
+        let journal = match &copies {
+            Some(copies) => {
+                settings.users.push(copies.user(&settings.users));
+                copies.journal(journal)
+            }
+            None => journal,
+        };
         let site = Site::new(settings, journal, disk, network.clone(), VENUE);
         let clients = (0..profile.clients)
             .map(|place| {
@@ -167,8 +190,11 @@ impl Simulation {
                     [&name, PASSWORD],
                     network.of(host),
                     ORDER_ENTRY,
-                    Habits { may_begin_anew: profile.policy == Policy::Async, ..profile.habits[place] },
-                    &instruments,
+                    Habits {
+                        begins_anew_at: (profile.policy == Policy::Async).then_some(1),
+                        ..profile.habits[place]
+                    },
+                    Some(Flow::new(known_to_clients.clone(), profile.instruments.into())),
                     draw.next(),
                 )
             })
@@ -185,13 +211,21 @@ impl Simulation {
         let feeds = (0..profile.feeds)
             .map(|place| {
                 let host = HostId(FIRST_FEED + place as u16);
-                let settings = recovery.feed(place, &endpoints, InstrumentId(profile.instruments));
+                let settings = recovery.feed(place, &endpoints, InstrumentId(additions.max_id()));
                 Feed::new(place as u32, host, network.of(host), settings, recovery.joins_at(place))
             })
             .collect::<Vec<Feed>>();
-        // The venue's agents, its disk and its follower; then everybody else.
-        let parts = AGENTS + 2 + profile.clients + profile.feeds;
+        let copies = copies.map(|copies| {
+            let reader = copies.reader(&network, profile.policy, profile.clients);
+            (copies, reader)
+        });
+        // The venue's agents, its disk and its follower; then everybody else, at last the drop copies and their reader.
+        let parts =
+            AGENTS + 2 + profile.clients + profile.feeds + if copies.is_some() { COPY_PARTS } else { 0 };
         let mut blows = profile.blows.clone();
+        blows.extend(copies.iter().flat_map(|(copies, _)| copies.blows.iter().copied()));
+        blows.extend(additions.blows.iter().copied());
+        blows.sort_by_key(|(at, _)| *at);
         blows.reverse();
         Simulation {
             seed,
@@ -201,6 +235,8 @@ impl Simulation {
             site,
             clients,
             feeds,
+            copies,
+            additions,
             starved: vec![Nanos::ZERO; parts],
             blows,
             ends: Vec::new(),
@@ -247,11 +283,13 @@ impl Simulation {
             self.opens_at = self.now + OPEN_INTERVAL;
             self.site.command(AdminCommand::Phase { phase: Phase::Open, instrument: None });
         }
-        if self.is_healing && self.site.are_snapshots_behind() {
+        if self.is_healing {
             // Whoever runs the venue sees that, and starts it anew.
-            self.count("started anew for its snapshots");
-            self.stop_venue();
-            self.schedule_restart();
+            if self.site.are_snapshots_behind() {
+                self.restart_venue("started anew for its snapshots");
+            } else if self.site.have_copies_failed() {
+                self.restart_venue("started anew for its drop copies");
+            }
         }
         let mut work = self.start_what_is_down();
         let mut order = std::mem::take(&mut self.order);
@@ -275,11 +313,11 @@ impl Simulation {
     }
 
     fn is_settled(&self) -> bool {
-        let published = self.site.published();
+        let (published, instruments) = (self.site.published(), self.site.instrument_count());
         self.site.is_alive()
             && self.site.is_settled()
-            && self.clients.iter().all(Client::is_settled)
-            && self.feeds.iter().all(|feed| feed.is_alive() && !feed.is_behind(published))
+            && self.clients().all(Client::is_settled)
+            && self.feeds.iter().all(|feed| feed.is_alive() && !feed.is_behind(published, instruments))
     }
 
     fn pass_time(&mut self) {
@@ -293,11 +331,12 @@ impl Simulation {
 
     /// How long nothing happens.
     fn time_to_next(&self) -> Nanos {
-        let published = self.site.published();
-        let is_behind = self.feeds.iter().any(|feed| feed.is_alive() && feed.is_behind(published));
+        let (published, instruments) = (self.site.published(), self.site.instrument_count());
+        let is_behind =
+            self.feeds.iter().any(|feed| feed.is_alive() && feed.is_behind(published, instruments));
         let max = if is_behind { GAP_STEP_MAX } else { IDLE_STEP_MAX };
         let arrival = self.network.wires().network.next_arrival();
-        let clients = self.clients.iter().map(Client::next_due);
+        let clients = self.clients().map(Client::next_due);
         let starved = self.starved.iter().copied();
         let feeds = self.feeds.iter().filter(|feed| !feed.is_alive()).map(|feed| feed.back_at);
         let next = clients
@@ -325,7 +364,7 @@ impl Simulation {
             0..AGENTS => self.site.step_agent(self.now, part),
             AGENTS => self.site.step_disk(self.now),
             _ if part == AGENTS + 1 => self.site.step_follower(self.now),
-            _ => Step::Work(self.step_other(part - AGENTS - 2)),
+            _ => self.step_other(part - AGENTS - 2),
         };
         match step {
             Step::Work(work) => work,
@@ -336,10 +375,29 @@ impl Simulation {
         }
     }
 
-    fn step_other(&mut self, place: usize) -> usize {
-        match self.clients.get_mut(place) {
-            Some(client) => usize::from(client.step(self.now, self.site.time_of_day())),
-            None => self.feeds[place - self.profile.clients].step(),
+    /// The clients, and who reads drop copies.
+    fn clients(&self) -> impl Iterator<Item = &Client> {
+        self.clients.iter().chain(self.copies.iter().map(|(_, reader)| reader))
+    }
+
+    fn clients_mut(&mut self) -> impl Iterator<Item = &mut Client> {
+        self.clients.iter_mut().chain(self.copies.iter_mut().map(|(_, reader)| reader))
+    }
+
+    fn step_other(&mut self, place: usize) -> Step {
+        let time_of_day = self.site.time_of_day();
+        if let Some(client) = self.clients.get_mut(place) {
+            return Step::Work(client.step(self.now, time_of_day).into());
+        }
+        let place = place - self.profile.clients;
+        if let Some(feed) = self.feeds.get_mut(place) {
+            return Step::Work(feed.step());
+        }
+        match &mut self.copies {
+            Some((_, reader)) if place > self.profile.feeds => {
+                Step::Work(reader.step(self.now, time_of_day).into())
+            }
+            _ => self.site.step_copies(self.now),
         }
     }
 
@@ -412,9 +470,7 @@ impl Simulation {
                 self.site.disk.crash_after(changes);
             }
             Blow::StopVenue if self.site.is_alive() => {
-                self.count("venue stopped and started");
-                self.stop_venue();
-                self.schedule_restart();
+                self.restart_venue("venue stopped and started");
             }
             Blow::StopVenue => {}
             Blow::KillClient(place) => {
@@ -444,7 +500,26 @@ impl Simulation {
             }
             Blow::Connects(count, time) => self.connect_strangers(count, time),
             Blow::Admin(bits) => self.administrate(bits),
+            Blow::AddInstrument(place) => {
+                if self.site.command(AdminCommand::AddInstrument(self.additions.instrument(place))) {
+                    self.count("instruments added");
+                }
+            }
+            Blow::KillReader => {
+                let back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
+                if let Some((_, reader)) = &mut self.copies {
+                    reader.crash(now, back_at);
+                    self.count("reader of drop copies killed");
+                }
+            }
+            Blow::CutReader(time) => self.cut(copies::HOST, time),
         }
+    }
+
+    fn restart_venue(&mut self, why: &'static str) {
+        self.count(why);
+        self.stop_venue();
+        self.schedule_restart();
     }
 
     fn stop_venue(&mut self) {
@@ -495,7 +570,7 @@ impl Simulation {
 
     fn administrate(&mut self, bits: u64) {
         let user = SessionId(1 + (bits >> 8) as u16 % self.profile.clients as u16);
-        let instrument = InstrumentId(1 + (bits >> 24) as u16 % self.profile.instruments);
+        let instrument = InstrumentId(1 + (bits >> 24) as u16 % self.site.instrument_count());
         let state = [TradingState::Halted, TradingState::Trading][(bits >> 40) as usize % 2];
         let one = (bits >> 41 & 1 == 1).then_some(instrument);
         let many = bits >> 48;
@@ -575,7 +650,7 @@ impl Simulation {
         self.site.disk.set_faults(DiskFaults::default());
         self.site.disk.crash_after(u64::MAX);
         self.starved.iter_mut().for_each(|until| *until = Nanos::ZERO);
-        self.clients.iter_mut().for_each(Client::calm_down);
+        self.clients_mut().for_each(Client::calm_down);
         self.feeds.iter_mut().for_each(|feed| feed.back_at = Nanos::ZERO);
         let strangers = std::mem::take(&mut self.strangers);
         for (_, socket) in strangers {
@@ -587,7 +662,7 @@ impl Simulation {
         let notes = self.network.wires().network.take_notes();
         for note in &notes {
             // A note that no client wants is of a stranger's connection.
-            let _ = self.clients.iter_mut().any(|client| client.take_note(note));
+            let _ = self.clients_mut().any(|client| client.take_note(note));
         }
     }
 
@@ -645,7 +720,11 @@ impl Simulation {
         let line = |group| if group == LINES[0] { Line::A } else { Line::B };
         let published = tap.to_groups.into_iter().filter(|(_, group, _)| LINES.contains(group));
         let answers = tap.answers.into_iter();
+        let failures = std::mem::take(&mut self.site.copy_failures);
+        let users = self.site.settings.users.len();
+        let copies = self.copies.as_ref().map(|(copies, reader)| copies.seen(reader, users, failures));
         let settings = &self.site.settings;
+        let schedule = settings.day.schedule.iter();
         let terms = settings.users.iter().map(|user| UserTerms {
             name: user.name.clone(),
             cancel_on_disconnect: user.cancel_on_disconnect,
@@ -656,6 +735,8 @@ impl Simulation {
             policy: self.profile.policy,
             users: terms.collect(),
             clients: self.clients.iter().map(|client| client.log().clone()).collect(),
+            schedule: schedule.flat_map(|schedule| &schedule.steps).map(|step| step.second).collect(),
+            copies,
             venue: self.site.events.clone(),
             published: published
                 .map(|(at, group, bytes)| Published { at, line: line(group), bytes })
@@ -681,18 +762,23 @@ pub(crate) fn user_name(place: usize) -> String {
 }
 
 pub(crate) fn instruments(count: u16) -> InstrumentTable {
-    let instrument = |id: u16| Instrument {
+    let symbols = ["ALPHA", "BRAVO", "CHARLIE"];
+    let instruments: Vec<Instrument> =
+        (1..=count).zip(symbols).map(|(id, symbol)| instrument(id, symbol)).collect();
+    InstrumentTable::new(&instruments)
+}
+
+pub(crate) fn instrument(id: u16, symbol: &str) -> Instrument {
+    Instrument {
         id: InstrumentId(id),
-        symbol: Symbol::new(["ALPHA", "BRAVO", "CHARLIE"][usize::from(id - 1)]).expect("they are short"),
+        symbol: Symbol::new(symbol).expect("they are short"),
         tick_size: Price(100),
         lot_size: Qty(1),
         max_qty: Qty(100_000),
         reference_price: Price(1_000_000),
         collar_low: Price(900_000),
         collar_high: Price(1_100_000),
-    };
-    let instruments: Vec<Instrument> = (1..=count).map(instrument).collect();
-    InstrumentTable::new(&instruments)
+    }
 }
 
 pub(crate) fn venue_settings(
@@ -727,7 +813,8 @@ pub(crate) fn venue_settings(
         limits: EngineLimits {
             max_open_orders: 512,
             max_open_orders_per_session: 128,
-            max_sessions: profile.clients as u16 + 1,
+            // Users, who reads drop copies, and the venue itself.
+            max_sessions: profile.clients as u16 + 2,
             max_index_pages: 64,
             max_index_pages_per_session: 16,
             max_special_orders: 512,

@@ -12,7 +12,7 @@ use tickpath_journal::{FaultyDisk, InspectOptions, OpenError, Reader, SessionNam
 use tickpath_matching::Command;
 use tickpath_sim::{Death, HostId};
 use tickpath_timing::NoTrace;
-use tickpath_types::{Nanos, Qty, Sequence, SessionId, Side, TradingState, UserRefNum};
+use tickpath_types::{InstrumentTable, Nanos, Qty, Sequence, SessionId, Side, TradingState, UserRefNum};
 
 use crate::net::SimNetwork;
 use crate::{
@@ -43,6 +43,8 @@ pub(crate) struct Site {
     pub(crate) sequenced: Vec<Sequenced>,
     pub(crate) lost: Vec<Lost>,
     pub(crate) unlogged: Vec<Unlogged>,
+    /// When there were no drop copies any more, and why.
+    pub(crate) copy_failures: Vec<(Nanos, String)>,
     /// Losses of power that the disk has had so far.
     power_losses: u64,
 }
@@ -53,12 +55,20 @@ struct Life {
     admin: AdminClient,
     journal: VenueJournal,
     session: SessionName,
+    /// What is traded, with what was added.
+    instruments: InstrumentTable,
     reader: Option<Reader<FaultyDisk>>,
     has_follower: bool,
     /// Requests so far that were refused without a record.
     unlogged: u64,
     /// What the machine's clock was ahead of the time when the venue started; its own goes on from there.
     ahead: u64,
+}
+
+impl Life {
+    fn has_copies(&self) -> bool {
+        self.view.drop_copy.has_failed.read() == 0
+    }
 }
 
 /// What became of a step.
@@ -90,6 +100,7 @@ impl Site {
             sequenced: Vec::new(),
             lost: Vec::new(),
             unlogged: Vec::new(),
+            copy_failures: Vec::new(),
             power_losses: 0,
         }
     }
@@ -138,7 +149,7 @@ impl Site {
     }
 
     fn begin(&mut self, now: Nanos, venue: Venue, clock: Nanos) -> anyhow::Result<Endpoints> {
-        let Venue { mut agents, endpoints, view, admin, journal, market_recovery, .. } = venue;
+        let Venue { mut agents, endpoints, view, admin, instruments, journal, market_recovery, .. } = venue;
         let journal = journal.ok_or_else(|| anyhow::anyhow!("a venue without its journal"))?;
         let session = journal.recovery.session;
         let found = self.read_log(session)?;
@@ -163,6 +174,7 @@ impl Site {
             admin,
             journal,
             session,
+            instruments,
             reader: None,
             has_follower: true,
             unlogged: 0,
@@ -244,6 +256,18 @@ impl Site {
         Step::Work(followed.unwrap_or(0))
     }
 
+    /// One run of the drop copies' work.
+    pub(crate) fn step_copies(&mut self, now: Nanos) -> Step {
+        let Some(life) = self.life.as_mut().filter(|life| life.has_copies()) else { return Step::Work(0) };
+        match life.journal.copy(Nanos(now.0 + life.ahead)) {
+            Ok(work) => Step::Work(work),
+            Err(error) => {
+                self.copy_failures.push((now, error.to_string()));
+                Step::Work(0)
+            }
+        }
+    }
+
     /// Reads what was written, before the follower removes it.
     fn keep_records(&mut self) {
         let Some(life) = &mut self.life else { return };
@@ -270,6 +294,7 @@ impl Site {
         view.journal.durable.read() == commands
             && view.matcher.commands.read() + life.journal.recovery.last.0 == commands
             && view.matcher.market_events.read() == view.publisher.messages.read()
+            && (self.journal.drop_copy.is_none() || view.drop_copy.commands.read() == commands)
     }
 
     /// True while an instrument collects orders for an auction, of which the public is told again and again.
@@ -281,6 +306,17 @@ impl Site {
     /// True when the venue says that it has no snapshots to give until it is started anew.
     pub(crate) fn are_snapshots_behind(&self) -> bool {
         self.life.as_ref().is_some_and(|life| life.view.market_recovery.is_behind.read() > 0)
+    }
+
+    /// True when there will be no more drop copies until the venue is started anew.
+    pub(crate) fn have_copies_failed(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| !life.has_copies())
+    }
+
+    /// How many instruments are traded, with what was added.
+    pub(crate) fn instrument_count(&self) -> u16 {
+        let instruments = self.life.as_ref().map_or(&self.settings.instruments, |life| &life.instruments);
+        instruments.next_id().0 - 1
     }
 
     /// Tells the venue something, if it listens.
@@ -371,19 +407,19 @@ impl Site {
         while life.journal.work_on_disk() > 0 {}
         self.keep_records();
         self.note(now, VenueEventKind::Stopped);
-        let last = self.last();
+        let last = self.last(Nanos(now.0 + self.life.as_ref()?.ahead));
         self.disk.kill();
         self.end_life(Death::Process);
         last
     }
 
     /// What the venue came to, once it has stopped.
-    fn last(&self) -> Option<FinalVenue> {
+    fn last(&self, stopped_at: Nanos) -> Option<FinalVenue> {
         let view = &self.life.as_ref()?.view;
         let guard = view.engine.lock().ok()?;
         let engine = guard.as_deref()?;
         let mut displayed = Vec::new();
-        for instrument in self.settings.instruments.as_slice() {
+        for instrument in self.life.as_ref()?.instruments.iter() {
             for side in Side::BOTH {
                 let orders = engine.books().orders(instrument.id, side);
                 displayed.extend(orders.map(|(_, order)| DeliveredOrder {
@@ -408,6 +444,7 @@ impl Site {
             state_hash: engine.state_hash(),
             last_command: engine.last_command(),
             last_market: engine.last_market(),
+            stopped_at,
             open_orders,
             displayed,
             counters: vec![

@@ -236,6 +236,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
                 GatewayEvent::Unsent(request) => self.engine.handle_unsent(&request, now, &mut self.outbox),
                 GatewayEvent::Disconnected => self.engine.handle_disconnect(now),
                 GatewayEvent::Reconnected => self.engine.handle_reconnect(),
+                GatewayEvent::InDoubt => self.engine.handle_doubt(),
                 GatewayEvent::Settled => self.engine.handle_settled(now, &mut self.outbox),
             }
             count += 1;

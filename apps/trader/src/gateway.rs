@@ -41,8 +41,11 @@ pub enum GatewayEvent {
     Disconnected,
     /// The gateway is logged in again. What the venue had to say meanwhile follows, or came just before.
     Reconnected,
-    /// The venue has said what it had to say of everything that was sent before the connection was lost: what is
-    /// not answered by now did not reach it.
+    /// The venue has sent text for people in place of an answer, as where it has no room to record a request: which of those
+    /// that are not answered it dropped is not known.
+    InDoubt,
+    /// The venue has said what it had to say of everything that was sent before the connection was lost or before the
+    /// doubt: what is not answered by now did not reach it, or was dropped.
     Settled,
 }
 
@@ -99,7 +102,7 @@ enum Link {
     },
     Up,
     Lost,
-    /// There is one again, and requests that were sent before may still be answered: until `from`, and until the
+    /// There is one, and requests that were sent before it or before a doubt may still be answered: until `from`, and until the
     /// venue is heard once more after everything that had come by then was read. TCP keeps the order: whatever
     /// the venue said before that was read too.
     Settling {
@@ -277,9 +280,15 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         let answered = self.inbox.answered;
         if answered > 0 {
             self.counters.answers.add(answered as u64);
-            self.counters.last_sequence.set(entry.next_sequence() - 1);
         }
-        let is_active = entry.is_active();
+        if self.inbox.has_read {
+            // Before the login there is none.
+            self.counters.last_sequence.set(entry.next_sequence().saturating_sub(1));
+        }
+        let (is_active, has_notice) = (entry.is_active(), entry.take_notice());
+        if has_notice && matches!(self.link, Link::Up | Link::Settling { .. }) {
+            self.doubt(now);
+        }
         let outcome = outcome.and_then(|_| match self.link {
             Link::Up => Ok(()),
             _ if is_active => self.settle(now),
@@ -290,6 +299,13 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             self.counters.logged_in.set(is_in.into());
         }
         (answered, outcome)
+    }
+
+    /// Something was dropped without an answer, for which nobody is to wait for ever.
+    #[cold]
+    fn doubt(&mut self, now: Nanos) {
+        self.inbox.tell(GatewayEvent::InDoubt);
+        self.link = Link::Settling { from: now + self.settings.settle_after, is_dry: false };
     }
 
     /// Learns the number of the engine's first order: an earlier run may have used some, and only the venue knows.

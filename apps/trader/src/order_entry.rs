@@ -83,6 +83,8 @@ pub struct OrderEntry<N: Network = Kernel> {
     out_len: usize,
     next_timers: Nanos,
     link: Link,
+    /// The venue has sent text for people since it was last looked at.
+    has_notice: bool,
     /// What the venue said when it was asked.
     next_user_ref: Option<UserRefNum>,
     /// Answers that the vocabulary has no word for, or that were no OUCH.
@@ -146,6 +148,7 @@ impl<N: Network> OrderEntry<N> {
             out_len: 0,
             next_timers: Nanos::ZERO,
             link,
+            has_notice: false,
             next_user_ref: None,
             unknown_answers: 0,
         }
@@ -272,6 +275,12 @@ impl<N: Network> OrderEntry<N> {
         self.flush(now)
     }
 
+    /// Whether the venue has sent text for people (a debug packet) since the last call. This project's venue drops a
+    /// request that way which it has no room to record.
+    pub const fn take_notice(&mut self) -> bool {
+        std::mem::replace(&mut self.has_notice, false)
+    }
+
     /// The number of the user's next order, as the venue said when it was asked.
     #[must_use]
     pub const fn next_user_ref(&self) -> Option<UserRefNum> {
@@ -356,10 +365,8 @@ impl<N: Network> OrderEntry<N> {
                     return Err(OrderEntryError::LoginRejected { name: self.name.clone(), reason });
                 }
                 ClientEvent::EndOfSession => return Err(self.disconnected("the session has ended")),
-                ClientEvent::LoginAccepted { .. }
-                | ClientEvent::Unsequenced(_)
-                | ClientEvent::Heartbeat
-                | ClientEvent::Debug(_) => {}
+                ClientEvent::Debug(_) => self.has_notice = true,
+                ClientEvent::LoginAccepted { .. } | ClientEvent::Unsequenced(_) | ClientEvent::Heartbeat => {}
             }
             self.tcp.consume(used);
         }

@@ -46,6 +46,10 @@ faults! {
     MassCancelMissesOne,
     /// An order's time comes and nothing happens.
     GttNeverExpires,
+    /// The venue forgets when an order expires, unless it is started anew.
+    ExpiryForgotten,
+    /// Orders expire some time after their time has come: others still trade with them.
+    ExpiryLate,
     /// Orders of the day are carried into the next if they are special.
     DayOrderSurvives,
     /// A number may be used again at once.
@@ -106,6 +110,14 @@ faults! {
     ArrivalsSortedBySession,
     /// An execution that is replayed is told twice.
     FillDoubledOnReplay,
+    /// What the first command behind a snapshot caused is not among the drop copies after a start.
+    CopyMissed,
+    /// Where a reader of drop copies goes on it gets one copy again.
+    CopyRepeated,
+    /// The next step of the day waits for a command that a client sent.
+    DayWaitsForClients,
+    /// An instrument that was added is not in the snapshot.
+    SnapshotMissesAdded,
     /// Some packets are sent on line A alone.
     LineBMissesPacket,
     /// Some messages are not kept for retransmission.

@@ -64,6 +64,8 @@ pub struct PlainOrder {
     pub shown: Qty,
     /// The reference that it is displayed under.
     pub order_id: OrderId,
+    /// The time of day at which it expires; `None` when it does not within the day.
+    pub expires_at: Option<Nanos>,
 }
 
 /// What goes to the listener, in order.
@@ -121,6 +123,11 @@ struct Open {
 impl Open {
     fn leaves(&self) -> u64 {
         self.shown + self.unseen
+    }
+
+    fn expires_at(&self) -> Option<Nanos> {
+        let seconds = self.order.special.unwrap_or_default().expire_at;
+        (self.order.time_in_force == TimeInForce::Gtt).then(|| Nanos::from_secs(seconds.into()))
     }
 }
 
@@ -387,6 +394,7 @@ impl PlainOrder {
             leaves: Qty(open.leaves()),
             shown: Qty(open.shown),
             order_id: open.id,
+            expires_at: open.expires_at(),
         }
     }
 }

@@ -198,7 +198,8 @@ impl OrderManager {
         }
     }
 
-    /// The connection is lost: whether the venue has what it did not answer is in doubt from now on.
+    /// The connection is lost, or the venue dropped something: whether it has what it did not answer is in doubt from now
+    /// on.
     pub(crate) fn doubt_pending(&mut self) {
         for slot in self.table.open_slots_mut() {
             slot.is_in_doubt |= !slot.order.is_settled();

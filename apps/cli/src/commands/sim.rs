@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         sum.report(started.elapsed(), weather)?;
     }
     if let Some(file) = &args.json {
-        json::write(file, &sum.to_json(started.elapsed()).to_string())?;
+        json::write(file, &sum.to_json(started.elapsed(), weather).to_string())?;
     }
     Ok(if sum.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -129,7 +129,6 @@ impl Sum {
     }
 
     fn report(&self, elapsed: Duration, weather: Weather) -> anyhow::Result<()> {
-        let calm = if weather == Weather::Calm { " --calm" } else { "" };
         for (seed, violations) in &self.failed {
             say(format!("seed {seed}:"))?;
             for violation in violations.iter().take(TOLD_MAX) {
@@ -138,7 +137,7 @@ impl Sum {
             if violations.len() > TOLD_MAX {
                 say(format!("  and {} more", violations.len() - TOLD_MAX))?;
             }
-            say(format!("  again by: tickpath sim --seed {seed}{calm}"))?;
+            say(format!("  again by: {}", again_by(*seed, weather)))?;
         }
         say(format!(
             "{} seeds in {:.1} s: {} commands, {} market data messages, {:.0} s of virtual time",
@@ -159,9 +158,9 @@ impl Sum {
         Ok(())
     }
 
-    fn to_json(&self, elapsed: Duration) -> serde_json::Value {
+    fn to_json(&self, elapsed: Duration, weather: Weather) -> serde_json::Value {
         let failed = self.failed.iter().map(|(seed, violations)| {
-            json!({ "seed": seed, "again_by": format!("tickpath sim --seed {seed}"), "found": violations })
+            json!({ "seed": seed, "again_by": again_by(*seed, weather), "found": violations })
         });
         json!({
             "seeds": self.seeds,
@@ -174,6 +173,12 @@ impl Sum {
             "elapsed_s": elapsed.as_secs_f64(),
         })
     }
+}
+
+/// The command that repeats a run.
+fn again_by(seed: u64, weather: Weather) -> String {
+    let calm = if weather == Weather::Calm { " --calm" } else { "" };
+    format!("tickpath sim --seed {seed}{calm}")
 }
 
 fn tell_counts(counts: &BTreeMap<&'static str, u64>) -> anyhow::Result<()> {
@@ -206,6 +211,31 @@ impl Progress {
     fn end(&self) {
         if self.is_shown {
             let _ = writeln!(stderr());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_that_failed_comes_with_the_command_that_repeats_it() {
+        let sum = Sum { seeds: 1, failed: vec![(7, vec!["log: a gap".to_owned()])], ..Sum::default() };
+        for (weather, command) in
+            [(Weather::Storm, "tickpath sim --seed 7"), (Weather::Calm, "tickpath sim --seed 7 --calm")]
+        {
+            let json = sum.to_json(Duration::ZERO, weather);
+            assert_eq!(json["violations"][0]["again_by"], command);
+        }
+    }
+
+    #[test]
+    fn seeds_are_a_range_with_both_ends() {
+        assert_eq!(parse_seeds("1..300").unwrap(), 1..=300);
+        assert_eq!(parse_seeds("7..").unwrap(), 7..=u64::MAX);
+        for text in ["7", "a..3", "3..2", "1..x"] {
+            assert!(parse_seeds(text).is_err(), "{text}");
         }
     }
 }

@@ -4,6 +4,7 @@ mod expiry;
 mod phases;
 mod schedule;
 
+pub(crate) use expiry::Expiries;
 pub use phases::BandWidth;
 pub(crate) use phases::{Day, DayFacts, Which, commands_max, state_of};
 pub use schedule::{Schedule, ScheduleStep};

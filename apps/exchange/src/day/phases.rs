@@ -6,11 +6,9 @@ use arrayvec::ArrayVec;
 use tickpath_agent::Counter;
 use tickpath_matching::CommandKind;
 use tickpath_types::{
-    CrossKind, Instrument, InstrumentId, InstrumentTable, Nanos, OrderRequest, Price, SpecialTerms,
-    SystemEventCode, TradingState,
+    CrossKind, Instrument, InstrumentId, InstrumentTable, Nanos, Price, SystemEventCode, TradingState,
 };
 
-use super::expiry::Expiries;
 use super::schedule::Place;
 use super::{DaySettings, Phase};
 
@@ -86,7 +84,6 @@ pub(crate) struct Day {
     /// By instrument id.
     listings: Box<[Listing]>,
     next_imbalance: Nanos,
-    expiries: Expiries,
     /// Where the schedule goes on, once that is known.
     place: Option<Place>,
     /// Day and second of its last step that was carried out before the venue was started.
@@ -129,7 +126,6 @@ impl Day {
             stages: facts.stages.iter().copied().take(STAGES).collect(),
             listings,
             next_imbalance: Nanos::ZERO,
-            expiries: Expiries::none(),
             place: None,
             done: facts.schedule,
         }
@@ -225,30 +221,8 @@ impl Day {
         }
     }
 
-    /// Takes note of when an order expires, if it does.
-    #[inline]
-    pub(crate) fn note_order(&mut self, kind: &CommandKind) {
-        let special = match kind {
-            CommandKind::Order(OrderRequest::Enter(order)) => &order.special,
-            CommandKind::Order(OrderRequest::Replace(order)) => &order.special,
-            _ => return,
-        };
-        if let Some(SpecialTerms { expire_at: second @ 1.., .. }) = special {
-            self.note_expiry(*second);
-        }
-    }
-
-    /// Takes note of a second of the day at which an order expires.
-    #[cold]
-    pub(crate) fn note_expiry(&mut self, second: u32) {
-        self.expiries.note(second);
-    }
-
-    /// What is due by the clock alone: orders that expire, pauses that are over, and imbalances.
+    /// What is due by the clock alone, beside orders that expire: pauses that are over, and imbalances.
     pub(crate) fn tick(&mut self, now: Nanos, emit: &mut impl FnMut(CommandKind)) {
-        if self.expiries.are_due(now) {
-            emit(CommandKind::ExpireOrders);
-        }
         // An auction publishes its first imbalance as it begins.
         let is_published = self.next_imbalance != Nanos::ZERO && now >= self.next_imbalance;
         if is_published || self.next_imbalance == Nanos::ZERO {

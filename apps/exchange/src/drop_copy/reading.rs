@@ -1,5 +1,6 @@
 //! The log read again, for what users were sent.
 
+use tickpath_faults::{Fault, is_planted};
 use tickpath_journal::{DurableView, OpenError, Reader, SessionName, Snapshots, Storage};
 use tickpath_matching::Command;
 use tickpath_types::Sequence;
@@ -56,7 +57,8 @@ impl<S: Storage> Source<S> {
             if !is_good(&replica) {
                 continue;
             }
-            let reader = match Reader::open(&self.storage, self.session, ahead[place].next()) {
+            let covered = ahead[place].0 + u64::from(is_planted(Fault::CopyMissed));
+            let reader = match Reader::open(&self.storage, self.session, Sequence(covered).next()) {
                 Err(OpenError::OutOfRange { .. }) => return Ok(None),
                 opened => opened?,
             };

@@ -1,5 +1,7 @@
 //! The newest messages of all users, in the order of the log.
 
+use tickpath_faults::{Fault, is_planted};
+
 use crate::session_log::MAX_LOGGED_MESSAGE;
 
 /// A message of a user.
@@ -105,7 +107,7 @@ impl CopyStore {
             at -= 1;
             there -= u64::from(watched[usize::from(entry.user)]);
         }
-        Place::At(at)
+        Place::At(at.saturating_sub(is_planted(Fault::CopyRepeated).into()))
     }
 
     fn index(&self, at: u64) -> usize {

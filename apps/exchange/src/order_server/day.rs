@@ -25,7 +25,7 @@ pub(super) struct Applied {
 pub(super) struct Given {
     /// The last command before them.
     before: Sequence,
-    /// The last of them, once it is numbered: the venue's own commands are the last of their batch.
+    /// The last of them, or one of the venue's that came later, once all of them are numbered.
     last: Option<Sequence>,
 }
 
@@ -38,7 +38,11 @@ impl Given {
     /// Once all of them are applied and safe: whether one had no effect.
     pub(super) fn outcome(&mut self, sequencer: &Sequencer, applied: &Applied) -> Option<bool> {
         if self.last.is_none() && sequencer.is_drained() {
-            self.last = Some(Sequence(sequencer.command_count()));
+            // Not the last command of all: one that a client sent is never said to be applied.
+            self.last = Some(match is_planted(Fault::DayWaitsForClients) {
+                true => Sequence(sequencer.command_count()),
+                false => sequencer.last_of_venue(),
+            });
         }
         let last = self.last?;
         (applied.last >= last).then_some(applied.last_ignored > self.before)
@@ -53,9 +57,14 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             return;
         }
         let count = self.sequencer.command_batch();
+        let have_expired = self.sequencer.have_expired(now);
         let OrderServer { day, sequencer, .. } = self;
         let mut emit = |kind| sequencer.add(Arrival::of_venue(SessionId::default(), kind));
         if !day.step(now, &mut emit) {
+            // Any other command is preceded by it; where none comes it does.
+            if have_expired {
+                emit(CommandKind::ExpireOrders);
+            }
             day.tick(now, &mut emit);
         }
         if self.sequencer.command_batch() > count {

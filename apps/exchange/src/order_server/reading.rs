@@ -161,7 +161,6 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                                 self.counters.requests_refused.add(1);
                                 self.user_views[place].requests_refused.add(1);
                             }
-                            self.day.note_order(&kind);
                             let (session, token) = (user.session, Some(token));
                             if !is_planted_for(Fault::RequestDropped, self.counters.requests.read()) {
                                 self.sequencer.add(Arrival { kernel_ns, session, token, kind });

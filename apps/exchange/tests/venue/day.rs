@@ -15,7 +15,7 @@ use tickpath_types::{
 
 use crate::market_data::{Asker, Line, with_lines};
 use crate::support::{
-    ALPHA, Client, Heard, Rig, build_on, cancel, enter, instruments, journal, order, settings,
+    ALPHA, Client, Heard, Rig, build_on, cancel, enter, instruments, ioc, journal, order, settings,
 };
 
 const ANNA: SessionId = SessionId(1);
@@ -577,6 +577,30 @@ fn a_schedule_makes_the_day_and_is_done_once_whatever_happens() {
     assert!(rest.contains(day_end) && rest.ends_with("SO SS R HH R HH HQ IO HQ IO"), "{rest}");
     let mut bert = rig.log_in_from("BERT", 3);
     assert_new_day(&mut rig, &mut bert);
+}
+
+#[test]
+fn a_schedule_goes_on_and_commands_are_answered_while_orders_come() {
+    let now = tickpath_agent::TscClock::system().now();
+    let mut settings = settings();
+    let steps =
+        [(0, Phase::Start), (0, Phase::Open), (4, Phase::Auction), (8, Phase::Open), (12, Phase::Halt)];
+    settings.day.schedule = Some(schedule(now, &steps));
+    let site = Site::new(settings);
+    let mut rig = site.start();
+    settle(&mut rig);
+    let mut anna = rig.log_in("ANNA");
+    let mut number = 0;
+    for expected in [TradingState::QuotationOnly, TradingState::Trading, TradingState::Halted] {
+        rig.pass(Nanos::from_secs(4));
+        rig.until_true("the next step", |rig| {
+            number += 1;
+            anna.request(&ioc(number, Side::Buy, 1, 900_000));
+            while anna.try_hear().is_some() {}
+            state(rig, ALPHA) == expected
+        });
+    }
+    assert_eq!(rig.command(phase(Phase::Resume, Some(ALPHA))), done(1));
 }
 
 #[test]

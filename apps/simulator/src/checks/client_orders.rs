@@ -2,31 +2,51 @@
 
 use std::collections::BTreeMap;
 
-use tickpath_types::{OrderEventKind, UserRefNum};
+use tickpath_types::{EnterOrder, Nanos, OrderEventKind, TimeInForce, UserRefNum};
 
 use super::report::Report;
+use super::statements::Statement;
 use super::{Case, statements};
 
 /// What a client knows of its order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Standing {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
     executed: u64,
     leaves: u64,
+    pub(super) time_in_force: TimeInForce,
+    /// When it was accepted, or came in another's place.
+    pub(super) since: Nanos,
+    /// The time of day at which it expires; `None` when it does not within the day.
+    pub(super) expires_at: Option<Nanos>,
+}
+
+impl Standing {
+    fn new(since: Nanos, order: &EnterOrder, executed: u64) -> Standing {
+        let leaves = order.qty.0.saturating_sub(executed);
+        let time_in_force = order.time_in_force;
+        let seconds = order.special.unwrap_or_default().expire_at;
+        let expires_at = (time_in_force == TimeInForce::Gtt).then(|| Nanos::from_secs(seconds.into()));
+        Standing { executed, leaves, time_in_force, since, expires_at }
+    }
 }
 
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     for (place, client) in case.observed.clients.iter().enumerate() {
         let Some(told) = statements::of_client(case, place) else { continue };
         let name = &case.observed.users[place].name;
-        let mut book = Book { name, orders: BTreeMap::new(), report };
-        told.iter().for_each(|(_, kind)| book.hear(kind));
+        let mut book = Book::new(name, report);
+        told.iter().for_each(|statement| book.hear(statement));
         let Book { mut orders, .. } = book;
         let open = case.observed.last.open_orders.iter().filter(|order| order.session == client.session);
         for order in open {
-            let is = Standing { executed: order.executed.0, leaves: order.leaves.0 };
-            let believed = orders.remove(&order.user_ref);
-            report.expect(believed == Some(is), || {
-                format!("{name} believes order {} {believed:?}, and the venue has it {is:?}", order.user_ref)
+            let is = Some((order.executed.0, order.leaves.0));
+            let believed =
+                orders.remove(&order.user_ref).map(|standing| (standing.executed, standing.leaves));
+            report.expect(believed == is, || {
+                format!(
+                    "{name} believes of order {} that {believed:?} are executed and left, and of the venue's it is {is:?}",
+                    order.user_ref
+                )
             });
         }
         for (user_ref, standing) in orders {
@@ -37,26 +57,31 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     }
 }
 
-struct Book<'a> {
+/// A client's open orders, as it was told of them.
+pub(super) struct Book<'a> {
     name: &'a str,
-    orders: BTreeMap<UserRefNum, Standing>,
+    pub(super) orders: BTreeMap<UserRefNum, Standing>,
     report: &'a mut Report,
 }
 
-impl Book<'_> {
-    fn hear(&mut self, kind: &OrderEventKind) {
+impl<'a> Book<'a> {
+    pub(super) fn new(name: &'a str, report: &'a mut Report) -> Book<'a> {
+        Book { name, orders: BTreeMap::new(), report }
+    }
+
+    pub(super) fn hear(&mut self, (ts, kind): &Statement) {
         let user_ref = kind.user_ref();
         match *kind {
             OrderEventKind::Accepted { order, .. } => {
-                self.open(user_ref, Standing { executed: 0, leaves: order.qty.0 });
+                self.open(user_ref, Standing::new(*ts, &order, 0));
             }
             OrderEventKind::Replaced { order, orig_user_ref, .. } => {
                 let old = self.orders.remove(&orig_user_ref);
                 self.report.expect(old.is_some(), || {
                     format!("{}: order {user_ref} replaced {orig_user_ref}, which is not open", self.name)
                 });
-                let executed = old.unwrap_or_default().executed;
-                self.open(user_ref, Standing { executed, leaves: order.qty.0.saturating_sub(executed) });
+                let executed = old.map_or(0, |old| old.executed);
+                self.open(user_ref, Standing::new(*ts, &order, executed));
             }
             OrderEventKind::Executed { qty, .. } => self.take(user_ref, qty.0, qty.0, kind),
             OrderEventKind::Canceled { decrement, .. }
@@ -64,8 +89,8 @@ impl Book<'_> {
                 self.take(user_ref, decrement.0, 0, kind)
             }
             OrderEventKind::Modified { qty, .. } => {
-                let Standing { executed, leaves } = self.orders.get(&user_ref).copied().unwrap_or_default();
-                self.take(user_ref, (executed + leaves).saturating_sub(qty.0), 0, kind);
+                let whole = self.orders.get(&user_ref).map_or(0, |order| order.executed + order.leaves);
+                self.take(user_ref, whole.saturating_sub(qty.0), 0, kind);
             }
             _ => {}
         }

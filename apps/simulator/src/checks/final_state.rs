@@ -61,7 +61,7 @@ fn check_open(case: &Case<'_>, report: &mut Report) {
 
 /// The books that the log leads to, in order.
 pub(super) fn displayed(case: &Case<'_>) -> Vec<DeliveredOrder> {
-    let instruments = case.observed.instruments.iter().map(|instrument| instrument.id);
+    let instruments = case.truth.table.iter().map(|instrument| instrument.id);
     let sides = instruments.flat_map(|id| Side::BOTH.map(|side| (id, side)));
     sides
         .flat_map(|(id, side)| case.truth.engine.displayed(id, side))

@@ -1,9 +1,9 @@
 //! When the faults are over, every client comes back, has its requests answered and gets all there is; nothing is stuck.
 
-use super::Case;
 use super::report::Report;
 use super::views::End;
-use crate::{ClientEventKind, ClientLog, LoginOutcome, VenueEventKind};
+use super::{Case, requests};
+use crate::{ClientEvent, ClientEventKind, ClientLog, LoginOutcome, VenueEventKind};
 
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let Some(life) = case.views.lives.last() else {
@@ -18,7 +18,8 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         return report.say(|| format!("the venue is not there in the end: {why}"));
     }
     for (place, client) in case.observed.clients.iter().enumerate() {
-        check_client(case, place, client, report);
+        let name = &case.observed.users[place].name;
+        check_client(case, name, case.truth.streams[place].len() as u64, client, report);
     }
     for feed in &case.observed.feeds {
         let is_last = case
@@ -32,8 +33,8 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     }
 }
 
-fn check_client(case: &Case<'_>, place: usize, client: &ClientLog, report: &mut Report) {
-    let name = &case.observed.users[place].name;
+/// A client is there in the end, and has `all` messages that there are.
+pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &ClientLog, report: &mut Report) {
     let of_login = |kind: &ClientEventKind| {
         matches!(kind, ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }))
     };
@@ -52,7 +53,7 @@ fn check_client(case: &Case<'_>, place: usize, client: &ClientLog, report: &mut 
         ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => Some(sequence.0 - 1),
         _ => None,
     });
-    let (received, all) = (received.max().unwrap_or(0), case.truth.streams[place].len() as u64);
+    let received = received.max().unwrap_or(0);
     report.expect(received >= all, || {
         format!("{name} has message {received} in the end, and the log causes {all}")
     });
@@ -61,22 +62,12 @@ fn check_client(case: &Case<'_>, place: usize, client: &ClientLog, report: &mut 
 
 /// What was sent on a connection that lives was read.
 fn check_arrived(name: &str, client: &ClientLog, connection: u32, report: &mut Report) {
-    let on_it = || client.events.iter().filter(|event| event.connection == connection);
-    let read: usize = on_it()
-        .map(|event| match &event.kind {
-            ClientEventKind::ReadByVenue { bytes, .. } => bytes.len(),
-            _ => 0,
-        })
-        .sum();
-    let sent: usize = on_it()
-        .map(|event| match &event.kind {
-            ClientEventKind::Sent(bytes) => bytes.len() + tickpath_nasdaq::soupbintcp::HEADER_LEN,
-            _ => 0,
-        })
-        .sum();
-    report.expect(read >= sent, || {
-        format!(
-            "{name} sent {sent} bytes of requests on its last connection, and the venue read {read} bytes"
-        )
+    let is_sent = |event: &&ClientEvent| {
+        event.connection == connection && matches!(event.kind, ClientEventKind::Sent(_))
+    };
+    let sent = client.events.iter().filter(is_sent).count();
+    let read = requests::reads_of(client).iter().filter(|read| read.connection == connection).count();
+    report.expect(read == sent, || {
+        format!("{name} sent {sent} requests on its last connection, and the venue read {read}")
     });
 }

@@ -13,7 +13,7 @@ use crate::{ClientEventKind, ClientLog, LoginOutcome};
 /// A request as the venue read it.
 #[derive(Clone, Debug)]
 pub(super) struct ReadRequest {
-    connection: u32,
+    pub(super) connection: u32,
     at: Nanos,
     pub(super) kernel_ns: u64,
     bytes: Vec<u8>,
@@ -149,7 +149,7 @@ fn is_same(table: &InstrumentTable, bytes: &[u8], command: &Command) -> bool {
 }
 
 /// The requests that the venue read of a client, in order.
-fn reads_of(client: &ClientLog) -> Vec<ReadRequest> {
+pub(super) fn reads_of(client: &ClientLog) -> Vec<ReadRequest> {
     let is_accepted = |connection: u32| {
         client.events.iter().any(|event| {
             event.connection == connection

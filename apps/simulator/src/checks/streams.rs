@@ -4,13 +4,26 @@ use tickpath_types::{Nanos, Sequence};
 
 use super::Case;
 use super::report::Report;
+use super::truth::Told;
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     for (place, client) in case.observed.clients.iter().enumerate() {
-        check_numbers(client, report);
-        check_messages(case, place, client, report);
+        let name = &case.observed.users[place].name;
+        check_client(case, name, &case.truth.streams[place], client, report);
     }
+}
+
+/// What a client received, compared with the stream that it should receive.
+pub(super) fn check_client(
+    case: &Case<'_>,
+    name: &str,
+    stream: &[Told],
+    client: &ClientLog,
+    report: &mut Report,
+) {
+    check_numbers(client, report);
+    check_messages(case, name, stream, client, report);
 }
 
 /// Within a connection the numbers go on by one from what the login was answered, which is what it asked for.
@@ -49,7 +62,7 @@ fn check_numbers(client: &ClientLog, report: &mut Report) {
     }
 }
 
-fn check_messages(case: &Case<'_>, place: usize, client: &ClientLog, report: &mut Report) {
+fn check_messages(case: &Case<'_>, name: &str, stream: &[Told], client: &ClientLog, report: &mut Report) {
     let mut logged_in_at = Nanos::ZERO;
     for event in &client.events {
         if matches!(event.kind, ClientEventKind::LoginSent { .. }) {
@@ -57,11 +70,11 @@ fn check_messages(case: &Case<'_>, place: usize, client: &ClientLog, report: &mu
         }
         match &event.kind {
             ClientEventKind::Received { sequence, bytes } => {
-                check_message(case, place, [logged_in_at, event.at], *sequence, bytes, report);
+                check_message(case, name, stream, [logged_in_at, event.at], (*sequence, bytes), report);
             }
             // A login for new messages alone is told where they begin: not beyond what there will ever be.
             ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => {
-                let end = case.truth.streams[place].len() as u64 + 1;
+                let end = stream.len() as u64 + 1;
                 report.expect(sequence.0 <= end || case.views.may_be_unknown(logged_in_at), || {
                     format!(
                         "session {}: a login was told that message {sequence} is next, and the log causes {} messages",
@@ -77,16 +90,14 @@ fn check_messages(case: &Case<'_>, place: usize, client: &ClientLog, report: &mu
 
 fn check_message(
     case: &Case<'_>,
-    place: usize,
+    name: &str,
+    stream: &[Told],
     // What is still on its way when power is lost arrives afterwards, on a connection of before: it may even be the
     // login's answer.
     [logged_in_at, at]: [Nanos; 2],
-    sequence: Sequence,
-    bytes: &[u8],
+    (sequence, bytes): (Sequence, &[u8]),
     report: &mut Report,
 ) {
-    let stream = &case.truth.streams[place];
-    let name = &case.observed.users[place].name;
     let Some(told) = (sequence.0 as usize).checked_sub(1).and_then(|index| stream.get(index)) else {
         report.expect(case.views.may_be_unknown(logged_in_at), || {
             format!(

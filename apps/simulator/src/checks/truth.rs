@@ -1,11 +1,12 @@
 //! What should have been: the log through the plain engine.
 
-use tickpath_matching::{Command, EventListener};
+use tickpath_matching::{Command, CommandKind, EventListener};
 use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_nasdaq::ouch50::{self, EventCode, QueryResponse, SystemEvent};
-use tickpath_plain::PlainEngine;
+use tickpath_plain::{PlainEngine, PlainOrder};
 use tickpath_types::{
-    InstrumentTable, MarketEvent, OrderEvent, Sequence, SessionId, SystemEventCode, UserRefNum,
+    InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, Sequence, SessionId, SystemEventCode,
+    UserRefNum,
 };
 use zerocopy::IntoBytes;
 
@@ -18,10 +19,14 @@ const MESSAGE_LEN_MAX: usize = 256;
 pub(super) struct Truth {
     /// Each user's messages, from the first.
     pub(super) streams: Vec<Vec<Told>>,
+    /// Whose message came when: the user's place for each message of all of them, in the order of the log.
+    pub(super) order: Vec<usize>,
     /// The market data messages, from the first.
     pub(super) market: Vec<Public>,
     /// Of each user how many orders were open, noted with each command that changed it.
     pub(super) open_counts: Vec<Vec<(Sequence, usize)>>,
+    /// Orders that were open although their time had come, each with the command that found it so.
+    pub(super) overdue: Vec<(Sequence, PlainOrder)>,
     /// The engine after the last command.
     pub(super) engine: PlainEngine,
     pub(super) table: InstrumentTable,
@@ -46,24 +51,51 @@ impl Truth {
         let users = observed.users.len();
         let mut truth = Truth {
             streams: (0..users).map(|_| Vec::new()).collect(),
+            order: Vec::new(),
             market: Vec::new(),
             open_counts: vec![Vec::new(); users],
+            overdue: Vec::new(),
             engine: PlainEngine::new(&observed.instruments, observed.limits),
-            table: InstrumentTable::new(&observed.instruments),
+            table: InstrumentTable::with_room(
+                &observed.instruments,
+                InstrumentId(observed.limits.max_instruments),
+            ),
             executions: 0,
         };
         let mut engine = truth.engine.clone();
+        let mut next_expiry = None;
         for command in &observed.journal {
+            if next_expiry.is_some_and(|at| command.ts >= at) {
+                truth.note_overdue(&engine, command);
+            }
+            if let CommandKind::AddInstrument(instrument) = command.kind {
+                // What the table refuses is in no book.
+                let _ = truth.table.add(instrument);
+            }
             engine.apply(command, &mut truth);
-            truth.count_open(&engine, command.sequence);
+            next_expiry = truth.count_open(&engine, command.sequence);
         }
         truth.engine = engine;
         truth
     }
 
-    fn count_open(&mut self, engine: &PlainEngine, command: Sequence) {
+    /// What has not left when something else takes effect.
+    fn note_overdue(&mut self, engine: &PlainEngine, command: &Command) {
+        if command.kind != CommandKind::ExpireOrders {
+            let is_overdue = |order: &PlainOrder| order.expires_at.is_some_and(|at| at <= command.ts);
+            self.overdue
+                .extend(engine.open_orders().filter(is_overdue).map(|order| (command.sequence, order)));
+        }
+    }
+
+    /// Notes how many orders of each user are open; when the first of them expires.
+    fn count_open(&mut self, engine: &PlainEngine, command: Sequence) -> Option<Nanos> {
         let mut counts = vec![0; self.open_counts.len()];
+        let mut next_expiry: Option<Nanos> = None;
         for order in engine.open_orders() {
+            if let Some(at) = order.expires_at {
+                next_expiry = Some(next_expiry.map_or(at, |next| next.min(at)));
+            }
             if let Some(count) = place_of(order.session).and_then(|place| counts.get_mut(place)) {
                 *count += 1;
             }
@@ -73,6 +105,7 @@ impl Truth {
                 changes.push((command, count));
             }
         }
+        next_expiry
     }
 
     /// Open orders of a user after a command.
@@ -88,8 +121,9 @@ impl Truth {
     }
 
     fn tell(&mut self, session: SessionId, command: Sequence, bytes: &[u8]) {
-        if let Some(stream) = place_of(session).and_then(|place| self.streams.get_mut(place)) {
-            stream.push(Told { command, bytes: bytes.to_vec() });
+        if let Some(place) = place_of(session).filter(|place| *place < self.streams.len()) {
+            self.streams[place].push(Told { command, bytes: bytes.to_vec() });
+            self.order.push(place);
         }
     }
 }
@@ -127,8 +161,8 @@ impl EventListener for Truth {
             _ => return,
         };
         let event = SystemEvent::new(command.ts, code);
-        for stream in &mut self.streams {
-            stream.push(Told { command: command.sequence, bytes: event.as_bytes().to_vec() });
+        for session in (1..=self.streams.len() as u16).map(SessionId) {
+            self.tell(session, command.sequence, event.as_bytes());
         }
     }
 }

@@ -152,6 +152,8 @@ impl World {
                 policy: Policy::Group,
                 users,
                 clients: (1..=USERS).map(client).collect(),
+                schedule: vec![0],
+                copies: None,
                 venue: Vec::new(),
                 published: Vec::new(),
                 retransmitted: Vec::new(),
@@ -244,6 +246,7 @@ impl World {
             self.sequence(account, CommandKind::SetSelfTradePrevention { strategy, account });
         }
         self.sequence(SessionId(0), CommandKind::System(SystemEventCode::StartOfMessages));
+        self.sequence(SessionId(0), CommandKind::ScheduleDone { day: 0, second: 0 });
         for instrument in [InstrumentId(1), InstrumentId(2)] {
             let state = TradingState::Trading;
             self.sequence(SessionId(0), CommandKind::OpenInstrument { instrument, state });
@@ -384,8 +387,18 @@ impl World {
 
     /// The command's way: into the log, through the engine, to everybody.
     fn sequence(&mut self, session: SessionId, kind: CommandKind) {
-        let sequence = Sequence(self.observed.journal.len() as u64 + 1);
         self.now.0 += STEP / 2;
+        // Orders leave before anything else comes at their time.
+        let now = self.time_of_day();
+        if self.engine.expire_times().any(|second| Nanos::from_secs(second.into()) <= now) {
+            self.write(SessionId(0), CommandKind::ExpireOrders);
+            self.now.0 += 1;
+        }
+        self.write(session, kind);
+    }
+
+    fn write(&mut self, session: SessionId, kind: CommandKind) {
+        let sequence = Sequence(self.observed.journal.len() as u64 + 1);
         let command = Command { sequence, session, ts: self.time_of_day(), kind };
         self.observed.journal.push(command);
         self.observed.sequenced.push(Sequenced { at: self.now, last: sequence });
@@ -455,6 +468,7 @@ impl World {
             state_hash: engine.state_hash(),
             last_command: engine.last_command(),
             last_market: engine.last_market(),
+            stopped_at: Nanos(10 * self.now.0),
             open_orders,
             displayed,
             counters: counters.map(|(name, count)| (name.to_owned(), count)).to_vec(),

@@ -72,6 +72,31 @@ fn an_order_that_never_reached_the_venue_is_rejected_when_nothing_can_be_heard_o
 }
 
 #[test]
+fn an_order_that_the_venue_dropped_with_a_word_is_rejected_and_others_are_not() {
+    let mut site = Site::new();
+    let resting = site.enter(buy(10, 998_000));
+    site.cable.carries_requests = false;
+    let dropped = site.ask(Action::Enter(buy(10, 999_000))).unwrap();
+    site.until("the request on the cable", |site| site.view.gateway.requests.read() == 2 + QUERY);
+    site.cable.drop_requests_with_a_word();
+    site.cable.carries_requests = true;
+    // Whatever comes behind it is answered as ever.
+    let other = site.enter(buy(10, 997_000));
+    site.pass(SETTLE_AFTER.since(Nanos::from_millis(300)));
+    assert_eq!(site.script.changes_of(dropped.0), [], "the venue may still answer");
+    site.until("the end of the doubt", |site| !site.script.changes_of(dropped.0).is_empty());
+    assert_eq!(site.script.changes_of(dropped.0), [OrderChange::Rejected { reason: UNANSWERED }]);
+    assert_eq!(
+        site.script.changes_of(resting).len() + site.script.changes_of(other).len(),
+        2,
+        "both accepted"
+    );
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.open_orders, snapshot.counters.unanswered), (2, 1));
+    assert_eq!(site.view.gateway.disconnects.read(), 0);
+}
+
+#[test]
 fn a_cancel_that_never_reached_the_venue_leaves_a_live_order_that_can_be_cancelled() {
     let mut site = Site::new();
     let order = site.enter(buy(10, 999_000));

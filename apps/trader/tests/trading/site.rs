@@ -377,6 +377,14 @@ impl Cable {
         self.dangling = self.ends.take().map(|[_, venue]| venue);
     }
 
+    /// What was asked for since the last turn is lost, and the venue tells so for people to read.
+    pub fn drop_requests_with_a_word(&mut self) {
+        let [client, _] = self.ends.as_mut().unwrap();
+        let mut lost = [0; 4_096];
+        while client.read(&mut lost).is_ok_and(|count| count > 0) {}
+        client.write_all(b"\0\x05+full").unwrap();
+    }
+
     pub fn carry(&mut self) {
         if !self.jam.is_empty() {
             return;

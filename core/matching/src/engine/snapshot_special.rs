@@ -1,6 +1,7 @@
 //! What a snapshot keeps beside displayed orders, and what follows from it.
 
 use tickpath_book::OrderBooks;
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     ClientOrderId, Instrument, InstrumentId, MatchId, OrderAttributes, Price, Qty, SelfTradePrevention,
     SessionId, Side, SpecialTerms, TimeInForce, UserRefNum,
@@ -20,7 +21,8 @@ use crate::snapshot::{Reader, Writer};
 impl<B: OrderBooks<Owner>> Engine<B> {
     /// The instruments that were added during the day: nothing else says how they are defined.
     pub(super) fn put_added_instruments(&self, writer: &mut Writer<'_>) {
-        let added = || self.instruments.iter().flatten().filter(|listing| listing.is_added);
+        let is_told = |listing: &&Listing| listing.is_added && !is_planted(Fault::SnapshotMissesAdded);
+        let added = || self.instruments.iter().flatten().filter(is_told);
         writer.put((added().count() as u16).to_le_bytes());
         for listing in added() {
             let fields: [u8; size_of::<InstrumentFields>()] =

@@ -47,10 +47,7 @@ impl PlainEngine {
     pub(super) fn expire_orders(&mut self) {
         let now = self.command.ts;
         loop {
-            let is_over = |open: &Open| {
-                let seconds = open.order.special.unwrap_or_default().expire_at;
-                open.order.time_in_force == TimeInForce::Gtt && Nanos::from_secs(seconds.into()) <= now
-            };
+            let is_over = |open: &Open| open.expires_at().is_some_and(|at| at <= now);
             let over = (0..self.orders.len()).filter(|at| is_over(&self.orders[*at]));
             let Some(at) = over.min_by_key(|at| self.orders[*at].entry) else { return };
             self.close(at, false, CancelReason::Expired);

@@ -1,0 +1,84 @@
+//! Drop copies are what the watched users were told, each once, in the order of the log, from any number on and whatever
+//! became of the venue in between.
+
+use std::collections::BTreeMap;
+
+use tickpath_types::Nanos;
+
+use super::report::Report;
+use super::truth::Told;
+use super::views::End;
+use super::{Case, liveness, streams};
+use crate::{ClientEventKind, CopyReader, LoginOutcome};
+
+/// Length of the user's name in front of a copy.
+const NAME_LEN: usize = 6;
+/// The letter for a message that is not there, or a user that is there already.
+const SESSION_NOT_AVAILABLE: u8 = b'S';
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let Some(reader) = &case.observed.copies else { return };
+    let stream = stream_of(case, reader);
+    streams::check_client(case, "who reads drop copies", &stream, &reader.log, report);
+    if case.views.lives.last().is_some_and(|life| life.end != End::Crashed) {
+        liveness::check_client(case, "who reads drop copies", stream.len() as u64, &reader.log, report);
+    }
+    if reader.is_log_whole {
+        for (at, why) in &reader.failures {
+            report.say(|| format!("at {} ns the log could not be followed any more: {why}", at.0));
+        }
+        check_refusals(case, reader, report);
+    }
+}
+
+/// The copies of the watched users, in the order of the log.
+fn stream_of(case: &Case<'_>, reader: &CopyReader) -> Vec<Told> {
+    let mut numbers = vec![0; case.truth.streams.len()];
+    let mut stream = Vec::new();
+    for user in &case.truth.order {
+        numbers[*user] += 1;
+        if reader.watched.contains(user) {
+            stream.push(copy_of(case, *user, numbers[*user]));
+        }
+    }
+    stream
+}
+
+/// The user's name, the number in its session, and the message.
+fn copy_of(case: &Case<'_>, user: usize, number: u64) -> Told {
+    let Told { command, bytes } = &case.truth.streams[user][number as usize - 1];
+    let mut copy = case.observed.users[user].name.clone().into_bytes();
+    copy.resize(NAME_LEN, b' ');
+    copy.extend(number.to_be_bytes());
+    copy.extend(bytes);
+    Told { command: *command, bytes: copy }
+}
+
+/// Whoever asks for what was there is let in, unless another connection of it still is.
+fn check_refusals(case: &Case<'_>, reader: &CopyReader, report: &mut Report) {
+    let mut gone: BTreeMap<u32, Nanos> = BTreeMap::new();
+    for event in &reader.log.events {
+        if event.kind == ClientEventKind::GoneAtVenue {
+            gone.insert(event.connection, event.at);
+        }
+    }
+    let mut asked_at = Nanos::ZERO;
+    for event in &reader.log.events {
+        match event.kind {
+            ClientEventKind::LoginSent { .. } => asked_at = event.at,
+            ClientEventKind::LoginAnswered(LoginOutcome::Rejected(SESSION_NOT_AVAILABLE)) => {
+                let is_gone = |connection: u32| {
+                    gone.get(&connection).is_some_and(|at| *at + case.observed.reaction_max <= asked_at)
+                };
+                let is_free = (1..event.connection).all(is_gone);
+                report.expect(!is_free || case.views.may_be_unknown(Nanos::ZERO), || {
+                    format!(
+                        "at {} ns a login was refused, and the log leads to what it asked for",
+                        event.at.0
+                    )
+                });
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The steps of the venue's day are carried out when their time comes, whatever else it has to do.
+
+use tickpath_matching::CommandKind;
+use tickpath_types::Nanos;
+
+use super::Case;
+use super::report::Report;
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let observed = case.observed;
+    let by = Nanos(observed.last.stopped_at.0.saturating_sub(observed.reaction_max.0));
+    let (day, second) = (by.0 / Nanos::DAY.0, by.time_of_day().0 / Nanos::from_secs(1).0);
+    let is_due = |step: &&u32| u64::from(**step) <= second;
+    let Some(due) = observed.schedule.iter().filter(is_due).max() else { return };
+    let done = observed.journal.iter().rev().find_map(|command| match command.kind {
+        CommandKind::ScheduleDone { day, second } => Some((u64::from(day), second)),
+        _ => None,
+    });
+    report.expect(done >= Some((day, *due)), || {
+        format!("the step of second {due} of day {day} is not carried out in the end, and the last that was is {done:?}")
+    });
+}

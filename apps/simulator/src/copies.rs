@@ -1,0 +1,101 @@
+//! Who watches over users: a reader of drop copies, by draws of its own, so that the rest of a seed does not depend on them.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use tickpath_exchange::{Doors, DropCopySettings, JournalSettings, Password, UserSettings};
+use tickpath_journal::Policy;
+use tickpath_sim::{Draw, HostId};
+use tickpath_types::{Nanos, SessionId};
+
+use crate::CopyReader;
+use crate::client::{Client, Habits};
+use crate::net::SimNetwork;
+use crate::profile::{Blow, Weather, habits};
+use crate::recovery::ALL_SNAPSHOTS;
+use crate::simulation::PASSWORD;
+
+pub(crate) const HOST: HostId = HostId(200);
+const ADDRESS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_004);
+const NAME: &str = "CLERK";
+/// More messages than a run has.
+const EVERYTHING: usize = 1 << 16;
+
+/// How drop copies are made in a run, and who reads them.
+#[derive(Clone, Debug)]
+pub(crate) struct CopyProfile {
+    settings: DropCopySettings,
+    /// Places of the users that are watched; `None` for everybody.
+    copies_of: Option<Vec<usize>>,
+    /// Everything that there ever was can be asked for.
+    is_log_whole: bool,
+    habits: Habits,
+    pub(crate) blows: Vec<(Nanos, Blow)>,
+    seed: u64,
+}
+
+impl CopyProfile {
+    /// In every other run nobody reads copies.
+    pub(crate) fn new(seed: u64, weather: Weather, clients: usize, active: Nanos) -> Option<CopyProfile> {
+        let draw = &mut Draw::new(seed ^ 0x63_6f_70_69_65_73);
+        let is_there = draw.below(2) == 0;
+        let retained_messages = [EVERYTHING, 64, 16][draw.below(3) as usize];
+        let first = draw.below(clients as u64) as usize;
+        let copies_of = (draw.below(3) == 0).then(|| vec![first, (first + 1) % clients]);
+        let is_log_whole = draw.below(3) > 0;
+        let habits = Habits {
+            // It comes and goes more often than others, and asks again for most that it has had.
+            leave_ppt: if weather == Weather::Storm { draw.below(100) } else { 0 },
+            ..habits(draw, weather == Weather::Storm)
+        };
+        let mut blows = Vec::new();
+        if weather == Weather::Storm {
+            for _ in 0..draw.below(4) {
+                let (at, time) = (Nanos(draw.below(active.0)), Nanos::from_millis(1 + draw.below(300)));
+                let blow = if draw.below(2) == 0 { Blow::KillReader } else { Blow::CutReader(time) };
+                blows.push((at, blow));
+            }
+        }
+        let settings = DropCopySettings { address: ADDRESS, max_connections: 2, retained_messages };
+        let seed = draw.next();
+        is_there.then_some(CopyProfile { settings, copies_of, is_log_whole, habits, blows, seed })
+    }
+
+    /// The user that reads.
+    pub(crate) fn user(&self, users: &[UserSettings]) -> UserSettings {
+        let names = |places: &Vec<usize>| places.iter().map(|place| users[*place].name.clone()).collect();
+        UserSettings {
+            doors: Doors { order_entry: false, drop_copy: true },
+            copies_of: self.copies_of.as_ref().map(names),
+            ..UserSettings::new(NAME, Password::plain(PASSWORD))
+        }
+    }
+
+    /// The door.
+    pub(crate) fn journal(&self, journal: JournalSettings) -> JournalSettings {
+        let keep_snapshots = if self.is_log_whole { ALL_SNAPSHOTS } else { journal.keep_snapshots };
+        JournalSettings { keep_snapshots, drop_copy: Some(self.settings.clone()), ..journal }
+    }
+
+    /// The reader, who asks for nothing but copies.
+    pub(crate) fn reader(&self, network: &SimNetwork, policy: Policy, clients: usize) -> Client {
+        let begins_anew_at = match (self.is_log_whole, policy) {
+            (true, Policy::Async) => Some(1),
+            (true, _) => None,
+            // What it missed may be gone.
+            (false, _) => Some(0),
+        };
+        let habits = Habits { begins_anew_at, ..self.habits };
+        let session = SessionId(clients as u16 + 1);
+        Client::new(session, [NAME, PASSWORD], network.of(HOST), ADDRESS, habits, None, self.seed)
+    }
+
+    /// What was seen of it.
+    pub(crate) fn seen(&self, reader: &Client, users: usize, failures: Vec<(Nanos, String)>) -> CopyReader {
+        CopyReader {
+            watched: self.copies_of.clone().unwrap_or_else(|| (0..users).collect()),
+            is_log_whole: self.is_log_whole,
+            log: reader.log().clone(),
+            failures,
+        }
+    }
+}
