@@ -47,7 +47,7 @@ fn missing() -> Option<&'static str> {
 
 /// Tells it to whoever runs the tests: what a test prints by `println!` is shown only when it fails.
 fn skip(reason: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {reason}");
+    let _ = writeln!(std::io::stderr(), "tests/interop is skipped: {reason}");
 }
 
 fn build() -> String {

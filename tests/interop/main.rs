@@ -9,7 +9,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use support::{Running, run};
@@ -78,6 +78,20 @@ fn a_generated_day_has_the_same_messages_for_readers_of_others() {
         .collect();
     assert_eq!(found, expected);
     assert!(found.len() > 10 && found.values().sum::<u64>() == 20_000, "{found:?}");
+}
+
+/// This program once more, where nothing is installed.
+#[test]
+fn without_java_one_line_says_what_is_missing() {
+    let this = std::env::current_exe().unwrap();
+    let output =
+        Command::new(this).args(["--skip", "without_java"]).env("PATH", "/nowhere").output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    for word in ["tests/interop is skipped", "'javac'", "JDK of version 17", "Maven"] {
+        assert!(err.contains(word), "no '{word}' in {err}");
+    }
 }
 
 /// A folder for a venue of two symbols, and what a client must know of it.

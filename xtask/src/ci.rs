@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::command::Command;
+use crate::say::say;
 use crate::{target_dir, tidy};
 
 /// One step of CI.
@@ -102,7 +103,7 @@ fn steps(root: &Path) -> Vec<Step> {
 /// Prints the steps.
 pub fn list(root: &Path) {
     for step in steps(root) {
-        println!("{:<8} {}", step.name, step.what);
+        say(format_args!("{:<8} {}", step.name, step.what));
     }
 }
 
@@ -115,26 +116,26 @@ pub fn run(root: &Path, only: Option<&str>) -> Result<bool> {
     let mut summary = Vec::new();
     let mut failure = None;
     for (index, step) in steps.iter().enumerate() {
-        println!("\n==> [{}/{}] {}: {}", index + 1, steps.len(), step.name, step.what);
+        say(format_args!("\n==> [{}/{}] {}: {}", index + 1, steps.len(), step.name, step.what));
         let step_start = Instant::now();
         let outcome = run_action(root, &step.action)?;
         let took = step_start.elapsed();
-        println!("<== {} {} in {}", step.name, outcome.word(), seconds(took));
+        say(format_args!("<== {} {} in {}", step.name, outcome.word(), seconds(took)));
         summary.push(format!("    {:<8} {:<8} {:>9}", step.name, outcome.word(), seconds(took)));
         if let Outcome::Failed(command) = outcome {
             failure = Some((step.name, command));
             break;
         }
     }
-    println!("\n==> summary");
-    summary.iter().for_each(|line| println!("{line}"));
+    say("\n==> summary");
+    summary.iter().for_each(say);
     for step in &steps[summary.len()..] {
-        println!("    {:<8} not run", step.name);
+        say(format_args!("    {:<8} not run", step.name));
     }
-    println!("    {:<8} {:<8} {:>9}", "total", "", seconds(start.elapsed()));
+    say(format_args!("    {:<8} {:<8} {:>9}", "total", "", seconds(start.elapsed())));
     match failure {
         Some((name, command)) => {
-            println!("\nstep '{name}' failed; repeat it with\n    {command}");
+            say(format_args!("\nstep '{name}' failed; repeat it with\n    {command}"));
             Ok(false)
         }
         None => Ok(true),
@@ -170,9 +171,9 @@ fn run_action(root: &Path, action: &Action) -> Result<Outcome> {
         Action::Miri(command) => match has_miri(root) {
             true => run_commands(root, std::slice::from_ref(command)),
             false => {
-                println!(
+                say(
                     "skipped: Miri is missing; install it with: rustup toolchain install nightly --profile minimal \
-                     --component miri --component rust-src"
+                     --component miri --component rust-src",
                 );
                 Ok(Outcome::Skipped)
             }
@@ -182,7 +183,7 @@ fn run_action(root: &Path, action: &Action) -> Result<Outcome> {
 
 fn run_commands(root: &Path, commands: &[Command]) -> Result<Outcome> {
     for command in commands {
-        println!("    {command}");
+        say(format_args!("    {command}"));
         if !command.run(root)?.success() {
             return Ok(Outcome::Failed(command.to_string()));
         }

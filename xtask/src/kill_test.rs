@@ -2,26 +2,22 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 
 use crate::command::Command;
+use crate::options;
+use crate::say::say;
 
 /// Kills when nothing else is said.
 const KILLS: u64 = 100;
 
 /// Runs the kill test with `options`; true when nothing was lost or doubled.
 pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
-    let (mut kills, mut seed) = (KILLS, 1);
-    for option in options.chunks(2) {
-        match option {
-            ["--kills", number] => kills = number.parse()?,
-            ["--seed", number] => seed = number.parse()?,
-            other => bail!("'{}': --kills N and --seed S are what there is", other.join(" ")),
-        }
-    }
+    let [kills, seed] = options::numbers(options, [("--kills", KILLS), ("--seed", 1)])?;
+    ensure!(kills > 0, "--kills must be at least 1");
     let command = Command::new("cargo test --release -p tickpath --test kill -- --nocapture")
         .env("KILL_TEST_KILLS", kills.to_string())
         .env("KILL_TEST_SEED", seed.to_string());
-    println!("{command}");
+    say(&command);
     Ok(command.run(root)?.success())
 }

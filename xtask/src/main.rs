@@ -3,13 +3,18 @@
 mod ci;
 mod command;
 mod kill_test;
+mod options;
+mod say;
 mod soak;
 mod tidy;
 
+use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+
+use crate::say::say;
 
 const HELP: &str = "\
 cargo xtask ci [--only STEP,...]   run every step that CI runs, or the named ones, and stop at the first failure
@@ -28,7 +33,8 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("xtask: {error:#}");
+            // Where standard error cannot be written the exit code tells.
+            let _ = writeln!(stderr(), "xtask: {error:#}");
             ExitCode::from(2)
         }
     }
@@ -48,7 +54,7 @@ fn run(args: &[String]) -> Result<bool> {
         ["kill-test", options @ ..] => kill_test::run(root(), options),
         ["soak", options @ ..] => soak::run(root(), options),
         [] | ["help" | "--help" | "-h"] => {
-            println!("{HELP}");
+            say(HELP);
             Ok(true)
         }
         other => bail!("'{}' is not known; this is what there is:\n{HELP}", other.join(" ")),

@@ -2,19 +2,27 @@
 
 use std::fmt;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::command::Command;
-use crate::target_dir;
+use crate::say::say;
+use crate::{options, target_dir};
 
 /// How long, in minutes, when nothing else is said.
 const MINUTES: u64 = 60;
+/// A year.
+const MINUTES_MAX: u64 = 365 * 24 * 60;
 /// New orders a second when nothing else is said.
 const RATE: u64 = 50_000;
+/// How often it is looked whether the market has ended or is to be ended.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// How often memory is looked at.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
 /// How often it is printed, in samples.
@@ -59,66 +67,86 @@ enum Verdict {
 
 /// Runs a market with `options`; true when its memory is flat and its proofs hold.
 pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
-    let (mut minutes, mut rate) = (MINUTES, RATE);
-    for option in options.chunks(2) {
-        match option {
-            ["--minutes", number] => minutes = number.parse()?,
-            ["--rate", number] => rate = number.parse()?,
-            other => bail!("'{}': --minutes N and --rate N are what there is", other.join(" ")),
-        }
-    }
-    ensure!(minutes > 0, "--minutes must be at least 1");
+    let [minutes, rate] = options::numbers(options, [("--minutes", MINUTES), ("--rate", RATE)])?;
+    ensure!((1..=MINUTES_MAX).contains(&minutes), "--minutes must be 1 to {MINUTES_MAX}");
+    ensure!(rate > 0, "--rate must be at least 1");
     ensure!(
         Command::new("cargo build --release -p tickpath").run(root)?.success(),
         "tickpath does not build"
     );
     let program = root.join(target_dir()).join("release/tickpath");
     let folder = root.join(target_dir()).join("soak");
-    // A journal grows by some 4 GB an hour: it stays out of a folder that may be memory.
+    // A journal grows by some 20 GB an hour: it stays out of a folder that may be memory.
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
     }
     let seconds = (minutes * 60).to_string();
-    let mut market = std::process::Command::new(&program)
+    let is_interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&is_interrupted))
+            .context("cannot watch for Ctrl-C")?;
+    }
+    let process = std::process::Command::new(&program)
         .args(["demo", "--plain", "--seconds", &seconds, "--rate", &rate.to_string(), "--journal"])
         .arg(&folder)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot run {}", program.display()))?;
-    let printed = market.stdout.take().map(|mut out| {
+    let mut market = Market { process, folder };
+    let printed = market.process.stdout.take().map(|mut out| {
         std::thread::spawn(move || {
             let mut text = String::new();
             std::io::Read::read_to_string(&mut out, &mut text).map(|_| text)
         })
     });
-    println!("{minutes} min at {rate} new orders a second; resident memory in MiB:");
-    let resident = watch(&mut market)?;
-    let ended_well = market.wait()?.success();
+    say(format_args!("{minutes} min at {rate} new orders a second; resident memory in MiB:"));
+    let resident = watch(&mut market.process, &is_interrupted)?;
+    let ended_well = market.process.wait()?.success();
     let text = printed.and_then(|printed| printed.join().ok()).transpose()?.unwrap_or_default();
     // The report without the progress before it.
     let report = text.find("What flowed").map_or(text.as_str(), |start| &text[start..]).to_owned();
-    println!("{report}");
-    fs::remove_dir_all(&folder).ok();
+    say(&report);
     let verdict = verdict(&Observations { resident, ended_well, report });
-    println!("soak: {verdict}");
+    say(format_args!("soak: {verdict}"));
     Ok(matches!(verdict, Verdict::Passed { .. }))
 }
 
+/// A market that runs, and the folder of its journal: neither outlives this, whatever happens meanwhile.
+struct Market {
+    process: Child,
+    folder: PathBuf,
+}
+
+impl Drop for Market {
+    fn drop(&mut self) {
+        // One that has ended is left alone.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        fs::remove_dir_all(&self.folder).ok();
+    }
+}
+
 /// Resident memory of the market until it ends.
-fn watch(market: &mut Child) -> Result<Vec<u64>> {
+fn watch(market: &mut Child, is_interrupted: &AtomicBool) -> Result<Vec<u64>> {
     let started = Instant::now();
+    let mut next_sample = started + SAMPLE_INTERVAL;
     let mut resident = Vec::new();
     loop {
-        std::thread::sleep(SAMPLE_INTERVAL);
+        std::thread::sleep(LOOK_INTERVAL);
+        ensure!(!is_interrupted.load(Ordering::Relaxed), "interrupted");
         if market.try_wait()?.is_some() {
             return Ok(resident);
         }
+        if Instant::now() < next_sample {
+            continue;
+        }
+        next_sample += SAMPLE_INTERVAL;
         let status = fs::read_to_string(format!("/proc/{}/status", market.id())).unwrap_or_default();
         let Some(kib) = resident_kib(&status) else { continue };
         resident.push(kib);
         if resident.len() % PRINTED_EVERY == 1 {
-            println!("  {:>6.0} s  {:>8.1}", started.elapsed().as_secs_f64(), kib as f64 / 1024.0);
+            say(format_args!("  {:>6.0} s  {:>8.1}", started.elapsed().as_secs_f64(), kib as f64 / 1024.0));
         }
     }
 }
@@ -166,6 +194,20 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_market_ends_with_whoever_watches_it_and_leaves_nothing() {
+        let folder = std::env::temp_dir().join(format!("xtask-soak-{}", std::process::id()));
+        fs::create_dir_all(folder.join("journal")).unwrap();
+        let process = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut market = Market { process, folder: folder.clone() };
+        let status = format!("/proc/{}/status", market.process.id());
+        assert!(Path::new(&status).exists());
+        let error = watch(&mut market.process, &AtomicBool::new(true)).unwrap_err();
+        assert_eq!(error.to_string(), "interrupted");
+        drop(market);
+        assert!(!Path::new(&status).exists() && !folder.exists());
+    }
 
     #[test]
     fn memory_is_read_as_the_kernel_writes_it() {

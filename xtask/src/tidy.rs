@@ -12,6 +12,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::say::say;
 use tree::Tree;
 
 /// One thing to put right.
@@ -49,12 +50,12 @@ pub fn run(root: &Path) -> Result<bool> {
     let tree = Tree::open(root)?;
     let problems = check(&tree)?;
     for problem in &problems {
-        println!("{problem}");
+        say(problem);
     }
     match problems.len() {
-        0 => println!("tidy: {} files, nothing to put right", tree.files().len()),
-        1 => println!("tidy: 1 thing to put right"),
-        count => println!("tidy: {count} things to put right"),
+        0 => say(format_args!("tidy: {} files, nothing to put right", tree.files().len())),
+        1 => say("tidy: 1 thing to put right"),
+        count => say(format_args!("tidy: {count} things to put right")),
     }
     Ok(problems.is_empty())
 }

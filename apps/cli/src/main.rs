@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use tickpath_agent::CountingAllocator;
+use tickpath_config::tell;
 
 /// Lets every agent's duty cycles be watched for allocations; costs an addition for each.
 #[global_allocator]
@@ -31,14 +32,14 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) if is_help(&error) => return print_help(&error),
         Err(error) => {
-            eprintln!("tickpath: {}", usage_line(&error));
+            tell(format_args!("tickpath: {}", usage_line(&error)));
             return ExitCode::from(USAGE);
         }
     };
     match commands::run(cli.command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("tickpath: {}", one_line(&error));
+            tell(format_args!("tickpath: {}", one_line(&error)));
             ExitCode::FAILURE
         }
     }
@@ -61,7 +62,7 @@ fn one_line(error: &anyhow::Error) -> String {
 fn print_help(help: &clap::Error) -> ExitCode {
     match help.print() {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            eprintln!("tickpath: cannot write to standard output: {error}");
+            tell(format_args!("tickpath: cannot write to standard output: {error}"));
             ExitCode::FAILURE
         }
         _ => u8::try_from(help.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),

@@ -1,5 +1,5 @@
 //! Configuration files: loading with errors that fit one line, human units, instruments, secrets and the
-//! placement of agents on threads; and what every program of this project writes alike: standard output, and files
+//! placement of agents on threads; and what every program of this project writes alike: standard output and standard error, and files
 //! that are whole or not there.
 //!
 //! ```
@@ -30,7 +30,7 @@ mod units;
 pub use error::ConfigError;
 pub use instruments::{InstrumentConfig, Instruments};
 pub use load::{load, parse, to_toml};
-pub use output::{Console, say, thousands};
+pub use output::{Console, say, tell, tell_part, thousands};
 pub use output_file::OutputFile;
 pub use placement::{IdleConfig, Placement, ThreadConfig};
 pub use secret::{HIDDEN_PASSWORD, Secret, TEST_PASSWORD};

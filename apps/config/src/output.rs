@@ -1,7 +1,7 @@
 //! Standard output of a program whose reader may go away, or whose disk may be full.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write, stdout};
+use std::io::{self, ErrorKind, Write, stderr, stdout};
 
 /// Prints a line, or several, to standard output.
 ///
@@ -20,6 +20,19 @@ fn write_lines(out: &mut impl Write, lines: impl Display) -> io::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Prints a line, or several, to standard error.
+///
+/// Where that cannot be written, as behind a pipe whose reader went away, nobody is left to tell, and work goes on.
+pub fn tell(lines: impl Display) {
+    tell_part(format_args!("{lines}\n"));
+}
+
+/// As [`tell`], without the end of the line: for a line that grows or is written again.
+pub fn tell_part(text: impl Display) {
+    let mut err = stderr();
+    let _ = write!(err, "{text}").and_then(|()| err.flush());
 }
 
 /// Standard output of a program that is there for something else than its output.
@@ -42,8 +55,7 @@ impl Console {
         if let Err(error) = result
             && self.failure.is_none()
         {
-            // Where standard error is full too there is nobody left to tell.
-            let _ = writeln!(io::stderr(), "warning: {error}");
+            tell(format_args!("warning: {error}"));
             self.failure = Some(error);
         }
     }

@@ -213,6 +213,8 @@ pub struct OrderServer<T, N: Network = Kernel> {
     next_cancel: Nanos,
     /// True once nothing more is read.
     is_finishing: bool,
+    /// True once the last commands are given.
+    is_log_over: bool,
     /// When the acceptor is looked at again, while it is not.
     accept_again_at: Option<Nanos>,
     /// True when a connection has more to be sent than fitted into its last write.
@@ -261,6 +263,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             next_timers: Nanos::ZERO,
             next_cancel: NEVER,
             is_finishing: false,
+            is_log_over: false,
             accept_again_at: None,
             has_backlog: false,
             send_buffer: vec![1; SEND_BUFFER].into_boxed_slice(),
@@ -480,6 +483,9 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
             if self.config.cancel_at_shutdown {
                 self.cancel_at_shutdown();
             }
+        } else if self.is_finishing && !self.is_log_over && self.sequencer.is_drained() {
+            // By itself: of what is sequenced together the venue's own commands come before its users'.
+            self.is_log_over = true;
             if !self.config.is_session_kept {
                 self.end_day_with_session();
             }
@@ -488,7 +494,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
             self.sequencer.sequence(now, &mut self.tracer);
             self.counters.commands.set(self.sequencer.command_count());
         }
-        if self.is_finishing && self.sequencer.is_drained() {
+        if self.is_log_over && self.sequencer.is_drained() {
             self.sequencer.end();
         }
         self.move_log_on()?;

@@ -61,6 +61,18 @@ impl<N: Network> SoupLink<N> {
         Ok(login)
     }
 
+    /// After the last packet: hands on what is pending, then ends this side of the connection, and takes away what the
+    /// client still sends, for a connection that is closed with bytes unread takes back what is on its way. True when the
+    /// client has closed its side too.
+    pub(crate) fn linger(&mut self) -> bool {
+        if self.flush() == Ok(true) {
+            self.tcp.end_sending();
+        }
+        let unread = self.tcp.received().len();
+        self.tcp.consume(unread);
+        !matches!(self.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty))
+    }
+
     /// Gives TCP what is pending; false when it takes no more at present.
     #[inline]
     pub(crate) fn flush(&mut self) -> Result<bool, Hangup> {

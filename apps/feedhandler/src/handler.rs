@@ -585,9 +585,10 @@ mod tests {
         }
         sink.updates.tracer.flush();
         let mut read = vec![];
-        drain.drain(64, |stamp| match stamp.decode() {
-            Some(StampKind::Hop { hop: Hop::T7, id, .. }) => read.push(id),
-            _ => {}
+        drain.drain(64, |stamp| {
+            if let Some(StampKind::Hop { hop: Hop::T7, id, .. }) = stamp.decode() {
+                read.push(id);
+            }
         });
         assert_eq!(read, [5, 6]);
     }

@@ -5,6 +5,7 @@ use std::thread;
 
 use anyhow::{Context as _, anyhow, ensure};
 use tickpath_agent::{Host, Jitter, StopSignal, TscClock, measure_jitter, pin_current_thread};
+use tickpath_config::{tell, tell_part};
 use tickpath_types::Nanos;
 
 use crate::context::{Context, Effort};
@@ -97,15 +98,15 @@ impl<'a> Run<'a> {
         let mut open = self.open()?;
         let rounds = self.lab.options.rounds.max(1);
         for round in 1..=rounds {
-            self.progress(|| eprint!("lab bench: round {round} of {rounds}:"));
+            self.progress(|| tell_part(format_args!("lab bench: round {round} of {rounds}:")));
             self.watch_jitter();
             for Open { measurement, round } in &mut open {
                 self.ensure_wanted()?;
-                self.progress(|| eprint!(" {}", measurement.rows.join(" ")));
+                self.progress(|| tell_part(format_args!(" {}", measurement.rows.join(" "))));
                 let samples = round().with_context(|| measurement.rows.join(", "))?;
                 self.keep(&samples);
             }
-            self.progress(|| eprintln!());
+            self.progress(|| tell(""));
         }
         let days = self.lab.days().iter().map(|day| DayView::of(&self.lab, day)).collect();
         self.ensure_wanted()?;

@@ -8,6 +8,8 @@ use anyhow::{Context as _, anyhow, bail};
 use tickpath_agent::{StopSignal, TscClock, pin_current_thread};
 use tickpath_types::Nanos;
 
+use crate::statistics::quantile;
+
 /// Empty polls between two looks at whether there is still something to wait for.
 const POLLS_PER_LOOK: u32 = 1 << 14;
 /// An answer that takes longer does not come.
@@ -103,6 +105,11 @@ impl Context {
     /// Nanoseconds for each of `count` that took so many ticks together.
     pub(crate) fn nanos_each(&self, ticks: u64, count: u64) -> f64 {
         self.clock.ticks_to_nanos(ticks).0 as f64 / count as f64
+    }
+
+    /// The value at `wanted`, 0 to 1, of times in ticks, in nanoseconds.
+    pub(crate) fn quantile_ns(&self, ticks: &mut [u64], wanted: f64) -> f64 {
+        self.clock.ticks_to_nanos(quantile(ticks, wanted)).0 as f64
     }
 
     /// Spins for `time`.

@@ -6,6 +6,7 @@ use tickpath_exchange::Venue;
 use tickpath_types::Nanos;
 
 use crate::measure::crowd::{self, Crowd, Last, Wait};
+use crate::measure::venue::CYCLE;
 
 /// Round trips that are counted, and before them.
 pub(crate) const TRIPS: usize = 2_000;
@@ -64,7 +65,7 @@ pub(crate) fn run(last: &str) -> anyhow::Result<String> {
     let Some(last) = known else { bail!("no client '{last}'") };
     let clock = TscClock::system();
     let Venue { agents, endpoints, view, .. } = crowd::venue(clock, TRIPS + WARM_UP)?;
-    let mut invoker = Invoker::new("venue", agents, &[0, 1, 0, 2])?;
+    let mut invoker = Invoker::new("venue", agents, &CYCLE)?;
     invoker.start()?;
     let mut venue = Turns { invoker, now: clock.now(), is_counted: false };
     let mut crowd = Crowd::connect(endpoints.order_entry, last, &view, &mut venue)?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use tempfile::NamedTempFile;
 use tickpath_agent::StopSignal;
+use tickpath_config::{tell, tell_part};
 use tickpath_sim::ItchDay;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -52,17 +53,17 @@ fn load_from(
     match fs::read(&path) {
         Ok(bytes) => match check(day, &bytes) {
             Ok(()) => return Ok(DayFile { bytes, kept: Ok(path) }),
-            Err(error) => tell(is_telling, &format!("{}: {error}; making it anew", path.display())),
+            Err(error) => tell_progress(is_telling, &format!("{}: {error}; making it anew", path.display())),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => tell(is_telling, &format!("{}: {error}; making it anew", path.display())),
+        Err(error) => tell_progress(is_telling, &format!("{}: {error}; making it anew", path.display())),
     }
     let (bytes, kept) = make_and_keep(day, &path, stop, is_telling)?;
     let words = match &kept {
         Ok(()) => format!("{} kept as {}, {} bytes", day.name, path.display(), bytes.len()),
         Err(error) => format!("{} is not kept, and made again next time: {error:#}", day.name),
     };
-    tell(is_telling, &words);
+    tell_progress(is_telling, &words);
     Ok(DayFile { bytes, kept: kept.map(|()| path).map_err(|error| format!("{error:#}")) })
 }
 
@@ -81,7 +82,7 @@ fn make_and_keep(
 ) -> anyhow::Result<(Vec<u8>, Kept)> {
     let mut file = unfinished(day, path);
     let shows_percent = is_telling && io::stderr().is_terminal();
-    tell(is_telling, &format!("making {} once, for {}", day.name, path.display()));
+    tell_progress(is_telling, &format!("making {} once, for {}", day.name, path.display()));
     let mut shown = 0;
     let made = make(day, stop, |new, percent| {
         if let Ok(open) = &mut file
@@ -92,11 +93,11 @@ fn make_and_keep(
         }
         if shows_percent && percent > shown {
             shown = percent;
-            eprint!("\rlab bench: making {}: {percent}%", day.name);
+            tell_part(format_args!("\rlab bench: making {}: {percent}%", day.name));
         }
     });
     if shown > 0 {
-        eprintln!();
+        tell("");
     }
     let bytes = made?;
     let kept = file.and_then(|file| Ok(file.persist(path).map_err(|error| error.error)?));
@@ -156,9 +157,9 @@ fn check(day: &StandardDay, bytes: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell(is_telling: bool, words: &str) {
+fn tell_progress(is_telling: bool, words: &str) {
     if is_telling {
-        eprintln!("lab bench: {words}");
+        tell(format_args!("lab bench: {words}"));
     }
 }
 

@@ -87,8 +87,8 @@ impl BenchReport {
     /// The report as one JSON object: `rows` with a value, unit, limit, ratio, goal and spread each, `standard_days`
     /// with what the days of market data asked for, `host`, and `effort`: `full`, `quick` or `smoke`.
     ///
-    /// Figures are numbers in the row's unit, and `null` where they could not be had; `goal` is `ratio` or
-    /// `value`, `<=` or `>=`, and the bound; `spread` is the least and the greatest value of the rounds.
+    /// Figures are numbers in the row's unit, and `null` where they could not be had; `goal` is what
+    /// [`Goal`](crate::Goal) prints; `spread` is the least and the greatest value of the rounds.
     #[must_use]
     pub fn to_json(&self) -> String {
         let report = ReportJson {

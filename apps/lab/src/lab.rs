@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use anyhow::Context as _;
+use tickpath_config::tell;
 
 use crate::bench::BenchOptions;
 use crate::context::{Context, Effort};
@@ -103,7 +104,7 @@ impl<'a> Lab<'a> {
 
     fn tell(&self, words: &str) {
         if self.options.show_progress {
-            eprintln!("lab bench: {words}");
+            tell(format_args!("lab bench: {words}"));
         }
     }
 }

@@ -10,6 +10,7 @@ mod instructions;
 mod instruments;
 mod itch;
 mod journal;
+mod load;
 mod market_data;
 mod matching;
 mod open_loop;
@@ -17,6 +18,7 @@ mod orders;
 mod paced;
 mod recorded;
 mod stuck;
+pub(crate) mod venue;
 
 pub(crate) use crate::lab::Lab;
 

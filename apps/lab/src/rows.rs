@@ -385,7 +385,7 @@ pub fn row_names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|spec| spec.name)
 }
 
-/// The rows that a filter names and the limits of these; all for an empty filter.
+/// The rows that a filter names, their limits, and the limits of these; all for an empty filter.
 ///
 /// # Errors
 /// A name that is neither a row nor among `external`, with the names that there are.
@@ -395,10 +395,13 @@ pub(crate) fn choose(filter: &[String], external: &[&str]) -> anyhow::Result<Vec
     if let Some(unknown) = filter.iter().find(|name| !known.contains(&name.as_str())) {
         anyhow::bail!("there is no row '{unknown}': the rows are {}", known.join(", "));
     }
-    let is_named = |name: &str| filter.is_empty() || filter.iter().any(|named| named == name);
-    let is_limit =
-        |name: &str| ROWS.iter().any(|spec| is_named(spec.name) && spec.limit.is_some_and(|it| it == name));
-    Ok(ROWS.iter().filter(|spec| is_named(spec.name) || is_limit(spec.name)).collect())
+    Ok(ROWS.iter().filter(|spec| is_wanted(spec.name, filter)).collect())
+}
+
+/// Whether a filter names a row, or one that it is a limit of: a limit has its own limit beside it too.
+fn is_wanted(name: &str, filter: &[String]) -> bool {
+    let is_limit_of = |spec: &RowSpec| spec.limit == Some(name) && is_wanted(spec.name, filter);
+    filter.is_empty() || filter.iter().any(|named| named == name) || ROWS.iter().any(is_limit_of)
 }
 
 #[cfg(test)]
@@ -415,6 +418,7 @@ mod tests {
         assert_eq!(chosen(&[]).len(), ROWS.len());
         assert_eq!(chosen(&["order_rtt", "stamp"]), ["tsc_read", "stamp", "tcp_echo", "order_rtt"]);
         assert_eq!(chosen(&["tcp_echo"]), ["tcp_echo"]);
+        assert_eq!(chosen(&["journal_async_cost"]), ["tcp_echo", "order_rtt", "journal_async_cost"]);
         assert_eq!(chosen(&["elsewhere"]), [""; 0]);
     }
 

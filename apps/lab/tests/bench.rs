@@ -99,6 +99,32 @@ fn orders_are_measured_beside_a_bare_echo() {
 }
 
 #[test]
+fn matching_at_a_rate_of_its_own_is_measured_beside_an_empty_loop() {
+    let rows = ["matching_open_loop", "matching_open_loop_p99", "matching_open_loop_p999"];
+    let limits = ["empty_loop", "empty_loop_p99", "empty_loop_p999"];
+    check(&rows, &[limits, rows].concat());
+}
+
+#[test]
+fn the_journal_is_measured_alone_and_in_an_order() {
+    let rows = ["journal_replay", "fdatasync", "journal_group_ack"];
+    check(&["journal_replay", "journal_group_ack"], &rows);
+    check(&["journal_async_cost"], &["tcp_echo", "order_rtt", "journal_async_cost"]);
+}
+
+#[test]
+fn a_stuck_client_is_measured_beside_equal_runs() {
+    let report = smoke(&["stuck_client", "stuck_client_p99"], 1);
+    let names: Vec<&str> = report.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["hundred_clients", "hundred_clients_p99", "stuck_client", "stuck_client_p99"]);
+    for row in report.rows.iter().filter(|row| !row.values.is_empty()) {
+        let is_judged = row.limit_name.is_some();
+        assert_eq!((row.limits.len(), row.again.len()), (is_judged.into(), is_judged.into()), "{row:?}");
+        assert_eq!(row.reached().is_some(), is_judged, "{row:?}");
+    }
+}
+
+#[test]
 fn market_data_is_measured_beside_bare_datagrams() {
     check(&["market_data_out"], &["multicast_send", "market_data_out"]);
 }

@@ -19,8 +19,8 @@ const BACKOFF_MIN: Nanos = Nanos::from_millis(2);
 const CALM_BACKOFF_MAX: Nanos = Nanos::from_millis(50);
 /// The longest message of a client and its header.
 const PACKET_LEN_MAX: usize = 256;
-/// Refused logins in a row after which a client that wants messages which the venue has not got begins anew: they were
-/// lost with the power under a policy that allows it, or are too old.
+/// Refused logins in a row after which a client whose session, or messages that it wants, the venue has not got any more
+/// begins anew in the present one: they were lost with the power under a policy that allows it, or are too old.
 const REFUSALS_MAX: u32 = 20;
 
 /// How a client behaves.
@@ -78,6 +78,8 @@ pub(crate) struct Client {
     received: Vec<u8>,
     /// What the network has not taken yet.
     outgoing: Vec<u8>,
+    /// What the venue called the session that its messages are numbered in; blank before the first login.
+    numbered_in: Session,
     /// The next message that was never seen.
     next: u64,
     /// The next message of this connection.
@@ -116,6 +118,7 @@ impl Client {
             connections: BTreeMap::new(),
             received: Vec::new(),
             outgoing: Vec::new(),
+            numbered_in: Session::BLANK,
             next: 1,
             cursor: 0,
             next_burst: Nanos::ZERO,
@@ -253,7 +256,7 @@ impl Client {
         let login = LoginRequest {
             username: Username::new(&self.name).expect("names are short"),
             password: Password::new(password).expect("passwords are short"),
-            session: Session::BLANK,
+            session: self.numbered_in,
             sequence: Sequence(sequence),
             heartbeat_timeout: None,
         };
@@ -327,6 +330,7 @@ impl Client {
         match packet {
             Packet::LoginAccepted(accepted) => {
                 self.cursor = accepted.next_sequence.0;
+                self.numbered_in = accepted.session;
                 if self.next == 0 {
                     self.next = self.cursor;
                 }
@@ -343,7 +347,7 @@ impl Client {
                 if let Some(next) = self.habits.begins_anew_at
                     && self.refusals >= REFUSALS_MAX
                 {
-                    (self.refusals, self.next) = (0, next);
+                    (self.refusals, self.numbered_in, self.next) = (0, Session::BLANK, next);
                 }
             }
             Packet::SequencedData(message) => {

@@ -8,7 +8,7 @@ use tickpath_lockfree::{broadcast, spsc};
 use tickpath_timing::{Hop, MarketId, Token, Tracer};
 use tickpath_trading::{QueueFull, Rehearsal, RequestSink, StopReason, Strategy, TradeEngine};
 use tickpath_types::{
-    BookHealth, InstrumentId, MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind,
+    BookHealth, InstrumentId, MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind, UserRefNum,
 };
 
 use crate::gateway::{GatewayEvent, reply_token};
@@ -236,6 +236,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
                 GatewayEvent::Unsent(request) => self.engine.handle_unsent(&request, now, &mut self.outbox),
                 GatewayEvent::Disconnected => self.engine.handle_disconnect(now),
                 GatewayEvent::Reconnected => self.engine.handle_reconnect(),
+                GatewayEvent::InDoubt => self.engine.handle_doubt(),
                 GatewayEvent::Settled => self.engine.handle_settled(now, &mut self.outbox),
             }
             count += 1;
@@ -243,11 +244,13 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         count
     }
 
-    /// Begins once the gateway is logged in. Market data that comes before waits in the ring. The first login may
+    /// Begins once the gateway is logged in and knows the number of the first order. Market data that comes before waits in the ring. The first login may
     /// take as long as one after a lost connection; then the engine stops.
     fn start(&mut self, now: Nanos) -> bool {
-        if self.view.gateway.logged_in.read() == 1 {
+        let first_user_ref = self.view.gateway.first_user_ref.read();
+        if first_user_ref > 0 {
             self.is_started = true;
+            self.engine.handle_numbering(UserRefNum(first_user_ref as u32));
             self.engine.handle_start(now, &mut self.outbox);
         } else if now >= self.next_timer {
             self.next_timer = now + TIMER_INTERVAL;

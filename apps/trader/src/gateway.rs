@@ -41,8 +41,11 @@ pub enum GatewayEvent {
     Disconnected,
     /// The gateway is logged in again. What the venue had to say meanwhile follows, or came just before.
     Reconnected,
-    /// The venue has said what it had to say of everything that was sent before the connection was lost: what is
-    /// not answered by now did not reach it.
+    /// The venue has sent text for people in place of an answer, as where it has no room to record a request: which of those
+    /// that are not answered it dropped is not known.
+    InDoubt,
+    /// The venue has said what it had to say of everything that was sent before the connection was lost or before the
+    /// doubt: what is not answered by now did not reach it, or was dropped.
     Settled,
 }
 
@@ -58,10 +61,13 @@ pub struct GatewayCounters {
     pub answers: Counter,
     /// Number of the last message of the venue's session.
     pub last_sequence: Counter,
-    /// 1 while logged in.
+    /// 1 while logged in; at first once `first_user_ref` is known too.
     pub logged_in: Counter,
     /// Connections lost after the login.
     pub disconnects: Counter,
+    /// Number of the engine's first order: 1, or behind those that an earlier run has used. 0 until it is known, and
+    /// until then the engine waits.
+    pub first_user_ref: Counter,
 }
 
 /// How long after a new login requests may still be answered that the venue got by the lost connection.
@@ -90,11 +96,13 @@ pub struct GatewaySettings {
 /// Whether there is a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
-    /// There was none yet.
-    New,
+    /// There was none yet, or it is not known yet which numbers the user has used; whether the venue was asked.
+    New {
+        has_asked: bool,
+    },
     Up,
     Lost,
-    /// There is one again, and requests that were sent before may still be answered: until `from`, and until the
+    /// There is one, and requests that were sent before it or before a doubt may still be answered: until `from`, and until the
     /// venue is heard once more after everything that had come by then was read. TCP keeps the order: whatever
     /// the venue said before that was read too.
     Settling {
@@ -105,6 +113,8 @@ enum Link {
 
 /// Writes an engine's requests to the venue and hands it the answers.
 ///
+/// At its first login it asks for what is new alone, and which number is the next: an earlier run of the same user is
+/// over, and what its orders came to is not this engine's.
 /// Writing comes first: reads wait until nothing is to be done, though not for ever. When the connection is lost
 /// it logs in again where the session stood: no answer is missed and none comes twice. Requests that come
 /// meanwhile are given back, each by a [`GatewayEvent::Unsent`], and never sent late.
@@ -194,7 +204,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             network,
             connect: begin_connecting,
             entry: None,
-            link: Link::New,
+            link: Link::New { has_asked: false },
             reconnect_at: Nanos::ZERO,
             clock,
             requests,
@@ -270,22 +280,55 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         let answered = self.inbox.answered;
         if answered > 0 {
             self.counters.answers.add(answered as u64);
-            self.counters.last_sequence.set(entry.next_sequence() - 1);
         }
+        if self.inbox.has_read {
+            // Before the login there is none.
+            self.counters.last_sequence.set(entry.next_sequence().saturating_sub(1));
+        }
+        let (is_active, has_notice) = (entry.is_active(), entry.take_notice());
+        if has_notice && matches!(self.link, Link::Up | Link::Settling { .. }) {
+            self.doubt(now);
+        }
+        let outcome = outcome.and_then(|_| match self.link {
+            Link::Up => Ok(()),
+            _ if is_active => self.settle(now),
+            _ => Ok(()),
+        });
+        let is_in = is_active && !matches!(self.link, Link::New { .. });
         if outcome.is_ok() {
-            self.counters.logged_in.set(u64::from(entry.is_active()));
-            if self.link != Link::Up && entry.is_active() {
-                self.settle(now);
-            }
+            self.counters.logged_in.set(is_in.into());
         }
-        (answered, outcome.map(|_| ()))
+        (answered, outcome)
+    }
+
+    /// Something was dropped without an answer, for which nobody is to wait for ever.
+    #[cold]
+    fn doubt(&mut self, now: Nanos) {
+        self.inbox.tell(GatewayEvent::InDoubt);
+        self.link = Link::Settling { from: now + self.settings.settle_after, is_dry: false };
+    }
+
+    /// Learns the number of the engine's first order: an earlier run may have used some, and only the venue knows.
+    #[cold]
+    fn learn_numbers(&mut self, has_asked: bool, now: Nanos) -> Result<Link, OrderEntryError> {
+        let Some(entry) = &mut self.entry else { return Ok(self.link) };
+        if let Some(first) = entry.next_user_ref() {
+            self.counters.first_user_ref.set(first.0.into());
+            return Ok(Link::Up);
+        }
+        if !has_asked {
+            entry.query_account(now)?;
+            self.counters.requests.add(1);
+        }
+        Ok(Link::New { has_asked: true })
     }
 
     /// After a look at the socket, logged in: whether the engine is to be told.
     #[cold]
-    fn settle(&mut self, now: Nanos) {
+    fn settle(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         self.link = match self.link {
-            Link::New | Link::Up => Link::Up,
+            Link::Up => Link::Up,
+            Link::New { has_asked } => self.learn_numbers(has_asked, now)?,
             Link::Lost => {
                 self.inbox.tell(GatewayEvent::Reconnected);
                 Link::Settling { from: now + self.settings.settle_after, is_dry: false }
@@ -298,6 +341,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
                 Link::Settling { from, is_dry: is_dry || (now >= from && !self.inbox.has_read) }
             }
         };
+        Ok(())
     }
 
     /// Loses the connection. A refused login is final, except that a venue may not yet have noticed the end of the
@@ -308,7 +352,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         self.reconnect_at = now + RECONNECT_INTERVAL;
         let is_final = match error {
             OrderEntryError::LoginRejected { reason, .. } => {
-                self.link == Link::New || reason != LoginRejectReason::SESSION_NOT_AVAILABLE
+                matches!(self.link, Link::New { .. }) || reason != LoginRejectReason::SESSION_NOT_AVAILABLE
             }
             OrderEntryError::Encode(_) => true,
             _ => false,
@@ -316,10 +360,14 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         if is_final {
             return AgentError::fatal(error);
         }
-        if let Link::Up | Link::Settling { .. } = self.link {
-            self.link = Link::Lost;
-            self.counters.disconnects.add(1);
-            self.inbox.tell(GatewayEvent::Disconnected);
+        match self.link {
+            Link::New { .. } => self.link = Link::New { has_asked: false },
+            Link::Up | Link::Settling { .. } => {
+                self.link = Link::Lost;
+                self.counters.disconnects.add(1);
+                self.inbox.tell(GatewayEvent::Disconnected);
+            }
+            Link::Lost => {}
         }
         if let Some(entry) = &mut self.entry {
             entry.disconnect();
@@ -352,7 +400,8 @@ fn connect_waiting(
     now: Nanos,
 ) -> Result<OrderEntry, OrderEntryError> {
     let GatewaySettings { address, user, password, instruments, .. } = settings;
-    OrderEntry::connect(*address, user, password, instruments.clone(), now)
+    let entry = OrderEntry::connect(*address, user, password, instruments.clone(), now)?;
+    Ok(entry.only_new(now))
 }
 
 fn begin_connecting<N: Network>(
@@ -361,7 +410,8 @@ fn begin_connecting<N: Network>(
     now: Nanos,
 ) -> Result<OrderEntry<N>, OrderEntryError> {
     let GatewaySettings { address, user, password, instruments, .. } = settings;
-    OrderEntry::begin_on(network.clone(), *address, user, password, instruments.clone(), now)
+    let entry = OrderEntry::begin_on(network.clone(), *address, user, password, instruments.clone(), now)?;
+    Ok(entry.only_new(now))
 }
 
 impl Requests {

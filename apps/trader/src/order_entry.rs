@@ -6,8 +6,10 @@ use std::time::Duration;
 use tickpath_nasdaq::ouch50::{self, Answer, EncodeError, OrderAnswer, Outbound};
 use tickpath_nasdaq::soupbintcp::{ClientConfig, ClientEvent, ClientSession, LoginRejectReason, SendError};
 use tickpath_net::{BufferSizes, Fill, Kernel, NetError, Network, SendOutcome, TcpConnection};
-use tickpath_types::{InstrumentTable, Nanos, OrderRequest};
+use tickpath_types::{InstrumentTable, Nanos, OrderRequest, Sequence, UserRefNum};
 
+/// What a login asks for to be told what is new, and nothing that was.
+const NEW_ALONE: Sequence = Sequence(0);
 /// Bytes of requests gathered for one write.
 const SEND_BUFFER: usize = 16 * 1024;
 /// How long a connection may take to come about.
@@ -81,6 +83,10 @@ pub struct OrderEntry<N: Network = Kernel> {
     out_len: usize,
     next_timers: Nanos,
     link: Link,
+    /// The venue has sent text for people since it was last looked at.
+    has_notice: bool,
+    /// What the venue said when it was asked.
+    next_user_ref: Option<UserRefNum>,
     /// Answers that the vocabulary has no word for, or that were no OUCH.
     unknown_answers: u64,
 }
@@ -142,8 +148,18 @@ impl<N: Network> OrderEntry<N> {
             out_len: 0,
             next_timers: Nanos::ZERO,
             link,
+            has_notice: false,
+            next_user_ref: None,
             unknown_answers: 0,
         }
+    }
+
+    /// Before the login: asks for what is new alone, and not for the session from its start.
+    #[must_use]
+    pub fn only_new(self, now: Nanos) -> OrderEntry<N> {
+        let mut config = self.soup.resume();
+        config.login.sequence = NEW_ALONE;
+        OrderEntry { soup: ClientSession::new(config, now), ..self }
     }
 
     /// Begins to connect again, to go on where the session stood: no numbered message is missed or seen twice.
@@ -244,6 +260,33 @@ impl<N: Network> OrderEntry<N> {
         Ok(())
     }
 
+    /// Asks the venue which number the user's next order is to have; [`next_user_ref`](Self::next_user_ref) has the
+    /// answer once it came.
+    ///
+    /// # Errors
+    /// As [`queue`](Self::queue) and [`flush`](Self::flush).
+    #[cold]
+    pub fn query_account(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
+        let room = &mut self.out[self.out_len..];
+        self.out_len += self.soup.frame_message_with(room, |room| {
+            *room.first_mut().ok_or(OrderEntryError::Backpressured)? = ouch50::AccountQuery::TYPE;
+            Ok::<usize, OrderEntryError>(1)
+        })?;
+        self.flush(now)
+    }
+
+    /// Whether the venue has sent text for people (a debug packet) since the last call. This project's venue drops a
+    /// request that way which it has no room to record.
+    pub const fn take_notice(&mut self) -> bool {
+        std::mem::replace(&mut self.has_notice, false)
+    }
+
+    /// The number of the user's next order, as the venue said when it was asked.
+    #[must_use]
+    pub const fn next_user_ref(&self) -> Option<UserRefNum> {
+        self.next_user_ref
+    }
+
     /// Forgets what is queued.
     pub fn discard(&mut self) {
         self.out_len = 0;
@@ -312,6 +355,9 @@ impl<N: Network> OrderEntry<N> {
                         }
                         // Whether orders are taken is told by market data, and by the answers to them.
                         Ok(Answer::Other(Outbound::SystemEvent(..))) => {}
+                        Ok(Answer::Other(Outbound::QueryResponse(answer, ..))) => {
+                            self.next_user_ref = Some(answer.next_user_ref.get());
+                        }
                         Ok(Answer::Other(_)) | Err(_) => self.unknown_answers += 1,
                     }
                 }
@@ -319,10 +365,8 @@ impl<N: Network> OrderEntry<N> {
                     return Err(OrderEntryError::LoginRejected { name: self.name.clone(), reason });
                 }
                 ClientEvent::EndOfSession => return Err(self.disconnected("the session has ended")),
-                ClientEvent::LoginAccepted { .. }
-                | ClientEvent::Unsequenced(_)
-                | ClientEvent::Heartbeat
-                | ClientEvent::Debug(_) => {}
+                ClientEvent::Debug(_) => self.has_notice = true,
+                ClientEvent::LoginAccepted { .. } | ClientEvent::Unsequenced(_) | ClientEvent::Heartbeat => {}
             }
             self.tcp.consume(used);
         }

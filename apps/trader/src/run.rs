@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tickpath_agent::{PinGuard, StopSignal, TscClock};
-use tickpath_config::Console;
+use tickpath_config::{Console, tell};
 use tickpath_timing::{Joiner, JoinerConfig};
 use tickpath_trading::{EngineCounters, MarkTo, Money, Position, StopReason, Strategy};
 use tickpath_types::Nanos;
@@ -57,19 +57,26 @@ pub fn run_with<S: Strategy + Send + 'static>(
         config.market_data.line_a,
         config.market_data.line_b,
     ));
-    trader.warnings().for_each(|warning| eprintln!("warning: {warning}"));
+    trader.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
 
     let mut snapshot = TraderSnapshot::default();
     let mut warnings = Warnings::default();
     let mut has_logged_in = false;
+    let mut is_first_look = true;
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
     while !stop.is_stopped() && !trader.has_ended() {
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
         look(&trader, &mut snapshot);
         has_logged_in |= is_logged_in(&trader);
+        if has_logged_in && std::mem::take(&mut is_first_look) {
+            let first = trader.view().gateway.first_user_ref.read();
+            if first > 1 {
+                console.say(earlier_run(&config.order_entry.user, first));
+            }
+        }
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
-            warnings.take_news(&trader).iter().for_each(|warning| eprintln!("warning: {warning}"));
+            warnings.take_news(&trader).iter().for_each(|warning| tell(format_args!("warning: {warning}")));
             console.say(progress_line(&trader, &snapshot));
         }
         if snapshot.stopped.is_some() {
@@ -143,6 +150,14 @@ impl Warnings {
         }
         news
     }
+}
+
+/// What there is to say of a user who has traded in this session before.
+fn earlier_run(user: &str, first: u64) -> String {
+    format!(
+        "{user} has used this session before: orders are numbered from {first}, positions begin at zero, and orders that \
+         are left from then are not known here"
+    )
 }
 
 fn is_logged_in(trader: &Trader) -> bool {

@@ -166,13 +166,14 @@ impl Arbiter {
 
     /// Lets time pass: decides that a request is due, or that messages are lost.
     pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl MessageListener) {
+        let Some(mut gap) = self.gap.filter(|gap| now >= gap.act_at) else { return };
         let missing_end = self.missing_end();
         let count = missing_end - self.next;
-        let Some(gap) = self.gap.as_mut().filter(|gap| now >= gap.act_at) else { return };
         if gap.requests < self.config.max_requests && count <= self.config.max_gap_messages {
             let doublings = gap.requests.min(WAIT_DOUBLINGS_MAX);
             gap.requests += 1;
             gap.act_at = now + Nanos(self.config.request_timeout.0.saturating_mul(1 << doublings));
+            self.gap = Some(gap);
             self.request_due = true;
             return;
         }
@@ -258,7 +259,7 @@ impl Arbiter {
     }
 
     /// One past the last message of the run that is missing from `next` on.
-    fn missing_end(&self) -> u64 {
+    fn missing_end(&mut self) -> u64 {
         self.held.first_held(self.next, self.end).unwrap_or(self.end)
     }
 

@@ -137,10 +137,8 @@ impl<B: BooksById> BookBuilder<B> {
     #[cold]
     fn handle_malformed(&mut self, message: &[u8], out: &mut impl UpdateListener) {
         self.counters.malformed += 1;
-        let named =
-            message.get(STOCK_LOCATE).and_then(|bytes| Some(u16::from_be_bytes(bytes.try_into().ok()?)));
-        match named {
-            Some(id) if self.states.len() > usize::from(id) && id != 0 => {
+        match instrument_of(message) {
+            InstrumentId(id) if id != 0 && self.states.len() > usize::from(id) => {
                 self.worsen(InstrumentId(id), BookHealth::Suspect);
             }
             _ => self.worsen_all(BookHealth::Suspect, out),
@@ -359,6 +357,12 @@ impl<B: BooksById> BookBuilder<B> {
             self.worsen(instrument, BookHealth::Suspect);
         }
     }
+}
+
+/// The instrument that a message is about; 0 for one about none, or too short to say.
+#[inline]
+pub(crate) fn instrument_of(message: &[u8]) -> InstrumentId {
+    InstrumentId(message.get(STOCK_LOCATE).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]])))
 }
 
 /// One message being applied.

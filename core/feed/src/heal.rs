@@ -8,11 +8,9 @@ use tickpath_nasdaq::itch50::StockDirectory;
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Sequence};
 use zerocopy::FromBytes;
 
+use crate::builder::instrument_of;
 use crate::hold::MAX_HELD_MESSAGE;
 use crate::{BookBuilder, UpdateListener};
-
-/// Where every message has its instrument.
-const STOCK_LOCATE: std::ops::Range<usize> = 1..3;
 
 /// What a snapshot is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,10 +64,18 @@ impl Stage {
     }
 }
 
+/// From one instrument's snapshot to its next one, with those of all other instruments between them.
+#[derive(Clone, Copy)]
+struct Turn {
+    first: InstrumentId,
+    /// Where the first snapshot ends.
+    end: u64,
+}
+
 #[derive(Clone, Copy)]
 struct Held {
     sequence: u64,
-    instrument: u16,
+    instrument: InstrumentId,
     len: u16,
     bytes: [u8; MAX_HELD_MESSAGE],
 }
@@ -79,7 +85,9 @@ struct Held {
 ///
 /// The messages of books that wait are held; when there are too many the oldest is dropped and only newer snapshots are
 /// of use. Each book is healed by itself, so that one snapshot of the market and snapshots of one instrument after
-/// another are the same to it. Performs no IO and reads no clock.
+/// another are the same to it. An instrument that was never heard of and that a whole turn of the latter does not name
+/// was not there when the turn began: its book is empty, up to where the turn's first snapshot ends. Performs no IO and
+/// reads no clock.
 pub struct SnapshotHealer {
     stages: Box<[Stage]>,
     waiting: u32,
@@ -93,6 +101,10 @@ pub struct SnapshotHealer {
     ahead_until: u64,
     /// The scope of the snapshot at hand.
     scope: Option<SnapshotScope>,
+    /// The instrument whose snapshot came last.
+    latest: InstrumentId,
+    /// The turn at hand of snapshots of one instrument, of which none was missed so far.
+    turn: Option<Turn>,
     counters: HealerCounters,
 }
 
@@ -118,6 +130,8 @@ impl SnapshotHealer {
             next: 0,
             ahead_until: 0,
             scope: None,
+            latest: InstrumentId(0),
+            turn: None,
             counters: HealerCounters::default(),
         }
     }
@@ -165,7 +179,8 @@ impl SnapshotHealer {
         out: &mut impl UpdateListener,
     ) {
         self.next = sequence.0 + 1;
-        match self.stages.get(instrument_of(message)).filter(|_| instrument_of(message) != 0) {
+        let InstrumentId(id) = instrument_of(message);
+        match self.stages.get(usize::from(id)).filter(|_| id != 0) {
             Some(Stage::Waiting | Stage::Loading { .. }) => self.hold(sequence.0, message),
             Some(Stage::From(first)) if sequence.0 < *first => {}
             _ => builder.handle_message(sequence, message, out),
@@ -186,18 +201,21 @@ impl SnapshotHealer {
             return;
         };
         room.copy_from_slice(message);
-        let (instrument, len) = (instrument_of(message) as u16, message.len() as u16);
+        let (instrument, len) = (instrument_of(message), message.len() as u16);
         self.held.push_back(Held { sequence, instrument, len, bytes });
     }
 
     /// A snapshot of the market begins.
     pub fn begin(&mut self, scope: SnapshotScope) {
-        self.abandon();
+        if self.scope.is_some() {
+            self.abandon();
+        }
         self.scope = Some(scope);
     }
 
-    /// The snapshot at hand was cut off. The next one begins anew.
+    /// The snapshot at hand was cut off, or one before it was missed. The next one begins anew.
     pub fn abandon(&mut self) {
+        self.turn = None;
         if self.scope.take().is_none() {
             return;
         }
@@ -221,16 +239,18 @@ impl SnapshotHealer {
             let end = EndOfSnapshot::ref_from_bytes(message).ok().and_then(EndOfSnapshot::sequence);
             return Some(self.end(end, builder, out));
         }
-        let id = instrument_of(message);
+        let instrument = instrument_of(message);
+        let id = usize::from(instrument.0);
         if message.first() == Some(&StockDirectory::TYPE) {
             if scope == SnapshotScope::Instrument {
                 self.begin(scope);
+                self.latest = instrument;
             }
             if self.scope.is_some()
                 && let Some(stage @ Stage::Waiting) = self.stages.get_mut(id).filter(|_| id != 0)
             {
                 *stage = Stage::LOADING;
-                builder.clear(InstrumentId(id as u16));
+                builder.clear(instrument);
             }
         }
         if let Some(Stage::Loading { is_suspect }) = self.stages.get_mut(id) {
@@ -258,17 +278,45 @@ impl SnapshotHealer {
             self.counters.too_old += u64::from(is_needed);
             return if is_needed { SnapshotOutcome::TooOld } else { SnapshotOutcome::Ignored };
         }
-        if scope == SnapshotScope::Market {
-            for (id, stage) in
-                self.stages.iter_mut().enumerate().filter(|(_, stage)| **stage == Stage::Waiting)
-            {
+        self.scope = None;
+        let healed = match scope {
+            SnapshotScope::Market => {
+                self.load_unnamed(scope, builder);
+                self.join(end, builder, out)
+            }
+            SnapshotScope::Instrument => self.join(end, builder, out) + self.turn(end, builder, out),
+        };
+        if healed == 0 { SnapshotOutcome::Ignored } else { SnapshotOutcome::Healed(healed) }
+    }
+
+    /// Books that still wait were not named: they are empty. Of a turn that is said only of instruments that nobody has
+    /// heard of.
+    fn load_unnamed<B: BooksById>(&mut self, scope: SnapshotScope, builder: &mut BookBuilder<B>) {
+        for (id, stage) in self.stages.iter_mut().enumerate().filter(|(_, stage)| **stage == Stage::Waiting) {
+            let id = InstrumentId(id as u16);
+            let is_known = builder.instrument(id).is_some_and(|state| state.symbol.is_some());
+            if scope == SnapshotScope::Market || !is_known {
                 *stage = Stage::LOADING;
-                builder.clear(InstrumentId(id as u16));
+                builder.clear(id);
             }
         }
-        self.scope = None;
-        let healed = self.join(end, builder, out);
-        if healed == 0 { SnapshotOutcome::Ignored } else { SnapshotOutcome::Healed(healed) }
+    }
+
+    /// The latest snapshot of one instrument has ended: perhaps the turn has, too. What an instrument that was added
+    /// since it began has published is held.
+    fn turn<B: BooksById>(
+        &mut self,
+        end: u64,
+        builder: &mut BookBuilder<B>,
+        out: &mut impl UpdateListener,
+    ) -> u32 {
+        if self.turn.is_some_and(|turn| turn.first != self.latest) {
+            return 0;
+        }
+        let ended = self.turn.replace(Turn { first: self.latest, end });
+        let Some(Turn { end, .. }) = ended.filter(|turn| turn.end >= self.floor) else { return 0 };
+        self.load_unnamed(SnapshotScope::Instrument, builder);
+        self.join(end, builder, out)
     }
 
     /// Applies what is held of the books that were loaded; from now on they are live.
@@ -286,7 +334,8 @@ impl SnapshotHealer {
             }
         }
         self.held.retain(|held| {
-            let is_loaded = stages.get(usize::from(held.instrument)).is_some_and(|stage| stage.is_loading());
+            let is_loaded =
+                stages.get(usize::from(held.instrument.0)).is_some_and(|stage| stage.is_loading());
             if is_loaded && held.sequence >= end {
                 builder.handle_message(
                     Sequence(held.sequence),
@@ -307,9 +356,4 @@ impl SnapshotHealer {
         self.counters.healed += u64::from(healed);
         healed
     }
-}
-
-/// 0 for a message about none.
-fn instrument_of(message: &[u8]) -> usize {
-    message.get(STOCK_LOCATE).map_or(0, |bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
 }

@@ -18,13 +18,15 @@ struct Slot {
 pub(crate) struct HoldBuffer {
     slots: Box<[Slot]>,
     count: usize,
+    /// No message before this one is held: a long gap is not searched again for each packet that fills some of it.
+    lowest: u64,
 }
 
 impl HoldBuffer {
     /// Room for `capacity` messages, at least one.
     pub(crate) fn new(capacity: usize) -> HoldBuffer {
         let free = Slot { sequence: 0, len: 0, bytes: [0; MAX_HELD_MESSAGE] };
-        HoldBuffer { slots: vec![free; capacity.max(1)].into_boxed_slice(), count: 0 }
+        HoldBuffer { slots: vec![free; capacity.max(1)].into_boxed_slice(), count: 0, lowest: 0 }
     }
 
     /// Holds `message` unless it lies beyond the window that starts at `next`, or is too long.
@@ -41,6 +43,7 @@ impl HoldBuffer {
         slot.sequence = sequence;
         slot.len = message.len() as u16;
         slot.bytes[..message.len()].copy_from_slice(message);
+        self.lowest = if self.count == 0 { sequence } else { self.lowest.min(sequence) };
         self.count += usize::from(was_free);
         true
     }
@@ -57,16 +60,19 @@ impl HoldBuffer {
         }
         slot.sequence = 0;
         self.count -= 1;
+        self.lowest += u64::from(self.lowest == sequence);
         Some(&slot.bytes[..usize::from(slot.len)])
     }
 
     /// The lowest held sequence in `next..end`.
-    pub(crate) fn first_held(&self, next: u64, end: u64) -> Option<u64> {
+    pub(crate) fn first_held(&mut self, next: u64, end: u64) -> Option<u64> {
         if self.count == 0 {
             return None;
         }
         let window_end = end.min(next.saturating_add(self.slots.len() as u64));
-        (next..window_end).find(|&sequence| self.slots[self.index(sequence)].sequence == sequence)
+        let mut candidates = next.max(self.lowest)..window_end;
+        self.lowest = candidates.find(|&sequence| self.slots[self.index(sequence)].sequence == sequence)?;
+        Some(self.lowest)
     }
 
     fn index(&self, sequence: u64) -> usize {
@@ -81,6 +87,10 @@ impl HoldBuffer {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -97,5 +107,38 @@ mod tests {
         assert_eq!(held.take(12), None);
         assert_eq!(held.take(13), Some(&b"d"[..]));
         assert_eq!(held.first_held(10, 14), None);
+    }
+
+    proptest! {
+        /// Messages come in any order around a window that moves on by what is next, or over a loss.
+        #[test]
+        fn the_first_message_held_is_found_whatever_came_before(
+            steps in prop::collection::vec((0_u64..40, 0_u8..8), 1..400)
+        ) {
+            const CAPACITY: u64 = 24;
+            let mut held = HoldBuffer::new(CAPACITY as usize);
+            let mut plain = BTreeSet::new();
+            let (mut next, mut end) = (1_u64, 1_u64);
+            for (ahead, action) in steps {
+                let sequence = next + ahead;
+                match action {
+                    0..5 if sequence > next => {
+                        end = end.max(sequence + 1);
+                        let is_new = sequence < next + CAPACITY && plain.insert(sequence);
+                        prop_assert_eq!(held.hold(next, sequence, b"m"), is_new);
+                    }
+                    // The next one comes by itself.
+                    5 | 6 => next += 1,
+                    // What is missing is lost.
+                    _ => next = plain.first().copied().unwrap_or(end),
+                }
+                while held.take(next).is_some() {
+                    prop_assert!(plain.remove(&next));
+                    next += 1;
+                }
+                end = end.max(next);
+                prop_assert_eq!(held.first_held(next, end), plain.first().copied());
+            }
+        }
     }
 }

@@ -9,8 +9,8 @@ use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_types::{
-    BookHealth, InstrumentId, InstrumentTable, MarketEvent, MarketEventKind, MarketUpdate, Nanos, Sequence,
-    Side,
+    BookHealth, Instrument, InstrumentId, InstrumentTable, MarketEvent, MarketEventKind, MarketUpdate, Nanos,
+    OrderId, Price, Qty, Sequence, Side, Symbol,
 };
 use zerocopy::IntoBytes;
 
@@ -295,6 +295,98 @@ fn an_instrument_that_a_snapshot_of_the_market_does_not_name_has_an_empty_book()
     for side in Side::BOTH {
         assert_eq!(feed.builder.books().orders(InstrumentId(3), side).count(), 0);
     }
+}
+
+/// Instruments that the venue may add later.
+const SPARE: u16 = 2;
+
+/// A feed with room for more instruments than there are, which comes late and has heard of what follows.
+fn with_room(recording: &Recording, then: u64, held_max: usize) -> Feed<'_> {
+    let max_instrument = InstrumentId(INSTRUMENTS + SPARE);
+    let builder = BookBuilder::new(Books::new(BookLimits::new(max_instrument, 1_024)));
+    let healer = SnapshotHealer::new(max_instrument, held_max);
+    let mut feed = Feed { recording, builder, healer, updates: Updates::default(), next: then };
+    feed.lose(then);
+    feed
+}
+
+#[test]
+fn instruments_that_a_whole_turn_does_not_name_are_not_there() {
+    let recording = Recording::new();
+    for snapshots in [[420, 430, 440, 450], [420; 4]] {
+        let mut feed = with_room(&recording, 400, 256);
+        for (id, snapshot) in [2, 3, 1].into_iter().zip(snapshots) {
+            feed.live_until(snapshot + 5);
+            assert_eq!(feed.one(id, snapshot), Some(SnapshotOutcome::Healed(1)));
+        }
+        assert_eq!(feed.healer.waiting(), u32::from(SPARE));
+        assert_eq!(feed.one(2, snapshots[3]), Some(SnapshotOutcome::Healed(SPARE.into())));
+        assert_eq!(feed.healer.waiting(), 0);
+        feed.check();
+    }
+}
+
+#[test]
+fn an_instrument_that_is_added_within_a_turn_has_what_it_published_since() {
+    let recording = Recording::new();
+    let mut feed = with_room(&recording, 400, 256);
+    feed.live_until(430);
+    feed.one(1, 420);
+    let new = Instrument::in_cents(InstrumentId(4), Symbol::new("NEW").unwrap(), Price(1_000_000));
+    let (order_id, qty) = (OrderId(1 << 40), Qty(7));
+    let add = MarketEventKind::Add { order_id, side: Side::Sell, price: Price(1_000_100), qty };
+    for (kind, sequence) in [MarketEventKind::Directory, add].into_iter().zip((430..).map(Sequence)) {
+        let event = MarketEvent { sequence, command: Sequence(1), ts: Nanos(5), instrument: new.id, kind };
+        let message = market_event_message(&event, Some(&new)).unwrap();
+        feed.healer.handle_message(sequence, &message, &mut feed.builder, &mut feed.updates);
+    }
+    feed.one(2, 432);
+    feed.one(3, 432);
+    assert_eq!((feed.healer.waiting(), feed.health(4)), (2, BookHealth::Stale));
+    feed.one(1, 432);
+    assert_eq!((feed.healer.waiting(), feed.health(4)), (0, BookHealth::Live));
+    let best = feed.builder.books().best(new.id, Side::Sell).unwrap();
+    assert_eq!((best.price, best.qty), (Price(1_000_100), qty));
+    assert_eq!(feed.updates.0.last().map(|update| update.instrument), Some(4), "engines hear of it");
+}
+
+#[test]
+fn a_turn_of_which_something_is_missed_says_nothing_of_who_is_not_there() {
+    let recording = Recording::new();
+    let mut feed = with_room(&recording, 400, 256);
+    feed.live_until(430);
+    feed.one(1, 420);
+    // A packet was lost between two snapshots, and then one in the middle of a third.
+    feed.healer.abandon();
+    for (id, snapshot) in [(3, 421), (1, 422)] {
+        feed.one(id, snapshot);
+    }
+    let state = recording.state(423, [2]);
+    feed.say(INSTRUMENT, &state[..state.len() / 2]);
+    for (id, snapshot) in [(3, 424), (1, 425), (2, 426)] {
+        feed.one(id, snapshot);
+        assert_eq!(feed.healer.waiting(), u32::from(SPARE) + u32::from(id != 2), "{id}");
+    }
+    assert_eq!(feed.one(3, 427), Some(SnapshotOutcome::Healed(SPARE.into())));
+    feed.check();
+}
+
+#[test]
+fn a_turn_that_began_before_what_is_held_says_nothing_of_who_is_not_there() {
+    let recording = Recording::new();
+    let mut feed = with_room(&recording, 400, 50);
+    feed.live_until(420);
+    feed.one(1, 405);
+    feed.live_until(520);
+    assert!(feed.healer.counters().dropped > 0);
+    for (id, outcome) in [(2, SnapshotOutcome::Healed(1)), (3, SnapshotOutcome::Healed(1))] {
+        assert_eq!(feed.one(id, 515), Some(outcome));
+    }
+    assert_eq!(feed.one(1, 516), Some(SnapshotOutcome::Ignored), "an instrument may have been added at 406");
+    assert_eq!(feed.one(2, 517), Some(SnapshotOutcome::Ignored), "this turn began with the first");
+    assert_eq!(feed.one(3, 518), Some(SnapshotOutcome::Ignored));
+    assert_eq!(feed.one(1, 519), Some(SnapshotOutcome::Healed(SPARE.into())));
+    feed.check();
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The engine: market data, answers and time in; requests out.
 
 use tickpath_timing::{Function, Sampler, Tracer};
-use tickpath_types::{Instrument, MarketUpdate, Nanos, OrderEventKind, OrderRequest};
+use tickpath_types::{Instrument, MarketUpdate, Nanos, OrderEventKind, OrderRequest, UserRefNum};
 
 use crate::sink::Port;
 use crate::{
@@ -50,6 +50,13 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
             disconnected_at: None,
             heard_at: None,
         })
+    }
+
+    /// The venue says which number the user's next order is to have: those before it were used by an earlier run, of
+    /// which nothing else is known. To be called before the start.
+    #[cold]
+    pub fn handle_numbering(&mut self, first: UserRefNum) {
+        self.desk.orders.number_from(first);
     }
 
     /// The session is logged in and the strategy may begin; silence counts from here.
@@ -118,6 +125,13 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         self.desk.orders.doubt_pending();
     }
 
+    /// The venue dropped a request without an answer, and nobody knows which: those that were not answered are in doubt
+    /// until their answer or [`handle_settled`](Self::handle_settled).
+    #[cold]
+    pub fn handle_doubt(&mut self) {
+        self.desk.orders.doubt_pending();
+    }
+
     /// The connection to the venue stands again.
     #[cold]
     pub fn handle_reconnect(&mut self) {
@@ -125,8 +139,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         self.desk.is_connected = true;
     }
 
-    /// The venue has answered everything that it got before the connection was lost: what is in doubt still did
-    /// not reach it. The strategy is told as if the venue had refused it: a new order is rejected, the cancel of
+    /// The venue has answered everything that it got before the connection was lost, or before it dropped something: what
+    /// is in doubt still did not reach it, or was dropped. The strategy is told as if the venue had refused it: a new order is rejected, the cancel of
     /// an order too, and the order stands.
     #[cold]
     pub fn handle_settled(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {

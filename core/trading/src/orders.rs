@@ -1,8 +1,8 @@
 //! The order manager: own orders from the request to their end.
 
 use tickpath_types::{
-    BrokenReason, CancelOrder, ClientOrderId, EnterOrder, InstrumentId, MatchId, Nanos, OrderEventKind,
-    OrderId, OrderState, Price, Qty, RejectReason, ReplaceOrder, Side, UserRefNum,
+    BrokenReason, CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, MatchId, Nanos,
+    OrderEventKind, OrderId, OrderState, Price, Qty, RejectReason, ReplaceOrder, Side, UserRefNum,
 };
 
 use crate::fills::{Fill, Fills};
@@ -198,7 +198,8 @@ impl OrderManager {
         }
     }
 
-    /// The connection is lost: whether the venue has what it did not answer is in doubt from now on.
+    /// The connection is lost, or the venue dropped something: whether it has what it did not answer is in doubt from now
+    /// on.
     pub(crate) fn doubt_pending(&mut self) {
         for slot in self.table.open_slots_mut() {
             slot.is_in_doubt |= !slot.order.is_settled();
@@ -274,7 +275,7 @@ impl OrderManager {
             }
             OrderEventKind::SelfTradePrevented { decrement, .. } => {
                 self.cancel(user_ref, decrement);
-                OrderChange::Canceled { decrement, reason: tickpath_types::CancelReason::SelfTrade }
+                OrderChange::Canceled { decrement, reason: CancelReason::SelfTrade }
             }
             // It is in another place, under another reference; nothing of it was traded or taken away.
             OrderEventKind::Restated { order_id, .. } | OrderEventKind::Triggered { order_id, .. } => {
@@ -482,6 +483,14 @@ impl OrderManager {
     /// Begins to fetch what the next order needs.
     pub(crate) fn prefetch(&self) {
         self.table.prefetch(self.next_user_ref);
+    }
+
+    /// Numbers orders from `first` on, or from where they are numbered by now if that is later.
+    pub(crate) fn number_from(&mut self, first: UserRefNum) {
+        self.next_user_ref = self.next_user_ref.max(first.0);
+        if self.total_open() == 0 {
+            self.first_user_ref = self.next_user_ref;
+        }
     }
 
     pub(crate) fn forget(&mut self) {

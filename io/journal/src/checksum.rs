@@ -12,12 +12,24 @@ const LONG: usize = 1024;
 /// CRC-32C (Castagnoli) of `bytes`, continued from `seed`.
 #[inline]
 pub(crate) fn checksum(seed: u32, bytes: &[u8]) -> u32 {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if bytes.len() < LONG && is_x86_feature_detected!("sse4.2") {
-        // SAFETY: the CPU has the instruction: it was asked just now.
-        return unsafe { by_words(seed, bytes) };
+    let short = if bytes.len() < LONG { by_instruction(seed, bytes) } else { None };
+    short.unwrap_or_else(|| crc32c::crc32c_append(seed, bytes))
+}
+
+/// `None` where the CPU has no instruction for it.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+fn by_instruction(seed: u32, bytes: &[u8]) -> Option<u32> {
+    if !is_x86_feature_detected!("sse4.2") {
+        return None;
     }
-    crc32c::crc32c_append(seed, bytes)
+    // SAFETY: the CPU has the instruction: it was asked just now.
+    Some(unsafe { by_words(seed, bytes) })
+}
+
+#[cfg(any(miri, not(target_arch = "x86_64")))]
+fn by_instruction(_: u32, _: &[u8]) -> Option<u32> {
+    None
 }
 
 /// Four bytes, then eight at a time, then what is left.

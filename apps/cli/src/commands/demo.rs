@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tickpath_agent::StopSignal;
-use tickpath_config::{Fraction, Speed, say};
+use tickpath_config::{Fraction, Speed, say, tell};
 use tickpath_demo::{DemoConfig, DemoSettings, ViewMode};
 use tickpath_monitor::Mode;
 
@@ -79,6 +79,7 @@ impl Args {
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
+    json::check(args.json.as_deref())?;
     let stop = StopSignal::on_signals()?;
     let outcome = tickpath_demo::run(&settings, &stop)?;
     // The results go to their file even where the text cannot be printed.
@@ -90,7 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     // What was asked for is the recording, as far as it was to be played.
     let damage = outcome.flow.as_ref().and_then(|flow| flow.damage.as_ref());
     if let Some(damage) = damage {
-        eprintln!("tickpath: {damage}");
+        tell(format_args!("tickpath: {damage}"));
     }
     Ok(if outcome.holds() && damage.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -6,6 +6,16 @@ use std::path::Path;
 use anyhow::Context;
 use tickpath_config::{OutputFile, say};
 
+use super::replay::outputs;
+
+/// Refuses a place that cannot be written to, before the work that leads to what is to be written there.
+pub fn check(path: Option<&Path>) -> anyhow::Result<()> {
+    match path {
+        Some(path) if path.as_os_str() != "-" => outputs::check(&[("--json", path)], &[]),
+        _ => Ok(()),
+    }
+}
+
 /// Writes JSON to a file, whole or not at all, or to standard output for `-`.
 pub fn write(path: &Path, json: &str) -> anyhow::Result<()> {
     let mut text = json.trim_end().to_owned();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tickpath_agent::StopSignal;
-use tickpath_config::say;
+use tickpath_config::{say, tell};
 use tickpath_demo::{DemoSettings, Outcome, ViewMode};
 use tickpath_lab::{
     BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, row_names, run_counted,
@@ -69,6 +69,7 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     anyhow::ensure!(args.rounds > 0, "--rounds must be at least 1");
+    json::check(args.json.as_deref())?;
     let options = BenchOptions {
         filter: args.filter.clone(),
         external_rows: &DEMO_ROWS,
@@ -108,7 +109,7 @@ fn push_demo_rows(
     settings.duration = Some(if args.quick { DEMO_TIME_QUICK } else { DEMO_TIME });
     let (mut software, mut allocations) = (Vec::new(), Vec::new());
     for round in 1..=args.rounds {
-        eprintln!("round {round} of {}: a whole market", args.rounds);
+        tell(format_args!("lab bench: round {round} of {}: a whole market", args.rounds));
         let outcome = tickpath_demo::run(&settings, stop)?;
         anyhow::ensure!(!stop.is_stopped(), "interrupted");
         anyhow::ensure!(outcome.holds(), "the market's proofs do not hold: run tickpath demo");

@@ -1,11 +1,12 @@
-//! Standard output on a full disk: one line on standard error and no success; what is done beside it is done.
+//! Standard output on a full disk: one line on standard error and no success; what is done beside it is done. Standard
+//! error on a full disk: nobody is told, and nothing else is lost.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::support::{Site, interrupt, repository};
+use crate::support::{Running, Site, interrupt, repository};
 
 /// The program, whose standard output takes nothing.
 fn tickpath() -> Command {
@@ -44,6 +45,49 @@ fn what_goes_to_a_file_is_written_all_the_same() {
     assert_eq!(json_of(&json)["bytes"], std::fs::metadata(&day).unwrap().len());
     assert_told(&["replay", &day, "--json", &json]);
     assert_eq!(json_of(&json)["messages"], 20_000);
+}
+
+/// The program, whose standard error takes nothing.
+fn untold() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tickpath"));
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    command.env_remove("RUST_BACKTRACE").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(full);
+    command
+}
+
+#[test]
+fn an_error_that_cannot_be_told_is_in_the_exit_code() {
+    assert_eq!(untold().arg("nonsense").status().unwrap().code(), Some(2));
+    assert_eq!(untold().args(["config", "check", "nowhere"]).status().unwrap().code(), Some(1));
+}
+
+#[test]
+fn progress_that_cannot_be_told_costs_no_figures() {
+    let output =
+        untold().args(["lab", "bench", "--quick", "--rounds", "1", "--filter", "stamp"]).output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && out.contains("\nstamp "), "{:?}: {out}", output.status);
+}
+
+#[test]
+fn a_trader_that_cannot_warn_watches_its_orders_all_the_same() {
+    let site = Site::new();
+    let (venue, order_entry, retransmission) = site.start_venue();
+    let config = site.trader("TEST01", 1, &order_entry, &retransmission);
+    let settings = std::fs::read_to_string(&config).unwrap();
+    site.write("TEST01.toml", &format!("disconnect_stop = '2s'\n{settings}"));
+    let mut trader = untold().args(["trader", "--config", &config]).spawn().unwrap();
+    let mut out = BufReader::new(trader.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(out.any(|line| line.starts_with("logged in")));
+    // Killed: what the trader warns of from now on is told to nobody.
+    drop::<Running>(venue);
+    let rest: Vec<String> = out.collect();
+    let code = trader.wait().unwrap().code();
+    assert!(matches!(code, Some(0 | 1)), "{code:?}: {rest:?}");
+    assert!(
+        rest.iter().any(|line| line.starts_with("stopped: the connection to the venue was lost")),
+        "{rest:?}"
+    );
 }
 
 fn json_of(path: &str) -> serde_json::Value {

@@ -1,6 +1,8 @@
 //! Help, and what is said to who writes something else.
 
-use crate::support::{Site, assert_refused, run};
+use std::collections::HashMap;
+
+use crate::support::{Site, assert_refused, repository, run};
 
 /// The commands that a help lists, without `help` itself.
 fn listed(help: &str) -> Vec<String> {
@@ -58,6 +60,7 @@ fn help_names_the_flags() {
                 "--loss",
                 "--flow",
                 "--speed",
+                "--journal",
                 "--config",
                 "--plain",
                 "--json",
@@ -68,6 +71,7 @@ fn help_names_the_flags() {
         (&["journal", "dump"], &["--from", "--limit", "--json"]),
         (&["journal", "replay"], &["--from", "--limit", "--json"]),
         (&["trader"], &["--config"]),
+        (&["sim"], &["--seed", "--seeds", "--minutes", "--calm", "--json"]),
         (&["lab", "bench"], &["--filter", "--json", "--rounds", "--quick", "--list"]),
     ] {
         let help = run(&[command, &["--help"]].concat()).out;
@@ -75,6 +79,61 @@ fn help_names_the_flags() {
             assert!(help.contains(flag), "{command:?} does not name {flag}:\n{help}");
         }
     }
+}
+
+/// What follows `tickpath` in code of a page: a line of its own, or between backticks.
+fn commands_in(page: &str) -> Vec<Vec<String>> {
+    let mut commands = Vec::new();
+    for line in page.lines() {
+        for (at, _) in line.match_indices("tickpath ") {
+            if at > 0 && !line[..at].ends_with('`') {
+                continue;
+            }
+            let rest = &line[at + "tickpath ".len()..];
+            // In a table a bar within code is escaped; two spaces begin what is said of a command.
+            let code = rest.split('`').next().unwrap().split("  ").next().unwrap().replace("\\|", "|");
+            let words: Vec<Vec<&str>> =
+                code.split_whitespace().map(|word| word.split('|').collect()).collect();
+            let alternatives = words.iter().map(Vec::len).max().unwrap_or(0);
+            commands.extend((0..alternatives).map(|place| {
+                words.iter().map(|word| (*word.get(place).unwrap_or(&word[0])).to_owned()).collect()
+            }));
+        }
+    }
+    commands
+}
+
+#[test]
+fn the_documents_name_commands_and_options_that_there_are() {
+    let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+        .map(|name| repository().join(name));
+    let docs = std::fs::read_dir(repository().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages: Vec<_> =
+        pages.into_iter().chain(docs.filter(|path| path.extension().is_some_and(|it| it == "md"))).collect();
+    let mut helps: HashMap<Vec<String>, String> = HashMap::new();
+    let mut help = |path: &[String]| {
+        let args: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
+        helps.entry(path.to_vec()).or_insert_with(|| run(&args).out).clone()
+    };
+    let mut count = 0;
+    for page in &pages {
+        for words in commands_in(&std::fs::read_to_string(page).unwrap()) {
+            let (mut path, mut told) = (Vec::new(), help(&[]));
+            for word in words.iter().filter(|word| !word.contains("--")) {
+                if listed(&told).contains(word) {
+                    path.push(word.clone());
+                    told = help(&path);
+                }
+            }
+            assert!(!path.is_empty(), "{}: there is no command '{}'", page.display(), words.join(" "));
+            for option in words.iter().filter(|word| word.contains("--")) {
+                let option = option.trim_matches(|c: char| c != '-' && !c.is_ascii_alphanumeric());
+                assert!(told.contains(option), "{}: {path:?} has no option {option}", page.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 20, "{count} options are not all that the documents name");
 }
 
 #[test]

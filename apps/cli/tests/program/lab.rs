@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Site, assert_refused, run, tickpath};
+use crate::support::{Site, assert_refused, repository, run, tickpath};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
@@ -19,13 +19,36 @@ fn every_row_is_named_by_help_and_by_the_list() {
 }
 
 #[test]
+fn every_row_is_described_in_the_documents() {
+    let page = fs::read_to_string(repository().join("docs/lab.md")).unwrap();
+    let described: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('|').next())
+        .flat_map(|names| names.split('`').step_by(2))
+        .collect();
+    let list = run(&["lab", "bench", "--list"]).out;
+    assert_eq!(described, list.lines().collect::<Vec<_>>());
+}
+
+#[test]
 fn an_unknown_row_is_refused_with_the_known_ones() {
     assert_refused(
         &["lab", "bench", "--filter", "stamp,wat"],
         &["'wat'", "stamp", "book_instructions", "hot_allocations"],
     );
     assert_refused(&["lab", "bench", "--rounds", "0"], &["--rounds must be at least 1"]);
+    assert_refused(&["lab", "bench", "--rounds", "many"], &["'many'", "--rounds", "lab bench --help"]);
     assert_refused(&["lab", "counted"], &["lab bench"]);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_anything_is_measured() {
+    let site = Site::new();
+    let missing = site.path("no/report.json");
+    for command in [&["lab", "bench"][..], &["demo"]] {
+        assert_refused(&[command, &["--json", &missing]].concat(), &["--json", &missing, "its folder"]);
+        assert_refused(&[command, &["--json", &site.path("")]].concat(), &["--json", "is a directory"]);
+    }
 }
 
 #[test]

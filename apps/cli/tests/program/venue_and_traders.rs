@@ -50,6 +50,26 @@ fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
 }
 
 #[test]
+fn a_trader_that_is_started_again_trades_and_says_what_it_does_not_know() {
+    let site = Site::new();
+    let (venue, order_entry, retransmission) = site.start_venue();
+    let config = site.trader("TEST01", 1, &order_entry, &retransmission);
+    for is_again in [false, true] {
+        let mut trader = Running::start(&["trader", "--config", &config]);
+        trader.hear("trade", |line| {
+            (line.starts_with("logged in") && number_before(line, " fills")? > 0).then_some(())
+        });
+        trader.interrupt();
+        let printed = trader.join();
+        assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+        let note = "TEST01 has used this session before: orders are numbered from";
+        assert_eq!(printed.out.contains(note), is_again, "{}", printed.out);
+    }
+    venue.interrupt();
+    assert_eq!(venue.join().code, Some(0));
+}
+
+#[test]
 fn a_second_venue_at_the_same_port_is_told_so() {
     let site = Site::new();
     let (venue, order_entry, _) = site.start_venue();

@@ -48,7 +48,9 @@ enum Stage {
         place: usize,
         since: Nanos,
     },
-    /// What is pending is still to be sent.
+    /// It was refused, and that is still to be sent.
+    Refused,
+    /// It was given everything: what is pending is still to be sent, and the client to close its side.
     Leaving,
     Gone,
 }
@@ -180,8 +182,16 @@ impl<N: Network> GlimpseServer<N> {
 
 impl<N: Network> Client<N> {
     fn read(&mut self, now: Nanos, market: Session, is_whole: bool, counters: &RecoveryCounters) -> usize {
-        if matches!(self.stage, Stage::Leaving | Stage::Gone) {
-            return 0;
+        match self.stage {
+            Stage::Refused | Stage::Gone => return 0,
+            Stage::Leaving => {
+                let has_left = self.link.linger();
+                if has_left {
+                    self.stage = Stage::Gone;
+                }
+                return has_left.into();
+            }
+            Stage::Login | Stage::Waiting | Stage::Reading { .. } => {}
         }
         match self.link.listen(now) {
             Ok(None) => return 0,
@@ -195,6 +205,7 @@ impl<N: Network> Client<N> {
                 } else {
                     counters.glimpse_refused.add(1);
                     self.link.soup.reject(LoginRejectReason::SESSION_NOT_AVAILABLE);
+                    self.stage = Stage::Refused;
                 }
             }
             Err(hangup) => self.hang_up(hangup, counters),
@@ -251,19 +262,13 @@ impl<N: Network> Client<N> {
         if len > 0 {
             // There is room; a connection that is closed is found by the next read.
             let _ = self.link.tcp.queue(&packet[..len]);
-            if self.link.soup.is_closed() {
-                self.stage = Stage::Leaving;
-            }
         }
         len.min(1)
     }
 
     fn flush(&mut self) {
         match self.link.flush() {
-            Ok(true) if self.stage == Stage::Leaving => {
-                self.link.tcp.end_sending();
-                self.stage = Stage::Gone;
-            }
+            Ok(true) if self.stage == Stage::Refused => self.stage = Stage::Gone,
             Ok(_) => {}
             Err(_) => self.stage = Stage::Gone,
         }

@@ -2,11 +2,11 @@
 
 use tickpath_faults::{Fault, is_planted};
 use tickpath_matching::CommandKind;
-use tickpath_net::{Fill, Network};
+use tickpath_net::Network;
 use tickpath_timing::Tracer;
 use tickpath_types::{CancelReason, Nanos};
 
-use super::{Connection, LINGER, NEVER, OrderServer};
+use super::{LINGER, NEVER, OrderServer};
 use crate::sequencer::Arrival;
 use crate::soup_link::Hangup;
 
@@ -49,15 +49,14 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     }
 
     /// The rest of the log, then the end of the session, then the client's side of the connection, which it closes
-    /// when it has read all that: what it still sends is not read, only taken away, for a connection that is closed
-    /// with bytes unread takes back what is on its way. True when the connection is over.
+    /// when it has read all that. True when the connection is over.
     fn end_session(&mut self, place: usize, now: Nanos) -> bool {
         if self.connections[place].as_ref().is_some_and(|connection| connection.lingers_until.is_none()) {
             self.transmit_or_close(place, now);
         }
         let Some(connection) = self.connections[place].as_mut() else { return true };
         let is_over = match connection.lingers_until {
-            Some(deadline) => connection.linger() || now >= deadline,
+            Some(deadline) => connection.link.linger() || now >= deadline,
             None if connection.is_behind || connection.link.tcp.pending_len() > 0 => false,
             None => {
                 connection.lingers_until = Some(now + LINGER);
@@ -105,17 +104,5 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             self.sequencer.add(Arrival::of_venue(user.session, cancel));
             self.counters.cancels_on_disconnect.add(1);
         }
-    }
-}
-
-impl<N: Network> Connection<N> {
-    /// After the end of the session: true when the client has closed its side too.
-    fn linger(&mut self) -> bool {
-        if self.link.flush() == Ok(true) {
-            self.link.tcp.end_sending();
-        }
-        let unread = self.link.tcp.received().len();
-        self.link.tcp.consume(unread);
-        !matches!(self.link.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty))
     }
 }

@@ -4,7 +4,8 @@ use tickpath_exchange::VenueSettings;
 use tickpath_nasdaq::soupbintcp::PEER_TIMEOUT;
 use tickpath_types::{CancelReason, Nanos, OrderEventKind, Side};
 
-use crate::support::{Client, Rig, cancel, enter, packet, settings};
+use crate::market_data::{read_lines, with_lines, words};
+use crate::support::{Client, Heard, Rig, cancel, enter, packet, settings};
 
 const GRACE: Nanos = Nanos::from_millis(500);
 const MOMENT: Nanos = Nanos::from_millis(50);
@@ -143,6 +144,29 @@ fn the_end_of_the_venue_cancels_only_where_that_is_asked_for() {
         assert_eq!(responses, 2 * expected, "two orders each");
         drop(clients);
     }
+}
+
+#[test]
+fn the_cancels_at_the_end_come_before_the_end_of_the_day() {
+    let settings = VenueSettings { cancel_at_shutdown: true, ..rules() };
+    let (mut rig, mut a, mut b) = with_lines(&settings);
+    let mut bert = resting(&mut rig, "BERT");
+    bert.hears_stages = true;
+    let published = rig.view.publisher.messages.read() as usize;
+    rig.close();
+    let mut told = vec![];
+    while let Some(heard) = bert.try_hear() {
+        match heard {
+            Heard::Message(message) => told.push(message[0]),
+            Heard::Closed => break,
+            _ => {}
+        }
+    }
+    assert_eq!(told, b"CCS", "two cancels, then the day is over");
+    let said = ["deleted 1", "deleted 2", "system M", "system E", "system C"];
+    read_lines(&mut rig, &mut a, &mut b, published + said.len());
+    let last: Vec<String> = a.messages()[published..].iter().map(|message| words(message)).collect();
+    assert_eq!(last, said);
 }
 
 #[test]

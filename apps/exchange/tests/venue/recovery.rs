@@ -317,7 +317,46 @@ fn clients_that_do_not_read_get_no_more_than_fits_and_delay_nobody() {
         }
     }
     assert_eq!(orders, 6_000);
+    drop(prompt);
     rig.until_true("the end of all", |_| counters.glimpse_connections.read() == 0);
+}
+
+/// What a client sends while the end of its snapshot is on its way must not take that back.
+#[test]
+fn a_slow_client_that_is_alive_gets_its_snapshot_to_the_end() {
+    const ORDERS: u32 = 2_500;
+    let mut settings = with_snapshots(|_| {});
+    settings.limits.max_open_orders = 8_192;
+    settings.limits.max_open_orders_per_session = 8_192;
+    let mut rig = Rig::with(&settings);
+    let mut anna = rig.log_in("ANNA");
+    for user_ref in 1..=ORDERS {
+        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000 + i64::from(user_ref % 900) * 100));
+    }
+    settle(&mut rig);
+    let counters = rig.view.market_recovery.clone();
+    let mut client = Client::connect_narrow(rig.endpoints.glimpse.unwrap());
+    client.send(&login("SLOW", "", "", 1));
+    rig.until_true("its snapshot", |_| counters.glimpse_snapshots.read() == 1);
+    (0..100).for_each(|_| _ = rig.turn());
+    let (mut orders, mut count) = (0, 0);
+    loop {
+        match rig.hear(&mut client) {
+            Heard::Message(message) => orders += u32::from(message[0] == b'A'),
+            Heard::LoginAccepted { .. } | Heard::Heartbeat => {}
+            other => break assert_eq!(other, Heard::EndOfSession, "after {orders} orders"),
+        }
+        count += 1;
+        if count % 100 == 0 && counters.glimpse_connections.read() == 1 {
+            client.try_send(&packet(b'R', b""));
+            rig.turn();
+        }
+    }
+    assert_eq!(orders, ORDERS);
+    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    drop(client);
+    rig.until_true("the end", |_| counters.glimpse_connections.read() == 0);
+    assert_eq!((counters.glimpse_slow.read(), counters.glimpse_malformed.read()), (0, 0));
 }
 
 #[test]

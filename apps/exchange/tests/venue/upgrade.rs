@@ -106,7 +106,11 @@ fn a_snapshot_of_a_later_version_is_refused_with_its_file_and_what_to_do() {
     let checksum = crc32c(&later[..60]);
     later[60..64].copy_from_slice(&checksum.to_le_bytes());
     let refusal = site(&[(sequence, later)]).refusal();
-    for words in [&snapshot_name(sequence), &format!("version {}", VERSION + 1), "use the version of the program that wrote it"] {
+    for words in [
+        &snapshot_name(sequence),
+        &format!("version {}", VERSION + 1),
+        "use the version of the program that wrote it",
+    ] {
         assert!(refusal.contains(words), "no '{words}' in {refusal}");
     }
 }

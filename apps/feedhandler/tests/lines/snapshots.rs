@@ -188,7 +188,7 @@ fn a_server_that_cuts_off_and_one_that_is_too_old_are_asked_again() {
         glimpse.poll();
         channel.view.counters.snapshots.failures.read() == 1
     });
-    assert!(channel.now().since(before) < Nanos::from_millis(1_500), "a cut is no silence");
+    assert!(channel.now().since(before) < Nanos::from_millis(500), "a cut is no silence");
     glimpse.cut_after = None;
     channel.until("the old one", |channel| {
         glimpse.poll();

@@ -7,7 +7,6 @@ use tickpath_lockfree::{CachePadded, spsc};
 
 use super::{Round, Sample};
 use crate::context::{Context, wait_for};
-use crate::statistics::quantile;
 
 /// What a 64-byte slot carries beside its sequence.
 type Message = [u64; 7];
@@ -86,5 +85,5 @@ fn p50_of_trips(context: &Context, mut trip: impl FnMut(u64) -> anyhow::Result<(
             samples.push(ticks);
         }
     }
-    Ok(context.clock.ticks_to_nanos(quantile(&mut samples, 0.5)).0 as f64 / GROUP as f64)
+    Ok(context.quantile_ns(&mut samples, 0.5) / GROUP as f64)
 }

@@ -9,7 +9,6 @@ use tickpath_types::Sequence;
 
 use super::{Round, Sample};
 use crate::context::Context;
-use crate::statistics::quantile;
 
 /// Reads or stamps timed together: what a busy agent writes between two drains.
 const BATCH: u64 = 4_096;
@@ -36,8 +35,7 @@ pub(super) fn open(context: Context) -> anyhow::Result<Round> {
             });
             ensure!(expected == BATCH, "{expected} of {BATCH} stamps came through the ring");
         }
-        let nanos =
-            |ticks: &mut [u64]| context.clock.ticks_to_nanos(quantile(ticks, 0.5)).0 as f64 / BATCH as f64;
+        let nanos = |ticks: &mut [u64]| context.quantile_ns(ticks, 0.5) / BATCH as f64;
         Ok(vec![Sample::new("tsc_read", nanos(&mut reads)), Sample::new("stamp", nanos(&mut stamps))])
     }))
 }

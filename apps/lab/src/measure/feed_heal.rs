@@ -11,13 +11,13 @@ use tickpath_exchange::{MessageStore, Publisher, PublisherConfig, PublisherCount
 use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, Line, MessageListener, UpdateListener};
 use tickpath_lockfree::spsc;
 use tickpath_matching::Owner;
-use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Packet, Session};
 use tickpath_net::{MulticastReceiver, MulticastSender, UdpEndpoint, free_multicast_group};
 use tickpath_sim::{LossConfig, LossModel};
 use tickpath_timing::NoTrace;
 use tickpath_types::{InstrumentTable, MarketEvent, MarketUpdate, Nanos, Sequence};
 
+use super::load::workload;
 use super::{Round, Sample};
 use crate::context::Context;
 use crate::statistics::quantile;
@@ -33,14 +33,11 @@ const PACKETS_PER_TURN: usize = 8;
 const RING: usize = 1 << 6;
 /// How long everything together may take for each message before it counts as stuck.
 const PATIENCE_EACH: Nanos = Nanos::from_millis(1);
+/// Messages that the feed may be behind; its arbiter holds more.
+const BEHIND_MAX: u64 = 1 << 13;
 
 pub(super) fn open(context: Context) -> anyhow::Result<Round> {
-    let config = WorkloadConfig {
-        open_order_count: context.effort.count(100_000) as u32,
-        command_count: context.effort.count(COMMANDS),
-        ..WorkloadConfig::default()
-    };
-    let workload = Workload::generate(&config);
+    let workload = workload(&context, COMMANDS);
     let (engine, events) = workload.published::<FastBooks<Owner>>();
     let limits = engine.books().limits();
     let state_hash = OrderBooks::state_hash(engine.books());
@@ -197,10 +194,7 @@ impl Market {
     }
 
     fn sample(&mut self) -> Sample {
-        let [p50, p99] = [0.5, 0.99].map(|wanted| match self.heal_ns.len() {
-            0 => 0.0,
-            _ => quantile(&mut self.heal_ns, wanted) as f64 / 1_000.0,
-        });
+        let [p50, p99] = [0.5, 0.99].map(|wanted| quantile(&mut self.heal_ns, wanted) as f64 / 1_000.0);
         let note = format!(
             "{} packets lost, {} gaps healed in {p50:.0} us p50 and {p99:.0} us p99; books equal 100%",
             self.lost_packets,
@@ -209,6 +203,3 @@ impl Market {
         Sample { note: Some(note), ..Sample::new("feed_heal", p99) }
     }
 }
-
-/// Messages that the feed may be behind; its arbiter holds more.
-const BEHIND_MAX: u64 = 1 << 13;

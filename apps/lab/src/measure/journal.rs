@@ -10,13 +10,12 @@ use tickpath_journal::{
     AppendError, Folder, InspectOptions, Journal, JournalConfig, Opened, Policy, Reader, SessionName, State,
     WorkerThread, open,
 };
-use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_matching::{COMMAND_LEN_MAX, Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
 use tickpath_types::{MarketEvent, Nanos, OrderEvent, Sequence};
 
+use super::load::workload;
 use super::{Round, Sample};
 use crate::context::Context;
-use crate::statistics::quantile;
 
 /// Commands of a full round of replay.
 const COMMANDS: usize = 5_000_000;
@@ -75,30 +74,21 @@ impl Log {
     }
 }
 
-/// Counts events: a replay has no one to tell.
-#[derive(Default)]
-struct Count(u64);
+/// A replay has no one to tell.
+struct NoOne;
 
-impl EventListener for Count {
+impl EventListener for NoOne {
     fn on_order_event(&mut self, event: &OrderEvent) {
         black_box(event.is_reply);
-        self.0 += 1;
     }
 
     fn on_market_event(&mut self, event: &MarketEvent) {
         black_box(event.sequence);
-        self.0 += 1;
     }
 }
 
 pub(super) fn open_replay(context: Context) -> anyhow::Result<Round> {
-    let full = WorkloadConfig::default();
-    let config = WorkloadConfig {
-        open_order_count: context.effort.count(full.open_order_count as usize) as u32,
-        command_count: context.effort.count(COMMANDS),
-        ..full
-    };
-    let workload = Workload::generate(&config);
+    let workload = workload(&context, COMMANDS);
     let mut log = Log::new(Policy::Async)?;
     for command in workload.opening.iter().chain(&workload.commands) {
         log.append(|out| command.encode(out))?;
@@ -112,15 +102,15 @@ pub(super) fn open_replay(context: Context) -> anyhow::Result<Round> {
         let mut engine: Engine<FastBooks<Owner>> = Engine::new(&instruments, limits)?;
         let start = context.clock.ticks();
         let mut reader = Reader::open(&log.storage, log.session, Sequence(1))?;
-        let (mut waiting, mut out) = (Vec::with_capacity(LOOK_AHEAD_LEN), Count::default());
+        let mut waiting = Vec::with_capacity(LOOK_AHEAD_LEN);
         while let Some(record) = reader.next(last)? {
             waiting.push(Command::decode(record.payload)?);
             if waiting.len() == LOOK_AHEAD_LEN {
-                engine.apply_batch(&waiting, &mut out);
+                engine.apply_batch(&waiting, &mut NoOne);
                 waiting.clear();
             }
         }
-        engine.apply_batch(&waiting, &mut out);
+        engine.apply_batch(&waiting, &mut NoOne);
         let elapsed = context.clock.ticks_to_nanos(context.clock.ticks() - start);
         ensure!(engine.state_hash() == state_hash, "the log led to another state than its commands");
         Ok(vec![Sample::new("journal_replay", last.0 as f64 * 1_000.0 / elapsed.0 as f64)])
@@ -153,8 +143,7 @@ pub(super) fn open_group(context: Context) -> anyhow::Result<Round> {
             log.settle()?;
             ticks[1].push(context.clock.ticks() - start);
         }
-        let [bare, group] =
-            ticks.map(|mut ticks| context.clock.ticks_to_nanos(quantile(&mut ticks, 0.5)).0 as f64 / 1_000.0);
+        let [bare, group] = ticks.map(|mut ticks| context.quantile_ns(&mut ticks, 0.5) / 1_000.0);
         Ok(vec![Sample::new("fdatasync", bare), Sample::new("journal_group_ack", group)])
     }))
 }

@@ -5,14 +5,16 @@ use std::hint::black_box;
 use anyhow::{Context as _, ensure};
 use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
 use tickpath_lockfree::spsc;
-use tickpath_matching::workload::{Workload, WorkloadConfig};
+use tickpath_matching::workload::Workload;
 use tickpath_matching::{Command, Engine, EventListener, Owner};
 use tickpath_types::{MarketEvent, OrderEvent};
 
+use super::load::workload;
 use super::{Round, Sample};
 use crate::context::Context;
-use crate::statistics::quantile;
 
+/// Commands of a full round.
+pub(super) const COMMANDS: usize = 1_000_000;
 /// Commands that wait together, and after which the rings of events are drained.
 const SLICE: usize = 512;
 /// Commands timed together for the tail.
@@ -21,21 +23,14 @@ const GROUP: usize = 16;
 const RING: usize = 1_024;
 
 pub(super) fn open(context: Context) -> anyhow::Result<Round> {
-    let full = WorkloadConfig::default();
-    let config = WorkloadConfig {
-        open_order_count: context.effort.count(full.open_order_count as usize) as u32,
-        command_count: context.effort.count(full.command_count),
-        ..full
-    };
-    let workload = Workload::generate(&config);
+    let workload = workload(&context, COMMANDS);
     let plain: Engine<PlainBooks<Owner>> = workload.opened();
     pass(&context, &workload, plain, SLICE).context("the plain books, which the others are checked by")?;
     let opened: Engine<FastBooks<Owner>> = workload.opened();
     Ok(Box::new(move || {
         let nanos_each = |timed_together, quantile_wanted| -> anyhow::Result<f64> {
             let mut ticks = pass(&context, &workload, opened.clone(), timed_together)?;
-            let ticks = quantile(&mut ticks, quantile_wanted);
-            Ok(context.clock.ticks_to_nanos(ticks).0 as f64 / timed_together as f64)
+            Ok(context.quantile_ns(&mut ticks, quantile_wanted) / timed_together as f64)
         };
         let (typical, tail) = (nanos_each(SLICE, 0.5)?, nanos_each(GROUP, 0.99)?);
         Ok(vec![Sample::new("matching", 1_000.0 / typical), Sample::new("matching_p99", tail)])
@@ -69,10 +64,20 @@ fn pass<B: OrderBooks<Owner>>(
         }
         rings.drain();
     }
+    check(workload, &engine, &rings)?;
+    Ok(samples)
+}
+
+/// The engine ended as its twin that the load was made by, and every event found room.
+pub(super) fn check<B: OrderBooks<Owner>>(
+    workload: &Workload,
+    engine: &Engine<B>,
+    rings: &Rings,
+) -> anyhow::Result<()> {
     ensure!(rings.full == 0, "{} events found their ring full", rings.full);
     ensure!(rings.event_count == workload.event_count, "the engine gave other events than its twin");
     ensure!(engine.state_hash() == workload.state_hash, "the engine ended in another state than its twin");
-    Ok(samples)
+    Ok(())
 }
 
 type Ring<T> = (spsc::Producer<T>, spsc::Consumer<T>);
@@ -81,8 +86,8 @@ type Ring<T> = (spsc::Producer<T>, spsc::Consumer<T>);
 pub(super) struct Rings {
     orders: Ring<OrderEvent>,
     markets: Ring<MarketEvent>,
-    pub(super) event_count: u64,
-    pub(super) full: u64,
+    event_count: u64,
+    full: u64,
 }
 
 impl Rings {

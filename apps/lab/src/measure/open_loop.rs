@@ -2,17 +2,16 @@
 
 use std::hint::black_box;
 
-use anyhow::ensure;
 use arrayvec::ArrayVec;
 use tickpath_book::FastBooks;
-use tickpath_matching::workload::{Workload, WorkloadConfig};
+use tickpath_matching::workload::Workload;
 use tickpath_matching::{Command, Engine, LOOK_AHEAD_LEN, Owner};
 use tickpath_types::Nanos;
 
-use super::matching::Rings;
+use super::load::workload;
+use super::matching::{COMMANDS, Rings, check};
 use super::{Round, Sample};
 use crate::context::Context;
-use crate::statistics::quantile;
 
 /// Time from one command to the next: a million commands a second.
 const INTERVAL: Nanos = Nanos::from_micros(1);
@@ -22,13 +21,7 @@ const TURN: usize = 10_000;
 const BATCHES_MAX: u32 = 4;
 
 pub(super) fn open(context: Context) -> anyhow::Result<Round> {
-    let full = WorkloadConfig::default();
-    let config = WorkloadConfig {
-        open_order_count: context.effort.count(full.open_order_count as usize) as u32,
-        command_count: context.effort.count(full.command_count),
-        ..full
-    };
-    let workload = Workload::generate(&config);
+    let workload = workload(&context, COMMANDS);
     let opened: Engine<FastBooks<Owner>> = workload.opened();
     Ok(Box::new(move || round(&context, &workload, opened.clone())))
 }
@@ -45,19 +38,15 @@ fn round(
         let mut matcher = Matching { engine: &mut engine, rings: &mut rings };
         take_turn(context, commands, &mut matching, &mut matcher);
     }
-    ensure!(rings.full == 0, "{} events found their ring full", rings.full);
-    ensure!(rings.event_count == workload.event_count, "the engine gave other events than its twin");
-    ensure!(engine.state_hash() == workload.state_hash, "the engine ended in another state than its twin");
-    let nanos = |ticks: &mut [u64], quantile_wanted| {
-        context.clock.ticks_to_nanos(quantile(ticks, quantile_wanted)).0 as f64
-    };
+    check(workload, &engine, &rings)?;
+    let sample = |row, ticks: &mut [u64], wanted| Sample::new(row, context.quantile_ns(ticks, wanted));
     Ok(vec![
-        Sample::new("empty_loop", nanos(&mut empty, 0.5)),
-        Sample::new("empty_loop_p99", nanos(&mut empty, 0.99)),
-        Sample::new("empty_loop_p999", nanos(&mut empty, 0.999)),
-        Sample::new("matching_open_loop", nanos(&mut matching, 0.5)),
-        Sample::new("matching_open_loop_p99", nanos(&mut matching, 0.99)),
-        Sample::new("matching_open_loop_p999", nanos(&mut matching, 0.999)),
+        sample("empty_loop", &mut empty, 0.5),
+        sample("empty_loop_p99", &mut empty, 0.99),
+        sample("empty_loop_p999", &mut empty, 0.999),
+        sample("matching_open_loop", &mut matching, 0.5),
+        sample("matching_open_loop_p99", &mut matching, 0.99),
+        sample("matching_open_loop_p999", &mut matching, 0.999),
     ])
 }
 

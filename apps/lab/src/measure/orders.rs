@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use tickpath_agent::{IdleStrategy, Runner, StopSignal, ThreadPlan};
+use tickpath_agent::StopSignal;
 use tickpath_exchange::{
     Endpoints, JournalSettings, LoginPolicy, MarketRecoverySettings, Password, UserSettings, Venue,
     VenueJournal, VenueSettings, VenueTracers, VenueView,
@@ -24,7 +24,7 @@ use tickpath_types::{
 };
 
 use super::instruments::{REFERENCE, TICK, instruments};
-use super::{Round, Sample, paced};
+use super::{Round, Sample, paced, venue};
 use crate::context::{Context, wait_for};
 
 /// Name and password of the one user.
@@ -107,21 +107,8 @@ fn measure(context: &Context, journal: Option<JournalSettings>) -> anyhow::Resul
     let settings = VenueSettings { journal, ..settings(instruments.clone(), orders as u32)? };
     let Venue { agents, endpoints, view, journal, .. } = Venue::build(&settings, context.clock, tracers)?;
     let _journal = journal.map(VenueJournal::start).transpose()?;
-    let plan = ThreadPlan {
-        name: "venue".to_owned(),
-        core: Some(context.far()?),
-        idle: IdleStrategy::Spin,
-        rehearse_interval: None,
-        // Answers leave before market data is published, as in the venue's own placement on one thread.
-        cycle: [0, 1, 0, 2].into(),
-        agents,
-    };
-    let stop = StopSignal::new();
-    let runner = Runner::start(vec![plan], context.clock, stop.clone())?;
-    let round_trip = trade(context, endpoints, instruments, &stop, &mut stamps);
-    stop.stop();
-    runner.join()?;
-    let round_trip = round_trip?;
+    let round_trip =
+        venue::beside(context, agents, |stop| trade(context, endpoints, instruments, stop, &mut stamps))?;
     check_final_state(&view, orders)?;
     Ok((round_trip, stamps.venue_response_us(context.clock.ticks())?))
 }

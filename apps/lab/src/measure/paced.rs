@@ -3,7 +3,6 @@
 use tickpath_types::Nanos;
 
 use crate::context::Context;
-use crate::statistics::quantile;
 
 /// Round trips of a full round.
 const TRIPS: usize = 10_000;
@@ -38,5 +37,5 @@ pub(super) fn p50_us(
         after(number)?;
         context.spin(PAUSE);
     }
-    Ok(context.clock.ticks_to_nanos(quantile(&mut samples[warm_up..], 0.5)).0 as f64 / 1_000.0)
+    Ok(context.quantile_ns(&mut samples[warm_up..], 0.5) / 1_000.0)
 }

@@ -1,14 +1,13 @@
 //! What one stuck client costs the ninety-nine others.
 
-use tickpath_agent::{IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_agent::{StopSignal, TscClock};
 use tickpath_exchange::Venue;
 use tickpath_types::Nanos;
 
 use super::crowd::{self, Crowd, Last, Wait};
-use super::{Lab, Prepared, Round, Sample};
+use super::{Lab, Prepared, Round, Sample, venue};
 use crate::context::{Context, wait_for};
 use crate::counted_crowd;
-use crate::statistics::quantile;
 
 /// Round trips of a full measurement, and before it.
 const TRIPS: usize = 3_500;
@@ -96,18 +95,8 @@ fn measure(context: &Context, last: Last) -> anyhow::Result<Trips> {
     let clock = context.clock;
     let trips = count(context);
     let Venue { agents, endpoints, view, .. } = crowd::venue(clock, trips)?;
-    let plan = ThreadPlan {
-        name: "venue".to_owned(),
-        core: Some(context.far()?),
-        idle: IdleStrategy::Spin,
-        rehearse_interval: None,
-        cycle: [0, 1, 0, 2].into(),
-        agents,
-    };
-    let stop = StopSignal::new();
-    let runner = Runner::start(vec![plan], clock, stop.clone())?;
-    let measured: anyhow::Result<(Vec<u64>, u64)> = (|| {
-        let mut venue = Beside { clock, stop: &stop };
+    let (mut ticks, tries) = venue::beside(context, agents, |stop| {
+        let mut venue = Beside { clock, stop };
         let mut crowd = Crowd::connect(endpoints.order_entry, last, &view, &mut venue)?;
         let tries = view.order_server.full_connections.read();
         let mut ticks = Vec::with_capacity(trips);
@@ -120,13 +109,9 @@ fn measure(context: &Context, last: Last) -> anyhow::Result<Trips> {
         }
         crowd.check(&view)?;
         Ok((ticks, view.order_server.full_connections.read() - tries))
-    })();
-    stop.stop();
-    runner.join()?;
-    let (mut ticks, tries) = measured?;
+    })?;
     let ticks = &mut ticks[context.effort.count(WARM_UP)..];
-    let [p50, p99] =
-        [0.5, 0.99].map(|wanted| clock.ticks_to_nanos(quantile(ticks, wanted)).0 as f64 / 1_000.0);
+    let [p50, p99] = [0.5, 0.99].map(|wanted| context.quantile_ns(ticks, wanted) / 1_000.0);
     Ok(Trips { p50, p99, tries })
 }
 

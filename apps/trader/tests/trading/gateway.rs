@@ -13,7 +13,7 @@ use tickpath_types::{
     Side, TimeInForce, UserRefNum,
 };
 
-use crate::site::{ALPHA, Cable, PASSWORD, build_venue, instruments, venue_settings};
+use crate::site::{ALPHA, Cable, PASSWORD, QUERY, build_venue, instruments, venue_settings};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Room for what the gateway tells.
@@ -136,8 +136,8 @@ fn what_cannot_be_sent_is_given_back_at_once_and_never_sent_late() {
     bench.until(|bench| bench.counters.answers.read() == 1);
     let told = bench.told();
     assert!(matches!(told[..], [GatewayEvent::Reconnected, GatewayEvent::Answer(_)]), "{told:?}");
-    assert_eq!(bench.venue_view.order_server.requests.read(), 1);
-    assert_eq!((bench.counters.requests.read(), bench.counters.unsent.read()), (1, 2));
+    assert_eq!(bench.venue_view.order_server.requests.read(), 1 + QUERY);
+    assert_eq!((bench.counters.requests.read(), bench.counters.unsent.read()), (1 + QUERY, 2));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn answers_that_come_with_the_end_of_the_session_count() {
     let mut bench = Bench::new();
     bench.cable.carries_answers = false;
     bench.requests.try_push(enter(1)).unwrap();
-    bench.until(|bench| bench.venue_view.order_server.responses.read() == 1);
+    bench.until(|bench| bench.venue_view.order_server.responses.read() == 1 + QUERY);
     // The answer and the end of the session come by one read.
     bench.now = bench.now + Nanos::from_millis(1);
     while bench.venue_view.order_server.disconnects.read() == 0 {
@@ -228,7 +228,7 @@ fn answers_that_come_with_the_end_of_the_session_count() {
     assert!(matches!(told[..], [GatewayEvent::Answer(_), GatewayEvent::Disconnected]), "{told:?}");
     let counters = &bench.counters;
     // Before it the day started, and after it the day ended: messages of the session, and no answers.
-    assert_eq!((counters.answers.read(), counters.last_sequence.read()), (1, 3));
+    assert_eq!((counters.answers.read(), counters.last_sequence.read()), (1, 3 + QUERY));
     assert_eq!((counters.logged_in.read(), counters.disconnects.read()), (0, 1));
     assert!(bench.gateway.counters().agents[0].last_error().unwrap().contains("session has ended"));
 }

@@ -90,7 +90,7 @@ fn what_a_loss_of_updates_causes_is_linked_to_no_message() {
     let rings = EngineRings { updates, events, requests: requests_in };
     let mut agent = EngineAgent::new(identity, engine, rings, KillSwitch::default());
     let view = agent.view();
-    view.gateway.logged_in.set(1);
+    view.gateway.first_user_ref.set(1);
     let mut now = Nanos::from_secs(1);
     let mut work = |agent: &mut EngineAgent<Slow, Trace>| {
         now = now + Nanos(1_000);

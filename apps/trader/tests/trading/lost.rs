@@ -5,7 +5,7 @@ use tickpath_trader::SETTLE_AFTER;
 use tickpath_trading::{EngineConfig, OrderChange, Refusal, StopReason};
 use tickpath_types::{CancelReason, Nanos, Price, Qty, RejectReason, Side, TimeInForce, UserRefNum};
 
-use crate::site::{Site, buy, sell};
+use crate::site::{QUERY, Site, buy, sell};
 use crate::strategy::Action;
 
 const UNANSWERED: RejectReason = RejectReason::Unanswered;
@@ -28,7 +28,7 @@ fn requests_are_refused_while_the_connection_is_lost_and_go_after_it() {
 
     site.cable.is_plugged = true;
     site.log_in_again();
-    assert_eq!(site.venue_view.order_server.requests.read(), 1, "nothing is sent late");
+    assert_eq!(site.venue_view.order_server.requests.read(), 1 + QUERY, "nothing is sent late");
     assert_eq!(site.ask(Action::Cancel(UserRefNum(resting))), Ok(UserRefNum(resting)));
     site.until("the cancel's answer", |site| site.script.changes_of(resting).len() == 2);
     site.enter(buy(10, 998_000));
@@ -41,7 +41,7 @@ fn an_answer_that_was_lost_comes_after_the_next_login_once() {
     let mut site = Site::new();
     site.cable.carries_answers = false;
     let order = site.ask(Action::Enter(buy(10, 999_000))).unwrap();
-    site.until("the venue's answer", |site| site.venue_view.order_server.responses.read() == 1);
+    site.until("the venue's answer", |site| site.venue_view.order_server.responses.read() == 1 + QUERY);
     site.lose_connection();
     assert_eq!(site.script.changes_of(order.0), []);
     site.log_in_again();
@@ -67,8 +67,33 @@ fn an_order_that_never_reached_the_venue_is_rejected_when_nothing_can_be_heard_o
     assert_eq!(site.script.changes_of(order.0), [OrderChange::Rejected { reason: UNANSWERED }]);
     let snapshot = site.snapshot();
     assert_eq!((snapshot.open_orders, snapshot.counters.unanswered), (0, 1));
-    assert_eq!(site.venue_view.order_server.requests.read(), 0, "it was not sent again");
+    assert_eq!(site.venue_view.order_server.requests.read(), QUERY, "it was not sent again");
     site.enter(buy(10, 999_000));
+}
+
+#[test]
+fn an_order_that_the_venue_dropped_with_a_word_is_rejected_and_others_are_not() {
+    let mut site = Site::new();
+    let resting = site.enter(buy(10, 998_000));
+    site.cable.carries_requests = false;
+    let dropped = site.ask(Action::Enter(buy(10, 999_000))).unwrap();
+    site.until("the request on the cable", |site| site.view.gateway.requests.read() == 2 + QUERY);
+    site.cable.drop_requests_with_a_word();
+    site.cable.carries_requests = true;
+    // Whatever comes behind it is answered as ever.
+    let other = site.enter(buy(10, 997_000));
+    site.pass(SETTLE_AFTER.since(Nanos::from_millis(300)));
+    assert_eq!(site.script.changes_of(dropped.0), [], "the venue may still answer");
+    site.until("the end of the doubt", |site| !site.script.changes_of(dropped.0).is_empty());
+    assert_eq!(site.script.changes_of(dropped.0), [OrderChange::Rejected { reason: UNANSWERED }]);
+    assert_eq!(
+        site.script.changes_of(resting).len() + site.script.changes_of(other).len(),
+        2,
+        "both accepted"
+    );
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.open_orders, snapshot.counters.unanswered), (2, 1));
+    assert_eq!(site.view.gateway.disconnects.read(), 0);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! A trader at a real venue over loopback sockets: first in one thread at simulated time, then on threads.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
+mod added;
+mod again;
 mod connection;
 mod gateway;
 mod lagged;

@@ -3,7 +3,7 @@
 use tickpath_trading::{EngineConfig, Money, NewOrder, OrderChange, Refusal, StopReason};
 use tickpath_types::{CancelReason, Liquidity, Nanos, Price, Qty, Side, TimeInForce, UserRefNum};
 
-use crate::site::{Site, buy, sell};
+use crate::site::{QUERY, Site, buy, sell};
 use crate::strategy::Action;
 
 #[test]
@@ -38,7 +38,7 @@ fn orders_trade_and_positions_are_right() {
     assert_eq!(snapshot.open_orders, 1);
     assert_eq!((snapshot.counters.enters, snapshot.counters.fills), (2, 2));
     assert_eq!((snapshot.lost_updates, snapshot.stopped), (0, None));
-    assert_eq!(site.view.gateway.requests.read(), 2);
+    assert_eq!(site.view.gateway.requests.read(), 2 + QUERY);
     assert_eq!(site.venue_view.matcher.executions.read(), 3);
 }
 
@@ -71,7 +71,7 @@ fn an_order_beyond_a_limit_does_not_leave() {
     site.until("the refusal", |site| site.script.log().sent.len() == 1);
     assert!(matches!(site.script.log().sent[0], Err(Refusal::Risk(_))), "{:?}", site.script.log().sent);
     assert_eq!(site.snapshot().counters.refused_risk, 1);
-    assert_eq!(site.venue_view.order_server.requests.read(), 0);
+    assert_eq!(site.venue_view.order_server.requests.read(), QUERY);
 }
 
 #[test]

@@ -35,6 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const TURN: Nanos = Nanos::from_micros(500);
 pub const ALPHA: InstrumentId = InstrumentId(1);
 pub const PASSWORD: &str = "secret";
+/// Before anything else a gateway asks which number is the first.
+pub const QUERY: u64 = 1;
 
 pub fn instruments() -> InstrumentTable {
     InstrumentTable::new(&[Instrument {
@@ -373,6 +375,14 @@ impl Cable {
     /// Cuts it so that the client notices and the venue does not, until [`cut`](Self::cut).
     pub fn cut_at_the_client(&mut self) {
         self.dangling = self.ends.take().map(|[_, venue]| venue);
+    }
+
+    /// What was asked for since the last turn is lost, and the venue tells so for people to read.
+    pub fn drop_requests_with_a_word(&mut self) {
+        let [client, _] = self.ends.as_mut().unwrap();
+        let mut lost = [0; 4_096];
+        while client.read(&mut lost).is_ok_and(|count| count > 0) {}
+        client.write_all(b"\0\x05+full").unwrap();
     }
 
     pub fn carry(&mut self) {

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use tickpath_agent::{IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
 use tickpath_config::Duration as ConfigDuration;
-use tickpath_exchange::{Endpoints, Venue, VenueSettings};
+use tickpath_exchange::{
+    AdminClient, AdminCommand, AdminOutcome, Endpoints, Venue, VenueSettings, VenueView,
+};
 use tickpath_trader::{Trader, TraderConfig, TraderSettings, TraderSnapshot, run_with};
 use tickpath_trading::{RandomStrategy, StopReason};
 use tickpath_types::Nanos;
@@ -14,7 +16,7 @@ use crate::site::{PASSWORD, build_venue, instruments, venue_settings};
 const PATIENCE: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < deadline, "{what} did not happen");
@@ -23,10 +25,12 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// A venue on a thread of its own; ends with the test.
-struct RunningVenue {
+pub struct RunningVenue {
     runner: Option<Runner>,
     stop: StopSignal,
-    endpoints: Endpoints,
+    admin: AdminClient,
+    pub endpoints: Endpoints,
+    pub view: VenueView,
 }
 
 impl RunningVenue {
@@ -34,8 +38,13 @@ impl RunningVenue {
         RunningVenue::with(&venue_settings())
     }
 
-    fn with(settings: &VenueSettings) -> RunningVenue {
-        let Venue { agents, endpoints, .. } = build_venue(settings);
+    /// One that keeps so many messages for each user.
+    pub fn keeping(retained_responses: usize) -> RunningVenue {
+        RunningVenue::with(&VenueSettings { retained_responses, ..venue_settings() })
+    }
+
+    pub fn with(settings: &VenueSettings) -> RunningVenue {
+        let Venue { agents, endpoints, admin, view, .. } = build_venue(settings);
         let plan = ThreadPlan {
             name: "venue".to_owned(),
             core: None,
@@ -46,10 +55,31 @@ impl RunningVenue {
         };
         let stop = StopSignal::new();
         let runner = Some(Runner::start(vec![plan], TscClock::system(), stop.clone()).unwrap());
-        RunningVenue { runner, stop, endpoints }
+        RunningVenue { runner, stop, admin, endpoints, view }
     }
 
-    fn trader(&self, user: &str, seed: u64) -> TraderSettings {
+    /// A command to the venue, and what came of it.
+    pub fn command(&mut self, command: AdminCommand) -> AdminOutcome {
+        let id = self.admin.submit(command).unwrap();
+        let mut answer = None;
+        until("an answer to the administrator", || {
+            answer = self.admin.poll();
+            answer.is_some()
+        });
+        let answer = answer.unwrap();
+        assert_eq!(answer.id, id);
+        answer.outcome
+    }
+
+    /// Ends the venue.
+    pub fn close(&mut self) {
+        self.stop.stop();
+        if let Some(runner) = self.runner.take() {
+            runner.join().unwrap();
+        }
+    }
+
+    pub fn trader(&self, user: &str, seed: u64) -> TraderSettings {
         let Endpoints { order_entry, line_a, line_b, retransmission, .. } = self.endpoints;
         let text = format!(
             "instruments = 'i.toml'\nseed = {seed}\n\
@@ -70,10 +100,7 @@ impl RunningVenue {
 
 impl Drop for RunningVenue {
     fn drop(&mut self) {
-        self.stop.stop();
-        if let Some(runner) = self.runner.take() {
-            runner.join().unwrap();
-        }
+        self.close();
     }
 }
 

@@ -33,7 +33,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// their neighbours; a hint without effect, for a caller that has work of its own between commands.
     ///
     /// An order may be gone when its turn comes; then something was fetched in vain.
-    #[inline]
+    // Out of line: within a caller's loop it would take registers from applying, and it is called once for many commands.
+    #[inline(never)]
     pub fn look_ahead(&self, commands: &[Command]) {
         let commands = &commands[..commands.len().min(LOOK_AHEAD_LEN)];
         let mut keys = [0; LOOK_AHEAD_LEN];

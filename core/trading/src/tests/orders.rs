@@ -130,6 +130,20 @@ fn what_the_venue_does_with_an_order_by_itself_is_known() {
 }
 
 #[test]
+fn orders_are_numbered_behind_those_of_an_earlier_run() {
+    let mut rig = Rig::new(Scripted::new());
+    rig.engine.handle_numbering(UserRefNum(41));
+    rig.act(|cx| assert_eq!(cx.buy(ONE, Qty(10), Price(90)), Ok(UserRefNum(41))));
+    // What the earlier run's orders come to is not this engine's.
+    rig.event(executed(40, 5, 90));
+    assert_eq!((net_qty(&rig), rig.engine.desk().orders().counters().unknown), (0, 1));
+    rig.event(executed(41, 5, 90));
+    assert_eq!(net_qty(&rig), 5);
+    rig.engine.handle_numbering(UserRefNum(7));
+    rig.act(|cx| assert_eq!(cx.buy(ONE, Qty(10), Price(90)), Ok(UserRefNum(42)), "never back"));
+}
+
+#[test]
 fn an_order_lives_from_request_to_fill() {
     let mut rig = rig_with_bid();
     assert_eq!(state(&rig, 1), "PendingNew 100/0");

@@ -1,0 +1,154 @@
+//! Instruments that the venue adds while a trader runs: it knows nothing of them, and trades what it knows.
+
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
+
+use tickpath_agent::TscClock;
+use tickpath_book::OrderBooks;
+use tickpath_exchange::{AdminCommand, AdminOutcome, Phase, VenueSettings};
+use tickpath_matching::EngineLimits;
+use tickpath_trader::{OrderEntry, Trader, TraderSnapshot};
+use tickpath_trading::RandomStrategy;
+use tickpath_types::{
+    BookHealth, ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, OrderAttributes,
+    OrderRequest, Price, Qty, Side, Symbol, TimeInForce, UserRefNum,
+};
+
+use crate::site::{ALPHA, PASSWORD, instruments, venue_settings};
+use crate::threads::{RunningVenue, until};
+
+/// Session of the second user.
+const RIVAL: u16 = 2;
+/// One for which the trader's feed has a book, and one more.
+const SPARE: InstrumentId = InstrumentId(2);
+const BEYOND: InstrumentId = InstrumentId(3);
+
+fn added(id: InstrumentId, symbol: &str) -> Instrument {
+    Instrument { id, symbol: Symbol::new(symbol).unwrap(), ..*instruments().get(ALPHA).unwrap() }
+}
+
+/// Somebody who knows all instruments.
+struct Rival {
+    entry: OrderEntry,
+    answers: usize,
+    user_ref: u32,
+}
+
+impl Rival {
+    fn new(venue: &RunningVenue) -> Rival {
+        let all = [*instruments().get(ALPHA).unwrap(), added(SPARE, "SPARE"), added(BEYOND, "BEYOND")];
+        let (address, all) = (venue.endpoints.order_entry, InstrumentTable::new(&all));
+        let now = TscClock::system().now();
+        let entry = OrderEntry::connect(address, "RIVAL", PASSWORD, all, now).unwrap();
+        let mut rival = Rival { entry, answers: 0, user_ref: 0 };
+        until("the rival's login", || {
+            rival.poll();
+            rival.entry.is_active()
+        });
+        rival
+    }
+
+    fn poll(&mut self) {
+        let now = TscClock::system().now();
+        self.entry.poll(now, &mut self.answers, |_| {}, |answers, _| *answers += 1).unwrap();
+    }
+
+    fn enter(&mut self, instrument: InstrumentId, side: Side, qty: u64) {
+        self.user_ref += 1;
+        let order = EnterOrder {
+            user_ref: UserRefNum(self.user_ref),
+            instrument,
+            side,
+            qty: Qty(qty),
+            price: Price(1_000_000),
+            time_in_force: TimeInForce::Day,
+            post_only: false,
+            min_qty: Qty::ZERO,
+            special: None,
+            attributes: OrderAttributes::default(),
+            client_order_id: ClientOrderId::default(),
+        };
+        let heard = self.answers;
+        self.entry.queue(&OrderRequest::Enter(order)).unwrap();
+        self.entry.flush(TscClock::system().now()).unwrap();
+        until("the rival's answer", || {
+            self.poll();
+            self.answers > heard
+        });
+    }
+}
+
+fn snapshot(trader: &Trader) -> TraderSnapshot {
+    let mut snapshot = None;
+    // An engine that is just writing its snapshot is asked again.
+    until("a snapshot", || {
+        snapshot = trader.view().snapshot().ok();
+        snapshot.is_some()
+    });
+    snapshot.unwrap()
+}
+
+#[test]
+fn a_trader_goes_on_with_what_it_knows_when_instruments_are_added() {
+    let limits = EngineLimits { max_instruments: BEYOND.0, ..venue_settings().limits };
+    let mut venue = RunningVenue::with(&VenueSettings { limits, ..venue_settings() });
+    let mut trader = venue.trader("TRADER", 1);
+    trader.config.market_data.spare_instruments = 1;
+    let trader =
+        Trader::start(&trader, RandomStrategy::new(1, Default::default()), TscClock::system()).unwrap();
+    until("orders", || snapshot(&trader).counters.enters > 0);
+
+    let mut rival = Rival::new(&venue);
+    for (id, symbol) in [(SPARE, "SPARE"), (BEYOND, "BEYOND")] {
+        let open = AdminCommand::Phase { phase: Phase::Open, instrument: Some(id) };
+        for command in [AdminCommand::AddInstrument(added(id, symbol)), open] {
+            assert!(matches!(venue.command(command), AdminOutcome::Done { .. }), "{symbol}");
+        }
+        rival.enter(id, Side::Buy, 30);
+        rival.enter(id, Side::Sell, 10);
+    }
+    let heard = snapshot(&trader).counters;
+    until("more orders, and the news of what was added", || {
+        let now = snapshot(&trader).counters;
+        now.enters > heard.enters + 5 && now.unknown_instruments > 0
+    });
+    trader.stop_trading();
+    until("the cancels", || {
+        let now = snapshot(&trader);
+        now.stopped.is_some() && now.open_orders == 0
+    });
+    let (feed, view) = (trader.feed().clone(), trader.view().clone());
+    until("the latest message", || {
+        let published = venue.view.publisher.messages.read();
+        feed.counters.messages.read() == published
+    });
+    assert!(!trader.has_ended());
+    trader.join().unwrap();
+
+    let snapshot = view.snapshot().unwrap();
+    // Of SPARE twice that it is halted, then open, with an order and an execution; of BEYOND an order that no book took.
+    assert!(snapshot.counters.unknown_instruments >= 5, "{:?}", snapshot.counters);
+    assert_eq!(snapshot.positions.len(), 1);
+    let feed = feed.result.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap();
+    let health = |id| feed.books.instrument(id).map(|state| state.health);
+    assert_eq!(
+        (health(ALPHA), health(SPARE), health(BEYOND)),
+        (Some(BookHealth::Live), Some(BookHealth::Live), None)
+    );
+    let symbol = feed.books.instrument(SPARE).unwrap().symbol;
+    assert_eq!(symbol, Some(Symbol::new("SPARE").unwrap()));
+
+    drop(rival);
+    venue.close();
+    let engine = venue.view.engine.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap();
+    let owners = |id| -> BTreeSet<u16> {
+        Side::BOTH
+            .iter()
+            .flat_map(|side| engine.books().orders(id, *side))
+            .map(|(_, order)| order.data.session.0)
+            .collect()
+    };
+    for id in [SPARE, BEYOND] {
+        assert_eq!(owners(id), BTreeSet::from([RIVAL]), "nobody else trades {id}");
+    }
+}

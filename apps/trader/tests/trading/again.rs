@@ -1,0 +1,36 @@
+//! A trader that is started again at a venue whose session goes on.
+
+use tickpath_agent::TscClock;
+use tickpath_trader::{Trader, TraderSnapshot};
+use tickpath_trading::RandomStrategy;
+
+use crate::threads::{RunningVenue, until};
+
+/// A run of a trader until it has traded; how it stood, and the number of its first order.
+fn a_run(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
+    let strategy = RandomStrategy::new(seed, Default::default());
+    let trader = Trader::start(&venue.trader("TRADER", seed), strategy, TscClock::system()).unwrap();
+    let view = trader.view().clone();
+    until("fills", || view.snapshot().is_ok_and(|now| now.counters.fills > 0));
+    trader.stop_trading();
+    until("the cancels", || view.snapshot().is_ok_and(|now| now.stopped.is_some() && now.open_orders == 0));
+    trader.join().unwrap();
+    (view.snapshot().unwrap(), view.gateway.first_user_ref.read())
+}
+
+#[test]
+fn a_trader_that_comes_again_trades_behind_the_numbers_it_has_used() {
+    // Fewer messages are kept than a run causes: what was told before is not asked for.
+    let mut venue = RunningVenue::keeping(64);
+    let mut first = 1;
+    for seed in 1..=3 {
+        let (snapshot, first_user_ref) = a_run(&venue, seed);
+        assert_eq!(first_user_ref, first, "run {seed}");
+        first += snapshot.counters.enters + snapshot.counters.replaces;
+        assert_eq!(snapshot.counters.rejects, 0, "run {seed}: {:?}", snapshot.counters);
+        // It trades with itself alone.
+        assert_eq!(snapshot.positions[0].net_qty(), 0, "run {seed}");
+        assert!(snapshot.positions[0].volume().0 > 0, "run {seed}");
+    }
+    venue.close();
+}
