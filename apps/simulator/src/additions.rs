@@ -25,7 +25,7 @@ pub(crate) struct Additions {
 impl Additions {
     /// In every other run nothing is added; in the others something once at least, and sometimes again.
     pub(crate) fn new(seed: u64, first: u16, active: Nanos) -> Additions {
-        let draw = &mut Draw::new(seed ^ 0x61_64_64);
+        let draw = &mut Draw::new(seed ^ 0x61_6464);
         let mut blows = Vec::new();
         if draw.below(2) == 0 {
             for _ in 0..=draw.below(3) {

@@ -1,8 +1,9 @@
-//! The recovery of market data is in reach of the runs: books are healed by snapshots, and old messages come out of the
-//! journal.
+//! What is rare is in reach of the runs: books are healed by snapshots, old messages come out of the journal, drop copies
+//! are read and read again, and instruments that were added are traded.
 #![allow(clippy::unwrap_used)]
 
-use tickpath_simulator::{Outcome, Simulation, Weather};
+use tickpath_simulator::{ClientEventKind, Outcome, Simulation, Weather};
+use tickpath_types::{Sequence, UpdateKind};
 
 fn healed(outcome: &Outcome) -> u64 {
     outcome.observed.feeds.iter().map(|life| life.healed).sum()
@@ -14,10 +15,33 @@ fn archived(outcome: &Outcome) -> u64 {
     counter.1
 }
 
+/// Drop copies that were received again.
+fn copied_again(outcome: &Outcome) -> u64 {
+    let (mut last, mut again) = (Sequence(0), 0);
+    for event in outcome.observed.copies.iter().flat_map(|reader| &reader.log.events) {
+        if let ClientEventKind::Received { sequence, .. } = event.kind {
+            again += u64::from(sequence <= last);
+            last = last.max(sequence);
+        }
+    }
+    again
+}
+
+/// Trades in instruments that were added.
+fn traded_later(outcome: &Outcome) -> u64 {
+    let first = outcome.observed.instruments.len() as u16;
+    let updates = outcome.observed.feeds.iter().flat_map(|life| &life.updates);
+    let is_later = |update: &&tickpath_types::MarketUpdate| {
+        update.instrument > first && update.kind() == Some(UpdateKind::Trade)
+    };
+    updates.filter(is_later).count() as u64
+}
+
 #[test]
-fn some_seeds_heal_by_snapshots_and_some_out_of_the_journal() {
+fn what_is_rare_happens_in_some_seeds_and_not_in_all() {
     let outcomes: Vec<Outcome> = (1..=30).map(|seed| Simulation::new(seed, Weather::Storm).run()).collect();
     let of = |what: fn(&Outcome) -> u64| outcomes.iter().filter(|outcome| what(outcome) > 0).count();
     assert!(of(healed) >= 3 && of(archived) >= 2, "{} and {}", of(healed), of(archived));
+    assert!(of(copied_again) >= 3 && of(traded_later) >= 1, "{} and {}", of(copied_again), of(traded_later));
     assert!(outcomes.iter().any(|outcome| healed(outcome) == 0 && archived(outcome) == 0), "not all");
 }

@@ -99,7 +99,8 @@ pub enum CommandKind {
         /// Why.
         reason: BrokenReason,
     },
-    /// Every GTT order whose time has come is cancelled, in the order of entry: the venue's timer.
+    /// Every GTT order whose time has come is cancelled, in the order of entry: by the venue, before whatever comes at that
+    /// time or later.
     ExpireOrders,
     /// The day ends. All orders but GTC ones are cancelled; references, numbers and executions start anew, and GTC
     /// orders get the first of them, in the order of entry.
