@@ -372,6 +372,7 @@ fn feed_settings(
         interface: DemoSettings::INTERFACE,
         reader: settings.reader,
         max_instrument: instruments.max_id(),
+        symbols: instruments.iter().map(|instrument| instrument.symbol).collect(),
         max_orders: MAX_OPEN_ORDERS,
         arbiter: ArbiterConfig::default(),
         retransmission: Some(endpoints.retransmission),

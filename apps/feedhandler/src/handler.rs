@@ -7,14 +7,14 @@ use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
     Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, MessageListener,
-    SnapshotHealer, UpdateListener,
+    OtherSymbol, SnapshotHealer, UpdateListener,
 };
 use tickpath_lockfree::broadcast;
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
 use tickpath_sim::LossModel;
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
-use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, UpdateKind};
+use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Symbol, UpdateKind};
 
 use crate::deferred::{DEFERRED_MAX, Deferred};
 use crate::lines::{LinePacket, LineReader, Lines, ReadBy};
@@ -72,6 +72,10 @@ pub struct FeedCounters {
     pub foreign_answers: Counter,
     /// 1 while a gap is open.
     pub open_gap: Counter,
+    /// Instruments that the venue names otherwise than [is expected](FeedSettings::symbols): their books are suspect.
+    pub other_symbols: Counter,
+    /// One of these, once there is one.
+    pub other_symbol: OnceLock<OtherSymbol>,
     /// What came of snapshots.
     pub snapshots: Arc<SnapshotCounters>,
 }
@@ -114,6 +118,8 @@ pub struct FeedSettings {
     pub reader: LineReader,
     /// Instruments with ids from 1 to this.
     pub max_instrument: InstrumentId,
+    /// Symbols that are expected of the instruments from 1 on; of those beyond none is.
+    pub symbols: Vec<Symbol>,
     /// Open orders in all books at most.
     pub max_orders: u32,
     /// Bounds and waiting times of the line arbitration.
@@ -222,6 +228,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             if server.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED }
         });
         let books = DirectBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
+        let builder = BookBuilder::new(books).expecting(&settings.symbols);
         Ok(FeedHandler {
             lines,
             recovery: network.endpoint(SocketAddrV4::new(any_port, 0))?,
@@ -231,7 +238,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             understudy: Understudy::new(tracer.understudy(), clock),
             sink: Sink {
                 snapshots: snapshot_client(network, settings, &view.counters),
-                ..Sink::new(BookBuilder::new(books), Updates { sender, tracer, feed: settings.feed }, clock)
+                ..Sink::new(builder, Updates { sender, tracer, feed: settings.feed }, clock)
             },
             next_recovery_poll: Nanos::ZERO,
             next_counters: Nanos::ZERO,
@@ -313,6 +320,14 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         to.gaps_healed_by_retransmission.set(from.gaps_healed_by_retransmission);
         to.messages_lost.set(from.messages_lost);
         to.open_gap.set(u64::from(self.arbiter.has_gap()));
+        if let Some(builder) = &self.sink.builder
+            && builder.counters().other_symbols > 0
+        {
+            to.other_symbols.set(builder.counters().other_symbols);
+            if to.other_symbol.get().is_none() {
+                builder.other_symbols().take(1).for_each(|other| _ = to.other_symbol.set(other));
+            }
+        }
         if let Some(snapshots) = &self.sink.snapshots {
             snapshots.publish_counters();
         }

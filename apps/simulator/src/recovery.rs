@@ -87,6 +87,7 @@ impl RecoveryProfile {
             interface: Ipv4Addr::LOCALHOST,
             reader: LineReader::Sockets,
             max_instrument,
+            symbols: vec![],
             max_orders: 1 << 12,
             arbiter: ArbiterConfig {
                 hold_messages: 1 << 12,

@@ -129,24 +129,30 @@ fn describe_refusal(trader: &Trader, settings: &TraderSettings) -> String {
     )
 }
 
-/// What of each agent was told already: how many errors, and the latest.
+/// What was told already.
 #[derive(Default)]
-struct Warnings(HashMap<&'static str, (u64, String)>);
+struct Warnings {
+    /// Of each agent how many errors, and the latest.
+    agents: HashMap<&'static str, (u64, String)>,
+    has_told_symbols: bool,
+}
 
 impl Warnings {
     /// What went wrong since the last call. The same error again is no news, unless the trader was logged in
     /// meanwhile.
     fn take_news(&mut self, trader: &Trader) -> Vec<String> {
-        let mut news = Vec::new();
+        let symbols = if self.has_told_symbols { None } else { trader.other_symbols() };
+        self.has_told_symbols |= symbols.is_some();
+        let mut news = Vec::from_iter(symbols);
         for AgentWarning { role, count, error } in trader.last_errors() {
-            let (told, latest) = self.0.entry(role).or_default();
+            let (told, latest) = self.agents.entry(role).or_default();
             if count > std::mem::replace(told, count) && *latest != error {
                 news.push(format!("{role}: {error}"));
                 *latest = error;
             }
         }
         if is_logged_in(trader) {
-            self.0.values_mut().for_each(|(_, latest)| latest.clear());
+            self.agents.values_mut().for_each(|(_, latest)| latest.clear());
         }
         news
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use tickpath_agent::{Agent, Runner, RunnerError, StopSignal, ThreadReport, TscClock};
-use tickpath_feed::ArbiterConfig;
+use tickpath_feed::{ArbiterConfig, OtherSymbol};
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_sim::{LossConfig, LossModel};
@@ -175,6 +175,21 @@ impl Trader {
         })
     }
 
+    /// What there is to say, in words, where the venue and the instrument file have different symbols under one
+    /// number.
+    #[must_use]
+    pub fn other_symbols(&self) -> Option<String> {
+        let OtherSymbol { instrument, expected, named } = self.feed.counters.other_symbol.get()?;
+        let of = match self.feed.counters.other_symbols.read() {
+            0 | 1 => String::new(),
+            count => format!(", one of {count} that differ"),
+        };
+        Some(format!(
+            "number {instrument} is {named} on the market data lines and {expected} in the instrument file{of}: what \
+             differs is not traded; put the file's instruments in the venue's order and start this program anew"
+        ))
+    }
+
     /// Cancels all own orders and trades no more; the threads go on.
     pub fn stop_trading(&self) {
         self.kill.pull();
@@ -206,6 +221,7 @@ fn feed_settings(settings: &TraderSettings, instruments: &InstrumentTable) -> Fe
         interface: data.interface,
         reader: data.reader,
         max_instrument: InstrumentId(instruments.max_id().0.saturating_add(data.spare_instruments)),
+        symbols: instruments.iter().map(|instrument| instrument.symbol).collect(),
         max_orders: data.max_orders,
         arbiter: ArbiterConfig { max_gap_messages: data.max_gap_messages(), ..ArbiterConfig::default() },
         retransmission: data.uses(RecoveryConfig::Retransmission).then_some(data.retransmission),

@@ -33,6 +33,17 @@ pub struct InstrumentState {
     pub health: BookHealth,
 }
 
+/// An instrument that the directory names otherwise than is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherSymbol {
+    /// Its number.
+    pub instrument: InstrumentId,
+    /// What it was expected to be.
+    pub expected: Symbol,
+    /// What the directory named.
+    pub named: Symbol,
+}
+
 /// Counts of one [`BookBuilder`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BuilderCounters {
@@ -52,6 +63,8 @@ pub struct BuilderCounters {
     pub refused: u64,
     /// Orders that crossed a book in trading, and books that were crossed when trading began.
     pub crossed: u64,
+    /// Instruments that the directory names otherwise than is [expected](BookBuilder::expecting).
+    pub other_symbols: u64,
 }
 
 /// What one message did, before the prices that it left are added.
@@ -88,6 +101,8 @@ pub struct BookBuilder<B> {
     refreshed: InstrumentId,
     /// The instrument of whose book the message at hand left less to believe.
     worsened: Option<InstrumentId>,
+    /// Symbols of the instruments from 1 on.
+    expected: Box<[Symbol]>,
 }
 
 /// Where every message has the instrument that it is about.
@@ -109,7 +124,17 @@ impl<B: BooksById> BookBuilder<B> {
             sequence: Sequence(0),
             refreshed: InstrumentId(0),
             worsened: None,
+            expected: Box::default(),
         }
+    }
+
+    /// Expects these symbols of the instruments from 1 on, and none in particular of those beyond.
+    ///
+    /// Messages know an instrument by its number alone. The book of one that the directory names otherwise is
+    /// [`Suspect`](BookHealth::Suspect) for good: no snapshot heals it, and no later directory message does.
+    #[must_use]
+    pub fn expecting(self, symbols: &[Symbol]) -> BookBuilder<B> {
+        BookBuilder { expected: symbols.into(), ..self }
     }
 
     /// Applies the message of `sequence` and reports its effect.
@@ -193,8 +218,9 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Says whether the book of an instrument can be believed.
+    /// Says whether the book of an instrument can be believed; that of another symbol than is expected never can.
     pub(crate) fn set_health(&mut self, id: InstrumentId, health: BookHealth) {
+        let health = if self.other_symbol(id).is_some() { BookHealth::Suspect } else { health };
         if let Some(state) = self.states.get_mut(usize::from(id.0)) {
             state.health = health;
         }
@@ -227,6 +253,36 @@ impl<B: BooksById> BookBuilder<B> {
     #[must_use]
     pub fn instrument(&self, id: InstrumentId) -> Option<InstrumentState> {
         self.states.get(usize::from(id.0)).map(|state| InstrumentState { health: self.health(id), ..*state })
+    }
+
+    /// Instruments that the directory names otherwise than is [expected](Self::expecting), in the order of their
+    /// numbers.
+    pub fn other_symbols(&self) -> impl Iterator<Item = OtherSymbol> {
+        self.instruments().filter_map(|id| self.other_symbol(id))
+    }
+
+    fn other_symbol(&self, id: InstrumentId) -> Option<OtherSymbol> {
+        let place = usize::from(id.0);
+        let expected = *self.expected.get(place.checked_sub(1)?)?;
+        let named = self.states.get(place)?.symbol?;
+        (named != expected).then_some(OtherSymbol { instrument: id, expected, named })
+    }
+
+    /// Takes the symbol of an instrument. One that is not the expected one stays: what comes after it would be
+    /// believed otherwise.
+    #[cold]
+    fn name(&mut self, id: InstrumentId, symbol: Symbol) {
+        if self.other_symbol(id).is_some() {
+            return;
+        }
+        match self.states.get_mut(usize::from(id.0)) {
+            Some(state) => state.symbol = Some(symbol),
+            None => self.counters.refused += 1,
+        }
+        if self.other_symbol(id).is_some() {
+            self.counters.other_symbols += 1;
+            self.worsen(id, BookHealth::Suspect);
+        }
     }
 
     /// What happened so far.
@@ -495,11 +551,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     }
 
     fn on_stock_directory(&mut self, message: &StockDirectory) {
-        let instrument = message.stock_locate.get();
-        match self.builder.states.get_mut(usize::from(instrument.0)) {
-            Some(state) => state.symbol = Some(message.stock.get()),
-            None => self.builder.counters.refused += 1,
-        }
+        self.builder.name(message.stock_locate.get(), message.stock.get());
     }
 
     fn on_stock_trading_action(&mut self, message: &StockTradingAction) {

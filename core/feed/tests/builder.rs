@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
-use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
+use tickpath_feed::{BookBuilder, BuilderCounters, OtherSymbol, UpdateListener};
 use tickpath_nasdaq::itch50::{OrderDelete, market_event_message};
 use tickpath_types::{
     BookHealth, Instrument, InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, MatchId, Nanos,
@@ -175,4 +175,47 @@ fn damaged_messages_of_any_length_are_counted_and_make_the_book_suspect() {
     feed.message(b"zzz");
     assert_eq!(feed.builder.counters().unknown_type, 1);
     assert_eq!((feed.health(), feed.builder.books().order_count()), (BookHealth::Suspect, 1));
+}
+
+#[test]
+fn the_book_of_another_symbol_than_is_expected_is_suspect_for_good() {
+    let [alpha, bravo, gamma] = ["ALPHA", "BRAVO", "GAMMA"].map(|symbol| Symbol::new(symbol).unwrap());
+    let books = Indexed::<PlainBooks>::new(BookLimits::new(InstrumentId(3), 8));
+    let mut builder = BookBuilder::new(books).expecting(&[alpha, bravo]);
+    let mut updates = Updates::default();
+    let mut sequence = 0;
+    let mut name = |builder: &mut BookBuilder<_>, id, symbol| {
+        sequence += 1;
+        let kind = MarketEventKind::Directory;
+        let instrument = Instrument::in_cents(InstrumentId(id), symbol, Price(1_000_000));
+        let (command, ts, at) = (Sequence(1), Nanos(77), Sequence(sequence));
+        let event = MarketEvent { sequence: at, command, ts, instrument: instrument.id, kind };
+        let message = market_event_message(&event, Some(&instrument)).unwrap();
+        updates.0.clear();
+        builder.handle_message(at, &message, &mut updates);
+        updates.0.iter().map(|update| (update.instrument, update.health())).collect::<Vec<_>>()
+    };
+    let health =
+        |builder: &BookBuilder<_>| [1, 2, 3].map(|id| builder.instrument(InstrumentId(id)).unwrap().health);
+    // Of the third no symbol is expected.
+    for (id, symbol) in [(1, alpha), (3, gamma)] {
+        assert_eq!(name(&mut builder, id, symbol), []);
+    }
+    assert_eq!(health(&builder), [BookHealth::Live; 3]);
+    assert_eq!((builder.other_symbols().count(), builder.counters().other_symbols), (0, 0));
+
+    assert_eq!(name(&mut builder, 2, gamma), [(2, BookHealth::Suspect)]);
+    // Neither the same again nor the right one makes it better or worse.
+    for symbol in [gamma, bravo] {
+        assert_eq!(name(&mut builder, 2, symbol), []);
+    }
+    assert_eq!(health(&builder), [BookHealth::Live, BookHealth::Suspect, BookHealth::Live]);
+    let other = OtherSymbol { instrument: InstrumentId(2), expected: bravo, named: gamma };
+    assert_eq!(builder.other_symbols().collect::<Vec<_>>(), [other]);
+    assert_eq!((builder.counters().other_symbols, builder.counters().refused), (1, 0));
+
+    // Beyond the books, and about no instrument.
+    name(&mut builder, 4, gamma);
+    name(&mut builder, 0, gamma);
+    assert_eq!((builder.counters().other_symbols, builder.counters().refused), (1, 1));
 }

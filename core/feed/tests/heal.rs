@@ -297,6 +297,39 @@ fn an_instrument_that_a_snapshot_of_the_market_does_not_name_has_an_empty_book()
     }
 }
 
+#[test]
+fn no_snapshot_heals_the_book_of_another_symbol_than_is_expected() {
+    let recording = Recording::new();
+    let mut expected: Vec<Symbol> = recording.table.iter().map(|instrument| instrument.symbol).collect();
+    expected[1] = Symbol::new("BRAVO").unwrap();
+    let healths = |feed: &Feed| [1, 2, 3].map(|id| feed.health(id));
+    // Named by the lines before messages were lost, and by the snapshot alone.
+    for next in [300, 1] {
+        for scope in [MARKET, INSTRUMENT] {
+            let mut feed = Feed::that_lost(&recording, 1, 400, 256);
+            feed.builder = builder().expecting(&expected);
+            for sequence in 1..next {
+                let message = recording.message(sequence);
+                feed.builder.handle_message(Sequence(sequence), message, &mut Updates::default());
+            }
+            feed.lose(400);
+            feed.live_until(450);
+            feed.updates.0.clear();
+            match scope {
+                MARKET => _ = feed.whole(420),
+                INSTRUMENT => (1..=INSTRUMENTS).for_each(|id| _ = feed.one(id, 420)),
+            }
+            assert!(!feed.healer.needs_snapshot());
+            let told: Vec<_> = feed.updates.0.iter().map(MarketUpdate::health).collect();
+            let expected = [BookHealth::Live, BookHealth::Suspect, BookHealth::Live];
+            assert_eq!((&told[..], healths(&feed)), (&expected[..], expected), "{next} {scope:?}");
+            assert_eq!(feed.builder.counters().other_symbols, 1);
+            feed.live_until(recording.len() + 1);
+            assert_eq!(healths(&feed), expected);
+        }
+    }
+}
+
 /// Instruments that the venue may add later.
 const SPARE: u16 = 2;
 

@@ -202,7 +202,8 @@ pub enum BookHealth {
     Recovering = 1,
     /// Messages were lost for good; the book may be wrong until it is rebuilt.
     Stale = 2,
-    /// A message contradicted the book: an unknown order, too large an execution, a crossed market.
+    /// A message contradicted the book: an unknown order, too large an execution, a crossed market; or it is
+    /// the book of another symbol than is expected.
     Suspect = 3,
 }
 

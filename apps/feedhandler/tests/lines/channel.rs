@@ -101,6 +101,7 @@ impl Channel {
             interface: Ipv4Addr::LOCALHOST,
             reader: READER,
             max_instrument: InstrumentId(INSTRUMENTS),
+            symbols: vec![],
             max_orders: 1_024,
             arbiter: ArbiterConfig { hold_messages: 1_024, ..ArbiterConfig::default() },
             retransmission: Some(server.local_address()),

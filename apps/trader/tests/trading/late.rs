@@ -62,6 +62,7 @@ impl Market {
             interface: self.settings.interface,
             reader: Default::default(),
             max_instrument: ALPHA,
+            symbols: vec![],
             max_orders: 1_024,
             arbiter: ArbiterConfig { max_gap_messages: 0, ..ArbiterConfig::default() },
             retransmission: None,

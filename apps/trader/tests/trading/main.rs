@@ -8,6 +8,7 @@ mod gateway;
 mod lagged;
 mod late;
 mod lost;
+mod other_symbols;
 mod script;
 mod site;
 mod strategy;

@@ -131,6 +131,7 @@ impl Site {
             interface: settings.interface,
             reader: Default::default(),
             max_instrument: ALPHA,
+            symbols: vec![],
             max_orders: 1_024,
             arbiter: ArbiterConfig { hold_messages: 1_024, ..ArbiterConfig::default() },
             retransmission: Some(endpoints.retransmission),
