@@ -274,6 +274,7 @@ fn describe(answer: &Value) -> String {
         return describe_users(users);
     }
     match answer["commands"].as_u64() {
+        Some(1) if answer.get("logins").is_none() => "done: 1 command in the log".to_owned(),
         Some(commands) if answer.get("logins").is_none() => format!("done: {commands} commands in the log"),
         _ => status::describe(answer),
     }

@@ -94,8 +94,9 @@ fn session(
             }
         }
         let told: Vec<&[Vec<u8>]> = clients.iter().map(|client| client.told.as_slice()).collect();
-        totals.executions = totals.executions.max(check_trades(&told)?);
+        let executions = check_trades(&told)?;
         if life == kills {
+            totals.executions += executions;
             break;
         }
         let extra = Duration::from_micros(random.next_u64() % (2 * LIFE_MIN.as_micros() as u64));

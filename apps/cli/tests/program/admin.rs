@@ -42,7 +42,7 @@ fn a_venue_is_asked_commanded_and_drained() {
     assert_eq!(states, ["killed", "away"], "{users}");
     assert_eq!(json(&socket, &["unkill", "TEST01"])["ok"], true);
     let done = run(&["admin", "--socket", &socket, "halt", "ONLY"]);
-    assert_eq!((done.code, done.out.trim()), (Some(0), "done: 1 commands in the log"));
+    assert_eq!((done.code, done.out.trim()), (Some(0), "done: 1 command in the log"));
     venue.hear("command", |line| {
         (line.starts_with("admin: user id") && line.ends_with("halt ONLY")).then_some(())
     });

@@ -74,12 +74,12 @@ fn a_recording_that_is_cut_off_is_no_success() {
 }
 
 #[test]
-fn a_result_that_cannot_be_written_is_an_error() {
+fn a_result_that_cannot_be_written_is_an_error_at_once() {
     let flow = repository().join("io/capture/tests/data/ritch_excerpt.itch50.gz");
     let printed =
         run(&["demo", "--plain", "--flow", flow.to_str().unwrap(), "--json", "/nowhere/result.json"]);
-    assert_eq!(printed.code, Some(1));
-    assert!(printed.err.contains("cannot write /nowhere/result.json"), "{}", printed.err);
+    assert_eq!((printed.code, printed.out.as_str()), (Some(1), ""));
+    assert!(printed.err.contains("cannot write --json /nowhere/result.json"), "{}", printed.err);
 }
 
 #[test]

@@ -29,6 +29,9 @@ pub enum AdminRefusal {
         "no such execution: it is of another day, older than those that are kept, a cross as a whole, or void already"
     )]
     NoExecution,
+    /// Give a reference price that orders may have.
+    #[error("the reference price lies outside the instrument's collar, where nothing trades")]
+    OutsideCollar,
     /// What the error says.
     #[error(transparent)]
     Instrument(#[from] AddInstrumentError),
@@ -55,6 +58,7 @@ impl AdminCommand {
     pub(crate) fn without_effect(&self) -> Option<AdminRefusal> {
         match self {
             AdminCommand::BreakTrade { .. } => Some(AdminRefusal::NoExecution),
+            AdminCommand::SetPriceBand { .. } => Some(AdminRefusal::OutsideCollar),
             AdminCommand::AddInstrument(_) => Some(AdminRefusal::Unusable),
             _ => None,
         }

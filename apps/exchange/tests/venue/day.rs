@@ -134,9 +134,14 @@ fn the_close_crosses_and_halts() {
 fn a_band_pauses_and_an_auction_resumes_with_the_cross() {
     let (mut rig, mut line, _) = with_lines(&settings());
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
-    let band =
-        AdminCommand::SetPriceBand { instrument: Some(ALPHA), width: BandWidth::Ppm(1_000), reference: None };
-    assert_eq!(rig.command(band), done(1));
+    let band = |reference| AdminCommand::SetPriceBand {
+        instrument: Some(ALPHA),
+        width: BandWidth::Ppm(1_000),
+        reference,
+    };
+    let outside = AdminOutcome::Refused(AdminRefusal::OutsideCollar);
+    assert_eq!(rig.command(band(Some(Price(100_000_000)))), outside);
+    assert_eq!(rig.command(band(None)), done(1));
     accepted(&mut rig, &mut anna, &enter(1, Side::Sell, 5, 1_020_000));
     let mut seen = 0;
     news(&mut rig, &mut line, &mut seen);
