@@ -289,13 +289,14 @@ fn describe_users(users: &[Value]) -> String {
         let states = [("is_connected", "connected"), ("is_killed", "killed"), ("is_locked", "locked out")];
         let state: Vec<&str> =
             states.iter().filter(|(field, _)| user[field] == true).map(|(_, state)| *state).collect();
+        let count = |field: &str| user[field].as_u64().unwrap_or(0);
         lines.push(format!(
             "{:<6}  {:<22} {:>8} {:>16} {:>17}",
             user["name"].as_str().unwrap_or(""),
             if state.is_empty() { "away".to_owned() } else { state.join(", ") },
-            user["logins"],
-            user["wrong_passwords"],
-            user["requests_refused"]
+            count("logins"),
+            count("wrong_passwords"),
+            count("requests_refused")
         ));
     }
     lines.join("\n")

@@ -15,14 +15,12 @@ use tickpath_config::{say, thousands};
 use tickpath_sim::{ItchDay, ItchDayConfig, ItchDayCounters};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::json;
 use super::replay::outputs;
+use super::{INTERRUPTED, json};
 use output::Output;
 
 /// Messages that are made, hashed and written together.
 const BATCH: usize = 8_192;
-/// Exit status after Ctrl-C, as shells report it.
-const INTERRUPTED: u8 = 130;
 /// How often the progress line changes.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 

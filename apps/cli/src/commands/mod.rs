@@ -14,6 +14,9 @@ mod trader;
 
 use std::process::ExitCode;
 
+/// Exit status after Ctrl-C, as shells report it.
+const INTERRUPTED: u8 = 130;
+
 /// What to do.
 #[derive(clap::Subcommand)]
 pub enum Command {

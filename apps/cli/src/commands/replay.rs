@@ -14,10 +14,7 @@ use tickpath_replay::{
     Speed, replay, replay_all,
 };
 
-/// Exit status after Ctrl-C, as shells report it.
-const INTERRUPTED: u8 = 130;
-
-use super::json;
+use super::{INTERRUPTED, json};
 
 /// Replay recorded markets through full order books: ITCH 5.0, Databento DBN MBO or LOBSTER message files,
 /// plain, .gz or .zst. At the end: what is in the file, what each message cost, and whether it holds together.

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use serde_json::json;
-use tickpath_config::{say, thousands};
+use tickpath_agent::StopSignal;
+use tickpath_config::{say, tell, thousands};
 use tickpath_simulator::{Outcome, Simulation, Weather};
 
-use super::json;
+use super::{INTERRUPTED, json};
 
 /// How often progress is told.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
@@ -28,7 +29,7 @@ const TOLD_MAX: usize = 10;
 /// a fill that was doubled, a promise that was not kept.
 ///
 /// A run follows from its seed, bit for bit. Where one finds something the exit code is 1 and the command that repeats it is
-/// printed.
+/// printed. Ctrl-C ends it after the run at hand, with a report of those before: exit code 130.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -75,12 +76,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let limit = args.minutes.map(|minutes| Duration::try_from_secs_f64(minutes * 60.0)).transpose();
     let limit = limit.context("--minutes: give a number of minutes, 0 or more")?;
+    json::check(args.json.as_deref())?;
+    let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
     let weather = if args.calm { Weather::Calm } else { Weather::Storm };
     let started = Instant::now();
     let mut sum = Sum::default();
     let mut progress = Progress::new();
     for seed in seeds {
-        if limit.is_some_and(|limit| started.elapsed() >= limit) {
+        if stop.is_stopped() || limit.is_some_and(|limit| started.elapsed() >= limit) {
             break;
         }
         sum.add(seed, weather);
@@ -94,7 +97,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.json {
         json::write(file, &sum.to_json(started.elapsed(), weather).to_string())?;
     }
-    Ok(if sum.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if stop.is_stopped() {
+        tell(format_args!("tickpath: interrupted: the report is of the seeds that were run"));
+    }
+    Ok(match (sum.failed.is_empty(), stop.is_stopped()) {
+        (false, _) => ExitCode::FAILURE,
+        (true, true) => ExitCode::from(INTERRUPTED),
+        (true, false) => ExitCode::SUCCESS,
+    })
 }
 
 /// `A..B` or `A..`.
@@ -164,8 +174,8 @@ impl Sum {
         });
         json!({
             "seeds": self.seeds,
-            "faults": self.faults,
-            "consequences": self.consequences,
+            "faults": by_name(&self.faults),
+            "consequences": by_name(&self.consequences),
             "violations": failed.collect::<Vec<_>>(),
             "commands": self.commands,
             "market_events": self.market_events,
@@ -179,6 +189,11 @@ impl Sum {
 fn again_by(seed: u64, weather: Weather) -> String {
     let calm = if weather == Weather::Calm { " --calm" } else { "" };
     format!("tickpath sim --seed {seed}{calm}")
+}
+
+/// Counts under names of one style.
+fn by_name(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
+    counts.iter().map(|(what, count)| (what.replace('\'', "").replace(' ', "_"), *count)).collect()
 }
 
 fn tell_counts(counts: &BTreeMap<&'static str, u64>) -> anyhow::Result<()> {

@@ -37,6 +37,8 @@ fn a_venue_is_asked_commanded_and_drained() {
     assert_eq!(json(&socket, &["status"])["glimpse_connections"], 0);
     assert_eq!(json(&socket, &["kill", "test01"])["commands"], 1);
     let users = run(&["admin", "--socket", &socket, "users"]).out;
+    let [header, first, _] = users.lines().collect::<Vec<_>>()[..] else { panic!("{users}") };
+    assert_eq!(first.len(), header.len(), "columns: {users}");
     let states: Vec<&str> =
         users.lines().skip(1).map(|line| line.split_whitespace().nth(1).unwrap()).collect();
     assert_eq!(states, ["killed", "away"], "{users}");

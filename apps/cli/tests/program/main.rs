@@ -11,5 +11,6 @@ mod help;
 mod journal;
 mod lab;
 mod replay;
+mod sim;
 mod support;
 mod venue_and_traders;

@@ -106,6 +106,14 @@ impl Running {
         }
     }
 
+    /// True once Ctrl-C does not merely kill it.
+    pub fn catches_interrupt(&self) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        // SIGINT is the second signal.
+        u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << 1 != 0
+    }
+
     /// Ctrl-C.
     pub fn interrupt(&self) {
         interrupt(&self.child);

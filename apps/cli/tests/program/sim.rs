@@ -1,0 +1,59 @@
+//! `tickpath sim`: what it makes of its options, and of Ctrl-C.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Running, assert_refused, run};
+
+#[test]
+fn what_cannot_be_run_or_written_is_refused_at_once() {
+    for (args, words) in [
+        (["--seeds", "5..1"], &["--seeds", "the first seed is after the last"] as &[_]),
+        (["--seed", "x"], &["--seed", "'x'"]),
+        (["--minutes", "long"], &["--minutes", "long"]),
+        (["--json", "/nonexistent/sim.json"], &["--json", "its folder cannot be used"]),
+    ] {
+        assert_refused(&[&["sim"], &args[..]].concat(), words);
+    }
+}
+
+#[test]
+fn a_seed_is_repeated_bit_for_bit() {
+    let again = || {
+        let mut figures: Value =
+            serde_json::from_str(&run(&["sim", "--seed", "7", "--json", "-"]).out).unwrap();
+        assert!(figures["elapsed_s"].take().as_f64().unwrap() > 0.0);
+        figures
+    };
+    let figures = again();
+    assert_eq!(figures, again());
+    assert_eq!(
+        (figures["seeds"].as_u64(), figures["violations"].as_array().map(Vec::len)),
+        (Some(1), Some(0))
+    );
+    for kinds in [&figures["faults"], &figures["consequences"]] {
+        let kinds: Vec<_> = kinds.as_object().unwrap().keys().collect();
+        let is_plain = |kind: &&String| kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        assert!(!kinds.is_empty() && kinds.iter().all(is_plain), "{kinds:?}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_reports_the_seeds_that_were_run() {
+    let runs = Running::start(&["sim", "--minutes", "60"]);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !runs.catches_interrupt() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
+    }
+    runs.interrupt();
+    let printed = runs.join();
+    assert_eq!(printed.code, Some(130), "{}", printed.err);
+    assert!(
+        printed.out.contains(" seeds in ") && printed.out.trim_end().ends_with("no violation"),
+        "{}",
+        printed.out
+    );
+    assert!(printed.err.contains("interrupted"), "{}", printed.err);
+}
