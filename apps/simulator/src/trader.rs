@@ -10,8 +10,7 @@ use tickpath_sim::{HostId, Network};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway};
 use tickpath_types::{
-    EnterOrder, InstrumentId, Nanos, OrderAttributes, OrderEventKind, OrderRequest, Price, Qty, SessionId,
-    Side, TimeInForce, UserRefNum,
+    EnterOrder, InstrumentId, Nanos, OrderEventKind, OrderRequest, Price, Qty, SessionId, Side, UserRefNum,
 };
 
 use crate::Crash;
@@ -93,19 +92,8 @@ impl Market {
     }
 
     fn enter(&mut self, user_ref: u32) {
-        let order = EnterOrder {
-            user_ref: UserRefNum(user_ref),
-            instrument: InstrumentId(1),
-            side: Side::Buy,
-            qty: Qty(1),
-            price: Price(1_000_000),
-            time_in_force: TimeInForce::Day,
-            post_only: false,
-            min_qty: Qty::ZERO,
-            special: None,
-            attributes: OrderAttributes::default(),
-            client_order_id: Default::default(),
-        };
+        let order =
+            EnterOrder::limit(UserRefNum(user_ref), InstrumentId(1), Side::Buy, Qty(1), Price(1_000_000));
         assert!(self.requests.try_push(OrderRequest::Enter(order)).is_ok());
     }
 }

@@ -18,9 +18,8 @@ use tickpath_net::free_multicast_group;
 use tickpath_timing::{Joiner, JoinerConfig, Stamp, Trace};
 use tickpath_trader::OrderEntry;
 use tickpath_types::{
-    ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderAttributes, OrderEvent,
-    OrderEventKind, OrderId, OrderRequest, OrderState, Price, Qty, Sequence, SessionId, Side, TimeInForce,
-    UserRefNum,
+    EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderEvent, OrderEventKind, OrderId, OrderRequest,
+    OrderState, Price, Qty, Sequence, SessionId, Side, UserRefNum,
 };
 
 use super::instruments::{REFERENCE, TICK, instruments};
@@ -78,19 +77,8 @@ pub(super) fn wire_lens() -> anyhow::Result<(usize, usize)> {
 pub(super) fn order(number: u32) -> EnterOrder {
     let side = if number.is_multiple_of(2) { Side::Buy } else { Side::Sell };
     let ticks_away = i64::from(1 + number / 2 % LEVELS);
-    EnterOrder {
-        user_ref: UserRefNum(number),
-        instrument: InstrumentId(1),
-        side,
-        qty: Qty(100),
-        price: Price(REFERENCE.0 - side.sign() * ticks_away * TICK),
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        min_qty: Qty::ZERO,
-        special: None,
-        attributes: OrderAttributes::default(),
-        client_order_id: ClientOrderId::default(),
-    }
+    let price = Price(REFERENCE.0 - side.sign() * ticks_away * TICK);
+    EnterOrder::limit(UserRefNum(number), InstrumentId(1), side, Qty(100), price)
 }
 
 /// Medians of the round trip and of the venue's part, in microseconds.

@@ -10,8 +10,8 @@ use tickpath_matching::EngineLimits;
 use tickpath_trader::{OrderEntry, Trader, TraderSnapshot};
 use tickpath_trading::RandomStrategy;
 use tickpath_types::{
-    BookHealth, ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, OrderAttributes,
-    OrderRequest, Price, Qty, Side, Symbol, TimeInForce, UserRefNum,
+    BookHealth, EnterOrder, Instrument, InstrumentId, InstrumentTable, OrderRequest, Price, Qty, Side,
+    Symbol, UserRefNum,
 };
 
 use crate::site::{ALPHA, PASSWORD, instruments, venue_settings};
@@ -55,19 +55,8 @@ impl Rival {
 
     fn enter(&mut self, instrument: InstrumentId, side: Side, qty: u64) {
         self.user_ref += 1;
-        let order = EnterOrder {
-            user_ref: UserRefNum(self.user_ref),
-            instrument,
-            side,
-            qty: Qty(qty),
-            price: Price(1_000_000),
-            time_in_force: TimeInForce::Day,
-            post_only: false,
-            min_qty: Qty::ZERO,
-            special: None,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
-        };
+        let order =
+            EnterOrder::limit(UserRefNum(self.user_ref), instrument, side, Qty(qty), Price(1_000_000));
         let heard = self.answers;
         self.entry.queue(&OrderRequest::Enter(order)).unwrap();
         self.entry.flush(TscClock::system().now()).unwrap();

@@ -8,10 +8,7 @@ use tickpath_exchange::VenueView;
 use tickpath_lockfree::spsc;
 use tickpath_timing::NoTrace;
 use tickpath_trader::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway, SETTLE_AFTER};
-use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, Nanos, OrderAttributes, OrderRequest, Price, Qty, SessionId,
-    Side, TimeInForce, UserRefNum,
-};
+use tickpath_types::{CancelOrder, EnterOrder, Nanos, OrderRequest, Price, Qty, SessionId, Side, UserRefNum};
 
 use crate::site::{ALPHA, Cable, PASSWORD, QUERY, build_venue, instruments, venue_settings};
 
@@ -102,19 +99,7 @@ impl Bench {
 }
 
 fn enter(user_ref: u32) -> OrderRequest {
-    OrderRequest::Enter(EnterOrder {
-        user_ref: UserRefNum(user_ref),
-        instrument: ALPHA,
-        side: Side::Buy,
-        qty: Qty(1),
-        price: Price(999_000),
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        min_qty: Qty::ZERO,
-        special: None,
-        attributes: OrderAttributes::default(),
-        client_order_id: ClientOrderId::default(),
-    })
+    OrderRequest::Enter(EnterOrder::limit(UserRefNum(user_ref), ALPHA, Side::Buy, Qty(1), Price(999_000)))
 }
 
 #[test]
