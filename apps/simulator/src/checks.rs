@@ -22,6 +22,7 @@ mod schedule;
 mod sequencing;
 mod statements;
 mod streams;
+mod traders;
 mod trades;
 mod truth;
 mod views;
@@ -43,7 +44,7 @@ struct Case<'a> {
 type Checker = fn(&Case<'_>, &mut Report);
 
 /// Every checker by its name.
-const CHECKERS: [(&str, Checker); 17] = [
+const CHECKERS: [(&str, Checker); 18] = [
     ("log", log::check),
     ("streams", streams::check),
     ("drop copies", copies::check),
@@ -57,6 +58,7 @@ const CHECKERS: [(&str, Checker); 17] = [
     ("money", money::check),
     ("lines", lines::check),
     ("feeds", feeds::check),
+    ("traders", traders::check),
     ("disconnects", disconnects::check),
     ("replay", replay::check),
     ("liveness", liveness::check),

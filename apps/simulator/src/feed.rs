@@ -3,7 +3,7 @@
 use tickpath_agent::{Agent, TscClock};
 use tickpath_book::BooksById;
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
-use tickpath_lockfree::broadcast;
+use tickpath_lockfree::broadcast::{self, Lagged};
 use tickpath_net::NetError;
 use tickpath_sim::HostId;
 use tickpath_timing::NoTrace;
@@ -29,9 +29,7 @@ pub(crate) struct Feed {
 
 struct Life {
     agent: FeedHandler<NoTrace, SimNetwork>,
-    updates: broadcast::Receiver<MarketUpdate>,
-    view: FeedView,
-    seen: FeedLife,
+    recorder: Recorder,
     is_stale: bool,
 }
 
@@ -54,13 +52,7 @@ impl Feed {
     /// True while messages are missing, or books of the instruments that there are cannot be believed: nobody heals one
     /// that may be added and never was.
     pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
-        let absent = u64::from(self.settings.max_instrument.0.saturating_sub(instruments));
-        self.life.as_ref().is_none_or(|life| {
-            let counters = &life.view.counters;
-            counters.open_gap.read() != 0
-                || counters.messages.read() < published
-                || counters.snapshots.waiting.read() > absent
-        })
+        self.life.as_ref().is_none_or(|life| life.recorder.is_behind(published, instruments))
     }
 
     /// True when its books will not become good any more.
@@ -70,7 +62,7 @@ impl Feed {
 
     /// True when the venue has gone over to another session than its books are of.
     pub(crate) fn is_foreign(&self) -> bool {
-        self.life.as_ref().is_some_and(|life| life.view.counters.foreign_sessions.read() > 0)
+        self.life.as_ref().is_some_and(|life| life.recorder.is_foreign())
     }
 
     pub(crate) fn start(&mut self, now: Nanos) -> Result<(), NetError> {
@@ -85,18 +77,8 @@ impl Feed {
             &view,
             NoTrace,
         )?;
-        let seen = FeedLife {
-            handler: self.number,
-            started_at: now,
-            ended_at: None,
-            lost: 0,
-            updates: Vec::new(),
-            orders: Vec::new(),
-            health: Vec::new(),
-            next: Sequence(0),
-            healed: 0,
-        };
-        self.life = Some(Life { agent, updates, view, seen, is_stale: false });
+        let recorder = Recorder::new(self.number, now, view, updates, self.settings.max_instrument);
+        self.life = Some(Life { agent, recorder, is_stale: false });
         Ok(())
     }
 
@@ -112,9 +94,9 @@ impl Feed {
                 0
             }
         };
-        life.take_updates();
+        life.recorder.take_updates();
         let can_heal = self.settings.snapshots.is_any();
-        life.is_stale |= !can_heal && life.view.counters.messages_lost.read() > 0;
+        life.is_stale |= !can_heal && life.recorder.has_lost();
         work
     }
 
@@ -122,8 +104,76 @@ impl Feed {
     pub(crate) fn end(&mut self, ended_at: Option<Nanos>) {
         let Some(mut life) = self.life.take() else { return };
         life.agent.on_close();
-        life.take_updates();
-        let Life { view, mut seen, .. } = life;
+        self.lives.push(life.recorder.finish(ended_at));
+    }
+}
+
+/// Writes down what a feed handler hands on and what it comes to.
+pub(crate) struct Recorder {
+    view: FeedView,
+    updates: broadcast::Receiver<MarketUpdate>,
+    max_instrument: InstrumentId,
+    seen: FeedLife,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        handler: u32,
+        now: Nanos,
+        view: FeedView,
+        updates: broadcast::Receiver<MarketUpdate>,
+        max_instrument: InstrumentId,
+    ) -> Recorder {
+        let seen = FeedLife {
+            handler,
+            started_at: now,
+            ended_at: None,
+            lost: 0,
+            updates: Vec::new(),
+            unseen: 0,
+            orders: Vec::new(),
+            health: Vec::new(),
+            next: Sequence(0),
+            healed: 0,
+        };
+        Recorder { view, updates, max_instrument, seen }
+    }
+
+    /// Takes what was handed on since the last call.
+    pub(crate) fn take_updates(&mut self) {
+        loop {
+            match self.updates.try_recv() {
+                Ok(Some(update)) => self.seen.updates.push(update),
+                Ok(None) => break,
+                Err(Lagged(count)) => self.seen.unseen += count,
+            }
+        }
+    }
+
+    /// True while messages are missing, or books of the instruments that there are cannot be believed: nobody heals one
+    /// that may be added and never was.
+    pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
+        let absent = u64::from(self.max_instrument.0.saturating_sub(instruments));
+        let counters = &self.view.counters;
+        counters.open_gap.read() != 0
+            || counters.messages.read() < published
+            || counters.snapshots.waiting.read() > absent
+    }
+
+    /// True when the venue has gone over to another session.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.view.counters.foreign_sessions.read() > 0
+    }
+
+    /// True when messages were given up.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.view.counters.messages_lost.read() > 0
+    }
+
+    /// What there is to say of a feed handler that has closed; `ended_at` unless it lived to the end of the run.
+    pub(crate) fn finish(mut self, ended_at: Option<Nanos>) -> FeedLife {
+        self.take_updates();
+        let Recorder { view, mut seen, max_instrument, .. } = self;
         seen.ended_at = ended_at;
         seen.lost = view.counters.messages_lost.read();
         seen.healed = view.counters.snapshots.healed.read();
@@ -131,7 +181,7 @@ impl Feed {
             && let Some(last) = result.as_ref()
         {
             seen.next = last.next_sequence;
-            for id in (1..=self.settings.max_instrument.0).map(InstrumentId) {
+            for id in (1..=max_instrument.0).map(InstrumentId) {
                 let health = last.books.instrument(id).map_or(BookHealth::default(), |state| state.health);
                 seen.health.push((id, health));
                 for side in Side::BOTH {
@@ -146,14 +196,6 @@ impl Feed {
                 }
             }
         }
-        self.lives.push(seen);
-    }
-}
-
-impl Life {
-    fn take_updates(&mut self) {
-        while let Ok(Some(update)) = self.updates.try_recv() {
-            self.seen.updates.push(update);
-        }
+        seen
     }
 }

@@ -9,20 +9,24 @@ mod client;
 mod copies;
 mod feed;
 mod flow;
+#[cfg(test)]
+mod gateway;
 mod net;
 mod observed;
 mod profile;
 mod recovery;
 mod simulation;
 mod site;
-#[cfg(test)]
+mod strategy;
 mod trader;
+mod trader_profile;
+mod wiretap;
 
 pub use checks::{Violation, check};
 pub use observed::{
     ClientEvent, ClientEventKind, ClientLog, CopyReader, Crash, DeliveredOrder, DisconnectCause, FeedLife,
     FinalVenue, Line, LoginOutcome, Lost, Observed, OpenOrder, Published, Retransmitted, Sequenced,
-    SnapshotOnDisk, Unlogged, UserTerms, VenueEvent, VenueEventKind,
+    SnapshotOnDisk, TraderEnd, TraderLife, Unlogged, UserTerms, VenueEvent, VenueEventKind,
 };
 pub use profile::Weather;
 pub use simulation::{Outcome, Simulation};

@@ -1,5 +1,6 @@
 //! The simulated network in place of the kernel's: the same agents, buffers and messages above it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,7 @@ use tickpath_net::{
     DatagramEndpoint, DatagramReceiver, DatagramSender, Interest, NetError, Network, Ready, Received,
     SendStatus, SocketPoller, StreamSocket,
 };
-use tickpath_sim::{Address, AddressInUse, Datagram, HostId, SocketId, StreamError, StreamRead};
+use tickpath_sim::{Address, AddressInUse, Datagram, Gone, HostId, SocketId, StreamError, StreamRead};
 use tickpath_types::Nanos;
 
 /// Sees datagrams before the network has them.
@@ -18,6 +19,39 @@ pub(crate) struct Tap {
     pub(crate) to_groups: Vec<(Nanos, SocketAddrV4, Vec<u8>)>,
     /// What the venue's endpoint sent.
     pub(crate) answers: Vec<(Nanos, Vec<u8>)>,
+    /// Whose connections are tapped.
+    pub(crate) hosts: BTreeSet<HostId>,
+    /// What went over those, at their end.
+    pub(crate) streams: Vec<(SocketId, StreamPart)>,
+}
+
+/// What an end of a connection did.
+#[derive(Debug)]
+pub(crate) enum StreamPart {
+    /// It was begun.
+    Begun,
+    /// It stands.
+    Stands,
+    /// The network took these bytes.
+    Sent(Vec<u8>),
+    /// It was given these.
+    Received(Vec<u8>),
+    /// It was closed, after this had become of it.
+    Closed(Option<Gone>),
+}
+
+impl Wires {
+    fn tap(&mut self, host: HostId, id: SocketId, part: impl FnOnce() -> StreamPart) {
+        if self.tap.hosts.contains(&host) {
+            self.tap.streams.push((id, part()));
+        }
+    }
+
+    fn close(&mut self, host: HostId, id: SocketId) {
+        let gone = self.network.gone(id);
+        self.tap(host, id, || StreamPart::Closed(gone));
+        self.network.close(id);
+    }
 }
 
 /// The network and its tap, of all hosts.
@@ -77,7 +111,7 @@ impl SimSocket {
 
 impl Drop for SimSocket {
     fn drop(&mut self) {
-        self.wires().network.close(self.id);
+        self.wires().close(self.network.host, self.id);
     }
 }
 
@@ -94,7 +128,10 @@ impl Network for SimNetwork {
     }
 
     fn start_connecting(&self, address: SocketAddrV4) -> Result<SimSocket, NetError> {
-        let id = self.wires().network.connect(self.host, simulated(address));
+        let mut wires = self.wires();
+        let id = wires.network.connect(self.host, simulated(address));
+        wires.tap(self.host, id, || StreamPart::Begun);
+        drop(wires);
         Ok(self.socket(id))
     }
 
@@ -147,21 +184,35 @@ impl StreamSocket for SimSocket {
     }
 
     fn poll_connected(&self) -> io::Result<bool> {
-        self.wires().network.poll_connected(self.id).map_err(io_error)
+        let mut wires = self.wires();
+        let stands = wires.network.poll_connected(self.id).map_err(io_error)?;
+        if stands {
+            wires.tap(self.network.host, self.id, || StreamPart::Stands);
+        }
+        Ok(stands)
     }
 
     fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<u64>)>> {
-        match self.wires().network.read(self.id, buffer).map_err(io_error)? {
-            StreamRead::Bytes { count, kernel_ns } => Ok(Some((count, Some(kernel_ns)))),
+        let mut wires = self.wires();
+        match wires.network.read(self.id, buffer).map_err(io_error)? {
+            StreamRead::Bytes { count, kernel_ns } => {
+                let read = &buffer[..count];
+                wires.tap(self.network.host, self.id, || StreamPart::Received(read.to_vec()));
+                Ok(Some((count, Some(kernel_ns))))
+            }
             StreamRead::Empty => Ok(None),
             StreamRead::End => Ok(Some((0, None))),
         }
     }
 
     fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        match self.wires().network.write(self.id, bytes).map_err(io_error)? {
+        let mut wires = self.wires();
+        match wires.network.write(self.id, bytes).map_err(io_error)? {
             0 if !bytes.is_empty() => Err(io::ErrorKind::WouldBlock.into()),
-            count => Ok(count),
+            count => {
+                wires.tap(self.network.host, self.id, || StreamPart::Sent(bytes[..count].to_vec()));
+                Ok(count)
+            }
         }
     }
 
@@ -169,7 +220,7 @@ impl StreamSocket for SimSocket {
         match how {
             Shutdown::Write => self.wires().network.end_sending(self.id),
             Shutdown::Read => {}
-            Shutdown::Both => self.wires().network.close(self.id),
+            Shutdown::Both => self.wires().close(self.network.host, self.id),
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use tickpath_journal::Policy;
 use tickpath_matching::{Command, EngineLimits};
+use tickpath_trading::{Bbo, Limits, OwnOrder, Position};
 use tickpath_types::{
     BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Sequence, SessionId,
     Side, UserRefNum,
@@ -21,7 +22,8 @@ pub struct Observed {
     pub policy: Policy,
     /// Users of sessions 1, 2, 3 ...
     pub users: Vec<UserTerms>,
-    /// One of each user that enters orders, in the same order; who does not is behind them.
+    /// One of each user that enters orders, in the same order; who does not is behind them. Of a trader it is what went over
+    /// its connections, which never asks for what was there before it began.
     pub clients: Vec<ClientLog>,
     /// Seconds of the day, in UTC, at which the venue's schedule has steps.
     pub schedule: Vec<u32>,
@@ -35,6 +37,8 @@ pub struct Observed {
     pub retransmitted: Vec<Retransmitted>,
     /// Feed handlers, each life of each of them.
     pub feeds: Vec<FeedLife>,
+    /// Traders, each life of each of them, in order.
+    pub traders: Vec<TraderLife>,
     /// The log from its first command to its last, as the journal's reader found it on the disk at the end; what was
     /// removed by then because snapshots cover it, as it was read before it was removed.
     pub journal: Vec<Command>,
@@ -280,6 +284,8 @@ pub struct FeedLife {
     pub lost: u64,
     /// What it handed on, in order.
     pub updates: Vec<MarketUpdate>,
+    /// What it handed on and was overwritten before it could be written down; then only its end is judged.
+    pub unseen: u64,
     /// The orders in its books at the end of its life: by instrument, purchases before sales, best first and in the order
     /// of priority.
     pub orders: Vec<DeliveredOrder>,
@@ -304,6 +310,44 @@ pub struct DeliveredOrder {
     pub price: Price,
     /// Its quantity.
     pub qty: Qty,
+}
+
+/// One life of a trader: what it held and believed at its end.
+#[derive(Clone, Debug)]
+pub struct TraderLife {
+    /// Which of the traders.
+    pub trader: u32,
+    /// Place of its user in the list of users.
+    pub user: usize,
+    /// When it began.
+    pub started_at: Nanos,
+    /// When it ended and how; `None` when it lived to the end of the run.
+    pub ended: Option<(Nanos, TraderEnd)>,
+    /// Its connections: from this number on, up to those of the next life.
+    pub first_connection: u32,
+    /// What it may do in each instrument.
+    pub limits: Limits,
+    /// What it holds of each instrument, by id from 1.
+    pub positions: Vec<Position>,
+    /// What its open purchases and sales of each instrument could still trade, by its own account.
+    pub open_qty: Vec<[Qty; 2]>,
+    /// The best prices of each instrument that it believes in; `None` where it believes in none.
+    pub markets: Vec<Option<Bbo>>,
+    /// Its open orders.
+    pub orders: Vec<OwnOrder>,
+    /// Orders that it had given up and that the venue took all the same.
+    pub revived: u64,
+    /// Market updates that it lost because it read too slowly.
+    pub lost_updates: u64,
+}
+
+/// How a trader's life ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraderEnd {
+    /// It was killed.
+    Killed,
+    /// It ended itself, having taken all answers that had come.
+    Stopped,
 }
 
 /// A snapshot as it was on the disk.

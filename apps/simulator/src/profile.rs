@@ -6,6 +6,7 @@ use tickpath_sim::{DatagramFaults, Draw, StreamFaults};
 use tickpath_types::{Nanos, Qty, SelfTradePrevention};
 
 use crate::client::Habits;
+use crate::trader_profile::TraderBlow;
 
 /// How bad a run may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub(crate) enum Blow {
     KillReader,
     /// The venue and who reads drop copies cannot reach each other.
     CutReader(Nanos),
+    /// Something is done to a trader.
+    Trader(usize, TraderBlow),
 }
 
 /// How a disk fails.
@@ -178,7 +181,7 @@ impl Profile {
     }
 }
 
-fn limits(draw: &mut Draw) -> UserLimits {
+pub(crate) fn limits(draw: &mut Draw) -> UserLimits {
     let mut some = |max: u64| (draw.below(4) == 0).then(|| 1 + draw.below(max));
     let rate = some(1_000).map(|per_second| RateLimit { per_second: 50 + per_second as u32, burst: 20 });
     UserLimits {
@@ -189,7 +192,7 @@ fn limits(draw: &mut Draw) -> UserLimits {
     }
 }
 
-fn prevention(draw: &mut Draw) -> SelfTradePrevention {
+pub(crate) fn prevention(draw: &mut Draw) -> SelfTradePrevention {
     match draw.below(8) {
         0 => SelfTradePrevention::CancelNewest,
         1 => SelfTradePrevention::CancelOldest,

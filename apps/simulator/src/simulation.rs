@@ -1,5 +1,7 @@
 //! The whole system, stepped in one thread.
 
+mod traders;
+
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -25,6 +27,8 @@ use crate::net::{SimNetwork, Tap, Wires, simulated};
 use crate::profile::{Blow, DiskTrouble, Profile, Weather};
 use crate::recovery::{RecoveryProfile, SNAPSHOTS};
 use crate::site::{AGENTS, Site, Step};
+use crate::trader::{self, Trader};
+use crate::trader_profile::{self, TraderProfile};
 use crate::{Crash, Line, Observed, Published, Retransmitted, UserTerms, Violation, check};
 
 pub(crate) const VENUE: HostId = HostId(0);
@@ -60,7 +64,7 @@ const DOWN_MAX: Nanos = Nanos::from_millis(150);
 const REACTION: Nanos = Nanos::from_millis(60);
 
 /// What is counted and was not done to the system: it follows from what was, or comes with every run.
-const CONSEQUENCES: [&str; 15] = [
+const CONSEQUENCES: [&str; 20] = [
     "connections_above_backlog",
     "connections_cut",
     "connections_unheard",
@@ -76,6 +80,11 @@ const CONSEQUENCES: [&str; 15] = [
     "started anew for its snapshots",
     "starts refused",
     "starts with commands lost",
+    "traders' fills",
+    "traders' lives",
+    "traders' lost market updates",
+    "traders' orders open at the end",
+    "traders' orders taken after all",
 ];
 
 /// What a run came to.
@@ -116,6 +125,7 @@ pub struct Simulation {
     feeds: Vec<Feed>,
     /// How drop copies are made, and who reads them.
     copies: Option<(CopyProfile, Client)>,
+    traders: Vec<Trader>,
     additions: Additions,
     /// When each part gets time again.
     starved: Vec<Nanos>,
@@ -152,6 +162,7 @@ impl Simulation {
         let profile = Profile::new(seed, weather);
         let recovery = RecoveryProfile::new(seed, profile.feeds, profile.active);
         let copies = CopyProfile::new(seed, weather, profile.clients, profile.active);
+        let traders = TraderProfile::all(seed, weather, profile.active);
         let mut draw = Draw::new(seed);
         let mut wires =
             Wires { network: Network::new(draw.next(), Nanos::ZERO), tap: Tap::default(), venue: VENUE };
@@ -160,6 +171,9 @@ impl Simulation {
         hosts
             .chain([copies::HOST.0])
             .for_each(|host| wires.network.set_clock(HostId(host), profile.epoch as i64));
+        for trader in &traders {
+            wires.network.set_clock(trader.host(), (profile.epoch + trader.clock_ahead) as i64);
+        }
         let network = SimNetwork::new(wires, VENUE);
         let instruments = instruments(profile.instruments);
         let additions = Additions::new(seed, profile.instruments, profile.active);
@@ -173,6 +187,7 @@ impl Simulation {
         });
         let mut settings = venue_settings(&profile, &recovery, &instruments);
         settings.limits.max_instruments = additions.max_id();
+        trader_profile::add_users(&traders, &mut settings);
         let journal = match &copies {
             Some(copies) => {
                 settings.users.push(copies.user(&settings.users));
@@ -216,17 +231,28 @@ impl Simulation {
             })
             .collect::<Vec<Feed>>();
         let copies = copies.map(|copies| {
-            let reader = copies.reader(&network, profile.policy, profile.clients);
+            let reader = copies.reader(&network, profile.policy, profile.clients + traders.len());
             (copies, reader)
         });
-        // The venue's agents, its disk and its follower; then everybody else, at last the drop copies and their reader.
-        let parts =
-            AGENTS + 2 + profile.clients + profile.feeds + if copies.is_some() { COPY_PARTS } else { 0 };
+        // The venue's agents, its disk and its follower; then everybody else: the drop copies with their reader and the
+        // traders' agents at last.
+        let copy_parts = if copies.is_some() { COPY_PARTS } else { 0 };
+        let parts = AGENTS + 2 + profile.clients + profile.feeds + copy_parts + trader::AGENTS * traders.len();
         let mut blows = profile.blows.clone();
+        blows.extend(traders.iter().flat_map(|trader| trader.blows.iter().copied()));
         blows.extend(copies.iter().flat_map(|(copies, _)| copies.blows.iter().copied()));
         blows.extend(additions.blows.iter().copied());
         blows.sort_by_key(|(at, _)| *at);
         blows.reverse();
+        let max_instrument = InstrumentId(additions.max_id());
+        let traders = (0..).zip(traders).map(|(number, trader)| {
+            let user = profile.clients + number as usize;
+            let feed = recovery.feed(number as usize % profile.feeds, &endpoints, max_instrument);
+            let settings = trader.settings(user, feed, &instruments, &endpoints);
+            let network = network.of(trader.host());
+            Trader::new(number, user, trader, settings, network)
+        });
+        let traders = traders.collect();
         Simulation {
             seed,
             draw,
@@ -236,6 +262,7 @@ impl Simulation {
             clients,
             feeds,
             copies,
+            traders,
             additions,
             starved: vec![Nanos::ZERO; parts],
             blows,
@@ -318,6 +345,7 @@ impl Simulation {
             && self.site.is_settled()
             && self.clients().all(Client::is_settled)
             && self.feeds.iter().all(|feed| feed.is_alive() && !feed.is_behind(published, instruments))
+            && self.traders.iter().all(|trader| trader.is_settled(published, instruments))
     }
 
     fn pass_time(&mut self) {
@@ -333,7 +361,8 @@ impl Simulation {
     fn time_to_next(&self) -> Nanos {
         let (published, instruments) = (self.site.published(), self.site.instrument_count());
         let is_behind =
-            self.feeds.iter().any(|feed| feed.is_alive() && feed.is_behind(published, instruments));
+            self.feeds.iter().any(|feed| feed.is_alive() && feed.is_behind(published, instruments))
+                || self.traders.iter().any(|trader| trader.is_behind(published, instruments));
         let max = if is_behind { GAP_STEP_MAX } else { IDLE_STEP_MAX };
         let arrival = self.network.wires().network.next_arrival();
         let clients = self.clients().map(Client::next_due);
@@ -342,6 +371,7 @@ impl Simulation {
         let next = clients
             .chain(starved)
             .chain(feeds)
+            .chain(self.traders.iter().filter_map(Trader::next_due))
             .chain(arrival)
             .chain(self.blows.last().map(|(at, _)| *at))
             .chain(self.ends.iter().map(|(at, _)| *at))
@@ -393,11 +423,15 @@ impl Simulation {
         if let Some(feed) = self.feeds.get_mut(place) {
             return Step::Work(feed.step());
         }
+        let place = place - self.profile.feeds;
         match &mut self.copies {
-            Some((_, reader)) if place > self.profile.feeds => {
-                Step::Work(reader.step(self.now, time_of_day).into())
+            Some(_) if place == 0 => self.site.step_copies(self.now),
+            Some((_, reader)) if place == 1 => Step::Work(reader.step(self.now, time_of_day).into()),
+            copies => {
+                let place = place - if copies.is_some() { COPY_PARTS } else { 0 };
+                let trader = &mut self.traders[place / trader::AGENTS];
+                Step::Work(trader.step(self.now, place % trader::AGENTS))
             }
-            _ => self.site.step_copies(self.now),
         }
     }
 
@@ -431,6 +465,10 @@ impl Simulation {
                 feed.start(self.now).expect("the simulated network refuses nobody a group");
                 work += 1;
             }
+        }
+        let healed_at = self.is_healing.then_some(self.healed_at);
+        for trader in &mut self.traders {
+            work += usize::from(trader.watch(self.now, healed_at));
         }
         work
     }
@@ -513,6 +551,7 @@ impl Simulation {
                 }
             }
             Blow::CutReader(time) => self.cut(copies::HOST, time),
+            Blow::Trader(place, blow) => self.deal_to_trader(place, blow),
         }
     }
 
@@ -569,7 +608,8 @@ impl Simulation {
     }
 
     fn administrate(&mut self, bits: u64) {
-        let user = SessionId(1 + (bits >> 8) as u16 % self.profile.clients as u16);
+        let users = self.profile.clients + self.traders.len();
+        let user = SessionId(1 + (bits >> 8) as u16 % users as u16);
         let instrument = InstrumentId(1 + (bits >> 24) as u16 % self.site.instrument_count());
         let state = [TradingState::Halted, TradingState::Trading][(bits >> 40) as usize % 2];
         let one = (bits >> 41 & 1 == 1).then_some(instrument);
@@ -662,7 +702,8 @@ impl Simulation {
         let notes = self.network.wires().network.take_notes();
         for note in &notes {
             // A note that no client wants is of a stranger's connection.
-            let _ = self.clients_mut().any(|client| client.take_note(note));
+            let _ = self.clients_mut().any(|client| client.take_note(note))
+                || self.traders.iter_mut().any(|trader| trader.take_note(note));
         }
     }
 
@@ -674,12 +715,14 @@ impl Simulation {
         let ended_at = self.now;
         let is_settled = self.is_settled();
         self.feeds.iter_mut().for_each(|feed| feed.end(None));
+        self.traders.iter_mut().for_each(Trader::finish);
         let network = self.network.clone();
         let last = self.site.stop(ended_at, |now| network.wires().network.advance(now)).unwrap_or_default();
         self.distribute_notes();
+        let observed = self.observe(ended_at, last);
+        self.count_trading(&observed);
         let (consequences, faults) =
             self.counted().into_iter().partition(|(name, _)| CONSEQUENCES.contains(name));
-        let observed = self.observe(ended_at, last);
         let mut violations = check(&observed);
         if !is_settled {
             let text = format!("the system is not quiet {HEALING_MAX} after the last fault");
@@ -709,6 +752,7 @@ impl Simulation {
             ("sectors_lost_or_torn", disk.lost_sectors),
         ];
         let wires = self.network.wires();
+        faults.retain(|_, count| *count > 0);
         let usual = ["datagrams", "connections", "segments"];
         let of_network = wires.network.counters().iter().filter(|(name, _)| !usual.contains(name));
         faults.extend(of_network.chain(of_disk).filter(|(_, count)| *count > 0));
@@ -723,6 +767,14 @@ impl Simulation {
         let failures = std::mem::take(&mut self.site.copy_failures);
         let users = self.site.settings.users.len();
         let copies = self.copies.as_ref().map(|(copies, reader)| copies.seen(reader, users, failures));
+        let (mut feeds, mut traders) = (Vec::new(), Vec::new());
+        feeds.extend(self.feeds.iter_mut().flat_map(|feed| std::mem::take(&mut feed.lives)));
+        for trader in &mut self.traders {
+            let (lives, of_feeds) = trader.take_lives();
+            traders.extend(lives);
+            feeds.extend(of_feeds);
+        }
+        let logs = self.clients.iter().map(Client::log).chain(self.traders.iter().map(Trader::log));
         let settings = &self.site.settings;
         let schedule = settings.day.schedule.iter();
         let terms = settings.users.iter().map(|user| UserTerms {
@@ -734,7 +786,7 @@ impl Simulation {
             limits: settings.limits,
             policy: self.profile.policy,
             users: terms.collect(),
-            clients: self.clients.iter().map(|client| client.log().clone()).collect(),
+            clients: logs.cloned().collect(),
             schedule: schedule.flat_map(|schedule| &schedule.steps).map(|step| step.second).collect(),
             copies,
             venue: self.site.events.clone(),
@@ -742,7 +794,8 @@ impl Simulation {
                 .map(|(at, group, bytes)| Published { at, line: line(group), bytes })
                 .collect(),
             retransmitted: answers.map(|(at, bytes)| Retransmitted { at, bytes }).collect(),
-            feeds: self.feeds.iter_mut().flat_map(|feed| std::mem::take(&mut feed.lives)).collect(),
+            feeds,
+            traders,
             journal: self.site.records.clone(),
             sequenced: self.site.sequenced.clone(),
             lost: self.site.lost.clone(),

@@ -1,130 +1,331 @@
-//! A trader's own order gateway on the simulated network.
-
-use std::sync::Arc;
+//! A trader's machine: the agents that a user runs - feed handler, engine with strategy, orders, positions and limits,
+//! order gateway -, their lives, and what whoever runs them does.
 
 use tickpath_agent::{Agent, TscClock};
-use tickpath_exchange::{DaySettings, JournalSettings, VenueSettings};
-use tickpath_journal::{DiskFaults, FaultyDisk};
-use tickpath_lockfree::spsc;
-use tickpath_sim::{HostId, Network};
+use tickpath_sim::{Death, Draw, HostId, StreamNote};
 use tickpath_timing::NoTrace;
-use tickpath_trader::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway};
-use tickpath_types::{
-    EnterOrder, InstrumentId, Nanos, OrderEventKind, OrderRequest, Price, Qty, SessionId, Side, UserRefNum,
-};
+use tickpath_trader::{AgentSettings, TraderAgents, TraderTracers};
+use tickpath_trading::EngineConfig;
+use tickpath_types::{Nanos, SessionId, Side};
 
-use crate::Crash;
-use crate::net::{SimNetwork, Tap, Wires};
-use crate::profile::{Profile, Weather};
-use crate::recovery::RecoveryProfile;
-use crate::simulation::{ORDER_ENTRY, PASSWORD, VENUE, instruments, user_name, venue_settings};
-use crate::site::{AGENTS, Site};
+use crate::feed::Recorder;
+use crate::net::SimNetwork;
+use crate::strategy::{Silence, Silenceable};
+use crate::trader_profile::TraderProfile;
+use crate::wiretap::Wiretap;
+use crate::{ClientLog, FeedLife, TraderEnd, TraderLife};
 
-const TRADER: HostId = HostId(1);
-const TURN: Nanos = Nanos::from_micros(10);
-/// Longer than a login anew and everything that it settles.
-const TURNS_MAX: usize = 400_000;
+/// Feed handler, engine, order gateway.
+pub(crate) const AGENTS: usize = 3;
+/// Traders' feed handlers are numbered from here on.
+const FIRST_FEED: u32 = 100;
+/// How long one that is to end waits for its orders to be cancelled, as the program does.
+const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(2);
+/// How long it stays away at most.
+const DOWN_MAX: Nanos = Nanos::from_millis(150);
+/// Of so many cycles in which an agent finds no work one is rehearsed in.
+const REHEARSED_EVERY: u64 = 16;
 
-struct Market {
-    now: Nanos,
+type Agents = TraderAgents<Silenceable, NoTrace, SimNetwork>;
+
+/// One trader.
+pub(crate) struct Trader {
+    number: u32,
+    /// Place of its user.
+    user: usize,
+    profile: TraderProfile,
+    settings: AgentSettings,
     network: SimNetwork,
-    site: Site,
-    gateway: OrderGateway<NoTrace, SimNetwork>,
-    requests: spsc::Producer<OrderRequest>,
-    events: spsc::Consumer<GatewayEvent>,
+    draw: Draw,
+    tap: Wiretap,
+    life: Option<Life>,
+    /// When it starts again, while it is dead.
+    back_at: Nanos,
+    /// It is to trade no more.
+    is_over: bool,
+    /// Agents of a life that has been judged: the venue is not to see them go before it goes itself.
+    remains: Option<Agents>,
+    lives: Vec<TraderLife>,
+    feeds: Vec<FeedLife>,
 }
 
-impl Market {
-    fn new() -> Market {
-        let profile = Profile::new(1, Weather::Calm);
-        let recovery = RecoveryProfile::new(1, profile.feeds, profile.active);
-        let table = instruments(profile.instruments);
-        let mut wires = Wires { network: Network::new(1, Nanos::ZERO), tap: Tap::default(), venue: VENUE };
-        [VENUE, TRADER].iter().for_each(|host| wires.network.set_clock(*host, profile.epoch as i64));
-        let network = SimNetwork::new(wires, VENUE);
-        let journal = JournalSettings::new("", profile.policy);
-        let disk = FaultyDisk::new(1, DiskFaults::default());
-        // Open from the start on, whatever the profile's day has in mind.
-        let day = DaySettings::default();
-        let settings = VenueSettings { day, ..venue_settings(&profile, &recovery, &table) };
-        let mut site = Site::new(settings, journal, disk, network.clone(), VENUE);
-        assert!(site.start(Nanos::ZERO).is_some());
-        let settings = GatewaySettings {
-            role: "order-gateway",
-            address: ORDER_ENTRY,
-            user: user_name(0),
-            password: PASSWORD.to_owned(),
-            session: SessionId(1),
-            instruments: table,
-            settle_after: Nanos::from_millis(10),
-        };
-        let (requests, requests_out) = spsc::channel(8);
-        let (events_in, events) = spsc::channel(64);
-        TscClock::simulate(network.wires().network.clock(TRADER));
-        let (clock, counters) = (TscClock::simulated(), Arc::<GatewayCounters>::default());
-        let network_of_trader = network.of(TRADER);
-        let mut gateway =
-            OrderGateway::on(network_of_trader, settings, requests_out, events_in, clock, counters, NoTrace);
-        gateway.on_start().unwrap();
-        Market { now: Nanos::ZERO, network, site, gateway, requests, events }
-    }
+struct Life {
+    agents: Agents,
+    recorder: Recorder,
+    silence: Silence,
+    started_at: Nanos,
+    first_connection: u32,
+    /// What the machine's clock was ahead of the time when the trader started; its own goes on from there.
+    ahead: u64,
+    /// Until when its orders are waited for, once it is to end.
+    ends_by: Option<Nanos>,
+}
 
-    fn turn(&mut self) {
-        self.now = self.now + TURN;
-        self.network.wires().network.advance(self.now);
-        (0..AGENTS).for_each(|agent| _ = self.site.step_agent(self.now, agent));
-        self.site.step_disk(self.now);
-        let clock = self.network.wires().network.clock(TRADER);
-        TscClock::simulate(clock);
-        // A connection that is lost is told as an error that it gets over.
-        let _ = self.gateway.do_work(clock);
-        let _ = self.gateway.do_background_work(clock);
-    }
-
-    fn next_event(&mut self) -> GatewayEvent {
-        for _ in 0..TURNS_MAX {
-            if let Some(event) = self.events.try_pop() {
-                return event;
-            }
-            self.turn();
+impl Life {
+    fn agent(&mut self, place: usize) -> &mut dyn Agent {
+        match place {
+            0 => &mut self.agents.feed_handler,
+            1 => &mut self.agents.engine,
+            _ => &mut self.agents.gateway,
         }
-        panic!("nothing happens any more")
     }
 
-    fn enter(&mut self, user_ref: u32) {
-        let order =
-            EnterOrder::limit(UserRefNum(user_ref), InstrumentId(1), Side::Buy, Qty(1), Price(1_000_000));
-        assert!(self.requests.try_push(OrderRequest::Enter(order)).is_ok());
+    /// It is to cancel its orders and end.
+    fn stop(&mut self, now: Nanos) {
+        self.agents.kill.pull();
+        self.ends_by.get_or_insert(now + CANCEL_TIMEOUT);
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.agents.engine.desk().stopped().is_some()
+    }
+
+    fn open_orders(&self) -> usize {
+        self.agents.engine.desk().orders().total_open()
+    }
+
+    fn is_logged_in(&self) -> bool {
+        self.agents.view.gateway.logged_in.read() == 1
+    }
+
+    /// True when every answer was taken and no order waits for one.
+    fn is_answered(&self) -> bool {
+        let desk = self.agents.engine.desk();
+        let mut orders = desk.instruments().iter().flat_map(|instrument| {
+            Side::BOTH.into_iter().flat_map(|side| desk.orders().open(instrument.id, side))
+        });
+        self.is_logged_in()
+            && desk.is_connected()
+            && desk.counters().order_events == self.agents.view.gateway.answers.read()
+            && orders.all(|order| order.is_settled())
     }
 }
 
-fn is_accepted(event: GatewayEvent, user_ref: u32) -> bool {
-    let GatewayEvent::Answer(answer) = event else { return false };
-    matches!(answer.kind, OrderEventKind::Accepted { order, .. } if order.user_ref == UserRefNum(user_ref))
-}
-
-#[test]
-fn an_order_gateway_goes_on_where_it_stood_after_the_venue_was_killed() {
-    let mut market = Market::new();
-    market.enter(1);
-    // Before the login nothing is sent.
-    assert!(matches!(market.next_event(), GatewayEvent::Unsent(_)));
-    (0..1_000).for_each(|_| market.turn());
-    market.enter(1);
-    let event = market.next_event();
-    assert!(is_accepted(event, 1), "{event:?}");
-    market.site.crash(market.now, Crash::Process);
-    assert_eq!(market.next_event(), GatewayEvent::Disconnected);
-    market.site.revive();
-    assert!(market.site.start(market.now).is_some());
-    // Its order may have been cancelled meanwhile: that is told before or after.
-    let mut links = vec![];
-    while links.last() != Some(&GatewayEvent::Settled) {
-        let event = market.next_event();
-        links.extend((!matches!(event, GatewayEvent::Answer(_))).then_some(event));
+impl Trader {
+    pub(crate) fn new(
+        number: u32,
+        user: usize,
+        profile: TraderProfile,
+        settings: AgentSettings,
+        network: SimNetwork,
+    ) -> Trader {
+        network.wires().tap.hosts.insert(profile.host());
+        Trader {
+            number,
+            user,
+            settings,
+            network,
+            draw: Draw::new(profile.seed),
+            tap: Wiretap::new(SessionId(user as u16 + 1)),
+            life: None,
+            back_at: profile.joins_at,
+            is_over: false,
+            remains: None,
+            lives: Vec::new(),
+            feeds: Vec::new(),
+            profile,
+        }
     }
-    assert_eq!(links, [GatewayEvent::Reconnected, GatewayEvent::Settled]);
-    market.enter(2);
-    let event = market.next_event();
-    assert!(is_accepted(event, 2), "{event:?}");
+
+    pub(crate) fn host(&self) -> HostId {
+        self.profile.host()
+    }
+
+    /// When something is to be done at the latest, if nothing arrives.
+    pub(crate) fn next_due(&self) -> Option<Nanos> {
+        self.life.is_none().then_some(self.back_at)
+    }
+
+    /// True while it misses market data.
+    pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
+        self.life.as_ref().is_some_and(|life| life.recorder.is_behind(published, instruments))
+    }
+
+    /// True when it trades no more, is logged in, knows of everything, and nothing that it asked for is not answered.
+    pub(crate) fn is_settled(&self, published: u64, instruments: u16) -> bool {
+        self.is_over
+            && self.life.as_ref().is_some_and(|life| {
+                let is_done = !self.profile.is_stopped_in_the_end || life.has_stopped() && life.open_orders() == 0;
+                is_done
+                    && life.ends_by.is_none()
+                    && life.is_answered()
+                    && !life.recorder.is_behind(published, instruments)
+            })
+    }
+
+    /// What whoever runs it does: starts it, and stops it where it would be of no more use. True when that was something.
+    /// `healed_at` once nothing goes wrong any more.
+    pub(crate) fn watch(&mut self, now: Nanos, healed_at: Option<Nanos>) -> bool {
+        self.is_over |= healed_at.is_some_and(|at| now >= at + self.profile.ends_after);
+        let Some(life) = &mut self.life else {
+            let is_due = now >= self.back_at || healed_at.is_some();
+            if is_due {
+                self.start(now, healed_at.is_some());
+            }
+            return is_due;
+        };
+        if self.is_over {
+            life.silence.fall();
+            if self.profile.is_stopped_in_the_end && life.is_logged_in() {
+                life.agents.kill.pull();
+            }
+        }
+        let can_heal = self.settings.feed.snapshots.is_any();
+        let is_stale = healed_at.is_some() && !can_heal && life.recorder.has_lost();
+        let was_told = life.agents.kill.is_pulled();
+        if life.recorder.is_foreign() || is_stale || life.has_stopped() && !was_told {
+            life.stop(now);
+        }
+        let has_ended = life.has_stopped() && life.open_orders() == 0;
+        if life.ends_by.is_some_and(|by| has_ended || now >= by) {
+            self.end(now);
+            return true;
+        }
+        false
+    }
+
+    fn start(&mut self, now: Nanos, is_healing: bool) {
+        self.network.wires().network.revive(self.host());
+        let clock = self.network.wires().network.clock(self.host());
+        TscClock::simulate(clock);
+        let silence = Silence::default();
+        let count = self.settings.limits.len();
+        let strategy = Silenceable::new(self.profile.kind, count, self.draw.next(), silence.clone());
+        let mut settings = self.settings.clone();
+        if is_healing {
+            // The market falls silent.
+            settings.engine = EngineConfig { silence_stop: None, ..settings.engine };
+        }
+        let tracers = TraderTracers { feed_handler: NoTrace, engine: NoTrace, gateway: NoTrace };
+        let agents =
+            TraderAgents::open_on(&self.network, &settings, strategy, TscClock::simulated(), tracers)
+                .expect("the simulated network refuses nobody a group, and the settings go together");
+        let gateway = agents.gateway.reconnecting_after(self.profile.reconnect_after);
+        let agents = TraderAgents { gateway, ..agents };
+        let (view, updates) = (agents.feed.clone(), agents.updates.clone());
+        let recorder =
+            Recorder::new(FIRST_FEED + self.number, now, view, updates, settings.feed.max_instrument);
+        let mut life = Life {
+            agents,
+            recorder,
+            silence,
+            started_at: now,
+            first_connection: self.tap.connection_count() + 1,
+            ahead: clock.0 - now.0,
+            ends_by: None,
+        };
+        for place in 0..AGENTS {
+            life.agent(place).on_start().expect("on the simulated network a connection can always be begun");
+        }
+        self.life = Some(life);
+        self.take_tapped(now);
+    }
+
+    /// One duty cycle of an agent; how much was done.
+    pub(crate) fn step(&mut self, now: Nanos, place: usize) -> usize {
+        let Some(life) = &mut self.life else { return 0 };
+        let clock = Nanos(now.0 + life.ahead);
+        TscClock::simulate(clock);
+        let agent = life.agent(place);
+        let result = match agent.do_work(clock) {
+            Ok(0) => agent.do_background_work(clock),
+            other => other,
+        };
+        if matches!(result, Ok(0)) && self.draw.below(REHEARSED_EVERY) == 0 {
+            agent.rehearse(clock);
+        }
+        life.recorder.take_updates();
+        self.take_tapped(now);
+        match result {
+            Ok(work) => work,
+            Err(error) if !error.is_fatal() => 0,
+            Err(_) => {
+                self.end(now);
+                1
+            }
+        }
+    }
+
+    fn take_tapped(&mut self, now: Nanos) {
+        let parts = std::mem::take(&mut self.network.wires().tap.streams);
+        parts.into_iter().for_each(|(socket, part)| self.tap.take(now, socket, part));
+    }
+
+    /// Takes what the network noted of a connection of this trader; false when it is none of its.
+    pub(crate) fn take_note(&mut self, note: &StreamNote) -> bool {
+        self.tap.take_note(note)
+    }
+
+    /// It is to cancel its orders and end, and is started again.
+    pub(crate) fn stop(&mut self, now: Nanos) {
+        if let Some(life) = &mut self.life {
+            life.stop(now);
+        }
+    }
+
+    /// Its process dies, or its machine loses power.
+    pub(crate) fn crash(&mut self, now: Nanos) {
+        let Some(life) = self.life.take() else { return };
+        if self.draw.below(2) == 0 {
+            self.network.wires().network.kill(self.host(), Death::Power);
+        }
+        drop(self.write_down(life, Some((now, TraderEnd::Killed))));
+        self.stay_away(now);
+    }
+
+    /// It ends by itself, as the program does.
+    fn end(&mut self, now: Nanos) {
+        let Some(mut life) = self.life.take() else { return };
+        TscClock::simulate(Nanos(now.0 + life.ahead));
+        (1..AGENTS).for_each(|place| life.agent(place).on_close());
+        drop(self.write_down(life, Some((now, TraderEnd::Stopped))));
+        self.stay_away(now);
+    }
+
+    /// The run is over.
+    pub(crate) fn finish(&mut self) {
+        let Some(life) = self.life.take() else { return };
+        self.remains = Some(self.write_down(life, None));
+    }
+
+    /// Writes down what a life came to; its agents are left.
+    fn write_down(&mut self, life: Life, ended: Option<(Nanos, TraderEnd)>) -> Agents {
+        let Life { mut agents, recorder, started_at, first_connection, .. } = life;
+        agents.feed_handler.on_close();
+        self.feeds.push(recorder.finish(ended.map(|(at, _)| at)));
+        let desk = agents.engine.desk();
+        let ids = || desk.instruments().iter().map(|instrument| instrument.id);
+        let lists = ids().flat_map(|id| Side::BOTH.map(|side| desk.orders().open(id, side)));
+        let live = |id| desk.features(id).filter(|features| features.is_live());
+        self.lives.push(TraderLife {
+            trader: self.number,
+            user: self.user,
+            started_at,
+            ended,
+            first_connection,
+            limits: self.profile.limits,
+            positions: desk.positions().iter().map(|(_, position)| *position).collect(),
+            open_qty: ids().map(|id| Side::BOTH.map(|side| desk.orders().open_qty(id, side))).collect(),
+            markets: ids().map(|id| live(id).map(|features| *features.bbo())).collect(),
+            orders: lists.flatten().copied().collect(),
+            revived: desk.orders().counters().revived,
+            lost_updates: agents.view.snapshot().map_or(0, |snapshot| snapshot.lost_updates),
+        });
+        agents
+    }
+
+    fn stay_away(&mut self, now: Nanos) {
+        self.take_tapped(now);
+        self.back_at = now + Nanos(1 + self.draw.below(DOWN_MAX.0));
+    }
+
+    /// What was seen of it.
+    pub(crate) fn log(&self) -> &ClientLog {
+        self.tap.log()
+    }
+
+    /// What its lives came to.
+    pub(crate) fn take_lives(&mut self) -> (Vec<TraderLife>, Vec<FeedLife>) {
+        (std::mem::take(&mut self.lives), std::mem::take(&mut self.feeds))
+    }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tickpath_agent::{Agent, AgentError};
+use tickpath_faults::{Fault, is_planted};
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_timing::{Hop, MarketId, Token, Tracer};
-use tickpath_trading::{QueueFull, Rehearsal, RequestSink, StopReason, Strategy, TradeEngine};
+use tickpath_trading::{Desk, QueueFull, Rehearsal, RequestSink, StopReason, Strategy, TradeEngine};
 use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind, UserRefNum,
 };
@@ -174,6 +175,12 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         self.view.clone()
     }
 
+    /// Markets, positions, orders, limits and counters of its engine, for whoever runs it on the same thread.
+    #[must_use]
+    pub const fn desk(&self) -> &Desk {
+        self.engine.desk()
+    }
+
     /// Stops after an update that caused a request: the gateway's turn comes first.
     fn take_updates(&mut self, now: Nanos) -> usize {
         let mut count = 0;
@@ -210,6 +217,9 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     #[cold]
     fn lose_updates(&mut self, now: Nanos, count: u64) {
         self.lost_updates += count;
+        if is_planted(Fault::LostUpdatesUntold) {
+            return;
+        }
         // What it causes comes of no message.
         self.outbox.trigger = None;
         for index in 0..self.engine.desk().instruments().len() {
@@ -250,6 +260,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         let first_user_ref = self.view.gateway.first_user_ref.read();
         if first_user_ref > 0 {
             self.is_started = true;
+            let first_user_ref = if is_planted(Fault::NumbersFromOne) { 1 } else { first_user_ref };
             self.engine.handle_numbering(UserRefNum(first_user_ref as u32));
             self.engine.handle_start(now, &mut self.outbox);
         } else if now >= self.next_timer {

@@ -27,7 +27,7 @@ const REHEARSED_KINDS: usize = 3;
 const READ_INTERVAL: Nanos = Nanos(1_000);
 /// How long a look may wait in addition while other agents of the thread have work.
 const READ_DELAY_MAX: Nanos = Nanos(10_000);
-/// How long to wait before connecting again.
+/// How long to wait before connecting again, unless it is told otherwise.
 const RECONNECT_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// What an order gateway tells its engine, in the order in which it happened.
@@ -124,6 +124,7 @@ pub struct OrderGateway<T, N: Network = Kernel> {
     connect: Connect<N>,
     entry: Option<OrderEntry<N>>,
     link: Link,
+    reconnect_after: Nanos,
     reconnect_at: Nanos,
     clock: TscClock,
     requests: Requests,
@@ -177,8 +178,12 @@ impl<T: Tracer> OrderGateway<T> {
         counters: Arc<GatewayCounters>,
         tracer: T,
     ) -> OrderGateway<T> {
-        let gateway = OrderGateway::on(Kernel, settings, requests, events, clock, counters, tracer);
-        OrderGateway { connect: connect_waiting, ..gateway }
+        OrderGateway::on(Kernel, settings, requests, events, clock, counters, tracer).waiting()
+    }
+
+    /// Waits for the first connection when it is started: nobody listening is an error then.
+    pub(crate) fn waiting(self) -> OrderGateway<T> {
+        OrderGateway { connect: connect_waiting, ..self }
     }
 }
 
@@ -205,6 +210,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             connect: begin_connecting,
             entry: None,
             link: Link::New { has_asked: false },
+            reconnect_after: RECONNECT_INTERVAL,
             reconnect_at: Nanos::ZERO,
             clock,
             requests,
@@ -213,6 +219,12 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             rehearsal,
             counters,
         }
+    }
+
+    /// Waits so long, in place of a second, before it connects again.
+    #[must_use]
+    pub fn reconnecting_after(self, wait: Nanos) -> OrderGateway<T, N> {
+        OrderGateway { reconnect_after: wait, ..self }
     }
 
     /// Takes what the engine asks for and sends it by one write.
@@ -349,7 +361,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
     #[cold]
     fn disconnect(&mut self, now: Nanos, error: OrderEntryError) -> AgentError {
         self.counters.logged_in.set(0);
-        self.reconnect_at = now + RECONNECT_INTERVAL;
+        self.reconnect_at = now + self.reconnect_after;
         let is_final = match error {
             OrderEntryError::LoginRejected { reason, .. } => {
                 matches!(self.link, Link::New { .. }) || reason != LoginRejectReason::SESSION_NOT_AVAILABLE
@@ -388,7 +400,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             return Ok(false);
         };
         outcome.map_err(|error| {
-            self.reconnect_at = now + RECONNECT_INTERVAL;
+            self.reconnect_at = now + self.reconnect_after;
             AgentError::recoverable(error)
         })
     }

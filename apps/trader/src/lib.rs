@@ -9,6 +9,7 @@
 //!                                                 +------ [events] <-------+
 //! ```
 
+mod agents;
 mod config;
 mod engine;
 mod gateway;
@@ -17,6 +18,7 @@ mod run;
 mod snapshot;
 mod system;
 
+pub use agents::{AgentSettings, TraderAgents, TraderTracers};
 pub use config::{
     LimitsConfig, LimitsTable, MarketDataSection, OrderEntrySection, RecoveryConfig, TraderConfig,
     TraderSettings,
@@ -26,4 +28,4 @@ pub use gateway::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway, 
 pub use order_entry::{OrderEntry, OrderEntryError};
 pub use run::{run, run_with};
 pub use snapshot::{TraderSnapshot, TraderView};
-pub use system::{AgentWarning, Trader, TraderTracers, strategy_by_name, traces};
+pub use system::{AgentWarning, Trader, strategy_by_name, traces};

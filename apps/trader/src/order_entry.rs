@@ -3,6 +3,7 @@
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
+use tickpath_faults::{Fault, is_planted};
 use tickpath_nasdaq::ouch50::{self, Answer, EncodeError, OrderAnswer, Outbound};
 use tickpath_nasdaq::soupbintcp::{ClientConfig, ClientEvent, ClientSession, LoginRejectReason, SendError};
 use tickpath_net::{BufferSizes, Fill, Kernel, NetError, Network, SendOutcome, TcpConnection};
@@ -193,7 +194,11 @@ impl<N: Network> OrderEntry<N> {
         let address = self.tcp.peer_address();
         match self.tcp.poll_connected() {
             Ok(true) => {
-                self.soup = ClientSession::new(self.soup.resume(), now);
+                let mut config = self.soup.resume();
+                if is_planted(Fault::AnswerAskedForAgain) && config.login.sequence.0 > 1 {
+                    config.login.sequence.0 -= 1;
+                }
+                self.soup = ClientSession::new(config, now);
                 self.next_timers = Nanos::ZERO;
                 self.link = Link::Up;
                 Ok(true)
@@ -333,6 +338,9 @@ impl<N: Network> OrderEntry<N> {
         on_read: impl FnOnce(&mut C),
         mut on_answer: impl FnMut(&mut C, &OrderAnswer),
     ) -> Result<usize, OrderEntryError> {
+        if self.tcp.pending_len() > 0 {
+            self.send_rest()?;
+        }
         let fill = match self.tcp.fill() {
             Ok(Fill::Empty) => return self.run_due_timers(now).map(|()| 0),
             Ok(fill) => fill,
@@ -404,6 +412,16 @@ impl<N: Network> OrderEntry<N> {
     #[must_use]
     pub const fn unknown_answers(&self) -> u64 {
         self.unknown_answers
+    }
+
+    /// Hands TCP what it did not take of an earlier write: nothing that is to be sent waits for the next request.
+    #[cold]
+    fn send_rest(&mut self) -> Result<(), OrderEntryError> {
+        match self.tcp.flush_pending() {
+            Ok(SendOutcome::Closed) => Err(self.disconnected("the connection was closed")),
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.disconnected(error)),
+        }
     }
 
     #[inline]

@@ -1,36 +1,23 @@
 //! A trader put together, and run until it is stopped.
 
-use std::sync::Arc;
-
-use anyhow::Context;
 use tickpath_agent::{Agent, Runner, RunnerError, StopSignal, ThreadReport, TscClock};
 use tickpath_feed::{ArbiterConfig, OtherSymbol};
-use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
-use tickpath_lockfree::{broadcast, spsc};
+use tickpath_feedhandler::{FeedSettings, FeedView};
 use tickpath_sim::{LossConfig, LossModel};
 use tickpath_timing::{NoTrace, Trace, Tracer};
-use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, RandomStrategy, Strategy, TradeEngine};
+use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, RandomStrategy, Strategy};
 use tickpath_types::{InstrumentId, InstrumentTable, SessionId};
 
+use crate::agents::{AgentSettings, TraderAgents, TraderTracers};
 use crate::config::{RecoveryConfig, TraderSettings};
-use crate::engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
-use crate::gateway::{GatewaySettings, OrderGateway};
+use crate::engine::KillSwitch;
+use crate::gateway::GatewaySettings;
 use crate::snapshot::TraderView;
 
 /// Market updates that the engine may be behind.
 const UPDATE_CAPACITY: usize = 1 << 14;
 /// Requests and events between the engine and its gateway.
 const ORDER_CAPACITY: usize = 1 << 12;
-
-/// One tracer for each agent of a trader.
-pub struct TraderTracers<T> {
-    /// The feed handler's.
-    pub feed_handler: T,
-    /// The engine's.
-    pub engine: T,
-    /// The order gateway's.
-    pub gateway: T,
-}
 
 /// An agent that had an error and went on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,61 +66,14 @@ impl Trader {
         tracers: TraderTracers<T>,
     ) -> anyhow::Result<Trader> {
         let config = &settings.config;
-        let instruments = InstrumentTable::new(&settings.instruments);
-        let (feed, kill) = (FeedView::default(), KillSwitch::default());
-        let (sender, updates) = broadcast::channel(UPDATE_CAPACITY);
-        let (requests_in, requests_out) = spsc::channel(ORDER_CAPACITY);
-        let (events_in, events) = spsc::channel(ORDER_CAPACITY);
-        let feed_handler = FeedHandler::open(
-            &feed_settings(settings, &instruments),
-            sender,
-            clock,
-            &feed,
-            tracers.feed_handler,
-        )
-        .context("market data")?;
-        let engine_config = EngineConfig {
-            orders_per_second: config.orders_per_second,
-            silence_stop: config.stop_after_silence.map(|duration| duration.0),
-            disconnect_stop: Some(config.disconnect_stop.0),
-            ..EngineConfig::default()
-        };
-        let engine = TradeEngine::new(
-            &engine_config,
-            instruments.as_slice(),
-            &settings.limits,
-            strategy,
-            tracers.engine,
-        )?;
-        let session = SessionId(1);
-        let engine = EngineAgent::new(
-            EngineIdentity { role: "engine", feed: 0, engine: 0, session },
-            engine,
-            EngineRings { updates, events, requests: requests_in },
-            kill.clone(),
-        );
-        let view = engine.view();
-        let gateway = OrderGateway::new(
-            GatewaySettings {
-                role: "order-gateway",
-                address: config.order_entry.address,
-                user: config.order_entry.user.clone(),
-                password: settings.password.clone(),
-                session,
-                instruments: instruments.clone(),
-                settle_after: config.order_entry.settle_after.0,
-            },
-            requests_out,
-            events_in,
-            clock,
-            Arc::clone(&view.gateway),
-            tracers.gateway,
-        );
+        let agents = TraderAgents::open(&agent_settings(settings), strategy, clock, tracers)?;
+        let TraderAgents { feed_handler, engine, gateway, kill, feed, view, .. } = agents;
         let agents: Vec<Box<dyn Agent>> = vec![Box::new(feed_handler), Box::new(engine), Box::new(gateway)];
         let cores = tickpath_agent::Host::describe().cores_allowed;
         let placement = config.placement(&cores);
         let stop = StopSignal::new();
         let runner = Runner::start(placement.plan(agents)?, clock, stop.clone())?;
+        let instruments = InstrumentTable::new(&settings.instruments);
         Ok(Trader { runner, observer: placement.observer, kill, stop, instruments, feed, view })
     }
 
@@ -208,6 +148,32 @@ impl Trader {
     pub fn join(self) -> Result<Vec<ThreadReport>, RunnerError> {
         self.stop.stop();
         self.runner.join()
+    }
+}
+
+fn agent_settings(settings: &TraderSettings) -> AgentSettings {
+    let config = &settings.config;
+    let instruments = InstrumentTable::new(&settings.instruments);
+    AgentSettings {
+        feed: feed_settings(settings, &instruments),
+        engine: EngineConfig {
+            orders_per_second: config.orders_per_second,
+            silence_stop: config.stop_after_silence.map(|duration| duration.0),
+            disconnect_stop: Some(config.disconnect_stop.0),
+            ..EngineConfig::default()
+        },
+        limits: settings.limits.clone(),
+        gateway: GatewaySettings {
+            role: "order-gateway",
+            address: config.order_entry.address,
+            user: config.order_entry.user.clone(),
+            password: settings.password.clone(),
+            session: SessionId(1),
+            instruments,
+            settle_after: config.order_entry.settle_after.0,
+        },
+        update_capacity: UPDATE_CAPACITY,
+        order_capacity: ORDER_CAPACITY,
     }
 }
 

@@ -146,6 +146,32 @@ faults! {
     DuplicatesDelivered,
     /// Some orders stay in the book though they went away.
     DeleteMissed,
+    /// A trader's login after a lost connection asks for the last answer again.
+    AnswerAskedForAgain,
+    /// What a trader is told of the time without a connection changes nothing.
+    AnswersWhileAwayForgotten,
+    /// With a new connection a trader forgets its open orders.
+    OrdersForgottenAtReconnect,
+    /// What is not answered after a lost connection is never given up.
+    UnansweredWaitForEver,
+    /// A trader numbers its orders from one, whatever its user has used.
+    NumbersFromOne,
+    /// A trader that lost market updates goes on as if it knew the market.
+    LostUpdatesUntold,
+    /// A trader is not told that an order gave way to another of its own.
+    PreventionUnheard,
+    /// A trader keeps a fill that the venue made void.
+    BrokenTradeKept,
+    /// A trader believes that an order is open which another has replaced.
+    ReplacedOrderStays,
+    /// An order that is done still counts against a trader's largest position.
+    RiskNotReleased,
+    /// A trader's open orders do not count against its largest position.
+    OpenOrdersUnrisked,
+    /// A trader's limit on open orders does not hold.
+    OrderCountUnlimited,
+    /// What a trader closes keeps what it cost.
+    CostNotReleased,
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The order manager: own orders from the request to their end.
 
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     BrokenReason, CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, MatchId, Nanos,
     OrderEventKind, OrderId, OrderState, Price, Qty, RejectReason, ReplaceOrder, Side, UserRefNum,
@@ -274,6 +275,9 @@ impl OrderManager {
                 OrderChange::Canceled { decrement, reason }
             }
             OrderEventKind::SelfTradePrevented { decrement, .. } => {
+                if is_planted(Fault::PreventionUnheard) {
+                    return None;
+                }
                 self.cancel(user_ref, decrement);
                 OrderChange::Canceled { decrement, reason: CancelReason::SelfTrade }
             }
@@ -325,7 +329,8 @@ impl OrderManager {
         reason: BrokenReason,
         ts_event: Nanos,
     ) -> Option<OrderUpdate> {
-        let Some(Fill { order, qty, price, .. }) = self.fills.take(user_ref, match_id) else {
+        let fill = self.fills.take(user_ref, match_id).filter(|_| !is_planted(Fault::BrokenTradeKept));
+        let Some(Fill { order, qty, price, .. }) = fill else {
             self.counters.unknown_broken += 1;
             return None;
         };
@@ -413,7 +418,10 @@ impl OrderManager {
         state: OrderState,
     ) {
         let executed = self.table.last_known(orig_user_ref).map_or(Qty::ZERO, |orig| orig.cum_qty);
-        self.table.remove(orig_user_ref);
+        match self.table.get_mut(orig_user_ref) {
+            Some(orig) if is_planted(Fault::ReplacedOrderStays) => orig.state = OwnState::Live,
+            _ => self.table.remove(orig_user_ref),
+        }
         if let Some(order) = self.table.get_mut(accepted.user_ref) {
             order.cum_qty = executed;
         }
@@ -493,8 +501,12 @@ impl OrderManager {
         }
     }
 
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn forget_open(&mut self) {
         self.table.clear();
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.forget_open();
         self.next_user_ref = self.first_user_ref;
     }
 

@@ -1,5 +1,6 @@
 //! Checks before an order leaves.
 
+use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{InstrumentId, Qty, Side};
 
 use crate::Money;
@@ -112,8 +113,9 @@ impl Limits {
     /// after the book's health.
     #[must_use]
     pub fn check(&self, order: &Proposed, now: &Exposure) -> RiskResult {
+        let open_qty = if is_planted(Fault::OpenOrdersUnrisked) { 0 } else { now.open_qty.0 };
         let worst = i128::from(now.net_qty) * i128::from(order.side.sign())
-            + i128::from(now.open_qty.0)
+            + i128::from(open_qty)
             + i128::from(order.added_qty.0);
         if !now.is_book_live {
             RiskResult::BookNotLive
@@ -123,7 +125,8 @@ impl Limits {
             RiskResult::PositionTooLarge
         } else if now.pnl < -self.max_loss && worst > 0 {
             RiskResult::LossTooLarge
-        } else if now.open_orders.saturating_add(order.added_orders)
+        } else if !is_planted(Fault::OrderCountUnlimited)
+            && now.open_orders.saturating_add(order.added_orders)
             > self.max_open_orders.max(now.open_orders)
         {
             RiskResult::TooManyOpenOrders

@@ -23,8 +23,8 @@ const TOLD_MAX: usize = 10;
 
 /// The whole system in one thread under virtual time, attacked on purpose, and judged from outside
 ///
-/// A venue with its journal, clients that trade, feed handlers, and between them a network and a disk that fail: packets
-/// are lost, repeated, delayed and overtaken, connections cut and reset, processes killed, power lost in the middle of a
+/// A venue with its journal, clients, whole traders - books, strategy, orders, positions, limits -, feed handlers, and
+/// between them a network and a disk that fail: packets are lost, repeated, delayed and overtaken, connections cut and reset, processes killed, power lost in the middle of a
 /// write, clocks set. Then everything heals, and checkers that share no code with the venue look for an order that was lost,
 /// a fill that was doubled, a promise that was not kept.
 ///

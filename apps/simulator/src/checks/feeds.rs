@@ -16,9 +16,10 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     for life in &case.observed.feeds {
         // Of a market that was in part taken back nothing can be said.
         if !case.views.may_be_unknown(life.started_at) {
-            match life.healed {
-                0 => check_updates(&expected, life, report),
-                _ => check_healed(case, &expected, life, report),
+            match (life.unseen, life.healed) {
+                (0, 0) => check_updates(&expected, life, report),
+                (0, _) => check_healed(case, &expected, life, report),
+                _ => {}
             }
         }
         if life.ended_at.is_none() {

@@ -17,13 +17,18 @@ pub(super) enum Told {
 
 /// Everything that a client was told, if it has received all there is and no part of it was taken back.
 pub(super) fn all_of_client(case: &Case<'_>, place: usize) -> Option<Vec<Told>> {
-    let copy = &case.views.copies.get(place)?.messages;
-    if !case.views.losses.is_empty() || copy.len() < case.truth.streams[place].len() {
+    let (copy, stream) = (&case.views.copies.get(place)?.messages, &case.truth.streams[place]);
+    if !case.views.losses.is_empty() {
         return None;
     }
-    let mut told = Vec::with_capacity(copy.len());
-    for message in copy {
-        match decode_event(message.as_ref()?, |symbol| case.truth.table.find(symbol)) {
+    // A trader that begins does not ask for what was before: of that it would have been told what there was to tell.
+    let is_trader = case.observed.traders.iter().any(|life| life.user == place);
+    let len = copy.len().max(stream.len());
+    let mut told = Vec::with_capacity(len);
+    for index in 0..len {
+        let unasked = || stream.get(index).filter(|_| is_trader).map(|told| &told.bytes);
+        let message = copy.get(index).and_then(Option::as_ref).or_else(unasked)?;
+        match decode_event(message, |symbol| case.truth.table.find(symbol)) {
             Ok(Answer::Order(answer)) => told.push(Told::Order((answer.ts, answer.kind))),
             Ok(Answer::Other(Outbound::SystemEvent(event, _)))
                 if event.event_code == EventCode::START_OF_DAY =>

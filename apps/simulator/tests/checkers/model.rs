@@ -158,6 +158,7 @@ impl World {
                 published: Vec::new(),
                 retransmitted: Vec::new(),
                 feeds: Vec::new(),
+                traders: Vec::new(),
                 journal: Vec::new(),
                 sequenced: Vec::new(),
                 lost: Vec::new(),
@@ -515,5 +516,6 @@ fn feed(observed: &Observed) -> FeedLife {
         }
     }
     let (handler, started_at, ended_at) = (1, Nanos(1), None);
-    FeedLife { handler, started_at, ended_at, lost: 0, updates: updates.0, orders, health, next, healed: 0 }
+    let updates = updates.0;
+    FeedLife { handler, started_at, ended_at, lost: 0, updates, unseen: 0, orders, health, next, healed: 0 }
 }

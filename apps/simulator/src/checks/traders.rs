@@ -1,0 +1,385 @@
+//! A trader holds what the venue says that it traded, knows the orders that rest and no others, keeps its limits, and sees
+//! the market as it is.
+//!
+//! Each life stands by itself: a trader begins flat, numbers its orders from where the venue says, and knows nothing of
+//! what an earlier life left.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tickpath_nasdaq::ouch50::{Answer, Outbound, decode_event};
+use tickpath_trading::{Bbo, Position};
+use tickpath_types::{InstrumentId, MatchId, OrderEventKind, Price, Qty, Sequence, Side, UserRefNum};
+
+use super::report::Report;
+use super::{Case, final_state};
+use crate::{ClientEventKind, DeliveredOrder, LoginOutcome, TraderEnd, TraderLife};
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let displayed = final_state::displayed(case);
+    for life in &case.observed.traders {
+        // Of what was in part taken back nothing can be said.
+        if case.views.may_be_unknown(life.started_at) {
+            continue;
+        }
+        let told = told_of(case, life);
+        check_positions(case, life, &told, report);
+        check_limits(case, life, &told, report);
+        match life.ended {
+            None => check_end(case, life, &told, &displayed, report),
+            Some((_, TraderEnd::Stopped)) if life.orders.is_empty() => {
+                check_nothing_left(case, life, &told, report);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn name(case: &Case<'_>, life: &TraderLife) -> String {
+    format!("{} from {} ns on", case.observed.users[life.user].name, life.started_at.0)
+}
+
+/// What the log says to a life: all from the answer to its question for the first number on, and how much of that has
+/// come to it.
+#[derive(Default)]
+struct Told {
+    events: Vec<OrderEventKind>,
+    received: usize,
+}
+
+fn told_of(case: &Case<'_>, life: &TraderLife) -> Told {
+    let Some(heard) = Heard::of(case, life) else { return Told::default() };
+    let mut told = Told::default();
+    let mut is_numbered = false;
+    let stream = (1..).map(Sequence).zip(&case.truth.streams[life.user]);
+    for (sequence, message) in stream.skip(heard.first.0 as usize - 1) {
+        match decode_event(&message.bytes, |symbol| case.truth.table.find(symbol)) {
+            // What follows the next life's first number is about that life's orders.
+            Ok(Answer::Other(Outbound::QueryResponse(..))) if heard.next.is_some_and(|at| sequence >= at) => break,
+            Ok(Answer::Other(Outbound::QueryResponse(..))) => is_numbered = true,
+            Ok(Answer::Order(answer)) if is_numbered => told.events.push(answer.kind),
+            _ => {}
+        }
+        if sequence <= heard.last {
+            told.received = told.events.len();
+        }
+    }
+    told
+}
+
+/// Which messages came to a life.
+struct Heard {
+    /// The first that it could get.
+    first: Sequence,
+    /// The last that it got.
+    last: Sequence,
+    /// The first that the next life could get.
+    next: Option<Sequence>,
+}
+
+impl Heard {
+    /// `None` when it was never logged in.
+    fn of(case: &Case<'_>, life: &TraderLife) -> Option<Heard> {
+        let lives = case.observed.traders.iter().filter(|other| other.user == life.user);
+        let later = lives.map(|other| other.first_connection).filter(|first| *first > life.first_connection);
+        let end = later.min().unwrap_or(u32::MAX);
+        let (mut first, mut last, mut next) = (None, Sequence(0), None);
+        let events = case.observed.clients[life.user].events.iter();
+        for event in events.filter(|event| event.connection >= life.first_connection) {
+            let is_own = event.connection < end;
+            match event.kind {
+                ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => {
+                    let place = if is_own { &mut first } else { &mut next };
+                    place.get_or_insert(sequence);
+                }
+                ClientEventKind::Received { sequence, .. } if is_own => last = last.max(sequence),
+                _ => {}
+            }
+        }
+        Some(Heard { first: first?, last, next })
+    }
+}
+
+/// What was told, added up in the simplest way.
+#[derive(Default)]
+struct Ledger {
+    /// Orders of this life that were accepted.
+    known: BTreeMap<UserRefNum, (InstrumentId, Side)>,
+    open: BTreeMap<UserRefNum, Open>,
+    fills: BTreeMap<(UserRefNum, MatchId), (Qty, Price)>,
+    accounts: BTreeMap<InstrumentId, Account>,
+    /// Instruments in which something was made void: what is held changed without an order.
+    broken: BTreeSet<InstrumentId>,
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    executed: u64,
+    leaves: u64,
+}
+
+/// Of one instrument.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Account {
+    /// Bought less sold.
+    held: i128,
+    /// Quantity, money and number of purchases, and of sales.
+    traded: [(u64, i128, u64); 2],
+    /// Cost of what is held by average cost, and what was earned by closing.
+    cost: f64,
+    realised: f64,
+    /// Fills, and such as were taken back: by so many units may rounding be off.
+    roundings: u64,
+}
+
+impl Account {
+    fn fill(&mut self, side: Side, qty: Qty, price: Price) {
+        let traded = &mut self.traded[side.index()];
+        traded.0 += qty.0;
+        traded.1 += i128::from(price.0) * i128::from(qty.0);
+        traded.2 += 1;
+        self.take(side, qty, price);
+    }
+
+    fn void(&mut self, side: Side, qty: Qty, price: Price) {
+        let traded = &mut self.traded[side.index()];
+        traded.0 -= qty.0;
+        traded.1 -= i128::from(price.0) * i128::from(qty.0);
+        traded.2 -= 1;
+        self.take(side.opposite(), qty, price);
+    }
+
+    fn take(&mut self, side: Side, qty: Qty, price: Price) {
+        let sign = i128::from(side.sign());
+        let all = i128::from(qty.0);
+        let closed = if self.held.signum() == -sign { all.min(self.held.abs()) } else { 0 };
+        let average = if self.held == 0 { 0.0 } else { self.cost / self.held as f64 };
+        self.realised += closed as f64 * (price.0 as f64 - average) * -sign as f64;
+        self.cost += average * (sign * closed) as f64 + price.0 as f64 * (sign * (all - closed)) as f64;
+        self.held += sign * all;
+        if self.held == 0 {
+            self.cost = 0.0;
+        }
+        self.roundings += 1;
+    }
+
+    /// Money that came in less money that went out.
+    fn cash(&self) -> i128 {
+        self.traded[Side::Sell.index()].1 - self.traded[Side::Buy.index()].1
+    }
+
+    /// True when a position is what this adds up to.
+    fn is(&self, position: &Position) -> bool {
+        let traded = [position.bought(), position.sold()]
+            .map(|traded| (traded.qty.0, traded.notional.0, traded.fill_count));
+        let by_side = [self.traded[Side::Buy.index()], self.traded[Side::Sell.index()]];
+        let error = (position.realised_pnl().0 as f64 - self.realised).abs();
+        i128::from(position.net_qty()) == self.held
+            && traded == by_side
+            && position.realised_pnl().0 - position.open_cost().0 == self.cash()
+            && error <= self.roundings as f64 + 1.0
+    }
+}
+
+impl Ledger {
+    /// Takes one event; the order that was accepted by it, with what is left of it.
+    fn hear(&mut self, event: &OrderEventKind) -> Option<UserRefNum> {
+        let user_ref = event.user_ref();
+        match *event {
+            OrderEventKind::Accepted { order, .. } => {
+                self.known.insert(user_ref, (order.instrument, order.side));
+                self.open(user_ref, Open { executed: 0, leaves: order.qty.0 });
+                return Some(user_ref);
+            }
+            OrderEventKind::Replaced { order, orig_user_ref, .. } => {
+                let executed = self.open.remove(&orig_user_ref).map_or(0, |orig| orig.executed);
+                self.known.insert(user_ref, (order.instrument, order.side));
+                self.open(user_ref, Open { executed, leaves: order.qty.0.saturating_sub(executed) });
+                return Some(user_ref);
+            }
+            OrderEventKind::Canceled { decrement, .. }
+            | OrderEventKind::SelfTradePrevented { decrement, .. } => self.reduce(user_ref, decrement),
+            OrderEventKind::Executed { qty, price, match_id, .. } => {
+                // What an earlier life left is none of this one's.
+                if let Some((instrument, side)) = self.known.get(&user_ref).copied() {
+                    if let Some(open) = self.open.get_mut(&user_ref) {
+                        open.executed += qty.0;
+                    }
+                    self.reduce(user_ref, qty);
+                    self.fills.insert((user_ref, match_id), (qty, price));
+                    self.accounts.entry(instrument).or_default().fill(side, qty, price);
+                }
+            }
+            OrderEventKind::Broken { match_id, .. } => {
+                let fill = self.fills.remove(&(user_ref, match_id));
+                if let (Some((qty, price)), Some((instrument, side))) = (fill, self.known.get(&user_ref)) {
+                    self.broken.insert(*instrument);
+                    self.accounts.entry(*instrument).or_default().void(*side, qty, price);
+                }
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn open(&mut self, user_ref: UserRefNum, order: Open) {
+        if order.leaves > 0 {
+            self.open.insert(user_ref, order);
+        }
+    }
+
+    fn reduce(&mut self, user_ref: UserRefNum, qty: Qty) {
+        if let Some(open) = self.open.get_mut(&user_ref) {
+            open.leaves = open.leaves.saturating_sub(qty.0);
+            if open.leaves == 0 {
+                self.open.remove(&user_ref);
+            }
+        }
+    }
+
+    fn account(&self, instrument: InstrumentId) -> Account {
+        self.accounts.get(&instrument).copied().unwrap_or_default()
+    }
+
+    /// Instruments whose positions are not what this adds up to.
+    fn differing<'a>(&self, life: &'a TraderLife) -> Vec<(InstrumentId, &'a Position, Account)> {
+        let positions = (1..).map(InstrumentId).zip(&life.positions);
+        let accounts = positions.map(|(id, position)| (id, position, self.account(id)));
+        accounts.filter(|(_, position, account)| !account.is(position)).collect()
+    }
+
+    /// Open orders of an instrument, with their sides.
+    fn open_in(&self, instrument: InstrumentId) -> impl Iterator<Item = (Side, u64)> {
+        self.open.iter().filter_map(move |(user_ref, open)| {
+            let (of, side) = self.known[user_ref];
+            (of == instrument).then_some((side, open.leaves))
+        })
+    }
+}
+
+/// What is held, paid and earned is what the venue said; of a life that was killed, what it had said up to some moment.
+fn check_positions(case: &Case<'_>, life: &TraderLife, told: &Told, report: &mut Report) {
+    let mut ledger = Ledger::default();
+    let end = if life.ended.is_none() { told.events.len() } else { told.received };
+    let may_be_behind = matches!(life.ended, Some((_, TraderEnd::Killed)));
+    let mut was_so = may_be_behind && ledger.differing(life).is_empty();
+    for event in &told.events[..end] {
+        ledger.hear(event);
+        was_so |= may_be_behind && ledger.differing(life).is_empty();
+    }
+    if was_so {
+        return;
+    }
+    for (instrument, position, account) in ledger.differing(life) {
+        report.say(|| {
+            format!(
+                "{}: holds of instrument {instrument} {position:?}, and the venue's executions lead to {account:?}",
+                name(case, life)
+            )
+        });
+    }
+}
+
+/// What the venue took stays within the limits, whatever was on its way.
+fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told, report: &mut Report) {
+    let limits = &life.limits;
+    let mut ledger = Ledger::default();
+    for event in &told.events {
+        let Some(user_ref) = ledger.hear(event) else { continue };
+        let Some(open) = ledger.open.get(&user_ref) else { continue };
+        let (instrument, side) = ledger.known[&user_ref];
+        report.expect(open.leaves <= limits.max_order_qty.0, || {
+            format!("{}: order {user_ref} has {} and may have {}", name(case, life), open.leaves, limits.max_order_qty)
+        });
+        // What was given up and comes back was not counted, and what is made void was not asked for.
+        if life.revived > 0 || ledger.broken.contains(&instrument) {
+            continue;
+        }
+        let count = ledger.open_in(instrument).count();
+        report.expect(count <= limits.max_open_orders as usize, || {
+            format!(
+                "{}: with order {user_ref} {count} are open, and {} may be",
+                name(case, life),
+                limits.max_open_orders
+            )
+        });
+        let open_qty: u64 = ledger.open_in(instrument).filter(|(of, _)| *of == side).map(|(_, qty)| qty).sum();
+        let worst = ledger.account(instrument).held * i128::from(side.sign()) + i128::from(open_qty);
+        report.expect(worst <= i128::from(limits.max_position.0), || {
+            format!(
+                "{}: with order {user_ref} it may come to hold {worst} of instrument {instrument}, {side:?}, and {} is its most",
+                name(case, life),
+                limits.max_position
+            )
+        });
+    }
+}
+
+/// In the end the orders that it believes to be open are those that rest, and its market is the venue's.
+fn check_end(
+    case: &Case<'_>,
+    life: &TraderLife,
+    told: &Told,
+    displayed: &[DeliveredOrder],
+    report: &mut Report,
+) {
+    let mut ledger = Ledger::default();
+    told.events.iter().for_each(|event| _ = ledger.hear(event));
+    let mut resting = resting(case, life, &ledger);
+    for order in &life.orders {
+        let rests = resting.remove(&order.user_ref);
+        let believed = Some((order.cum_qty, order.leaves_qty()));
+        report.expect(rests == believed, || {
+            format!(
+                "{}: believes of order {} that {believed:?} are executed and left, and of the venue's it is {rests:?}",
+                name(case, life),
+                order.user_ref
+            )
+        });
+    }
+    for user_ref in resting.keys() {
+        report.say(|| format!("{}: order {user_ref} rests and is forgotten", name(case, life)));
+    }
+    for (instrument, open_qty) in (1..).map(InstrumentId).zip(&life.open_qty) {
+        for side in Side::BOTH {
+            let open = ledger.open_in(instrument).filter(|(of, _)| *of == side).map(|(_, qty)| qty);
+            let (counted, open) = (open_qty[side.index()], Qty(open.sum()));
+            report.expect(counted == open, || {
+                format!(
+                    "{}: counts {counted} of instrument {instrument}, {side:?}, as open in the end, and {open} is",
+                    name(case, life)
+                )
+            });
+        }
+    }
+    for (instrument, market) in (1..).map(InstrumentId).zip(&life.markets) {
+        let is = Bbo { bid: best(displayed, instrument, Side::Buy), ask: best(displayed, instrument, Side::Sell) };
+        report.expect(market.is_none_or(|market| market == is), || {
+            format!("{}: believes in {market:?} of instrument {instrument}, and it is {is:?}", name(case, life))
+        });
+    }
+}
+
+/// One that ended with no open order has left none.
+fn check_nothing_left(case: &Case<'_>, life: &TraderLife, told: &Told, report: &mut Report) {
+    let mut ledger = Ledger::default();
+    told.events[..told.received].iter().for_each(|event| _ = ledger.hear(event));
+    for user_ref in ledger.open.keys() {
+        report.say(|| format!("{}: ended, and left order {user_ref}", name(case, life)));
+    }
+}
+
+/// What is executed and left of the orders of a life that rest in the end.
+fn resting(case: &Case<'_>, life: &TraderLife, ledger: &Ledger) -> BTreeMap<UserRefNum, (Qty, Qty)> {
+    let session = case.observed.clients[life.user].session;
+    let orders = case.truth.engine.open_orders().filter(|order| order.session == session);
+    let of_life = orders.filter(|order| ledger.known.contains_key(&order.user_ref));
+    of_life.map(|order| (order.user_ref, (order.executed, order.leaves))).collect()
+}
+
+/// The best displayed price of a side, and all that is displayed there.
+fn best(displayed: &[DeliveredOrder], instrument: InstrumentId, side: Side) -> Option<(Price, Qty)> {
+    let of_side = || displayed.iter().filter(move |order| order.instrument == instrument && order.side == side);
+    let price = of_side().next()?.price;
+    let qty = of_side().filter(|order| order.price == price).map(|order| order.qty.0).sum();
+    Some((price, Qty(qty)))
+}

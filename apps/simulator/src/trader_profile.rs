@@ -1,0 +1,191 @@
+//! Traders of a run, by draws of their own, so that a run without them does not depend on them.
+
+use tickpath_exchange::{Endpoints, Password, UserSettings, VenueSettings};
+use tickpath_feedhandler::FeedSettings;
+use tickpath_sim::{Draw, HostId};
+use tickpath_trader::{AgentSettings, GatewaySettings};
+use tickpath_trading::{EngineConfig, Limits, Money};
+use tickpath_types::{InstrumentTable, Nanos, Qty, SessionId};
+
+use crate::profile::{self, Blow, Weather};
+use crate::simulation::PASSWORD;
+use crate::strategy::Kind;
+
+/// Hosts of traders.
+const FIRST_HOST: u16 = 300;
+/// Connections of a trader that the venue has room for: one, and the one before that is not gone yet.
+const CONNECTIONS: usize = 2;
+/// More market updates than a trader is ever behind.
+const MANY_UPDATES: usize = 1 << 14;
+/// Requests and answers that may wait between its engine and its gateway.
+const ORDER_CAPACITY: usize = 1 << 12;
+/// Orders that may be open at once in all instruments.
+const OPEN_ORDERS_MAX: usize = 64;
+/// A loss that no run comes to.
+const NO_LOSS: Money = Money(1 << 60);
+
+/// Something that is done to a trader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TraderBlow {
+    /// Its process dies.
+    Kill,
+    /// Whoever runs it stops it, and starts it again.
+    Stop,
+    /// The venue and it cannot reach each other.
+    Cut(Nanos),
+    /// It gets no time.
+    Stall(Nanos),
+    /// Its machine's clock is set, in nanoseconds to either side.
+    StepClock(i64),
+}
+
+/// A trader, as a seed decides it.
+#[derive(Clone, Debug)]
+pub(crate) struct TraderProfile {
+    place: usize,
+    pub(crate) kind: Kind,
+    pub(crate) limits: Limits,
+    /// What its machine's clock is ahead of the others when the run begins.
+    pub(crate) clock_ahead: u64,
+    pub(crate) joins_at: Nanos,
+    /// How long before it connects again.
+    pub(crate) reconnect_after: Nanos,
+    /// Whether it is told to stop trading in the end, or only falls silent.
+    pub(crate) is_stopped_in_the_end: bool,
+    /// How long after healing.
+    pub(crate) ends_after: Nanos,
+    pub(crate) seed: u64,
+    engine: EngineConfig,
+    settle_after: Nanos,
+    update_capacity: usize,
+    user: UserSettings,
+    pub(crate) blows: Vec<(Nanos, Blow)>,
+}
+
+impl TraderProfile {
+    /// None in half of the runs, one or two in the others.
+    pub(crate) fn all(seed: u64, weather: Weather, active: Nanos) -> Vec<TraderProfile> {
+        let draw = &mut Draw::new(seed ^ 0x74_72_61_64_65_72);
+        let count = [0, 0, 1, 2][draw.below(4) as usize];
+        (0..count).map(|place| TraderProfile::new(place, draw, weather, active)).collect()
+    }
+
+    fn new(place: usize, draw: &mut Draw, weather: Weather, active: Nanos) -> TraderProfile {
+        let limits = Limits {
+            clip: Qty(1 + draw.below(30)),
+            threshold: draw.below(100),
+            max_order_qty: Qty(10 + draw.below(50)),
+            max_position: Qty(20 + draw.below(200)),
+            max_loss: NO_LOSS,
+            max_open_orders: 1 + draw.below(6) as u32,
+        };
+        let of = |draw: &mut Draw, waits: [Nanos; 3]| waits[draw.below(3) as usize];
+        let second = Nanos::from_secs(1);
+        let engine = EngineConfig {
+            max_open_orders: OPEN_ORDERS_MAX,
+            orders_per_second: 100 + draw.below(1_000) as u32,
+            order_burst: 1 + draw.below(32) as u32,
+            silence_stop: (draw.below(4) == 0).then(|| Nanos::from_millis(100 + draw.below(500))),
+            disconnect_stop: Some(of(draw, [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(10)])),
+            ..EngineConfig::default()
+        };
+        let grace = |draw: &mut Draw| match draw.below(4) {
+            0 => Some(Nanos::ZERO),
+            1 => Some(Nanos::from_millis(draw.below(300))),
+            _ => None,
+        };
+        let user = UserSettings {
+            cancel_on_disconnect: grace(draw),
+            limits: if draw.below(3) == 0 { profile::limits(draw) } else { Default::default() },
+            self_trade_prevention: profile::prevention(draw),
+            ..UserSettings::new(format!("DESK{}", place + 1), Password::plain(PASSWORD))
+        };
+        let reconnect_after = of(draw, [Nanos::from_millis(5), Nanos::from_millis(80), second]);
+        TraderProfile {
+            place,
+            kind: [Kind::Maker, Kind::Maker, Kind::Taker, Kind::Random][draw.below(4) as usize],
+            limits,
+            clock_ahead: draw.below(second.0),
+            joins_at: Nanos(if draw.below(2) == 0 { 0 } else { draw.below(active.0 / 2) }),
+            reconnect_after,
+            is_stopped_in_the_end: draw.below(3) == 0,
+            // Long enough to be back, and to trade.
+            ends_after: Nanos(reconnect_after.0 + draw.below(second.0 / 2)),
+            seed: draw.next(),
+            settle_after: of(draw, [second, second, Nanos::from_millis(20)]),
+            update_capacity: [MANY_UPDATES, MANY_UPDATES, 8][draw.below(3) as usize],
+            engine,
+            user,
+            blows: blows(place, draw, weather, active),
+        }
+    }
+
+    pub(crate) fn host(&self) -> HostId {
+        host(self.place)
+    }
+
+    /// The agents that it is made of; a user at this place of the venue's.
+    pub(crate) fn settings(
+        &self,
+        user: usize,
+        feed: FeedSettings,
+        instruments: &InstrumentTable,
+        endpoints: &Endpoints,
+    ) -> AgentSettings {
+        AgentSettings {
+            feed: FeedSettings {
+                symbols: instruments.iter().map(|instrument| instrument.symbol).collect(),
+                ..feed
+            },
+            engine: self.engine,
+            limits: vec![self.limits; instruments.as_slice().len()],
+            gateway: GatewaySettings {
+                role: "order-gateway",
+                address: endpoints.order_entry,
+                user: self.user.name.clone(),
+                password: PASSWORD.to_owned(),
+                session: SessionId(user as u16 + 1),
+                instruments: instruments.clone(),
+                settle_after: self.settle_after,
+            },
+            update_capacity: self.update_capacity,
+            order_capacity: ORDER_CAPACITY,
+        }
+    }
+}
+
+/// The machine of the trader at a place.
+pub(crate) fn host(place: usize) -> HostId {
+    HostId(FIRST_HOST + place as u16)
+}
+
+/// Makes traders users of the venue, behind those that it has.
+pub(crate) fn add_users(traders: &[TraderProfile], settings: &mut VenueSettings) {
+    settings.users.extend(traders.iter().map(|trader| trader.user.clone()));
+    settings.max_connections += CONNECTIONS * traders.len();
+    settings.limits.max_sessions += traders.len() as u16;
+}
+
+/// What is done to it: each kind in about half of the runs.
+fn blows(place: usize, draw: &mut Draw, weather: Weather, active: Nanos) -> Vec<(Nanos, Blow)> {
+    let kinds = draw.next();
+    let mut blows = Vec::new();
+    for kind in (0..5).filter(|kind| weather == Weather::Storm && kinds >> kind & 1 == 1) {
+        for _ in 0..=draw.below(3) {
+            let at = Nanos(draw.below(active.0));
+            let time = Nanos::from_millis(1 + draw.below(300));
+            let blow = match kind {
+                0 => TraderBlow::Kill,
+                1 => TraderBlow::Stop,
+                2 => TraderBlow::Cut(time),
+                3 => TraderBlow::Stall(time),
+                _ => {
+                    let size = 10_u64.pow(3 + draw.below(8) as u32);
+                    TraderBlow::StepClock(draw.below(2 * size) as i64 - size as i64)
+                }
+            };
+            blows.push((at, Blow::Trader(place, blow)));
+        }
+    }
+    blows
+}

@@ -1,0 +1,143 @@
+//! What went over the connections of somebody who keeps no record: written down from outside, as clients do themselves.
+
+use std::collections::BTreeMap;
+
+use tickpath_nasdaq::soupbintcp::{Packet, next_packet};
+use tickpath_sim::{Gone, SocketId, StreamNote, StreamNoteKind};
+use tickpath_types::{Nanos, Sequence, SessionId};
+
+use crate::net::StreamPart;
+use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause, LoginOutcome};
+
+/// Writes down what one user's connections carry.
+#[derive(Debug)]
+pub(crate) struct Wiretap {
+    log: ClientLog,
+    connections: BTreeMap<SocketId, Connection>,
+}
+
+#[derive(Debug, Default)]
+struct Connection {
+    number: u32,
+    /// What no whole packet was made of yet.
+    sent: Vec<u8>,
+    received: Vec<u8>,
+    /// The next sequenced message.
+    cursor: u64,
+    is_over: bool,
+}
+
+impl Wiretap {
+    pub(crate) fn new(session: SessionId) -> Wiretap {
+        Wiretap { log: ClientLog { session, events: Vec::new() }, connections: BTreeMap::new() }
+    }
+
+    pub(crate) fn log(&self) -> &ClientLog {
+        &self.log
+    }
+
+    /// Connections so far.
+    pub(crate) fn connection_count(&self) -> u32 {
+        self.connections.len() as u32
+    }
+
+    /// Takes what a connection's own end did.
+    pub(crate) fn take(&mut self, now: Nanos, socket: SocketId, part: StreamPart) {
+        let number = self.connection_count() + 1;
+        if matches!(part, StreamPart::Begun) {
+            self.connections.insert(socket, Connection { number, ..Connection::default() });
+        }
+        // Sockets that are no connections are closed as well.
+        let Some(connection) = self.connections.get_mut(&socket) else { return };
+        let mut kinds = Vec::new();
+        match part {
+            StreamPart::Begun => {}
+            StreamPart::Stands => kinds.push(ClientEventKind::Connected),
+            StreamPart::Sent(bytes) => connection.hear_sent(&bytes, &mut kinds),
+            StreamPart::Received(bytes) => connection.hear_received(&bytes, &mut kinds),
+            StreamPart::Closed(gone) => {
+                if !std::mem::replace(&mut connection.is_over, true) {
+                    kinds.push(ClientEventKind::Disconnected(cause(gone)));
+                }
+            }
+        }
+        let connection = connection.number;
+        self.log.events.extend(kinds.into_iter().map(|kind| ClientEvent { at: now, connection, kind }));
+    }
+
+    /// Takes what the network noted of the other end; false when it is of nobody's connection here.
+    pub(crate) fn take_note(&mut self, note: &StreamNote) -> bool {
+        let Some(Connection { number, .. }) = self.connections.get(&note.peer) else { return false };
+        let kind = match &note.kind {
+            StreamNoteKind::Read { kernel_ns, bytes } => {
+                ClientEventKind::ReadByVenue { kernel_ns: *kernel_ns, bytes: bytes.clone() }
+            }
+            StreamNoteKind::Gone => ClientEventKind::GoneAtVenue,
+        };
+        // What is noted late goes where it belongs in time.
+        let place = self.log.events.partition_point(|event| event.at <= note.at);
+        self.log.events.insert(place, ClientEvent { at: note.at, connection: *number, kind });
+        true
+    }
+}
+
+const fn cause(gone: Option<Gone>) -> DisconnectCause {
+    match gone {
+        Some(Gone::Network) => DisconnectCause::Network,
+        Some(_) => DisconnectCause::Venue,
+        None => DisconnectCause::Client,
+    }
+}
+
+impl Connection {
+    fn hear_sent(&mut self, bytes: &[u8], kinds: &mut Vec<ClientEventKind>) {
+        self.sent.extend_from_slice(bytes);
+        let mut taken = 0;
+        while let Ok(Some((packet, used))) = next_packet(&self.sent[taken..]) {
+            taken += used;
+            kinds.extend(match packet {
+                Packet::LoginRequest(login) => {
+                    Some(ClientEventKind::LoginSent { sequence: login.sequence })
+                }
+                Packet::UnsequencedData(request) => Some(ClientEventKind::Sent(request.to_vec())),
+                _ => None,
+            });
+        }
+        self.sent.drain(..taken);
+    }
+
+    fn hear_received(&mut self, bytes: &[u8], kinds: &mut Vec<ClientEventKind>) {
+        self.received.extend_from_slice(bytes);
+        let mut taken = 0;
+        loop {
+            let (packet, used) = match next_packet(&self.received[taken..]) {
+                Ok(Some(found)) => found,
+                Ok(None) => break,
+                Err(_) => {
+                    kinds.push(ClientEventKind::Garbage);
+                    break;
+                }
+            };
+            taken += used;
+            kinds.extend(match packet {
+                Packet::LoginAccepted(accepted) => {
+                    self.cursor = accepted.next_sequence.0;
+                    let outcome = LoginOutcome::Accepted { sequence: accepted.next_sequence };
+                    Some(ClientEventKind::LoginAnswered(outcome))
+                }
+                Packet::LoginRejected(reason) => {
+                    Some(ClientEventKind::LoginAnswered(LoginOutcome::Rejected(reason.0)))
+                }
+                Packet::SequencedData(message) => {
+                    self.cursor += 1;
+                    let sequence = Sequence(self.cursor - 1);
+                    Some(ClientEventKind::Received { sequence, bytes: message.to_vec() })
+                }
+                Packet::EndOfSession => Some(ClientEventKind::SessionEnded),
+                Packet::ServerHeartbeat | Packet::Debug(_) => None,
+                _ => Some(ClientEventKind::Garbage),
+            });
+        }
+        self.received.drain(..taken);
+    }
+}

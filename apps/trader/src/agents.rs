@@ -1,0 +1,124 @@
+//! The agents of a trader and the rings between them, on any network.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use tickpath_agent::TscClock;
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
+use tickpath_lockfree::{broadcast, spsc};
+use tickpath_net::{Kernel, Network};
+use tickpath_timing::Tracer;
+use tickpath_trading::{EngineConfig, Limits, Strategy, TradeEngine};
+use tickpath_types::MarketUpdate;
+
+use crate::engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
+use crate::gateway::{GatewaySettings, OrderGateway};
+use crate::snapshot::TraderView;
+
+/// One tracer for each agent of a trader.
+pub struct TraderTracers<T> {
+    /// The feed handler's.
+    pub feed_handler: T,
+    /// The engine's.
+    pub engine: T,
+    /// The order gateway's.
+    pub gateway: T,
+}
+
+/// What each agent of a trader needs to know, and how far they may be apart.
+#[derive(Clone)]
+pub struct AgentSettings {
+    /// The feed handler's.
+    pub feed: FeedSettings,
+    /// The engine's.
+    pub engine: EngineConfig,
+    /// Limits of each instrument.
+    pub limits: Vec<Limits>,
+    /// The order gateway's, and the instruments.
+    pub gateway: GatewaySettings,
+    /// Market updates that the engine may be behind; of older ones it is told that they are lost.
+    pub update_capacity: usize,
+    /// Requests, and answers, that may wait between the engine and its gateway.
+    pub order_capacity: usize,
+}
+
+/// The agents of a trader, joined and not started: whoever has them gives them time, on one thread or on several.
+pub struct TraderAgents<S, T, N: Network = Kernel> {
+    /// Market data in, books.
+    pub feed_handler: FeedHandler<T, N>,
+    /// The strategy with its orders, positions and limits.
+    pub engine: EngineAgent<S, T>,
+    /// Requests out, answers in.
+    pub gateway: OrderGateway<T, N>,
+    /// Stops the engine.
+    pub kill: KillSwitch,
+    /// What the feed handler shows of itself.
+    pub feed: FeedView,
+    /// What the engine and the gateway show of themselves.
+    pub view: TraderView,
+    /// The same market updates as the engine takes, from the first on, for whoever writes them down.
+    pub updates: broadcast::Receiver<MarketUpdate>,
+}
+
+impl<S: Strategy, T: Tracer> TraderAgents<S, T> {
+    /// Joins the lines; the gateway waits for its connection when it is started.
+    ///
+    /// # Errors
+    /// A line that cannot be joined, or settings that contradict one another.
+    pub fn open(
+        settings: &AgentSettings,
+        strategy: S,
+        clock: TscClock,
+        tracers: TraderTracers<T>,
+    ) -> anyhow::Result<TraderAgents<S, T>> {
+        let agents = TraderAgents::open_on(&Kernel, settings, strategy, clock, tracers)?;
+        Ok(TraderAgents { gateway: agents.gateway.waiting(), ..agents })
+    }
+}
+
+impl<S: Strategy, T: Tracer, N: Network> TraderAgents<S, T, N> {
+    /// The same on any network; the gateway begins to connect when it is started, and goes on as it is given time.
+    ///
+    /// # Errors
+    /// As [`open`](TraderAgents::open).
+    pub fn open_on(
+        network: &N,
+        settings: &AgentSettings,
+        strategy: S,
+        clock: TscClock,
+        tracers: TraderTracers<T>,
+    ) -> anyhow::Result<TraderAgents<S, T, N>> {
+        let AgentSettings { feed: feed_settings, gateway, .. } = settings;
+        let (feed, kill) = (FeedView::default(), KillSwitch::default());
+        let (sender, updates) = broadcast::channel(settings.update_capacity);
+        let (requests_in, requests_out) = spsc::channel(settings.order_capacity);
+        let (events_in, events) = spsc::channel(settings.order_capacity);
+        let feed_handler =
+            FeedHandler::open_on(network, feed_settings, sender, clock, &feed, tracers.feed_handler)
+                .context("market data")?;
+        let engine = TradeEngine::new(
+            &settings.engine,
+            gateway.instruments.as_slice(),
+            &settings.limits,
+            strategy,
+            tracers.engine,
+        )?;
+        let engine = EngineAgent::new(
+            EngineIdentity { role: "engine", feed: feed_settings.feed, engine: 0, session: gateway.session },
+            engine,
+            EngineRings { updates: updates.clone(), events, requests: requests_in },
+            kill.clone(),
+        );
+        let view = engine.view();
+        let gateway = OrderGateway::on(
+            network.clone(),
+            gateway.clone(),
+            requests_out,
+            events_in,
+            clock,
+            Arc::clone(&view.gateway),
+            tracers.gateway,
+        );
+        Ok(TraderAgents { feed_handler, engine, gateway, kill, feed, view, updates })
+    }
+}
