@@ -237,7 +237,8 @@ impl Simulation {
         // The venue's agents, its disk and its follower; then everybody else: the drop copies with their reader and the
         // traders' agents at last.
         let copy_parts = if copies.is_some() { COPY_PARTS } else { 0 };
-        let parts = AGENTS + 2 + profile.clients + profile.feeds + copy_parts + trader::AGENTS * traders.len();
+        let parts =
+            AGENTS + 2 + profile.clients + profile.feeds + copy_parts + trader::AGENTS * traders.len();
         let mut blows = profile.blows.clone();
         blows.extend(traders.iter().flat_map(|trader| trader.blows.iter().copied()));
         blows.extend(copies.iter().flat_map(|(copies, _)| copies.blows.iter().copied()));

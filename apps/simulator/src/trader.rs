@@ -88,16 +88,13 @@ impl Life {
         self.agents.view.gateway.logged_in.read() == 1
     }
 
-    /// True when every answer was taken and no order waits for one.
+    /// True when it is logged in and no order waits for an answer.
     fn is_answered(&self) -> bool {
         let desk = self.agents.engine.desk();
         let mut orders = desk.instruments().iter().flat_map(|instrument| {
             Side::BOTH.into_iter().flat_map(|side| desk.orders().open(instrument.id, side))
         });
-        self.is_logged_in()
-            && desk.is_connected()
-            && desk.counters().order_events == self.agents.view.gateway.answers.read()
-            && orders.all(|order| order.is_settled())
+        self.is_logged_in() && desk.is_connected() && orders.all(|order| order.is_settled())
     }
 }
 
@@ -145,7 +142,8 @@ impl Trader {
     pub(crate) fn is_settled(&self, published: u64, instruments: u16) -> bool {
         self.is_over
             && self.life.as_ref().is_some_and(|life| {
-                let is_done = !self.profile.is_stopped_in_the_end || life.has_stopped() && life.open_orders() == 0;
+                let is_done =
+                    !self.profile.is_stopped_in_the_end || life.has_stopped() && life.open_orders() == 0;
                 is_done
                     && life.ends_by.is_none()
                     && life.is_answered()
@@ -158,7 +156,7 @@ impl Trader {
     pub(crate) fn watch(&mut self, now: Nanos, healed_at: Option<Nanos>) -> bool {
         self.is_over |= healed_at.is_some_and(|at| now >= at + self.profile.ends_after);
         let Some(life) = &mut self.life else {
-            let is_due = now >= self.back_at || healed_at.is_some();
+            let is_due = now >= self.back_at;
             if is_due {
                 self.start(now, healed_at.is_some());
             }

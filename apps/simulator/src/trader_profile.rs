@@ -65,7 +65,7 @@ pub(crate) struct TraderProfile {
 impl TraderProfile {
     /// None in half of the runs, one or two in the others.
     pub(crate) fn all(seed: u64, weather: Weather, active: Nanos) -> Vec<TraderProfile> {
-        let draw = &mut Draw::new(seed ^ 0x74_72_61_64_65_72);
+        let draw = &mut Draw::new(seed ^ 0x64_65_73_6b_73);
         let count = [0, 0, 1, 2][draw.below(4) as usize];
         (0..count).map(|place| TraderProfile::new(place, draw, weather, active)).collect()
     }
@@ -86,7 +86,10 @@ impl TraderProfile {
             orders_per_second: 100 + draw.below(1_000) as u32,
             order_burst: 1 + draw.below(32) as u32,
             silence_stop: (draw.below(4) == 0).then(|| Nanos::from_millis(100 + draw.below(500))),
-            disconnect_stop: Some(of(draw, [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(10)])),
+            disconnect_stop: Some(of(
+                draw,
+                [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(10)],
+            )),
             ..EngineConfig::default()
         };
         let grace = |draw: &mut Draw| match draw.below(4) {

@@ -96,9 +96,7 @@ impl Connection {
         while let Ok(Some((packet, used))) = next_packet(&self.sent[taken..]) {
             taken += used;
             kinds.extend(match packet {
-                Packet::LoginRequest(login) => {
-                    Some(ClientEventKind::LoginSent { sequence: login.sequence })
-                }
+                Packet::LoginRequest(login) => Some(ClientEventKind::LoginSent { sequence: login.sequence }),
                 Packet::UnsequencedData(request) => Some(ClientEventKind::Sent(request.to_vec())),
                 _ => None,
             });

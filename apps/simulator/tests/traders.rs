@@ -41,7 +41,8 @@ fn run_with_orders() -> Observed {
 fn what_a_trader_gets_wrong_is_found() {
     let clean = run_with_orders();
     assert_eq!(check(&clean), []);
-    let place = clean.traders.iter().position(|life| life.ended.is_none() && !life.orders.is_empty()).unwrap();
+    let place =
+        clean.traders.iter().position(|life| life.ended.is_none() && !life.orders.is_empty()).unwrap();
     let spoilers: [fn(&mut TraderLife); 8] = [
         |life| life.positions[0].apply_fill(Side::Buy, Price(1_000_000), Qty(1)),
         |life| {

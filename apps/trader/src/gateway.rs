@@ -27,6 +27,9 @@ const REHEARSED_KINDS: usize = 3;
 const READ_INTERVAL: Nanos = Nanos(1_000);
 /// How long a look may wait in addition while other agents of the thread have work.
 const READ_DELAY_MAX: Nanos = Nanos(10_000);
+/// How long to wait for the number of the first order before asking again: a venue without room for a record drops what it
+/// is asked.
+const ASK_INTERVAL: Nanos = Nanos::from_secs(1);
 /// How long to wait before connecting again, unless it is told otherwise.
 const RECONNECT_INTERVAL: Nanos = Nanos::from_secs(1);
 
@@ -96,9 +99,10 @@ pub struct GatewaySettings {
 /// Whether there is a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
-    /// There was none yet, or it is not known yet which numbers the user has used; whether the venue was asked.
+    /// There was none yet, or it is not known yet which numbers the user has used: the venue is asked at this time, and
+    /// again and again, for it may drop the question.
     New {
-        has_asked: bool,
+        ask_at: Nanos,
     },
     Up,
     Lost,
@@ -209,7 +213,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             network,
             connect: begin_connecting,
             entry: None,
-            link: Link::New { has_asked: false },
+            link: Link::New { ask_at: Nanos::ZERO },
             reconnect_after: RECONNECT_INTERVAL,
             reconnect_at: Nanos::ZERO,
             clock,
@@ -322,17 +326,18 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
 
     /// Learns the number of the engine's first order: an earlier run may have used some, and only the venue knows.
     #[cold]
-    fn learn_numbers(&mut self, has_asked: bool, now: Nanos) -> Result<Link, OrderEntryError> {
+    fn learn_numbers(&mut self, ask_at: Nanos, now: Nanos) -> Result<Link, OrderEntryError> {
         let Some(entry) = &mut self.entry else { return Ok(self.link) };
         if let Some(first) = entry.next_user_ref() {
             self.counters.first_user_ref.set(first.0.into());
             return Ok(Link::Up);
         }
-        if !has_asked {
-            entry.query_account(now)?;
-            self.counters.requests.add(1);
+        if now < ask_at {
+            return Ok(self.link);
         }
-        Ok(Link::New { has_asked: true })
+        entry.query_account(now)?;
+        self.counters.requests.add(1);
+        Ok(Link::New { ask_at: now + ASK_INTERVAL })
     }
 
     /// After a look at the socket, logged in: whether the engine is to be told.
@@ -340,7 +345,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
     fn settle(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         self.link = match self.link {
             Link::Up => Link::Up,
-            Link::New { has_asked } => self.learn_numbers(has_asked, now)?,
+            Link::New { ask_at } => self.learn_numbers(ask_at, now)?,
             Link::Lost => {
                 self.inbox.tell(GatewayEvent::Reconnected);
                 Link::Settling { from: now + self.settings.settle_after, is_dry: false }
@@ -373,7 +378,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             return AgentError::fatal(error);
         }
         match self.link {
-            Link::New { .. } => self.link = Link::New { has_asked: false },
+            Link::New { .. } => self.link = Link::New { ask_at: Nanos::ZERO },
             Link::Up | Link::Settling { .. } => {
                 self.link = Link::Lost;
                 self.counters.disconnects.add(1);

@@ -451,7 +451,22 @@ impl OrderManager {
         if is_reduced {
             slot.order.state = OwnState::Live;
         }
+        let replacement = slot.replacement;
         self.close_if_done(user_ref);
+        if replacement.0 != 0 {
+            self.count_replacement(user_ref, replacement, qty);
+        }
+    }
+
+    /// A replacement on its way counts for what exceeds the order that it replaces. That has another size now, and the
+    /// venue gives the replacement its own all the same.
+    #[cold]
+    fn count_replacement(&mut self, orig: UserRefNum, replacement: UserRefNum, orig_qty: Qty) {
+        let Some(order) = self.table.get(replacement).filter(|order| order.replaces == Some(orig)) else {
+            return;
+        };
+        let added = Qty(order.qty.0.saturating_sub(orig_qty.0));
+        self.table.set_exposure(replacement, added);
     }
 
     fn close_if_done(&mut self, user_ref: UserRefNum) {

@@ -126,8 +126,7 @@ impl Limits {
         } else if now.pnl < -self.max_loss && worst > 0 {
             RiskResult::LossTooLarge
         } else if !is_planted(Fault::OrderCountUnlimited)
-            && now.open_orders.saturating_add(order.added_orders)
-            > self.max_open_orders.max(now.open_orders)
+            && now.open_orders.saturating_add(order.added_orders) > self.max_open_orders.max(now.open_orders)
         {
             RiskResult::TooManyOpenOrders
         } else {

@@ -54,7 +54,9 @@ fn told_of(case: &Case<'_>, life: &TraderLife) -> Told {
     for (sequence, message) in stream.skip(heard.first.0 as usize - 1) {
         match decode_event(&message.bytes, |symbol| case.truth.table.find(symbol)) {
             // What follows the next life's first number is about that life's orders.
-            Ok(Answer::Other(Outbound::QueryResponse(..))) if heard.next.is_some_and(|at| sequence >= at) => break,
+            Ok(Answer::Other(Outbound::QueryResponse(..))) if heard.next.is_some_and(|at| sequence >= at) => {
+                break;
+            }
             Ok(Answer::Other(Outbound::QueryResponse(..))) => is_numbered = true,
             Ok(Answer::Order(answer)) if is_numbered => told.events.push(answer.kind),
             _ => {}
@@ -288,7 +290,12 @@ fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told, report: &mut Re
         let Some(open) = ledger.open.get(&user_ref) else { continue };
         let (instrument, side) = ledger.known[&user_ref];
         report.expect(open.leaves <= limits.max_order_qty.0, || {
-            format!("{}: order {user_ref} has {} and may have {}", name(case, life), open.leaves, limits.max_order_qty)
+            format!(
+                "{}: order {user_ref} has {} and may have {}",
+                name(case, life),
+                open.leaves,
+                limits.max_order_qty
+            )
         });
         // What was given up and comes back was not counted, and what is made void was not asked for.
         if life.revived > 0 || ledger.broken.contains(&instrument) {
@@ -302,7 +309,8 @@ fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told, report: &mut Re
                 limits.max_open_orders
             )
         });
-        let open_qty: u64 = ledger.open_in(instrument).filter(|(of, _)| *of == side).map(|(_, qty)| qty).sum();
+        let open_qty: u64 =
+            ledger.open_in(instrument).filter(|(of, _)| *of == side).map(|(_, qty)| qty).sum();
         let worst = ledger.account(instrument).held * i128::from(side.sign()) + i128::from(open_qty);
         report.expect(worst <= i128::from(limits.max_position.0), || {
             format!(
@@ -352,9 +360,13 @@ fn check_end(
         }
     }
     for (instrument, market) in (1..).map(InstrumentId).zip(&life.markets) {
-        let is = Bbo { bid: best(displayed, instrument, Side::Buy), ask: best(displayed, instrument, Side::Sell) };
+        let is =
+            Bbo { bid: best(displayed, instrument, Side::Buy), ask: best(displayed, instrument, Side::Sell) };
         report.expect(market.is_none_or(|market| market == is), || {
-            format!("{}: believes in {market:?} of instrument {instrument}, and it is {is:?}", name(case, life))
+            format!(
+                "{}: believes in {market:?} of instrument {instrument}, and it is {is:?}",
+                name(case, life)
+            )
         });
     }
 }
@@ -378,7 +390,8 @@ fn resting(case: &Case<'_>, life: &TraderLife, ledger: &Ledger) -> BTreeMap<User
 
 /// The best displayed price of a side, and all that is displayed there.
 fn best(displayed: &[DeliveredOrder], instrument: InstrumentId, side: Side) -> Option<(Price, Qty)> {
-    let of_side = || displayed.iter().filter(move |order| order.instrument == instrument && order.side == side);
+    let of_side =
+        || displayed.iter().filter(move |order| order.instrument == instrument && order.side == side);
     let price = of_side().next()?.price;
     let qty = of_side().filter(|order| order.price == price).map(|order| order.qty.0).sum();
     Some((price, Qty(qty)))

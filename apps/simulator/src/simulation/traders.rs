@@ -36,9 +36,10 @@ impl Simulation {
     /// What there was for the checkers of traders to judge.
     pub(super) fn count_trading(&mut self, observed: &Observed) {
         for life in &observed.traders {
-            let fills = life.positions.iter().map(|position| {
-                position.bought().fill_count + position.sold().fill_count
-            });
+            let fills = life
+                .positions
+                .iter()
+                .map(|position| position.bought().fill_count + position.sold().fill_count);
             let open = if life.ended.is_none() { life.orders.len() as u64 } else { 0 };
             for (what, count) in [
                 ("traders' lives", 1),

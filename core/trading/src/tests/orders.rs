@@ -328,6 +328,7 @@ fn a_replacement_outlives_a_reduction_of_its_original_and_an_earlier_one_that_wa
     rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(100), Price(92)).unwrap());
     rig.event(canceled(1, 40, CancelReason::Supervisory));
     assert_eq!((state(&rig, 1), state(&rig, 3)), ("PendingReplace 60/0".into(), "PendingNew 100/0".into()));
+    assert_eq!(open_qty(&rig), 100, "what the replacement may trade");
     rig.accept_replace(1, 3);
     assert_eq!((state(&rig, 1), state(&rig, 3)), ("gone".into(), "Live 100/0".into()));
     rig.event(executed(3, 100, 92));
