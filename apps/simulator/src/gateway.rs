@@ -6,15 +6,19 @@ use tickpath_agent::{Agent, TscClock};
 use tickpath_exchange::{DaySettings, JournalSettings, VenueSettings};
 use tickpath_journal::{DiskFaults, FaultyDisk};
 use tickpath_lockfree::spsc;
-use tickpath_sim::{HostId, Network, StreamFaults};
+use tickpath_nasdaq::ouch50::QueryResponse;
+use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet, Session, next_packet};
+use tickpath_sim::{HostId, Network, StreamFaults, StreamRead};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway};
 use tickpath_types::{
-    EnterOrder, InstrumentId, Nanos, OrderEventKind, OrderRequest, Price, Qty, SessionId, Side, UserRefNum,
+    EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderEventKind, OrderRequest, Price, Qty, Sequence,
+    SessionId, Side, UserRefNum,
 };
+use zerocopy::IntoBytes;
 
 use crate::Crash;
-use crate::net::{SimNetwork, Tap, Wires};
+use crate::net::{SimNetwork, Tap, Wires, simulated};
 use crate::profile::{Profile, Weather};
 use crate::recovery::RecoveryProfile;
 use crate::simulation::{ORDER_ENTRY, PASSWORD, VENUE, instruments, user_name, venue_settings};
@@ -34,6 +38,45 @@ struct Market {
     events: spsc::Consumer<GatewayEvent>,
 }
 
+/// A started gateway, its rings, and what it counts.
+#[expect(clippy::type_complexity, reason = "each part is taken by its own name at once")]
+fn gateway_on(
+    network: &SimNetwork,
+    instruments: InstrumentTable,
+) -> (
+    OrderGateway<NoTrace, SimNetwork>,
+    spsc::Producer<OrderRequest>,
+    spsc::Consumer<GatewayEvent>,
+    Arc<GatewayCounters>,
+) {
+    let settings = GatewaySettings {
+        role: "order-gateway",
+        address: ORDER_ENTRY,
+        user: user_name(0),
+        password: PASSWORD.to_owned(),
+        session: SessionId(1),
+        instruments,
+        settle_after: Nanos::from_millis(10),
+    };
+    let (requests, requests_out) = spsc::channel(8);
+    let (events_in, events) = spsc::channel(64);
+    TscClock::simulate(network.wires().network.clock(TRADER));
+    let (clock, counters) = (TscClock::simulated(), Arc::<GatewayCounters>::default());
+    let of_trader = network.of(TRADER);
+    let counted = Arc::clone(&counters);
+    let mut gateway = OrderGateway::on(of_trader, settings, requests_out, events_in, clock, counted, NoTrace);
+    gateway.on_start().unwrap();
+    (gateway, requests, events, counters)
+}
+
+/// One duty cycle. A connection that is lost is told as an error that it gets over.
+fn step(gateway: &mut OrderGateway<NoTrace, SimNetwork>, network: &SimNetwork) {
+    let clock = network.wires().network.clock(TRADER);
+    TscClock::simulate(clock);
+    let _ = gateway.do_work(clock);
+    let _ = gateway.do_background_work(clock);
+}
+
 impl Market {
     fn new() -> Market {
         let profile = Profile::new(1, Weather::Calm);
@@ -49,23 +92,7 @@ impl Market {
         let settings = VenueSettings { day, ..venue_settings(&profile, &recovery, &table) };
         let mut site = Site::new(settings, journal, disk, network.clone(), VENUE);
         assert!(site.start(Nanos::ZERO).is_some());
-        let settings = GatewaySettings {
-            role: "order-gateway",
-            address: ORDER_ENTRY,
-            user: user_name(0),
-            password: PASSWORD.to_owned(),
-            session: SessionId(1),
-            instruments: table,
-            settle_after: Nanos::from_millis(10),
-        };
-        let (requests, requests_out) = spsc::channel(8);
-        let (events_in, events) = spsc::channel(64);
-        TscClock::simulate(network.wires().network.clock(TRADER));
-        let (clock, counters) = (TscClock::simulated(), Arc::<GatewayCounters>::default());
-        let network_of_trader = network.of(TRADER);
-        let mut gateway =
-            OrderGateway::on(network_of_trader, settings, requests_out, events_in, clock, counters, NoTrace);
-        gateway.on_start().unwrap();
+        let (gateway, requests, events, _) = gateway_on(&network, table);
         Market { now: Nanos::ZERO, network, site, gateway, requests, events }
     }
 
@@ -74,11 +101,7 @@ impl Market {
         self.network.wires().network.advance(self.now);
         (0..AGENTS).for_each(|agent| _ = self.site.step_agent(self.now, agent));
         self.site.step_disk(self.now);
-        let clock = self.network.wires().network.clock(TRADER);
-        TscClock::simulate(clock);
-        // A connection that is lost is told as an error that it gets over.
-        let _ = self.gateway.do_work(clock);
-        let _ = self.gateway.do_background_work(clock);
+        step(&mut self.gateway, &self.network);
     }
 
     fn next_event(&mut self) -> GatewayEvent {
@@ -141,4 +164,52 @@ fn what_the_network_did_not_take_at_once_is_sent_with_no_request_behind_it() {
     assert!(is_accepted(event, 1), "{event:?}");
     // Without more to send, a heartbeat would come after a second.
     assert!(market.now.since(sent_at) < Nanos::from_millis(100), "{} ns", market.now.since(sent_at).0);
+}
+
+/// As a venue does whose log is full.
+#[test]
+fn a_question_for_the_first_number_that_is_dropped_is_asked_again() {
+    let wires = Wires { network: Network::new(1, Nanos::ZERO), tap: Tap::default(), venue: VENUE };
+    let network = SimNetwork::new(wires, VENUE);
+    let (listener, _) = network.wires().network.listen(VENUE, simulated(ORDER_ENTRY)).unwrap();
+    let (mut gateway, _requests, _events, counters) = gateway_on(&network, instruments(1));
+    let (mut connection, mut received, mut questions) = (None, Vec::new(), 0);
+    for turn in 1..=TURNS_MAX as u64 {
+        network.wires().network.advance(Nanos(turn * TURN.0));
+        step(&mut gateway, &network);
+        if counters.first_user_ref.read() > 0 {
+            break;
+        }
+        let mut wires = network.wires();
+        connection = connection.or_else(|| wires.network.accept(listener).map(|(id, _)| id));
+        let Some(socket) = connection else { continue };
+        let mut bytes = [0; 256];
+        if let Ok(StreamRead::Bytes { count, .. }) = wires.network.read(socket, &mut bytes) {
+            received.extend_from_slice(&bytes[..count]);
+        }
+        let Ok(Some((packet, used))) = next_packet(&received) else { continue };
+        let answer = match packet {
+            Packet::LoginRequest(_) => {
+                let (session, next_sequence) = (Session::new("FULL").unwrap(), Sequence(1));
+                encoded(&Packet::LoginAccepted(LoginAccepted { session, next_sequence }))
+            }
+            Packet::UnsequencedData(_) if questions == 0 => encoded(&Packet::Debug(b"no room")),
+            Packet::UnsequencedData(_) => {
+                encoded(&Packet::SequencedData(QueryResponse::new(Nanos(1), UserRefNum(7)).as_bytes()))
+            }
+            _ => Vec::new(),
+        };
+        questions += usize::from(matches!(packet, Packet::UnsequencedData(_)));
+        received.drain(..used);
+        if !answer.is_empty() {
+            assert_eq!(wires.network.write(socket, &answer), Ok(answer.len()));
+        }
+    }
+    assert_eq!((questions, counters.first_user_ref.read()), (2, 7));
+}
+
+fn encoded(packet: &Packet<'_>) -> Vec<u8> {
+    let mut bytes = [0; 256];
+    let len = packet.encode(&mut bytes).unwrap();
+    bytes[..len].to_vec()
 }
