@@ -2,7 +2,7 @@
 
 use tickpath_journal::Policy;
 use tickpath_matching::{Command, EngineLimits};
-use tickpath_trading::{Bbo, Limits, OwnOrder, Position};
+use tickpath_trading::{Bbo, EngineCounters, Limits, OwnOrder, Position};
 use tickpath_types::{
     BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Sequence, SessionId,
     Side, UserRefNum,
@@ -335,6 +335,8 @@ pub struct TraderLife {
     pub markets: Vec<Option<Bbo>>,
     /// Its open orders.
     pub orders: Vec<OwnOrder>,
+    /// What it says that it asked for.
+    pub counters: EngineCounters,
     /// Orders that it had given up and that the venue took all the same.
     pub revived: u64,
     /// Market updates that it lost because it read too slowly.

@@ -306,6 +306,7 @@ impl Trader {
             open_qty: ids().map(|id| Side::BOTH.map(|side| desk.orders().open_qty(id, side))).collect(),
             markets: ids().map(|id| live(id).map(|features| *features.bbo())).collect(),
             orders: lists.flatten().copied().collect(),
+            counters: *desk.counters(),
             revived: desk.orders().counters().revived,
             lost_updates: agents.view.snapshot().map_or(0, |snapshot| snapshot.lost_updates),
         });

@@ -43,7 +43,7 @@ fn what_a_trader_gets_wrong_is_found() {
     assert_eq!(check(&clean), []);
     let place =
         clean.traders.iter().position(|life| life.ended.is_none() && !life.orders.is_empty()).unwrap();
-    let spoilers: [fn(&mut TraderLife); 8] = [
+    let spoilers: [fn(&mut TraderLife); 9] = [
         |life| life.positions[0].apply_fill(Side::Buy, Price(1_000_000), Qty(1)),
         |life| {
             // Bought and sold again: only the numbers of fills and the volume differ.
@@ -56,6 +56,7 @@ fn what_a_trader_gets_wrong_is_found() {
         |life| life.open_qty[0][0].0 += 1,
         |life| life.markets[0] = Some(Bbo { bid: Some((Price(1), Qty(1))), ask: None }),
         |life| life.limits.max_order_qty = Qty::ZERO,
+        |life| life.counters.enters = 0,
     ];
     for (number, spoil) in spoilers.into_iter().enumerate() {
         let mut spoiled = clean.clone();

@@ -170,6 +170,8 @@ faults! {
     OpenOrdersUnrisked,
     /// A trader's limit on open orders does not hold.
     OrderCountUnlimited,
+    /// What a trader only rehearses goes to the venue.
+    RehearsedRequestSent,
     /// What a trader closes keeps what it cost.
     CostNotReleased,
 }

@@ -5,6 +5,7 @@
 //! what an earlier life left.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use tickpath_nasdaq::ouch50::{Answer, Outbound, decode_event};
 use tickpath_trading::{Bbo, Position};
@@ -24,6 +25,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         let told = told_of(case, life);
         check_positions(case, life, &told, report);
         check_limits(case, life, &told, report);
+        check_requests(case, life, report);
         match life.ended {
             None => check_end(case, life, &told, &displayed, report),
             Some((_, TraderEnd::Stopped)) if life.orders.is_empty() => {
@@ -81,9 +83,7 @@ struct Heard {
 impl Heard {
     /// `None` when it was never logged in.
     fn of(case: &Case<'_>, life: &TraderLife) -> Option<Heard> {
-        let lives = case.observed.traders.iter().filter(|other| other.user == life.user);
-        let later = lives.map(|other| other.first_connection).filter(|first| *first > life.first_connection);
-        let end = later.min().unwrap_or(u32::MAX);
+        let end = connections_of(case, life).end;
         let (mut first, mut last, mut next) = (None, Sequence(0), None);
         let events = case.observed.clients[life.user].events.iter();
         for event in events.filter(|event| event.connection >= life.first_connection) {
@@ -99,6 +99,13 @@ impl Heard {
         }
         Some(Heard { first: first?, last, next })
     }
+}
+
+/// The numbers of the connections of a life.
+fn connections_of(case: &Case<'_>, life: &TraderLife) -> Range<u32> {
+    let lives = case.observed.traders.iter().filter(|other| other.user == life.user);
+    let later = lives.map(|other| other.first_connection).filter(|first| *first > life.first_connection);
+    life.first_connection..later.min().unwrap_or(u32::MAX)
 }
 
 /// What was told, added up in the simplest way.
@@ -318,6 +325,25 @@ fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told, report: &mut Re
                 name(case, life),
                 limits.max_position
             )
+        });
+    }
+}
+
+/// Nothing was sent that the engine did not ask for.
+fn check_requests(case: &Case<'_>, life: &TraderLife, report: &mut Report) {
+    let connections = connections_of(case, life);
+    let events = case.observed.clients[life.user].events.iter();
+    let of_life = events.filter(|event| connections.contains(&event.connection));
+    let sent = of_life.filter_map(|event| match &event.kind {
+        ClientEventKind::Sent(bytes) => bytes.first().copied(),
+        _ => None,
+    });
+    let sent: Vec<u8> = sent.collect();
+    let counters = &life.counters;
+    for (letter, asked) in [(b'O', counters.enters), (b'U', counters.replaces), (b'X', counters.cancels)] {
+        let count = sent.iter().filter(|sent| **sent == letter).count() as u64;
+        report.expect(count <= asked, || {
+            format!("{}: sent {count} '{}' and decided on {asked}", name(case, life), char::from(letter))
         });
     }
 }
