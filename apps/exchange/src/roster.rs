@@ -246,12 +246,8 @@ mod tests {
         let view = LimitsView::default();
         assert_eq!(view.read(), UserLimits::default());
         for rate in [None, Some(RateLimit { per_second: u32::MAX, burst: 1 })] {
-            let limits = UserLimits {
-                rate,
-                open_orders: Some(5),
-                order_qty: None,
-                order_notional: Some(u64::MAX),
-            };
+            let limits =
+                UserLimits { rate, open_orders: Some(5), order_qty: None, order_notional: Some(u64::MAX) };
             view.set(&limits);
             assert_eq!(view.read(), limits);
         }

@@ -4,8 +4,11 @@ use arrayvec::ArrayVec;
 use tickpath_faults::{Fault, is_planted};
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session, Username};
-use tickpath_types::{InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Sequence, SessionId, UserName};
+use tickpath_types::{
+    InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Sequence, SessionId, UserName,
+};
 
+use crate::day::commands_max;
 use crate::gate::{Gate, UserLimits};
 use crate::login::{CheckerThread, Password};
 use crate::session_log::SessionLog;
@@ -88,6 +91,9 @@ impl UserSettings {
 
 /// Commands that tell the log of a user at most.
 const NEW_USER_COMMANDS_MAX: usize = 5;
+
+// What whoever runs the venue commands at once has that much room at least.
+const _: () = assert!(NEW_USER_COMMANDS_MAX <= commands_max(InstrumentId(0)));
 
 /// A user on its way to the order server, which adds it without an allocation of its own.
 pub(crate) struct NewUser {

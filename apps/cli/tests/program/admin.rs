@@ -172,14 +172,24 @@ fn a_user_is_added_while_the_venue_runs_and_its_limits_are_shown_after_a_restart
     assert_refused(&["admin", "--socket", &socket, "reload-users"], &["'SEVENCH'", "1 to 6 ASCII"]);
     site.write("exchange.toml", &user("DORA"));
     let added = run(&["admin", "--socket", &socket, "reload-users"]);
-    assert_eq!((added.code, added.out.trim()), (Some(0), "added DORA: 1 command in the log"), "{}", added.err);
+    assert_eq!(
+        (added.code, added.out.trim()),
+        (Some(0), "added DORA: 1 command in the log"),
+        "{}",
+        added.err
+    );
     venue.hear("command", |line| line.ends_with("reload-users: DORA").then_some(()));
     assert_eq!(json(&socket, &["limits", "dora", "messages=100/10", "qty=500"])["commands"], 2);
 
     let shown = |socket: &str| -> Vec<String> {
         let text = run(&["admin", "--socket", socket, "users"]).out;
         assert!(text.lines().all(|line| line.len() <= 120), "{text}");
-        text.lines().find(|line| line.starts_with("DORA")).unwrap().split_whitespace().map(str::to_owned).collect()
+        text.lines()
+            .find(|line| line.starts_with("DORA"))
+            .unwrap()
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect()
     };
     let limits = ["DORA", "away", "0", "0", "0", "100/10", "-", "500", "-"];
     assert_eq!(shown(&socket), limits);
@@ -189,7 +199,10 @@ fn a_user_is_added_while_the_venue_runs_and_its_limits_are_shown_after_a_restart
     stop(venue);
     // The log has the user: without it the venue would be another one.
     site.write("exchange.toml", &config);
-    assert_refused(&["exchange", "--config", &site.path("exchange.toml")], &["TEST01, TEST02, DORA: keep them"]);
+    assert_refused(
+        &["exchange", "--config", &site.path("exchange.toml")],
+        &["TEST01, TEST02, DORA: keep them"],
+    );
 }
 
 #[test]

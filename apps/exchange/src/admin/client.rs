@@ -1,4 +1,4 @@
-//! Two rings between whoever commands the venue and its order server.
+//! Two rings between whoever commands the venue and its order server, and a channel for users, who are more than bytes.
 
 use std::sync::mpsc;
 

@@ -74,8 +74,9 @@ fn new_users(
         roster.check(&user.name).map_err(|error| error.to_string())?;
         let name = &user.name;
         for id in user.instruments.iter_mut().flatten() {
-            *id = as_numbered(*id, &named, instruments)
-                .map_err(|symbol| format!("user '{name}': the venue has no instrument '{symbol}' yet: add it first"))?;
+            *id = as_numbered(*id, &named, instruments).map_err(|symbol| {
+                format!("user '{name}': the venue has no instrument '{symbol}' yet: add it first")
+            })?;
         }
     }
     Ok(new)

@@ -233,7 +233,8 @@ impl AdminSocket {
                         Ok(None) => connection.answer(&protocol::added(&[], 0)),
                         Ok(Some(Reloaded { ids, added })) => {
                             on_command(connection.uid, &format!("{}: {}", line.trim(), added.join(", ")));
-                            self.pending.push(Pending { added: Some(added), ..Pending::new(ids, connection) });
+                            self.pending
+                                .push(Pending { added: Some(added), ..Pending::new(ids, connection) });
                         }
                         Err(message) => connection.answer(&protocol::error(&message)),
                     }

@@ -126,11 +126,7 @@ impl CheckerThread {
     }
 }
 
-fn check_all(
-    users: &Roster,
-    mut to_check: spsc::Consumer<Check>,
-    mut answers: spsc::Producer<CheckAnswer>,
-) {
+fn check_all(users: &Roster, mut to_check: spsc::Consumer<Check>, mut answers: spsc::Producer<CheckAnswer>) {
     // A hash that no password can have, so long as it is, and that takes as long to check as a user's.
     let nobody = hash_password("*nobody*").expect("eight ASCII characters are a password");
     loop {

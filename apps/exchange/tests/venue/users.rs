@@ -350,11 +350,19 @@ fn users_that_are_new_in_the_configuration_are_added_by_the_socket() {
     let text = std::fs::read_to_string(&config).unwrap().replace("'BERT'", "'DORA'");
     std::fs::write(&config, text).unwrap();
     let answer = desk.ask(&mut console, "reload-users");
-    assert!(answer["error"].as_str().unwrap().contains("ANNA, BERT, CLEO: keep them in this order"), "{answer}");
+    assert!(
+        answer["error"].as_str().unwrap().contains("ANNA, BERT, CLEO: keep them in this order"),
+        "{answer}"
+    );
     assert_eq!((desk.rig.view.users.len(), desk.heard.len()), (3, 0), "nothing was changed");
 
     let hash = hash_password("emil's").unwrap();
-    let dora = user("DORA", &format!("{plain}\ninstruments = ['ALPHA']\nlimits = {{ order_qty = 9, burst = 3, messages_per_second = 2 }}"));
+    let dora = user(
+        "DORA",
+        &format!(
+            "{plain}\ninstruments = ['ALPHA']\nlimits = {{ order_qty = 9, burst = 3, messages_per_second = 2 }}"
+        ),
+    );
     let emil = user("EMIL", &format!("password_hash = '{hash}'"));
     write_config(folder.path(), &(dora + &emil));
     let added = serde_json::json!({ "ok": true, "commands": 5, "added": ["DORA", "EMIL"] });
@@ -362,7 +370,10 @@ fn users_that_are_new_in_the_configuration_are_added_by_the_socket() {
     assert_eq!(desk.heard.last().unwrap().1, "reload-users: DORA, EMIL");
     assert_eq!(desk.ask(&mut console, "reload-users"), none, "once");
     let users = desk.ask(&mut console, "users");
-    assert_eq!((&users["users"][3]["name"], &users["users"][3]["limits"]["order_qty"]), (&"DORA".into(), &9.into()));
+    assert_eq!(
+        (&users["users"][3]["name"], &users["users"][3]["limits"]["order_qty"]),
+        (&"DORA".into(), &9.into())
+    );
 
     let mut client = log_in(&mut desk.rig, "DORA");
     let allowed = desk.rig.ask(&mut client, &enter(1, Side::Buy, 1, 950_000));

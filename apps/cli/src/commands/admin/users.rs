@@ -76,10 +76,19 @@ mod tests {
         };
         let text = describe(&[user("ANNA", true, &some), user("TEST01", false, &none)]);
         let lines: Vec<&str> = text.lines().collect();
-        let words = |line: &str| -> Vec<String> { line.split("  ").filter(|word| !word.is_empty()).map(|word| word.trim().to_owned()).collect() };
+        let words = |line: &str| -> Vec<String> {
+            line.split("  ").filter(|word| !word.is_empty()).map(|word| word.trim().to_owned()).collect()
+        };
         assert_eq!(words(lines[0]), HEADS);
         let anna = [
-            "ANNA", "connected, killed, locked out", "1234", "5", "678", "10000000/200", "4194304", "1000000",
+            "ANNA",
+            "connected, killed, locked out",
+            "1234",
+            "5",
+            "678",
+            "10000000/200",
+            "4194304",
+            "1000000",
             "250000000.00",
         ];
         assert_eq!(words(lines[1]), anna);
