@@ -51,6 +51,26 @@ fn a_venue_goes_on_with_its_session_until_another_is_asked_for() {
 }
 
 #[test]
+fn a_stop_in_good_order_says_that_all_of_the_log_is_on_the_disk() {
+    for (policy, version) in [("async", 2), ("group", 1)] {
+        let site = Site::new();
+        let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
+        site.write("exchange.toml", &format!("{config}[journal]\npolicy = '{policy}'\n"));
+        for _ in 0..2 {
+            session_of_a_life(&site, &[]);
+            let generation = std::fs::read(site.path("journal/generation")).unwrap();
+            assert_eq!((generation[8], generation[48] > 0), (version, version == 2), "{policy}");
+        }
+        let (venue, ..) = site.start_venue();
+        let generation = std::fs::read(site.path("journal/generation")).unwrap();
+        assert_eq!((generation[8], generation[48]), (1, 0), "{policy}: while it runs");
+        drop(venue);
+        let generation = std::fs::read(site.path("journal/generation")).unwrap();
+        assert_eq!(generation[8], 1, "{policy}: killed");
+    }
+}
+
+#[test]
 fn a_second_venue_on_one_journal_is_refused() {
     let site = Site::new();
     let (venue, _, _) = site.start_venue();
