@@ -250,7 +250,7 @@ impl Venue {
         let mut day =
             Day::new(settings.day.clone(), instruments.clone(), Arc::clone(&view.states), &replica.facts.day);
         let missed = match &settings.day.schedule {
-            Some(schedule) => schedule.missed(replica.facts.day.schedule, clock.now()),
+            Some(schedule) => schedule.missed(replica.facts.day.schedule, day.has_started(), clock.now()),
             None => Vec::new(),
         };
         let standings: Vec<Standing> = settings
