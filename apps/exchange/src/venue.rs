@@ -474,8 +474,7 @@ fn add_listed(
 ) -> Result<Vec<Instrument>, AddInstrumentError> {
     let listed = settings.instruments.as_slice();
     for known in table.iter().skip(listed.len()) {
-        notices
-            .push(format!("instrument {} was added by command and stays: the file lacks it", known.symbol));
+        notices.push(format!("instrument {} was added before and stays: the file lacks it", known.symbol));
     }
     let new: Vec<Instrument> =
         listed.iter().filter(|instrument| instrument.id >= table.next_id()).copied().collect();
