@@ -50,7 +50,7 @@ pub fn archive(folder: &Path, next: Option<Session>) -> Result<Option<PathBuf>, 
         return Err(ArchiveError::SameName { session });
     }
     let archive = folder.join(session.to_string());
-    std::fs::create_dir_all(&archive).map_err(error(&archive))?;
+    let kept = Folder::new(&archive).map_err(error(&archive))?;
     let names = storage.list().map_err(error(folder))?;
     let (mut segments, others): (Vec<_>, Vec<_>) = names
         .into_iter()
@@ -69,6 +69,8 @@ pub fn archive(folder: &Path, next: Option<Session>) -> Result<Option<PathBuf>, 
     for name in files() {
         std::fs::rename(folder.join(name), archive.join(name)).map_err(error(&archive))?;
     }
+    // In this order: whatever a loss of power takes back, each file has a name.
+    kept.sync_names().map_err(error(&archive))?;
     storage.sync_names().map_err(error(folder))?;
     Ok(Some(archive))
 }
