@@ -28,8 +28,8 @@ pub(crate) struct Tap {
 /// What an end of a connection did.
 #[derive(Debug)]
 pub(crate) enum StreamPart {
-    /// It was begun.
-    Begun,
+    /// It was begun, to this address.
+    Begun(SocketAddrV4),
     /// It stands.
     Stands,
     /// The network took these bytes.
@@ -130,7 +130,7 @@ impl Network for SimNetwork {
     fn start_connecting(&self, address: SocketAddrV4) -> Result<SimSocket, NetError> {
         let mut wires = self.wires();
         let id = wires.network.connect(self.host, simulated(address));
-        wires.tap(self.host, id, || StreamPart::Begun);
+        wires.tap(self.host, id, || StreamPart::Begun(address));
         drop(wires);
         Ok(self.socket(id))
     }

@@ -15,10 +15,10 @@ use crate::strategy::Kind;
 const FIRST_HOST: u16 = 300;
 /// Connections of a trader that the venue has room for: one, and the one before that is not gone yet.
 const CONNECTIONS: usize = 2;
-/// More market updates than a trader is ever behind.
-const MANY_UPDATES: usize = 1 << 14;
+/// More market updates than a trader is behind.
+const MANY_UPDATES: usize = 1 << 12;
 /// Requests and answers that may wait between its engine and its gateway.
-const ORDER_CAPACITY: usize = 1 << 12;
+const ORDER_CAPACITY: usize = 1 << 9;
 /// Orders that may be open at once in all instruments.
 const OPEN_ORDERS_MAX: usize = 64;
 /// A loss that no run comes to.

@@ -1,4 +1,4 @@
-//! What went over the connections of somebody who keeps no record: written down from outside, as clients do themselves.
+//! What went over the order entry connections of somebody who keeps no record: written down from outside, as clients do themselves.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use tickpath_sim::{Gone, SocketId, StreamNote, StreamNoteKind};
 use tickpath_types::{Nanos, Sequence, SessionId};
 
 use crate::net::StreamPart;
+use crate::simulation::ORDER_ENTRY;
 use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause, LoginOutcome};
 
 /// Writes down what one user's connections carry.
@@ -44,14 +45,14 @@ impl Wiretap {
     /// Takes what a connection's own end did.
     pub(crate) fn take(&mut self, now: Nanos, socket: SocketId, part: StreamPart) {
         let number = self.connection_count() + 1;
-        if matches!(part, StreamPart::Begun) {
+        if matches!(part, StreamPart::Begun(ORDER_ENTRY)) {
             self.connections.insert(socket, Connection { number, ..Connection::default() });
         }
-        // Sockets that are no connections are closed as well.
+        // Others are those of its feed handler.
         let Some(connection) = self.connections.get_mut(&socket) else { return };
         let mut kinds = Vec::new();
         match part {
-            StreamPart::Begun => {}
+            StreamPart::Begun(_) => {}
             StreamPart::Stands => kinds.push(ClientEventKind::Connected),
             StreamPart::Sent(bytes) => connection.hear_sent(&bytes, &mut kinds),
             StreamPart::Received(bytes) => connection.hear_received(&bytes, &mut kinds),
