@@ -39,7 +39,6 @@ struct Market {
 }
 
 /// A started gateway, its rings, and what it counts.
-#[expect(clippy::type_complexity, reason = "each part is taken by its own name at once")]
 fn gateway_on(
     network: &SimNetwork,
     instruments: InstrumentTable,
