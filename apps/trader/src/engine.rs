@@ -217,9 +217,6 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     #[cold]
     fn lose_updates(&mut self, now: Nanos, count: u64) {
         self.lost_updates += count;
-        if is_planted(Fault::LostUpdatesUntold) {
-            return;
-        }
         // What it causes comes of no message.
         self.outbox.trigger = None;
         for index in 0..self.engine.desk().instruments().len() {

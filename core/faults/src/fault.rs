@@ -156,8 +156,6 @@ faults! {
     UnansweredWaitForEver,
     /// A trader numbers its orders from one, whatever its user has used.
     NumbersFromOne,
-    /// A trader that lost market updates goes on as if it knew the market.
-    LostUpdatesUntold,
     /// A trader is not told that an order gave way to another of its own.
     PreventionUnheard,
     /// A trader keeps a fill that the venue made void.
