@@ -22,13 +22,13 @@ fn traders_trade_and_rest_and_die_and_come_back() {
     let all: u64 = lives.iter().map(fills).sum();
     assert!(all > 300, "{all} fills");
     let orders: usize = lives.iter().filter(|life| life.ended.is_none()).map(|life| life.orders.len()).sum();
-    assert!(orders > 10, "{orders} orders rest in the end");
+    assert!(orders >= 5, "{orders} orders rest in the end");
     let counts = [
         count(|life| life.ended.is_some() && fills(life) > 0),
         count(|life| life.ended.is_none() && fills(life) > 0),
         count(|life| life.ended.is_none() && life.markets.iter().any(Option::is_some)),
     ];
-    assert!(counts.iter().all(|count| *count >= 5), "{counts:?}");
+    assert!(counts.iter().all(|count| *count >= 3), "{counts:?}");
 }
 
 /// A run with a trader that holds something and has orders in the end.
