@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use tickpath_book::BooksById;
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::StockDirectory;
-use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Sequence};
+use tickpath_types::{BookHealth, InstrumentId, Sequence};
 use zerocopy::FromBytes;
 
 use crate::builder::instrument_of;
 use crate::hold::MAX_HELD_MESSAGE;
-use crate::{BookBuilder, UpdateListener};
+use crate::{BookBuilder, BooksAlone, UpdateListener};
 
 /// What a snapshot is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,14 +106,6 @@ pub struct SnapshotHealer {
     /// The turn at hand of snapshots of one instrument, of which none was missed so far.
     turn: Option<Turn>,
     counters: HealerCounters,
-}
-
-/// A book that catches up tells nobody before it has.
-struct Silent;
-
-impl UpdateListener for Silent {
-    const WANTS_UPDATES: bool = false;
-    fn on_update(&mut self, _: &MarketUpdate) {}
 }
 
 impl SnapshotHealer {
@@ -255,7 +247,8 @@ impl SnapshotHealer {
         }
         if let Some(Stage::Loading { is_suspect }) = self.stages.get_mut(id) {
             let before = builder.contradictions();
-            builder.handle_message(Sequence(self.next), message, &mut Silent);
+            // A book that catches up tells nobody before it has.
+            builder.handle_message(Sequence(self.next), message, &mut BooksAlone);
             *is_suspect |= builder.contradictions() != before;
         }
         None
@@ -340,7 +333,7 @@ impl SnapshotHealer {
                 builder.handle_message(
                     Sequence(held.sequence),
                     &held.bytes[..usize::from(held.len)],
-                    &mut Silent,
+                    &mut BooksAlone,
                 );
             }
             !is_loaded
