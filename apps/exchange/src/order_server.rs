@@ -26,6 +26,7 @@ use crate::day::Day;
 use crate::journal::{JournalCounters, LogState};
 use crate::login::{LoginChecker, LoginGuard, LoginPolicy};
 use crate::matcher::Response;
+use crate::roster::Roster;
 use crate::sequencer::{Arrival, Sequencer};
 use crate::session_log::MAX_LOGGED_MESSAGE;
 use crate::soup_link::{Hangup, SoupLink};
@@ -118,25 +119,6 @@ pub struct OrderServerCounters {
     pub is_draining: Counter,
 }
 
-/// What can be read of one user while the venue runs.
-#[derive(Debug, Default)]
-pub struct UserView {
-    /// The user's name.
-    pub name: String,
-    /// 1 while the user is logged in.
-    pub is_connected: Counter,
-    /// 1 while the user's new orders are refused by a kill of this user alone.
-    pub is_killed: Counter,
-    /// Until when logins are refused unseen, in nanoseconds since the Unix epoch; 0 when they are not.
-    pub locked_until: Counter,
-    /// Logins accepted.
-    pub logins: Counter,
-    /// Wrong passwords.
-    pub wrong_passwords: Counter,
-    /// Requests that the door refused.
-    pub requests_refused: Counter,
-}
-
 /// What an [`OrderServer`] needs to know.
 pub(crate) struct OrderServerConfig {
     pub address: SocketAddrV4,
@@ -161,7 +143,7 @@ pub(crate) struct OrderServerLinks {
     pub checker: LoginChecker,
     pub admin: AdminPort,
     pub counters: Arc<OrderServerCounters>,
-    pub user_views: Arc<[UserView]>,
+    pub user_views: Roster,
     pub journal: Arc<JournalCounters>,
 }
 
@@ -221,7 +203,7 @@ pub struct OrderServer<T, N: Network = Kernel> {
     has_backlog: bool,
     send_buffer: Box<[u8]>,
     counters: Arc<OrderServerCounters>,
-    user_views: Arc<[UserView]>,
+    user_views: Roster,
     journal: Arc<JournalCounters>,
     tracer: T,
 }
@@ -247,7 +229,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             acceptor,
             poller,
             connections: (0..config.max_connections).map(|_| None).collect(),
-            guard: LoginGuard::new(config.login, users.len()),
+            guard: LoginGuard::new(config.login, user_views.room()),
             users,
             checker,
             sequencer,
@@ -290,6 +272,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             }
             self.sequencer.add(Arrival::of_venue(session, kind));
         }
+        // Who is added is told what comes after it.
+        self.given = Some(day::Given::now(&self.sequencer));
         for user in self.users.iter_mut().filter(|user| user.log.next_sequence() > 1) {
             if is_planted(Fault::GraceForgottenAtStart) {
                 continue;

@@ -10,7 +10,7 @@ use tickpath_matching::{Command, CommandKind, Engine, EventListener, Owner};
 use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_types::{
     Instrument, InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, OrderEventKind, Price, Qty,
-    Sequence, SessionId, SystemEventCode, UserRefNum,
+    Sequence, SessionId, SystemEventCode, UserName, UserRefNum,
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
@@ -125,10 +125,25 @@ impl Replica {
     /// What must be known before the command's events are told.
     fn note(&mut self, command: &Command) {
         self.facts.note(command);
-        if let CommandKind::AddInstrument(instrument) = command.kind {
+        match &command.kind {
             // What the table refuses the engine ignores.
-            let _ = self.told.table.add(instrument);
+            CommandKind::AddInstrument(instrument) => _ = self.told.table.add(*instrument),
+            CommandKind::AddUser { name } => self.add_user(command.session, *name),
+            _ => {}
         }
+    }
+
+    /// Adds the user of the next session, to whom nothing was sent so far.
+    #[cold]
+    fn add_user(&mut self, session: SessionId, name: UserName) {
+        let Definition { users, limits, retained_responses, .. } = &mut self.definition;
+        let is_next = usize::from(session.0) == users.len() + 1 && session.0 < limits.max_sessions;
+        if !is_next {
+            return;
+        }
+        users.push(name.to_string());
+        self.told.users.push(Stream { messages: SessionLog::new(*retained_responses), digest: 0 });
+        self.facts.users.push(UserFacts::default());
     }
 
     /// The number of each user's next message.

@@ -1,13 +1,18 @@
 //! Who may log in, and what was sent to them.
 
+use arrayvec::ArrayVec;
 use tickpath_faults::{Fault, is_planted};
+use tickpath_matching::CommandKind;
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session, Username};
-use tickpath_types::{InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Sequence, SessionId};
+use tickpath_types::{
+    InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Sequence, SessionId, UserName,
+};
 
+use crate::day::commands_max;
 use crate::gate::{Gate, UserLimits};
-use crate::login::Password;
+use crate::login::{CheckerThread, Password};
 use crate::session_log::SessionLog;
-use crate::standing::Standing;
+use crate::standing::{Standing, UserFacts};
 
 /// One user of the venue: one session of order entry.
 pub(crate) struct User {
@@ -84,31 +89,97 @@ impl UserSettings {
     }
 }
 
+/// Commands that tell the log of a user at most.
+const NEW_USER_COMMANDS_MAX: usize = 5;
+
+// What whoever runs the venue commands at once has that much room at least.
+const _: () = assert!(NEW_USER_COMMANDS_MAX <= commands_max(InstrumentId(0)));
+
+/// A user on its way to the order server, which adds it without an allocation of its own.
+pub(crate) struct NewUser {
+    pub(crate) user: User,
+    /// What the log is told of it.
+    pub(crate) commands: ArrayVec<CommandKind, NEW_USER_COMMANDS_MAX>,
+    /// The thread that checks hashed passwords, if this is the first user who has one.
+    pub(crate) checker: Option<CheckerThread>,
+}
+
+impl NewUser {
+    /// The user of a session that had none, under the name of its settings.
+    pub(crate) fn new(
+        settings: &UserSettings,
+        name: UserName,
+        session: SessionId,
+        log: SessionLog,
+        instruments: &InstrumentTable,
+    ) -> NewUser {
+        let before = UserFacts::default();
+        let standing = Standing::new(settings, &before);
+        let strategy = settings.self_trade_prevention;
+        let prevention = (strategy != SelfTradePrevention::None)
+            .then_some(CommandKind::SetSelfTradePrevention { strategy, account: session });
+        NewUser {
+            user: User::new(settings, session, &standing, log, instruments),
+            commands: std::iter::once(CommandKind::AddUser { name })
+                .chain(standing.commands(&before))
+                .chain(prevention)
+                .collect(),
+            checker: None,
+        }
+    }
+}
+
+impl User {
+    /// What it may do at first is in `standing`.
+    fn new(
+        settings: &UserSettings,
+        session: SessionId,
+        standing: &Standing,
+        log: SessionLog,
+        instruments: &InstrumentTable,
+    ) -> User {
+        User {
+            name: settings.name.clone(),
+            password: settings.password.clone(),
+            may_enter_orders: settings.doors.order_entry,
+            session,
+            log,
+            connection: None,
+            limits: standing.limits,
+            gate: standing.gate(settings.instruments.as_deref(), instruments),
+            cancel_on_disconnect: settings.cancel_on_disconnect,
+            cancel_at: None,
+        }
+    }
+}
+
 pub(crate) struct Users {
+    /// With room for all that there may be.
     users: Vec<User>,
 }
 
 impl Users {
-    /// Users get the sessions 1, 2, 3 ... in order, and each its log; what they may do at first is in `standings`.
+    /// Users get the sessions 1, 2, 3 ... in order, and each its log; what they may do at first is in `standings`. There may
+    /// be `max` of them.
     pub(crate) fn new(
         settings: &[UserSettings],
         standings: &[Standing],
         logs: impl IntoIterator<Item = SessionLog>,
         instruments: &InstrumentTable,
+        max: usize,
     ) -> Users {
-        let user = |(place, ((user, standing), log)): (usize, ((&UserSettings, &Standing), _))| User {
-            name: user.name.clone(),
-            password: user.password.clone(),
-            may_enter_orders: user.doors.order_entry,
-            session: SessionId(place as u16 + 1),
-            log,
-            connection: None,
-            limits: standing.limits,
-            gate: standing.gate(user.instruments.as_deref(), instruments),
-            cancel_on_disconnect: user.cancel_on_disconnect,
-            cancel_at: None,
-        };
-        Users { users: settings.iter().zip(standings).zip(logs).enumerate().map(user).collect() }
+        let mut users = Vec::with_capacity(max.max(settings.len()));
+        let sessions = (1..).map(SessionId);
+        for (((user, standing), log), session) in settings.iter().zip(standings).zip(logs).zip(sessions) {
+            users.push(User::new(user, session, standing, log, instruments));
+        }
+        Users { users }
+    }
+
+    /// Adds the user of the next session, for which there is room.
+    pub(crate) fn add(&mut self, user: User) {
+        debug_assert!(self.users.len() < self.users.capacity(), "the roster has no more room than this");
+        self.users.push(user);
     }
 
     /// The place of the user of this name.
@@ -178,7 +249,6 @@ mod tests {
     use tickpath_nasdaq::soupbintcp;
 
     use super::*;
-    use crate::standing::UserFacts;
 
     fn login(session: &str, sequence: u64) -> LoginRequest {
         LoginRequest {
@@ -200,7 +270,7 @@ mod tests {
         let settings = [maker, clerk];
         let standings = settings.each_ref().map(|user| Standing::new(user, &UserFacts::default()));
         let table = InstrumentTable::new(&[]);
-        let mut users = Users::new(&settings, &standings, [2, 2].map(SessionLog::new), &table);
+        let mut users = Users::new(&settings, &standings, [2, 2].map(SessionLog::new), &table, 2);
         let found = |name| users.find(&Username::new(name).unwrap());
         assert_eq!([found("maker"), found("CLERK"), found("OTHER")], [Some(0), Some(1), None]);
         for byte in 1..=3 {

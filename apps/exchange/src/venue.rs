@@ -15,7 +15,7 @@ use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
 use tickpath_timing::Tracer;
 use tickpath_types::{AddInstrumentError, Instrument, InstrumentId, InstrumentTable, Nanos, SessionId};
 
-use crate::admin::{self, AdminClient};
+use crate::admin::{self, AdminClient, UserBasis};
 use crate::day::{Day, DaySettings, commands_max};
 use crate::drop_copy::{DropCopyCounters, DropCopyDoor, Wiring};
 use crate::journal::{
@@ -28,10 +28,11 @@ use crate::market_recovery::{
 use crate::matcher::{FinalEngine, Matcher, MatcherCounters};
 use crate::order_server::{
     BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerCounters, OrderServerLinks,
-    RESPONSES_PER_CYCLE, UserView,
+    RESPONSES_PER_CYCLE,
 };
 use crate::publisher::{Publisher, PublisherConfig, PublisherCounters};
 use crate::replica::{Definition, Replica};
+use crate::roster::Roster;
 use crate::sequencer::Sequencer;
 use crate::session_log::SessionLog;
 use crate::standing::Standing;
@@ -111,8 +112,8 @@ pub struct VenueView {
     pub matcher: Arc<MatcherCounters>,
     /// The publisher's counts.
     pub publisher: Arc<PublisherCounters>,
-    /// Each user, in the order of the settings.
-    pub users: Arc<[UserView]>,
+    /// Each user, in the order of the sessions.
+    pub users: Roster,
     /// A [`TradingState`](tickpath_types::TradingState)'s code for each instrument, at the place of its id.
     pub states: Arc<[Counter]>,
     /// How the journal stands.
@@ -239,18 +240,21 @@ impl Venue {
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
         let Start { replica, session, journal } = start;
-        let (admin, admin_port) = admin::channel();
-        let hashes = settings.users.iter().map(|user| user.password.hash());
-        let checker = LoginChecker::start(hashes).context("the thread that checks passwords")?;
+        let checker = LoginChecker::start(&view.users).context("the thread that checks passwords")?;
         let (commands_in, commands_out) = spsc::channel(RING_CAPACITY);
         let (responses_in, responses_out) = spsc::channel(RING_CAPACITY);
         let (market_in, market_out) = spsc::channel(RING_CAPACITY);
         view.resume(&replica);
         let instruments = replica.told.table.clone();
+        let (admin, admin_port) = admin::channel(UserBasis {
+            roster: view.users.clone(),
+            instruments: instruments.clone(),
+            retained_responses: retained_responses(settings),
+        });
         let mut day =
             Day::new(settings.day.clone(), instruments.clone(), Arc::clone(&view.states), &replica.facts.day);
         let missed = match &settings.day.schedule {
-            Some(schedule) => schedule.missed(replica.facts.day.schedule, clock.now()),
+            Some(schedule) => schedule.missed(replica.facts.day.schedule, day.has_started(), clock.now()),
             None => Vec::new(),
         };
         let standings: Vec<Standing> = settings
@@ -259,6 +263,9 @@ impl Venue {
             .zip(&replica.facts.users)
             .map(|(user, facts)| Standing::new(user, facts))
             .collect();
+        for (user, standing) in view.users.iter().zip(&standings) {
+            user.limits.set(&standing.limits);
+        }
         let mut notices = Vec::new();
         let added = add_listed(settings, &instruments, &mut notices).context("instruments")?;
         for ((user, standing), facts) in settings.users.iter().zip(&standings).zip(&replica.facts.users) {
@@ -314,6 +321,7 @@ impl Venue {
                     false => user.messages,
                 }),
                 &instruments,
+                view.users.room(),
             ),
             OrderServerLinks {
                 day,
@@ -322,7 +330,7 @@ impl Venue {
                 checker,
                 admin: admin_port,
                 counters: Arc::clone(&view.order_server),
-                user_views: Arc::clone(&view.users),
+                user_views: view.users.clone(),
                 journal: Arc::clone(&view.journal),
             },
             network,
@@ -385,9 +393,10 @@ impl Venue {
 
 impl VenueView {
     fn new(settings: &VenueSettings) -> VenueView {
-        let user_view = |user: &UserSettings| UserView { name: user.name.clone(), ..UserView::default() };
+        // Session 0 is nobody's.
+        let users_max = usize::from(settings.limits.max_sessions.saturating_sub(1));
         VenueView {
-            users: settings.users.iter().map(user_view).collect(),
+            users: Roster::new(&settings.users, users_max),
             engine: Arc::new(Mutex::new(None)),
             ..VenueView::default()
         }
@@ -417,9 +426,14 @@ fn definition(settings: &VenueSettings) -> Definition {
         instruments: settings.instruments.as_slice().to_vec(),
         limits: settings.limits,
         users: settings.users.iter().map(|user| user.name.clone()).collect(),
-        retained_responses: settings.retained_responses.max(RESPONSES_PER_CYCLE),
+        retained_responses: retained_responses(settings),
         retained_messages: settings.retained_messages,
     }
+}
+
+/// Messages kept for each user.
+fn retained_responses(settings: &VenueSettings) -> usize {
+    settings.retained_responses.max(RESPONSES_PER_CYCLE)
 }
 
 fn start_from<S: Storage, N: Network>(
@@ -445,7 +459,7 @@ fn start_from<S: Storage, N: Network>(
             log_session: session,
             durable: durable.clone(),
             session: name,
-            users: &settings.users,
+            users: view.users.clone(),
             login: settings.login,
             counters: Arc::clone(&view.drop_copy),
         };
@@ -474,8 +488,7 @@ fn add_listed(
 ) -> Result<Vec<Instrument>, AddInstrumentError> {
     let listed = settings.instruments.as_slice();
     for known in table.iter().skip(listed.len()) {
-        notices
-            .push(format!("instrument {} was added by command and stays: the file lacks it", known.symbol));
+        notices.push(format!("instrument {} was added before and stays: the file lacks it", known.symbol));
     }
     let new: Vec<Instrument> =
         listed.iter().filter(|instrument| instrument.id >= table.next_id()).copied().collect();

@@ -99,6 +99,7 @@ enum Kind {
     SetMessageRate = 28,
     AllowInstrument = 29,
     LimitsConfigured = 30,
+    AddUser = 31,
 }
 
 #[derive(Clone, Copy, IntoBytes, FromBytes, Immutable, KnownLayout, Unaligned)]
@@ -307,6 +308,7 @@ impl Kind {
             28 => Kind::SetMessageRate,
             29 => Kind::AllowInstrument,
             30 => Kind::LimitsConfigured,
+            31 => Kind::AddUser,
             _ => return Err(CodecError::Unknown { kind, version }),
         })
     }

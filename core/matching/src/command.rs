@@ -3,7 +3,7 @@
 use tickpath_types::{
     BrokenReason, CancelReason, ClientOrderId, CrossKind, Instrument, InstrumentId, MatchId, Nanos,
     OrderRequest, Price, Qty, RejectReason, SelfTradePrevention, Sequence, SessionId, SystemEventCode,
-    TradingState, UserRefNum,
+    TradingState, UserName, UserRefNum,
 };
 
 /// One entry of the sequenced command log: plain data of fixed size, so that it crosses a ring as it is.
@@ -152,6 +152,11 @@ pub enum CommandKind {
         order_notional: u64,
         /// Digest of the list of instruments that the session may trade; 0 for all.
         instruments: u64,
+    },
+    /// The session has a user from now on. The doors keep it: here it changes nothing.
+    AddUser {
+        /// The user's name.
+        name: UserName,
     },
     /// What happens from now on when an order of the session that comes in would trade with one of its owner.
     SetSelfTradePrevention {

@@ -270,7 +270,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             CommandKind::ScheduleDone { .. }
             | CommandKind::SetMessageRate { .. }
             | CommandKind::AllowInstrument { .. }
-            | CommandKind::LimitsConfigured { .. } => {}
+            | CommandKind::LimitsConfigured { .. }
+            | CommandKind::AddUser { .. } => {}
             CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
                 self.set_rules(session, |rules| {
                     rules.max_open_orders = open_orders;

@@ -108,7 +108,7 @@ impl Commands {
     }
 
     fn kind(&mut self) -> CommandKind {
-        match self.below(if self.is_wide { 29 } else { 60 }) {
+        match self.below(if self.is_wide { 30 } else { 60 }) {
             kind if self.is_wide && kind >= 12 => self.venues_kind(kind),
             10 if self.is_wide => CommandKind::Order(OrderRequest::MassCancel(MassCancel {
                 user_ref: self.user_ref(),
@@ -220,6 +220,7 @@ impl Commands {
                 order_notional: self.random.next_u64(),
                 instruments: self.random.next_u64(),
             },
+            28 => CommandKind::AddUser { name: UserName(self.text()) },
             _ => CommandKind::Order(OrderRequest::Enter(self.enter())),
         }
     }
@@ -266,7 +267,7 @@ fn every_command_comes_back_from_its_bytes() {
         let long = [&bytes[..], &[0]].concat();
         assert!(matches!(Command::decode(&long), Err(CodecError::Length { .. })), "{command:?}");
     }
-    assert_eq!(kinds.iter().filter(|count| **count > 100).count(), 30, "every kind, often");
+    assert_eq!(kinds.iter().filter(|count| **count > 100).count(), 31, "every kind, often");
 }
 
 #[test]

@@ -286,7 +286,8 @@ impl PlainEngine {
             CommandKind::ScheduleDone { .. }
             | CommandKind::SetMessageRate { .. }
             | CommandKind::AllowInstrument { .. }
-            | CommandKind::LimitsConfigured { .. } => {}
+            | CommandKind::LimitsConfigured { .. }
+            | CommandKind::AddUser { .. } => {}
             CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
                 if let Some(rules) = self.sessions.get_mut(usize::from(session.0)) {
                     rules.max_open_orders = open_orders;

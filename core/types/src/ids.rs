@@ -100,6 +100,43 @@ impl fmt::Display for Symbol {
     }
 }
 
+/// A user's name of at most 6 ASCII characters, padded with spaces as SoupBinTCP carries it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct UserName(pub [u8; 6]);
+
+impl UserName {
+    /// Makes a name of text; `None` when it is empty, longer than 6, not ASCII, or has spaces around it.
+    #[must_use]
+    pub fn new(text: &str) -> Option<UserName> {
+        let is_bare = !text.is_empty() && text.trim() == text;
+        if !is_bare || !text.is_ascii() || text.len() > 6 {
+            return None;
+        }
+        let mut padded = [b' '; 6];
+        padded[..text.len()].copy_from_slice(text.as_bytes());
+        Some(UserName(padded))
+    }
+
+    /// The text without its padding; what is not ASCII shows as nothing.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("").trim_end()
+    }
+}
+
+impl fmt::Debug for UserName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl fmt::Display for UserName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
 /// The text was not a symbol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a symbol: use 1 to 8 printable ASCII characters without spaces")]
@@ -119,5 +156,15 @@ mod tests {
             assert!(Symbol::new(bad).is_err(), "{bad}");
         }
         assert_eq!(Sequence(1).next(), Sequence(2));
+    }
+
+    #[test]
+    fn names_of_users_are_padded_and_checked() {
+        assert_eq!(UserName::new("Anna B").unwrap().to_string(), "Anna B");
+        let name = UserName::new("BERT").unwrap();
+        assert_eq!((name.0, format!("{name:?}")), (*b"BERT  ", "\"BERT\"".to_owned()));
+        for bad in ["", "SEVENCH", " A", "A ", "\u{c9}"] {
+            assert!(UserName::new(bad).is_none(), "{bad}");
+        }
     }
 }

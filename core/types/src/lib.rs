@@ -33,7 +33,8 @@ mod time;
 
 pub use divisor::ExactDivisor;
 pub use ids::{
-    ClientOrderId, InstrumentId, MatchId, OrderId, Sequence, SessionId, Symbol, SymbolError, UserRefNum,
+    ClientOrderId, InstrumentId, MatchId, OrderId, Sequence, SessionId, Symbol, SymbolError, UserName,
+    UserRefNum,
 };
 pub use instrument::{AddInstrumentError, Instrument, InstrumentTable};
 pub use market::{

@@ -7,15 +7,19 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 8 | `TPGENERN` |
-//! | 8 | 2 | version, 1 |
+//! | 8 | 2 | version: 1, and 2 where the log was closed in good order |
 //! | 10 | 2 | length, 64 |
 //! | 12 | 4 | generation |
 //! | 16 | 16 | name of the session, padded with spaces |
 //! | 32 | 16 | the system's run in which the log was opened last, see [`Storage::boot`]; zeroes when that is not known |
-//! | 48 | 12 | zero |
+//! | 48 | 8 | of version 2: the last record when the log was closed with all of it on the disk; of version 1 zero |
+//! | 56 | 4 | zero |
 //! | 60 | 4 | CRC-32C of the 60 bytes before |
 
+use std::io;
+
 use tickpath_faults::{Fault, is_planted};
+use tickpath_types::Sequence;
 
 use crate::{GenerationDamage, Inspection, OpenError, SessionName, Storage, StorageFile};
 
@@ -24,41 +28,60 @@ pub const GENERATION_FILE: &str = "generation";
 /// It while it is written.
 const UNFINISHED: &str = "generation.unfinished";
 const MAGIC: [u8; 8] = *b"TPGENERN";
-const VERSION: u16 = 1;
+/// Of a log that is open, or was left so.
+const VERSION_OPEN: u16 = 1;
+/// Of a log that was closed.
+const VERSION_CLOSED: u16 = 2;
 const LEN: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Generation {
-    number: u32,
+pub(crate) struct Generation {
+    pub(crate) number: u32,
     /// Zero when it is not known.
     boot: u128,
+    /// The last record of a log that was closed with all of it on the disk, and not opened since.
+    closed_at: Option<Sequence>,
 }
 
 /// The generation of a log that is opened now: another one than before if acknowledged records may have been lost. When
 /// this returns it is on the disk.
 ///
 /// They may have if that is accepted, and if they need not have been on the disk ([`Policy::Async`](crate::Policy::Async))
-/// and the system has been started since, or nobody knows: no trace of them need be left in the log.
+/// and the system has been started since, or nobody knows: no trace of them need be left in the log. A log that was
+/// closed in good order lacks nothing as long as it ends where it did then.
 pub(crate) fn advance<S: Storage>(
     storage: &S,
     session: SessionName,
     found: &Inspection,
     accepts_loss: bool,
-) -> Result<u32, OpenError> {
+) -> Result<Generation, OpenError> {
     let before = read(storage, session)?;
     let boot = storage.boot().unwrap_or(0);
     let is_same_boot = boot != 0 && before.is_some_and(|before| before.boot == boot);
     let was_unsynced =
         found.segments.last().is_some_and(|segment| segment.header.policy.acknowledges_unsynced());
     let has_begun = before.is_some() || !found.segments.is_empty();
-    let may_lack = accepts_loss || was_unsynced && !is_same_boot;
+    let closed_at = before.and_then(|before| before.closed_at);
+    let is_as_closed = found.torn.is_none() && closed_at == Some(found.last_sequence());
+    let may_lack = accepts_loss || was_unsynced && !is_same_boot && !is_as_closed;
     let step = u32::from(has_begun && may_lack && !is_planted(Fault::LossUnnamed));
     let number = before.unwrap_or_default().number.saturating_add(step);
-    let now = Generation { number, boot };
+    let now = Generation { number, boot, closed_at: None };
     if before != Some(now) {
-        write(storage, session, now)?;
+        write(storage, session, now).map_err(OpenError::io(GENERATION_FILE))?;
     }
-    Ok(number)
+    Ok(now)
+}
+
+/// Says that the log ends with the record `last` and is on the disk as it is: until it is opened again a loss of power
+/// takes nothing of it.
+pub(crate) fn close<S: Storage>(
+    storage: &S,
+    session: SessionName,
+    generation: Generation,
+    last: Sequence,
+) -> io::Result<()> {
+    write(storage, session, Generation { closed_at: Some(last), ..generation })
 }
 
 /// The generation of a session whose log is in `storage`, 0 when nothing was ever lost. Changes nothing.
@@ -95,7 +118,7 @@ fn decode(bytes: &[u8; LEN], session: SessionName) -> Result<Option<Generation>,
     if !bytes.starts_with(&MAGIC) {
         return Err(GenerationDamage::Checksum);
     }
-    if version != VERSION {
+    if ![VERSION_OPEN, VERSION_CLOSED].contains(&version) {
         return Err(GenerationDamage::Version { version });
     }
     if crc32c::crc32c(&bytes[..60]) != field(60) {
@@ -103,25 +126,27 @@ fn decode(bytes: &[u8; LEN], session: SessionName) -> Result<Option<Generation>,
     }
     let boot = u128::from_le_bytes(std::array::from_fn(|place| bytes[32 + place]));
     let is_ours = session.bytes() == bytes[16..32];
-    Ok(is_ours.then_some(Generation { number: field(12), boot }))
+    let last = u64::from_le_bytes(std::array::from_fn(|place| bytes[48 + place]));
+    let closed_at = (version == VERSION_CLOSED).then_some(Sequence(last));
+    Ok(is_ours.then_some(Generation { number: field(12), boot, closed_at }))
 }
 
-fn write<S: Storage>(storage: &S, session: SessionName, now: Generation) -> Result<(), OpenError> {
+fn write<S: Storage>(storage: &S, session: SessionName, now: Generation) -> io::Result<()> {
     let mut bytes = [0; LEN];
     bytes[..8].copy_from_slice(&MAGIC);
-    bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
+    // A program that knows version 1 alone would leave the mark where it is, and append.
+    let version = if now.closed_at.is_some() { VERSION_CLOSED } else { VERSION_OPEN };
+    bytes[8..10].copy_from_slice(&version.to_le_bytes());
     bytes[10..12].copy_from_slice(&(LEN as u16).to_le_bytes());
     bytes[12..16].copy_from_slice(&now.number.to_le_bytes());
     bytes[16..32].copy_from_slice(&session.bytes());
     bytes[32..48].copy_from_slice(&now.boot.to_le_bytes());
+    bytes[48..56].copy_from_slice(&now.closed_at.unwrap_or_default().0.to_le_bytes());
     let checksum = crc32c::crc32c(&bytes[..60]);
     bytes[60..].copy_from_slice(&checksum.to_le_bytes());
-    let written = (|| {
-        let mut file = storage.create(UNFINISHED)?;
-        file.write_all_at(&bytes, 0)?;
-        file.sync()?;
-        storage.rename(UNFINISHED, GENERATION_FILE)?;
-        storage.sync_names()
-    })();
-    written.map_err(OpenError::io(GENERATION_FILE))
+    let mut file = storage.create(UNFINISHED)?;
+    file.write_all_at(&bytes, 0)?;
+    file.sync()?;
+    storage.rename(UNFINISHED, GENERATION_FILE)?;
+    storage.sync_names()
 }

@@ -39,6 +39,8 @@ pub(crate) enum Job<F> {
     Write(Box<Batch>),
     /// A segment is full: sync it, and give the next one, which has begun, its name.
     Finish { file: F, last: Sequence },
+    /// The journal is no more, and this was its last segment: sync it, and say that all of the log is on the disk.
+    Close { file: F, last: Sequence },
 }
 
 /// What the disk has to tell.
@@ -383,6 +385,16 @@ impl<S: Storage> Journal<S> {
     #[must_use]
     pub fn durable_view(&self) -> DurableView {
         DurableView { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S: Storage> Drop for Journal<S> {
+    /// Where records were acknowledged that need not be on the disk, brings them there, if the worker gets to it.
+    fn drop(&mut self) {
+        let has_failed = matches!(self.state, State::Failed(_));
+        if let Some(file) = self.file.take().filter(|_| !has_failed) {
+            self.send(Job::Close { file, last: self.durable });
+        }
     }
 }
 

@@ -122,6 +122,8 @@ pub fn open<S: Storage>(
     let worker = DiskWorker::new(WorkerStart {
         storage: storage.clone(),
         config,
+        session,
+        generation,
         shared,
         jobs,
         reports: report_sender,
@@ -129,7 +131,7 @@ pub fn open<S: Storage>(
         layout,
         lock,
     });
-    Ok(Opened { journal, worker, found, generation })
+    Ok(Opened { journal, worker, found, generation: generation.number })
 }
 
 /// Leaves on the disk what was found good, and nothing else.

@@ -12,9 +12,10 @@ use tickpath_types::Sequence;
 
 use crate::batch::{Batch, Part};
 use crate::format::{HEADER_LEN, Layout, Parsed, SegmentHeader};
+use crate::generation::{self, Generation};
 use crate::journal::{Job, Report, Shared};
 use crate::segment::{PREPARED, segment_name};
-use crate::{Failure, JournalConfig, Operation, Policy, Storage, StorageFile};
+use crate::{Failure, JournalConfig, Operation, Policy, SessionName, Storage, StorageFile};
 
 /// Zeroes written and synced at once while a segment is prepared: short, because batches wait behind it.
 const FILL_LEN: usize = 256 * 1024;
@@ -28,6 +29,8 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 pub struct DiskWorker<S: Storage> {
     storage: S,
     config: JournalConfig,
+    session: SessionName,
+    generation: Generation,
     shared: Arc<Shared>,
     jobs: Receiver<Job<S::File>>,
     reports: SyncSender<Report<S::File>>,
@@ -55,6 +58,8 @@ enum Preparation<F> {
 pub(crate) struct WorkerStart<S: Storage> {
     pub(crate) storage: S,
     pub(crate) config: JournalConfig,
+    pub(crate) session: SessionName,
+    pub(crate) generation: Generation,
     pub(crate) shared: Arc<Shared>,
     pub(crate) jobs: Receiver<Job<S::File>>,
     pub(crate) reports: SyncSender<Report<S::File>>,
@@ -65,10 +70,13 @@ pub(crate) struct WorkerStart<S: Storage> {
 
 impl<S: Storage> DiskWorker<S> {
     pub(crate) fn new(start: WorkerStart<S>) -> DiskWorker<S> {
-        let WorkerStart { storage, config, shared, jobs, reports, file, layout, lock } = start;
+        let WorkerStart { storage, config, session, generation, shared, jobs, reports, file, layout, lock } =
+            start;
         DiskWorker {
             storage,
             config,
+            session,
+            generation,
             shared,
             jobs,
             reports,
@@ -117,6 +125,11 @@ impl<S: Storage> DiskWorker<S> {
                 file.sync().map_err(|error| Failure::new(Operation::Sync, &error))?;
                 self.tell(Report::Synced(last));
                 self.name_next(last.next())?;
+            }
+            Job::Close { mut file, last } => {
+                file.sync().map_err(|error| Failure::new(Operation::Sync, &error))?;
+                generation::close(&self.storage, self.session, self.generation, last)
+                    .map_err(|error| Failure::new(Operation::Name, &error))?;
             }
         }
         Ok(())
@@ -259,7 +272,8 @@ impl<S: Storage> std::fmt::Debug for DiskWorker<S> {
 /// A thread that runs a [`DiskWorker`], asleep while there is nothing to do.
 ///
 /// Dropping it waits until what the journal has handed over by [`poll`](crate::Journal::poll) is on the disk, and ends it:
-/// poll until the journal is settled before.
+/// poll until the journal is settled before. Where the journal was dropped before, the log is closed in good order, and
+/// nothing of it can be lost until it is opened again, whatever the policy.
 #[derive(Debug)]
 pub struct WorkerThread {
     stop: Arc<AtomicBool>,

@@ -106,8 +106,8 @@ fn the_file_is_as_documented_and_anything_else_is_refused_with_its_name() {
         );
     }
     let mut later = version_1();
-    later[8] = 2;
-    assert!(refusal(later).contains("version 2, which this program cannot read"));
+    later[8] = 3;
+    assert!(refusal(later).contains("version 3, which this program cannot read"));
     for len in [0, 1, 63] {
         assert!(refusal(version_1()[..len].to_vec()).contains(&format!("{len} bytes")));
     }
@@ -119,4 +119,102 @@ fn the_file_is_as_documented_and_anything_else_is_refused_with_its_name() {
     let other = SessionName::new("OTHER").unwrap();
     let opened = open(&copy, other, config(Policy::Async), &InspectOptions::default()).unwrap();
     assert_eq!((opened.generation, generation_of(&copy, other).unwrap()), (0, 0));
+}
+
+/// Writes records up to `last` and closes the log: the journal first, then its worker.
+fn close_after(disk: &FaultyDisk, policy: Policy, last: u64) {
+    let mut opened = open_with(disk, policy).unwrap();
+    append_to(&mut opened, last);
+    let Opened { journal, mut worker, .. } = opened;
+    drop(journal);
+    while worker.run_once() > 0 {}
+}
+
+#[test]
+fn a_log_that_was_closed_in_good_order_has_lost_nothing_until_it_is_opened_again() {
+    for last in [0, 5, 200] {
+        let disk = disk();
+        close_after(&disk, Policy::Async, last);
+        disk.crash();
+        close_after(&disk, Policy::Async, last + 3);
+        disk.crash();
+        let mut opened = open_with(&disk, Policy::Async).unwrap();
+        assert_eq!((opened.generation, opened.found.last_sequence()), (0, Sequence(last + 3)));
+        append_to(&mut opened, last + 4);
+        disk.kill();
+        drop(opened);
+        disk.crash();
+        assert_eq!(open_accepting_if_needed(&disk), 1, "it was opened and left so");
+    }
+}
+
+/// The generation of a start that accepts losses only where it must.
+fn open_accepting_if_needed(disk: &FaultyDisk) -> u32 {
+    match open_with(disk, Policy::Async) {
+        Ok(opened) => opened.generation,
+        Err(_) => open_accepting(disk, Policy::Async).unwrap().generation,
+    }
+}
+
+#[test]
+fn a_log_that_ends_elsewhere_than_it_was_closed_has_lost_something() {
+    let disk = disk();
+    close_after(&disk, Policy::Async, 5);
+    let closed = disk.contents(GENERATION_FILE).unwrap();
+    assert_eq!((closed[8], &closed[48..60]), (2, &[5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..]));
+    for at in 0..64 {
+        let copy = common::disk();
+        let mut bad = closed.clone();
+        bad[at] ^= 4;
+        copy.put(GENERATION_FILE, bad);
+        let refusal = open_with(&copy, Policy::Group).unwrap_err().to_string();
+        assert!(refusal.starts_with("generation is damaged ("), "{at}: {refusal}");
+    }
+    close_after(&disk, Policy::Async, 8);
+    disk.put(GENERATION_FILE, closed);
+    disk.crash();
+    assert_eq!(generation_of_start(&disk, Policy::Async), 1);
+}
+
+#[test]
+fn a_close_that_failed_says_nothing() {
+    let disk = disk();
+    let mut opened = open_with(&disk, Policy::Async).unwrap();
+    append_to(&mut opened, 5);
+    let Opened { journal, mut worker, .. } = opened;
+    drop(journal);
+    disk.fail_syncs(1);
+    while worker.run_once() > 0 {}
+    drop(worker);
+    assert_eq!(disk.contents(GENERATION_FILE).unwrap()[8], 1);
+    disk.crash();
+    assert_eq!(open_accepting_if_needed(&disk), 1);
+}
+
+#[test]
+fn power_that_is_lost_while_it_is_closed_leaves_a_log_that_is_whole_or_of_another_generation() {
+    let mut kept = 0;
+    for seed in 0..20 {
+        for changes in 0..10 {
+            let disk = FaultyDisk::new(seed, DiskFaults::default());
+            let mut opened = open_with(&disk, Policy::Async).unwrap();
+            append_to(&mut opened, 40);
+            let Opened { journal, mut worker, .. } = opened;
+            drop(journal);
+            disk.crash_after(changes);
+            while worker.run_once() > 0 {}
+            drop(worker);
+            disk.crash();
+            match open_with(&disk, Policy::Async) {
+                Ok(opened) if opened.generation == 0 => {
+                    assert_eq!(opened.found.last_sequence(), Sequence(40), "seed {seed}, {changes}");
+                    kept += 1;
+                }
+                Ok(opened) => assert_eq!(opened.generation, 1),
+                // What is gone shows, and must be accepted.
+                Err(_) => assert_eq!(open_accepting(&disk, Policy::Async).unwrap().generation, 1),
+            }
+        }
+    }
+    assert!((20..180).contains(&kept), "{kept}");
 }

@@ -14,6 +14,7 @@ use tickpath_exchange::hash_password;
 use super::json;
 
 mod status;
+mod users;
 
 /// How long a venue may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,8 +41,15 @@ pub struct Args {
 enum Command {
     /// What the venue has done so far
     Status,
-    /// The users: who is connected, killed or locked out
+    /// The users: who is connected, killed or locked out, and the limits in force
     Users,
+    /// Add the users that stand in the venue's configuration behind those that it has
+    ///
+    /// Write the user into the configuration that the venue was started with, behind all others, then say so here: from
+    /// then on it may log in. Whatever else was changed there waits for the next start. hash-password makes a
+    /// password_hash.
+    #[command(after_help = "Example:\n  tickpath admin --socket venue.sock reload-users")]
+    ReloadUsers,
     /// Let an instrument, or all, enter a phase of the day
     ///
     /// pre-open, auction, pre-close: orders are taken and do not trade, and the indicative price is published. open: the
@@ -222,6 +230,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::EndOfDay => "end-of-day".to_owned(),
         Command::Status => "status".to_owned(),
         Command::Users => "users".to_owned(),
+        Command::ReloadUsers => "reload-users".to_owned(),
         Command::Halt { symbol } => format!("halt {symbol}"),
         Command::Resume { symbol } => format!("resume {symbol}"),
         Command::Kill { user } => format!("kill {user}"),
@@ -271,35 +280,26 @@ fn ask(socket: &Path, line: &str) -> anyhow::Result<Value> {
 /// The answer for people.
 fn describe(answer: &Value) -> String {
     if let Some(users) = answer["users"].as_array() {
-        return describe_users(users);
+        return users::describe(users);
     }
-    match answer["commands"].as_u64() {
-        Some(1) if answer.get("logins").is_none() => "done: 1 command in the log".to_owned(),
-        Some(commands) if answer.get("logins").is_none() => format!("done: {commands} commands in the log"),
-        _ => status::describe(answer),
+    if let Some(added) = answer["added"].as_array() {
+        let names: Vec<&str> = added.iter().filter_map(Value::as_str).collect();
+        return match names[..] {
+            [] => "no user is new in the venue's configuration".to_owned(),
+            _ => format!("added {}: {}", names.join(", "), in_the_log(answer)),
+        };
+    }
+    match answer.get("logins") {
+        None => format!("done: {}", in_the_log(answer)),
+        Some(_) => status::describe(answer),
     }
 }
 
-fn describe_users(users: &[Value]) -> String {
-    let mut lines = vec![format!(
-        "{:<6}  {:<22} {:>8} {:>16} {:>17}",
-        "user", "state", "logins", "wrong passwords", "refused requests"
-    )];
-    for user in users {
-        let states = [("is_connected", "connected"), ("is_killed", "killed"), ("is_locked", "locked out")];
-        let state: Vec<&str> =
-            states.iter().filter(|(field, _)| user[field] == true).map(|(_, state)| *state).collect();
-        let count = |field: &str| user[field].as_u64().unwrap_or(0);
-        lines.push(format!(
-            "{:<6}  {:<22} {:>8} {:>16} {:>17}",
-            user["name"].as_str().unwrap_or(""),
-            if state.is_empty() { "away".to_owned() } else { state.join(", ") },
-            count("logins"),
-            count("wrong_passwords"),
-            count("requests_refused")
-        ));
+fn in_the_log(answer: &Value) -> String {
+    match answer["commands"].as_u64().unwrap_or(0) {
+        1 => "1 command in the log".to_owned(),
+        commands => format!("{commands} commands in the log"),
     }
-    lines.join("\n")
 }
 
 /// Reads the first line of the input; a password on the command line would be seen by others.

@@ -68,7 +68,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let venue = Venue::build(&settings, clock, tracers)?;
     let mut admin = match &config.admin {
         Some(admin) => Some((
-            AdminSocket::open(&admin.socket, venue.admin, venue.instruments.clone(), venue.view.clone())?,
+            AdminSocket::open(&admin.socket, venue.admin, venue.instruments.clone(), venue.view.clone())?
+                .with_config(&args.config),
             DrainWatch::new(admin.drain.0),
         )),
         None => None,

@@ -148,18 +148,73 @@ fn a_venue_that_is_started_again_keeps_what_was_commanded_and_takes_what_is_new_
     assert_refused(&["exchange", "--config", &config], &["MORE has changed", "lot_size was 1 and is 10"]);
 }
 
-#[test]
-fn a_password_is_hashed_from_standard_input_and_lets_in() {
-    let output = tickpath().args(["admin", "hash-password"]).write_stdin("secret\n").output().unwrap();
+/// The hash of a password, as a configuration has it.
+fn hash(password: &str) -> String {
+    let output = tickpath().args(["admin", "hash-password"]).write_stdin(password).output().unwrap();
     let hash = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && hash.starts_with("$argon2id$v=19$"), "{hash}");
+    hash.trim().to_owned()
+}
+
+#[test]
+fn a_user_is_added_while_the_venue_runs_and_its_limits_are_shown_after_a_restart_too() {
+    let site = Site::new();
+    let (mut venue, socket) = start(&site);
+    let none = run(&["admin", "--socket", &socket, "reload-users"]);
+    assert_eq!((none.code, none.out.trim()), (Some(0), "no user is new in the venue's configuration"));
+    let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
+    let user = |name: &str| {
+        format!("{config}[[order_entry.user]]\nname = '{name}'\npassword_hash = '{}'\n", hash("secret\n"))
+    };
+    site.write("exchange.toml", &user("test01"));
+    assert_refused(&["admin", "--socket", &socket, "reload-users"], &["'test01' is named twice"]);
+    site.write("exchange.toml", &user("SEVENCH"));
+    assert_refused(&["admin", "--socket", &socket, "reload-users"], &["'SEVENCH'", "1 to 6 ASCII"]);
+    site.write("exchange.toml", &user("DORA"));
+    let added = run(&["admin", "--socket", &socket, "reload-users"]);
+    assert_eq!(
+        (added.code, added.out.trim()),
+        (Some(0), "added DORA: 1 command in the log"),
+        "{}",
+        added.err
+    );
+    venue.hear("command", |line| line.ends_with("reload-users: DORA").then_some(()));
+    assert_eq!(json(&socket, &["limits", "dora", "messages=100/10", "qty=500"])["commands"], 2);
+
+    let shown = |socket: &str| -> Vec<String> {
+        let text = run(&["admin", "--socket", socket, "users"]).out;
+        assert!(text.lines().all(|line| line.len() <= 120), "{text}");
+        text.lines()
+            .find(|line| line.starts_with("DORA"))
+            .unwrap()
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect()
+    };
+    let limits = ["DORA", "away", "0", "0", "0", "100/10", "-", "500", "-"];
+    assert_eq!(shown(&socket), limits);
+    stop(venue);
+    let (venue, ..) = site.start_venue();
+    assert_eq!(shown(&socket), limits, "as commanded");
+    stop(venue);
+    // The log has the user: without it the venue would be another one.
+    site.write("exchange.toml", &config);
+    assert_refused(
+        &["exchange", "--config", &site.path("exchange.toml")],
+        &["TEST01, TEST02, DORA: keep them"],
+    );
+}
+
+#[test]
+fn a_password_is_hashed_from_standard_input_and_lets_in() {
+    let hash = hash("secret\n");
     let site = Site::new();
     let venue = "instruments = 'instruments.toml'\n[[order_entry.user]]\nname = 'ANNA'\npassword_hash = ";
-    let good = site.write("good.toml", &format!("{venue}'{}'\n", hash.trim()));
+    let good = site.write("good.toml", &format!("{venue}'{hash}'\n"));
     let checked = run(&["config", "check", &good]);
     assert_eq!(checked.code, Some(0), "{}", checked.err);
     let shown = run(&["config", "show", &good]);
-    assert!(shown.out.contains(hash.trim()), "{}", shown.out);
+    assert!(shown.out.contains(&hash), "{}", shown.out);
     let bad = site.write("bad.toml", &format!("{venue}'secret'\n"));
     assert_refused(&["config", "check", &bad], &["ANNA", "tickpath admin hash-password"]);
 }

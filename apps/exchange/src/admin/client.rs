@@ -1,9 +1,17 @@
-//! Two rings between whoever commands the venue and its order server.
+//! Two rings between whoever commands the venue and its order server, and a channel for users, who are more than bytes.
+
+use std::sync::mpsc;
 
 use tickpath_lockfree::spsc;
-use tickpath_types::{BrokenReason, Instrument, InstrumentId, MatchId, Price, SessionId, TradingState};
+use tickpath_types::{
+    BrokenReason, Instrument, InstrumentId, InstrumentTable, MatchId, Price, SessionId, TradingState,
+};
 
 use super::{AdminRefusal, LimitsChange};
+use crate::login::CheckerThread;
+use crate::roster::{AddUserError, Roster};
+use crate::session_log::SessionLog;
+use crate::users::{NewUser, UserSettings};
 use crate::{BandWidth, Phase};
 
 /// Commands that may wait for the order server, which looks every 20 ms.
@@ -108,35 +116,100 @@ pub struct AdminAnswer {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AdminRequest {
     pub(crate) id: u64,
-    pub(crate) command: AdminCommand,
+    pub(crate) work: Work,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Work {
+    Command(AdminCommand),
+    /// The next of the new users is taken in. Sequenced.
+    AddUser,
 }
 
 /// The commanding end.
 pub struct AdminClient {
     requests: spsc::Producer<AdminRequest>,
+    new_users: mpsc::SyncSender<NewUser>,
     answers: spsc::Consumer<AdminAnswer>,
     next_id: u64,
+    basis: UserBasis,
+}
+
+/// What new users are made of.
+pub(crate) struct UserBasis {
+    /// They are added to it here alone.
+    pub(crate) roster: Roster,
+    pub(crate) instruments: InstrumentTable,
+    /// Messages kept for each user.
+    pub(crate) retained_responses: usize,
 }
 
 /// The order server's end.
 pub(crate) struct AdminPort {
     pub(crate) requests: spsc::Consumer<AdminRequest>,
+    /// Those of the requests to add one, in their order.
+    pub(crate) new_users: mpsc::Receiver<NewUser>,
     pub(crate) answers: spsc::Producer<AdminAnswer>,
 }
 
 /// Both ends.
-pub(crate) fn channel() -> (AdminClient, AdminPort) {
+pub(crate) fn channel(basis: UserBasis) -> (AdminClient, AdminPort) {
     let (requests_in, requests) = spsc::channel(CAPACITY);
+    // One more: a request is taken before its user.
+    let (new_users_in, new_users) = mpsc::sync_channel(CAPACITY + 1);
     let (answers, answers_out) = spsc::channel(CAPACITY);
-    (AdminClient { requests: requests_in, answers: answers_out, next_id: 1 }, AdminPort { requests, answers })
+    (
+        AdminClient {
+            requests: requests_in,
+            new_users: new_users_in,
+            answers: answers_out,
+            next_id: 1,
+            basis,
+        },
+        AdminPort { requests, new_users, answers },
+    )
 }
 
 impl AdminClient {
     /// Hands a command to the venue, which takes it within 20 ms; its number. `None` when as many wait as may:
     /// [poll](Self::poll) first.
     pub fn submit(&mut self, command: AdminCommand) -> Option<u64> {
+        self.request(Work::Command(command))
+    }
+
+    /// The same of a new user, with the next session: it may log in from then on. Sequenced. What the user needs is
+    /// allocated here.
+    ///
+    /// # Errors
+    /// [`AddUserError`] when there can be no such user, or as many commands wait as may: nothing was changed.
+    pub fn submit_user(&mut self, settings: &UserSettings) -> Result<u64, AddUserError> {
+        if self.room() == 0 {
+            return Err(AddUserError::Busy);
+        }
+        let UserBasis { roster, instruments, retained_responses } = &self.basis;
+        let name = roster.check(&settings.name)?;
+        let is_first_hash = settings.password.hash().is_some() && !roster.has_hashes();
+        let checker = is_first_hash.then(|| CheckerThread::start(roster.clone())).transpose()?;
+        let session = SessionId(roster.len() as u16 + 1);
+        let log = SessionLog::new(*retained_responses);
+        let user = NewUser { checker, ..NewUser::new(settings, name, session, log, instruments) };
+        // Before the log has it, so that whoever hears of it finds it.
+        roster.add(settings.clone())?;
+        // There is room in both, unless the venue has gone.
+        self.new_users.try_send(user).map_err(|_| AddUserError::Busy)?;
+        self.request(Work::AddUser).ok_or(AddUserError::Busy)
+    }
+
+    /// Commands that may be submitted before the venue takes others.
+    #[must_use]
+    pub fn room(&mut self) -> usize {
+        self.requests.free_slots()
+    }
+
+    fn request(&mut self, work: Work) -> Option<u64> {
         let id = self.next_id;
-        self.requests.try_push(AdminRequest { id, command }).ok()?;
+        self.requests.try_push(AdminRequest { id, work }).ok()?;
         self.next_id += 1;
         Some(id)
     }

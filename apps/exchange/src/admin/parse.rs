@@ -13,7 +13,7 @@ use crate::config::{OPEN_ORDERS_MAX, RATE_MAX};
 use crate::{BandWidth, Phase, RateLimit, VenueView};
 
 /// The commands, as an unknown one is answered.
-const COMMANDS: &str = "status, users, phase SYMBOL|all PHASE, halt SYMBOL, resume SYMBOL, \
+const COMMANDS: &str = "status, users, reload-users, phase SYMBOL|all PHASE, halt SYMBOL, resume SYMBOL, \
                         price-band SYMBOL|all WIDTH|off [REFERENCE], break MATCH [REASON], \
                         instrument add SYMBOL PRICE [FIELD=VALUE ...], instrument suspend SYMBOL, \
                         limits USER LIMIT=VALUE ..., allow USER SYMBOL, disallow USER SYMBOL, kill USER, unkill USER, kill-all, unkill-all, disconnect USER, \
@@ -72,6 +72,7 @@ impl<'a> Line<'a> {
         match name {
             "status" => alone(Request::Status),
             "users" => alone(Request::Users),
+            "reload-users" => alone(Request::ReloadUsers),
             "halt" => set_state(TradingState::Halted),
             "resume" => set_state(TradingState::Trading),
             "kill" => command(AdminCommand::Kill(Some(user()?))),
@@ -213,7 +214,7 @@ impl<'a> Line<'a> {
     }
 
     fn user(&self, user: &str) -> Result<SessionId, String> {
-        let place = self.view.users.iter().position(|known| known.name.eq_ignore_ascii_case(user));
+        let place = self.view.users.find(user);
         place.map(|place| SessionId(place as u16 + 1)).ok_or_else(|| format!("no user '{user}': see users"))
     }
 

@@ -2,16 +2,17 @@
 
 use serde_json::{Value, json};
 use tickpath_agent::Counter;
-use tickpath_types::{InstrumentTable, TradingState};
+use tickpath_types::{InstrumentTable, Price, TradingState};
 
 use super::{AdminCommand, AdminOutcome};
-use crate::{VenueView, state_of};
+use crate::{UserLimits, VenueView, state_of};
 
 /// What a line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     Status,
     Users,
+    ReloadUsers,
     Command(AdminCommand),
 }
 
@@ -115,17 +116,31 @@ pub(super) fn users(view: &VenueView, now_ns: u64) -> Value {
         .iter()
         .map(|user| {
             json!({
-                "name": user.name,
+                "name": user.name(),
                 "is_connected": user.is_connected.read() != 0,
                 "is_killed": user.is_killed.read() != 0,
                 "is_locked": user.locked_until.read() > now_ns,
                 "logins": user.logins.read(),
                 "wrong_passwords": user.wrong_passwords.read(),
                 "requests_refused": user.requests_refused.read(),
+                "limits": limits(&user.limits.read()),
             })
         })
         .collect();
     json!({ "ok": true, "users": users })
+}
+
+/// A user's limits under the names that the configuration has for them; no limit is `null`.
+fn limits(limits: &UserLimits) -> Value {
+    let UserLimits { rate, open_orders, order_qty, order_notional } = *limits;
+    let notional = |limit| Price(i64::try_from(limit).unwrap_or(i64::MAX)).to_string();
+    json!({
+        "messages_per_second": rate.map(|rate| rate.per_second),
+        "burst": rate.map(|rate| rate.burst),
+        "open_orders": open_orders,
+        "order_qty": order_qty.map(|limit| limit.0),
+        "order_notional": order_notional.map(notional),
+    })
 }
 
 /// The answer to a command that the venue has taken.
@@ -136,6 +151,11 @@ pub(super) fn outcome(outcome: AdminOutcome) -> Value {
         AdminOutcome::NotConnected => error("the user is not connected"),
         AdminOutcome::Refused(refusal) => error(&refusal.to_string()),
     }
+}
+
+/// The answer to `reload-users`: the users that are new.
+pub(super) fn added(names: &[String], commands: u32) -> Value {
+    json!({ "ok": true, "commands": commands, "added": names })
 }
 
 /// An answer that nothing was done.

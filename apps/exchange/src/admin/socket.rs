@@ -1,6 +1,7 @@
 //! The Unix socket by which a running venue is commanded.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -12,7 +13,8 @@ use tickpath_types::{InstrumentTable, Nanos};
 
 use super::parse::parse;
 use super::protocol::{self, Request};
-use super::{AdminAnswer, AdminClient};
+use super::reload::{Reloaded, reload_users};
+use super::{AdminAnswer, AdminClient, AdminOutcome};
 use crate::VenueView;
 
 /// Connections at a time; a further one is closed at once.
@@ -65,6 +67,8 @@ pub struct AdminSocket {
     pending: Vec<Pending>,
     instruments: InstrumentTable,
     view: VenueView,
+    /// The venue's configuration, where new users are named.
+    config: Option<PathBuf>,
     refused: Counter,
 }
 
@@ -82,8 +86,20 @@ struct Connection {
 }
 
 struct Pending {
-    id: u64,
+    /// Those that are answered together.
+    ids: RangeInclusive<u64>,
     connection: u64,
+    /// Of those of them that are done.
+    commands: u32,
+    /// Names of the users that they add, if they do.
+    added: Option<Vec<String>>,
+}
+
+impl Pending {
+    fn new(ids: RangeInclusive<u64>, connection: &mut Connection) -> Pending {
+        connection.is_waiting = true;
+        Pending { ids, connection: connection.id, commands: 0, added: None }
+    }
 }
 
 impl AdminSocket {
@@ -114,8 +130,16 @@ impl AdminSocket {
             pending: Vec::new(),
             instruments,
             view,
+            config: None,
             refused: Counter::default(),
         })
+    }
+
+    /// The same with the venue's configuration: users that come to stand there behind the others can be added.
+    #[must_use]
+    pub fn with_config(mut self, path: &Path) -> AdminSocket {
+        self.config = Some(path.to_owned());
+        self
     }
 
     /// Connections refused: of another user of the machine, or more than there may be.
@@ -167,11 +191,26 @@ impl AdminSocket {
     }
 
     fn hand_back(&mut self, answer: AdminAnswer) {
-        let Some(place) = self.pending.iter().position(|pending| pending.id == answer.id) else { return };
-        let connection = self.pending.remove(place).connection;
+        let AdminAnswer { id, outcome } = answer;
+        let Some(place) = self.pending.iter().position(|pending| pending.ids.contains(&id)) else { return };
+        let pending = &mut self.pending[place];
+        let outcome = match outcome {
+            AdminOutcome::Done { commands } => {
+                pending.commands += commands;
+                AdminOutcome::Done { commands: pending.commands }
+            }
+            other => other,
+        };
+        if id < *pending.ids.end() {
+            return;
+        }
+        let Pending { connection, added, .. } = self.pending.remove(place);
         if let Some(connection) = self.connections.iter_mut().find(|known| known.id == connection) {
             connection.is_waiting = false;
-            connection.answer(&protocol::outcome(answer.outcome));
+            connection.answer(&match (outcome, added) {
+                (AdminOutcome::Done { commands }, Some(names)) => protocol::added(&names, commands),
+                (outcome, _) => protocol::outcome(outcome),
+            });
         }
     }
 
@@ -188,11 +227,22 @@ impl AdminSocket {
                     connection.answer(&status);
                 }
                 Ok(Request::Users) => connection.answer(&protocol::users(&self.view, now.0)),
+                Ok(Request::ReloadUsers) => {
+                    let config = self.config.as_deref();
+                    match reload_users(config, &mut self.client, &self.view.users, &self.instruments) {
+                        Ok(None) => connection.answer(&protocol::added(&[], 0)),
+                        Ok(Some(Reloaded { ids, added })) => {
+                            on_command(connection.uid, &format!("{}: {}", line.trim(), added.join(", ")));
+                            self.pending
+                                .push(Pending { added: Some(added), ..Pending::new(ids, connection) });
+                        }
+                        Err(message) => connection.answer(&protocol::error(&message)),
+                    }
+                }
                 Ok(Request::Command(command)) => match self.client.submit(command) {
                     Some(id) => {
                         on_command(connection.uid, line.trim());
-                        connection.is_waiting = true;
-                        self.pending.push(Pending { id, connection: connection.id });
+                        self.pending.push(Pending::new(id..=id, connection));
                     }
                     None => connection.answer(&protocol::error("the venue is busy: try again")),
                 },

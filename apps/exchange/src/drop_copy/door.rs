@@ -12,13 +12,13 @@ use tickpath_net::{BufferSizes, NetError, Network, TcpAcceptor};
 use tickpath_types::{Nanos, Sequence};
 
 use super::message::{COPY_LEN_MAX, Copy};
-use super::readers::{ReaderUser, find, nobody, readers};
+use super::readers::{ReaderUser, enlist, find, nobody};
 use super::reading::{Reading, Source};
 use super::store::{CopyStore, Entry, Place, Watched, count};
 use super::{DropCopyCounters, DropCopySettings};
 use crate::login::{LoginGuard, LoginPolicy, Password};
+use crate::roster::Roster;
 use crate::soup_link::{Hangup, SoupLink};
-use crate::users::UserSettings;
 
 /// Bytes received and not yet taken: readers send logins and heartbeats.
 const RECEIVE_BUFFER: usize = 4 * 1024;
@@ -64,12 +64,12 @@ pub enum DropCopyError {
 }
 
 /// What the door is joined to.
-pub(crate) struct Wiring<'a, S: Storage> {
+pub(crate) struct Wiring<S: Storage> {
     pub(crate) storage: S,
     pub(crate) log_session: tickpath_journal::SessionName,
     pub(crate) durable: tickpath_journal::DurableView,
     pub(crate) session: Session,
-    pub(crate) users: &'a [UserSettings],
+    pub(crate) users: Roster,
     pub(crate) login: LoginPolicy,
     pub(crate) counters: Arc<DropCopyCounters>,
 }
@@ -81,6 +81,8 @@ pub(crate) struct DropCopyDoor<S: Storage, N: Network> {
     retained: usize,
     acceptor: TcpAcceptor<N>,
     connections: Box<[Option<Connection<N>>]>,
+    users: Roster,
+    /// The same users, by their places.
     readers: Vec<ReaderUser>,
     /// What the password of a name that nobody has is checked against.
     nobody: Option<Password>,
@@ -96,6 +98,8 @@ pub(crate) struct DropCopyDoor<S: Storage, N: Network> {
 struct Live<S: Storage> {
     reading: Reading<S>,
     store: CopyStore,
+    /// What the last command caused beyond what one run takes: as much as one command can, as the end of a day does.
+    waiting: VecDeque<Entry>,
     /// Nobody is let in before the log was read up to here.
     ready_at: Sequence,
 }
@@ -151,21 +155,24 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
     pub(crate) fn open(
         settings: &DropCopySettings,
         network: &N,
-        wiring: Wiring<'_, S>,
+        wiring: Wiring<S>,
     ) -> Result<Self, NetError> {
         let Wiring { storage, log_session, durable, session, users, login, counters } = wiring;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
         let mut acceptor = TcpAcceptor::bind_on(network.clone(), settings.address, buffers)?;
         acceptor.reserve(settings.max_connections + 1);
+        let mut readers = Vec::with_capacity(users.room());
+        enlist(&mut readers, &users);
         Ok(DropCopyDoor {
             source: Source { storage, session: log_session, durable },
             session,
             retained: settings.retained_messages,
             acceptor,
             connections: (0..settings.max_connections).map(|_| None).collect(),
-            readers: readers(users),
-            nobody: nobody(users),
-            guard: LoginGuard::new(login, users.len()),
+            readers,
+            nobody: nobody(&users),
+            guard: LoginGuard::new(login, users.room()),
+            users,
             live: None,
             rewind: None,
             send_buffer: vec![0; SEND_BUFFER].into_boxed_slice(),
@@ -190,6 +197,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
                 return Err(error);
             }
         };
+        self.enlist_new_users();
         work += self.rewind(now);
         if self.live.as_ref().is_some_and(Live::is_ready) {
             work += self.accept(now);
@@ -201,6 +209,14 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
             }
         }
         Ok(work)
+    }
+
+    /// Whoever is heard of in the log is in the roster by then.
+    fn enlist_new_users(&mut self) {
+        if self.users.get(self.readers.len()).is_some() {
+            enlist(&mut self.readers, &self.users);
+            self.nobody = self.nobody.take().or_else(|| nobody(&self.users));
+        }
     }
 
     /// True when every reader has what there is.
@@ -215,6 +231,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
                 }
         };
         live.reading.last_command() >= self.source.durable.durable()
+            && live.waiting.is_empty()
             && self.connections.iter().flatten().all(is_sent)
     }
 
@@ -225,26 +242,32 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
             live => {
                 let reading = self.source.read_newest()?;
                 let store = CopyStore::new(self.retained, reading.next_numbers().collect());
-                live.insert(Live { reading, store, ready_at: limit })
+                live.insert(Live { reading, store, waiting: VecDeque::new(), ready_at: limit })
             }
         };
-        let Live { reading, store, .. } = live;
-        let mut count = 0;
-        let mut messages = 0;
+        let Live { reading, store, waiting, .. } = live;
         // What is pushed must not push out what the readers are to be sent next.
         let messages_max = MESSAGES_PER_RUN.min(store.capacity().div_ceil(2));
-        while count < COMMANDS_PER_RUN
+        let waited = waiting.len().min(messages_max);
+        waiting.drain(..waited).for_each(|entry| store.push(entry));
+        let (mut messages, mut commands) = (waited, 0);
+        while commands < COMMANDS_PER_RUN
             && messages < messages_max
             && reading.step(limit, |user, number, message| {
-                store.push(Entry::new(user, number, message));
-                messages += 1;
+                let entry = Entry::new(user, number, message);
+                if messages < messages_max {
+                    store.push(entry);
+                    messages += 1;
+                } else {
+                    waiting.push_back(entry);
+                }
             })?
         {
-            count += 1;
+            commands += 1;
         }
         self.counters.messages.add(messages as u64);
-        self.counters.commands.set(reading.last_command().0);
-        Ok(count)
+        self.counters.commands.set(reading.last_command().0 - u64::from(!waiting.is_empty()));
+        Ok(waited + commands)
     }
 
     /// Reads on in the log for the reader that began before what is kept; returns how much. Where the log has gone
@@ -450,7 +473,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
 
 impl<S: Storage> Live<S> {
     fn is_ready(&self) -> bool {
-        self.reading.last_command() >= self.ready_at
+        self.reading.last_command() >= self.ready_at && self.waiting.is_empty()
     }
 }
 

@@ -28,7 +28,7 @@ impl Entry {
 }
 
 /// Whose messages a reader gets, by the users' places.
-pub(super) type Watched = Box<[bool]>;
+pub(super) type Watched = [bool];
 
 /// How many messages the watched users were sent, where each user's next number is this.
 pub(super) fn count(watched: &Watched, next_numbers: impl Iterator<Item = u64>) -> u64 {
@@ -63,7 +63,12 @@ impl CopyStore {
     }
 
     pub(super) fn push(&mut self, entry: Entry) {
-        self.next_numbers[usize::from(entry.user)] = entry.number + 1;
+        let user = usize::from(entry.user);
+        if user >= self.next_numbers.len() {
+            // Of users who came later, to whom nothing was sent before.
+            self.next_numbers.resize(user + 1, 1);
+        }
+        self.next_numbers[user] = entry.number + 1;
         let index = self.index(self.next);
         self.slots[index] = entry;
         self.next += 1;
@@ -123,7 +128,7 @@ mod tests {
     fn a_readers_numbers_are_found_among_those_of_all() {
         // Before: two messages of the first user, five of the second.
         let mut store = CopyStore::new(4, vec![3, 6, 1]);
-        let (first, both): (Watched, Watched) = ([true, false, false].into(), [true, true, false].into());
+        let (first, both) = ([true, false, false], [true, true, false]);
         assert_eq!((store.next_number(&first), store.next_number(&both)), (3, 8));
         assert_eq!(store.find(&first, 3), Place::At(0));
         assert_eq!(store.find(&first, 2), Place::Before);
@@ -145,5 +150,10 @@ mod tests {
         store.push(Entry::new(1, 7, &[7]));
         assert!(store.entry(0).is_none() && store.entry(1).is_some());
         assert_eq!([8, 9].map(|number| store.find(&both, number)), [Place::Before, Place::At(1)]);
+        // Of somebody who came meanwhile.
+        let all = [true; 5];
+        let before = store.next_number(&all);
+        store.push(Entry::new(4, 1, &[1]));
+        assert_eq!((store.next_number(&all), store.next_number(&both)), (before + 1, 12));
     }
 }

@@ -7,6 +7,7 @@ use tickpath_lockfree::spsc;
 use tickpath_nasdaq::soupbintcp::Password;
 
 use super::password::{has_hash, hash_password};
+use crate::roster::Roster;
 
 /// Logins that may wait to be checked; a further one is refused and may be tried again.
 pub(crate) const QUEUE_CAPACITY: usize = 64;
@@ -18,8 +19,8 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 struct Check {
     id: u64,
     place: u32,
-    /// Index of the user's hash; the one of nobody for a user that there is not.
-    hash: u32,
+    /// The user's place in the roster; `None` for one that there is not.
+    user: Option<u32>,
     password: [u8; 10],
 }
 
@@ -34,20 +35,18 @@ pub(crate) struct CheckAnswer {
     pub(crate) is_right: bool,
 }
 
-/// A thread that checks passwords against their hashes, and the two rings to it and back.
+/// Has passwords checked against their hashes on a thread of its own.
 ///
-/// The thread starts with the first user that has a hash and ends when this is dropped. Neither submitting nor
+/// The thread is there from the first user on who has a hash, and ends when this is dropped. Neither submitting nor
 /// taking answers waits or allocates.
 pub(crate) struct LoginChecker {
-    /// Index of each user's hash, by the user's place.
-    hash_of_user: Box<[Option<u32>]>,
-    hash_of_nobody: u32,
-    worker: Option<Worker>,
+    thread: Option<CheckerThread>,
     waiting: usize,
     next_id: u64,
 }
 
-struct Worker {
+/// The thread, and the two rings to it and back. Where it never gets to a [`LoginChecker`] it ends by itself.
+pub(crate) struct CheckerThread {
     checks: spsc::Producer<Check>,
     answers: spsc::Consumer<CheckAnswer>,
     thread: Thread,
@@ -55,38 +54,34 @@ struct Worker {
 }
 
 impl LoginChecker {
-    /// For users with these hashes, `None` for those that have a password.
+    /// For these users, also for those who come later.
     ///
     /// # Errors
     /// The system's, when there can be no thread.
-    pub(crate) fn start<'a>(hashes: impl Iterator<Item = Option<&'a str>>) -> std::io::Result<LoginChecker> {
-        let mut known: Vec<String> = Vec::new();
-        let hash_of_user = hashes
-            .map(|hash| {
-                hash.map(|hash| {
-                    known.push(hash.to_owned());
-                    known.len() as u32 - 1
-                })
-            })
-            .collect();
-        let hash_of_nobody = known.len() as u32;
-        let worker = if known.is_empty() { None } else { Some(start_worker(known)?) };
-        Ok(LoginChecker { hash_of_user, hash_of_nobody, worker, waiting: 0, next_id: 1 })
+    pub(crate) fn start(users: &Roster) -> std::io::Result<LoginChecker> {
+        let thread = users.has_hashes().then(|| CheckerThread::start(users.clone())).transpose()?;
+        Ok(LoginChecker { thread, waiting: 0, next_id: 1 })
+    }
+
+    /// Goes on with a thread, where there is none yet.
+    pub(crate) fn engage(&mut self, thread: CheckerThread) {
+        debug_assert!(self.thread.is_none(), "the first user who has a hash brings it");
+        self.thread = Some(thread);
     }
 
     /// True when some user has a hash: then a name that nobody has takes as long to refuse.
     pub(crate) fn is_used(&self) -> bool {
-        self.worker.is_some()
+        self.thread.is_some()
     }
 
     /// Has a password checked, against the hash of `user` or against none that anybody has; the number of the
     /// check. `None` when as many wait as may.
     pub(crate) fn submit(&mut self, place: usize, user: Option<usize>, password: &Password) -> Option<u64> {
-        let worker = self.worker.as_mut().filter(|_| self.waiting < QUEUE_CAPACITY)?;
-        let hash = user.and_then(|user| self.hash_of_user[user]).unwrap_or(self.hash_of_nobody);
-        let check = Check { id: self.next_id, place: place as u32, hash, password: password.to_lowercase() };
-        worker.checks.try_push(check).ok()?;
-        worker.thread.unpark();
+        let thread = self.thread.as_mut().filter(|_| self.waiting < QUEUE_CAPACITY)?;
+        let user = user.map(|user| user as u32);
+        let check = Check { id: self.next_id, place: place as u32, user, password: password.to_lowercase() };
+        thread.checks.try_push(check).ok()?;
+        thread.thread.unpark();
         self.waiting += 1;
         self.next_id += 1;
         Some(check.id)
@@ -100,7 +95,7 @@ impl LoginChecker {
 
     /// The next answer, if there is one.
     pub(crate) fn poll(&mut self) -> Option<CheckAnswer> {
-        let answer = self.worker.as_mut()?.answers.try_pop()?;
+        let answer = self.thread.as_mut()?.answers.try_pop()?;
         self.waiting -= 1;
         Some(answer)
     }
@@ -108,7 +103,7 @@ impl LoginChecker {
 
 impl Drop for LoginChecker {
     fn drop(&mut self) {
-        let Some(Worker { checks, answers, thread, handle }) = self.worker.take() else { return };
+        let Some(CheckerThread { checks, answers, thread, handle }) = self.thread.take() else { return };
         drop((checks, answers));
         thread.unpark();
         // A thread that panicked has said so; nothing is left to be done about it here.
@@ -116,26 +111,28 @@ impl Drop for LoginChecker {
     }
 }
 
-fn start_worker(hashes: Vec<String>) -> std::io::Result<Worker> {
-    let (checks, to_check) = spsc::channel(QUEUE_CAPACITY);
-    let (answer, answers) = spsc::channel(QUEUE_CAPACITY);
-    let handle = std::thread::Builder::new()
-        .name("login-checker".to_owned())
-        .spawn(move || check_all(hashes, to_check, answer))?;
-    Ok(Worker { checks, answers, thread: handle.thread().clone(), handle })
+impl CheckerThread {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The system's, when there can be none.
+    pub(crate) fn start(users: Roster) -> std::io::Result<CheckerThread> {
+        let (checks, to_check) = spsc::channel(QUEUE_CAPACITY);
+        let (answer, answers) = spsc::channel(QUEUE_CAPACITY);
+        let handle = std::thread::Builder::new()
+            .name("login-checker".to_owned())
+            .spawn(move || check_all(&users, to_check, answer))?;
+        Ok(CheckerThread { checks, answers, thread: handle.thread().clone(), handle })
+    }
 }
 
-fn check_all(
-    mut hashes: Vec<String>,
-    mut to_check: spsc::Consumer<Check>,
-    mut answers: spsc::Producer<CheckAnswer>,
-) {
+fn check_all(users: &Roster, mut to_check: spsc::Consumer<Check>, mut answers: spsc::Producer<CheckAnswer>) {
     // A hash that no password can have, so long as it is, and that takes as long to check as a user's.
-    hashes.push(hash_password("*nobody*").expect("eight ASCII characters are a password"));
+    let nobody = hash_password("*nobody*").expect("eight ASCII characters are a password");
     loop {
         // In this order: what came before the end of the ring is still there.
         let has_ended = to_check.is_disconnected();
-        let Some(Check { id, place, hash, password }) = to_check.try_pop() else {
+        let Some(Check { id, place, user, password }) = to_check.try_pop() else {
             if has_ended {
                 return;
             }
@@ -146,8 +143,8 @@ fn check_all(
             // Nobody waits for answers any more.
             return;
         }
-        let is_nobody = hash as usize == hashes.len() - 1;
-        let is_right = has_hash(&password, &hashes[hash as usize]) && !is_nobody;
+        let hash = user.and_then(|user| users.get(user as usize)?.settings.password.hash());
+        let is_right = has_hash(&password, hash.unwrap_or(&nobody)) && hash.is_some();
         let answer = CheckAnswer { id, place: place as usize, is_right };
         // As many as may wait fit, so it fails only when nobody reads any more.
         if answers.try_push(answer).is_err() {
@@ -161,6 +158,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::users::UserSettings;
 
     /// A hash that is quickly checked, of `secret`.
     fn cheap_hash() -> String {
@@ -168,6 +166,17 @@ mod tests {
         let params = argon2::Params::new(8, 1, 1, None).unwrap();
         let argon2 = argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params);
         argon2.hash_password(b"secret").unwrap().to_string()
+    }
+
+    /// Users with these hashes, with a password where there is none, and room for one more.
+    fn roster(hashes: &[Option<String>]) -> Roster {
+        let password = |hash: &Option<String>| match hash {
+            Some(hash) => crate::login::Password::hashed(hash).unwrap(),
+            None => crate::login::Password::plain("secret"),
+        };
+        let user = |(place, hash)| UserSettings::new(format!("U{place}"), password(hash));
+        let users: Vec<UserSettings> = hashes.iter().enumerate().map(user).collect();
+        Roster::new(&users, users.len() + 1)
     }
 
     fn answers(checker: &mut LoginChecker) -> Vec<CheckAnswer> {
@@ -185,8 +194,7 @@ mod tests {
 
     #[test]
     fn passwords_are_checked_in_order_against_the_user_s_hash() {
-        let hash = cheap_hash();
-        let mut checker = LoginChecker::start([None, Some(hash.as_str())].into_iter()).unwrap();
+        let mut checker = LoginChecker::start(&roster(&[None, Some(cheap_hash())])).unwrap();
         let password = |text| Password::new(text).unwrap();
         let ids: Vec<u64> = [(Some(1), "SECRET"), (Some(1), "wrong"), (None, "secret"), (None, "*nobody*")]
             .into_iter()
@@ -203,8 +211,7 @@ mod tests {
 
     #[test]
     fn as_many_wait_as_may_and_one_more_is_not_taken() {
-        let hash = cheap_hash();
-        let mut checker = LoginChecker::start(std::iter::once(Some(hash.as_str()))).unwrap();
+        let mut checker = LoginChecker::start(&roster(&[Some(cheap_hash())])).unwrap();
         let password = Password::new("secret").unwrap();
         for _ in 0..QUEUE_CAPACITY {
             assert!(checker.submit(0, Some(0), &password).is_some());
@@ -216,9 +223,24 @@ mod tests {
 
     #[test]
     fn without_hashes_there_is_no_thread() {
-        let mut checker = LoginChecker::start(std::iter::once(None)).unwrap();
+        let mut checker = LoginChecker::start(&roster(&[None])).unwrap();
         assert!(!checker.is_used());
         assert_eq!(checker.submit(0, Some(0), &Password::new("x").unwrap()), None);
         assert_eq!(checker.poll(), None);
+    }
+
+    #[test]
+    fn a_user_that_comes_later_brings_the_thread_and_is_checked_by_its_hash() {
+        let users = roster(&[None]);
+        let mut checker = LoginChecker::start(&users).unwrap();
+        let thread = CheckerThread::start(users.clone()).unwrap();
+        let hashed = crate::login::Password::hashed(&cheap_hash()).unwrap();
+        users.add(UserSettings::new("LATER", hashed)).unwrap();
+        checker.engage(thread);
+        assert!(checker.is_used());
+        for (user, text, is_right) in [(1, "secret", true), (1, "wrong", false), (0, "secret", false)] {
+            let id = checker.submit(3, Some(user), &Password::new(text).unwrap()).unwrap();
+            assert_eq!(answers(&mut checker), [CheckAnswer { id, place: 3, is_right }]);
+        }
     }
 }

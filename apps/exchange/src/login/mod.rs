@@ -4,7 +4,7 @@ mod checker;
 mod guard;
 mod password;
 
-pub(crate) use checker::LoginChecker;
+pub(crate) use checker::{CheckerThread, LoginChecker};
 pub(crate) use guard::LoginGuard;
 pub use guard::LoginPolicy;
 pub use password::{Password, PasswordHashError, hash_password};

@@ -3,14 +3,16 @@
 use tickpath_matching::CommandKind;
 use tickpath_net::Network;
 use tickpath_timing::Tracer;
-use tickpath_types::{Instrument, InstrumentId, Nanos, Price, SessionId, TradingState};
+use tickpath_types::{Instrument, InstrumentId, Nanos, Price, RejectReason, SessionId, TradingState};
 
 use super::OrderServer;
 use super::day::Given;
-use crate::admin::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal, LimitsChange};
+use crate::admin::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal, LimitsChange, Work};
 use crate::day::{BandWidth, Day, Phase, Which};
+use crate::journal::LogState;
 use crate::sequencer::Arrival;
 use crate::standing::rate_command;
+use crate::users::NewUser;
 
 /// An answer that waits until its commands are safe in the log and applied.
 pub(super) struct HeldAnswer {
@@ -28,13 +30,18 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             && self.admin.answers.free_slots() > 0
             && let Some(request) = self.admin.requests.try_pop()
         {
-            let outcome = self.obey(request.command, now).unwrap_or_else(AdminOutcome::Refused);
+            let (outcome, without_effect) = match request.work {
+                Work::AddUser => (self.add_user(), None),
+                Work::Command(command) => {
+                    let outcome = self.obey(command, now).unwrap_or_else(AdminOutcome::Refused);
+                    (outcome, command.without_effect())
+                }
+            };
             if matches!(outcome, AdminOutcome::Done { .. }) {
                 self.counters.admin_commands.add(1);
             }
             let answer = AdminAnswer { id: request.id, outcome };
             if let AdminOutcome::Done { commands: 1.. } = answer.outcome {
-                let without_effect = request.command.without_effect();
                 self.held_answer =
                     Some(HeldAnswer { answer, given: Given::now(&self.sequencer), without_effect });
             } else {
@@ -168,12 +175,35 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         Ok(AdminOutcome::Done { commands })
     }
 
+    /// The user is in the roster already, so whoever hears of it by the log finds it.
+    #[cold]
+    fn add_user(&mut self) -> AdminOutcome {
+        let Ok(NewUser { mut user, commands, checker }) = self.admin.new_users.try_recv() else {
+            return AdminOutcome::UnknownUser;
+        };
+        if self.counters.is_draining.read() != 0 {
+            user.gate.set_draining();
+        }
+        let is_full = self.log_state == LogState::Full;
+        user.gate.set_refusal(is_full.then_some(RejectReason::JournalFull));
+        if let Some(thread) = checker {
+            self.checker.engage(thread);
+        }
+        let (session, count) = (user.session, commands.len() as u32);
+        self.users.add(user);
+        for kind in commands {
+            self.sequence(session, kind);
+        }
+        AdminOutcome::Done { commands: count }
+    }
+
     fn set_limits(&mut self, session: SessionId, change: LimitsChange) -> AdminOutcome {
         self.of_user(session, |server, place| {
             let user = server.users.get_mut(place);
             let before = user.limits;
             user.limits = change.applied_to(before);
             let limits = user.limits;
+            server.user_views[place].limits.set(&limits);
             let mut commands = 0;
             if limits.rate != before.rate {
                 user.gate.set_rate(limits.rate);

@@ -161,30 +161,35 @@ fn commands_cost_the_duty_cycle_no_memory() {
 }
 
 /// The administrator's end of the socket.
-struct Console {
+pub struct Console {
     stream: UnixStream,
     received: String,
 }
 
-struct Desk {
-    rig: Rig,
+/// A venue with its socket.
+pub struct Desk {
+    pub rig: Rig,
     socket: AdminSocket,
-    heard: Vec<(u32, String)>,
+    /// Commands that were carried out, and by whom.
+    pub heard: Vec<(u32, String)>,
     path: PathBuf,
     _folder: tempfile::TempDir,
 }
 
 impl Desk {
     fn new() -> Desk {
-        let mut rig = Rig::new();
+        Desk::of(Rig::new(), |socket| socket)
+    }
+
+    pub fn of(mut rig: Rig, prepare: impl FnOnce(AdminSocket) -> AdminSocket) -> Desk {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("venue.sock");
         let client = rig.admin.take().unwrap();
         let socket = AdminSocket::open(&path, client, instruments(), rig.view.clone()).unwrap();
-        Desk { rig, socket, heard: vec![], path, _folder: folder }
+        Desk { rig, socket: prepare(socket), heard: vec![], path, _folder: folder }
     }
 
-    fn connect(&self) -> Console {
+    pub fn connect(&self) -> Console {
         let stream = UnixStream::connect(&self.path).unwrap();
         stream.set_nonblocking(true).unwrap();
         Console { stream, received: String::new() }
@@ -196,7 +201,7 @@ impl Desk {
         self.socket.poll(self.rig.now(), |uid, line| heard.push((uid, line.to_owned())));
     }
 
-    fn ask(&mut self, console: &mut Console, line: &str) -> serde_json::Value {
+    pub fn ask(&mut self, console: &mut Console, line: &str) -> serde_json::Value {
         console.stream.write_all(format!("{line}\n").as_bytes()).unwrap();
         serde_json::from_str(&self.hear(console).unwrap()).unwrap()
     }
@@ -233,6 +238,12 @@ fn the_socket_answers_every_line_in_its_order() {
     let users = desk.ask(&mut console, "users");
     assert_eq!(users["users"][0]["is_killed"], true);
     assert_eq!(users["users"][1]["is_connected"], false);
+    assert_eq!(users["users"][1]["limits"]["open_orders"], serde_json::Value::Null);
+    assert_eq!(desk.ask(&mut console, "limits bert messages=50/5 notional=250000.00")["commands"], 2);
+    let limits = serde_json::json!({
+        "messages_per_second": 50, "burst": 5, "open_orders": null, "order_qty": null, "order_notional": "250000.00"
+    });
+    assert_eq!(desk.ask(&mut console, "users")["users"][1]["limits"], limits);
     desk.ask(&mut console, "unkill ANNA");
     // Several at once.
     console.stream.write_all(b"halt alpha\r\nstatus\nresume ALPHA\n").unwrap();
@@ -240,7 +251,8 @@ fn the_socket_answers_every_line_in_its_order() {
     assert!(lines[0].contains("commands") && lines[1].contains("logins") && lines[2].contains("commands"));
     desk.rig.assert_serves(&mut anna, 1);
     let commands: Vec<&str> = desk.heard.iter().map(|(_, line)| line.as_str()).collect();
-    assert_eq!(commands, ["kill anna", "unkill ANNA", "halt alpha", "resume ALPHA"]);
+    let limits = "limits bert messages=50/5 notional=250000.00";
+    assert_eq!(commands, ["kill anna", limits, "unkill ANNA", "halt alpha", "resume ALPHA"]);
 }
 
 #[test]
@@ -266,6 +278,8 @@ fn what_is_no_command_is_answered_by_what_there_is() {
         ("allow ANNA ALPHA BRAVO", "does not take 'BRAVO'"),
         ("limits ANNA messages=10000001", "above 10000000"),
         ("limits ANNA open-orders=4194305", "above 4194304"),
+        ("reload-users now", "stands alone"),
+        ("reload-users", "not started from a configuration file"),
     ] {
         let answer = desk.ask(&mut console, line);
         assert_eq!(answer["ok"], false, "{line}");

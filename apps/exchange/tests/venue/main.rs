@@ -20,6 +20,7 @@ mod standing;
 mod support;
 mod sweeps;
 mod upgrade;
+mod users;
 
 use tickpath_agent::CountingAllocator;
 

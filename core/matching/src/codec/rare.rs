@@ -3,7 +3,7 @@
 use tickpath_types::{
     BrokenReason, CrossKind, EnterOrder, Instrument, InstrumentId, MassCancel, MatchId, OrderRequest, Price,
     Qty, ReplaceOrder, SelfTradePrevention, SessionId, SetOrderEntry, Side, SpecialTerms, Symbol,
-    TradingState, UserRefNum,
+    TradingState, UserName, UserRefNum,
 };
 use zerocopy::byteorder::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -226,6 +226,7 @@ pub(super) fn encode(kind: CommandKind, mut put: impl FnMut(Kind, &[u8]) -> usiz
             };
             put(Kind::LimitsConfigured, fields.as_bytes())
         }
+        CommandKind::AddUser { name } => put(Kind::AddUser, &name.0),
         CommandKind::Order(OrderRequest::Cancel(_) | OrderRequest::Modify(_))
         | CommandKind::Refuse { .. }
         | CommandKind::AccountQuery
@@ -339,6 +340,7 @@ pub(super) fn decode(kind: Kind, fields: &[u8]) -> Result<CommandKind, CodecErro
                 instruments: instruments.get(),
             })
         }
+        Kind::AddUser => Ok(CommandKind::AddUser { name: UserName(*kind.fields(fields)?) }),
         Kind::Enter
         | Kind::Replace
         | Kind::Cancel

@@ -1,0 +1,255 @@
+//! The users that there are, and what can be read of each while the venue runs.
+
+use std::ops::Index;
+use std::sync::{Arc, OnceLock};
+
+use tickpath_agent::Counter;
+use tickpath_types::{Qty, UserName};
+
+use crate::gate::UserLimits;
+use crate::token_bucket::RateLimit;
+use crate::users::UserSettings;
+
+/// A user was not added.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddUserError {
+    /// Choose a name of 1 to 6 ASCII characters.
+    #[error("user '{name}' must have 1 to 6 ASCII characters, without spaces around them")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// Choose another name.
+    #[error("there is a user '{name}' already: choose another name")]
+    Taken {
+        /// The name of both.
+        name: String,
+    },
+    /// Begin a new session, which has room for the users that there are then and some more.
+    #[error(
+        "there is room for {max} users and no more while the session lasts: begin another by --new-session"
+    )]
+    Full {
+        /// How many there may be.
+        max: usize,
+    },
+    /// Try again when the venue has taken the commands before.
+    #[error("the venue is busy: try again")]
+    Busy,
+    /// See what the system lacks: hashed passwords are checked by a thread.
+    #[error("the thread that checks passwords: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// The users in the order of their sessions, which are 1, 2, 3 ...; cheap to clone, and all clones are one roster.
+///
+/// Users may be added up to a bound while others read it: neither waits. Whoever hears of a user by way of the one that
+/// added it, as by a ring or by the log, finds it here.
+#[derive(Clone, Debug, Default)]
+pub struct Roster {
+    /// Those behind the last user are empty.
+    places: Arc<[OnceLock<UserView>]>,
+}
+
+impl Roster {
+    /// These users, with room for `max` in all.
+    pub(crate) fn new(users: &[UserSettings], max: usize) -> Roster {
+        let first = users.iter().map(|user| OnceLock::from(UserView::new(user.clone())));
+        let room = (users.len()..max).map(|_| OnceLock::new());
+        Roster { places: first.chain(room).collect() }
+    }
+
+    /// Whether a user of this name may be added.
+    pub(crate) fn check(&self, name: &str) -> Result<UserName, AddUserError> {
+        let checked = UserName::new(name).ok_or_else(|| AddUserError::Name { name: name.to_owned() })?;
+        if self.find(name).is_some() {
+            return Err(AddUserError::Taken { name: name.to_owned() });
+        }
+        if self.len() == self.room() {
+            return Err(AddUserError::Full { max: self.room() });
+        }
+        Ok(checked)
+    }
+
+    /// Adds a user behind the others, in all clones. There may be only one who adds.
+    pub(crate) fn add(&self, user: UserSettings) -> Result<(), AddUserError> {
+        self.check(&user.name)?;
+        let full = AddUserError::Full { max: self.room() };
+        self.places[self.len()].set(UserView::new(user)).map_err(|_| full)
+    }
+
+    /// The place of the user of this name, in whatever case.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.iter().position(|user| user.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The user of a place.
+    #[must_use]
+    pub fn get(&self, place: usize) -> Option<&UserView> {
+        self.places.get(place)?.get()
+    }
+
+    /// All users in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &UserView> {
+        self.places.iter().map_while(OnceLock::get)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// True without users.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.get(0).is_none()
+    }
+
+    /// How many there may be.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.places.len()
+    }
+
+    /// True when somebody's password is known by its hash alone.
+    pub(crate) fn has_hashes(&self) -> bool {
+        self.iter().any(|user| user.settings.password.hash().is_some())
+    }
+}
+
+impl Index<usize> for Roster {
+    type Output = UserView;
+
+    /// # Panics
+    /// When there is no such user.
+    fn index(&self, place: usize) -> &UserView {
+        self.get(place).expect("places are those of users")
+    }
+}
+
+/// What can be read of one user while the venue runs.
+#[derive(Debug)]
+pub struct UserView {
+    /// As the configuration had it when the user came.
+    pub(crate) settings: UserSettings,
+    /// 1 while the user is logged in.
+    pub is_connected: Counter,
+    /// 1 while the user's new orders are refused by a kill of this user alone.
+    pub is_killed: Counter,
+    /// Until when logins are refused unseen, in nanoseconds since the Unix epoch; 0 when they are not.
+    pub locked_until: Counter,
+    /// Logins accepted.
+    pub logins: Counter,
+    /// Wrong passwords.
+    pub wrong_passwords: Counter,
+    /// Requests that the door refused.
+    pub requests_refused: Counter,
+    /// What the user may do at most, at present.
+    pub limits: LimitsView,
+}
+
+impl UserView {
+    fn new(settings: UserSettings) -> UserView {
+        let limits = LimitsView::default();
+        limits.set(&settings.limits);
+        UserView {
+            settings,
+            is_connected: Counter::default(),
+            is_killed: Counter::default(),
+            locked_until: Counter::default(),
+            logins: Counter::default(),
+            wrong_passwords: Counter::default(),
+            requests_refused: Counter::default(),
+            limits,
+        }
+    }
+
+    /// The user's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+}
+
+/// The limits of a user, readable while they are changed: each of them is either as before or as after the change.
+#[derive(Debug, Default)]
+pub struct LimitsView {
+    /// Messages a second in the upper half, and the burst; 0 for no limit, as with the others: no limit is 0.
+    rate: Counter,
+    open_orders: Counter,
+    order_qty: Counter,
+    order_notional: Counter,
+}
+
+impl LimitsView {
+    pub(crate) fn set(&self, limits: &UserLimits) {
+        let UserLimits { rate, open_orders, order_qty, order_notional } = *limits;
+        let rate = rate.map(|rate| u64::from(rate.per_second) << 32 | u64::from(rate.burst));
+        self.rate.set(rate.unwrap_or(0));
+        self.open_orders.set(open_orders.unwrap_or(0).into());
+        self.order_qty.set(order_qty.map_or(0, |qty| qty.0));
+        self.order_notional.set(order_notional.unwrap_or(0));
+    }
+
+    /// The limits.
+    #[must_use]
+    pub fn read(&self) -> UserLimits {
+        let limit = |counter: &Counter| Some(counter.read()).filter(|limit| *limit != 0);
+        UserLimits {
+            rate: limit(&self.rate)
+                .map(|rate| RateLimit { per_second: (rate >> 32) as u32, burst: rate as u32 }),
+            open_orders: limit(&self.open_orders).map(|limit| limit as u32),
+            order_qty: limit(&self.order_qty).map(Qty),
+            order_notional: limit(&self.order_notional),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::login::Password;
+
+    fn user(name: &str) -> UserSettings {
+        UserSettings::new(name, Password::plain("secret"))
+    }
+
+    #[test]
+    fn users_are_added_for_all_who_have_the_roster_up_to_its_room() {
+        let roster = Roster::new(&[user("ANNA")], 3);
+        let reader = roster.clone();
+        assert_eq!((reader.len(), reader.room(), reader.is_empty()), (1, 3, false));
+        roster.add(user("Bert")).unwrap();
+        assert_eq!((reader.find("BERT"), reader[1].name(), reader.len()), (Some(1), "Bert", 2));
+        for (name, says) in [
+            ("", "1 to 6 ASCII"),
+            ("SEVENCH", "1 to 6 ASCII"),
+            ("\u{e4}", "1 to 6 ASCII"),
+            ("CLEO ", "without spaces around"),
+            ("bert", "a user 'bert' already"),
+        ] {
+            let error = roster.add(user(name)).unwrap_err().to_string();
+            assert!(error.contains(says), "{name}: {error}");
+        }
+        roster.add(user("CLEO")).unwrap();
+        let error = roster.add(user("DORA")).unwrap_err();
+        assert!(matches!(error, AddUserError::Full { max: 3 }), "{error}");
+        assert!(Roster::default().is_empty() && reader.get(3).is_none());
+        assert_eq!(reader.iter().map(UserView::name).collect::<Vec<_>>(), ["ANNA", "Bert", "CLEO"]);
+    }
+
+    #[test]
+    fn limits_are_read_as_they_were_set() {
+        let view = LimitsView::default();
+        assert_eq!(view.read(), UserLimits::default());
+        for rate in [None, Some(RateLimit { per_second: u32::MAX, burst: 1 })] {
+            let limits =
+                UserLimits { rate, open_orders: Some(5), order_qty: None, order_notional: Some(u64::MAX) };
+            view.set(&limits);
+            assert_eq!(view.read(), limits);
+        }
+    }
+}
