@@ -366,7 +366,9 @@ impl SnapshotHealer {
             healed += 1;
         }
         self.waiting -= healed;
-        self.ahead_until = self.ahead_until.max(end);
+        if healed > 0 {
+            self.ahead_until = self.ahead_until.max(end);
+        }
         self.counters.healed += u64::from(healed);
         healed
     }
