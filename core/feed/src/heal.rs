@@ -12,6 +12,11 @@ use crate::builder::instrument_of;
 use crate::hold::MAX_HELD_MESSAGE;
 use crate::{BookBuilder, BooksAlone, UpdateListener};
 
+/// How far ahead of the next live message a snapshot may end, in messages: some seconds of the busiest market. Live messages
+/// up to there are skipped, so that one that names any number would leave its book unchanged and live for good. A reader that
+/// is really so far behind is served by a later snapshot, once it has come nearer.
+pub const SNAPSHOT_AHEAD_MAX: u64 = 1 << 22;
+
 /// What a snapshot is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotScope {
@@ -29,6 +34,8 @@ pub enum SnapshotOutcome {
     Healed(u32),
     /// It ends before the first message that is held: a later one is needed.
     TooOld,
+    /// It ends more than [`SNAPSHOT_AHEAD_MAX`] messages ahead of the live ones, and is not believed.
+    TooFarAhead,
     /// It was not needed, or not seen from its beginning.
     Ignored,
 }
@@ -40,6 +47,8 @@ pub struct HealerCounters {
     pub healed: u64,
     /// Snapshots that ended before the first message that was held.
     pub too_old: u64,
+    /// Snapshots that ended too far ahead of the live messages to be believed.
+    pub too_far_ahead: u64,
     /// Snapshots that were cut off.
     pub abandoned: u64,
     /// Messages dropped because too many waited: the snapshots must be newer than these.
@@ -265,8 +274,13 @@ impl SnapshotHealer {
             self.abandon();
             return SnapshotOutcome::Ignored;
         };
+        let is_needed = self.stages.iter().any(|stage| stage.is_loading());
+        if end > self.next.saturating_add(SNAPSHOT_AHEAD_MAX) {
+            self.abandon();
+            self.counters.too_far_ahead += u64::from(is_needed);
+            return if is_needed { SnapshotOutcome::TooFarAhead } else { SnapshotOutcome::Ignored };
+        }
         if end < self.floor {
-            let is_needed = self.stages.iter().any(|stage| stage.is_loading());
             self.abandon();
             self.counters.too_old += u64::from(is_needed);
             return if is_needed { SnapshotOutcome::TooOld } else { SnapshotOutcome::Ignored };
@@ -345,7 +359,9 @@ impl SnapshotHealer {
             healed += 1;
         }
         self.waiting -= healed;
-        self.ahead_until = self.ahead_until.max(end);
+        if healed > 0 {
+            self.ahead_until = self.ahead_until.max(end);
+        }
         self.counters.healed += u64::from(healed);
         healed
     }
