@@ -48,9 +48,9 @@ const ROLES: [&str; 3] = ["order-server", "matcher", "publisher"];
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExchangeConfig {
-    /// Name of the session of order entry and market data, at most 10 characters. When absent, the journal's; where
-    /// a session begins, of the time. Clients know by the name whether their numbers still count: a session that
-    /// begins must have a name that none had before.
+    /// Name of the session of order entry and market data, 1 to 10 letters, digits, `-` or `_`. When absent, the
+    /// journal's; where a session begins, of the time. Clients know by the name whether their numbers still count: a
+    /// session that begins must have a name that none had before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The instrument file; relative to this file.
@@ -285,11 +285,11 @@ pub struct MatchingConfig {
 }
 
 fn session_named(name: &str) -> Result<Session, ConfigError> {
-    let is_word = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
-    Session::new(name).filter(|_| is_word).ok_or_else(|| {
-        ConfigError::value(format!(
-            "session '{name}' must be at most 10 ASCII characters, at least one, without spaces"
-        ))
+    // It is also a folder's name once the session is put aside, and on the wire a generation stands behind `~`.
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    let session = Session::new(name).filter(|_| !name.is_empty() && name.bytes().all(is_word));
+    session.ok_or_else(|| {
+        ConfigError::value(format!("session '{name}' must be 1 to 10 ASCII letters, digits, - or _"))
     })
 }
 
@@ -566,8 +566,10 @@ mod tests {
         let first = settings(text).unwrap().session;
         std::thread::sleep(std::time::Duration::from_millis(2));
         assert_ne!(first, settings(text).unwrap().session);
-        let named = settings(&format!("session = 'MONDAY'\n{text}")).unwrap();
-        assert_eq!(Some(named.session), Session::new("MONDAY"));
+        for name in ["MONDAY", "Mon-day_01"] {
+            let named = settings(&format!("session = '{name}'\n{text}")).unwrap();
+            assert_eq!(Some(named.session), Session::new(name));
+        }
     }
 
     #[test]
@@ -575,7 +577,11 @@ mod tests {
         for (text, says) in [
             ("instruments = 'i'", "names no user"),
             ("instruments = 'i'\nsesion = 'X'", "venue.toml:2: unknown field `sesion`"),
-            ("instruments = 'i'\nsession = 'ELEVENCHARS'", "at most 10"),
+            ("instruments = 'i'\nsession = 'ELEVENCHARS'", "1 to 10"),
+            ("instruments = 'i'\nsession = ''", "1 to 10"),
+            ("instruments = 'i'\nsession = 'MONDAY~1'", "letters, digits, - or _"),
+            ("instruments = 'i'\nsession = '..'", "letters, digits, - or _"),
+            ("instruments = 'i'\nsession = '/MONDAY'", "letters, digits, - or _"),
             ("instruments = 'i'\norder_entry.test_users = ['SEVENCH']", "1 to 6"),
             ("instruments = 'i'\norder_entry.test_users = ['A', 'a']", "twice"),
             (

@@ -106,7 +106,7 @@ impl Gate {
                 Ok(()) => decoded,
                 Err(reason) => refused(order.user_ref, reason, order.client_order_id),
             },
-            // The instrument is that of the order to be replaced.
+            // The instrument is that of the order to be replaced, which was allowed when that was entered.
             Ok(OrderRequest::Replace(order)) => match self.check_new(now) {
                 Ok(()) => decoded,
                 Err(reason) => refused(order.user_ref, reason, order.client_order_id),

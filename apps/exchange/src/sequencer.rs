@@ -274,10 +274,7 @@ fn expire_orders(sequence: Sequence, ts: Nanos) -> Command {
 #[cfg(test)]
 mod tests {
     use tickpath_timing::NoTrace;
-    use tickpath_types::{
-        CancelOrder, ClientOrderId, EnterOrder, InstrumentId, OrderAttributes, Price, Qty, Side, TimeInForce,
-        UserRefNum,
-    };
+    use tickpath_types::{CancelOrder, EnterOrder, InstrumentId, Price, Qty, Side, TimeInForce, UserRefNum};
 
     use super::*;
 
@@ -348,17 +345,9 @@ mod tests {
 
     fn expiring(user_ref: u32, expire_at: u32) -> Arrival {
         let order = EnterOrder {
-            user_ref: UserRefNum(user_ref),
-            instrument: InstrumentId(1),
-            side: Side::Buy,
-            qty: Qty(1),
-            price: Price(100),
             time_in_force: TimeInForce::Gtt,
-            post_only: false,
-            min_qty: Qty::ZERO,
             special: Some(SpecialTerms { expire_at, ..SpecialTerms::default() }),
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
+            ..EnterOrder::limit(UserRefNum(user_ref), InstrumentId(1), Side::Buy, Qty(1), Price(100))
         };
         Arrival { kind: CommandKind::Order(OrderRequest::Enter(order)), ..arrival(0, 1, user_ref) }
     }

@@ -254,7 +254,7 @@ impl Venue {
         let mut day =
             Day::new(settings.day.clone(), instruments.clone(), Arc::clone(&view.states), &replica.facts.day);
         let missed = match &settings.day.schedule {
-            Some(schedule) => schedule.missed(replica.facts.day.schedule, clock.now()),
+            Some(schedule) => schedule.missed(replica.facts.day.schedule, day.has_started(), clock.now()),
             None => Vec::new(),
         };
         let standings: Vec<Standing> = settings
@@ -488,8 +488,7 @@ fn add_listed(
 ) -> Result<Vec<Instrument>, AddInstrumentError> {
     let listed = settings.instruments.as_slice();
     for known in table.iter().skip(listed.len()) {
-        notices
-            .push(format!("instrument {} was added by command and stays: the file lacks it", known.symbol));
+        notices.push(format!("instrument {} was added before and stays: the file lacks it", known.symbol));
     }
     let new: Vec<Instrument> =
         listed.iter().filter(|instrument| instrument.id >= table.next_id()).copied().collect();

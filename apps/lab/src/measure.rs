@@ -10,6 +10,7 @@ mod instructions;
 mod instruments;
 mod itch;
 mod journal;
+mod journaled_venue;
 mod load;
 mod market_data;
 mod matching;
@@ -81,7 +82,7 @@ fn ready(round: anyhow::Result<Round>) -> anyhow::Result<Prepared> {
 }
 
 /// In the order of a round: a limit comes just before what it is the limit of.
-pub(crate) const MEASUREMENTS: [Measurement; 20] = [
+pub(crate) const MEASUREMENTS: [Measurement; 22] = [
     Measurement::alone(&["tsc_read", "stamp"], |lab| ready(counter::open(lab.context))),
     Measurement::on_two_cores(&["cacheline_rtt"], |lab| ready(between_cores::open_cache_line(lab.context))),
     Measurement::on_two_cores(&["spsc_rtt"], |lab| ready(between_cores::open_spsc(lab.context))),
@@ -125,6 +126,10 @@ pub(crate) const MEASUREMENTS: [Measurement; 20] = [
     ),
     Measurement::alone(&["journal_replay"], |lab| ready(journal::open_replay(lab.context))),
     Measurement::alone(&["fdatasync", "journal_group_ack"], |lab| ready(journal::open_group(lab.context))),
+    Measurement::on_two_cores(&["journal_async_rate", "journal_group_rate"], |lab| {
+        ready(journaled_venue::open_rates(lab.context))
+    }),
+    Measurement::alone(&["journal_restart"], |lab| ready(journaled_venue::open_restart(lab.context))),
     Measurement::on_two_cores(&["multicast_send", "market_data_out"], |lab| {
         ready(market_data::open(lab.context))
     }),

@@ -9,6 +9,8 @@ use crate::statistics::median;
 pub enum Goal {
     /// The figure divided by its limit is at most this.
     RatioAtMost(f64),
+    /// The figure divided by its limit is at least this.
+    RatioAtLeast(f64),
     /// The figure divided by its limit is at most what the limit itself came to, measured again beside it, in the round
     /// in which it came to the most.
     RatioWithinAgain,
@@ -25,6 +27,7 @@ impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Goal::RatioAtMost(bound) => write!(f, "ratio <= {bound}"),
+            Goal::RatioAtLeast(bound) => write!(f, "ratio >= {bound}"),
             Goal::RatioWithinAgain => f.write_str("ratio <= that of the limit again"),
             Goal::AboveLimitAtMost(bound) => write!(f, "value - limit <= {bound}"),
             Goal::ValueAtMost(bound) => write!(f, "value <= {bound}"),
@@ -110,6 +113,7 @@ impl Row {
         let holds = |figure: Option<f64>, test: &dyn Fn(f64) -> bool| figure.is_some_and(test);
         self.goal.map(|goal| match goal {
             Goal::RatioAtMost(bound) => holds(self.ratio(), &|ratio| ratio <= bound),
+            Goal::RatioAtLeast(bound) => holds(self.ratio(), &|ratio| ratio >= bound),
             Goal::RatioWithinAgain => {
                 let again = self.again_spread();
                 holds(self.ratio(), &|ratio| again.is_some_and(|[_, greatest]| ratio <= greatest))
@@ -160,6 +164,8 @@ mod tests {
         for (goal, holds) in [
             (Goal::RatioAtMost(2.0), true),
             (Goal::RatioAtMost(1.99), false),
+            (Goal::RatioAtLeast(2.0), true),
+            (Goal::RatioAtLeast(2.01), false),
             (Goal::AboveLimitAtMost(5.0), true),
             (Goal::AboveLimitAtMost(4.9), false),
             (Goal::ValueAtMost(10.0), true),

@@ -14,7 +14,7 @@ pub(crate) struct RowSpec {
 }
 
 /// In the order of the report.
-pub(crate) const ROWS: [RowSpec; 40] = [
+pub(crate) const ROWS: [RowSpec; 43] = [
     RowSpec {
         name: "host_jitter",
         unit: "% lost",
@@ -335,6 +335,32 @@ pub(crate) const ROWS: [RowSpec; 40] = [
         reference: "",
         note: "a record of as many bytes appended under policy group until it may be answered, in turns with fdatasync \
                on the same disk, p50",
+    },
+    RowSpec {
+        name: "journal_async_rate",
+        unit: "k/s",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "orders that a venue with a journal under policy async accepts from one client over loopback TCP, 1,024 of \
+               them in flight",
+    },
+    RowSpec {
+        name: "journal_group_rate",
+        unit: "k/s",
+        limit: Some("journal_async_rate"),
+        goal: Some(Goal::RatioAtLeast(0.5)),
+        reference: "",
+        note: "the same under policy group, on the disk of the temporary folder",
+    },
+    RowSpec {
+        name: "journal_restart",
+        unit: "ms",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(1_000.0)),
+        reference: "",
+        note: "a venue built from the journal of the matching row's load with its snapshots, the newest of them as old as \
+               it can be, until it can be connected to",
     },
     RowSpec {
         name: "multicast_send",

@@ -103,6 +103,7 @@ fn cells(row: &Row) -> [String; 8] {
     };
     let goal = row.goal.map(|goal| match goal {
         Goal::RatioAtMost(bound) => format!("<= {bound} x limit"),
+        Goal::RatioAtLeast(bound) => format!(">= {bound} x limit"),
         Goal::RatioWithinAgain => match row.again_spread() {
             Some([_, greatest]) => format!("<= {greatest:.2} x limit"),
             None => "<= limit again".to_owned(),

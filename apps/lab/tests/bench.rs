@@ -109,6 +109,10 @@ fn matching_at_a_rate_of_its_own_is_measured_beside_an_empty_loop() {
 fn the_journal_is_measured_alone_and_in_an_order() {
     let rows = ["journal_replay", "fdatasync", "journal_group_ack"];
     check(&["journal_replay", "journal_group_ack"], &rows);
+    check(
+        &["journal_group_rate", "journal_restart"],
+        &["journal_async_rate", "journal_group_rate", "journal_restart"],
+    );
     check(&["journal_async_cost"], &["tcp_echo", "order_rtt", "journal_async_cost"]);
 }
 

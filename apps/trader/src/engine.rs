@@ -244,8 +244,8 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         count
     }
 
-    /// Begins once the gateway is logged in and knows the number of the first order. Market data that comes before waits in the ring. The first login may
-    /// take as long as one after a lost connection; then the engine stops.
+    /// Begins once the gateway is logged in and knows the number of the first order. Market data that comes before waits
+    /// in the ring. The first login may take as long as one after a lost connection; then the engine stops.
     fn start(&mut self, now: Nanos) -> bool {
         let first_user_ref = self.view.gateway.first_user_ref.read();
         if first_user_ref > 0 {

@@ -10,9 +10,8 @@ use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_net::{Kernel, Network};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{
-    CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, Nanos,
-    OrderAttributes, OrderEventKind, OrderRequest, Price, Qty, ReplaceOrder, SessionId, Side, TimeInForce,
-    UserRefNum,
+    CancelOrder, CancelReason, EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderEventKind,
+    OrderRequest, Price, Qty, SessionId, Side, UserRefNum,
 };
 
 use crate::order_entry::{OrderEntry, OrderEntryError};
@@ -41,8 +40,8 @@ pub enum GatewayEvent {
     Disconnected,
     /// The gateway is logged in again. What the venue had to say meanwhile follows, or came just before.
     Reconnected,
-    /// The venue has sent text for people in place of an answer, as where it has no room to record a request: which of those
-    /// that are not answered it dropped is not known.
+    /// The venue has sent text for people in place of an answer, as where it has no room to record a request: which of
+    /// those that are not answered it dropped is not known.
     InDoubt,
     /// The venue has said what it had to say of everything that was sent before the connection was lost or before the
     /// doubt: what is not answered by now did not reach it, or was dropped.
@@ -102,12 +101,14 @@ enum Link {
     },
     Up,
     Lost,
-    /// There is one, and requests that were sent before it or before a doubt may still be answered: until `from`, and until the
-    /// venue is heard once more after everything that had come by then was read. TCP keeps the order: whatever
-    /// the venue said before that was read too.
+    /// There is one, and requests that were sent before it or before a doubt may still be answered: until `from`, and
+    /// until the venue is heard once more after everything that had come by then was read. TCP keeps the order:
+    /// whatever the venue said before that was read too. A doubt that comes meanwhile begins when this is over: so this
+    /// ends at its time, however much is dropped.
     Settling {
         from: Nanos,
         is_dry: bool,
+        is_doubted: bool,
     },
 }
 
@@ -304,8 +305,16 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
     /// Something was dropped without an answer, for which nobody is to wait for ever.
     #[cold]
     fn doubt(&mut self, now: Nanos) {
+        if let Link::Settling { is_doubted, .. } = &mut self.link {
+            *is_doubted = true;
+            return;
+        }
         self.inbox.tell(GatewayEvent::InDoubt);
-        self.link = Link::Settling { from: now + self.settings.settle_after, is_dry: false };
+        self.link = self.settling(now);
+    }
+
+    fn settling(&self, now: Nanos) -> Link {
+        Link::Settling { from: now + self.settings.settle_after, is_dry: false, is_doubted: false }
     }
 
     /// Learns the number of the engine's first order: an earlier run may have used some, and only the venue knows.
@@ -331,14 +340,20 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             Link::New { has_asked } => self.learn_numbers(has_asked, now)?,
             Link::Lost => {
                 self.inbox.tell(GatewayEvent::Reconnected);
-                Link::Settling { from: now + self.settings.settle_after, is_dry: false }
+                self.settling(now)
             }
-            Link::Settling { is_dry: true, .. } if self.inbox.has_read => {
+            Link::Settling { is_dry: true, is_doubted, .. } if self.inbox.has_read => {
                 self.inbox.tell(GatewayEvent::Settled);
-                Link::Up
+                if is_doubted {
+                    self.inbox.tell(GatewayEvent::InDoubt);
+                    self.settling(now)
+                } else {
+                    Link::Up
+                }
             }
-            Link::Settling { from, is_dry } => {
-                Link::Settling { from, is_dry: is_dry || (now >= from && !self.inbox.has_read) }
+            Link::Settling { from, is_dry, is_doubted } => {
+                let is_dry = is_dry || (now >= from && !self.inbox.has_read);
+                Link::Settling { from, is_dry, is_doubted }
             }
         };
         Ok(())
@@ -474,31 +489,12 @@ impl<T: Tracer> Rehearsal<T> {
 
 /// A request of each kind that strategies make.
 fn specimens(instrument: InstrumentId) -> [OrderRequest; REHEARSED_KINDS] {
-    let enter = EnterOrder {
-        user_ref: UserRefNum(1),
-        instrument,
-        side: Side::Buy,
-        qty: Qty(1),
-        price: Price(10_000),
-        time_in_force: TimeInForce::Day,
+    let order = |user_ref| EnterOrder {
         post_only: true,
-        min_qty: Qty::ZERO,
-        special: None,
-        attributes: OrderAttributes::default(),
-        client_order_id: ClientOrderId::default(),
+        ..EnterOrder::limit(UserRefNum(user_ref), instrument, Side::Buy, Qty(1), Price(10_000))
     };
-    let replace = ReplaceOrder {
-        orig_user_ref: enter.user_ref,
-        user_ref: UserRefNum(2),
-        qty: enter.qty,
-        price: enter.price,
-        time_in_force: enter.time_in_force,
-        post_only: enter.post_only,
-        min_qty: enter.min_qty,
-        special: None,
-        attributes: enter.attributes,
-        client_order_id: enter.client_order_id,
-    };
+    let enter = order(1);
+    let replace = order(2).replacing(enter.user_ref);
     let cancel = CancelOrder { user_ref: enter.user_ref, qty: Qty::ZERO };
     [OrderRequest::Replace(replace), OrderRequest::Cancel(cancel), OrderRequest::Enter(enter)]
 }

@@ -72,12 +72,16 @@ impl Schedule {
         Place { day: today.max(place.day + 1), step: 0 }
     }
 
-    /// The steps that are due, in words: what a venue does at its start that it missed while it was down.
-    pub(crate) fn missed(&self, done: Option<(u32, u32)>, now: Nanos) -> Vec<String> {
+    /// The steps that are due, in words: what a venue does at its start that it missed while it was down. Where no day
+    /// goes on, what does not start one is left out.
+    pub(crate) fn missed(&self, done: Option<(u32, u32)>, mut has_started: bool, now: Nanos) -> Vec<String> {
         let mut place = self.place_after(done, now);
         let mut missed = Vec::new();
         while let Some((step, next)) = self.due(place, now) {
-            missed.push(step.to_string());
+            if has_started || step.phase.starts_day() {
+                missed.push(step.to_string());
+                has_started = step.phase != Phase::EndOfDay;
+            }
             place = next;
         }
         missed
@@ -109,8 +113,9 @@ mod tests {
         Nanos::from_secs((day * 24 + hour) * 3_600)
     }
 
+    /// Of a venue whose day goes on if a step of it is done.
     fn missed(done: Option<(u32, u32)>, now: Nanos) -> Vec<String> {
-        schedule(0).missed(done, now)
+        schedule(0).missed(done, done.is_some(), now)
     }
 
     #[test]
@@ -132,10 +137,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_of_a_day_that_is_over_is_not_missed() {
+        let ended = |now| schedule(0).missed(Some((100, 9 * 3_600)), false, now);
+        assert_eq!(ended(at(100, 20)), Vec::<String>::new());
+        assert_eq!(ended(at(101, 8)), ["start due at 08:00:00"]);
+        let mut early = schedule(0);
+        early.steps.insert(0, ScheduleStep { second: 0, phase: Phase::Close, instruments: None });
+        assert_eq!(early.missed(None, false, at(100, 8)), ["start due at 08:00:00"]);
+    }
+
+    #[test]
     fn the_schedules_clock_is_not_that_of_utc() {
         let new_york = schedule(-5 * 3_600);
-        assert_eq!(new_york.missed(None, at(100, 12)), Vec::<String>::new(), "seven in the morning there");
-        assert_eq!(new_york.missed(None, at(100, 14)).len(), 2);
+        assert_eq!(
+            new_york.missed(None, false, at(100, 12)),
+            Vec::<String>::new(),
+            "seven in the morning there"
+        );
+        assert_eq!(new_york.missed(None, false, at(100, 14)).len(), 2);
         let (day, second) = new_york.local(at(100, 3));
         assert_eq!((day, second), (99, 22 * 3_600));
         assert_eq!(new_york.place_after(Some((99, 9 * 3_600)), at(100, 3)), Place { day: 99, step: 2 });

@@ -89,6 +89,8 @@ pub(crate) struct DropCopyDoor<S: Storage, N: Network> {
 struct Live<S: Storage> {
     reading: Reading<S>,
     store: CopyStore,
+    /// What the last command caused beyond what one run takes: as much as one command can, as the end of a day does.
+    waiting: VecDeque<Entry>,
     /// Nobody is let in before the log was read up to here.
     ready_at: Sequence,
 }
@@ -220,6 +222,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
                 }
         };
         live.reading.last_command() >= self.source.durable.durable()
+            && live.waiting.is_empty()
             && self.connections.iter().flatten().all(is_sent)
     }
 
@@ -230,26 +233,32 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
             live => {
                 let reading = self.source.read_newest()?;
                 let store = CopyStore::new(self.retained, reading.next_numbers().collect());
-                live.insert(Live { reading, store, ready_at: limit })
+                live.insert(Live { reading, store, waiting: VecDeque::new(), ready_at: limit })
             }
         };
-        let Live { reading, store, .. } = live;
-        let mut count = 0;
-        let mut messages = 0;
+        let Live { reading, store, waiting, .. } = live;
         // What is pushed must not push out what the readers are to be sent next.
         let messages_max = MESSAGES_PER_RUN.min(store.capacity().div_ceil(2));
-        while count < COMMANDS_PER_RUN
+        let waited = waiting.len().min(messages_max);
+        waiting.drain(..waited).for_each(|entry| store.push(entry));
+        let (mut messages, mut commands) = (waited, 0);
+        while commands < COMMANDS_PER_RUN
             && messages < messages_max
             && reading.step(limit, |user, number, message| {
-                store.push(Entry::new(user, number, message));
-                messages += 1;
+                let entry = Entry::new(user, number, message);
+                if messages < messages_max {
+                    store.push(entry);
+                    messages += 1;
+                } else {
+                    waiting.push_back(entry);
+                }
             })?
         {
-            count += 1;
+            commands += 1;
         }
         self.counters.messages.add(messages as u64);
-        self.counters.commands.set(reading.last_command().0);
-        Ok(count)
+        self.counters.commands.set(reading.last_command().0 - u64::from(!waiting.is_empty()));
+        Ok(waited + commands)
     }
 
     /// Reads on in the log for the reader that began before what is kept; returns how much. Where the log has gone
@@ -455,7 +464,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
 
 impl<S: Storage> Live<S> {
     fn is_ready(&self) -> bool {
-        self.reading.last_command() >= self.ready_at
+        self.reading.last_command() >= self.ready_at && self.waiting.is_empty()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tickpath_journal::{Folder, GENERATION_FILE, OpenError, SessionName, Storage, session_of};
+use tickpath_journal::{Folder, GENERATION_FILE, OpenError, Storage, session_of};
 use tickpath_nasdaq::moldudp64::Session;
 
 /// The session of a folder was not put aside.
@@ -15,12 +15,12 @@ pub enum ArchiveError {
     Journal(#[from] OpenError),
     /// Give the next session another name, or none: clients know by it whether their numbers still count.
     #[error(
-        "the session before is called {session} as well: leave the session's name out of the configuration, or give the \
+        "an earlier session is called {session} as well: leave the session's name out of the configuration, or give the \
          next one a name that none had before"
     )]
     SameName {
         /// The name.
-        session: SessionName,
+        session: Session,
     },
     /// Move that file away: it is of another session of this name, and would be lost.
     #[error("{file} is there already, of another session of this name: move its folder away")]
@@ -34,19 +34,23 @@ pub enum ArchiveError {
 /// that the next one, which may be called `next`, begins anew. Returns that folder; `None` when there was no session.
 ///
 /// # Errors
-/// [`ArchiveError`] when a venue runs on the folder, the log is damaged, the next session cannot be told from this one, or
-/// the system refuses. What was moved already is moved by the next try.
+/// [`ArchiveError`] when a venue runs on the folder, the log is damaged, the next session cannot be told from this one or
+/// from one that is kept there, or the system refuses. What was moved already is not moved again by the next try.
 pub fn archive(folder: &Path, next: Option<Session>) -> Result<Option<PathBuf>, ArchiveError> {
     let storage = Folder::new(folder).map_err(error(folder))?;
     let _lock = storage.lock().map_err(error(folder))?.ok_or(OpenError::InUse)?;
     let Some(session) = session_of(&storage)? else {
         return Ok(None);
     };
-    if next.is_some_and(|next| next.to_string() == session.to_string()) {
+    let is_known = |next: &Session| {
+        let next = next.to_string();
+        next == session.to_string() || folder.join(next).exists()
+    };
+    if let Some(session) = next.filter(is_known) {
         return Err(ArchiveError::SameName { session });
     }
     let archive = folder.join(session.to_string());
-    std::fs::create_dir_all(&archive).map_err(error(&archive))?;
+    let kept = Folder::new(&archive).map_err(error(&archive))?;
     let names = storage.list().map_err(error(folder))?;
     let (mut segments, others): (Vec<_>, Vec<_>) = names
         .into_iter()
@@ -65,6 +69,8 @@ pub fn archive(folder: &Path, next: Option<Session>) -> Result<Option<PathBuf>, 
     for name in files() {
         std::fs::rename(folder.join(name), archive.join(name)).map_err(error(&archive))?;
     }
+    // In this order: whatever a loss of power takes back, each file has a name.
+    kept.sync_names().map_err(error(&archive))?;
     storage.sync_names().map_err(error(folder))?;
     Ok(Some(archive))
 }

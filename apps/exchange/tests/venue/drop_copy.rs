@@ -1,9 +1,9 @@
 //! Drop copies: what users heard, the same bytes again, and nobody waits for who reads them.
 
-use tickpath_exchange::{Copy, Doors, DropCopySettings, Password, UserSettings};
+use tickpath_exchange::{AdminCommand, AdminOutcome, Copy, Doors, DropCopySettings, Password, UserSettings};
 use tickpath_journal::{Policy, Storage};
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
-use tickpath_types::{Nanos, Side};
+use tickpath_types::{Nanos, SessionId, Side};
 
 use crate::journal::{Site, hear_messages, trade};
 use crate::support::{Client, Heard, PASSWORD, Rig, USERS, cancel, enter, login, packet};
@@ -326,6 +326,26 @@ fn a_reader_that_takes_what_it_is_sent_is_never_overtaken() {
     let copies = hear_messages(&mut rig, &mut desk);
     assert_eq!(copies.len(), STARTS + 2 * ORDERS as usize);
     assert_eq!((rig.view.drop_copy.slow_readers.read(), rig.view.drop_copy.rewinds.read()), (0, 0));
+}
+
+/// A kill cancels all orders of a user by one command.
+#[test]
+fn a_command_that_causes_more_than_is_kept_overtakes_nobody() {
+    const ORDERS: u32 = 25;
+    let site = site(Policy::Group, 8);
+    let mut rig = site.start();
+    let mut anna = rig.log_in("ANNA");
+    let mut desk = log_in(&mut rig, "DESK", 1);
+    for user_ref in 1..=ORDERS {
+        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000));
+    }
+    assert_eq!(hear_messages(&mut rig, &mut desk).len(), STARTS + ORDERS as usize);
+    assert_eq!(rig.command(AdminCommand::Kill(Some(SessionId(1)))), AdminOutcome::Done { commands: 1 });
+    let copies = told(&hear_messages(&mut rig, &mut desk));
+    assert_eq!(copies.len(), ORDERS as usize);
+    assert!(copies.iter().all(|copy| copy.user == "ANNA" && copy.message[0] == b'C'));
+    assert_eq!((rig.view.drop_copy.slow_readers.read(), rig.view.drop_copy.rewinds.read()), (0, 0));
+    assert_eq!(rig.view.drop_copy.commands.read(), rig.view.order_server.commands.read());
 }
 
 #[test]

@@ -169,8 +169,7 @@ fn an_instrument_is_allowed_to_a_user_with_a_list_and_stays_so() {
     assert_eq!(anna.try_order(&mut rig, &mut client, 1), refused);
     drop(client);
     // Another list is the whole list.
-    let listed: Vec<Instrument> = instruments().iter().copied().chain([gamma_listed()]).collect();
-    site.settings.instruments = InstrumentTable::new(&listed);
+    append(&mut site);
     site.settings.users[0].instruments = Some(vec![ALPHA, GAMMA]);
     let notices;
     (rig, notices) = restart(&site, rig);
@@ -182,14 +181,10 @@ fn an_instrument_is_allowed_to_a_user_with_a_list_and_stays_so() {
     assert_eq!(anna.try_gamma(&mut rig, &mut client), b'A');
 }
 
-/// As it stands in a file behind the others.
-fn gamma_listed() -> Instrument {
-    Instrument { id: GAMMA, ..gamma() }
-}
-
-/// The file has an instrument more.
+/// The file has an instrument more, behind the others.
 fn append(site: &mut Site) {
-    let listed: Vec<Instrument> = instruments().iter().copied().chain([gamma_listed()]).collect();
+    let more = Instrument { id: GAMMA, ..gamma() };
+    let listed: Vec<Instrument> = instruments().iter().copied().chain([more]).collect();
     site.settings.instruments = InstrumentTable::new(&listed);
 }
 
@@ -217,7 +212,7 @@ fn an_instrument_that_is_new_in_the_file_is_added_at_the_start() {
     site.settings.instruments = instruments();
     site.settings.users[0].instruments = None;
     (rig, notices) = restart(&site, rig);
-    assert_eq!(notices, ["instrument GAMMA was added by command and stays: the file lacks it"]);
+    assert_eq!(notices, ["instrument GAMMA was added before and stays: the file lacks it"]);
     let mut bert = rig.log_in("BERT");
     bert.send(&enter_gamma(1, Side::Sell, 1_000_000));
     assert_eq!([hear_type(&mut rig, &mut bert), hear_type(&mut rig, &mut bert)], *b"AE");

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
 use tickpath_book::FastBooks;
@@ -17,8 +18,10 @@ use super::load::workload;
 use super::{Round, Sample};
 use crate::context::Context;
 
+/// The session that is journaled.
+const SESSION: &str = "LAB";
 /// Commands of a full round of replay.
-const COMMANDS: usize = 5_000_000;
+pub(super) const COMMANDS: usize = 5_000_000;
 /// Acknowledgements of a full round.
 const ACKNOWLEDGEMENTS: usize = 1_000;
 /// Bytes of a new order as a command, and of its record.
@@ -27,27 +30,25 @@ const RECORD_LEN: usize = 104;
 /// How long the next segment may take until it is prepared.
 const PREPARATION: Nanos = Nanos::from_secs(1);
 
-/// A journal in a folder of its own.
-struct Log {
+/// A journal and the thread that writes it.
+pub(super) struct Log {
     journal: Journal<Folder>,
     storage: Folder,
     session: SessionName,
     _thread: WorkerThread,
-    _folder: tempfile::TempDir,
 }
 
 impl Log {
-    fn new(policy: Policy) -> anyhow::Result<Log> {
-        let folder = tempfile::tempdir()?;
-        let storage = Folder::new(folder.path())?;
-        let session = SessionName::new("LAB")?;
+    pub(super) fn open(folder: &Path, policy: Policy) -> anyhow::Result<Log> {
+        let storage = Folder::new(folder)?;
+        let session = SessionName::new(SESSION)?;
         let config = JournalConfig { policy, payload_len_max: COMMAND_LEN_MAX, ..JournalConfig::default() };
         let Opened { journal, worker, .. } = open(&storage, session, config, &InspectOptions::default())?;
         let thread = WorkerThread::start(worker)?;
-        Ok(Log { journal, storage, session, _thread: thread, _folder: folder })
+        Ok(Log { journal, storage, session, _thread: thread })
     }
 
-    fn append(&mut self, encode: impl Fn(&mut [u8]) -> usize) -> anyhow::Result<()> {
+    pub(super) fn append(&mut self, encode: impl Fn(&mut [u8]) -> usize) -> anyhow::Result<()> {
         let next = self.journal.last_appended().next();
         loop {
             match self.journal.append_with(next, &encode) {
@@ -66,7 +67,7 @@ impl Log {
         }
     }
 
-    fn settle(&mut self) -> anyhow::Result<()> {
+    pub(super) fn settle(&mut self) -> anyhow::Result<()> {
         while !self.journal.is_settled() {
             self.poll()?;
         }
@@ -89,7 +90,8 @@ impl EventListener for NoOne {
 
 pub(super) fn open_replay(context: Context) -> anyhow::Result<Round> {
     let workload = workload(&context, COMMANDS);
-    let mut log = Log::new(Policy::Async)?;
+    let folder = tempfile::tempdir()?;
+    let mut log = Log::open(folder.path(), Policy::Async)?;
     for command in workload.opening.iter().chain(&workload.commands) {
         log.append(|out| command.encode(out))?;
     }
@@ -97,8 +99,7 @@ pub(super) fn open_replay(context: Context) -> anyhow::Result<Round> {
     let (instruments, limits) = (workload.instruments, workload.limits);
     let (state_hash, last) = (workload.state_hash, log.journal.last_appended());
     Ok(Box::new(move || {
-        // All of it: the folder lives as long as its log.
-        let log = &log;
+        let (log, _folder) = (&log, &folder);
         let mut engine: Engine<FastBooks<Owner>> = Engine::new(&instruments, limits)?;
         let start = context.clock.ticks();
         let mut reader = Reader::open(&log.storage, log.session, Sequence(1))?;
@@ -118,7 +119,8 @@ pub(super) fn open_replay(context: Context) -> anyhow::Result<Round> {
 }
 
 pub(super) fn open_group(context: Context) -> anyhow::Result<Round> {
-    let mut log = Log::new(Policy::Group)?;
+    let folder = tempfile::tempdir()?;
+    let mut log = Log::open(folder.path(), Policy::Group)?;
     let bare = tempfile::tempfile()?;
     bare.write_all_at(&vec![0; RECORD_LEN * ACKNOWLEDGEMENTS * 2], 0).context("no room for the bare file")?;
     bare.sync_all()?;
@@ -130,6 +132,7 @@ pub(super) fn open_group(context: Context) -> anyhow::Result<Round> {
     }
     let count = context.effort.count(ACKNOWLEDGEMENTS);
     Ok(Box::new(move || {
+        let _folder = &folder;
         let mut ticks = [Vec::with_capacity(count), Vec::with_capacity(count)];
         for place in 0..count {
             let start = context.clock.ticks();

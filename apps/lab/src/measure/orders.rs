@@ -27,7 +27,7 @@ use super::{Round, Sample, paced, venue};
 use crate::context::{Context, wait_for};
 
 /// Name and password of the one user.
-const USER: &str = "LAB";
+pub(super) const USER: &str = "LAB";
 /// Records of each trace ring, and trips between two drains: a trip leaves some 10 records in a ring.
 const TRACE_RING: usize = 1 << 14;
 const TRIPS_PER_DRAIN: u64 = 256;
@@ -172,7 +172,7 @@ fn trade(
 }
 
 /// Every order rests in the book and nothing else happened.
-fn check_final_state(view: &VenueView, orders: u64) -> anyhow::Result<()> {
+pub(super) fn check_final_state(view: &VenueView, orders: u64) -> anyhow::Result<()> {
     let engine =
         view.engine.lock().ok().and_then(|mut engine| engine.take()).context("the matcher left no engine")?;
     let counters = engine.counters();

@@ -206,7 +206,7 @@ fn an_order_that_is_open_again() {
     }
 }
 
-/// The cancels for this reason that clients received, in order: their letter is the 14th byte.
+/// The cancels for this reason that clients received, in order: its letter is the 18th byte.
 fn cancels(observed: &mut Observed, reason: u8) -> impl Iterator<Item = &mut Vec<u8>> {
     let all = observed.clients.iter_mut().flat_map(|client| &mut client.events);
     let messages = all.filter_map(|event| match &mut event.kind {

@@ -97,6 +97,36 @@ fn an_order_that_the_venue_dropped_with_a_word_is_rejected_and_others_are_not() 
 }
 
 #[test]
+fn a_doubt_ends_at_its_time_however_much_more_is_dropped() {
+    let mut site = Site::new();
+    let drop_one = |site: &mut Site| {
+        let before = site.view.gateway.requests.read();
+        site.cable.carries_requests = false;
+        let dropped = site.ask(Action::Enter(buy(10, 999_000))).unwrap();
+        site.until("the request on the cable", |site| site.view.gateway.requests.read() > before);
+        site.cable.drop_requests_with_a_word();
+        site.cable.carries_requests = true;
+        dropped.0
+    };
+    let first = drop_one(&mut site);
+    let mut others = vec![];
+    while others.len() < 12 {
+        // Four times as often as a doubt takes.
+        site.pass(Nanos(SETTLE_AFTER.0 / 4));
+        others.push(drop_one(&mut site));
+    }
+    let is_over = [OrderChange::Rejected { reason: UNANSWERED }];
+    assert_eq!(site.script.changes_of(first), is_over);
+    site.until("the end of every doubt", |site| {
+        others.iter().all(|order| !site.script.changes_of(*order).is_empty())
+    });
+    assert!(others.iter().all(|order| site.script.changes_of(*order) == is_over));
+    let snapshot = site.snapshot();
+    assert_eq!((snapshot.open_orders, snapshot.counters.unanswered), (0, 13));
+    site.enter(buy(10, 999_000));
+}
+
+#[test]
 fn a_cancel_that_never_reached_the_venue_leaves_a_live_order_that_can_be_cancelled() {
     let mut site = Site::new();
     let order = site.enter(buy(10, 999_000));

@@ -24,8 +24,8 @@ use tickpath_trader::{
 };
 use tickpath_trading::{EngineConfig, NewOrder, Refusal, TradeEngine};
 use tickpath_types::{
-    ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderAttributes,
-    OrderEventKind, OrderRequest, Price, Qty, SessionId, Side, Symbol, TimeInForce, UserRefNum,
+    EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderEventKind, OrderRequest, Price, Qty,
+    SessionId, Side, Symbol, TimeInForce, UserRefNum,
 };
 
 use crate::strategy::{Action, Script};
@@ -232,17 +232,8 @@ impl Site {
         time_in_force: TimeInForce,
     ) {
         let order = EnterOrder {
-            user_ref: UserRefNum(user_ref),
-            instrument: ALPHA,
-            side,
-            qty: Qty(qty),
-            price: Price(price),
             time_in_force,
-            post_only: false,
-            min_qty: Qty::ZERO,
-            special: None,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
+            ..EnterOrder::limit(UserRefNum(user_ref), ALPHA, side, Qty(qty), Price(price))
         };
         let now = self.now;
         let entry = self.rival();

@@ -1,0 +1,169 @@
+//! A venue with its journal: how many orders a second it takes under each promise, and how soon it is back.
+
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use tickpath_agent::StopSignal;
+use tickpath_exchange::{
+    Endpoints, JournalSettings, Password, UserSettings, Venue, VenueJournal, VenueSettings, VenueTracers,
+};
+use tickpath_journal::Policy;
+use tickpath_matching::{Command, EngineLimits};
+use tickpath_timing::NoTrace;
+use tickpath_trader::OrderEntry;
+use tickpath_types::{InstrumentTable, OrderEventKind, OrderRequest, OrderState, Sequence, SessionId};
+
+use super::instruments::instruments;
+use super::journal::{COMMANDS, Log};
+use super::load::workload;
+use super::orders::{self, USER};
+use super::{Round, Sample, venue};
+use crate::context::{Context, wait_for};
+
+/// Orders of a full round under each policy.
+const ORDERS: usize = 200_000;
+/// Orders that are sent before the first of them is answered.
+const IN_FLIGHT: u64 = 1_024;
+/// Orders of one write.
+const ORDERS_PER_WRITE: u64 = 32;
+/// The log is so many times as long as it is from one snapshot to the next: a million commands in a full round, the
+/// default.
+const SNAPSHOTS: usize = 5;
+
+const NO_TRACERS: VenueTracers<NoTrace> =
+    VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
+
+pub(super) fn open_rates(context: Context) -> anyhow::Result<Round> {
+    let mut policies = [("journal_async_rate", Policy::Async), ("journal_group_rate", Policy::Group)];
+    Ok(Box::new(move || {
+        let rates = policies.iter().map(|(row, policy)| Ok(Sample::new(row, rate(&context, *policy)?)));
+        let rates = rates.collect();
+        // Each comes first in turn.
+        policies.reverse();
+        rates
+    }))
+}
+
+/// Thousands of orders a second that a venue accepts.
+fn rate(context: &Context, policy: Policy) -> anyhow::Result<f64> {
+    let (folder, instruments) = (tempfile::tempdir()?, instruments(1));
+    let count = context.effort.count(ORDERS) as u64;
+    let journal = JournalSettings { snapshot_every: 0, ..JournalSettings::new(folder.path(), policy) };
+    let settings =
+        VenueSettings { journal: Some(journal), ..orders::settings(instruments.clone(), count as u32)? };
+    let Venue { agents, endpoints, view, journal, .. } = Venue::build(&settings, context.clock, NO_TRACERS)?;
+    let _journal = journal.map(VenueJournal::start).transpose()?;
+    let rate = venue::beside(context, agents, |stop| flood(context, endpoints, instruments, stop, count))?;
+    orders::check_final_state(&view, count)?;
+    Ok(rate)
+}
+
+/// Sends `count` orders, as many at a time as may be in flight, and waits for every acceptance.
+fn flood(
+    context: &Context,
+    endpoints: Endpoints,
+    instruments: InstrumentTable,
+    stop: &StopSignal,
+    count: u64,
+) -> anyhow::Result<f64> {
+    let clock = context.clock;
+    let mut entry = OrderEntry::connect(endpoints.order_entry, USER, USER, instruments, clock.now())?;
+    wait_for(stop, || {
+        entry.poll(clock.now(), &mut (), |_| (), |_, _| ())?;
+        Ok(entry.is_active().then_some(()))
+    })?;
+    let start = clock.ticks();
+    let (mut sent, mut accepted) = (0, 0);
+    while accepted < count {
+        let room = (IN_FLIGHT - (sent - accepted)).min(count - sent).min(ORDERS_PER_WRITE);
+        for number in sent + 1..=sent + room {
+            entry.queue(&OrderRequest::Enter(orders::order(number as u32)))?;
+        }
+        sent += room;
+        entry.flush(clock.now())?;
+        accepted += wait_for(stop, || {
+            let mut answers = Answers::default();
+            entry.poll(clock.now(), &mut answers, |_| (), |answers, it| answers.take(&it.kind))?;
+            ensure!(answers.others == 0, "{} of the orders were not accepted", answers.others);
+            let is_full = sent - accepted == IN_FLIGHT || sent == count;
+            Ok((answers.accepted > 0 || !is_full).then_some(answers.accepted))
+        })?;
+    }
+    let elapsed = clock.ticks_to_nanos(clock.ticks() - start);
+    entry.logout(clock.now());
+    Ok(count as f64 * 1e6 / elapsed.0 as f64)
+}
+
+/// Answers of one read.
+#[derive(Default)]
+struct Answers {
+    accepted: u64,
+    others: u64,
+}
+
+impl Answers {
+    fn take(&mut self, kind: &OrderEventKind) {
+        match kind {
+            OrderEventKind::Accepted { state: OrderState::Live, .. } => self.accepted += 1,
+            _ => self.others += 1,
+        }
+    }
+}
+
+pub(super) fn open_restart(context: Context) -> anyhow::Result<Round> {
+    // The venue's own session is 0, its users' follow.
+    let mut load = workload(&context, COMMANDS);
+    let sessions = load.limits.max_sessions + 1;
+    let count = context.effort.count(COMMANDS);
+    let every = count / SNAPSHOTS;
+    let of_user = |command: Command| Command { session: SessionId(command.session.0 + 1), ..command };
+    // One command short of a snapshot.
+    let commands = load.opening.drain(..).chain(load.commands.drain(..)).map(of_user).take(count - 1);
+    let folder = tempfile::tempdir()?;
+    let settings = VenueSettings {
+        users: (1..sessions)
+            .map(|user| UserSettings::new(format!("{USER}{user}"), Password::plain(USER)))
+            .collect(),
+        limits: EngineLimits { max_sessions: sessions, ..load.limits },
+        journal: Some(JournalSettings {
+            snapshot_every: every as u64,
+            ..JournalSettings::new(folder.path(), Policy::Async)
+        }),
+        ..orders::settings(InstrumentTable::new(&load.instruments), 0)?
+    };
+    write_log(&context, &settings, folder.path(), commands)?;
+    let (last, snapshot) = (Sequence(count as u64 - 1), Sequence((count - every) as u64));
+    Ok(Box::new(move || {
+        let _folder = &folder;
+        let start = context.clock.ticks();
+        let venue = Venue::build(&settings, context.clock, NO_TRACERS)?;
+        let elapsed = context.clock.ticks_to_nanos(context.clock.ticks() - start);
+        let recovery = venue.journal.context("the venue has a journal")?.recovery;
+        ensure!(
+            recovery.last == last && recovery.snapshot == Some(snapshot),
+            "the venue began elsewhere: {recovery}"
+        );
+        Ok(vec![Sample::new("journal_restart", elapsed.0 as f64 / 1e6)])
+    }))
+}
+
+/// The journal of a venue that took these commands, with its snapshots.
+fn write_log(
+    context: &Context,
+    settings: &VenueSettings,
+    folder: &Path,
+    commands: impl Iterator<Item = Command>,
+) -> anyhow::Result<()> {
+    // The first snapshot, which has the venue's definition.
+    drop(Venue::build(settings, context.clock, NO_TRACERS)?);
+    let mut log = Log::open(folder, Policy::Async)?;
+    for command in commands {
+        log.append(|out| command.encode(out))?;
+    }
+    log.settle()?;
+    drop(log);
+    let mut journal =
+        Venue::build(settings, context.clock, NO_TRACERS)?.journal.context("the venue has a journal")?;
+    while journal.follow()? > 0 {}
+    Ok(())
+}
