@@ -2,12 +2,12 @@
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, PlainBooks};
 use tickpath_exchange::{COPY_HEADER_LEN, Copy, CopyError};
-use tickpath_feed::{BookBuilder, SnapshotHealer, SnapshotOutcome, SnapshotScope, UpdateListener};
+use tickpath_feed::{BookBuilder, BooksAlone, SnapshotHealer, SnapshotOutcome, SnapshotScope};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::soupbintcp::{
     BufferTooShort, CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession,
 };
-use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence};
+use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence};
 use zerocopy::FromBytes;
 
 use crate::nasdaq::Pieces;
@@ -20,13 +20,6 @@ const ORDERS_MAX: u32 = 8;
 const HELD_MAX: usize = 4;
 /// The first live message after those that were lost.
 const NEXT: Sequence = Sequence(10);
-
-struct BooksAlone;
-
-impl UpdateListener for BooksAlone {
-    const WANTS_UPDATES: bool = false;
-    fn on_update(&mut self, _: &MarketUpdate) {}
-}
 
 /// Books that lost everything before [`NEXT`], and what heals them.
 struct Listener<B> {

@@ -1,8 +1,9 @@
 //! A command to run, and the same command as text to repeat it by hand.
 
 use std::fmt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{self, ExitStatus, Stdio};
+use std::process::{self, Child, ExitStatus, Stdio};
 
 use anyhow::{Context, Result};
 
@@ -28,6 +29,14 @@ impl Command {
     /// Runs it in `root` with this program's input and output.
     pub fn run(&self, root: &Path) -> Result<ExitStatus> {
         self.process(root).status().with_context(|| format!("cannot run '{self}'"))
+    }
+
+    /// Begins to run it in `root` in a process group of its own, which a terminal's Ctrl-C does not reach; its input and
+    /// output are pipes.
+    pub fn spawn_apart(&self, root: &Path) -> Result<Child> {
+        let mut process = self.process(root);
+        process.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        process.spawn().with_context(|| format!("cannot run '{self}'"))
     }
 
     /// Runs it in `root` and says only whether it succeeded.

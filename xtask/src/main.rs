@@ -2,6 +2,7 @@
 
 mod ci;
 mod command;
+mod interrupt;
 mod kill_test;
 mod options;
 mod say;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
+use crate::interrupt::{EXIT_INTERRUPTED, Interrupted};
 use crate::say::say;
 
 const HELP: &str = "\
@@ -35,7 +37,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Where standard error cannot be written the exit code tells.
             let _ = writeln!(stderr(), "xtask: {error:#}");
-            ExitCode::from(2)
+            ExitCode::from(if error.is::<Interrupted>() { EXIT_INTERRUPTED } else { 2 })
         }
     }
 }
@@ -43,6 +45,10 @@ fn main() -> ExitCode {
 /// Returns whether everything asked for passed.
 fn run(args: &[String]) -> Result<bool> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    if args.iter().any(|arg| matches!(*arg, "--help" | "-h")) {
+        say(HELP);
+        return Ok(true);
+    }
     match args.as_slice() {
         ["ci"] => ci::run(root(), None),
         ["ci", "--list"] => {
@@ -53,7 +59,7 @@ fn run(args: &[String]) -> Result<bool> {
         ["tidy"] => tidy::run(root()),
         ["kill-test", options @ ..] => kill_test::run(root(), options),
         ["soak", options @ ..] => soak::run(root(), options),
-        [] | ["help" | "--help" | "-h"] => {
+        [] | ["help"] => {
             say(HELP);
             Ok(true)
         }

@@ -4,14 +4,12 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::command::Command;
+use crate::interrupt::Interrupt;
 use crate::say::say;
 use crate::{options, target_dir};
 
@@ -31,6 +29,8 @@ const PRINTED_EVERY: usize = 12;
 const WARM_UP: usize = 3;
 /// Memory that may come to what there was after the warm-up, in KiB: allocators keep some.
 const GROWTH_MAX_KIB: u64 = 2 * 1024;
+/// What Ctrl-C means.
+const MEANING: &str = "a soak is judged at its end, so nothing is";
 /// Proofs that the market must have put to the test; the others may have had nothing to test.
 const EXERCISED: [&str; 3] = ["books_equal", "positions_zero", "gaps_healed"];
 
@@ -70,10 +70,10 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     let [minutes, rate] = options::numbers(options, [("--minutes", MINUTES), ("--rate", RATE)])?;
     ensure!((1..=MINUTES_MAX).contains(&minutes), "--minutes must be 1 to {MINUTES_MAX}");
     ensure!(rate > 0, "--rate must be at least 1");
-    ensure!(
-        Command::new("cargo build --release -p tickpath").run(root)?.success(),
-        "tickpath does not build"
-    );
+    let interrupt = Interrupt::on_signals()?;
+    let is_built = Command::new("cargo build --release -p tickpath").run(root)?.success();
+    interrupt.check(MEANING)?;
+    ensure!(is_built, "tickpath does not build");
     let program = root.join(target_dir()).join("release/tickpath");
     let folder = root.join(target_dir()).join("soak");
     // A journal grows by some 20 GB an hour: it stays out of a folder that may be memory.
@@ -81,11 +81,6 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
         fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
     }
     let seconds = (minutes * 60).to_string();
-    let is_interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&is_interrupted))
-            .context("cannot watch for Ctrl-C")?;
-    }
     let process = std::process::Command::new(&program)
         .args(["demo", "--plain", "--seconds", &seconds, "--rate", &rate.to_string(), "--journal"])
         .arg(&folder)
@@ -101,7 +96,7 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
         })
     });
     say(format_args!("{minutes} min at {rate} new orders a second; resident memory in MiB:"));
-    let resident = watch(&mut market.process, &is_interrupted)?;
+    let resident = watch(&mut market.process, &interrupt)?;
     let ended_well = market.process.wait()?.success();
     let text = printed.and_then(|printed| printed.join().ok()).transpose()?.unwrap_or_default();
     // The report without the progress before it.
@@ -128,13 +123,13 @@ impl Drop for Market {
 }
 
 /// Resident memory of the market until it ends.
-fn watch(market: &mut Child, is_interrupted: &AtomicBool) -> Result<Vec<u64>> {
+fn watch(market: &mut Child, interrupt: &Interrupt) -> Result<Vec<u64>> {
     let started = Instant::now();
     let mut next_sample = started + SAMPLE_INTERVAL;
     let mut resident = Vec::new();
     loop {
         std::thread::sleep(LOOK_INTERVAL);
-        ensure!(!is_interrupted.load(Ordering::Relaxed), "interrupted");
+        interrupt.check(MEANING)?;
         if market.try_wait()?.is_some() {
             return Ok(resident);
         }
@@ -194,6 +189,7 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interrupt::Interrupted;
 
     #[test]
     fn a_market_ends_with_whoever_watches_it_and_leaves_nothing() {
@@ -203,8 +199,8 @@ mod tests {
         let mut market = Market { process, folder: folder.clone() };
         let status = format!("/proc/{}/status", market.process.id());
         assert!(Path::new(&status).exists());
-        let error = watch(&mut market.process, &AtomicBool::new(true)).unwrap_err();
-        assert_eq!(error.to_string(), "interrupted");
+        let error = watch(&mut market.process, &Interrupt::raised()).unwrap_err();
+        assert!(error.is::<Interrupted>(), "{error}");
         drop(market);
         assert!(!Path::new(&status).exists() && !folder.exists());
     }

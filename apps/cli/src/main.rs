@@ -1,5 +1,8 @@
 //! The program `tickpath`.
 
+// They panic where nobody reads: `say`, `tell` and `Console` of `tickpath-config` do not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod commands;
 
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! Configuration files: loading with errors that fit one line, human units, instruments, secrets and the
-//! placement of agents on threads; and what every program of this project writes alike: standard output and standard error, and files
-//! that are whole or not there.
+//! placement of agents on threads; and what every program of this project writes alike: standard output and standard
+//! error, and files that are whole or not there.
 //!
 //! ```
 //! use tickpath_config::{Instruments, parse};

@@ -1,4 +1,4 @@
-//! Standard output of a program whose reader may go away, or whose disk may be full.
+//! Standard output and standard error of a program whose reader may go away, or whose disk may be full.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write, stderr, stdout};
@@ -31,8 +31,7 @@ pub fn tell(lines: impl Display) {
 
 /// As [`tell`], without the end of the line: for a line that grows or is written again.
 pub fn tell_part(text: impl Display) {
-    let mut err = stderr();
-    let _ = write!(err, "{text}").and_then(|()| err.flush());
+    let _ = write!(stderr(), "{text}");
 }
 
 /// Standard output of a program that is there for something else than its output.

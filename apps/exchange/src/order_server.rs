@@ -184,6 +184,8 @@ pub struct OrderServer<T, N: Network = Kernel> {
     held_answer: Option<control::HeldAnswer>,
     /// What the venue commanded of itself and is not applied yet.
     given: Option<day::Given>,
+    /// The same of its first commands.
+    opening: Option<day::Given>,
     applied: day::Applied,
     day: Day,
     /// How the journal stood at the last look.
@@ -237,6 +239,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             admin,
             held_answer: None,
             given: None,
+            opening: None,
             applied: day::Applied::default(),
             day,
             log_state: LogState::Running,
@@ -272,8 +275,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             }
             self.sequencer.add(Arrival::of_venue(session, kind));
         }
-        // Who is added is told what comes after it.
-        self.given = Some(day::Given::now(&self.sequencer));
+        self.opening = Some(day::Given::now(&self.sequencer));
         for user in self.users.iter_mut().filter(|user| user.log.next_sequence() > 1) {
             if is_planted(Fault::GraceForgottenAtStart) {
                 continue;

@@ -56,6 +56,8 @@ pub(crate) struct Told {
     pub(crate) market: Stream<MessageStore>,
     /// The first command that caused what the market data protocol cannot say.
     unsaid: Option<Sequence>,
+    /// The first command that caused an answer to a user that is not named.
+    unheard: Option<Sequence>,
 }
 
 /// Numbered messages, and the digest of all that there ever were.
@@ -90,6 +92,7 @@ impl Replica {
             users: (0..definition.users.len()).map(user).collect(),
             market: Stream { messages: MessageStore::new(definition.retained_messages), digest: 0 },
             unsaid: None,
+            unheard: None,
         };
         let facts = Facts {
             last_ts: Nanos::ZERO,
@@ -163,6 +166,13 @@ impl Replica {
     #[must_use]
     pub fn unsaid(&self) -> Option<Sequence> {
         self.told.unsaid
+    }
+
+    /// The first command that caused an answer to a user that the definition does not name, if there was one: another one
+    /// decided it.
+    #[must_use]
+    pub fn unheard(&self) -> Option<Sequence> {
+        self.told.unheard
     }
 
     /// Digest (XXH3, 64 bits) of the engine's state, and of every byte that was sent to users and published.
@@ -343,13 +353,16 @@ impl Stream<SessionLog> {
 impl EventListener for Told {
     #[inline]
     fn on_order_event(&mut self, event: &OrderEvent) {
-        let Told { users, table, .. } = self;
-        if let Some(user) = user_place(event.session).and_then(|place| users.get_mut(place)) {
+        let Told { users, table, unheard, .. } = self;
+        let Some(place) = user_place(event.session) else { return };
+        if let Some(user) = users.get_mut(place) {
             user.append(|log| append_event(log, event, table));
             if is_planted(Fault::FillDoubledOnReplay) && matches!(event.kind, OrderEventKind::Executed { .. })
             {
                 user.append(|log| append_event(log, event, table));
             }
+        } else {
+            unheard.get_or_insert(event.command);
         }
     }
 

@@ -67,6 +67,8 @@ pub struct SnapshotCounters {
     pub channel_joins: Counter,
     /// Snapshots that were too old.
     pub too_old: Counter,
+    /// Snapshots that ended too far ahead of the lines to be believed.
+    pub too_far_ahead: Counter,
     /// Snapshots that were cut off, by a lost packet or connection.
     pub abandoned: Counter,
     /// Live messages dropped because too many waited.
@@ -161,6 +163,7 @@ impl<N: Network> SnapshotClient<N> {
         self.counters.waiting.set(self.healer.waiting().into());
         self.counters.healed.set(counters.healed);
         self.counters.too_old.set(counters.too_old);
+        self.counters.too_far_ahead.set(counters.too_far_ahead);
         self.counters.abandoned.set(counters.abandoned);
         self.counters.dropped.set(counters.dropped);
     }
@@ -266,6 +269,8 @@ impl<N: Network> SnapshotClient<N> {
                             connection.close();
                             return (State::Idle, count);
                         }
+                        // The channel may know better.
+                        Some(SnapshotOutcome::TooFarAhead) => return (self.fail(now), count),
                         // It was taken too early: the next one will not be.
                         Some(SnapshotOutcome::TooOld | SnapshotOutcome::Ignored) => {
                             self.close();

@@ -100,13 +100,10 @@ impl<'a> Run<'a> {
         for round in 1..=rounds {
             self.progress(|| tell_part(format_args!("lab bench: round {round} of {rounds}:")));
             self.watch_jitter();
-            for Open { measurement, round } in &mut open {
-                self.ensure_wanted()?;
-                self.progress(|| tell_part(format_args!(" {}", measurement.rows.join(" "))));
-                let samples = round().with_context(|| measurement.rows.join(", "))?;
-                self.keep(&samples);
-            }
+            let measured = self.measure(&mut open);
+            // What ended it gets a line of its own.
             self.progress(|| tell(""));
+            measured?;
         }
         let days = self.lab.days().iter().map(|day| DayView::of(&self.lab, day)).collect();
         self.ensure_wanted()?;
@@ -119,6 +116,17 @@ impl<'a> Run<'a> {
             jitter: self.jitter,
         };
         Ok(BenchReport { rows: self.rows, days, host, rounds, effort: context.effort })
+    }
+
+    /// Takes one round of every measurement.
+    fn measure(&mut self, open: &mut [Open]) -> anyhow::Result<()> {
+        for Open { measurement, round } in open {
+            self.ensure_wanted()?;
+            self.progress(|| tell_part(format_args!(" {}", measurement.rows.join(" "))));
+            let samples = round().with_context(|| measurement.rows.join(", "))?;
+            self.keep(&samples);
+        }
+        Ok(())
     }
 
     /// Prepares the measurements that give a row that is wanted, and says of the others why there is none.

@@ -2,12 +2,12 @@
 
 use anyhow::ensure;
 use tickpath_book::{BooksById, DirectBooks};
-use tickpath_feed::BookBuilder;
+use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_nasdaq::itch50::{AddOrder, AddOrderMpid, OrderReplace};
 use tickpath_types::Sequence;
 
 use crate::day::StandardDay;
-use crate::itch_books::{self, Nobody};
+use crate::itch_books;
 
 /// What a day asks of its reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayFacts>
     let mut facts = DayFacts::default();
     for message in itch_books::frames(file) {
         facts.messages += 1;
-        builder.handle_message(Sequence(facts.messages), message, &mut Nobody);
+        builder.handle_message(Sequence(facts.messages), message, &mut BooksAlone);
         let live = builder.books().order_count();
         refs.see(message)?;
         if live > facts.live_max {

@@ -7,19 +7,9 @@ use tickpath_book::{BookLimits, BooksById};
 use tickpath_feed::{BookBuilder, UpdateListener};
 use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_sim::ItchDayConfig;
-use tickpath_types::{InstrumentId, MarketUpdate, Sequence};
+use tickpath_types::{InstrumentId, Sequence};
 
 use crate::day::DayOutcome;
-
-/// The books alone are of interest, and the updates that they would send are nobody's.
-pub(crate) struct Nobody;
-
-impl UpdateListener for Nobody {
-    const WANTS_UPDATES: bool = false;
-
-    #[inline]
-    fn on_update(&mut self, _: &MarketUpdate) {}
-}
 
 /// Books with room for a day.
 pub(crate) fn empty<B: BooksById>(config: &ItchDayConfig) -> BookBuilder<B> {

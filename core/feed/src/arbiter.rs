@@ -65,8 +65,8 @@ pub struct ArbiterConfig {
 }
 
 impl Default for ArbiterConfig {
-    /// Gives a gap up 2.2 s after the last answer that brought something: a venue takes up to 2 s for messages that it
-    /// has to read from its journal, and until then says nothing.
+    /// Gives a gap up 2.2 s after something of it came last: a venue takes up to 2 s for messages that it has to read
+    /// from its journal, and until then says nothing.
     fn default() -> Self {
         ArbiterConfig {
             hold_messages: 65_536,
@@ -84,7 +84,7 @@ impl Default for ArbiterConfig {
 struct Gap {
     opened: Nanos,
     act_at: Nanos,
-    /// Requests made since the last message that an answer brought.
+    /// Requests made since something of what was missing came.
     requests: u32,
 }
 
@@ -311,10 +311,12 @@ impl Arbiter {
                 self.counters.gaps_opened += 1;
                 self.gap = Some(Gap { opened: now, act_at: now + self.config.reorder_wait, requests: 0 });
             }
-            // An answer is one packet: what follows it is asked for again.
-            Some(gap) if line == Line::Recovery && self.next > before_packet => {
-                gap.act_at = now;
-                gap.requests = 0;
+            // What is missing now is something else. An answer is one packet: what follows it is asked for again at once.
+            // Of what follows on a line the other one has its time to bring it.
+            Some(gap) if self.next > before_packet => {
+                let wait = if line == Line::Recovery { Nanos::ZERO } else { self.config.reorder_wait };
+                (gap.act_at, gap.requests) = (now + wait, 0);
+                self.request_due = false;
             }
             Some(_) => {}
         }

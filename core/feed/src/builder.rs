@@ -22,6 +22,17 @@ pub trait UpdateListener {
     fn on_update(&mut self, update: &MarketUpdate);
 }
 
+/// For who wants the books alone: no update is made.
+#[derive(Clone, Copy, Debug)]
+pub struct BooksAlone;
+
+impl UpdateListener for BooksAlone {
+    const WANTS_UPDATES: bool = false;
+
+    #[inline]
+    fn on_update(&mut self, _: &MarketUpdate) {}
+}
+
 /// What a feed knows of one instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstrumentState {

@@ -5,12 +5,17 @@ use std::collections::VecDeque;
 use tickpath_book::BooksById;
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::StockDirectory;
-use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Sequence};
+use tickpath_types::{BookHealth, InstrumentId, Sequence};
 use zerocopy::FromBytes;
 
 use crate::builder::instrument_of;
 use crate::hold::MAX_HELD_MESSAGE;
-use crate::{BookBuilder, UpdateListener};
+use crate::{BookBuilder, BooksAlone, UpdateListener};
+
+/// How far ahead of the next live message a snapshot may end, in messages: some seconds of the busiest market. Live messages
+/// up to there are skipped, so that one that names any number would leave its book unchanged and live for good. A reader that
+/// is really so far behind is served by a later snapshot, once it has come nearer.
+pub const SNAPSHOT_AHEAD_MAX: u64 = 1 << 22;
 
 /// What a snapshot is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +34,8 @@ pub enum SnapshotOutcome {
     Healed(u32),
     /// It ends before the first message that is held: a later one is needed.
     TooOld,
+    /// It ends more than [`SNAPSHOT_AHEAD_MAX`] messages ahead of the live ones, and is not believed.
+    TooFarAhead,
     /// It was not needed, or not seen from its beginning.
     Ignored,
 }
@@ -40,6 +47,8 @@ pub struct HealerCounters {
     pub healed: u64,
     /// Snapshots that ended before the first message that was held.
     pub too_old: u64,
+    /// Snapshots that ended too far ahead of the live messages to be believed.
+    pub too_far_ahead: u64,
     /// Snapshots that were cut off.
     pub abandoned: u64,
     /// Messages dropped because too many waited: the snapshots must be newer than these.
@@ -106,14 +115,6 @@ pub struct SnapshotHealer {
     /// The turn at hand of snapshots of one instrument, of which none was missed so far.
     turn: Option<Turn>,
     counters: HealerCounters,
-}
-
-/// A book that catches up tells nobody before it has.
-struct Silent;
-
-impl UpdateListener for Silent {
-    const WANTS_UPDATES: bool = false;
-    fn on_update(&mut self, _: &MarketUpdate) {}
 }
 
 impl SnapshotHealer {
@@ -255,7 +256,8 @@ impl SnapshotHealer {
         }
         if let Some(Stage::Loading { is_suspect }) = self.stages.get_mut(id) {
             let before = builder.contradictions();
-            builder.handle_message(Sequence(self.next), message, &mut Silent);
+            // A book that catches up tells nobody before it has.
+            builder.handle_message(Sequence(self.next), message, &mut BooksAlone);
             *is_suspect |= builder.contradictions() != before;
         }
         None
@@ -272,8 +274,13 @@ impl SnapshotHealer {
             self.abandon();
             return SnapshotOutcome::Ignored;
         };
+        let is_needed = self.stages.iter().any(|stage| stage.is_loading());
+        if end > self.next.saturating_add(SNAPSHOT_AHEAD_MAX) {
+            self.abandon();
+            self.counters.too_far_ahead += u64::from(is_needed);
+            return if is_needed { SnapshotOutcome::TooFarAhead } else { SnapshotOutcome::Ignored };
+        }
         if end < self.floor {
-            let is_needed = self.stages.iter().any(|stage| stage.is_loading());
             self.abandon();
             self.counters.too_old += u64::from(is_needed);
             return if is_needed { SnapshotOutcome::TooOld } else { SnapshotOutcome::Ignored };
@@ -340,7 +347,7 @@ impl SnapshotHealer {
                 builder.handle_message(
                     Sequence(held.sequence),
                     &held.bytes[..usize::from(held.len)],
-                    &mut Silent,
+                    &mut BooksAlone,
                 );
             }
             !is_loaded
@@ -352,7 +359,9 @@ impl SnapshotHealer {
             healed += 1;
         }
         self.waiting -= healed;
-        self.ahead_until = self.ahead_until.max(end);
+        if healed > 0 {
+            self.ahead_until = self.ahead_until.max(end);
+        }
         self.counters.healed += u64::from(healed);
         healed
     }

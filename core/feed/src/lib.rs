@@ -40,8 +40,8 @@ mod hold;
 mod look_ahead;
 
 pub use arbiter::{Arbiter, ArbiterConfig, FOREIGN_PACKETS, Line, MAX_AHEAD, MessageListener};
-pub use builder::{BookBuilder, BuilderCounters, InstrumentState, OtherSymbol, UpdateListener};
+pub use builder::{BookBuilder, BooksAlone, BuilderCounters, InstrumentState, OtherSymbol, UpdateListener};
 pub use counters::{ArbiterCounters, LineCounters};
-pub use heal::{HealerCounters, SnapshotHealer, SnapshotOutcome, SnapshotScope};
+pub use heal::{HealerCounters, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope};
 pub use hold::MAX_HELD_MESSAGE;
 pub use look_ahead::LOOK_AHEAD_LEN;

@@ -215,6 +215,34 @@ fn who_has_nobody_to_ask_waits_for_the_other_line_alone() {
     assert_eq!(channel.arbiter.poll_request(), None);
 }
 
+/// Line A loses every other message and B brings them later than the next one is missed, so that the gap never closes.
+#[test]
+fn the_other_line_has_its_time_for_each_message_that_it_brings() {
+    const INTERVAL: u64 = 60;
+    for max_requests in [0, 2] {
+        let mut channel = Channel::new(ArbiterConfig { max_requests, ..CONFIG });
+        channel.takes(0, Line::A, &packet(1..2));
+        for pair in 1..100 {
+            let (lost, at) = (2 * pair, pair * INTERVAL);
+            assert_eq!(channel.takes(at, Line::A, &packet(lost + 1..lost + 2)), []);
+            if pair > 1 {
+                let late = lost - 2..lost;
+                assert_eq!(channel.takes(at + INTERVAL / 2, Line::B, &packet(late.clone())), messages(late));
+            }
+            assert_eq!(channel.waits(at + INTERVAL - 1), [], "{pair}");
+            assert_eq!(channel.arbiter.poll_request(), None, "{pair}");
+        }
+        // The last one is lost on both.
+        assert_eq!(channel.waits(99 * INTERVAL + INTERVAL / 2 + 99), []);
+        let out = channel.waits(99 * INTERVAL + INTERVAL / 2 + 100);
+        match max_requests {
+            0 => assert_eq!(out, [Out::Lost(198, 1), Out::Message(199)]),
+            _ => assert_eq!((out, channel.arbiter.poll_request()), (vec![], request(198, 1))),
+        }
+        assert_eq!(channel.arbiter.counters().gaps_opened, 1);
+    }
+}
+
 #[test]
 fn a_heartbeat_shows_that_the_last_packets_were_lost() {
     let mut channel = Channel::new(CONFIG);

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
-use tickpath_feed::{BookBuilder, SnapshotHealer, SnapshotOutcome, SnapshotScope, UpdateListener};
+use tickpath_feed::{
+    BookBuilder, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope, UpdateListener,
+};
 use tickpath_matching::Owner;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
@@ -231,6 +233,36 @@ fn a_snapshot_that_ends_before_what_is_held_is_of_no_use() {
     assert_eq!(feed.health(1), BookHealth::Stale);
     assert_eq!(feed.whole(400), Some(SnapshotOutcome::Healed(3)));
     feed.check();
+}
+
+/// Were it believed, the book would be live and stay as it is for good.
+#[test]
+fn a_snapshot_that_ends_too_far_ahead_of_the_lines_is_not_believed() {
+    let recording = Recording::new();
+    let state = recording.state(420, 1..=INSTRUMENTS);
+    let say_with_end = |feed: &mut Feed, scope, next: u64| {
+        feed.healer.begin(scope);
+        feed.say(scope, &state);
+        feed.say(scope, &[end(next)])
+    };
+    // The end of a snapshot has room for twenty digits.
+    for next in [420 + SNAPSHOT_AHEAD_MAX + 1, u64::MAX] {
+        let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+        feed.live_until(420);
+        assert_eq!(say_with_end(&mut feed, MARKET, next), Some(SnapshotOutcome::TooFarAhead));
+        assert_eq!(say_with_end(&mut feed, INSTRUMENT, next), Some(SnapshotOutcome::TooFarAhead));
+        assert_eq!((feed.healer.waiting(), feed.healer.counters().too_far_ahead), (3, 2));
+        assert_eq!(feed.health(1), BookHealth::Stale);
+        feed.live_until(450);
+        assert_eq!(feed.whole(430), Some(SnapshotOutcome::Healed(3)));
+        assert_eq!(say_with_end(&mut feed, MARKET, next), Some(SnapshotOutcome::Ignored), "it needs none");
+        feed.check();
+    }
+    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+    feed.live_until(420);
+    let at_the_bound = say_with_end(&mut feed, MARKET, 420 + SNAPSHOT_AHEAD_MAX);
+    assert_eq!(at_the_bound, Some(SnapshotOutcome::Healed(3)));
+    assert!(feed.healer.is_active(), "until the lines have come so far");
 }
 
 #[test]

@@ -147,8 +147,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     }
 
     /// The venue has answered everything that it got before the connection was lost, or before it dropped something: what
-    /// is in doubt still did not reach it, or was dropped. The strategy is told as if the venue had refused it: a new order is rejected, the cancel of
-    /// an order too, and the order stands.
+    /// is in doubt still did not reach it, or was dropped. The strategy is told as if the venue had refused it: a new
+    /// order is rejected, the cancel of an order too, and the order stands.
     #[cold]
     pub fn handle_settled(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         if is_planted(Fault::UnansweredWaitForEver) {

@@ -42,7 +42,7 @@ pub enum HeaderDamage {
 #[non_exhaustive]
 pub enum GenerationDamage {
     /// It has another length than such a file.
-    #[error("it is {len} bytes long or longer, and not 64")]
+    #[error("{len} bytes of it were read, and it must have 64")]
     Length {
         /// What was read of it.
         len: usize,

@@ -37,9 +37,9 @@
 //!
 //! # What is where
 //!
-//! A folder holds segments, named by their first sequence; perhaps one that is prepared; snapshots ([`Snapshots`]); and
-//! the session's generation; and a lock, which keeps a second process out. [`Folder`] is a real one, [`FaultyDisk`] one in memory that loses power,
-//! tears writes, fails to sync and fills up, all from a seed.
+//! A folder holds segments, named by their first sequence; perhaps one that is prepared; snapshots ([`Snapshots`]); the
+//! session's generation; and a lock, which keeps a second process out. [`Folder`] is a real one, [`FaultyDisk`] one in
+//! memory that loses power, tears writes, fails to sync and fills up, all from a seed.
 //!
 //! # What a crash leaves
 //!

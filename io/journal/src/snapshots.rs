@@ -54,8 +54,12 @@ impl fmt::Debug for Snapshot {
 pub struct SkippedSnapshot {
     /// Its file.
     pub file: String,
+    /// What it covers, by its name.
+    pub sequence: Sequence,
     /// What is wrong with it.
     pub damage: SnapshotDamage,
+    /// Hash of the state that it recorded, where its header is whole: the log must lead to that state.
+    pub state_hash: Option<u64>,
 }
 
 /// Why a snapshot cannot be used.
@@ -170,7 +174,7 @@ impl<S: Storage> Snapshots<S> {
                     newest.snapshot = Some(snapshot);
                     break;
                 }
-                Err(damage) => newest.skipped.push(SkippedSnapshot { file: snapshot_name(sequence), damage }),
+                Err(damage) => newest.skipped.push(self.skipped(sequence, damage)),
             }
         }
         Ok(newest)
@@ -254,6 +258,17 @@ impl<S: Storage> Snapshots<S> {
         Ok(self.decode(bytes, sequence))
     }
 
+    /// What can be told of one that cannot be used.
+    #[must_use]
+    pub fn skipped(&self, sequence: Sequence, damage: SnapshotDamage) -> SkippedSnapshot {
+        let file = snapshot_name(sequence);
+        let mut header = [0; HEADER_LEN];
+        let filled = self.storage.open(&file).and_then(|file| file.read_at(&mut header, 0));
+        let is_whole = filled.is_ok_and(|filled| filled == HEADER_LEN);
+        let state_hash = self.check_header(&header, sequence).ok().filter(|_| is_whole);
+        SkippedSnapshot { file, sequence, damage, state_hash }
+    }
+
     fn header(&self, sequence: Sequence, state_hash: u64, payload: &[u8]) -> [u8; HEADER_LEN] {
         let mut header = [0; HEADER_LEN];
         header[..8].copy_from_slice(&MAGIC);
@@ -271,24 +286,7 @@ impl<S: Storage> Snapshots<S> {
 
     fn decode(&self, mut bytes: Vec<u8>, expected: Sequence) -> Result<Snapshot, SnapshotDamage> {
         let header: [u8; HEADER_LEN] = *bytes.first_chunk().ok_or(SnapshotDamage::Cut)?;
-        if !header.starts_with(&MAGIC) {
-            return Err(SnapshotDamage::Cut);
-        }
-        let version = u16::from_le_bytes([header[8], header[9]]);
-        if version != VERSION {
-            return Err(SnapshotDamage::Version { version });
-        }
-        if crc32c::crc32c(&header[..60]) != u32_at(&header, 60) {
-            return Err(SnapshotDamage::Checksum);
-        }
-        let found = SessionName::from_bytes(std::array::from_fn(|at| header[16 + at]));
-        if found != self.session {
-            return Err(SnapshotDamage::Session { found });
-        }
-        let sequence = Sequence(u64_at(&header, 32));
-        if sequence != expected {
-            return Err(SnapshotDamage::Name { found: sequence });
-        }
+        let state_hash = self.check_header(&header, expected)?;
         if u64_at(&header, 48) != (bytes.len() - HEADER_LEN) as u64 {
             return Err(SnapshotDamage::Cut);
         }
@@ -296,7 +294,30 @@ impl<S: Storage> Snapshots<S> {
         if crc32c::crc32c(&bytes) != u32_at(&header, 56) {
             return Err(SnapshotDamage::Checksum);
         }
-        Ok(Snapshot { sequence, state_hash: u64_at(&header, 40), payload: bytes })
+        Ok(Snapshot { sequence: expected, state_hash, payload: bytes })
+    }
+
+    /// The hash of the state in a header that is whole and the expected one.
+    fn check_header(&self, header: &[u8; HEADER_LEN], expected: Sequence) -> Result<u64, SnapshotDamage> {
+        if !header.starts_with(&MAGIC) {
+            return Err(SnapshotDamage::Cut);
+        }
+        let version = u16::from_le_bytes([header[8], header[9]]);
+        if version != VERSION {
+            return Err(SnapshotDamage::Version { version });
+        }
+        if crc32c::crc32c(&header[..60]) != u32_at(header, 60) {
+            return Err(SnapshotDamage::Checksum);
+        }
+        let found = SessionName::from_bytes(std::array::from_fn(|at| header[16 + at]));
+        if found != self.session {
+            return Err(SnapshotDamage::Session { found });
+        }
+        let sequence = Sequence(u64_at(header, 32));
+        if sequence != expected {
+            return Err(SnapshotDamage::Name { found: sequence });
+        }
+        Ok(u64_at(header, 40))
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
-use tickpath_config::{Console, TEST_PASSWORD};
+use tickpath_config::{Console, TEST_PASSWORD, tell};
 use tickpath_exchange::{
     AdminSocket, DrainWatch, Endpoints, ExchangeConfig, JournalThreads, Venue, VenueJournal, VenueTracers,
     VenueView, archive,
@@ -80,12 +80,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let journal = venue.journal.map(|journal| start_journal(&mut console, journal)).transpose()?;
     let market_recovery = venue.market_recovery.map(|recovery| recovery.start(clock)).transpose()?;
     if journal.is_none() {
-        eprintln!(
-            "warning: journal.policy is off: every order and every message is forgotten when this venue stops"
+        tell(
+            "warning: journal.policy is off: every order and every message is forgotten when this venue stops",
         );
     }
     let runner = Runner::start(config.placement(&cores).plan(venue.agents)?, clock, threads_stop.clone())?;
-    runner.warnings().for_each(|warning| eprintln!("warning: {warning}"));
+    runner.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
     print_endpoints(&mut console, &config, &session, &venue.endpoints, venue.instruments.iter().count());
     for step in &venue.missed {
         console.say(format_args!("schedule: {step} is carried out now"));

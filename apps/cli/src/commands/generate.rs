@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 use tickpath_agent::StopSignal;
-use tickpath_config::{say, thousands};
+use tickpath_config::{say, tell, tell_part, thousands};
 use tickpath_sim::{ItchDay, ItchDayConfig, ItchDayCounters};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -117,7 +117,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let summary = match write(&mut day, config.messages, output, &stop) {
         Ok(Some(written)) => Summary { config, written, counters: day.counters(), time: start.elapsed() },
         Ok(None) => {
-            eprintln!("tickpath: interrupted, and {} was not written", args.output.display());
+            tell(format_args!("tickpath: interrupted, and {} was not written", args.output.display()));
             return Ok(ExitCode::from(INTERRUPTED));
         }
         // The reader of a pipe has what it wanted: `tickpath generate itch -o - | head`.
@@ -129,7 +129,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let text = summary.text(&args.output);
     let mut said = Ok(());
     if day_to_standard_output {
-        eprint!("{text}");
+        tell_part(text);
     } else if !json_to_standard_output {
         said = say(text.trim_end());
     }
@@ -199,14 +199,14 @@ impl Progress {
         self.next = now + PROGRESS_INTERVAL;
         let line = progress_line(done, self.all, now - self.start);
         self.width = self.width.max(line.len());
-        eprint!("\r{line:<width$}", width = self.width);
+        tell_part(format_args!("\r{line:<width$}", width = self.width));
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.width > 0 {
-            eprint!("\r{:<width$}\r", "", width = self.width);
+            tell_part(format_args!("\r{:<width$}\r", "", width = self.width));
         }
     }
 }

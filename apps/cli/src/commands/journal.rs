@@ -1,5 +1,7 @@
 //! `tickpath journal`.
 
+mod read_only;
+
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,7 +9,8 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use serde_json::json;
-use tickpath_config::{say, thousands};
+use tickpath_agent::StopSignal;
+use tickpath_config::{say, tell, tell_part, thousands};
 use tickpath_exchange::audit;
 use tickpath_journal::{
     Folder, InspectOptions, Inspection, Reader, Snapshots, generation_of, inspect, session_of,
@@ -15,11 +18,12 @@ use tickpath_journal::{
 use tickpath_matching::Command;
 use tickpath_types::Sequence;
 
-use super::json;
+use super::{INTERRUPTED, json};
+use read_only::ReadOnly;
 
 /// A venue's journal: whether it is whole, what is in it, and what it leads to.
 ///
-/// Nothing is changed. docs/journal.md says what a journal is.
+/// Nothing is changed, also beside a running venue. docs/journal.md says what a journal is. Ctrl-C ends it: exit code 130.
 #[derive(clap::Subcommand)]
 pub enum Args {
     /// Read every record and every snapshot, and say whether they are whole
@@ -61,42 +65,56 @@ pub enum Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    match args {
-        Args::Verify { folder, json } => verify(folder, json.as_deref()),
-        Args::Dump { folder, from, limit, json } => dump(folder, *from, *limit, *json),
-        Args::Replay { folder, from, limit, json } => replay(folder, *from, *limit, json.as_deref()),
+    let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
+    let open = |path: &Path| {
+        ensure!(path.is_dir(), "{} is no folder: name the journal's folder", path.display());
+        Ok(ReadOnly::new(Folder::new(path)?, stop.clone()))
+    };
+    let done = match args {
+        Args::Verify { folder, json } => open(folder).and_then(|folder| verify(&folder, json.as_deref())),
+        Args::Dump { folder, from, limit, json } => {
+            open(folder).and_then(|folder| dump(&folder, *from, *limit, *json))
+        }
+        Args::Replay { folder, from, limit, json } => {
+            open(folder).and_then(|folder| replay(&folder, *from, *limit, json.as_deref()))
+        }
+    };
+    match done {
+        Err(_) if stop.is_stopped() => {
+            tell("tickpath: interrupted: the journal was not read to its end");
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+        done => done,
     }
 }
 
 /// The folder's log; one that is being written is read as far as it is.
-fn look(path: &Path, from: u64) -> anyhow::Result<(Folder, Inspection)> {
-    ensure!(path.is_dir(), "{} is no folder: name the journal's folder", path.display());
-    let folder = Folder::new(path)?;
+fn look(folder: &ReadOnly, from: u64) -> anyhow::Result<Inspection> {
     let options = InspectOptions { from: Sequence(from), accept_loss: true, ..InspectOptions::default() };
-    let found = inspect(&folder, &options).with_context(|| path.display().to_string())?;
-    ensure!(found.session.is_some(), "{} holds no journal", path.display());
-    Ok((folder, found))
+    let found = inspect(folder, &options).with_context(|| folder.name())?;
+    ensure!(found.session.is_some(), "{} holds no journal", folder.name());
+    let last = found.last_sequence();
+    ensure!(from <= last.next().0, "{} ends with command {last}: --from {from} is beyond it", folder.name());
+    Ok(found)
 }
 
 /// The snapshots that are there before the log is looked at: one that a running venue writes later may cover more than
 /// what was read of it.
-fn snapshots_in(path: &Path) -> anyhow::Result<Vec<Sequence>> {
-    if !path.is_dir() {
-        return Ok(Vec::new());
-    }
-    let folder = Folder::new(path)?;
-    let session = session_of(&folder).with_context(|| path.display().to_string())?;
-    Ok(session.map(|session| Snapshots::new(folder, session).list()).transpose()?.unwrap_or_default())
+fn snapshots_in(folder: &ReadOnly) -> anyhow::Result<Vec<Sequence>> {
+    let session = session_of(folder).with_context(|| folder.name())?;
+    let list = |session| Snapshots::new(folder.clone(), session).list();
+    Ok(session.map(list).transpose()?.unwrap_or_default())
 }
 
-fn verify(path: &Path, json: Option<&Path>) -> anyhow::Result<ExitCode> {
+fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
+    json::check(json)?;
     let started = Instant::now();
-    let listed = snapshots_in(path)?;
-    let (folder, found) = look(path, 0)?;
+    let listed = snapshots_in(folder)?;
+    let found = look(folder, 0)?;
     let session = found.session.context("a log has a session")?;
-    let generation = generation_of(&folder, session)?;
+    let generation = generation_of(folder, session)?;
     let (first, last) = (found.first_sequence(), found.last_sequence());
-    let snapshots = Snapshots::new(folder, session);
+    let snapshots = Snapshots::new(folder.clone(), session);
     let mut good = Vec::new();
     let mut bad = Vec::new();
     for sequence in listed {
@@ -148,24 +166,25 @@ fn verify(path: &Path, json: Option<&Path>) -> anyhow::Result<ExitCode> {
             ))?;
         }
     }
-    ensure!(bad.is_empty(), "{}: {}", path.display(), bad.join("; "));
+    ensure!(bad.is_empty(), "{}: {}", folder.name(), bad.join("; "));
     Ok(ExitCode::SUCCESS)
 }
 
-fn dump(path: &Path, from: u64, limit: u64, as_json: bool) -> anyhow::Result<ExitCode> {
-    let (folder, found) = look(path, from)?;
+fn dump(folder: &ReadOnly, from: u64, limit: u64, as_json: bool) -> anyhow::Result<ExitCode> {
+    let found = look(folder, from)?;
     let session = found.session.context("a log has a session")?;
     let first = Sequence(from.max(found.first_sequence().0));
     let last = found.last_sequence().min(Sequence(first.0.saturating_add(limit).saturating_sub(1)));
     if first > last || limit == 0 {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut reader = Reader::open(&folder, session, first)?;
+    let mut reader = Reader::open(folder, session, first)?;
     let mut out = BufWriter::new(stdout().lock());
     while let Some(record) = reader.next(last)? {
+        ensure!(!folder.is_stopped(), "interrupted");
         let sequence = record.sequence;
         let command = Command::decode(record.payload)
-            .with_context(|| format!("record {sequence} of {} is no command", path.display()))?;
+            .with_context(|| format!("record {sequence} of {} is no command", folder.name()))?;
         let written = if as_json {
             let line = json!({
                 "sequence": sequence.0,
@@ -194,23 +213,23 @@ fn goes_on(written: io::Result<()>) -> anyhow::Result<bool> {
     }
 }
 
-fn replay(path: &Path, from: u64, limit: u64, json: Option<&Path>) -> anyhow::Result<ExitCode> {
-    let (folder, found) = look(path, from)?;
+fn replay(folder: &ReadOnly, from: u64, limit: u64, json: Option<&Path>) -> anyhow::Result<ExitCode> {
+    json::check(json)?;
+    let found = look(folder, from)?;
     let session = found.session.context("a log has a session")?;
     let first = from.max(found.first_sequence().0);
     let last = found.last_sequence().min(Sequence(first.saturating_add(limit).saturating_sub(1)));
     let is_terminal = stderr().is_terminal();
     let started = Instant::now();
-    let done = audit(&folder, session, Sequence(from), last, |sequence| {
+    let done = audit(folder, session, Sequence(from), last, |sequence| {
         if is_terminal {
-            // A terminal that cannot be written to is no reason to stop.
-            let _ = write!(stderr(), "\r\x1b[Kcommand {} of {}", thousands(sequence.0), thousands(last.0));
+            tell_part(format_args!("\r\x1b[Kcommand {} of {}", thousands(sequence.0), thousands(last.0)));
         }
     });
     if is_terminal {
-        let _ = write!(stderr(), "\r\x1b[K");
+        tell_part("\r\x1b[K");
     }
-    let done = done.with_context(|| path.display().to_string())?;
+    let done = done.with_context(|| folder.name())?;
     let elapsed = started.elapsed();
     let commands = last.0.saturating_sub(done.from.0);
     let (answers, published) = done.replica.message_counts();
@@ -246,6 +265,6 @@ fn replay(path: &Path, from: u64, limit: u64, json: Option<&Path>) -> anyhow::Re
     }
     let bad: Vec<String> =
         done.skipped.iter().map(|skipped| format!("{}: {}", skipped.file, skipped.damage)).collect();
-    ensure!(bad.is_empty(), "{}: {}", path.display(), bad.join("; "));
+    ensure!(bad.is_empty(), "{}: {}", folder.name(), bad.join("; "));
     Ok(ExitCode::SUCCESS)
 }

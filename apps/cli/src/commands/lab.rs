@@ -12,7 +12,7 @@ use tickpath_lab::{
 };
 use tickpath_types::Nanos;
 
-use super::json;
+use super::{INTERRUPTED, json};
 
 /// Rows that a whole market is run for.
 const DEMO_ROWS: [&str; 2] = ["tick_to_trade_software", "hot_allocations"];
@@ -70,20 +70,14 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     }
     anyhow::ensure!(args.rounds > 0, "--rounds must be at least 1");
     json::check(args.json.as_deref())?;
-    let options = BenchOptions {
-        filter: args.filter.clone(),
-        external_rows: &DEMO_ROWS,
-        rounds: args.rounds,
-        effort: if args.quick { Effort::Quick } else { Effort::Full },
-        show_progress: true,
-        counting_command: counting_command(),
-        stop: StopSignal::on_signals()?,
+    let stop = StopSignal::on_signals()?;
+    let report = match measure(args, &stop) {
+        Err(error) if stop.is_stopped() => {
+            tell(format_args!("tickpath: {error:#}"));
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        measured => measured?,
     };
-    let mut report = bench(&options)?;
-    let wanted = |name: &str| args.filter.is_empty() || args.filter.iter().any(|wanted| wanted == name);
-    if DEMO_ROWS.into_iter().any(wanted) {
-        push_demo_rows(&mut report, args, &options.stop, wanted)?;
-    }
     match &args.json {
         Some(path) if path.as_os_str() == "-" => json::write(path, &report.to_json())?,
         Some(path) => {
@@ -95,6 +89,24 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         None => say(&report)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn measure(args: &BenchArgs, stop: &StopSignal) -> anyhow::Result<BenchReport> {
+    let options = BenchOptions {
+        filter: args.filter.clone(),
+        external_rows: &DEMO_ROWS,
+        rounds: args.rounds,
+        effort: if args.quick { Effort::Quick } else { Effort::Full },
+        show_progress: true,
+        counting_command: counting_command(),
+        stop: stop.clone(),
+    };
+    let mut report = bench(&options)?;
+    let wanted = |name: &str| args.filter.is_empty() || args.filter.iter().any(|wanted| wanted == name);
+    if DEMO_ROWS.into_iter().any(wanted) {
+        push_demo_rows(&mut report, args, stop, wanted)?;
+    }
+    Ok(report)
 }
 
 /// Lets a whole market trade at its default rate, once in each round.

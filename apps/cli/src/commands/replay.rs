@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use tickpath_agent::StopSignal;
-use tickpath_config::say;
+use tickpath_config::{say, tell};
 use tickpath_replay::{
     CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Exports, Moment, Progress, ReplayOptions, ReplayReport,
     Speed, replay, replay_all,
@@ -157,7 +157,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if report.is_stopped() {
         let exports = if options.exports == Exports::default() { "" } else { ", and nothing was exported" };
-        eprintln!("tickpath: interrupted: the report is of what was read{exports}");
+        tell(format_args!("tickpath: interrupted: the report is of what was read{exports}"));
         return Ok(ExitCode::from(INTERRUPTED));
     }
     let is_as_asked = report.is_trustworthy() && report.absent_symbols().is_empty();
@@ -168,17 +168,17 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn tell_doubts(report: &ReplayReport) {
     for file in &report.files {
         for words in &file.contradictions {
-            eprintln!("tickpath: {}: {words}", file.path.display());
+            tell(format_args!("tickpath: {}: {words}", file.path.display()));
         }
     }
     for (path, error) in &report.failures {
-        eprintln!("tickpath: not replayed: {}: {error}", path.display());
+        tell(format_args!("tickpath: not replayed: {}: {error}", path.display()));
     }
     for symbol in report.absent_symbols() {
-        eprintln!("tickpath: there is no symbol {symbol} in any recording");
+        tell(format_args!("tickpath: there is no symbol {symbol} in any recording"));
     }
     for path in &report.left_out {
-        eprintln!("tickpath: not begun: {}", path.display());
+        tell(format_args!("tickpath: not begun: {}", path.display()));
     }
 }
 

@@ -1,6 +1,7 @@
 //! A real venue under load is killed at random moments and started again: whatever a client was told must still be so.
 //!
-//! `KILL_TEST_KILLS` and `KILL_TEST_SEED` set how often and by which moments; `cargo xtask kill-test` sets them.
+//! `KILL_TEST_KILLS` and `KILL_TEST_SEED` set how often and by which moments; with `KILL_TEST_ENDS_WITH_INPUT` it ends early
+//! when standard input does. `cargo xtask kill-test` sets them.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod client;
@@ -10,6 +11,9 @@ mod forged;
 mod support;
 
 use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rand_core::{Rng, SeedableRng};
@@ -40,14 +44,15 @@ struct Totals {
 fn what_was_told_before_a_kill_is_so_after_it() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (kills, seed) = (number("KILL_TEST_KILLS", KILLS), number("KILL_TEST_SEED", 1));
+    let stop = stop();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut totals = Totals::default();
     let mut policies = ["async", "group"].into_iter().cycle();
-    while totals.kills < kills {
+    while totals.kills < kills && !stop.load(Ordering::Relaxed) {
         let count =
             KILLS_PER_SESSION.min((kills - totals.kills).div_ceil(if kills <= KILLS { 2 } else { 1 }));
         let policy = policies.next().unwrap();
-        session(policy, count, &mut random, &mut totals).unwrap_or_else(|problem| panic!("{problem}"));
+        session(policy, count, &mut random, &mut totals, &stop).unwrap_or_else(|problem| panic!("{problem}"));
         println!(
             "{policy}: {} of {kills} kills, {} messages told, {} executions, 0 lost, 0 doubled; slowest start {:?}",
             totals.kills, totals.messages, totals.executions, totals.restart_max
@@ -55,20 +60,35 @@ fn what_was_told_before_a_kill_is_so_after_it() {
     }
 }
 
+/// Raised when standard input ends, if that is to end the test.
+fn stop() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    if std::env::var_os("KILL_TEST_ENDS_WITH_INPUT").is_some() {
+        let raised = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            raised.store(true, Ordering::Relaxed);
+        });
+    }
+    stop
+}
+
 /// A venue that answers what it has not written is found by the first kill.
 #[test]
 fn a_venue_that_writes_nothing_is_found() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-    let problem = session("off", 1, &mut random, &mut Totals::default()).unwrap_err();
+    let problem =
+        session("off", 1, &mut random, &mut Totals::default(), &AtomicBool::new(false)).unwrap_err();
     assert!(problem.contains("message 1 was") && problem.contains("were told, "), "{problem}");
 }
 
-/// A session of a venue that is killed so many times; what was lost or doubled, if anything was.
+/// A session of a venue that is killed so many times, or until it is stopped; what was lost or doubled, if anything was.
 fn session(
     policy: &str,
     kills: u64,
     random: &mut Xoshiro256PlusPlus,
     totals: &mut Totals,
+    stop: &AtomicBool,
 ) -> Result<(), String> {
     let site = Site::new();
     let path = site.path("exchange.toml");
@@ -95,7 +115,7 @@ fn session(
         }
         let told: Vec<&[Vec<u8>]> = clients.iter().map(|client| client.told.as_slice()).collect();
         let executions = check_trades(&told)?;
-        if life == kills {
+        if life == kills || stop.load(Ordering::Relaxed) {
             totals.executions += executions;
             break;
         }

@@ -2,8 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use crate::support::{Running, Site, run};
+
+/// How long anything may take that the venue does.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A packet with its length and type.
 fn packet(packet_type: u8, payload: &[u8]) -> Vec<u8> {
@@ -12,7 +16,10 @@ fn packet(packet_type: u8, payload: &[u8]) -> Vec<u8> {
 
 /// An account query, which takes the fewest bytes to ask and a record as the others do.
 fn ask_until_the_end(address: &str) {
+    let deadline = Instant::now() + PATIENCE;
     let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
         .write_all(&packet(b'L', format!("{:<6}{:<10}{:>10}{:>20}", "TEST01", "test", "", 0).as_bytes()))
         .unwrap();
@@ -22,7 +29,9 @@ fn ask_until_the_end(address: &str) {
         let mut bytes = [0; 1 << 16];
         while answers.read(&mut bytes).is_ok_and(|count| count > 0) {}
     });
-    while stream.write_all(&queries).is_ok() {}
+    while stream.write_all(&queries).is_ok() {
+        assert!(Instant::now() < deadline, "the venue goes on without a journal");
+    }
     reading.join().unwrap();
 }
 
@@ -36,7 +45,9 @@ fn a_venue_whose_journal_cannot_go_on_ends_with_one_line_and_no_success() {
         let venue: Running = venue;
         // The next segment is ready, and cannot get its name.
         let prepared = site.path("journal/prepared.segment");
-        while std::fs::rename(&prepared, site.path("elsewhere")).is_err() {
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = std::fs::rename(&prepared, site.path("elsewhere")) {
+            assert!(Instant::now() < deadline, "{policy}: no segment is prepared: {error}");
             std::thread::yield_now();
         }
         ask_until_the_end(&order_entry);

@@ -70,6 +70,32 @@ fn progress_that_cannot_be_told_costs_no_figures() {
 }
 
 #[test]
+fn a_summary_or_a_doubt_that_cannot_be_told_costs_no_data() {
+    let site = Site::new();
+    let day = site.path("day.itch");
+    let size = ["--messages", "20000", "--symbols", "10", "--live", "200"];
+    assert!(untold().args(["generate", "itch", "-o", &day]).args(size).status().unwrap().success());
+    let output = untold().args(["generate", "itch", "-o", "-"]).args(size).output().unwrap();
+    assert!(output.status.success() && output.stdout == std::fs::read(&day).unwrap());
+    let output = untold().args(["replay", &day, "--json", "-", "--symbols", "NOWHERE"]).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &report["messages"]), (Some(1), &20_000.into()));
+}
+
+#[test]
+fn a_venue_that_cannot_warn_opens_all_the_same() {
+    let site = Site::new();
+    let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
+    site.write("exchange.toml", &format!("{config}\n[journal]\npolicy = 'off'\n"));
+    let mut venue = untold().args(["exchange", "--config", &site.path("exchange.toml")]).spawn().unwrap();
+    let mut out = BufReader::new(venue.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(out.any(|line| line.contains("is open")));
+    interrupt(&venue);
+    assert!(out.any(|line| line.contains("logins")));
+    assert_eq!(venue.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn a_trader_that_cannot_warn_watches_its_orders_all_the_same() {
     let site = Site::new();
     let (venue, order_entry, retransmission) = site.start_venue();

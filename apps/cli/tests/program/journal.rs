@@ -1,11 +1,15 @@
 //! A venue's journal from outside, and a venue that is started again.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
+use tickpath_journal::{Folder, JournalConfig, Opened, Policy, SessionName, open};
+use tickpath_matching::{COMMAND_LEN_MAX, CommandKind};
+use tickpath_types::{Nanos, Sequence, SessionId, SystemEventCode};
 
-use crate::support::{Running, Site, assert_refused, run};
+use crate::support::{Running, Site, assert_refused, interrupt, run};
 
 /// A venue that was started and stopped; its session's name.
 fn session_of_a_life(site: &Site, options: &[&str]) -> String {
@@ -119,6 +123,11 @@ fn the_opening_is_in_the_journal_and_can_be_replayed() {
     let line: Value = serde_json::from_str(&one.out).unwrap();
     assert_eq!((&line["sequence"], one.out.lines().count()), (&Value::from(3), 1));
     assert_eq!(run(&["journal", "dump", &folder, "--limit", "0"]).out, "");
+    let nothing_yet = run(&["journal", "dump", &folder, "--from", "5"]);
+    assert_eq!((nothing_yet.code, nothing_yet.out.as_str()), (Some(0), ""));
+    for command in ["dump", "replay"] {
+        assert_refused(&["journal", command, &folder, "--from", "6"], &["ends with command 4", "--from 6"]);
+    }
 
     let report = |args: &[&str]| -> Value {
         let printed = run(&[&["journal"], args, &[folder.as_str(), "--json", "-"]].concat());
@@ -170,5 +179,63 @@ fn damage_is_named_with_file_and_offset() {
         let printed = run(&["journal", command, &folder]);
         assert_eq!(printed.code, Some(1), "{command}: {}", printed.out);
         assert!(printed.err.contains('3') && printed.err.contains("not a whole snapshot"), "{}", printed.err);
+    }
+}
+
+/// A log of so many commands.
+fn write_log(path: &str, count: u64) {
+    let config =
+        JournalConfig { policy: Policy::Async, payload_len_max: COMMAND_LEN_MAX, ..JournalConfig::default() };
+    let session = SessionName::new("LONG").unwrap();
+    let folder = Folder::new(path).unwrap();
+    let Opened { mut journal, mut worker, .. } = open(&folder, session, config, &Default::default()).unwrap();
+    for sequence in (1..=count).map(Sequence) {
+        let (session, ts, kind) =
+            (SessionId(0), Nanos(sequence.0), CommandKind::System(SystemEventCode::StartOfMessages));
+        let command = tickpath_matching::Command { sequence, session, ts, kind };
+        journal.append_with(sequence, |out| command.encode(out)).unwrap();
+        while journal.durable() < sequence {
+            journal.poll();
+            worker.run_once();
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_dump_ends_with_a_whole_line_and_says_so() {
+    const COMMANDS: u64 = 20_000;
+    let site = Site::new();
+    let folder = site.path("log");
+    write_log(&folder, COMMANDS);
+    assert_eq!(run(&["journal", "dump", &folder]).out.lines().count() as u64, COMMANDS);
+    let mut dump = Command::new(env!("CARGO_BIN_EXE_tickpath"))
+        .args(["journal", "dump", &folder])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(dump.stdout.take().unwrap());
+    let mut text = String::new();
+    out.read_line(&mut text).unwrap();
+    // It waits for its reader, for the pipe is full.
+    interrupt(&dump);
+    std::thread::sleep(Duration::from_millis(100));
+    out.read_to_string(&mut text).unwrap();
+    let mut err = String::new();
+    dump.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(dump.wait().unwrap().code(), Some(130), "{err}");
+    assert_eq!(err, "tickpath: interrupted: the journal was not read to its end\n");
+    let lines = text.lines().count() as u64;
+    assert!(text.ends_with('\n') && lines < COMMANDS, "{lines}");
+    assert!(text.lines().all(|line| line.ends_with("System(StartOfMessages)")));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_the_journal_is_read() {
+    let site = Site::new();
+    write_log(&site.path("log"), 1);
+    for command in ["verify", "replay"] {
+        let args = ["journal", command, &site.path("log"), "--json", &site.path("no/report.json")];
+        assert_refused(&args, &["--json", "no/report.json", "its folder"]);
     }
 }

@@ -1,8 +1,10 @@
 //! The laboratory's command line, and where it keeps its standard days.
 
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::support::{Site, assert_refused, repository, run, tickpath};
+use crate::support::{Running, Site, assert_refused, repository, run, tickpath};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
@@ -70,6 +72,21 @@ fn without_recordings_or_valgrind_rows_say_what_is_missing() {
             if name.ends_with("_instructions") { "apt-get install valgrind" } else { "TICKPATH_DATA" };
         assert!(note.contains("not measured") && note.contains(remedy), "{row}");
     }
+}
+
+#[test]
+fn an_interrupted_run_ends_with_a_line_of_its_own() {
+    let lab = Running::start(&["lab", "bench", "--quick", "--rounds", "100000", "--filter", "stamp"]);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !lab.catches_interrupt() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
+    }
+    // In the middle of a round, if it can be.
+    thread::sleep(Duration::from_millis(200));
+    lab.interrupt();
+    let printed = lab.join();
+    assert_eq!((printed.code, printed.out.as_str()), (Some(130), ""), "{}", printed.err);
+    assert_eq!(printed.err.lines().last(), Some("tickpath: interrupted"));
 }
 
 /// What runs under callgrind: a day in, what the books end as out; the same for both kinds of books.

@@ -52,6 +52,15 @@ pub enum DropCopyError {
     /// No snapshot is there to begin with: restore one from a copy.
     #[error("the journal has no snapshot that can be used")]
     NoSnapshot,
+    /// Restore it from a copy.
+    #[error(
+        "the snapshot of command {sequence} cannot be used, and what follows it was decided by other users or bounds than what \
+         came before"
+    )]
+    DefinitionUnknown {
+        /// What it covers.
+        sequence: Sequence,
+    },
 }
 
 /// What the door is joined to.

@@ -88,12 +88,25 @@ impl<S: Storage> Reading<S> {
             Command::decode(record.payload).map_err(|source| DropCopyError::Command { sequence, source })?;
         self.replica.apply_heard(&command, heard);
         while self.ahead.last().is_some_and(|ahead| *ahead <= sequence) {
-            let reached = self.ahead.pop().filter(|reached| *reached == sequence);
-            if let Some(replica) = reached.and_then(|reached| self.source.restore(reached)) {
-                self.replica = replica;
+            let Some(reached) = self.ahead.pop().filter(|reached| *reached == sequence) else { continue };
+            match self.source.restore(reached) {
+                Some(replica) => self.replica = replica,
+                None => self.pass_over(reached)?,
             }
         }
         Ok(true)
+    }
+
+    /// A snapshot that cannot be used matters where what follows was decided by another definition, which the next one
+    /// tells.
+    fn pass_over(&self, sequence: Sequence) -> Result<(), DropCopyError> {
+        let next = self.ahead.iter().rev().find_map(|ahead| self.source.restore(*ahead));
+        match next {
+            Some(next) if next.definition() != self.replica.definition() => {
+                Err(DropCopyError::DefinitionUnknown { sequence })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The number of each user's next message.

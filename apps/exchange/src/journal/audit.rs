@@ -1,6 +1,6 @@
 //! A whole log read again, against the states that were recorded along it.
 
-use tickpath_journal::{OpenError, Reader, SessionName, SkippedSnapshot, Snapshots, Storage, snapshot_name};
+use tickpath_journal::{OpenError, Reader, SessionName, SkippedSnapshot, Snapshots, Storage};
 use tickpath_types::Sequence;
 
 use super::recovery::{RecoveryError, check, replay, restore};
@@ -39,7 +39,7 @@ pub fn audit<S: Storage>(
         let snapshot = match snapshots.read(sequence)? {
             Ok(snapshot) => snapshot,
             Err(damage) => {
-                skipped.push(SkippedSnapshot { file: snapshot_name(sequence), damage });
+                skipped.push(snapshots.skipped(sequence, damage));
                 continue;
             }
         };

@@ -41,6 +41,16 @@ pub enum FollowerError {
         /// Why.
         source: OpenError,
     },
+    /// A snapshot is there, and what only those before it needed is there too; it goes when the next is written.
+    #[error(
+        "snapshot {sequence} was written, and older files that it replaces were not all removed: {source}"
+    )]
+    Retention {
+        /// Of which command.
+        sequence: Sequence,
+        /// Why.
+        source: OpenError,
+    },
 }
 
 impl FollowerError {
@@ -49,6 +59,7 @@ impl FollowerError {
     pub fn is_final(&self) -> bool {
         match self {
             FollowerError::Snapshot { source, .. } => matches!(source, OpenError::Unsynced { .. }),
+            FollowerError::Retention { .. } => false,
             _ => true,
         }
     }
@@ -121,10 +132,10 @@ impl<S: Storage> Follower<S> {
         replica.encode(&mut self.payload);
         self.snapshots
             .write(sequence, replica.state_hash(), &self.payload)
-            .and_then(|()| self.snapshots.retain(self.keep))
             .map_err(|source| FollowerError::Snapshot { sequence, source })?;
         self.counters.snapshots.add(1);
         self.counters.snapshot_sequence.set(sequence.0);
-        Ok(())
+        let retained = self.snapshots.retain(self.keep);
+        retained.map(|_| ()).map_err(|source| FollowerError::Retention { sequence, source })
     }
 }

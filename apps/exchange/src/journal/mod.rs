@@ -55,7 +55,7 @@ pub struct JournalCounters {
     pub snapshots: Counter,
     /// The last command that the newest of them covers.
     pub snapshot_sequence: Counter,
-    /// Snapshots that could not be written, and reads of the log that failed.
+    /// Snapshots that could not be written, older files that could not be removed, and reads of the log that failed.
     pub snapshot_errors: Counter,
 }
 

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use arrayvec::ArrayVec;
 use tickpath_journal::{
-    InspectOptions, Journal, JournalConfig, OpenError, Opened, Reader, SessionName, Snapshot, Snapshots,
-    Storage, TornTail, open, session_of, snapshot_name,
+    InspectOptions, Journal, JournalConfig, OpenError, Opened, Reader, SessionName, SkippedSnapshot,
+    Snapshot, SnapshotDamage, Snapshots, Storage, TornTail, open, session_of, snapshot_name,
 };
 use tickpath_matching::{COMMAND_LEN_MAX, CodecError, Command, LOOK_AHEAD_LEN};
 use tickpath_types::Sequence;
@@ -67,6 +67,30 @@ pub enum RecoveryError {
         /// What there was.
         skipped: String,
     },
+    /// Put the file back from a copy; or start once with the configuration of the last start, if it was changed since.
+    #[error(
+        "{file} cannot be used ({damage}), and the configuration is not that of the snapshot before it: nothing says whether \
+         the commands after it were decided by the one or the other; put the file back from a copy, or, if the configuration \
+         was changed since the last start, start once as it was then"
+    )]
+    DefinitionUnknown {
+        /// The newest snapshot.
+        file: String,
+        /// What is wrong with it.
+        damage: SnapshotDamage,
+    },
+    /// Put the file back from a copy.
+    #[error(
+        "{file} cannot be used ({damage}), and the log does not lead from the snapshot before it to the state that it \
+         recorded: other users or bounds, or another version of the program, decided the commands between; put the file \
+         back from a copy"
+    )]
+    StateUnreached {
+        /// The snapshot.
+        file: String,
+        /// What is wrong with it.
+        damage: SnapshotDamage,
+    },
 }
 
 /// A log does not lead where it did.
@@ -93,6 +117,15 @@ pub enum ReplayError {
         expected: u64,
         /// What the commands led to.
         found: u64,
+    },
+    /// Put the snapshot that has the user back from a copy.
+    #[error(
+        "command {sequence} caused an answer to a user that the snapshot before it does not name: a newer snapshot is \
+         missing, put it back from a copy"
+    )]
+    Unheard {
+        /// Which.
+        sequence: Sequence,
     },
     /// Use the version of the program that wrote it.
     #[error(
@@ -242,21 +275,24 @@ pub(crate) fn recover<S: Storage>(
         newest.skipped.iter().map(|skipped| format!("{}: {}", skipped.file, skipped.damage)).collect();
     let snapshot = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence);
     let first = found.first_sequence();
+    // Without what a lost snapshot said nobody knows by which users and bounds the first commands were decided.
+    let is_begun = first > Sequence(1) || (last > Sequence(0) && !skipped.is_empty());
     let mut replica = match newest.snapshot {
         Some(snapshot) => restore(&snapshot)?,
-        None if first > Sequence(1) => {
-            return Err(RecoveryError::NoSnapshot { first, skipped: skipped.join(", ") });
-        }
+        None if is_begun => return Err(RecoveryError::NoSnapshot { first, skipped: skipped.join(", ") }),
         None => Replica::new(wanted.clone())?,
     };
     let from = replica.last_command();
-    if from < last {
-        let mut reader = Reader::open(storage, session, from.next()).map_err(ReplayError::from)?;
-        replay(&mut reader, last, &mut replica, |_| ())?;
-    }
+    // A snapshot that covers more than the log is of no consequence for it.
+    let mut passed_over = newest.skipped;
+    passed_over.retain(|skipped| skipped.sequence <= last);
+    advance(storage, session, last, &mut replica, &passed_over)?;
     let is_changed = replica.redefine(wanted)?;
+    if is_changed && let Some(SkippedSnapshot { file, damage, .. }) = passed_over.first() {
+        return Err(RecoveryError::DefinitionUnknown { file: file.clone(), damage: *damage });
+    }
     let state_hash = replica.state_hash();
-    if is_changed || snapshot.is_none() {
+    if is_changed || snapshot.is_none() || !passed_over.is_empty() {
         let mut payload = Vec::new();
         replica.encode(&mut payload);
         snapshots.write(last, state_hash, &payload)?;
@@ -274,6 +310,29 @@ pub(crate) fn recover<S: Storage>(
         elapsed: started.elapsed(),
     };
     Ok(Recovered { journal, worker, replica, session, recovery })
+}
+
+/// Matches the log up to `last` again. Where it passes snapshots that cannot be used, newest first, it must come to the
+/// states that they recorded.
+fn advance<S: Storage>(
+    storage: &S,
+    session: SessionName,
+    last: Sequence,
+    replica: &mut Replica,
+    passed_over: &[SkippedSnapshot],
+) -> Result<(), RecoveryError> {
+    let from = replica.last_command();
+    if from >= last {
+        return Ok(());
+    }
+    let mut reader = Reader::open(storage, session, from.next()).map_err(ReplayError::from)?;
+    for SkippedSnapshot { file, sequence, damage, state_hash } in passed_over.iter().rev() {
+        replay(&mut reader, *sequence, replica, |_| ())?;
+        if state_hash.is_some_and(|recorded| recorded != replica.state_hash()) {
+            return Err(RecoveryError::StateUnreached { file: file.clone(), damage: *damage });
+        }
+    }
+    Ok(replay(&mut reader, last, replica, |_| ())?)
 }
 
 /// The replica of a snapshot, if it is the one that was saved.
@@ -321,9 +380,10 @@ pub fn replay<S: Storage>(
             on_progress(end);
         }
     }
-    match replica.unsaid() {
-        Some(sequence) => Err(ReplayError::Unsaid { sequence }),
-        None => Ok(()),
+    match (replica.unheard(), replica.unsaid()) {
+        (Some(sequence), _) => Err(ReplayError::Unheard { sequence }),
+        (None, Some(sequence)) => Err(ReplayError::Unsaid { sequence }),
+        (None, None) => Ok(()),
     }
 }
 

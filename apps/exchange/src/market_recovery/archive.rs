@@ -203,18 +203,23 @@ impl<S: Storage> JournalArchive<S> {
         let listed = self.snapshots.list().ok()?;
         let (mut newer, mut oldest) = (Vec::new(), self.oldest);
         for sequence in listed.into_iter().rev() {
-            let Ok(Ok(snapshot)) = self.snapshots.read(sequence) else { continue };
-            let Ok(mut replica) = Replica::decode(&snapshot.payload) else { continue };
+            let snapshot = self.snapshots.read(sequence).ok().and_then(Result::ok);
+            let Some(mut replica) = snapshot.and_then(|snapshot| Replica::decode(&snapshot.payload).ok())
+            else {
+                newer.push((sequence, None));
+                continue;
+            };
             if store(&replica).oldest() <= first {
                 let until = first_that_differs(&newer, replica.definition());
                 let messages = &mut replica.told.market.messages;
                 *messages = messages.resized(messages.capacity().max(MESSAGES_KEPT_MIN));
                 let reader = Reader::open(&self.storage, self.name, sequence.next()).ok()?;
-                let nearer = newer.last().map_or(END, |(sequence, _)| *sequence);
+                let usable = newer.iter().rev().find(|(_, definition)| definition.is_some());
+                let nearer = usable.map_or(END, |(sequence, _)| *sequence);
                 return Some(State { replica, reader, until, nearer });
             }
             oldest = store(&replica).oldest();
-            newer.push((sequence, replica.definition().clone()));
+            newer.push((sequence, Some(replica.definition().clone())));
         }
         self.oldest = oldest;
         None
@@ -299,10 +304,18 @@ impl<S: Storage> Archive for JournalArchive<S> {
     }
 }
 
-/// Where commands begin that another definition decided; `newer` has the newest snapshot first.
-fn first_that_differs(newer: &[(Sequence, Definition)], definition: &Definition) -> Sequence {
-    let differing = newer.iter().rev().find(|(_, other)| other != definition);
-    differing.map_or(END, |(sequence, _)| *sequence)
+/// Where commands begin that another definition decided; `newer` has the newest snapshot first, without a definition where
+/// it cannot be used. What follows such a one is believed as soon as the next one is of the same definition again.
+fn first_that_differs(newer: &[(Sequence, Option<Definition>)], definition: &Definition) -> Sequence {
+    let mut unknown_since = None;
+    for (sequence, other) in newer.iter().rev() {
+        match other {
+            None => _ = unknown_since.get_or_insert(*sequence),
+            Some(other) if other == definition => unknown_since = None,
+            Some(_) => return unknown_since.unwrap_or(*sequence),
+        }
+    }
+    unknown_since.unwrap_or(END)
 }
 
 /// The log, or a command in it, cannot be read.
@@ -444,13 +457,18 @@ mod tests {
     fn only_another_definition_ends_a_state() {
         let mut other = definition();
         other.retained_messages += 1;
-        let of = |definitions: &[&Definition]| {
+        let [same, other] = [&definition(), &other].map(|definition| Some(definition.clone()));
+        let of = |definitions: &[&Option<Definition>]| {
             let numbered = definitions.iter().zip((1..).map(|number| Sequence(1_000 - 100 * number)));
-            numbered.map(|(definition, sequence)| (sequence, (*definition).clone())).collect::<Vec<_>>()
+            let newer: Vec<_> = numbered.map(|(definition, at)| (at, (*definition).clone())).collect();
+            first_that_differs(&newer, &definition())
         };
-        assert_eq!(first_that_differs(&[], &other), END);
-        assert_eq!(first_that_differs(&of(&[&other, &other]), &other), END);
-        let newer = of(&[&definition(), &definition(), &other]);
-        assert_eq!(first_that_differs(&newer, &other), Sequence(800));
+        assert_eq!(of(&[]), END);
+        assert_eq!(of(&[&same, &same]), END);
+        assert_eq!(of(&[&other, &other, &same]), Sequence(800));
+        // One that cannot be used may have been of another.
+        assert_eq!(of(&[&same, &None, &same]), END);
+        assert_eq!(of(&[&other, &None, &same]), Sequence(800));
+        assert_eq!(of(&[&None, &None, &same]), Sequence(800));
     }
 }

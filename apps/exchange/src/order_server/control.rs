@@ -28,6 +28,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         while self.is_day_settled()
             && self.sequencer.room() >= self.day.commands_max()
             && self.admin.answers.free_slots() > 0
+            && self.may_take_request()
             && let Some(request) = self.admin.requests.try_pop()
         {
             let (outcome, without_effect) = match request.work {
@@ -49,6 +50,19 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 let _ = self.admin.answers.try_push(answer);
             }
         }
+    }
+
+    /// A user that is added is told what comes after it alone, so it waits until all that the venue said before is told.
+    fn may_take_request(&mut self) -> bool {
+        let adds_user =
+            matches!(self.admin.requests.peek(), Some(request) if matches!(request.work, Work::AddUser));
+        if adds_user
+            && let Some(given) = &mut self.opening
+            && given.outcome(&self.sequencer, &self.applied).is_some()
+        {
+            self.opening = None;
+        }
+        !adds_user || self.opening.is_none()
     }
 
     /// Gives the answer that waits, if it need not wait any more; returns how many.

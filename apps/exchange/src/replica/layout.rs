@@ -171,7 +171,7 @@ impl Replica {
         if !fields.bytes.is_empty() {
             return Err(damaged("length"));
         }
-        let told = Told { table: table_of(&definition, &engine), users, market, unsaid: None };
+        let told = Told { table: table_of(&definition, &engine), users, market, unsaid: None, unheard: None };
         Ok(Replica { definition, engine: Box::new(engine), told, facts })
     }
 }

@@ -241,7 +241,7 @@ fn the_socket_answers_every_line_in_its_order() {
     assert_eq!(users["users"][1]["limits"]["open_orders"], serde_json::Value::Null);
     assert_eq!(desk.ask(&mut console, "limits bert messages=50/5 notional=250000.00")["commands"], 2);
     let limits = serde_json::json!({
-        "messages_per_second": 50, "burst": 5, "open_orders": null, "order_qty": null, "order_notional": "250000.00"
+        "messages_per_second": 50, "burst": 5, "open_orders": null, "order_qty": null, "order_notional": "250000.0000"
     });
     assert_eq!(desk.ask(&mut console, "users")["users"][1]["limits"], limits);
     desk.ask(&mut console, "unkill ANNA");

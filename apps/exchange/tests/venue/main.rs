@@ -15,6 +15,7 @@ mod market_data;
 mod orders;
 mod recovery;
 mod sessions;
+mod snapshots;
 mod standing;
 mod support;
 mod sweeps;

@@ -4,23 +4,17 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
-use tickpath_feed::{BookBuilder, UpdateListener};
+use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_feedhandler::SnapshotSources;
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::{AddOrder, Message};
 use tickpath_nasdaq::moldudp64::PacketBuilder;
 use tickpath_nasdaq::wire::{Shares, ShortPrice};
 use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
-use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Side};
+use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side};
 use zerocopy::IntoBytes;
 
 use crate::channel::{Channel, Recording, session};
-
-struct BooksAlone;
-impl UpdateListener for BooksAlone {
-    const WANTS_UPDATES: bool = false;
-    fn on_update(&mut self, _: &MarketUpdate) {}
-}
 
 /// What a venue's snapshot before the message `next` says of each instrument.
 fn states(recording: &Recording, next: u64) -> Vec<Vec<Vec<u8>>> {

@@ -8,14 +8,14 @@ use anyhow::{Context as _, ensure};
 use tickpath_agent::Agent;
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_exchange::{MessageStore, Publisher, PublisherConfig, PublisherCounters};
-use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, Line, MessageListener, UpdateListener};
+use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, BooksAlone, Line, MessageListener};
 use tickpath_lockfree::spsc;
 use tickpath_matching::Owner;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Packet, Session};
 use tickpath_net::{MulticastReceiver, MulticastSender, UdpEndpoint, free_multicast_group};
 use tickpath_sim::{LossConfig, LossModel};
 use tickpath_timing::NoTrace;
-use tickpath_types::{InstrumentTable, MarketEvent, MarketUpdate, Nanos, Sequence};
+use tickpath_types::{InstrumentTable, MarketEvent, Nanos, Sequence};
 
 use super::load::workload;
 use super::{Round, Sample};
@@ -60,13 +60,6 @@ pub(super) fn open(context: Context) -> anyhow::Result<Round> {
 /// Takes the arbiter's messages to the books.
 struct Feed {
     books: BookBuilder<DirectBooks>,
-}
-
-struct BooksAlone;
-
-impl UpdateListener for BooksAlone {
-    const WANTS_UPDATES: bool = false;
-    fn on_update(&mut self, _: &MarketUpdate) {}
 }
 
 impl MessageListener for Feed {

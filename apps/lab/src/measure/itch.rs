@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use anyhow::ensure;
 use tickpath_book::DirectBooks;
-use tickpath_feed::BookBuilder;
+use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_nasdaq::itch50::{self, Checksum};
 
 use super::{Lab, Prepared, Round, Sample};
 use crate::context::Context;
 use crate::day::StandardDay;
-use crate::itch_books::{self, Nobody, frames};
+use crate::itch_books::{self, frames};
 use crate::lab::Day;
 
 pub(super) fn open_8000(lab: &Lab<'_>) -> anyhow::Result<Prepared> {
@@ -52,7 +52,7 @@ fn books(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     let config = &day.standard.config;
     let mut builder: BookBuilder<DirectBooks> = itch_books::empty(config);
     let start = context.clock.ticks();
-    itch_books::apply(&mut builder, &day.bytes, &mut Nobody);
+    itch_books::apply(&mut builder, &day.bytes, &mut BooksAlone);
     let elapsed = context.clock.ticks() - start;
     itch_books::check(&builder, config, &day.standard.outcome)?;
     Ok(context.nanos_each(elapsed, config.messages))

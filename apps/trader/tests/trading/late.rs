@@ -14,8 +14,7 @@ use tickpath_sim::{LossConfig, LossModel};
 use tickpath_timing::NoTrace;
 use tickpath_trader::OrderEntry;
 use tickpath_types::{
-    BookHealth, CancelOrder, ClientOrderId, EnterOrder, Nanos, OrderAttributes, OrderRequest, Price, Qty,
-    Side, TimeInForce, UserRefNum,
+    BookHealth, CancelOrder, EnterOrder, Nanos, OrderRequest, Price, Qty, Side, UserRefNum,
 };
 
 use crate::site::{ALPHA, PASSWORD, build_venue, instruments, venue_settings};
@@ -99,19 +98,9 @@ impl Market {
             self.user_ref += 1;
             let number = self.user_ref;
             let (side, away) = if number.is_multiple_of(2) { (Side::Buy, -100) } else { (Side::Sell, 100) };
-            self.ask(&OrderRequest::Enter(EnterOrder {
-                user_ref: UserRefNum(number),
-                instrument: ALPHA,
-                side,
-                qty: Qty(1 + u64::from(number % 5)),
-                price: Price(1_000_000 + away * (1 + i64::from(number % 7))),
-                time_in_force: TimeInForce::Day,
-                post_only: false,
-                min_qty: Qty::ZERO,
-                special: None,
-                attributes: OrderAttributes::default(),
-                client_order_id: ClientOrderId::default(),
-            }));
+            let qty = Qty(1 + u64::from(number % 5));
+            let price = Price(1_000_000 + away * (1 + i64::from(number % 7)));
+            self.ask(&OrderRequest::Enter(EnterOrder::limit(UserRefNum(number), ALPHA, side, qty, price)));
             if number.is_multiple_of(3) {
                 self.ask(&OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(number), qty: Qty::ZERO }));
             }

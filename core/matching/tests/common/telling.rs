@@ -19,8 +19,7 @@ use crate::common::Event;
 pub fn tell(command: &Command, mut events: &[Event]) -> Vec<String> {
     let mut lines = Vec::new();
     while let [first, rest @ ..] = events {
-        let of_order = || accepted(command, events);
-        let told = of_order().or_else(|| execution(events)).or_else(|| pair(events));
+        let told = accepted(command, events).or_else(|| execution(events)).or_else(|| pair(events));
         let (line, len) = told.unwrap_or_else(|| (show(first), 1));
         lines.push(line);
         events = &rest[len - 1..];

@@ -1,0 +1,169 @@
+//! Snapshots that are damaged, and those that cannot be tidied up.
+
+use tickpath_exchange::{Recovery, UserSettings, VenueSettings};
+use tickpath_journal::{Policy, Storage, snapshot_name};
+use tickpath_types::{Sequence, Side};
+
+use crate::journal::{Site, hear_messages, trade};
+use crate::support::{Rig, build, enter, journal, settings};
+
+/// Where a snapshot's payload begins.
+const PAYLOAD: usize = 64;
+
+fn snapshots(site: &Site) -> Vec<String> {
+    let mut names = site.disk.list().unwrap();
+    names.retain(|name| name.starts_with("snapshot-"));
+    names.sort();
+    names
+}
+
+/// Damages the newest snapshot, in its header or behind it; returns its name, and what it was.
+fn damage_newest(site: &Site, place: usize) -> (String, Vec<u8>) {
+    let name = snapshots(site).pop().unwrap();
+    let good = site.disk.contents(&name).unwrap();
+    let mut bad = good.clone();
+    bad[place] ^= 1;
+    site.disk.put(&name, bad);
+    (name, good)
+}
+
+fn recovery(rig: &Rig) -> Recovery {
+    rig.journal.as_ref().unwrap().recovery.clone()
+}
+
+fn kill(site: &Site, rig: Rig) {
+    site.disk.kill();
+    drop(rig);
+}
+
+fn assert_refused(site: &Site, words: &[&str]) {
+    let refusal = site.refusal();
+    for word in words {
+        assert!(refusal.contains(word), "no '{word}' in {refusal}");
+    }
+}
+
+/// A venue that ran with snapshots every so many commands, and is dead.
+fn that_traded(snapshot_every: u64) -> Site {
+    let mut site = Site::new(Policy::Group);
+    site.journal.snapshot_every = snapshot_every;
+    site.settings.limits.max_sessions = 8;
+    let mut rig = site.start();
+    let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
+    trade(&mut rig, [&mut anna, &mut bert], 1);
+    drop((anna, bert));
+    kill(&site, rig);
+    site
+}
+
+#[test]
+fn the_snapshot_before_a_damaged_one_leads_to_the_same_state_and_a_good_one_is_written() {
+    let site = that_traded(50);
+    let rig = site.start();
+    let whole = recovery(&rig);
+    kill(&site, rig);
+    for place in [PAYLOAD - 1, PAYLOAD] {
+        let (name, _) = damage_newest(&site, place);
+        let rig = site.start();
+        let found = recovery(&rig);
+        assert!(found.snapshot < whole.snapshot && found.skipped[0].starts_with(&name), "{found}");
+        assert_eq!((found.state_hash, found.last), (whole.state_hash, whole.last));
+        kill(&site, rig);
+        let rig = site.start();
+        let found = recovery(&rig);
+        assert_eq!((found.skipped.len(), found.snapshot), (0, Some(whole.last)), "{found}");
+        kill(&site, rig);
+    }
+}
+
+#[test]
+fn without_any_snapshot_nobody_knows_what_the_log_was_decided_by() {
+    let site = that_traded(0);
+    let (first, good) = damage_newest(&site, PAYLOAD);
+    assert_eq!(first, snapshot_name(Sequence(0)));
+    assert_refused(&site, &["begins with command 1", &first, "checksum", "restore one from a copy"]);
+    site.disk.put(&first, good);
+    kill(&site, site.start());
+}
+
+/// Only the snapshot that a start with more users writes knows of them.
+#[test]
+fn users_that_only_a_damaged_snapshot_knows_are_not_forgotten() {
+    let mut site = that_traded(0);
+    let dora = UserSettings::new("DORA", site.settings.users[0].password.clone());
+    site.settings.users.push(dora);
+    let mut rig = site.start();
+    let mut dora = rig.log_in_from("DORA", 0);
+    rig.assert_serves(&mut dora, 1);
+    drop(dora);
+    kill(&site, rig);
+
+    let with_dora = site.settings.users.clone();
+    for (place, words) in
+        [(PAYLOAD, "does not lead"), (PAYLOAD - 1, "a user that the snapshot before it does not name")]
+    {
+        let (name, good) = damage_newest(&site, place);
+        for users in [with_dora.clone(), with_dora[..3].to_vec()] {
+            site.settings.users = users;
+            assert_refused(&site, &[words, "from a copy"]);
+        }
+        site.disk.put(&name, good);
+    }
+    site.settings.users = with_dora;
+    let mut rig = site.start();
+    let mut dora = rig.log_in_from("DORA", 0);
+    assert_eq!(hear_messages(&mut rig, &mut dora).len(), 2);
+}
+
+#[test]
+fn bounds_that_perhaps_only_a_damaged_snapshot_knows_are_not_guessed() {
+    for place in [PAYLOAD - 1, PAYLOAD] {
+        let mut site = that_traded(50);
+        let (name, _) = damage_newest(&site, place);
+        site.settings.limits.max_open_orders *= 2;
+        assert_refused(
+            &site,
+            &[&name, "checksum", "decided by the one or the other", "start once as it was then"],
+        );
+        // As it says.
+        site.settings.limits.max_open_orders /= 2;
+        kill(&site, site.start());
+        site.settings.limits.max_open_orders *= 2;
+        kill(&site, site.start());
+    }
+}
+
+#[test]
+fn a_snapshot_beside_which_old_ones_stay_is_a_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut journal = journal(Policy::Async);
+    (journal.folder, journal.snapshot_every, journal.keep_snapshots) = (folder.path().into(), 20, 2);
+    let mut rig = Rig::of(build(&VenueSettings { journal: Some(journal), ..settings() }).unwrap());
+    let mut anna = rig.log_in("ANNA");
+    let mut follower = rig.journal.take().unwrap();
+    // A file of that name cannot be read.
+    let unreadable = folder.path().join(snapshot_name(Sequence(1)));
+    std::fs::create_dir(&unreadable).unwrap();
+    for user_ref in 1..=60 {
+        anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
+    }
+    let mut follow = || {
+        follower.work_on_disk();
+        follower.follow()
+    };
+    let error = rig.until("a snapshot", |_| follow().err());
+    let words = error.to_string();
+    assert!(words.starts_with("snapshot 20 was written, and older files"), "{words}");
+    assert!(!error.is_final());
+    assert_eq!((rig.view.journal.snapshots.read(), rig.view.journal.snapshot_sequence.read()), (1, 20));
+
+    std::fs::remove_dir(&unreadable).unwrap();
+    rig.until("the next one", |rig| {
+        follow().unwrap();
+        (rig.view.journal.snapshots.read() == 2).then_some(())
+    });
+    assert!(
+        !folder.path().join(snapshot_name(Sequence(0))).exists(),
+        "what the failure left behind goes then"
+    );
+}
