@@ -26,7 +26,7 @@ pub(super) fn describe(users: &[Value]) -> String {
 }
 
 fn row(user: &Value) -> [String; HEADS.len()] {
-    let states = [("is_connected", "connected"), ("is_killed", "killed"), ("is_locked", "locked out")];
+    let states = [("is_connected", "connected"), ("is_killed", "killed"), ("is_locked", "locked")];
     let state: Vec<&str> =
         states.iter().filter(|(field, _)| user[field] == true).map(|(_, state)| *state).collect();
     let count = |field: &str| user[field].as_u64().unwrap_or(0).to_string();
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(words(lines[0]), HEADS);
         let anna = [
             "ANNA",
-            "connected, killed, locked out",
+            "connected, killed, locked",
             "1234",
             "5",
             "678",
