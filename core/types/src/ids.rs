@@ -106,11 +106,13 @@ impl fmt::Display for Symbol {
 pub struct UserName(pub [u8; 6]);
 
 impl UserName {
-    /// Makes a name of text; `None` when it is empty, longer than 6, not ASCII, or has spaces around it.
+    /// Makes a name of text; `None` when it is empty, longer than 6, has spaces around it, or another
+    /// character than printable ASCII.
     #[must_use]
     pub fn new(text: &str) -> Option<UserName> {
         let is_bare = !text.is_empty() && text.trim() == text;
-        if !is_bare || !text.is_ascii() || text.len() > 6 {
+        let is_printable = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        if !is_bare || !is_printable || text.len() > 6 {
             return None;
         }
         let mut padded = [b' '; 6];

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, OrderBooks};
-use tickpath_feed::{BookBuilder, UpdateListener};
+use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::{
     AddOrder, LuldAuctionCollar, NetOrderImbalance, StockDirectory, StockTradingAction, SystemEvent,
@@ -10,8 +10,8 @@ use tickpath_nasdaq::itch50::{
 };
 use tickpath_nasdaq::wire::{Shares, ShortPrice};
 use tickpath_types::{
-    Instrument, InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, Nanos, Sequence, Side,
-    SystemEventCode, TradingState,
+    Instrument, InstrumentId, MarketEvent, MarketEventKind, Nanos, Sequence, Side, SystemEventCode,
+    TradingState,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -50,14 +50,6 @@ pub(crate) struct MarketImage {
     stages: ArrayVec<Message, STAGES_MAX>,
     notes: Box<[Notes]>,
     is_whole: bool,
-}
-
-/// Nobody asks for updates.
-struct BooksAlone;
-
-impl UpdateListener for BooksAlone {
-    const WANTS_UPDATES: bool = false;
-    fn on_update(&mut self, _: &MarketUpdate) {}
 }
 
 impl MarketImage {

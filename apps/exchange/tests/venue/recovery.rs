@@ -2,13 +2,13 @@
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, PlainBooks};
 use tickpath_exchange::{MarketRecoverySettings, RateLimit, SnapshotSettings, VenueSettings};
-use tickpath_feed::{BookBuilder, UpdateListener};
+use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::moldudp64::{Kind, Packet};
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_net::free_multicast_group;
-use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Sequence, Side};
+use tickpath_types::{InstrumentId, Nanos, Sequence, Side};
 use zerocopy::FromBytes;
 
 use crate::market_data::{Asker, Line, read_lines, with_lines, words};
@@ -48,12 +48,6 @@ fn trade(rig: &mut Rig, from: u32) {
     rig.ask(&mut anna, &replace(from + 2, from + 40, 5, 1_000_500));
     let mut bert = newcomer(rig, "BERT");
     rig.ask(&mut bert, &ioc(from, Side::Buy, 25, 1_000_000));
-}
-
-struct BooksAlone;
-impl UpdateListener for BooksAlone {
-    const WANTS_UPDATES: bool = false;
-    fn on_update(&mut self, _: &MarketUpdate) {}
 }
 
 /// Digest of the books that messages lead to.
