@@ -30,7 +30,10 @@ pub(super) fn check_client(
 fn check_numbers(client: &ClientLog, report: &mut Report) {
     let session = client.session;
     let (mut asked, mut next, mut connection) = (Sequence(0), None, 0);
-    for event in &client.events {
+    // What the venue notes of a connection may come after the client has begun the next one.
+    let is_noted_by_venue =
+        |kind: &_| matches!(kind, ClientEventKind::ReadByVenue { .. } | ClientEventKind::GoneAtVenue);
+    for event in client.events.iter().filter(|event| !is_noted_by_venue(&event.kind)) {
         if event.connection != connection {
             (asked, next, connection) = (Sequence(0), None, event.connection);
         }
