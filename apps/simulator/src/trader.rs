@@ -171,7 +171,9 @@ impl Trader {
         let can_heal = self.settings.feed.snapshots.is_any();
         let is_stale = healed_at.is_some() && !can_heal && life.recorder.has_lost();
         let was_told = life.agents.kill.is_pulled();
-        if life.recorder.is_foreign() || is_stale || life.has_stopped() && !was_told {
+        // One that was told to stop and lost its connection ends all the same: its session may be no more.
+        let is_of_no_use = life.has_stopped() && (!was_told || !life.is_logged_in());
+        if life.recorder.is_foreign() || is_stale || is_of_no_use {
             life.stop(now);
         }
         let has_ended = life.has_stopped() && life.open_orders() == 0;
