@@ -10,7 +10,6 @@ use tickpath_exchange::{
 use tickpath_journal::Policy;
 use tickpath_matching::{Command, EngineLimits};
 use tickpath_timing::NoTrace;
-use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentTable, OrderEventKind, OrderRequest, OrderState, Sequence, SessionId};
 
 use super::instruments::instruments;
@@ -67,11 +66,7 @@ fn flood(
     count: u64,
 ) -> anyhow::Result<f64> {
     let clock = context.clock;
-    let mut entry = OrderEntry::connect(endpoints.order_entry, USER, USER, instruments, clock.now())?;
-    wait_for(stop, || {
-        entry.poll(clock.now(), &mut (), |_| (), |_, _| ())?;
-        Ok(entry.is_active().then_some(()))
-    })?;
+    let mut entry = orders::log_in(context, endpoints, instruments, stop)?;
     let start = clock.ticks();
     let (mut sent, mut accepted) = (0, 0);
     while accepted < count {

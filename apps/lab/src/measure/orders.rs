@@ -130,6 +130,22 @@ pub(super) fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Res
     })
 }
 
+/// The one user, logged in.
+pub(super) fn log_in(
+    context: &Context,
+    endpoints: Endpoints,
+    instruments: InstrumentTable,
+    stop: &StopSignal,
+) -> anyhow::Result<OrderEntry> {
+    let clock = context.clock;
+    let mut entry = OrderEntry::connect(endpoints.order_entry, USER, USER, instruments, clock.now())?;
+    wait_for(stop, || {
+        entry.poll(clock.now(), &mut (), |_| (), |_, _| ())?;
+        Ok(entry.is_active().then_some(()))
+    })?;
+    Ok(entry)
+}
+
 /// Sends orders one at a time and waits for each acceptance.
 fn trade(
     context: &Context,
@@ -139,11 +155,7 @@ fn trade(
     stamps: &mut Stamps,
 ) -> anyhow::Result<f64> {
     let clock = context.clock;
-    let mut entry = OrderEntry::connect(endpoints.order_entry, USER, USER, instruments, clock.now())?;
-    wait_for(stop, || {
-        entry.poll(clock.now(), &mut (), |_| (), |_, _| ())?;
-        Ok(entry.is_active().then_some(()))
-    })?;
+    let mut entry = log_in(context, endpoints, instruments, stop)?;
     let trip = |number: u64| {
         let order = order(number as u32);
         entry.queue(&OrderRequest::Enter(order))?;
