@@ -342,7 +342,7 @@ pub(crate) const ROWS: [RowSpec; 43] = [
         limit: None,
         goal: None,
         reference: "",
-        note: "orders that a venue with a journal under policy async accepts from one client over loopback TCP, 1,024 of \
+        note: "orders that a venue with a journal under policy async accepts from one client over loopback TCP, 4,096 of \
                them in flight",
     },
     RowSpec {

@@ -72,6 +72,12 @@ impl Batch {
         Part { bytes: &self.bytes[..to], offset: self.offset, last }
     }
 
+    /// Where in the file of its last segment it ends.
+    pub(crate) fn end(&self) -> u64 {
+        let part = self.after_segment().unwrap_or_else(|| self.before_segment());
+        part.offset + part.bytes.len() as u64
+    }
+
     /// What goes to the next file, if it goes on there.
     pub(crate) fn after_segment(&self) -> Option<Part<'_>> {
         let (from, _) = self.boundary?;

@@ -36,6 +36,8 @@ pub struct DiskWorker<S: Storage> {
     reports: SyncSender<Report<S::File>>,
     /// Except under [`Policy::Async`] the file being written.
     file: Option<S::File>,
+    /// Where in it the last batch ended.
+    written: u64,
     /// How to read the records of the batches, for [`Policy::Sync`].
     layout: Layout,
     next: Preparation<S::File>,
@@ -81,6 +83,7 @@ impl<S: Storage> DiskWorker<S> {
             jobs,
             reports,
             file,
+            written: 0,
             layout,
             next: Preparation::None,
             has_told_refusal: false,
@@ -117,9 +120,10 @@ impl<S: Storage> DiskWorker<S> {
         match job {
             Job::Write(batch) => {
                 self.write(&batch)?;
+                self.written = batch.end();
                 self.tell(Report::Written(batch));
-                // A batch may always be waiting; the next segment cannot wait for ever.
-                self.prepare();
+                // A batch may always be waiting, behind which the next segment cannot wait for ever.
+                while self.prepare() > 0 {}
             }
             Job::Finish { mut file, last } => {
                 file.sync().map_err(|error| Failure::new(Operation::Sync, &error))?;
@@ -201,10 +205,14 @@ impl<S: Storage> DiskWorker<S> {
         named.map_err(|error| Failure::new(Operation::Name, &error))
     }
 
-    /// Takes a step towards the next segment; 0 when there is none to take.
+    /// Takes a step towards the next segment, which keeps pace with this one; 0 when there is none to take. What would be done
+    /// sooner, in a moment without a batch, the next batch would wait for.
     fn prepare(&mut self) -> usize {
+        // Whole when this one is two thirds full, whatever is under way.
+        let due = self.written + self.written / 2 + 2 * self.config.buffer_len as u64;
         let step = match &mut self.next {
             Preparation::Ready(_) => return 0,
+            Preparation::Filling(_, filled) if *filled >= due => return 0,
             Preparation::None => self.begin_preparation(),
             Preparation::Filling(file, filled) => {
                 let len = (FILL_LEN as u64).min(self.config.segment_len - *filled) as usize;

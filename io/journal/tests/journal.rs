@@ -4,7 +4,8 @@
 mod common;
 
 use common::{
-    PAYLOAD_LEN_MAX, append_to, check_records, config, open_with, payload, segments, session, settle, written,
+    PAYLOAD_LEN_MAX, append_to, check_records, config, disk, open_with, payload, segments, session, settle,
+    written,
 };
 use tickpath_journal::{
     AppendError, DiskFaults, FaultyDisk, Folder, InspectOptions, JournalConfig, OpenError, Opened, Policy,
@@ -114,6 +115,33 @@ fn a_full_disk_leaves_the_room_of_the_segment_and_is_tried_again() {
         append_to(&mut opened, sequence + 100);
         check_records(&disk, 1, sequence + 100);
     }
+}
+
+/// Every sync of zeroes is time that a batch waits for.
+#[test]
+fn the_next_segment_keeps_pace_with_this_one_while_batches_wait() {
+    let disk = disk();
+    let config = JournalConfig { segment_len: 2 << 20, ..config(Policy::Group) };
+    let mut opened = open(&disk, session(), config, &InspectOptions::default()).unwrap();
+    settle(&mut opened);
+    let mut sequence = 0;
+    for segment in 2..=4 {
+        let (before, mut batches) = (disk.counters().syncs, 0);
+        while segments(&disk).len() < segment {
+            while opened.journal.append(Sequence(sequence + 1), &payload(sequence + 1)).is_ok() {
+                sequence += 1;
+            }
+            opened.journal.poll();
+            // There is always a batch: the thread never has the time that it takes when it has nothing to do.
+            batches += opened.worker.run_once() as u64;
+            let zeroes = batches * config.buffer_len as u64 * 3 / 2 / (256 << 10);
+            let syncs = disk.counters().syncs - before;
+            // The first zeroes, and the name of a segment.
+            assert!(syncs <= batches + zeroes + 4, "{syncs} syncs after {batches} batches");
+        }
+    }
+    settle(&mut opened);
+    check_records(&disk, 1, sequence);
 }
 
 #[test]

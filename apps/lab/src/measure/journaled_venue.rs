@@ -1,9 +1,11 @@
 //! A venue with its journal: how many orders a second it takes under each promise, and how soon it is back.
 
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use tickpath_agent::StopSignal;
+use tickpath_agent::{IdleStrategy, StopSignal};
 use tickpath_exchange::{
     Endpoints, JournalSettings, Password, UserSettings, Venue, VenueJournal, VenueSettings, VenueTracers,
 };
@@ -22,9 +24,12 @@ use crate::context::{Context, wait_for};
 /// Orders of a full round under each policy.
 const ORDERS: usize = 200_000;
 /// Orders that are sent before the first of them is answered.
-const IN_FLIGHT: u64 = 1_024;
+const IN_FLIGHT: u64 = 4_096;
 /// Orders of one write.
 const ORDERS_PER_WRITE: u64 = 32;
+/// A client that has nothing to read or to send leaves its core to whoever writes to the disk, as one on another machine
+/// would.
+const PAUSE: Duration = Duration::from_micros(20);
 /// The log is so many times as long as it is from one snapshot to the next: a million commands in a full round, the
 /// default.
 const SNAPSHOTS: usize = 5;
@@ -48,11 +53,17 @@ fn rate(context: &Context, policy: Policy) -> anyhow::Result<f64> {
     let (folder, instruments) = (tempfile::tempdir()?, instruments(1));
     let count = context.effort.count(ORDERS) as u64;
     let journal = JournalSettings { snapshot_every: 0, ..JournalSettings::new(folder.path(), policy) };
-    let settings =
-        VenueSettings { journal: Some(journal), ..orders::settings(instruments.clone(), count as u32)? };
+    let settings = VenueSettings {
+        journal: Some(journal),
+        retained_responses: IN_FLIGHT as usize,
+        ..orders::settings(instruments.clone(), count as u32)?
+    };
     let Venue { agents, endpoints, view, journal, .. } = Venue::build(&settings, context.clock, NO_TRACERS)?;
     let _journal = journal.map(VenueJournal::start).transpose()?;
-    let rate = venue::beside(context, agents, |stop| flood(context, endpoints, instruments, stop, count))?;
+    // Who writes to the disk has a thread too, and gets a core when another has nothing to do.
+    let idle = IdleStrategy::Yield;
+    let rate =
+        venue::beside(context, idle, agents, |stop| flood(context, endpoints, instruments, stop, count))?;
     orders::check_final_state(&view, count)?;
     Ok(rate)
 }
@@ -81,7 +92,11 @@ fn flood(
             entry.poll(clock.now(), &mut answers, |_| (), |answers, it| answers.take(&it.kind))?;
             ensure!(answers.others == 0, "{} of the orders were not accepted", answers.others);
             let is_full = sent - accepted == IN_FLIGHT || sent == count;
-            Ok((answers.accepted > 0 || !is_full).then_some(answers.accepted))
+            let goes_on = answers.accepted > 0 || !is_full;
+            if !goes_on {
+                thread::sleep(PAUSE);
+            }
+            Ok(goes_on.then_some(answers.accepted))
         })?;
     }
     let elapsed = clock.ticks_to_nanos(clock.ticks() - start);

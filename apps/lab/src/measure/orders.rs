@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use tickpath_agent::StopSignal;
+use tickpath_agent::{IdleStrategy, StopSignal};
 use tickpath_exchange::{
     Endpoints, JournalSettings, LoginPolicy, MarketRecoverySettings, Password, UserSettings, Venue,
     VenueJournal, VenueSettings, VenueTracers, VenueView,
@@ -95,8 +95,9 @@ fn measure(context: &Context, journal: Option<JournalSettings>) -> anyhow::Resul
     let settings = VenueSettings { journal, ..settings(instruments.clone(), orders as u32)? };
     let Venue { agents, endpoints, view, journal, .. } = Venue::build(&settings, context.clock, tracers)?;
     let _journal = journal.map(VenueJournal::start).transpose()?;
-    let round_trip =
-        venue::beside(context, agents, |stop| trade(context, endpoints, instruments, stop, &mut stamps))?;
+    let round_trip = venue::beside(context, IdleStrategy::Spin, agents, |stop| {
+        trade(context, endpoints, instruments, stop, &mut stamps)
+    })?;
     check_final_state(&view, orders)?;
     Ok((round_trip, stamps.venue_response_us(context.clock.ticks())?))
 }

@@ -1,6 +1,6 @@
 //! What one stuck client costs the ninety-nine others.
 
-use tickpath_agent::{StopSignal, TscClock};
+use tickpath_agent::{IdleStrategy, StopSignal, TscClock};
 use tickpath_exchange::Venue;
 use tickpath_types::Nanos;
 
@@ -95,7 +95,7 @@ fn measure(context: &Context, last: Last) -> anyhow::Result<Trips> {
     let clock = context.clock;
     let trips = count(context);
     let Venue { agents, endpoints, view, .. } = crowd::venue(clock, trips)?;
-    let (mut ticks, tries) = venue::beside(context, agents, |stop| {
+    let (mut ticks, tries) = venue::beside(context, IdleStrategy::Spin, agents, |stop| {
         let mut venue = Beside { clock, stop };
         let mut crowd = Crowd::connect(endpoints.order_entry, last, &view, &mut venue)?;
         let tries = view.order_server.full_connections.read();

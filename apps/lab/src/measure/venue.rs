@@ -11,13 +11,14 @@ pub(crate) const CYCLE: [usize; 4] = [0, 1, 0, 2];
 /// Runs a venue's agents on the other core while `near` runs on this one; the signal is raised when they end.
 pub(super) fn beside<T>(
     context: &Context,
+    idle: IdleStrategy,
     agents: Vec<Box<dyn Agent>>,
     near: impl FnOnce(&StopSignal) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let plan = ThreadPlan {
         name: "venue".to_owned(),
         core: Some(context.far()?),
-        idle: IdleStrategy::Spin,
+        idle,
         rehearse_interval: None,
         cycle: CYCLE.into(),
         agents,
