@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
     /// Prepares the measurements that give a row that is wanted, and says of the others why there is none.
     fn open(&mut self) -> anyhow::Result<Vec<Open>> {
         let mut open = Vec::new();
-        for measurement in &MEASUREMENTS {
+        for measurement in MEASUREMENTS {
             self.ensure_wanted()?;
             let gives = |row: &Row| measurement.rows.contains(&row.name.as_str());
             if !self.rows.iter().any(gives) {

@@ -82,7 +82,7 @@ fn ready(round: anyhow::Result<Round>) -> anyhow::Result<Prepared> {
 }
 
 /// In the order of a round: a limit comes just before what it is the limit of.
-pub(crate) const MEASUREMENTS: [Measurement; 22] = [
+pub(crate) const MEASUREMENTS: &[Measurement] = &[
     Measurement::alone(&["tsc_read", "stamp"], |lab| ready(counter::open(lab.context))),
     Measurement::on_two_cores(&["cacheline_rtt"], |lab| ready(between_cores::open_cache_line(lab.context))),
     Measurement::on_two_cores(&["spsc_rtt"], |lab| ready(between_cores::open_spsc(lab.context))),
