@@ -32,9 +32,10 @@ fn classic(magic: u32, is_big: bool, link: u32, frames: &[Vec<u8>]) -> Vec<u8> {
     let word = |value: u32| if is_big { value.to_be_bytes() } else { value.to_le_bytes() };
     let mut file = word(magic).to_vec();
     file.extend(if is_big { [0, 2, 0, 4] } else { [2, 0, 4, 0] });
-    [0, 0, 65_535, link].map(|value| file.extend(word(value)));
+    [0, 0, 65_535, link].iter().for_each(|value| file.extend(word(*value)));
     for (index, frame) in frames.iter().enumerate() {
-        [100 + index as u32, 5, frame.len() as u32, frame.len() as u32].map(|value| file.extend(word(value)));
+        let len = frame.len() as u32;
+        [100 + index as u32, 5, len, len].iter().for_each(|value| file.extend(word(*value)));
         file.extend(frame);
     }
     file
