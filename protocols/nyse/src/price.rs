@@ -1,6 +1,6 @@
 //! From XDP's prices to the project's, exactly.
 
-use tickpath_types::Price;
+use tickpath_types::{ExactDivisor, Price};
 
 /// Decimals of [`Price`].
 pub const PRICE_DECIMALS: u8 = 4;
@@ -13,6 +13,7 @@ pub struct PriceScale {
     factor: u32,
     /// The feed's units in one of [`Price`], 1 for a coarser scale.
     divisor: u32,
+    by_divisor: ExactDivisor,
 }
 
 impl PriceScale {
@@ -20,7 +21,7 @@ impl PriceScale {
     pub const CODE_MAX: u8 = 8;
 
     /// The scale of [`Price`] itself.
-    pub const FOUR_DECIMALS: PriceScale = PriceScale { code: PRICE_DECIMALS, factor: 1, divisor: 1 };
+    pub const FOUR_DECIMALS: PriceScale = PriceScale::new(PRICE_DECIMALS).expect("four are within the bound");
 
     /// The scale of a code; `None` beyond [`Self::CODE_MAX`].
     #[must_use]
@@ -29,7 +30,8 @@ impl PriceScale {
             return None;
         }
         let (coarser, finer) = (PRICE_DECIMALS.saturating_sub(code), code.saturating_sub(PRICE_DECIMALS));
-        Some(PriceScale { code, factor: 10_u32.pow(coarser as u32), divisor: 10_u32.pow(finer as u32) })
+        let (factor, divisor) = (10_u32.pow(coarser as u32), 10_u32.pow(finer as u32));
+        Some(PriceScale { code, factor, divisor, by_divisor: ExactDivisor::new(divisor as u64) })
     }
 
     /// The code.
@@ -42,12 +44,10 @@ impl PriceScale {
     #[inline(always)]
     #[must_use]
     pub const fn price(self, units: u32) -> Option<Price> {
-        if self.divisor == 1 {
-            return Some(Price(units as i64 * self.factor as i64));
-        }
-        match units.is_multiple_of(self.divisor) {
-            true => Some(Price((units / self.divisor) as i64)),
-            false => None,
+        // A quotient that leaves a rest is above every number of 32 bits.
+        match self.by_divisor.quotient(units as u64) {
+            whole if whole <= u32::MAX as u64 => Some(Price(whole as i64 * self.factor as i64)),
+            _ => None,
         }
     }
 

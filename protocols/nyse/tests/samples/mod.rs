@@ -13,6 +13,7 @@ pub fn samples() -> Vec<(String, Vec<u8>)> {
 }
 
 /// The one of this name.
+#[allow(dead_code, reason = "not every test asks for one")]
 pub fn packet(name: &str) -> Vec<u8> {
     samples().into_iter().find(|(of, _)| of == name).unwrap().1
 }
