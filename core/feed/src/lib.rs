@@ -37,6 +37,7 @@ mod builder;
 mod counters;
 mod heal;
 mod hold;
+pub mod iex;
 mod instruments;
 mod look_ahead;
 
