@@ -38,6 +38,7 @@ mod counters;
 mod framing;
 mod heal;
 mod hold;
+pub mod iex;
 mod instruments;
 mod look_ahead;
 mod marks;
