@@ -207,6 +207,18 @@ pub enum BookHealth {
     Suspect = 3,
 }
 
+impl BookHealth {
+    /// What the byte of an update or of a quote stands for; an unknown one is taken for suspect.
+    pub(crate) const fn from_wire(byte: u8) -> BookHealth {
+        match byte {
+            0 => BookHealth::Live,
+            1 => BookHealth::Recovering,
+            2 => BookHealth::Stale,
+            _ => BookHealth::Suspect,
+        }
+    }
+}
+
 /// What a [`MarketUpdate`] reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -309,12 +321,7 @@ impl MarketUpdate {
     /// Whether the book can be believed; an unknown code counts as suspect.
     #[must_use]
     pub const fn health(&self) -> BookHealth {
-        match self.health {
-            0 => BookHealth::Live,
-            1 => BookHealth::Recovering,
-            2 => BookHealth::Stale,
-            _ => BookHealth::Suspect,
-        }
+        BookHealth::from_wire(self.health)
     }
 }
 
