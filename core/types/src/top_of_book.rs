@@ -2,7 +2,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::{BookHealth, MarketUpdate, Price, Qty, TradingState, UpdateKind};
+use crate::{BookHealth, MarketUpdate, Price, Qty, SuspectReason, TradingState, UpdateKind};
 
 /// Best prices, last trade and state of one instrument: what a symbol cache keeps of it.
 ///
@@ -30,7 +30,7 @@ pub struct TopOfBook {
     pub health: u8,
     /// A [`TradingState`] as its ITCH letter; 0 when it is not known.
     pub trading_state: u8,
-    /// Why the book is suspect, as a number of the writer's; 0 when it is not, or not said.
+    /// A [`SuspectReason`] while the book is suspect; else, or when it was not said, 0.
     pub suspect_reason: u8,
     /// Zero.
     pub reserved: u8,
@@ -50,6 +50,17 @@ impl TopOfBook {
         self.health = update.health;
         if update.kind == UpdateKind::Trade as u8 {
             self.set_last(Price(update.price), Qty(update.qty));
+        } else if update.kind == UpdateKind::Status as u8 {
+            self.set_status(update);
+        }
+    }
+
+    #[cold]
+    fn set_status(&mut self, update: &MarketUpdate) {
+        self.suspect_reason = update.reason;
+        // Before the first is published, the updates have none.
+        if update.trading != 0 {
+            self.trading_state = update.trading;
         }
     }
 
@@ -84,16 +95,16 @@ impl TopOfBook {
         BookHealth::from_wire(self.health)
     }
 
+    /// Why the book is suspect, as far as it was said.
+    #[must_use]
+    pub fn suspect_reason(&self) -> Option<SuspectReason> {
+        SuspectReason::from_code(self.suspect_reason)
+    }
+
     /// Whether the instrument trades; `None` when it is not known.
     #[must_use]
     pub const fn trading_state(&self) -> Option<TradingState> {
-        Some(match self.trading_state {
-            b'H' => TradingState::Halted,
-            b'Q' => TradingState::QuotationOnly,
-            b'P' => TradingState::Paused,
-            b'T' => TradingState::Trading,
-            _ => return None,
-        })
+        TradingState::from_letter(self.trading_state)
     }
 }
 
@@ -145,7 +156,17 @@ mod tests {
         });
         assert_eq!((quote.bid(), quote.ask()), (None, Some((Price(0), Qty(3)))));
         assert_eq!((quote.last_price, quote.health()), (1_000_100, BookHealth::Suspect));
-        quote.trading_state = TradingState::Paused as u8;
+        let status = MarketUpdate {
+            kind: UpdateKind::Status as u8,
+            health: BookHealth::Suspect as u8,
+            reason: SuspectReason::Crossed as u8,
+            trading: TradingState::Paused as u8,
+            ..trade
+        };
+        quote.apply(&status);
         assert_eq!(quote.trading_state(), Some(TradingState::Paused));
+        assert_eq!(quote.suspect_reason(), Some(SuspectReason::Crossed));
+        quote.apply(&MarketUpdate { health: 0, reason: 0, trading: 0, ..status });
+        assert_eq!((quote.trading_state(), quote.suspect_reason()), (Some(TradingState::Paused), None));
     }
 }

@@ -97,7 +97,7 @@ fn verify_stream(segment: &SegmentReader, verified: &mut Verified) {
         match stream.try_recv() {
             Ok(Some(update)) => {
                 verified.updates += 1;
-                if update.kind().is_none() || update.reserved != [0; 3] {
+                if update.kind().is_none() || update.reserved != 0 {
                     let at = stream.position();
                     verified.problem(|| {
                         format!("update {at}: it has values that no writer of this version sends")
