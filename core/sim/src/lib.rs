@@ -33,6 +33,7 @@ mod live;
 mod loss;
 mod network;
 mod schedule;
+mod xdp_day;
 
 pub use crowd::{Crowd, CrowdAction, CrowdConfig, CrowdConfigError, CrowdCounters};
 pub use draw::Draw;
@@ -43,3 +44,6 @@ pub use network::{
     StreamError, StreamFaults, StreamNote, StreamNoteKind, StreamRead,
 };
 pub use schedule::{Burst, Spacing};
+pub use xdp_day::{
+    XdpDay, XdpDayConfig, XdpDayCounters, XdpDayError, XdpPacket, append_record, pcap_header, xdp_group,
+};
