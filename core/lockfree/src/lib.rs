@@ -1,5 +1,5 @@
 //! Bounded lock-free rings, a cell for the latest value, an index pool and instructions of the CPU: prefetch, pause,
-//! time stamp, comparison of bytes.
+//! time stamp, comparison of bytes, checksum.
 //!
 //! | module | what it is | at its bound |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | [`seqlock`] | one writer, any readers of the latest value | the older value is overwritten, a reader that meets a write is told so |
 //! | [`pool`] | objects addressed by a 32-bit slot | allocate gives the value back |
 //!
-//! [`cpu`] wraps the instructions, [`CachePadded`] keeps a value on cache lines of its own.
+//! [`cpu`] and [`crc32c`] wrap the instructions, [`CachePadded`] keeps a value on cache lines of its own.
 //!
 //! All memory is allocated and touched when a ring, cell or pool is created; nothing allocates, blocks or
 //! makes a system call afterwards. Capacities of rings are rounded up to a power of two.
@@ -30,6 +30,7 @@ pub mod broadcast;
 mod cache_padded;
 mod capacity;
 pub mod cpu;
+pub mod crc32c;
 mod full;
 mod payload;
 pub mod pool;
