@@ -9,7 +9,7 @@
 //! | [`seqlock`] | one writer, any readers of the latest value | the older value is overwritten, a reader that meets a write is told so |
 //! | [`pool`] | objects addressed by a 32-bit slot | allocate gives the value back |
 //!
-//! [`cpu`] wraps the instructions, [`CachePadded`] keeps a value on cache lines of its own.
+//! [`vectors`] runs loops with the widest vectors that the CPU has, [`cpu`] wraps single instructions, [`CachePadded`] keeps a value on cache lines of its own.
 //!
 //! All memory is allocated and touched when a ring, cell or pool is created; nothing allocates, blocks or
 //! makes a system call afterwards. Capacities of rings are rounded up to a power of two.
@@ -37,6 +37,7 @@ pub mod records;
 pub mod seqlock;
 pub mod spsc;
 mod sync;
+pub mod vectors;
 
 pub use cache_padded::CachePadded;
 pub use full::Full;
