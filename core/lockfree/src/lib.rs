@@ -12,7 +12,7 @@
 //!
 //! [`broadcast`] and [`table`] may lie in memory given from outside, such as a mapping that processes share ([`SharedLines`]).
 //!
-//! [`cpu`] and [`crc32c`] wrap the instructions, [`CachePadded`] keeps a value on cache lines of its own.
+//! [`cpu`] and [`crc32c`] wrap the instructions, [`vectors`] runs loops with the widest vectors that the CPU has, [`CachePadded`] keeps a value on cache lines of its own.
 //!
 //! All other memory is allocated and touched when a ring, cell or pool is created; nothing allocates, blocks or
 //! makes a system call afterwards. Capacities of rings are rounded up to a power of two.
@@ -43,6 +43,7 @@ pub mod seqlock;
 pub mod spsc;
 mod sync;
 pub mod table;
+pub mod vectors;
 
 pub use cache_padded::CachePadded;
 pub use full::Full;
