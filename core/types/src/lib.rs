@@ -30,6 +30,7 @@ mod market;
 mod order;
 mod price;
 mod time;
+mod top_of_book;
 
 pub use divisor::ExactDivisor;
 pub use ids::{
@@ -48,3 +49,4 @@ pub use order::{
 };
 pub use price::{ParsePriceError, Price, Qty, Side};
 pub use time::Nanos;
+pub use top_of_book::TopOfBook;

@@ -191,6 +191,19 @@ pub enum TradingState {
     Trading = b'T',
 }
 
+impl TradingState {
+    /// The state of an ITCH letter; `None` for a letter of no state.
+    pub(crate) const fn from_letter(letter: u8) -> Option<TradingState> {
+        match letter {
+            b'H' => Some(TradingState::Halted),
+            b'Q' => Some(TradingState::QuotationOnly),
+            b'P' => Some(TradingState::Paused),
+            b'T' => Some(TradingState::Trading),
+            _ => None,
+        }
+    }
+}
+
 /// Whether a book built from a feed can be believed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -205,6 +218,18 @@ pub enum BookHealth {
     /// A message contradicted the book: an unknown order, too large an execution, a crossed market; or it is
     /// the book of another symbol than is expected.
     Suspect = 3,
+}
+
+impl BookHealth {
+    /// What the byte of an update or of a quote stands for; an unknown one is taken for suspect.
+    pub(crate) const fn from_wire(byte: u8) -> BookHealth {
+        match byte {
+            0 => BookHealth::Live,
+            1 => BookHealth::Recovering,
+            2 => BookHealth::Stale,
+            _ => BookHealth::Suspect,
+        }
+    }
 }
 
 /// Why a book is [`Suspect`](BookHealth::Suspect): the first thing that contradicted it since it was last believed.
@@ -388,24 +413,13 @@ impl MarketUpdate {
     /// Whether the instrument trades, as far as the update says.
     #[must_use]
     pub const fn trading(&self) -> Option<TradingState> {
-        match self.trading {
-            b'H' => Some(TradingState::Halted),
-            b'Q' => Some(TradingState::QuotationOnly),
-            b'P' => Some(TradingState::Paused),
-            b'T' => Some(TradingState::Trading),
-            _ => None,
-        }
+        TradingState::from_letter(self.trading)
     }
 
     /// Whether the book can be believed; an unknown code counts as suspect.
     #[must_use]
     pub const fn health(&self) -> BookHealth {
-        match self.health {
-            0 => BookHealth::Live,
-            1 => BookHealth::Recovering,
-            2 => BookHealth::Stale,
-            _ => BookHealth::Suspect,
-        }
+        BookHealth::from_wire(self.health)
     }
 }
 
