@@ -94,6 +94,7 @@ fn seeds_of_recordings_are_read_to_their_end() {
     for (index, seed) in seeds.iter().enumerate() {
         std::fs::write(&path, seed).unwrap();
         let report = replay(&path, &ReplayOptions::default(), &StopSignal::new(), &mut |_| {}).unwrap();
+        let report = &report.files[0];
         assert!(report.messages >= 2 && report.integrity.read_error.is_none(), "seed {index}: {report}");
     }
 }

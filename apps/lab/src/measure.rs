@@ -6,6 +6,7 @@ mod counter;
 pub(crate) mod crowd;
 mod echo;
 mod feed_heal;
+mod iex;
 mod instructions;
 mod instruments;
 mod itch;
@@ -104,6 +105,7 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
     Measurement::alone(&["plain_instructions", "book_instructions"], instructions::open),
     Measurement::alone(&["dbn_books"], recorded::open_dbn),
     Measurement::alone(&["lobster_books"], recorded::open_lobster),
+    Measurement::alone(&["iex_decode"], iex::open),
     Measurement::on_two_cores(&["udp_echo"], |lab| ready(echo::open_udp(lab.context))),
     Measurement::on_two_cores(&["tcp_echo"], |lab| ready(echo::open_tcp(lab.context))),
     Measurement::on_two_cores(&["order_rtt", "venue_response", "journal_async_cost"], |lab| {

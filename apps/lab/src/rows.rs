@@ -199,6 +199,16 @@ pub(crate) const ROWS: &[RowSpec] = &[
                stands",
     },
     RowSpec {
+        name: "iex_decode",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(25.0)),
+        reference: "",
+        note: "a message of a real DEEP 1.0 capture in memory: segment checked, numbering followed by the arbiter, \
+               decoded, applied to books of 7.8 k symbols; the capture over and over, each time into new books that \
+               are made while the clock stands",
+    },
+    RowSpec {
         name: "udp_echo",
         unit: "us",
         limit: None,

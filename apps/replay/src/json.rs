@@ -1,10 +1,13 @@
 //! Reports as JSON, with field names that stay.
 
+use std::net::SocketAddrV4;
+
 use serde_json::{Map, Value, json};
 use tickpath_book::Level;
 use tickpath_capture::Format;
 use tickpath_types::{Price, Side};
 
+use crate::captures::CaptureReport;
 use crate::check::TwinReport;
 use crate::cost::{Cost, peak_rss_bytes};
 use crate::exports::ExportedRows;
@@ -105,8 +108,50 @@ impl FileReport {
             "exported": exported(&self.exported),
             "trustworthy": self.is_trustworthy(),
             "contradictions": self.contradictions,
+            "capture": self.capture.as_ref().map(capture),
         })
     }
+}
+
+fn capture(capture: &CaptureReport) -> Value {
+    let counts = |pairs: &[(&str, u64)]| -> Map<String, Value> {
+        pairs.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect()
+    };
+    let to = |(dst, count): &(SocketAddrV4, u64)| json!({ "to": dst.to_string(), "packets": count });
+    json!({
+        "recording": capture.name,
+        "protocol": capture.protocol.name(),
+        "recordings": capture.recordings,
+        "frames": capture.frames.frames,
+        "frames_skipped": counts(&capture.frames.skipped()),
+        "unknown_packets": capture.unknown.count,
+        "unknown_destinations": capture.unknown.destinations.iter().map(to).collect::<Value>(),
+        "channels": capture.channels.iter().map(|channel| json!({
+            "name": channel.name,
+            "lines": channel.lines.iter().map(to).collect::<Value>(),
+            "packets": channel.packets,
+            "heartbeats": channel.heartbeats,
+            "messages": channel.messages,
+            "first_sequence": channel.first_sequence,
+            "duplicates": channel.duplicates,
+            "gaps_filled": channel.gaps_filled,
+            "gaps": channel.gaps,
+            "lost": channel.lost,
+            "restarts": channel.restarts,
+            "unnumbered": channel.unnumbered,
+            "malformed": channel.malformed,
+            "disagreements": channel.disagreements,
+            "skipped": channel.skipped,
+            "stream": channel.stream.map(|stream| json!({
+                "segments": stream.segments,
+                "retransmitted_bytes": stream.retransmitted_bytes,
+                "out_of_order": stream.out_of_order,
+                "holes": stream.holes,
+                "lost_bytes": stream.lost_bytes,
+                "restarts": stream.restarts,
+            })),
+        })).collect::<Value>(),
+    })
 }
 
 fn by_type(list: &[TypeCount]) -> Value {

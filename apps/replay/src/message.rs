@@ -6,6 +6,7 @@ use tickpath_nasdaq::wire::Stock;
 use tickpath_types::{Price, Qty};
 
 use crate::event_books::instrument_id;
+use crate::moment::Calendar;
 use crate::tape::{Seen, SeenTrade};
 
 /// What is known about the recording that a message is from.
@@ -13,6 +14,7 @@ use crate::tape::{Seen, SeenTrade};
 pub(crate) struct Source<'a> {
     pub(crate) format: Format,
     pub(crate) info: RecordingInfo,
+    pub(crate) calendar: Calendar,
     /// By index of instrument; ITCH tells its symbols in its messages.
     pub(crate) symbols: &'a [String],
 }
@@ -263,11 +265,13 @@ mod tests {
     use tickpath_types::{SystemEventCode, TradingState};
 
     use super::*;
+    use crate::zone::Zone;
 
     #[test]
     fn events_publish_the_state_of_session_and_instrument() {
         let info = RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false };
-        let source = Source { format: Format::Lobster, info, symbols: &[] };
+        let calendar = Calendar { base: info.time_base, zone: Zone::EASTERN, date: None };
+        let source = Source { format: Format::Lobster, info, calendar, symbols: &[] };
         let seen = |kind| {
             let event = RecordedEvent { ts_ns: 1, instrument: 0, ends_transaction: true, kind };
             let seen = event.see(1, source);

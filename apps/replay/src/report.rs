@@ -7,6 +7,7 @@ use tickpath_book::{BooksById, Level};
 use tickpath_capture::{Depth, Format};
 use tickpath_types::{InstrumentId, Side};
 
+use crate::captures::CaptureReport;
 use crate::check::TwinReport;
 use crate::cost::{Cost, peak_rss_bytes};
 use crate::exports::ExportedRows;
@@ -103,6 +104,8 @@ pub struct FileReport {
     pub ended: Option<Ended>,
     /// Everything for which the result cannot be trusted, in words; empty when it can.
     pub contradictions: Vec<String>,
+    /// Of a capture: its channels, and what else was in it. A capture has a report for each recording in it.
+    pub capture: Option<CaptureReport>,
 }
 
 impl FileReport {
@@ -115,14 +118,14 @@ impl FileReport {
     pub(crate) fn of(
         path: &Path,
         source: Source<'_>,
-        session: Session<'_>,
+        session: &mut Session<'_>,
         books: Option<&impl BooksById>,
         twin: Option<TwinReport>,
         rows: Option<RowsReport>,
         judgement: Judgement,
     ) -> FileReport {
         let elapsed = session.elapsed();
-        let (options, mut tape) = (session.options, session.tape);
+        let (options, tape) = (session.options, &mut session.tape);
         tape.integrity.orders_left = books.map_or(0, |books| u64::from(books.order_count()));
         let check = CheckReport { twin, rows };
         let mut contradictions = tape.integrity.contradictions(judgement);
@@ -154,7 +157,7 @@ impl FileReport {
             Some(_) => shown.iter().take(shown_count).map(top).collect(),
             None => Vec::new(),
         };
-        let time = |ns| RecordedTime { ns, base: source.info.time_base };
+        let time = |ns| RecordedTime { ns, calendar: source.calendar };
         FileReport {
             path: path.to_owned(),
             format: source.format,
@@ -178,7 +181,8 @@ impl FileReport {
             ended: session.ended,
             contradictions,
             exported: tape.exporter.rows(),
-            integrity: tape.integrity,
+            integrity: std::mem::take(&mut tape.integrity),
+            capture: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod at_once;
+mod captured;
 mod damaged;
 mod exported;
 mod options;
