@@ -42,6 +42,7 @@ pub mod iex;
 mod instruments;
 mod look_ahead;
 mod marks;
+pub mod xdp;
 
 pub use arbiter::{
     Arbiter, ArbiterConfig, FOREIGN_PACKETS, JUMP_BACK_PACKETS, Line, MAX_AHEAD, MessageListener,
