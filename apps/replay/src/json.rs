@@ -74,6 +74,8 @@ impl FileReport {
                 Format::Itch => "itch50",
                 Format::Dbn => "dbn",
                 Format::Lobster => "lobster",
+                Format::Pcap => "pcap",
+                Format::PcapNg => "pcapng",
             },
             "messages": self.messages,
             "messages_read": self.messages_read,

@@ -204,7 +204,7 @@ const fn event_code(format: Format, kind: &EventKind) -> u8 {
 /// What a type of message is called.
 pub(crate) const fn type_name(format: Format, code: u8) -> &'static str {
     match format {
-        Format::Itch => itch_name(code),
+        Format::Itch | Format::Pcap | Format::PcapNg => itch_name(code),
         Format::Dbn => match code {
             b'A' => "Add",
             b'C' => "Cancel",

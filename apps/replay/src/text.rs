@@ -76,6 +76,8 @@ fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (Format::Dbn, _) => "DBN, market by order".to_owned(),
         (Format::Lobster, Depth::Partial { levels: Some(levels) }) => format!("LOBSTER, {levels} level(s)"),
         (Format::Lobster, _) => "LOBSTER".to_owned(),
+        (Format::Pcap, _) => "pcap".to_owned(),
+        (Format::PcapNg, _) => "pcapng".to_owned(),
     };
     let symbols = if report.symbol_count == 1 {
         "1 symbol".to_owned()
