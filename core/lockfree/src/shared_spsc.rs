@@ -246,8 +246,8 @@ mod tests {
 
     fn ring(capacity: usize) -> (SharedLines, Producer<[u64; 9]>, Consumer<[u64; 9]>) {
         let lines = SharedLines::zeroed(lines_of::<[u64; 9]>(capacity));
-        let producer = Producer::over(lines.clone()).unwrap();
-        let consumer = Consumer::over(lines.clone()).unwrap();
+        let producer = Producer::over(lines.clone()).expect("made for it");
+        let consumer = Consumer::over(lines.clone()).expect("made for it");
         (lines, producer, consumer)
     }
 

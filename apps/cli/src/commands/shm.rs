@@ -22,6 +22,9 @@ use table::{Colour, Table};
 /// A writer that gives no sign for so long is called silent; it gives ten a second.
 const SILENT_AFTER: Duration = Duration::from_secs(2);
 
+/// Problems of a segment that the line about it names; the JSON report has more.
+const PROBLEMS_TOLD: usize = 4;
+
 /// Market data in shared memory: which segments there are, whether they are whole, and what is in them.
 ///
 /// docs/shm.md says what a segment is. Nothing but `reclaim` changes anything.
@@ -248,7 +251,10 @@ fn verify_all(names: &[String], place: &Place, json: Option<&Path>) -> anyhow::R
             "problem_texts": found.problems,
         }));
         if found.problem_count > 0 {
-            bad.push(format!("{name}: {}", found.problems.join(", ")));
+            let told = &found.problems[..found.problems.len().min(PROBLEMS_TOLD)];
+            let more = found.problem_count - told.len() as u64;
+            let more = if more == 0 { String::new() } else { format!(", and {} more", thousands(more)) };
+            bad.push(format!("{name}: {}{more}", told.join(", ")));
         }
     }
     if let Some(json) = json {

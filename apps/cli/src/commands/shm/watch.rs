@@ -286,7 +286,7 @@ fn cells(watched: &Watched, row: &Row) -> Vec<String> {
     let qty = |side: Option<(tickpath_types::Price, tickpath_types::Qty)>| {
         side.map_or_else(|| "-".to_owned(), |(_, qty)| thousands(qty.0))
     };
-    vec![
+    let mut cells = vec![
         row.name.as_str().unwrap_or_default().to_owned(),
         health(quote).to_owned(),
         trading(quote).to_owned(),
@@ -296,7 +296,10 @@ fn cells(watched: &Watched, row: &Row) -> Vec<String> {
         qty(quote.ask()),
         price(quote.last()),
         clock(watched.reader.header().time_base(), quote.ts_event),
-    ]
+    ];
+    // Only where there is something to say, so that the others stay short.
+    cells.extend(quote.suspect_reason().map(|reason| reason.as_str().to_owned()));
+    cells
 }
 
 fn plain_line(watched: &Watched, row: &Row) -> String {
