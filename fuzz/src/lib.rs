@@ -16,6 +16,7 @@ mod capture;
 mod inputs;
 mod journal;
 mod nasdaq;
+mod nyse;
 mod recovery;
 pub mod seeds;
 
@@ -23,4 +24,5 @@ pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, replay_fi
 pub use inputs::inputs;
 pub use journal::{command, journal};
 pub use nasdaq::{binaryfile, itch, mold, ouch_inbound, ouch_outbound, soup_client, soup_server};
+pub use nyse::xdp;
 pub use recovery::{drop_copy, glimpse};

@@ -21,6 +21,7 @@ mod paced;
 mod recorded;
 mod stuck;
 pub(crate) mod venue;
+mod xdp;
 
 pub(crate) use crate::lab::Lab;
 
@@ -106,6 +107,7 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
     Measurement::alone(&["dbn_books"], recorded::open_dbn),
     Measurement::alone(&["lobster_books"], recorded::open_lobster),
     Measurement::alone(&["iex_decode"], iex::open),
+    Measurement::alone(&["xdp_books"], xdp::open),
     Measurement::on_two_cores(&["udp_echo"], |lab| ready(echo::open_udp(lab.context))),
     Measurement::on_two_cores(&["tcp_echo"], |lab| ready(echo::open_tcp(lab.context))),
     Measurement::on_two_cores(&["order_rtt", "venue_response", "journal_async_cost"], |lab| {

@@ -209,6 +209,16 @@ pub(crate) const ROWS: &[RowSpec] = &[
                are made while the clock stands",
     },
     RowSpec {
+        name: "xdp_books",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(35.0)),
+        reference: "",
+        note: "a message of a synthetic day of NYSE's Integrated Feed (generate xdp, 500 symbols, two channels) in \
+               memory: pcap, Ethernet, IPv4 and UDP framing, the channel's numbers checked, decoded, applied to full \
+               books; packets as bursts fill them, and full ones in the note",
+    },
+    RowSpec {
         name: "udp_echo",
         unit: "us",
         limit: None,
