@@ -25,6 +25,7 @@
 
 mod apply;
 mod builder;
+mod live;
 mod sessions;
 mod symbols;
 
