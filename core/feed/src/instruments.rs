@@ -153,6 +153,8 @@ pub struct Instruments<B> {
     refreshed: InstrumentId,
     /// The instrument of whose book the message at hand left less to believe.
     worsened: Option<InstrumentId>,
+    /// Times that a book became suspect.
+    suspected: u64,
     /// Symbols of the instruments from 1 on.
     expected: Box<[Symbol]>,
 }
@@ -174,6 +176,7 @@ impl<B: TopLevels> Instruments<B> {
             sequence: Sequence(0),
             refreshed: InstrumentId(0),
             worsened: None,
+            suspected: 0,
             expected: Box::default(),
         }
     }
@@ -278,6 +281,25 @@ impl<B: TopLevels> Instruments<B> {
                 false => (health, reason.filter(|_| health == BookHealth::Suspect)),
             };
         }
+    }
+
+    /// The numbering starts again: every book is empty, and live but for another symbol than is expected; no trading
+    /// state is known.
+    pub fn restart(&mut self, out: &mut impl UpdateListener) {
+        for id in self.ids() {
+            self.books.clear_book(id);
+            self.states[usize::from(id.0)].trading = None;
+            self.set_health(id, BookHealth::Live, None);
+            self.report_status(id, out);
+        }
+        self.worsened = None;
+    }
+
+    /// Times so far that a book became suspect.
+    #[must_use]
+    #[inline]
+    pub const fn suspected(&self) -> u64 {
+        self.suspected
     }
 
     /// Messages so far that contradicted their book or made no sense.
@@ -401,6 +423,7 @@ impl<B: TopLevels> Instruments<B> {
         {
             (state.health, state.reason) = (health, reason);
             self.worsened = Some(id);
+            self.suspected += u64::from(health == BookHealth::Suspect);
         }
     }
 
