@@ -113,6 +113,13 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         self.settle(out);
     }
 
+    /// Whoever was asked for the messages that are missing refused: they are lost.
+    pub fn handle_refused(&mut self, now: Nanos, out: &mut impl UpdateListener) {
+        let Channel { arbiter, content } = self;
+        arbiter.handle_refused(now, &mut Deliver { content, out });
+        self.settle(out);
+    }
+
     /// The request to send now, if one is due.
     pub fn poll_request(&mut self) -> Option<F::Request> {
         self.arbiter.poll_request()

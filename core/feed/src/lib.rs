@@ -44,6 +44,7 @@ mod instruments;
 mod look_ahead;
 mod marks;
 mod message_books;
+pub mod xdp;
 
 pub use arbiter::{
     Arbiter, ArbiterConfig, FOREIGN_PACKETS, JUMP_BACK_PACKETS, Line, MAX_AHEAD, MessageListener,
@@ -53,7 +54,6 @@ pub use channel::{Channel, ChannelConfig, ChannelCounters};
 pub use counters::{ArbiterCounters, LineCounters, SKEW_BUCKETS, Skew};
 pub use framing::{
     Framing, IexMessages, IexRequest, IexStream, IexTp, MoldMessages, MoldUdp64, PacketHeader, PacketKind,
-    XdpMessages, XdpPackets, XdpRequest,
 };
 pub use heal::{HealerCounters, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope};
 pub use hold::{MAX_HELD_MESSAGE, MessageRoom};

@@ -8,11 +8,9 @@ use crate::hold::MessageRoom;
 
 mod iex_tp;
 mod moldudp64;
-mod xdp;
 
 pub use iex_tp::{IexMessages, IexRequest, IexStream, IexTp};
 pub use moldudp64::{MoldMessages, MoldUdp64};
-pub use xdp::{XdpMessages, XdpPackets, XdpRequest};
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
