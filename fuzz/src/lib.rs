@@ -13,12 +13,14 @@
 //! ```
 
 mod capture;
+mod inputs;
 mod journal;
 mod nasdaq;
 mod recovery;
 pub mod seeds;
 
 pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, replay_file};
+pub use inputs::inputs;
 pub use journal::{command, journal};
 pub use nasdaq::{binaryfile, itch, mold, ouch_inbound, ouch_outbound, soup_client, soup_server};
 pub use recovery::{drop_copy, glimpse};

@@ -353,7 +353,7 @@ pub(crate) const ROWS: &[RowSpec] = &[
         goal: None,
         reference: "",
         note: "orders that a venue with a journal under policy async accepts from one client over loopback TCP, 4,096 of \
-               them in flight",
+               them in flight; its threads give their core away when there is nothing to do",
     },
     RowSpec {
         name: "journal_group_rate",

@@ -1,5 +1,5 @@
 //! Bounded lock-free rings, a cell for the latest value, an index pool and instructions of the CPU: prefetch, pause,
-//! time stamp, comparison of bytes.
+//! time stamp, comparison of bytes, checksum.
 //!
 //! | module | what it is | at its bound |
 //! |---|---|---|
@@ -12,7 +12,7 @@
 //!
 //! [`broadcast`] and [`table`] may lie in memory given from outside, such as a mapping that processes share ([`SharedLines`]).
 //!
-//! [`cpu`] wraps the instructions, [`CachePadded`] keeps a value on cache lines of its own.
+//! [`cpu`] and [`crc32c`] wrap the instructions, [`vectors`] runs loops with the widest vectors that the CPU has, [`CachePadded`] keeps a value on cache lines of its own.
 //!
 //! All other memory is allocated and touched when a ring, cell or pool is created; nothing allocates, blocks or
 //! makes a system call afterwards. Capacities of rings are rounded up to a power of two.
@@ -33,6 +33,7 @@ pub mod broadcast;
 mod cache_padded;
 mod capacity;
 pub mod cpu;
+pub mod crc32c;
 mod full;
 mod lines;
 mod payload;
@@ -42,6 +43,7 @@ pub mod seqlock;
 pub mod spsc;
 mod sync;
 pub mod table;
+pub mod vectors;
 
 pub use cache_padded::CachePadded;
 pub use full::Full;
