@@ -19,6 +19,7 @@ mod nasdaq;
 mod nyse;
 mod recovery;
 pub mod seeds;
+mod shm;
 
 pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, replay_file};
 pub use inputs::inputs;
@@ -26,3 +27,4 @@ pub use journal::{command, journal};
 pub use nasdaq::{binaryfile, itch, mold, ouch_inbound, ouch_outbound, soup_client, soup_server};
 pub use nyse::xdp;
 pub use recovery::{drop_copy, glimpse};
+pub use shm::segment;

@@ -407,3 +407,18 @@ pub fn command() -> Vec<Vec<u8>> {
     }
     seeds
 }
+
+/// A segment of shared memory, and changes to one: a name, a sequence of each part, the counts.
+#[must_use]
+pub fn segment() -> Vec<Vec<u8>> {
+    let place = tempfile::tempdir().expect("a folder can be made");
+    let folder = tickpath_shm::Folder::create(place.path()).expect("it is ours");
+    let name = tickpath_shm::SegmentName::new("seed").expect("it is a name");
+    let whole = crate::shm::good_segment(&folder, &name);
+    // From the end of what the checksum guards on: the counts, then names, quotes and stream a page each.
+    let patch = |place: u16, value: u8| [&place.to_le_bytes()[..], &[value]].concat();
+    let page = |number: u16| number * 4_096 - 256;
+    let changes =
+        [patch(0, 2), patch(16, 0xff), patch(page(1) + 8, 0x1b), patch(page(2), 7), patch(page(3), 0xff)];
+    vec![whole, changes.concat(), changes[3].clone()]
+}
