@@ -17,8 +17,10 @@ mod journal;
 mod nasdaq;
 mod recovery;
 pub mod seeds;
+mod ticks;
 
 pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, replay_file};
 pub use journal::{command, journal};
 pub use nasdaq::{binaryfile, itch, mold, ouch_inbound, ouch_outbound, soup_client, soup_server};
 pub use recovery::{drop_copy, glimpse};
+pub use ticks::{ticks, ticks_requests};
