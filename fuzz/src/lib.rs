@@ -20,6 +20,7 @@ mod nyse;
 mod recovery;
 pub mod seeds;
 mod shm;
+mod ticks;
 
 pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, replay_file};
 pub use inputs::inputs;
@@ -28,3 +29,4 @@ pub use nasdaq::{binaryfile, itch, mold, ouch_inbound, ouch_outbound, soup_clien
 pub use nyse::xdp;
 pub use recovery::{drop_copy, glimpse};
 pub use shm::segment;
+pub use ticks::{ticks, ticks_requests};

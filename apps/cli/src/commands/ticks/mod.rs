@@ -1,0 +1,19 @@
+//! `tickpath ticks`.
+
+mod watch;
+
+use std::process::ExitCode;
+
+/// Ticks over TCP: quotes and trades of many symbols, as docs/protocols/ticks.md has them
+#[derive(clap::Subcommand)]
+pub enum Args {
+    /// Connect to a server, fill the symbol cache, and show it
+    Watch(watch::Args),
+}
+
+/// Runs it to its exit code.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match args {
+        Args::Watch(args) => watch::run(args),
+    }
+}
