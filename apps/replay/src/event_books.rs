@@ -214,7 +214,9 @@ impl<B: BooksById> EventBooks<B> {
             kind: applied.kind as u8,
             side: applied.level.side as u8,
             health: BookHealth::Live as u8,
-            reserved: [0; 3],
+            reason: 0,
+            trading: 0,
+            reserved: 0,
         }
     }
 }

@@ -251,14 +251,14 @@ impl SnapshotHealer {
                 && let Some(stage @ Stage::Waiting) = self.stages.get_mut(id).filter(|_| id != 0)
             {
                 *stage = Stage::LOADING;
-                builder.clear(instrument);
+                builder.instruments_mut().clear(instrument);
             }
         }
         if let Some(Stage::Loading { is_suspect }) = self.stages.get_mut(id) {
-            let before = builder.contradictions();
+            let before = builder.instruments().contradictions();
             // A book that catches up tells nobody before it has.
             builder.handle_message(Sequence(self.next), message, &mut BooksAlone);
-            *is_suspect |= builder.contradictions() != before;
+            *is_suspect |= builder.instruments().contradictions() != before;
         }
         None
     }
@@ -304,7 +304,7 @@ impl SnapshotHealer {
             let is_known = builder.instrument(id).is_some_and(|state| state.symbol.is_some());
             if scope == SnapshotScope::Market || !is_known {
                 *stage = Stage::LOADING;
-                builder.clear(id);
+                builder.instruments_mut().clear(id);
             }
         }
     }
@@ -337,7 +337,9 @@ impl SnapshotHealer {
         for (id, stage) in stages.iter().enumerate() {
             if let Stage::Loading { is_suspect } = stage {
                 let health = if *is_suspect { BookHealth::Suspect } else { BookHealth::Live };
-                builder.set_health(InstrumentId(id as u16), health);
+                let id = InstrumentId(id as u16);
+                let reason = builder.instrument(id).and_then(|state| state.reason);
+                builder.instruments_mut().set_health(id, health, reason);
             }
         }
         self.held.retain(|held| {
@@ -355,7 +357,7 @@ impl SnapshotHealer {
         let mut healed = 0;
         for (id, stage) in stages.iter_mut().enumerate().filter(|(_, stage)| stage.is_loading()) {
             *stage = Stage::From(end);
-            builder.report_status(InstrumentId(id as u16), out);
+            builder.instruments().report_status(InstrumentId(id as u16), out);
             healed += 1;
         }
         self.waiting -= healed;

@@ -37,11 +37,15 @@ mod builder;
 mod counters;
 mod heal;
 mod hold;
+mod instruments;
 mod look_ahead;
 
 pub use arbiter::{Arbiter, ArbiterConfig, FOREIGN_PACKETS, Line, MAX_AHEAD, MessageListener};
-pub use builder::{BookBuilder, BooksAlone, BuilderCounters, InstrumentState, OtherSymbol, UpdateListener};
+pub use builder::BookBuilder;
 pub use counters::{ArbiterCounters, LineCounters};
 pub use heal::{HealerCounters, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope};
 pub use hold::MAX_HELD_MESSAGE;
+pub use instruments::{
+    BooksAlone, BuilderCounters, Change, InstrumentState, Instruments, OtherSymbol, TopLevels, UpdateListener,
+};
 pub use look_ahead::LOOK_AHEAD_LEN;

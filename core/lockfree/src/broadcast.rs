@@ -12,7 +12,8 @@
 //!
 //! - For position `p` the producer stores sequence := `2p + 1` (relaxed), a release fence, the words
 //!   (relaxed), sequence := `2p + 2` (release), `tail := p + 1` (release).
-//! - A consumer at position `p` loads the sequence (acquire). Less than `2p + 2`: nothing there yet.
+//! - A consumer at position `p` loads the sequence (relaxed, then an acquire fence, as its memory may be
+//!   mapped for reading alone). Less than `2p + 2`: nothing there yet.
 //!   More: it was overtaken. Equal: it loads the words (relaxed), an acquire fence, and the sequence
 //!   again (relaxed); the copy is good if that is still `2p + 2`.
 //! - The first load and the producer's last store order the words of `p` before the copy, so that no
@@ -20,6 +21,8 @@
 //!   sequence `2q + 1`, which precedes that word, before the second load, which then does not see `2p + 2`.
 //! - `tail` is read only by a consumer that was overtaken: the oldest message still there is
 //!   `tail - capacity`.
+//!
+//! The ring may lie in memory that processes share: [`lines_of`], [`Sender::over`], [`Receiver::over`].
 //!
 //! ```
 //! use tickpath_lockfree::broadcast::{self, Lagged};
@@ -40,10 +43,11 @@
 use core::{fmt, marker::PhantomData};
 
 use crate::{
-    CachePadded,
     capacity::ring_capacity,
-    cpu, payload,
-    sync::{Arc, AtomicBool, AtomicU64, Ordering, fence},
+    cpu,
+    lines::{LINE_WORDS, Line, SharedLines, WrongMemory, load_acquire},
+    payload,
+    sync::{Arc, AtomicU64, Ordering, fence},
 };
 
 pub use crate::payload::Payload;
@@ -63,13 +67,8 @@ impl fmt::Display for Lagged {
 
 impl core::error::Error for Lagged {}
 
-const LINE_WORDS: usize = 8;
 /// Slots that the next one to write is fetched ahead of. Not the next itself, which receivers poll.
 const AHEAD: u64 = 3;
-
-/// One cache line of a slot.
-#[repr(align(64))]
-struct Line([AtomicU64; LINE_WORDS]);
 
 /// How the payload `T` lies in the lines of a slot: one word for the sequence, then its own words, the
 /// last one filled up with zeros.
@@ -79,13 +78,27 @@ impl<T> Layout<T> {
     const LINES: usize = (1 + payload::words_of::<T>()).div_ceil(LINE_WORDS);
 }
 
+/// Lines before the slots: one for `tail`, one for what is seldom written.
+const HEAD_LINES: usize = 2;
+
 struct Shared {
-    /// Position after the last message.
-    tail: CachePadded<AtomicU64>,
-    sender_dropped: AtomicBool,
     /// Capacity - 1.
     mask: u64,
-    lines: Box<[Line]>,
+    /// [`HEAD_LINES`], then those of `mask + 1` slots.
+    lines: SharedLines,
+}
+
+/// Lines that a ring of `capacity` messages, rounded up to a power of two, takes of memory given from outside.
+///
+/// In this order: a line whose first word is the position after the last message; a line whose first word is 1
+/// once the sender went in good order; the slots. A slot is as many lines as its sequence and the message need:
+/// one for up to 56 bytes, two for up to 120.
+///
+/// # Panics
+/// If `capacity` exceeds 2^30.
+#[must_use]
+pub fn lines_of<T: Payload>(capacity: usize) -> usize {
+    HEAD_LINES + ring_capacity(capacity) * Layout::<T>::LINES
 }
 
 /// A slot: its sequence, then the words of the payload.
@@ -114,10 +127,33 @@ impl<'a> Slot<'a> {
 }
 
 impl Shared {
+    /// `None` unless the lines are those of a whole ring of messages of this size.
+    fn over<T>(lines: SharedLines) -> Option<Shared> {
+        let slots = lines.count().checked_sub(HEAD_LINES)?;
+        let capacity = slots / Layout::<T>::LINES;
+        let is_whole = slots == capacity * Layout::<T>::LINES && capacity.is_power_of_two();
+        is_whole.then(|| Shared { mask: capacity as u64 - 1, lines })
+    }
+
     #[inline(always)]
     fn slot<T>(&self, position: u64) -> Slot<'_> {
-        let first = (position & self.mask) as usize * Layout::<T>::LINES;
-        Slot(&self.lines[first..first + Layout::<T>::LINES])
+        let first = HEAD_LINES + (position & self.mask) as usize * Layout::<T>::LINES;
+        debug_assert!(first + Layout::<T>::LINES <= self.lines.count());
+        // SAFETY: the position in the ring is at most `mask`, and `over` has seen that the lines of `mask + 1` slots
+        // follow the head.
+        Slot(unsafe { self.lines.as_slice().get_unchecked(first..first + Layout::<T>::LINES) })
+    }
+
+    /// Position after the last message.
+    #[inline(always)]
+    fn tail(&self) -> &AtomicU64 {
+        // SAFETY: `over` has seen that there is a head.
+        unsafe { &self.lines.as_slice().get_unchecked(0).0[0] }
+    }
+
+    /// 1 once the sender was dropped.
+    fn sender_dropped(&self) -> &AtomicU64 {
+        &self.lines.as_slice()[1].0[0]
     }
 
     fn capacity(&self) -> u64 {
@@ -125,12 +161,14 @@ impl Shared {
     }
 }
 
+// Positions that another process wrote may be anything; those of a sender never come to wrap.
+
 const fn writing(position: u64) -> u64 {
-    2 * position + 1
+    position.wrapping_mul(2).wrapping_add(1)
 }
 
 const fn written(position: u64) -> u64 {
-    2 * position + 2
+    position.wrapping_mul(2).wrapping_add(2)
 }
 
 /// Creates a ring of at least `capacity` messages, rounded up to a power of two, and its first consumer.
@@ -139,17 +177,7 @@ const fn written(position: u64) -> u64 {
 /// If `capacity` exceeds 2^30.
 #[must_use]
 pub fn channel<T: Payload>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    let capacity = ring_capacity(capacity);
-    let lines = capacity * Layout::<T>::LINES;
-    let shared = Arc::new(Shared {
-        tail: CachePadded::new(AtomicU64::new(0)),
-        sender_dropped: AtomicBool::new(false),
-        mask: capacity as u64 - 1,
-        lines: (0..lines).map(|_| Line(core::array::from_fn(|_| AtomicU64::new(0)))).collect(),
-    });
-    // Zeros may come as pages that do not exist yet; storing touches them.
-    shared.lines.iter().for_each(|line| line.0[0].store(0, Ordering::Relaxed));
-    let sender = Sender { position: 0, shared, payload: PhantomData };
+    let sender = Sender::over(SharedLines::zeroed(lines_of::<T>(capacity))).expect("made for it");
     let receiver = sender.subscribe();
     (sender, receiver)
 }
@@ -164,6 +192,23 @@ pub struct Sender<T> {
 }
 
 impl<T: Payload> Sender<T> {
+    /// A sender into memory given from outside, as long as [`lines_of`] says. Zeros are a ring without
+    /// messages; a ring that had another sender goes on after its last message.
+    ///
+    /// There must be no other sender into the same memory: receivers would see messages that are torn.
+    ///
+    /// # Errors
+    /// [`WrongMemory`] when it has not the size of a ring, or may not be written.
+    pub fn over(lines: SharedLines) -> Result<Sender<T>, WrongMemory> {
+        if !lines.is_writable() {
+            return Err(WrongMemory);
+        }
+        let shared = Shared::over::<T>(lines).ok_or(WrongMemory)?;
+        shared.sender_dropped().store(0, Ordering::Release);
+        let position = shared.tail().load(Ordering::Relaxed);
+        Ok(Sender { position, shared: Arc::new(shared), payload: PhantomData })
+    }
+
     /// Appends a message, over the oldest one when the ring is full.
     #[inline]
     pub fn send(&mut self, item: T) {
@@ -173,7 +218,7 @@ impl<T: Payload> Sender<T> {
         slot.store(&item);
         slot.sequence().store(written(self.position), Ordering::Release);
         self.position += 1;
-        self.shared.tail.store(self.position, Ordering::Release);
+        self.shared.tail().store(self.position, Ordering::Release);
         for line in self.shared.slot::<T>(self.position + AHEAD).0 {
             cpu::prefetch_write_ahead(line, 0);
         }
@@ -197,7 +242,7 @@ impl<T: Payload> Sender<T> {
         self.shared.capacity() as usize
     }
 
-    /// Whether there is no consumer at the moment.
+    /// Whether there is no consumer at the moment; those that other memory was given to are not seen.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         Arc::strong_count(&self.shared) == 1
@@ -206,7 +251,7 @@ impl<T: Payload> Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        self.shared.sender_dropped.store(true, Ordering::Release);
+        self.shared.sender_dropped().store(1, Ordering::Release);
     }
 }
 
@@ -220,6 +265,29 @@ pub struct Receiver<T> {
 }
 
 impl<T: Payload> Receiver<T> {
+    /// A consumer of a ring in memory given from outside, which it reads only; it receives what is sent from now on.
+    ///
+    /// Whatever the memory holds, a receive ends: it may give messages that nobody sent.
+    ///
+    /// # Errors
+    /// [`WrongMemory`] when it has not the size of a ring.
+    pub fn over(lines: SharedLines) -> Result<Receiver<T>, WrongMemory> {
+        let shared = Shared::over::<T>(lines).ok_or(WrongMemory)?;
+        let position = load_acquire(shared.tail());
+        Ok(Receiver { position, shared: Arc::new(shared), payload: PhantomData })
+    }
+
+    /// Goes back to the oldest message that is still there.
+    pub fn rewind(&mut self) {
+        self.position = load_acquire(self.shared.tail()).saturating_sub(self.shared.capacity());
+    }
+
+    /// Number of messages that were sent before the next one to receive.
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        self.position
+    }
+
     /// Takes the next message; `None` when there is none yet.
     ///
     /// # Errors
@@ -228,7 +296,7 @@ impl<T: Payload> Receiver<T> {
     #[inline]
     pub fn try_recv(&mut self) -> Result<Option<T>, Lagged> {
         let slot = self.shared.slot::<T>(self.position);
-        let sequence = slot.sequence().load(Ordering::Acquire);
+        let sequence = load_acquire(slot.sequence());
         if sequence < written(self.position) {
             return Ok(None);
         }
@@ -238,18 +306,18 @@ impl<T: Payload> Receiver<T> {
         if slot.sequence().load(Ordering::Relaxed) != written(self.position) {
             return Err(self.skip_to_oldest());
         }
-        self.position += 1;
+        self.position = self.position.wrapping_add(1);
         Ok(Some(item))
     }
 
     #[cold]
     #[inline(never)]
     fn skip_to_oldest(&mut self) -> Lagged {
-        let tail = self.shared.tail.load(Ordering::Acquire);
+        let tail = load_acquire(self.shared.tail());
         let oldest = tail.saturating_sub(self.shared.capacity());
         // The message at hand is gone even if `tail` does not show it yet.
-        let next = oldest.max(self.position + 1);
-        let lost = next - self.position;
+        let next = oldest.max(self.position.wrapping_add(1));
+        let lost = next.wrapping_sub(self.position);
         self.position = next;
         Lagged(lost)
     }
@@ -257,7 +325,7 @@ impl<T: Payload> Receiver<T> {
     /// Number of messages not received yet, lost ones included.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.shared.tail.load(Ordering::Acquire).saturating_sub(self.position)
+        load_acquire(self.shared.tail()).saturating_sub(self.position)
     }
 
     /// Whether there is nothing to receive.
@@ -277,7 +345,7 @@ impl<T: Payload> Receiver<T> {
     /// True and then `try_recv() == Ok(None)`, in this order, means that the ring is finished.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        self.shared.sender_dropped.load(Ordering::Acquire)
+        load_acquire(self.shared.sender_dropped()) != 0
     }
 }
 
@@ -383,6 +451,49 @@ mod tests {
         passes(2, update(u64::MAX));
         passes(2, core::array::from_fn::<u64, 15, _>(|word| word as u64));
         passes(3, core::array::from_fn::<u64, 16, _>(|word| word as u64));
+    }
+
+    #[test]
+    fn a_ring_lies_in_memory_given_from_outside() {
+        let lines = SharedLines::zeroed(lines_of::<MarketUpdate>(4));
+        let mut receiver = Receiver::<MarketUpdate>::over(lines.clone()).unwrap();
+        let mut sender = Sender::<MarketUpdate>::over(lines.clone()).unwrap();
+        for sequence in 1..=3 {
+            sender.send(update(sequence));
+        }
+        assert_eq!(receiver.try_recv(), Ok(Some(update(1))));
+        drop(sender);
+        assert!(receiver.is_disconnected());
+        let mut sender = Sender::<MarketUpdate>::over(lines.clone()).unwrap();
+        assert!(!receiver.is_disconnected());
+        sender.send(update(4));
+        receiver.rewind();
+        for sequence in 1..=4 {
+            assert_eq!(receiver.try_recv(), Ok(Some(update(sequence))));
+        }
+        assert_eq!((receiver.try_recv(), receiver.position()), (Ok(None), 4));
+        for count in [0, 1, 2, 3, 4 * 2 + 1, 3 * 2 + 2] {
+            let lines = SharedLines::zeroed(count);
+            assert_eq!(Receiver::<MarketUpdate>::over(lines.clone()).err(), Some(WrongMemory), "{count}");
+            assert_eq!(Sender::<MarketUpdate>::over(lines).err(), Some(WrongMemory), "{count}");
+        }
+    }
+
+    #[test]
+    fn whatever_the_memory_holds_a_receive_ends() {
+        for word in [1, 2, u64::MAX, u64::MAX - 1, 1 << 63] {
+            let lines = SharedLines::zeroed(lines_of::<u64>(2));
+            let mut early = Receiver::<u64>::over(lines.clone()).unwrap();
+            (0..lines.count()).for_each(|line| assert!(lines.store(line, 0, word)));
+            let mut late = Receiver::<u64>::over(lines).unwrap();
+            for receiver in [&mut early, &mut late] {
+                for _ in 0..9 {
+                    let _ = (receiver.try_recv(), receiver.len(), receiver.is_disconnected());
+                }
+                receiver.rewind();
+                let _ = receiver.try_recv();
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 #![cfg(loom)]
 
 use loom::thread::{spawn, yield_now};
-use tickpath_lockfree::{broadcast, records, seqlock, spsc};
+use tickpath_lockfree::{broadcast, records, seqlock, spsc, table};
 
 /// Preemptions explored per execution; yields in wait loops are free.
 const PREEMPTIONS: usize = 3;
@@ -251,4 +251,43 @@ fn seqlock_is_never_torn_by_one_write() {
 #[test]
 fn seqlock_is_never_torn_by_several_writes() {
     seqlock_is_whole(3, 1);
+}
+
+/// A reader that looks at one entry while the writer writes both, and once more after it.
+fn table_is_whole(writes: u64, looks: usize) {
+    check(move || {
+        let (mut writer, reader) = table::table::<[u64; 2]>(2);
+        let writing = spawn(move || {
+            for value in 1..=writes {
+                writer.write(0, &[value; 2]).unwrap();
+                writer.write(1, &[value, value + 1]).unwrap();
+            }
+        });
+        let mut last = 0;
+        let mut look = || {
+            let entry = reader.entry(1).unwrap();
+            let before = entry.writes();
+            if let Ok([value, next]) = entry.try_read() {
+                assert!(next == value + 1 || (value, next) == (0, 0), "torn: {value} {next}");
+                assert!(value >= last && value >= before, "{value} came after {last} or {before}");
+                last = value;
+            }
+            last
+        };
+        for _ in 0..looks {
+            look();
+        }
+        writing.join().unwrap();
+        assert_eq!(look(), writes, "the last value is there, and nothing keeps it from being read");
+    });
+}
+
+#[test]
+fn table_is_never_torn_by_one_write() {
+    table_is_whole(1, 2);
+}
+
+#[test]
+fn table_is_never_torn_by_several_writes() {
+    table_is_whole(3, 1);
 }

@@ -1,10 +1,11 @@
-//! The rings between real threads: everything arrives once, in order and whole. The cell: what is read is whole.
+//! The rings between real threads: everything arrives once, in order and whole. The cell and the table: what is read
+//! is whole.
 // Threads are what is tested here.
 #![allow(clippy::disallowed_methods)]
 
 use std::thread;
 
-use tickpath_lockfree::{broadcast, records, seqlock, spsc};
+use tickpath_lockfree::{broadcast, records, seqlock, spsc, table};
 
 const COUNT: u64 = if cfg!(miri) { 60 } else { 50_000 };
 
@@ -132,6 +133,43 @@ fn seqlock_is_whole_and_never_goes_back() {
         }
         for number in 0..=COUNT {
             writer.write(&number, (number..).take(3).map(message));
+            if number % 8 == 0 {
+                thread::yield_now();
+            }
+        }
+    });
+}
+
+#[test]
+fn table_is_whole_and_never_goes_back() {
+    const ENTRIES: u64 = 3;
+    let value = |number: u64| -> [u64; 7] { core::array::from_fn(|word| message(number)[word]) };
+    let (mut writer, reader) = table::table::<[u64; 7]>(ENTRIES as usize);
+    thread::scope(|scope| {
+        for reader in [reader.clone(), reader] {
+            scope.spawn(move || {
+                let mut last = [0; ENTRIES as usize];
+                while last[0] < COUNT {
+                    for (index, last) in last.iter_mut().enumerate() {
+                        let Ok(read) = reader.try_read(index) else {
+                            thread::yield_now();
+                            continue;
+                        };
+                        let number = read[0];
+                        assert_eq!(read, value(number), "torn");
+                        assert!(number >= *last);
+                        if number == *last {
+                            thread::yield_now();
+                        }
+                        *last = number;
+                    }
+                }
+            });
+        }
+        for number in 1..=COUNT {
+            for index in (0..ENTRIES as usize).rev() {
+                writer.write(index, &value(number)).unwrap();
+            }
             if number % 8 == 0 {
                 thread::yield_now();
             }

@@ -63,7 +63,9 @@ fn update(step: u64, kind: UpdateKind) -> MarketUpdate {
         kind: kind as u8,
         side: (step % 2) as u8,
         health: BookHealth::Live as u8,
-        reserved: [0; 3],
+        reason: 0,
+        trading: 0,
+        reserved: 0,
     }
 }
 

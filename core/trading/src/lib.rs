@@ -46,7 +46,7 @@
 //! let update = MarketUpdate {
 //!     sequence: 1, ts_event: 1, order_id: 1, price: 999_900, qty: 5, bid_price: 999_900, bid_qty: 5,
 //!     ask_price: 1_000_100, ask_qty: 5, instrument: 1, kind: UpdateKind::Add as u8, side: 0,
-//!     health: BookHealth::Live as u8, reserved: [0; 3],
+//!     health: BookHealth::Live as u8, reason: 0, trading: 0, reserved: 0,
 //! };
 //! let mut requests = Vec::new();
 //! engine.handle_market(&update, Nanos(1), &mut requests);

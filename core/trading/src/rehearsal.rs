@@ -81,7 +81,9 @@ impl<S: Strategy, T: Tracer> Rehearsal<S, T> {
             kind: if is_trade { UpdateKind::Trade } else { UpdateKind::Add } as u8,
             side: 1,
             health: BookHealth::Live as u8,
-            reserved: [0; 3],
+            reason: 0,
+            trading: 0,
+            reserved: 0,
         }
     }
 

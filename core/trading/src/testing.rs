@@ -49,7 +49,9 @@ pub fn quote(instrument: u16, bid: (i64, u64), ask: (i64, u64)) -> MarketUpdate 
         kind: UpdateKind::Add as u8,
         side: 0,
         health: BookHealth::Live as u8,
-        reserved: [0; 3],
+        reason: 0,
+        trading: 0,
+        reserved: 0,
     }
 }
 

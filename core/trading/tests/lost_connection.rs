@@ -92,7 +92,9 @@ impl Rig {
             kind: UpdateKind::Add as u8,
             side: 0,
             health: BookHealth::Live as u8,
-            reserved: [0; 3],
+            reason: 0,
+            trading: 0,
+            reserved: 0,
         };
         self.sent.clear();
         self.engine.handle_market(&update, self.now, &mut self.sent);

@@ -89,7 +89,9 @@ fn update(step: u64) -> MarketUpdate {
         kind: if step.is_multiple_of(3) { UpdateKind::Trade } else { UpdateKind::Add } as u8,
         side: (step % 2) as u8,
         health: BookHealth::Live as u8,
-        reserved: [0; 3],
+        reason: 0,
+        trading: 0,
+        reserved: 0,
     }
 }
 

@@ -30,6 +30,7 @@ mod market;
 mod order;
 mod price;
 mod time;
+mod top_of_book;
 
 pub use divisor::ExactDivisor;
 pub use ids::{
@@ -38,8 +39,8 @@ pub use ids::{
 };
 pub use instrument::{AddInstrumentError, Instrument, InstrumentTable};
 pub use market::{
-    BookHealth, CrossKind, Imbalance, MarketEvent, MarketEventKind, MarketUpdate, SystemEventCode,
-    TradingState, UpdateKind,
+    BookHealth, CrossKind, Imbalance, MarketEvent, MarketEventKind, MarketUpdate, SuspectReason,
+    SystemEventCode, TradingState, UpdateKind,
 };
 pub use order::{
     BrokenReason, CancelOrder, CancelReason, EnterOrder, Liquidity, MassCancel, ModifyOrder, OrderAttributes,
@@ -48,3 +49,4 @@ pub use order::{
 };
 pub use price::{ParsePriceError, Price, Qty, Side};
 pub use time::Nanos;
+pub use top_of_book::TopOfBook;

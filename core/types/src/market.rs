@@ -191,6 +191,19 @@ pub enum TradingState {
     Trading = b'T',
 }
 
+impl TradingState {
+    /// The state of an ITCH letter; `None` for a letter of no state.
+    pub(crate) const fn from_letter(letter: u8) -> Option<TradingState> {
+        match letter {
+            b'H' => Some(TradingState::Halted),
+            b'Q' => Some(TradingState::QuotationOnly),
+            b'P' => Some(TradingState::Paused),
+            b'T' => Some(TradingState::Trading),
+            _ => None,
+        }
+    }
+}
+
 /// Whether a book built from a feed can be believed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -205,6 +218,87 @@ pub enum BookHealth {
     /// A message contradicted the book: an unknown order, too large an execution, a crossed market; or it is
     /// the book of another symbol than is expected.
     Suspect = 3,
+}
+
+impl BookHealth {
+    /// What the byte of an update or of a quote stands for; an unknown one is taken for suspect.
+    pub(crate) const fn from_wire(byte: u8) -> BookHealth {
+        match byte {
+            0 => BookHealth::Live,
+            1 => BookHealth::Recovering,
+            2 => BookHealth::Stale,
+            _ => BookHealth::Suspect,
+        }
+    }
+}
+
+/// Why a book is [`Suspect`](BookHealth::Suspect): the first thing that contradicted it since it was last believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum SuspectReason {
+    /// A message could not be decoded, and may have been about this book.
+    Malformed = 1,
+    /// A message about an order that does not rest.
+    UnknownOrder = 2,
+    /// An add of an order that rests already.
+    DuplicateOrder = 3,
+    /// An execution or a reduction beyond what was left of the order: its quantity would have become negative.
+    BeyondQty = 4,
+    /// An add that the books' bounds refused, or a value that no order can have.
+    Refused = 5,
+    /// Bid and ask met in continuous trading.
+    Crossed = 6,
+    /// The directory names another symbol than is expected: no snapshot heals that.
+    OtherSymbol = 7,
+    /// A message about a number that no symbol was mapped to.
+    UnmappedIndex = 8,
+    /// The instrument's own numbering skipped messages.
+    SymbolGap = 9,
+    /// The two lines carried different bytes under one number.
+    LinesDisagree = 10,
+    /// Somebody asked for the book to be read anew.
+    Resync = 11,
+}
+
+impl SuspectReason {
+    /// Every reason, in the order of their codes.
+    pub const ALL: [SuspectReason; 11] = [
+        SuspectReason::Malformed,
+        SuspectReason::UnknownOrder,
+        SuspectReason::DuplicateOrder,
+        SuspectReason::BeyondQty,
+        SuspectReason::Refused,
+        SuspectReason::Crossed,
+        SuspectReason::OtherSymbol,
+        SuspectReason::UnmappedIndex,
+        SuspectReason::SymbolGap,
+        SuspectReason::LinesDisagree,
+        SuspectReason::Resync,
+    ];
+
+    /// The reason of a code; `None` for 0 and for a code that this version does not know.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<SuspectReason> {
+        SuspectReason::ALL.get(usize::from(code).checked_sub(1)?).copied()
+    }
+
+    /// It in words that go on "the book is suspect: ...".
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SuspectReason::Malformed => "a message could not be read",
+            SuspectReason::UnknownOrder => "a message about an order that does not rest",
+            SuspectReason::DuplicateOrder => "an order was added twice",
+            SuspectReason::BeyondQty => "more was taken from an order than it had",
+            SuspectReason::Refused => "an order that the book cannot hold",
+            SuspectReason::Crossed => "bid and ask met in continuous trading",
+            SuspectReason::OtherSymbol => "the directory names another symbol than is expected",
+            SuspectReason::UnmappedIndex => "a message about an index that was never mapped to a symbol",
+            SuspectReason::SymbolGap => "the symbol's own numbering skipped messages",
+            SuspectReason::LinesDisagree => "the two lines carried different bytes under one number",
+            SuspectReason::Resync => "it is being read anew, as was asked",
+        }
+    }
 }
 
 /// What a [`MarketUpdate`] reports.
@@ -257,8 +351,12 @@ pub struct MarketUpdate {
     pub side: u8,
     /// A [`BookHealth`].
     pub health: u8,
+    /// In an [`UpdateKind::Status`] of a suspect book, a [`SuspectReason`]; else 0.
+    pub reason: u8,
+    /// In an [`UpdateKind::Status`], the code of the [`TradingState`]; 0 in others and before one was published.
+    pub trading: u8,
     /// Zero.
-    pub reserved: [u8; 3],
+    pub reserved: u8,
 }
 
 impl MarketUpdate {
@@ -306,15 +404,22 @@ impl MarketUpdate {
         if self.ask_qty == 0 { None } else { Some((Price(self.ask_price), Qty(self.ask_qty))) }
     }
 
+    /// Why the book is suspect, as far as the update says.
+    #[must_use]
+    pub fn reason(&self) -> Option<SuspectReason> {
+        SuspectReason::from_code(self.reason)
+    }
+
+    /// Whether the instrument trades, as far as the update says.
+    #[must_use]
+    pub const fn trading(&self) -> Option<TradingState> {
+        TradingState::from_letter(self.trading)
+    }
+
     /// Whether the book can be believed; an unknown code counts as suspect.
     #[must_use]
     pub const fn health(&self) -> BookHealth {
-        match self.health {
-            0 => BookHealth::Live,
-            1 => BookHealth::Recovering,
-            2 => BookHealth::Stale,
-            _ => BookHealth::Suspect,
-        }
+        BookHealth::from_wire(self.health)
     }
 }
 
@@ -327,6 +432,17 @@ mod tests {
         assert!(size_of::<MarketUpdate>() <= 120);
         // What is seldom published must not make what is often published longer.
         assert!(size_of::<MarketEvent>() <= 72, "{}", size_of::<MarketEvent>());
+    }
+
+    #[test]
+    fn every_reason_has_a_code_and_words_of_its_own() {
+        let mut words = std::collections::BTreeSet::new();
+        for reason in SuspectReason::ALL {
+            assert_eq!(SuspectReason::from_code(reason as u8), Some(reason));
+            assert!(words.insert(reason.as_str()));
+        }
+        assert_eq!(SuspectReason::from_code(0), None);
+        assert_eq!(SuspectReason::from_code(SuspectReason::ALL.len() as u8 + 1), None);
     }
 
     #[test]

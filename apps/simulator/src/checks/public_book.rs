@@ -54,7 +54,9 @@ impl PublicBook {
             kind: kind as u8,
             side: order.side as u8,
             health: 0,
-            reserved: [0; 3],
+            reason: 0,
+            trading: 0,
+            reserved: 0,
         })
     }
 

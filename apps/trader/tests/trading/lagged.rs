@@ -34,7 +34,9 @@ fn update(sequence: u64) -> MarketUpdate {
         kind: UpdateKind::Add as u8,
         side: 0,
         health: BookHealth::Live as u8,
-        reserved: [0; 3],
+        reason: 0,
+        trading: 0,
+        reserved: 0,
     }
 }
 

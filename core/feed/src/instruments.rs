@@ -1,0 +1,587 @@
+//! The books of a feed's instruments, and whether each can be believed, whatever protocol they come by.
+
+use tickpath_book::{AddError, BooksById, Coming, Level, Order};
+use tickpath_types::{
+    BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Sequence, Side, SuspectReason,
+    Symbol, TradingState, UpdateKind,
+};
+
+/// Receives each message's effect after it was applied.
+pub trait UpdateListener {
+    /// False for who wants the books alone: no update is made then, and `on_update` is never called.
+    const WANTS_UPDATES: bool = true;
+
+    /// A message was applied, or the health of a book changed.
+    fn on_update(&mut self, update: &MarketUpdate);
+}
+
+/// For who wants the books alone: no update is made.
+#[derive(Clone, Copy, Debug)]
+pub struct BooksAlone;
+
+impl UpdateListener for BooksAlone {
+    const WANTS_UPDATES: bool = false;
+
+    #[inline]
+    fn on_update(&mut self, _: &MarketUpdate) {}
+}
+
+/// Books of which [`Instruments`] asks no more than their best levels: books of orders, and books of levels.
+pub trait TopLevels {
+    /// The largest number that an instrument may have.
+    fn last_instrument(&self) -> InstrumentId;
+
+    /// The best level of a side.
+    fn top_level(&self, instrument: InstrumentId, side: Side) -> Option<Level>;
+
+    /// Empties the book of an instrument.
+    fn clear_book(&mut self, instrument: InstrumentId);
+}
+
+impl<B: BooksById> TopLevels for B {
+    #[inline]
+    fn last_instrument(&self) -> InstrumentId {
+        self.limits().max_instrument
+    }
+
+    #[inline]
+    fn top_level(&self, instrument: InstrumentId, side: Side) -> Option<Level> {
+        self.best(instrument, side)
+    }
+
+    fn clear_book(&mut self, instrument: InstrumentId) {
+        for side in Side::BOTH {
+            while let Some(order) = self.front(instrument, side) {
+                self.remove(instrument, order.id);
+            }
+        }
+    }
+}
+
+/// What a feed knows of one instrument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstrumentState {
+    /// Its symbol, once the directory named it.
+    pub symbol: Option<Symbol>,
+    /// Its trading state, once one was published.
+    pub trading: Option<TradingState>,
+    /// Whether its book can be believed.
+    pub health: BookHealth,
+    /// Why it cannot, while it is [`Suspect`](BookHealth::Suspect).
+    pub reason: Option<SuspectReason>,
+}
+
+/// An instrument that the directory names otherwise than is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherSymbol {
+    /// Its number.
+    pub instrument: InstrumentId,
+    /// What it was expected to be.
+    pub expected: Symbol,
+    /// What the directory named.
+    pub named: Symbol,
+}
+
+/// Counts of one builder of books.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BuilderCounters {
+    /// Messages taken.
+    pub messages: u64,
+    /// Messages that are not of the protocol, or not as long as their type says.
+    pub malformed: u64,
+    /// Messages of a type that the protocol does not list.
+    pub unknown_type: u64,
+    /// Messages about an order that does not rest.
+    pub unknown_order: u64,
+    /// Adds of an order that rests already.
+    pub duplicate_order: u64,
+    /// Executions or reductions beyond what is left of the order.
+    pub beyond_qty: u64,
+    /// Adds that the books' bounds refused, and values that no order can have.
+    pub refused: u64,
+    /// Orders that crossed a book in trading, and books that were crossed when trading began.
+    pub crossed: u64,
+    /// Instruments that the directory names otherwise than is [expected](Instruments::expecting).
+    pub other_symbols: u64,
+    /// Messages about a number that no symbol was mapped to.
+    pub unmapped: u64,
+    /// Times that an instrument's own numbering skipped messages.
+    pub symbol_gaps: u64,
+}
+
+/// What one message did, before the prices that it left are added.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// Whose book it changed.
+    pub instrument: InstrumentId,
+    /// Time of the event at the venue, since midnight.
+    pub ts: Nanos,
+    /// What it did.
+    pub kind: UpdateKind,
+    /// The order that it is about; 0 when none.
+    pub order_id: OrderId,
+    /// Side of the resting order.
+    pub side: Side,
+    /// Price of the order or trade.
+    pub price: Price,
+    /// Quantity added, traded or taken away.
+    pub qty: Qty,
+}
+
+impl Change {
+    /// A change of state alone.
+    #[must_use]
+    pub const fn status(instrument: InstrumentId, ts: Nanos) -> Change {
+        let (order_id, price, qty) = (OrderId(0), Price(0), Qty::ZERO);
+        Change { instrument, ts, kind: UpdateKind::Status, order_id, side: Side::Buy, price, qty }
+    }
+}
+
+/// Books of a feed's instruments with what is known of each, and the updates that are made of both.
+///
+/// The builder of each protocol's books stands on this: it decodes, and this changes the books, judges and reports. A
+/// message begins with [`begin_message`](Self::begin_message) and ends with [`end_message`](Self::end_message). What
+/// contradicts its book is counted, applied as far as it makes sense, and makes the book
+/// [`Suspect`](BookHealth::Suspect) with a [`SuspectReason`]; lost messages make every book [`Stale`](BookHealth::Stale).
+pub struct Instruments<B> {
+    books: B,
+    states: Box<[InstrumentState]>,
+    counters: BuilderCounters,
+    recovering: bool,
+    sequence: Sequence,
+    /// The instrument whose fronts were refreshed last.
+    refreshed: InstrumentId,
+    /// The instrument of whose book the message at hand left less to believe.
+    worsened: Option<InstrumentId>,
+    /// Symbols of the instruments from 1 on.
+    expected: Box<[Symbol]>,
+}
+
+/// Instruments whose fronts are refreshed by one call.
+const FRONTS_PER_CALL: usize = 8;
+
+impl<B: TopLevels> Instruments<B> {
+    /// Starts with empty books.
+    #[must_use]
+    pub fn new(books: B) -> Instruments<B> {
+        let state = InstrumentState { symbol: None, trading: None, health: BookHealth::Live, reason: None };
+        let count = usize::from(books.last_instrument().0) + 1;
+        Instruments {
+            books,
+            states: vec![state; count].into_boxed_slice(),
+            counters: BuilderCounters::default(),
+            recovering: false,
+            sequence: Sequence(0),
+            refreshed: InstrumentId(0),
+            worsened: None,
+            expected: Box::default(),
+        }
+    }
+
+    /// Expects these symbols of the instruments from 1 on, and none in particular of those beyond.
+    ///
+    /// Messages know an instrument by its number alone. The book of one that the directory names otherwise is
+    /// [`Suspect`](BookHealth::Suspect) for good: no snapshot heals it, and no later directory message does.
+    #[must_use]
+    pub fn expecting(self, symbols: &[Symbol]) -> Instruments<B> {
+        Instruments { expected: symbols.into(), ..self }
+    }
+
+    /// The message of `sequence` is to be applied.
+    #[inline(always)]
+    pub fn begin_message(&mut self, sequence: Sequence) {
+        self.sequence = sequence;
+        self.counters.messages += 1;
+    }
+
+    /// It has been; tells of the book that it left less believable, if there is one.
+    #[inline(always)]
+    pub fn end_message(&mut self, out: &mut impl UpdateListener) {
+        if self.worsened.is_some() {
+            self.report_worsened(out);
+        }
+    }
+
+    #[cold]
+    fn report_worsened(&mut self, out: &mut impl UpdateListener) {
+        if let Some(id) = self.worsened.take() {
+            self.report_status(id, out);
+        }
+    }
+
+    /// Nobody knows what a damaged message was to change: the book that it names, or each if it names none (`0`) or
+    /// one that does not exist, is suspect.
+    #[cold]
+    pub fn handle_malformed(&mut self, instrument: InstrumentId, out: &mut impl UpdateListener) {
+        self.counters.malformed += 1;
+        if instrument.0 != 0 && self.states.len() > usize::from(instrument.0) {
+            self.suspect(instrument, SuspectReason::Malformed);
+        } else {
+            self.suspect_all(SuspectReason::Malformed, out);
+        }
+    }
+
+    /// Counts a message of a type that the protocol does not list; it changes nothing.
+    #[cold]
+    pub fn count_unknown_type(&mut self) {
+        self.counters.unknown_type += 1;
+    }
+
+    /// Every book is suspect, and says so.
+    #[cold]
+    pub fn suspect_all(&mut self, reason: SuspectReason, out: &mut impl UpdateListener) {
+        self.worsen_all(BookHealth::Suspect, Some(reason), out);
+    }
+
+    fn worsen_all(
+        &mut self,
+        health: BookHealth,
+        reason: Option<SuspectReason>,
+        out: &mut impl UpdateListener,
+    ) {
+        for id in self.ids() {
+            self.worsen(id, health, reason);
+            self.report_status(id, out);
+        }
+        self.worsened = None;
+    }
+
+    /// The numbers that an instrument may have.
+    pub fn ids(&self) -> impl Iterator<Item = InstrumentId> + use<B> {
+        (1..=self.books.last_instrument().0).map(InstrumentId)
+    }
+
+    /// Messages were lost for good before the next one.
+    pub fn handle_lost(&mut self, out: &mut impl UpdateListener) {
+        self.worsen_all(BookHealth::Stale, None, out);
+    }
+
+    /// Messages of one instrument were lost for good.
+    #[cold]
+    pub fn handle_lost_of(&mut self, id: InstrumentId, out: &mut impl UpdateListener) {
+        self.worsen(id, BookHealth::Stale, None);
+        self.end_message(out);
+    }
+
+    /// Empties the book of an instrument: what follows is a snapshot of it. Its health stays as it is.
+    pub fn clear(&mut self, id: InstrumentId) {
+        self.books.clear_book(id);
+    }
+
+    /// Says whether the book of an instrument can be believed, and why not; that of another symbol than is expected never
+    /// can. Tells nobody: [`report_status`](Self::report_status) does.
+    pub fn set_health(&mut self, id: InstrumentId, health: BookHealth, reason: Option<SuspectReason>) {
+        let is_other = self.other_symbol(id).is_some();
+        if let Some(state) = self.states.get_mut(usize::from(id.0)) {
+            (state.health, state.reason) = match is_other {
+                true => (BookHealth::Suspect, Some(SuspectReason::OtherSymbol)),
+                false => (health, reason.filter(|_| health == BookHealth::Suspect)),
+            };
+        }
+    }
+
+    /// Messages so far that contradicted their book or made no sense.
+    #[must_use]
+    pub const fn contradictions(&self) -> u64 {
+        let BuilderCounters {
+            malformed,
+            unknown_order,
+            duplicate_order,
+            beyond_qty,
+            refused,
+            crossed,
+            unmapped,
+            symbol_gaps,
+            ..
+        } = self.counters;
+        let of_orders = unknown_order + duplicate_order + beyond_qty + refused + crossed;
+        malformed + of_orders + unmapped + symbol_gaps
+    }
+
+    /// A gap opened that the lines do not close (`true`), or the last one closed (`false`).
+    pub fn handle_recovering(&mut self, recovering: bool, out: &mut impl UpdateListener) {
+        if std::mem::replace(&mut self.recovering, recovering) != recovering {
+            for id in self.ids() {
+                self.report_status(id, out);
+            }
+        }
+    }
+
+    /// The books.
+    #[must_use]
+    #[inline(always)]
+    pub const fn books(&self) -> &B {
+        &self.books
+    }
+
+    /// The books, to be changed by who reports what changed.
+    #[must_use]
+    #[inline(always)]
+    pub const fn books_mut(&mut self) -> &mut B {
+        &mut self.books
+    }
+
+    /// What is known of an instrument; `None` beyond the books' bound.
+    #[must_use]
+    pub fn instrument(&self, id: InstrumentId) -> Option<InstrumentState> {
+        self.states.get(usize::from(id.0)).map(|state| InstrumentState { health: self.health(id), ..*state })
+    }
+
+    /// The instrument that the directory named so, if it did. Walks all of them.
+    #[must_use]
+    pub fn find(&self, symbol: Symbol) -> Option<InstrumentId> {
+        self.ids().find(|id| self.states[usize::from(id.0)].symbol == Some(symbol))
+    }
+
+    /// Instruments that the directory names otherwise than is [expected](Self::expecting), in the order of their
+    /// numbers.
+    pub fn other_symbols(&self) -> impl Iterator<Item = OtherSymbol> {
+        self.ids().filter_map(|id| self.other_symbol(id))
+    }
+
+    fn other_symbol(&self, id: InstrumentId) -> Option<OtherSymbol> {
+        let place = usize::from(id.0);
+        let expected = *self.expected.get(place.checked_sub(1)?)?;
+        let named = self.states.get(place)?.symbol?;
+        (named != expected).then_some(OtherSymbol { instrument: id, expected, named })
+    }
+
+    /// Takes the symbol of an instrument. One that is not the expected one stays: what comes after it would be
+    /// believed otherwise.
+    #[cold]
+    pub fn name(&mut self, id: InstrumentId, symbol: Symbol) {
+        if self.other_symbol(id).is_some() {
+            return;
+        }
+        match self.states.get_mut(usize::from(id.0)) {
+            Some(state) => state.symbol = Some(symbol),
+            None => self.counters.refused += 1,
+        }
+        if self.other_symbol(id).is_some() {
+            self.counters.other_symbols += 1;
+            self.suspect(id, SuspectReason::OtherSymbol);
+        }
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub const fn counters(&self) -> &BuilderCounters {
+        &self.counters
+    }
+
+    fn health(&self, id: InstrumentId) -> BookHealth {
+        let own = self.states.get(usize::from(id.0)).map_or(BookHealth::Suspect, |state| state.health);
+        if self.recovering { own.max(BookHealth::Recovering) } else { own }
+    }
+
+    /// The book of an instrument contradicts what came, and is suspect. [`end_message`](Self::end_message) tells of it.
+    #[cold]
+    pub fn suspect(&mut self, id: InstrumentId, reason: SuspectReason) {
+        self.worsen(id, BookHealth::Suspect, Some(reason));
+    }
+
+    /// Counts a message about a number that no symbol was mapped to. Where a book has the number it is suspect.
+    #[cold]
+    pub fn count_unmapped(&mut self, id: InstrumentId) {
+        self.counters.unmapped += 1;
+        self.suspect(id, SuspectReason::UnmappedIndex);
+    }
+
+    /// The instrument's own numbering skipped messages: its book is suspect.
+    #[cold]
+    pub fn count_symbol_gap(&mut self, id: InstrumentId) {
+        self.counters.symbol_gaps += 1;
+        self.suspect(id, SuspectReason::SymbolGap);
+    }
+
+    #[cold]
+    fn worsen(&mut self, id: InstrumentId, health: BookHealth, reason: Option<SuspectReason>) {
+        if let Some(state) = self.states.get_mut(usize::from(id.0))
+            && state.health < health
+        {
+            (state.health, state.reason) = (health, reason);
+            self.worsened = Some(id);
+        }
+    }
+
+    /// Tells of an instrument's state, once it has a symbol.
+    pub fn report_status(&self, id: InstrumentId, out: &mut impl UpdateListener) {
+        if self.states.get(usize::from(id.0)).is_some_and(|state| state.symbol.is_some()) {
+            self.report_state(id, Nanos::ZERO, out);
+        }
+    }
+
+    #[cold]
+    fn report_state<L: UpdateListener>(&self, id: InstrumentId, ts: Nanos, out: &mut L) {
+        let Some(state) = self.states.get(usize::from(id.0)).filter(|_| L::WANTS_UPDATES) else { return };
+        let reason = state.reason.map_or(0, |reason| reason as u8);
+        let trading = state.trading.map_or(0, |trading| trading as u8);
+        out.on_update(&MarketUpdate { reason, trading, ..self.update(&Change::status(id, ts)) });
+    }
+
+    /// Takes the trading state of an instrument and tells of it; of one beyond the bound there is nothing to tell.
+    pub fn set_trading(
+        &mut self,
+        id: InstrumentId,
+        trading: Option<TradingState>,
+        ts: Nanos,
+        out: &mut impl UpdateListener,
+    ) {
+        if let Some(state) = self.states.get_mut(usize::from(id.0)) {
+            state.trading = trading;
+            self.check_crossed(id);
+            self.report_state(id, ts, out);
+        }
+    }
+
+    /// Tells of a change, with the best prices that it left.
+    #[inline(always)]
+    pub fn report<L: UpdateListener>(&self, change: &Change, out: &mut L) {
+        if L::WANTS_UPDATES {
+            out.on_update(&self.update(change));
+        }
+    }
+
+    #[inline]
+    fn update(&self, change: &Change) -> MarketUpdate {
+        let best = |side| {
+            self.books.top_level(change.instrument, side).map_or((0, 0), |level| (level.price.0, level.qty.0))
+        };
+        let ((bid_price, bid_qty), (ask_price, ask_qty)) = (best(Side::Buy), best(Side::Sell));
+        MarketUpdate {
+            sequence: self.sequence.0,
+            ts_event: change.ts.0,
+            order_id: change.order_id.0,
+            price: change.price.0,
+            qty: change.qty.0,
+            bid_price,
+            bid_qty,
+            ask_price,
+            ask_qty,
+            instrument: change.instrument.0,
+            kind: change.kind as u8,
+            side: change.side as u8,
+            health: self.health(change.instrument) as u8,
+            reason: 0,
+            trading: 0,
+            reserved: 0,
+        }
+    }
+
+    /// A book that is crossed while the instrument trades contradicts itself.
+    #[cold]
+    pub fn check_crossed(&mut self, id: InstrumentId) {
+        let best = |side| self.books.top_level(id, side).map(|level| level.price);
+        let (Some(bid), Some(ask)) = (best(Side::Buy), best(Side::Sell)) else { return };
+        let trading = self.states.get(usize::from(id.0)).and_then(|state| state.trading);
+        if bid >= ask && trading == Some(TradingState::Trading) {
+            self.counters.crossed += 1;
+            self.suspect(id, SuspectReason::Crossed);
+        }
+    }
+
+    /// A value that no order can have, or an order that the books' bounds refuse.
+    #[cold]
+    pub fn refuse(&mut self, id: InstrumentId) {
+        self.counters.refused += 1;
+        self.suspect(id, SuspectReason::Refused);
+    }
+}
+
+impl<B: BooksById> Instruments<B> {
+    /// Begins to fetch what a message that will be handled soon refers to; a hint.
+    #[inline]
+    pub fn prefetch(&self, coming: &Coming) {
+        self.books.announce(coming);
+    }
+
+    /// Fetches the orders that trade next, those at the front of the best levels, and what finds them: of some
+    /// instruments at each call, in turn. For quiet moments.
+    pub fn refresh_fronts(&mut self) {
+        let last = self.states.len() - 1;
+        for _ in 0..FRONTS_PER_CALL.min(last) {
+            let id = InstrumentId(self.refreshed.0 % last as u16 + 1);
+            self.refreshed = id;
+            for side in Side::BOTH {
+                if let Some(Order { id, instrument, side, price, .. }) = self.books.front(id, side) {
+                    let announced = self.books.announce(&Coming { id, instrument, side, price });
+                    self.books.look_ahead(&[announced]);
+                }
+            }
+        }
+    }
+
+    /// Enters the order of an add; a book that refuses it is suspect. Tells nobody.
+    // `inline(always)`: what nobody asks for is then not even looked up.
+    #[inline(always)]
+    pub fn add(&mut self, change: &Change) {
+        let &Change { instrument, order_id, side, price, qty, .. } = change;
+        let crosses = self.books.would_trade(instrument, side, price);
+        match self.books.add(Order { id: order_id, instrument, side, price, qty, data: () }) {
+            Ok(()) => {}
+            Err(AddError::DuplicateId { .. }) => self.count_duplicate(instrument),
+            Err(_) => self.refuse(instrument),
+        }
+        if crosses {
+            self.check_crossed(instrument);
+        }
+    }
+
+    #[cold]
+    fn count_duplicate(&mut self, instrument: InstrumentId) {
+        self.counters.duplicate_order += 1;
+        self.suspect(instrument, SuspectReason::DuplicateOrder);
+    }
+
+    /// The resting order of a reference, which must be in the book of `instrument`; else the book is suspect.
+    #[inline]
+    pub fn resting(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<Order<()>> {
+        let found = self.books.find(order_id).filter(|order| order.instrument == instrument);
+        if found.is_none() {
+            self.count_unknown(instrument);
+        }
+        found
+    }
+
+    /// Takes the order of a reference out of the book of `instrument`; when it is not there the book is suspect.
+    #[inline(always)]
+    pub fn take(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<Order<()>> {
+        let taken = self.books.remove(instrument, order_id);
+        if taken.is_none() {
+            self.count_unknown(instrument);
+        }
+        taken
+    }
+
+    #[cold]
+    fn count_unknown(&mut self, instrument: InstrumentId) {
+        self.counters.unknown_order += 1;
+        self.suspect(instrument, SuspectReason::UnknownOrder);
+    }
+
+    /// Takes `qty` off an order, all of it when it has less: then the book is suspect.
+    pub fn reduce(&mut self, order: &Order<()>, qty: Qty) {
+        if qty > order.qty {
+            self.counters.beyond_qty += 1;
+            self.suspect(order.instrument, SuspectReason::BeyondQty);
+        }
+        self.books.reduce(order.instrument, order.id, qty.min(order.qty));
+    }
+
+    /// A resting order traded `qty`, at `price` when that is not its own; tells of it.
+    pub fn execute(
+        &mut self,
+        instrument: InstrumentId,
+        ts: Nanos,
+        order_id: OrderId,
+        qty: Qty,
+        price: Option<Price>,
+        out: &mut impl UpdateListener,
+    ) {
+        if let Some(order) = self.resting(instrument, order_id) {
+            self.reduce(&order, qty);
+            let (kind, side, price) = (UpdateKind::Trade, order.side, price.unwrap_or(order.price));
+            self.report(&Change { instrument, ts, kind, order_id, side, price, qty }, out);
+        }
+    }
+}

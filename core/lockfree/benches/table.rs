@@ -1,0 +1,98 @@
+//! A quote into a table and out of it: alone, and against a writer on another core.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use tickpath_lockfree::table::{self, Reader, Writer};
+use tickpath_types::TopOfBook;
+
+/// Instruments, as many as a trader follows: the table stays in the first-level cache.
+const ENTRIES: usize = 100;
+
+/// A quote whose fields follow from its number.
+fn quote(number: u64) -> TopOfBook {
+    TopOfBook {
+        bid_price: number as i64,
+        bid_qty: !number,
+        ask_price: number as i64 + 1,
+        ask_qty: number ^ 0xff,
+        last_price: -(number as i64),
+        ts_event: number << 1,
+        last_qty: number as u32,
+        ..TopOfBook::default()
+    }
+}
+
+fn writes(writer: &mut Writer<TopOfBook>, count: u64) {
+    let mut index = 0;
+    for number in 0..count {
+        writer.write(index, black_box(&quote(number))).expect("within the table");
+        index = if index + 1 == ENTRIES { 0 } else { index + 1 };
+    }
+}
+
+/// Reads that were torn, and reads that were given up.
+fn reads(reader: &Reader<TopOfBook>, count: u64) -> (u64, u64) {
+    let (mut torn, mut busy, mut index) = (0, 0, 0);
+    for _ in 0..count {
+        match reader.try_read(black_box(index)) {
+            Ok(read) => torn += u64::from(read != quote(read.ts_event >> 1)),
+            Err(_) => busy += 1,
+        }
+        index = if index + 1 == ENTRIES { 0 } else { index + 1 };
+    }
+    (torn, busy)
+}
+
+fn table(c: &mut Criterion) {
+    let mut group = c.benchmark_group("table");
+    let (mut writer, reader) = table::table::<TopOfBook>(ENTRIES);
+    (0..ENTRIES).for_each(|index| writer.write(index, &quote(7)).expect("within the table"));
+    assert_eq!(reads(&reader, 1_000), (0, 0));
+    group.bench_function("read", |b| {
+        b.iter_custom(|count| {
+            let started = Instant::now();
+            let mut index = 0;
+            for _ in 0..count {
+                black_box(reader.try_read(black_box(index)).expect("nobody writes"));
+                index = if index + 1 == ENTRIES { 0 } else { index + 1 };
+            }
+            started.elapsed()
+        });
+    });
+    group.bench_function("write", |b| {
+        b.iter_custom(|count| {
+            let started = Instant::now();
+            writes(&mut writer, count);
+            started.elapsed()
+        });
+    });
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (start, mut number) = (Instant::now(), 0);
+            while !stop.load(Ordering::Relaxed) {
+                // A million writes a second.
+                while start.elapsed() < Duration::from_micros(number) {}
+                writer.write(number as usize % ENTRIES, &quote(number)).expect("within the table");
+                number += 1;
+            }
+        });
+        group.bench_function("read_against_a_writer", |b| {
+            b.iter_custom(|count| {
+                let started = Instant::now();
+                let (torn, _) = reads(&reader, count);
+                assert_eq!(torn, 0, "torn");
+                started.elapsed()
+            });
+        });
+        stop.store(true, Ordering::Relaxed);
+    });
+    group.finish();
+}
+
+criterion_group!(benches, table);
+criterion_main!(benches);

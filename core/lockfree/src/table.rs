@@ -1,0 +1,335 @@
+//! Table: the latest value of each of many things, from one writer to any number of readers.
+//!
+//! For what a feed knows of every instrument: a cache line each, so that a reader takes one line and instruments
+//! do not disturb each other. The writer is wait-free and never learns of the readers. A reader copies and looks
+//! whether the copy is whole; a copy that met a write is made again, a bounded number of times, then the reader is
+//! told [`Busy`] and may keep what it read before.
+//!
+//! The table may lie in memory that processes share: [`Writer::over`], [`Reader::over`].
+//!
+//! # Protocol
+//!
+//! An entry is a line: a sequence word and seven words of the value, filled up with zeros. Zeros are an entry that
+//! was never written.
+//!
+//! - For its write number `n`, from 1, the writer stores sequence := `2n - 1` (relaxed), a release fence,
+//!   the words (relaxed), sequence := `2n` (release).
+//! - A reader loads the sequence (relaxed, then an acquire fence, as its memory may be mapped for reading alone); odd
+//!   means that a write is under way. It loads the words (relaxed), an acquire fence, and the sequence again (relaxed);
+//!   the copy is good if that is the same.
+//! - The first fence and the writer's last store order the words of write `n` before the copy, so that no
+//!   older word is seen. If the copy saw a word of a later write `m`, the two fences order the sequence
+//!   `2m - 1`, which precedes that word, before the second load, which then does not see `2n`.
+//!
+//! ```
+//! use tickpath_lockfree::table;
+//!
+//! let (mut writer, reader) = table::table::<[u64; 7]>(2);
+//! writer.write(1, &[7; 7])?;
+//! assert_eq!(reader.try_read(1), Ok([7; 7]));
+//! assert_eq!(reader.try_read(2), Err(table::ReadError::NoEntry));
+//! assert_eq!(writer.write(2, &[7; 7]), Err(table::NoEntry));
+//! # Ok::<(), table::NoEntry>(())
+//! ```
+
+use core::{fmt, marker::PhantomData};
+
+use crate::{
+    cpu,
+    lines::{LINE_WORDS, Line, SharedLines, WrongMemory, load_acquire},
+    payload::{self, Payload},
+    sync::{Ordering, fence},
+};
+
+pub use crate::seqlock::Busy;
+
+/// Copies that a read makes at most. A write takes some nanoseconds: more than a few copies in a row meet one only
+/// when the writer's thread lost its core in the middle of it, or its process died there.
+const TRIES_MAX: usize = if cfg!(loom) { 2 } else { 64 };
+
+/// The table ends before this index: it was made for fewer things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoEntry;
+
+impl fmt::Display for NoEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the table ends before this index: make it for more entries")
+    }
+}
+
+impl core::error::Error for NoEntry {}
+
+/// Why an entry was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// See [`Busy`].
+    Busy,
+    /// See [`NoEntry`].
+    NoEntry,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Busy => Busy.fmt(f),
+            ReadError::NoEntry => NoEntry.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ReadError {}
+
+impl From<Busy> for ReadError {
+    fn from(Busy: Busy) -> ReadError {
+        ReadError::Busy
+    }
+}
+
+/// Refuses, when it is compiled, a value that does not fit a line.
+struct Fits<T>(PhantomData<T>);
+
+impl<T> Fits<T> {
+    const IN_A_LINE: () =
+        assert!(payload::words_of::<T>() < LINE_WORDS, "a value of a table has at most 56 bytes");
+}
+
+/// Creates a table of `entries` things on the heap, none of them written.
+#[must_use]
+pub fn table<T: Payload>(entries: usize) -> (Writer<T>, Reader<T>) {
+    let lines = SharedLines::zeroed(entries);
+    let writer = Writer::over(lines.clone()).expect("made to be written");
+    (writer, Reader::over(lines))
+}
+
+/// The half that writes.
+pub struct Writer<T> {
+    lines: SharedLines,
+    value: PhantomData<fn(T)>,
+}
+
+impl<T: Payload> Writer<T> {
+    /// A writer into memory given from outside, an entry a line.
+    ///
+    /// There must be no other writer into the same memory: readers would see values that are torn.
+    ///
+    /// # Errors
+    /// [`WrongMemory`] when it may not be written.
+    pub fn over(lines: SharedLines) -> Result<Writer<T>, WrongMemory> {
+        const { Fits::<T>::IN_A_LINE };
+        if lines.is_writable() { Ok(Writer { lines, value: PhantomData }) } else { Err(WrongMemory) }
+    }
+
+    /// Puts another value in the place of the last.
+    ///
+    /// # Errors
+    /// [`NoEntry`] when the table ends before `index`; nothing is written.
+    #[inline]
+    pub fn write(&mut self, index: usize, value: &T) -> Result<(), NoEntry> {
+        let Line(words) = self.lines.as_slice().get(index).ok_or(NoEntry)?;
+        let sequence = &words[0];
+        // Odd only when another writer died within a write, whose number this one then takes.
+        let writing = sequence.load(Ordering::Relaxed) | 1;
+        sequence.store(writing, Ordering::Relaxed);
+        fence(Ordering::Release);
+        payload::store(value, |word| &words[1 + word]);
+        sequence.store(writing.wrapping_add(1), Ordering::Release);
+        Ok(())
+    }
+
+    /// Another reader of the same table.
+    #[must_use]
+    pub fn reader(&self) -> Reader<T> {
+        Reader::over(self.lines.clone())
+    }
+
+    /// Begins to fetch an entry that will be written.
+    #[inline(always)]
+    pub fn prefetch(&self, index: usize) {
+        if let Some(line) = self.lines.as_slice().get(index) {
+            cpu::prefetch_write_ahead(line, 0);
+        }
+    }
+
+    /// Number of entries.
+    #[must_use]
+    pub const fn entries(&self) -> usize {
+        self.lines.count()
+    }
+}
+
+/// A half that reads; clones read the same table. What was written last stays readable when the writer is gone.
+pub struct Reader<T> {
+    lines: SharedLines,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T: Payload> Reader<T> {
+    /// A reader of memory given from outside, an entry a line. Whatever it holds, a read ends.
+    #[must_use]
+    pub fn over(lines: SharedLines) -> Reader<T> {
+        const { Fits::<T>::IN_A_LINE };
+        Reader { lines, value: PhantomData }
+    }
+
+    /// Copies the latest value of one entry; zeros when it was never written.
+    ///
+    /// # Errors
+    /// [`ReadError`] when every copy met a write, or the table ends before `index`.
+    #[inline]
+    pub fn try_read(&self, index: usize) -> Result<T, ReadError> {
+        Ok(self.entry(index).ok_or(ReadError::NoEntry)?.try_read()?)
+    }
+
+    /// The entry at `index`, for whoever reads it often; `None` when the table ends before it.
+    #[inline]
+    #[must_use]
+    pub fn entry(&self, index: usize) -> Option<Entry<'_, T>> {
+        self.lines.as_slice().get(index).map(|line| Entry { line, value: PhantomData })
+    }
+
+    /// Number of entries.
+    #[must_use]
+    pub const fn entries(&self) -> usize {
+        self.lines.count()
+    }
+}
+
+impl<T> Clone for Reader<T> {
+    fn clone(&self) -> Self {
+        Reader { lines: self.lines.clone(), value: PhantomData }
+    }
+}
+
+/// One entry of a table, to read.
+#[derive(Clone, Copy)]
+pub struct Entry<'a, T> {
+    line: &'a Line,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T: Payload> Entry<'_, T> {
+    /// Copies the latest value; zeros when it was never written.
+    ///
+    /// # Errors
+    /// [`Busy`] when every copy met a write.
+    #[inline]
+    pub fn try_read(&self) -> Result<T, Busy> {
+        match self.copy() {
+            Some(value) => Ok(value),
+            None => self.try_again(),
+        }
+    }
+
+    /// Kept out of the way of the read that meets no write.
+    #[cold]
+    #[inline(never)]
+    fn try_again(&self) -> Result<T, Busy> {
+        for _ in 1..TRIES_MAX {
+            cpu::pause();
+            if let Some(value) = self.copy() {
+                return Ok(value);
+            }
+        }
+        Err(Busy)
+    }
+
+    /// `None` when the copy may be torn.
+    #[inline(always)]
+    fn copy(&self) -> Option<T> {
+        let Line(words) = self.line;
+        let before = load_acquire(&words[0]);
+        let value = payload::load(|word| &words[1 + word]);
+        fence(Ordering::Acquire);
+        let after = words[0].load(Ordering::Relaxed);
+        // One test for both: the same, and even.
+        ((before ^ after) | (before & 1) == 0).then_some(value)
+    }
+
+    /// Writes that have ended: 0 while the entry was never written. Whoever has read the value after one count need
+    /// not read it again while the count stays.
+    #[inline]
+    #[must_use]
+    pub fn writes(&self) -> u64 {
+        load_acquire(&self.line.0[0]) / 2
+    }
+}
+
+impl<T> fmt::Debug for Writer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("entries", &self.lines.count()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Reader<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("entries", &self.lines.count()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Entry<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_values_are_read_as_often_as_one_likes() {
+        let (mut writer, reader) = table::<[u16; 27]>(3);
+        assert_eq!((writer.entries(), reader.entries()), (3, 3));
+        assert_eq!((reader.try_read(0), reader.entry(0).unwrap().writes()), (Ok([0; 27]), 0));
+        for value in 1..200 {
+            writer.write(0, &[value; 27]).unwrap();
+            writer.write(2, &[!value; 27]).unwrap();
+            writer.prefetch(9);
+        }
+        let other = writer.reader();
+        drop(writer);
+        for reader in [&reader, &reader.clone(), &other] {
+            assert_eq!(reader.try_read(0), Ok([199; 27]));
+            assert_eq!(reader.try_read(1), Ok([0; 27]), "its neighbours left it alone");
+            assert_eq!(reader.try_read(2), Ok([!199; 27]));
+            assert_eq!(reader.entry(2).unwrap().writes(), 199);
+        }
+    }
+
+    #[test]
+    fn what_lies_beyond_is_refused() {
+        let (mut writer, reader) = table::<u8>(1);
+        assert_eq!(writer.write(1, &5), Err(NoEntry));
+        assert_eq!(writer.write(usize::MAX, &5), Err(NoEntry));
+        assert_eq!(reader.try_read(1), Err(ReadError::NoEntry));
+        assert!(reader.entry(1).is_none());
+        let (mut none, reader) = table::<u8>(0);
+        assert_eq!((none.write(0, &5), reader.try_read(0)), (Err(NoEntry), Err(ReadError::NoEntry)));
+    }
+
+    #[test]
+    fn a_write_that_does_not_end_is_busy_and_the_next_one_heals_it() {
+        let lines = SharedLines::zeroed(1);
+        let mut writer = Writer::<u64>::over(lines.clone()).unwrap();
+        let reader = Reader::<u64>::over(lines.clone());
+        writer.write(0, &1).unwrap();
+        assert!(lines.store(0, 0, 3));
+        assert_eq!(reader.try_read(0), Err(ReadError::Busy));
+        writer.write(0, &2).unwrap();
+        assert_eq!((reader.try_read(0), lines.load(0, 0)), (Ok(2), Some(4)));
+    }
+
+    #[test]
+    fn whatever_the_memory_holds_a_read_ends() {
+        let lines = SharedLines::zeroed(1);
+        let reader = Reader::<u64>::over(lines.clone());
+        for word in [1, 2, 1 << 63, u64::MAX - 1, u64::MAX] {
+            assert!(lines.store(0, 0, word));
+            assert_eq!(reader.try_read(0).is_ok(), word % 2 == 0);
+            assert_eq!(reader.entry(0).unwrap().writes(), word / 2);
+        }
+        assert!(lines.store(0, 0, u64::MAX));
+        Writer::over(lines).unwrap().write(0, &7_u64).unwrap();
+        assert_eq!(reader.try_read(0), Ok(7));
+    }
+}

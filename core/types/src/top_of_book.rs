@@ -1,0 +1,172 @@
+//! The latest of one instrument, as short as a cache line allows.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::{BookHealth, MarketUpdate, Price, Qty, SuspectReason, TradingState, UpdateKind};
+
+/// Best prices, last trade and state of one instrument: what a symbol cache keeps of it.
+///
+/// Plain fixed data without padding: seven words, so that it makes one cache line with the sequence word of an entry
+/// that is read while it is written. All zeros is an instrument of which nothing is known but its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoBytes, FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct TopOfBook {
+    /// Best bid, see [`Price`]; meaningless while `bid_qty` is 0.
+    pub bid_price: i64,
+    /// Quantity at the best bid; 0 when there is no bid.
+    pub bid_qty: u64,
+    /// Best ask; meaningless while `ask_qty` is 0.
+    pub ask_price: i64,
+    /// Quantity at the best ask; 0 when there is no ask.
+    pub ask_qty: u64,
+    /// Price of the last trade; meaningless while `last_qty` is 0.
+    pub last_price: i64,
+    /// Time of the last change in nanoseconds. What it counts from is the writer's to say: the latest midnight at the
+    /// venue, or the Unix epoch.
+    pub ts_event: u64,
+    /// Quantity of the last trade; 0 when there was none; [`u32::MAX`] when it does not fit.
+    pub last_qty: u32,
+    /// A [`BookHealth`].
+    pub health: u8,
+    /// A [`TradingState`] as its ITCH letter; 0 when it is not known.
+    pub trading_state: u8,
+    /// A [`SuspectReason`] while the book is suspect; else, or when it was not said, 0.
+    pub suspect_reason: u8,
+    /// Zero.
+    pub reserved: u8,
+}
+
+const _: () = assert!(size_of::<TopOfBook>() == 56 && align_of::<TopOfBook>() == 8);
+
+impl TopOfBook {
+    /// Takes over what a message left: best prices, health, time, and the trade if it was one.
+    #[inline]
+    pub fn apply(&mut self, update: &MarketUpdate) {
+        self.bid_price = update.bid_price;
+        self.bid_qty = update.bid_qty;
+        self.ask_price = update.ask_price;
+        self.ask_qty = update.ask_qty;
+        self.ts_event = update.ts_event;
+        self.health = update.health;
+        if update.kind == UpdateKind::Trade as u8 {
+            self.set_last(Price(update.price), Qty(update.qty));
+        } else if update.kind == UpdateKind::Status as u8 {
+            self.set_status(update);
+        }
+    }
+
+    #[cold]
+    fn set_status(&mut self, update: &MarketUpdate) {
+        self.suspect_reason = update.reason;
+        // Before the first is published, the updates have none.
+        if update.trading != 0 {
+            self.trading_state = update.trading;
+        }
+    }
+
+    /// Takes over a trade.
+    #[inline]
+    pub fn set_last(&mut self, price: Price, qty: Qty) {
+        self.last_price = price.0;
+        self.last_qty = u32::try_from(qty.0).unwrap_or(u32::MAX);
+    }
+
+    /// Best bid and its quantity.
+    #[must_use]
+    pub const fn bid(&self) -> Option<(Price, Qty)> {
+        if self.bid_qty == 0 { None } else { Some((Price(self.bid_price), Qty(self.bid_qty))) }
+    }
+
+    /// Best ask and its quantity.
+    #[must_use]
+    pub const fn ask(&self) -> Option<(Price, Qty)> {
+        if self.ask_qty == 0 { None } else { Some((Price(self.ask_price), Qty(self.ask_qty))) }
+    }
+
+    /// Price and quantity of the last trade.
+    #[must_use]
+    pub const fn last(&self) -> Option<(Price, Qty)> {
+        if self.last_qty == 0 { None } else { Some((Price(self.last_price), Qty(self.last_qty as u64))) }
+    }
+
+    /// Whether the book can be believed; an unknown code counts as suspect.
+    #[must_use]
+    pub const fn health(&self) -> BookHealth {
+        BookHealth::from_wire(self.health)
+    }
+
+    /// Why the book is suspect, as far as it was said.
+    #[must_use]
+    pub fn suspect_reason(&self) -> Option<SuspectReason> {
+        SuspectReason::from_code(self.suspect_reason)
+    }
+
+    /// Whether the instrument trades; `None` when it is not known.
+    #[must_use]
+    pub const fn trading_state(&self) -> Option<TradingState> {
+        TradingState::from_letter(self.trading_state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+
+    #[test]
+    fn the_layout_is_the_documents() {
+        let offsets = [
+            offset_of!(TopOfBook, bid_price),
+            offset_of!(TopOfBook, bid_qty),
+            offset_of!(TopOfBook, ask_price),
+            offset_of!(TopOfBook, ask_qty),
+            offset_of!(TopOfBook, last_price),
+            offset_of!(TopOfBook, ts_event),
+            offset_of!(TopOfBook, last_qty),
+            offset_of!(TopOfBook, health),
+            offset_of!(TopOfBook, trading_state),
+            offset_of!(TopOfBook, suspect_reason),
+            offset_of!(TopOfBook, reserved),
+        ];
+        assert_eq!(offsets, [0, 8, 16, 24, 32, 40, 48, 52, 53, 54, 55]);
+    }
+
+    #[test]
+    fn updates_leave_prices_and_trades_stay() {
+        let mut quote = TopOfBook::default();
+        assert_eq!((quote.bid(), quote.ask(), quote.last(), quote.trading_state()), (None, None, None, None));
+        let trade = MarketUpdate {
+            kind: UpdateKind::Trade as u8,
+            price: 1_000_100,
+            qty: 1 << 40,
+            bid_price: 1_000_000,
+            bid_qty: 5,
+            ts_event: 7,
+            ..zerocopy::FromZeros::new_zeroed()
+        };
+        quote.apply(&trade);
+        assert_eq!(quote.last(), Some((Price(1_000_100), Qty(u32::MAX.into()))));
+        quote.apply(&MarketUpdate {
+            kind: UpdateKind::Delete as u8,
+            bid_qty: 0,
+            ask_qty: 3,
+            health: 9,
+            ..trade
+        });
+        assert_eq!((quote.bid(), quote.ask()), (None, Some((Price(0), Qty(3)))));
+        assert_eq!((quote.last_price, quote.health()), (1_000_100, BookHealth::Suspect));
+        let status = MarketUpdate {
+            kind: UpdateKind::Status as u8,
+            health: BookHealth::Suspect as u8,
+            reason: SuspectReason::Crossed as u8,
+            trading: TradingState::Paused as u8,
+            ..trade
+        };
+        quote.apply(&status);
+        assert_eq!(quote.trading_state(), Some(TradingState::Paused));
+        assert_eq!(quote.suspect_reason(), Some(SuspectReason::Crossed));
+        quote.apply(&MarketUpdate { health: 0, reason: 0, trading: 0, ..status });
+        assert_eq!((quote.trading_state(), quote.suspect_reason()), (Some(TradingState::Paused), None));
+    }
+}

@@ -1,0 +1,131 @@
+//! What can go wrong with segments, and what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the bytes of a file are no segment that this version can read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// Shorter than a header.
+    #[error("it ends after {len} bytes, within its header")]
+    Short {
+        /// Its length.
+        len: u64,
+    },
+    /// It begins otherwise: it is something else, or from a host with the other byte order.
+    #[error("it does not begin as a segment does")]
+    Magic,
+    /// Another version wrote it; use the same version of the program on both sides.
+    #[error("its layout has version {version}, this program reads version {}", crate::VERSION)]
+    Version {
+        /// Its version.
+        version: u32,
+    },
+    /// The header was changed after it was written.
+    #[error("its header's checksum is wrong")]
+    Checksum,
+    /// It is for another purpose.
+    #[error("its kind is {kind}, and no market data")]
+    Kind {
+        /// Its kind.
+        kind: u32,
+    },
+    /// It was cut short or made longer.
+    #[error("it has {found} bytes and says {said}")]
+    Length {
+        /// As its header says.
+        said: u64,
+        /// As the file system says.
+        found: u64,
+    },
+    /// Its sections do not lie where they must.
+    #[error("its sections do not lie where they must")]
+    Layout,
+}
+
+/// Why a folder or a segment in it was refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShmError {
+    /// A name that is no file name of a segment.
+    #[error("'{name}' is no name of a segment: use 1 to 64 letters, digits, '-', '_' and '.', no '.' first")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// Nobody has made it yet, or it was reclaimed.
+    #[error("there is no segment '{name}' in {}: start its writer", folder.display())]
+    Missing {
+        /// Its name.
+        name: String,
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
+    /// Another user could have put it there, or could change it.
+    #[error("{} belongs to another user, or others may write to it: use a place of your own", path.display())]
+    NotOurs {
+        /// What.
+        path: PathBuf,
+    },
+    /// A link, a pipe or a folder stands where a segment should.
+    #[error("{} is no plain file: remove it", path.display())]
+    NotAFile {
+        /// What.
+        path: PathBuf,
+    },
+    /// Its bytes are wrong; remove it with `tickpath shm reclaim`, or start its writer again.
+    #[error("{} is damaged: {damage}; start its writer again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        damage: Damage,
+    },
+    /// Its first writer lives: stop it, or use another name.
+    #[error("{} has a writer already{}: stop it, or use another name", path.display(), by(*pid))]
+    InUse {
+        /// The file.
+        path: PathBuf,
+        /// The writer's process, where the header says it.
+        pid: Option<u32>,
+    },
+    /// Others made and removed it all the time; try again.
+    #[error("{} changes all the time: try again", path.display())]
+    Unsettled {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What the system says.
+    #[error("cannot {what} {}: {error}", path.display())]
+    System {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Its answer.
+        #[source]
+        error: io::Error,
+    },
+}
+
+fn by(pid: Option<u32>) -> String {
+    pid.map(|pid| format!(", process {pid}")).unwrap_or_default()
+}
+
+/// A name that was not put into a segment's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// The table ends before this row: make the segment with more rows.
+    #[error("row {index} is beyond the segment's {rows} rows: make it with more")]
+    NoRow {
+        /// The row.
+        index: usize,
+        /// Rows that there are.
+        rows: usize,
+    },
+    /// The text is no name.
+    #[error("a symbol has 1 to 48 printable ASCII characters without spaces")]
+    Text,
+}

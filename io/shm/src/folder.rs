@@ -1,0 +1,170 @@
+//! The folder that segments lie in.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
+
+use crate::ShmError;
+
+/// Ending of a segment's file.
+const SUFFIX: &str = ".seg";
+/// Ending of a file that is being made into one.
+const NEW_SUFFIX: &str = ".new";
+/// Longest name.
+const NAME_LEN_MAX: usize = 64;
+/// Access that only owners should have.
+const OTHERS_WRITE: u32 = 0o022;
+/// Files of a folder that are looked at when it is listed.
+const FILES_MAX: usize = 4_096;
+
+/// The name of a segment within its folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentName(String);
+
+impl SegmentName {
+    /// 1 to 64 letters, digits, `-`, `_` and `.`, the first no `.`.
+    ///
+    /// # Errors
+    /// [`ShmError::Name`].
+    pub fn new(name: &str) -> Result<SegmentName, ShmError> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let is_name =
+            (1..=NAME_LEN_MAX).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with('.');
+        if is_name { Ok(SegmentName(name.to_owned())) } else { Err(ShmError::Name { name: name.to_owned() }) }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for SegmentName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// A folder of segments, which belongs to this user and which no other may write to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Where segments lie unless another place is named: `/dev/shm/tickpath-UID`, in memory.
+    #[must_use]
+    pub fn usual_path() -> PathBuf {
+        PathBuf::from(format!("/dev/shm/tickpath-{}", geteuid()))
+    }
+
+    /// The folder at `path`, made if there is none.
+    ///
+    /// # Errors
+    /// [`ShmError::NotOurs`], or what the system says.
+    pub fn create(path: &Path) -> Result<Folder, ShmError> {
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(system("make", path))?;
+        Folder::open(path)
+    }
+
+    /// The folder at `path`.
+    ///
+    /// # Errors
+    /// [`ShmError::NotOurs`], or what the system says.
+    pub fn open(path: &Path) -> Result<Folder, ShmError> {
+        let found = fs::metadata(path).map_err(system("look into", path))?;
+        if !found.is_dir() || !is_ours(&found) {
+            return Err(ShmError::NotOurs { path: path.to_owned() });
+        }
+        Ok(Folder { path: path.to_owned() })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where a segment's file is.
+    #[must_use]
+    pub fn file(&self, name: &SegmentName) -> PathBuf {
+        self.path.join(format!("{name}{SUFFIX}"))
+    }
+
+    /// Where a file is made before it gets its name.
+    pub(crate) fn new_file(&self, name: &SegmentName, number: u32) -> PathBuf {
+        self.path.join(format!(".{name}.{}.{number}{NEW_SUFFIX}", std::process::id()))
+    }
+
+    /// Names of its segments, sorted; of a folder with more than 4,096 files some.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn names(&self) -> Result<Vec<SegmentName>, ShmError> {
+        let mut names: Vec<_> = self
+            .file_names()?
+            .iter()
+            .filter_map(|file| SegmentName::new(file.strip_suffix(SUFFIX)?).ok())
+            .collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Files that writers began and did not give a name, which they do within milliseconds.
+    pub(crate) fn unfinished(&self) -> Result<Vec<PathBuf>, ShmError> {
+        let is_new = |file: &String| file.starts_with('.') && file.ends_with(NEW_SUFFIX);
+        Ok(self.file_names()?.into_iter().filter(is_new).map(|file| self.path.join(file)).collect())
+    }
+
+    fn file_names(&self) -> Result<Vec<String>, ShmError> {
+        let entries = fs::read_dir(&self.path).map_err(system("list", &self.path))?;
+        // A name that is not text is none of ours.
+        Ok(entries.take(FILES_MAX).filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
+    }
+
+    /// Opens a segment's file to read: a plain file of this user that no other may write to.
+    pub(crate) fn open_segment(&self, name: &SegmentName) -> Result<(PathBuf, File, Metadata), ShmError> {
+        let path = self.file(name);
+        // A pipe must not keep this waiting, and a link might lead anywhere.
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+        let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(&path);
+        let file = match opened {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(ShmError::Missing { name: name.to_string(), folder: self.path.clone() });
+            }
+            Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => {
+                return Err(ShmError::NotAFile { path });
+            }
+            opened => opened.map_err(system("open", &path))?,
+        };
+        let found = file.metadata().map_err(system("look at", &path))?;
+        if !found.is_file() {
+            return Err(ShmError::NotAFile { path });
+        }
+        if !is_ours(&found) {
+            return Err(ShmError::NotOurs { path });
+        }
+        Ok((path, file, found))
+    }
+}
+
+/// Whether it belongs to this user and no other may write to it.
+fn is_ours(found: &Metadata) -> bool {
+    found.uid() == geteuid().as_raw() && found.mode() & OTHERS_WRITE == 0
+}
+
+/// Whether the file is the one that the path leads to.
+pub(crate) fn is_at(file: &Metadata, path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|at| (at.dev(), at.ino()) == (file.dev(), file.ino()))
+}
+
+/// What the system says, with what was tried.
+pub(crate) fn system(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ShmError {
+    let path = path.to_owned();
+    move |error| ShmError::System { what, path, error }
+}

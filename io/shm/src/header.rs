@@ -1,0 +1,299 @@
+//! The bytes that a segment begins with, and what may be believed of them.
+
+use std::mem::offset_of;
+
+use tickpath_lockfree::{LINE_LEN, broadcast};
+use tickpath_types::{MarketUpdate, Price};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+use crate::Damage;
+use crate::process::WriterId;
+
+/// `TICKPSHM`, read as a little-endian number: a host of the other byte order finds another.
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TICKPSHM");
+/// Version of the layout. A reader takes no other.
+pub const VERSION: u32 = 1;
+/// Kind of a segment with names, quotes and perhaps a stream.
+pub const KIND_MARKET_DATA: u32 = 1;
+/// Bytes before the sections: a page.
+pub const HEADER_LEN: u64 = 4096;
+/// Sections begin at multiples of this.
+const SECTION_ALIGN: u64 = 4096;
+/// Line of the header whose words change while the segment lives.
+pub(crate) const LIVE_LINE: usize = 4;
+
+/// Rows that a segment may have at most: every [`InstrumentId`](tickpath_types::InstrumentId), and one for 0.
+pub const ROWS_MAX: u64 = 1 << 16;
+/// Updates that a segment's stream may keep at most.
+pub const STREAM_CAPACITY_MAX: u64 = 1 << 22;
+
+/// What the times of a segment count from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum TimeBase {
+    /// The latest midnight where the venue is.
+    #[default]
+    Midnight = 1,
+    /// The Unix epoch.
+    Unix = 2,
+}
+
+impl TimeBase {
+    const fn from_code(code: u32) -> Option<TimeBase> {
+        match code {
+            1 => Some(TimeBase::Midnight),
+            2 => Some(TimeBase::Unix),
+            _ => None,
+        }
+    }
+}
+
+/// The first 256 bytes of a segment, which its writer fills before anybody sees the file and never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Header {
+    magic: u64,
+    version: u32,
+    kind: u32,
+    /// Length of the whole file in bytes.
+    pub file_len: u64,
+    /// 1 for the first segment of its name; a writer that replaces one adds 1.
+    pub generation: u64,
+    /// When it was made, in nanoseconds since the Unix epoch.
+    pub created_ns: u64,
+    /// Who writes it.
+    pub writer: WriterId,
+    /// Price units in one unit of currency.
+    pub price_scale: u64,
+    time_base: u32,
+    reserved: u32,
+    /// Rows of the tables: one for each instrument id from 0 on.
+    pub rows: u64,
+    /// Where the names begin, in bytes from the start of the file.
+    pub names_offset: u64,
+    /// Where the quotes begin.
+    pub quotes_offset: u64,
+    /// Where the stream begins; 0 when there is none.
+    pub stream_offset: u64,
+    /// Updates that the stream keeps; 0 when there is none.
+    pub stream_capacity: u64,
+    unused: [u64; 15],
+    /// FNV-1a of the bytes before it.
+    checksum: u64,
+}
+
+const _: () = assert!(size_of::<Header>() == LIVE_LINE * LINE_LEN);
+const _: () = assert!(offset_of!(Header, writer) == 40 && offset_of!(Header, price_scale) == 72);
+const _: () = assert!(offset_of!(Header, rows) == 88 && offset_of!(Header, checksum) == 248);
+
+/// What the tables and the stream of a segment are to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentConfig {
+    /// Instruments with ids from 0 to one less than this, [`ROWS_MAX`] at most.
+    pub rows: u64,
+    /// Updates that the stream keeps, rounded up to a power of two, [`STREAM_CAPACITY_MAX`] at most; 0 for no stream.
+    pub stream_capacity: u64,
+    /// What times count from.
+    pub time_base: TimeBase,
+}
+
+impl Default for SegmentConfig {
+    /// 4,096 instruments, a stream of 65,536 updates, times since midnight.
+    fn default() -> SegmentConfig {
+        SegmentConfig { rows: 4_096, stream_capacity: 1 << 16, time_base: TimeBase::Midnight }
+    }
+}
+
+impl Header {
+    /// The header of a new segment. What `config` asks beyond the bounds is cut down to them.
+    pub(crate) fn new(config: &SegmentConfig, generation: u64, created_ns: u64, writer: WriterId) -> Header {
+        let rows = config.rows.clamp(1, ROWS_MAX);
+        let capacity = config.stream_capacity.min(STREAM_CAPACITY_MAX);
+        let stream_capacity = if capacity == 0 { 0 } else { capacity.next_power_of_two() };
+        let places = Places::of(rows, stream_capacity);
+        let mut header = Header {
+            magic: MAGIC,
+            version: VERSION,
+            kind: KIND_MARKET_DATA,
+            file_len: places.file_len,
+            generation,
+            created_ns,
+            writer,
+            price_scale: Price::SCALE.unsigned_abs(),
+            time_base: config.time_base as u32,
+            rows,
+            names_offset: places.names,
+            quotes_offset: places.quotes,
+            stream_offset: places.stream,
+            stream_capacity,
+            ..Header::new_zeroed()
+        };
+        header.checksum = header.sum();
+        header
+    }
+
+    /// Believes the first bytes of a file of `file_len` bytes, or says what is wrong with them. Sections of a header
+    /// that is believed lie within the file, one behind the other.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn check(bytes: &[u8], file_len: u64) -> Result<Header, Damage> {
+        let (header, _) =
+            Header::read_from_prefix(bytes).map_err(|_| Damage::Short { len: bytes.len() as u64 })?;
+        if header.magic != MAGIC {
+            return Err(Damage::Magic);
+        }
+        if header.version != VERSION {
+            return Err(Damage::Version { version: header.version });
+        }
+        if header.checksum != header.sum() {
+            return Err(Damage::Checksum);
+        }
+        if header.kind != KIND_MARKET_DATA {
+            return Err(Damage::Kind { kind: header.kind });
+        }
+        if header.file_len != file_len {
+            return Err(Damage::Length { said: header.file_len, found: file_len });
+        }
+        header.check_places()?;
+        Ok(header)
+    }
+
+    fn check_places(&self) -> Result<(), Damage> {
+        let is_bounded = (1..=ROWS_MAX).contains(&self.rows)
+            && self.stream_capacity <= STREAM_CAPACITY_MAX
+            && (self.stream_capacity == 0 || self.stream_capacity.is_power_of_two());
+        let found = Places {
+            names: self.names_offset,
+            quotes: self.quotes_offset,
+            stream: self.stream_offset,
+            file_len: self.file_len,
+        };
+        let is_known =
+            self.price_scale == Price::SCALE.unsigned_abs() && TimeBase::from_code(self.time_base).is_some();
+        // There is one arrangement for each number of rows and updates.
+        if is_bounded && is_known && found == Places::of(self.rows, self.stream_capacity) {
+            Ok(())
+        } else {
+            Err(Damage::Layout)
+        }
+    }
+
+    /// What times count from.
+    #[must_use]
+    pub fn time_base(&self) -> TimeBase {
+        TimeBase::from_code(self.time_base).unwrap_or_default()
+    }
+
+    fn sum(&self) -> u64 {
+        fnv1a(&self.as_bytes()[..offset_of!(Header, checksum)])
+    }
+}
+
+/// Where the sections lie.
+#[derive(PartialEq, Eq)]
+struct Places {
+    names: u64,
+    quotes: u64,
+    stream: u64,
+    file_len: u64,
+}
+
+impl Places {
+    /// Names, quotes, stream, each from the start of a page on. The arguments are within their bounds, so nothing
+    /// overflows.
+    fn of(rows: u64, stream_capacity: u64) -> Places {
+        let after = |offset: u64, len: u64| (offset + len).next_multiple_of(SECTION_ALIGN);
+        let quotes = after(HEADER_LEN, rows * LINE_LEN as u64);
+        let end = after(quotes, rows * LINE_LEN as u64);
+        let names = HEADER_LEN;
+        if stream_capacity == 0 {
+            return Places { names, quotes, stream: 0, file_len: end };
+        }
+        Places { names, quotes, stream: end, file_len: after(end, stream_len(stream_capacity)) }
+    }
+}
+
+/// Bytes of a stream.
+fn stream_len(capacity: u64) -> u64 {
+    broadcast::lines_of::<MarketUpdate>(capacity as usize) as u64 * LINE_LEN as u64
+}
+
+/// FNV-1a with 64 bits: short enough to be written down in any language.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Header {
+        let writer = WriterId { pid: 7, uid: 1_000, start_ticks: 9, boot: [3; 16] };
+        let config = SegmentConfig { rows: 100, stream_capacity: 5, time_base: TimeBase::Unix };
+        Header::new(&config, 2, 1_700_000_000_000_000_000, writer)
+    }
+
+    #[test]
+    fn a_header_is_believed_and_every_damage_is_found() {
+        let header = header();
+        let bytes = header.as_bytes();
+        assert_eq!(Header::check(bytes, header.file_len), Ok(header));
+        assert_eq!((header.rows, header.stream_capacity, header.time_base()), (100, 8, TimeBase::Unix));
+        for len in 0..bytes.len() {
+            assert_eq!(Header::check(&bytes[..len], header.file_len), Err(Damage::Short { len: len as u64 }));
+        }
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.to_vec();
+            damaged[at] ^= 1;
+            assert!(Header::check(&damaged, header.file_len).is_err(), "byte {at}");
+        }
+        let found = header.file_len - 1;
+        assert_eq!(Header::check(bytes, found), Err(Damage::Length { said: header.file_len, found }));
+    }
+
+    #[test]
+    fn a_header_that_adds_up_and_makes_no_sense_is_refused() {
+        let good = header();
+        let with = |change: fn(&mut Header)| {
+            let mut header = good;
+            change(&mut header);
+            header.checksum = header.sum();
+            Header::check(header.as_bytes(), header.file_len)
+        };
+        assert_eq!(with(|_| ()), Ok(good));
+        assert_eq!(with(|header| header.kind = 9), Err(Damage::Kind { kind: 9 }));
+        for change in [
+            (|header| header.rows = 0) as fn(&mut Header),
+            |header| header.rows = u64::MAX,
+            |header| header.rows += 64,
+            |header| header.names_offset = 0,
+            |header| header.names_offset += 8,
+            |header| header.quotes_offset = header.names_offset,
+            |header| header.quotes_offset = u64::MAX,
+            |header| header.stream_offset = 1 << 60,
+            |header| header.stream_capacity = 7,
+            |header| header.stream_capacity = 1 << 40,
+            |header| header.stream_capacity = 0,
+            |header| header.file_len += 4096,
+            |header| header.price_scale = 100,
+            |header| header.time_base = 0,
+        ] {
+            assert_eq!(with(change), Err(Damage::Layout));
+        }
+    }
+
+    #[test]
+    fn what_is_asked_beyond_the_bounds_is_cut_down() {
+        let writer = WriterId { pid: 7, uid: 1_000, start_ticks: 9, boot: [3; 16] };
+        let config = SegmentConfig { rows: u64::MAX, stream_capacity: u64::MAX, ..SegmentConfig::default() };
+        let header = Header::new(&config, 1, 0, writer);
+        assert_eq!((header.rows, header.stream_capacity), (ROWS_MAX, STREAM_CAPACITY_MAX));
+        assert_eq!(Header::check(header.as_bytes(), header.file_len), Ok(header));
+        let config = SegmentConfig { rows: 0, stream_capacity: 0, ..config };
+        let header = Header::new(&config, 1, 0, writer);
+        assert_eq!((header.rows, header.stream_offset, header.file_len), (1, 0, 3 * 4096));
+    }
+}

@@ -1,0 +1,62 @@
+//! Market data in memory that processes share: the names of instruments, a cache of their latest quotes, and a stream
+//! of updates.
+//!
+//! A segment is a file, usually in `/dev/shm`, that one process writes ([`SegmentWriter`]) and any process of the same
+//! user maps for reading ([`SegmentReader`]). The writer never waits and never learns of its readers; a reader never
+//! waits for the writer. `docs/shm.md` has the layout byte by byte, for readers in other languages.
+//!
+//! ```
+//! use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentReader, SegmentWriter, WriterState};
+//! use tickpath_types::{Nanos, TopOfBook};
+//!
+//! # let place = tempfile::tempdir()?;
+//! # let path = place.path();
+//! let folder = Folder::create(path)?; // or `Folder::usual_path()`
+//! let name = SegmentName::new("feed")?;
+//! let mut writer = SegmentWriter::create(&folder, &name, &SegmentConfig::default(), Nanos(0))?;
+//! writer.name(7, "ALPHA")?;
+//! writer.write(7, &TopOfBook { bid_price: 1_000_000, bid_qty: 300, ..TopOfBook::default() })?;
+//!
+//! let reader = SegmentReader::open(&folder, &name)?;
+//! let row = reader.find("ALPHA").ok_or("not named yet")?;
+//! assert_eq!(reader.try_read(row)?.bid_qty, 300);
+//! assert_eq!(reader.writer_state(), WriterState::Alive);
+//! drop(writer);
+//! assert_eq!(reader.writer_state(), WriterState::Closed);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Bounds
+//!
+//! [`ROWS_MAX`] instruments, [`STREAM_CAPACITY_MAX`] updates in the stream, which overwrites the oldest and tells a slow
+//! reader what it lost; [`SYMBOL_LEN_MAX`] characters in a name. All memory is taken when a segment is made.
+//!
+//! # What a reader cannot be kept from
+//!
+//! A process of the same user may cut the file short while it is mapped: the next look at what is gone is SIGBUS. Nobody
+//! but the user can do so (owner and mode are checked), the programs here never do, and
+//! [`is_whole`](SegmentReader::is_whole) sees it where it is asked in time. Seals, which would forbid it, are for files
+//! without names alone.
+#![allow(unsafe_code)]
+
+mod error;
+mod folder;
+mod header;
+mod inspect;
+mod live;
+mod mapping;
+mod process;
+mod reader;
+mod symbol;
+mod writer;
+
+pub use error::{Damage, NameError, ShmError};
+pub use folder::{Folder, SegmentName};
+pub use header::{
+    HEADER_LEN, Header, KIND_MARKET_DATA, ROWS_MAX, STREAM_CAPACITY_MAX, SegmentConfig, TimeBase, VERSION,
+};
+pub use inspect::{Reclaimed, Verified, reclaim, reclaim_unfinished, verify};
+pub use process::WriterId;
+pub use reader::{SegmentReader, WriterState};
+pub use symbol::{SYMBOL_LEN_MAX, SymbolName};
+pub use writer::SegmentWriter;

@@ -1,0 +1,34 @@
+//! The words of a segment's header that change while it lives.
+
+use tickpath_lockfree::SharedLines;
+
+use crate::header::LIVE_LINE;
+
+/// The writer writes.
+pub(crate) const STATE_OPEN: u64 = 1;
+/// The writer went in good order.
+pub(crate) const STATE_CLOSED: u64 = 2;
+
+/// A word of the line that follows the fixed header.
+#[derive(Clone, Copy)]
+pub(crate) enum LiveWord {
+    /// [`STATE_OPEN`] or [`STATE_CLOSED`].
+    State = 0,
+    /// When the writer last showed that it works, in nanoseconds since the Unix epoch.
+    Heartbeat = 1,
+    /// How often a row was given a name.
+    Named = 2,
+    /// Quotes written until the last heartbeat.
+    QuotesWritten = 3,
+}
+
+impl LiveWord {
+    pub(crate) fn load(self, lines: &SharedLines) -> u64 {
+        lines.load(LIVE_LINE, self as usize).expect("a segment is longer than its header")
+    }
+
+    pub(crate) fn store(self, lines: &SharedLines, value: u64) {
+        let is_stored = lines.store(LIVE_LINE, self as usize, value);
+        debug_assert!(is_stored, "a writer's lines are its header's too");
+    }
+}

@@ -1,0 +1,190 @@
+//! Any process that reads a segment.
+
+use std::fmt;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use tickpath_lockfree::SharedLines;
+use tickpath_lockfree::broadcast::{self, Receiver};
+use tickpath_lockfree::table::{self, Entry, ReadError};
+use tickpath_types::{MarketUpdate, Nanos, TopOfBook};
+
+use crate::folder::{is_at, system};
+use crate::header::Header;
+use crate::live::{LiveWord, STATE_CLOSED};
+use crate::writer::Sections;
+use crate::{Damage, Folder, SegmentName, ShmError, SymbolName, mapping};
+
+/// What is known of a segment's writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriterState {
+    /// It runs.
+    Alive,
+    /// It went in good order; nothing more comes.
+    Closed,
+    /// Its process is gone without a word; the last values may be old, and an entry may have stayed half written.
+    Gone,
+}
+
+/// Reads a segment, which it maps for reading alone.
+///
+/// It believes nothing: whatever is in the file, its methods end and give a value or an error. What another process of
+/// the same user can do is to cut the file short under it; [`is_whole`](SegmentReader::is_whole) sees that.
+pub struct SegmentReader {
+    header: Header,
+    path: PathBuf,
+    file: File,
+    lines: SharedLines,
+    names: table::Reader<SymbolName>,
+    quotes: table::Reader<TopOfBook>,
+    stream: Option<SharedLines>,
+}
+
+impl SegmentReader {
+    /// Opens the segment that has the name now.
+    ///
+    /// # Errors
+    /// [`ShmError::Missing`], [`ShmError::NotOurs`], [`ShmError::Damaged`], and what the system says.
+    pub fn open(folder: &Folder, name: &SegmentName) -> Result<SegmentReader, ShmError> {
+        let (path, file, found) = folder.open_segment(name)?;
+        let damaged = |damage| ShmError::Damaged { path: path.clone(), damage };
+        let mut bytes = [0; size_of::<Header>()];
+        let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
+        // Copied before it is checked, so that nobody changes it in between.
+        let header = Header::check(&bytes[..len], found.len()).map_err(damaged)?;
+        let lines = mapping::map(&file, header.file_len, false).map_err(system("map", &path))?;
+        let Sections { names, quotes, stream } =
+            Sections::of(&lines, &header).ok_or_else(|| damaged(Damage::Layout))?;
+        Ok(SegmentReader {
+            names: table::Reader::over(names),
+            quotes: table::Reader::over(quotes),
+            stream,
+            header,
+            path,
+            file,
+            lines,
+        })
+    }
+
+    /// What its writer wrote before anybody saw it.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Rows: instruments with ids from 0 to one less.
+    #[must_use]
+    pub const fn rows(&self) -> usize {
+        self.quotes.entries()
+    }
+
+    /// The latest quote of an instrument; zeros when there was none.
+    ///
+    /// # Errors
+    /// [`ReadError::Busy`] when every copy met a write, [`ReadError::NoEntry`] beyond the rows.
+    #[inline]
+    pub fn try_read(&self, index: usize) -> Result<TopOfBook, ReadError> {
+        self.quotes.try_read(index)
+    }
+
+    /// The row of an instrument, for whoever reads it often.
+    #[inline]
+    #[must_use]
+    pub fn entry(&self, index: usize) -> Option<Entry<'_, TopOfBook>> {
+        self.quotes.entry(index)
+    }
+
+    /// The quotes, to be read elsewhere.
+    #[must_use]
+    pub fn quotes(&self) -> table::Reader<TopOfBook> {
+        self.quotes.clone()
+    }
+
+    /// The name of a row; `None` when it has none.
+    #[must_use]
+    pub fn symbol(&self, index: usize) -> Option<SymbolName> {
+        self.names.try_read(index).ok().filter(|name| name.as_str().is_some())
+    }
+
+    /// What stands in the row of a name, believed or not.
+    pub(crate) fn raw_symbol(&self, index: usize) -> Result<SymbolName, ReadError> {
+        self.names.try_read(index)
+    }
+
+    /// Every row that has a name.
+    pub fn symbols(&self) -> impl Iterator<Item = (usize, SymbolName)> {
+        (0..self.rows()).filter_map(|index| Some((index, self.symbol(index)?)))
+    }
+
+    /// The row with this name; looks at every row, so whoever asks often keeps a map, and makes it anew when
+    /// [`named`](SegmentReader::named) has changed.
+    #[must_use]
+    pub fn find(&self, symbol: &str) -> Option<usize> {
+        self.symbols().find(|(_, name)| name.as_str() == Some(symbol)).map(|(index, _)| index)
+    }
+
+    /// How often a row was given a name: while it stays, so do the names.
+    #[must_use]
+    pub fn named(&self) -> u64 {
+        LiveWord::Named.load(&self.lines)
+    }
+
+    /// Quotes written until the last heartbeat.
+    #[must_use]
+    pub fn quotes_written(&self) -> u64 {
+        LiveWord::QuotesWritten.load(&self.lines)
+    }
+
+    /// When the writer last showed that it works, since the Unix epoch.
+    #[must_use]
+    pub fn heartbeat(&self) -> Nanos {
+        Nanos(LiveWord::Heartbeat.load(&self.lines))
+    }
+
+    /// The stream, from now on; `None` when the segment has none. A reader that is overtaken is told how many it lost.
+    #[must_use]
+    pub fn stream(&self) -> Option<Receiver<MarketUpdate>> {
+        self.stream_lines().and_then(|lines| broadcast::Receiver::over(lines).ok())
+    }
+
+    pub(crate) fn stream_lines(&self) -> Option<SharedLines> {
+        self.stream.clone()
+    }
+
+    /// What is known of the writer. A system call or three: for now and then.
+    #[must_use]
+    pub fn writer_state(&self) -> WriterState {
+        if LiveWord::State.load(&self.lines) == STATE_CLOSED {
+            WriterState::Closed
+        } else if self.header.writer.is_alive() {
+            WriterState::Alive
+        } else {
+            WriterState::Gone
+        }
+    }
+
+    /// Whether another segment, or none, has the name now: open it anew. A system call.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        !self.file.metadata().is_ok_and(|file| is_at(&file, &self.path))
+    }
+
+    /// Whether the file still is as long as it was. A system call.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.file.metadata().is_ok_and(|file| file.size() == self.header.file_len)
+    }
+}
+
+impl fmt::Debug for SegmentReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SegmentReader").field("path", &self.path).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,276 @@
+//! The one process that writes a segment.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{fmt, io};
+
+use nix::fcntl::{FallocateFlags, OFlag, fallocate};
+use tickpath_lockfree::table::{self, NoEntry};
+use tickpath_lockfree::{LINE_LEN, SharedLines, broadcast};
+use tickpath_types::{MarketUpdate, Nanos, TopOfBook};
+use zerocopy::IntoBytes;
+
+use crate::folder::{is_at, system};
+use crate::header::{Header, SegmentConfig};
+use crate::live::{LiveWord, STATE_CLOSED, STATE_OPEN};
+use crate::process::WriterId;
+use crate::{Folder, NameError, SegmentName, ShmError, SymbolName, mapping};
+
+/// Times that a name is tried before it counts as unsettled.
+const TRIES_MAX: usize = 16;
+
+/// Makes names of unfinished files differ within this process.
+static NEW_FILES: AtomicU32 = AtomicU32::new(0);
+
+/// Writes a segment: names, quotes, updates, and a sign of life.
+///
+/// While it lives no other writer gets the same name. When it goes it leaves the segment, marked as closed, so that
+/// what was written last stays readable.
+pub struct SegmentWriter {
+    header: Header,
+    path: PathBuf,
+    lines: SharedLines,
+    names: table::Writer<SymbolName>,
+    named: u64,
+    quotes: table::Writer<TopOfBook>,
+    quotes_written: u64,
+    stream: Option<broadcast::Sender<MarketUpdate>>,
+    /// Its lock is what keeps other writers out; the kernel takes it back when the process ends.
+    _file: File,
+}
+
+impl SegmentWriter {
+    /// Makes a segment, in the place of one whose writer is gone. Nobody sees it before it is whole. `now` counts from
+    /// the Unix epoch.
+    ///
+    /// # Errors
+    /// [`ShmError::InUse`] while another writer lives, and what the system says.
+    pub fn create(
+        folder: &Folder,
+        name: &SegmentName,
+        config: &SegmentConfig,
+        now: Nanos,
+    ) -> Result<SegmentWriter, ShmError> {
+        let path = folder.file(name);
+        for _ in 0..TRIES_MAX {
+            let Some(old) = Old::lock(folder, name)? else { continue };
+            let writer = WriterId::this_process().map_err(system("describe this process for", &path))?;
+            let header = Header::new(config, old.generation + 1, now.0, writer);
+            let number = NEW_FILES.fetch_add(1, Ordering::Relaxed);
+            let new = NewFile::create(folder.new_file(name, number), &header)?;
+            if !new.publish(&path, &old)? {
+                continue;
+            }
+            let mut writer = SegmentWriter::over(new.lines.clone(), new.file, header, path)?;
+            writer.heartbeat(now);
+            return Ok(writer);
+        }
+        Err(ShmError::Unsettled { path })
+    }
+
+    fn over(
+        lines: SharedLines,
+        file: File,
+        header: Header,
+        path: PathBuf,
+    ) -> Result<SegmentWriter, ShmError> {
+        let wrong = |_| system("map", &path)(io::ErrorKind::InvalidData.into());
+        let sections = Sections::of(&lines, &header).ok_or(tickpath_lockfree::WrongMemory);
+        let Sections { names, quotes, stream } = sections.map_err(wrong)?;
+        Ok(SegmentWriter {
+            names: table::Writer::over(names).map_err(wrong)?,
+            named: 0,
+            quotes: table::Writer::over(quotes).map_err(wrong)?,
+            quotes_written: 0,
+            stream: stream.map(broadcast::Sender::over).transpose().map_err(wrong)?,
+            lines,
+            header,
+            path,
+            _file: file,
+        })
+    }
+
+    /// Gives the row of an instrument its name, before its quotes; readers find it at once. A name that it has had is
+    /// replaced.
+    ///
+    /// # Errors
+    /// [`NameError`].
+    pub fn name(&mut self, index: usize, text: &str) -> Result<(), NameError> {
+        let name = SymbolName::new(text).ok_or(NameError::Text)?;
+        let rows = self.rows();
+        self.names.write(index, &name).map_err(|NoEntry| NameError::NoRow { index, rows })?;
+        self.named += 1;
+        LiveWord::Named.store(&self.lines, self.named);
+        Ok(())
+    }
+
+    /// Puts the latest quote of an instrument into the cache. Wait-free, a few nanoseconds.
+    ///
+    /// # Errors
+    /// [`NoEntry`] when the segment has not so many rows; nothing is written.
+    #[inline]
+    pub fn write(&mut self, index: usize, quote: &TopOfBook) -> Result<(), NoEntry> {
+        self.quotes_written += 1;
+        self.quotes.write(index, quote)
+    }
+
+    /// Appends an update to the stream, over the oldest one when it is full; does nothing where there is no stream.
+    #[inline]
+    pub fn send(&mut self, update: &MarketUpdate) {
+        if let Some(stream) = &mut self.stream {
+            stream.send(*update);
+        }
+    }
+
+    /// Shows that this writer still works, and its counts. `now` counts from the Unix epoch; ten times a second is
+    /// plenty.
+    pub fn heartbeat(&mut self, now: Nanos) {
+        LiveWord::Heartbeat.store(&self.lines, now.0);
+        LiveWord::QuotesWritten.store(&self.lines, self.quotes_written);
+    }
+
+    /// Rows of its tables: instruments with ids from 0 to one less.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.quotes.entries()
+    }
+
+    /// What was written before anybody saw it.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SegmentWriter {
+    fn drop(&mut self) {
+        LiveWord::QuotesWritten.store(&self.lines, self.quotes_written);
+        LiveWord::State.store(&self.lines, STATE_CLOSED);
+    }
+}
+
+impl fmt::Debug for SegmentWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SegmentWriter").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Lines of each section.
+pub(crate) struct Sections {
+    pub(crate) names: SharedLines,
+    pub(crate) quotes: SharedLines,
+    pub(crate) stream: Option<SharedLines>,
+}
+
+impl Sections {
+    /// `None` when the header, which was believed, is of another file.
+    pub(crate) fn of(lines: &SharedLines, header: &Header) -> Option<Sections> {
+        let line = LINE_LEN as u64;
+        let part = |offset: u64, count: u64| {
+            lines.part(usize::try_from(offset / line).ok()?, usize::try_from(count).ok()?)
+        };
+        let stream = match usize::try_from(header.stream_capacity).ok()? {
+            0 => None,
+            capacity => {
+                let count = broadcast::lines_of::<MarketUpdate>(capacity) as u64;
+                Some(part(header.stream_offset, count)?)
+            }
+        };
+        Some(Sections {
+            names: part(header.names_offset, header.rows)?,
+            quotes: part(header.quotes_offset, header.rows)?,
+            stream,
+        })
+    }
+}
+
+/// What has the name now.
+pub(crate) struct Old {
+    pub(crate) generation: u64,
+    /// Locked, so that no other writer replaces it; `None` when nothing has the name.
+    file: Option<File>,
+}
+
+impl Old {
+    /// Locks what has the name; `None` when it lost its name meanwhile.
+    pub(crate) fn lock(folder: &Folder, name: &SegmentName) -> Result<Option<Old>, ShmError> {
+        let (path, file, found) = match folder.open_segment(name) {
+            Err(ShmError::Missing { .. }) => return Ok(Some(Old { generation: 0, file: None })),
+            opened => opened?,
+        };
+        let mut bytes = [0; size_of::<Header>()];
+        let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
+        let header = Header::check(&bytes[..len], found.len()).ok();
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                return Err(ShmError::InUse { path, pid: header.map(|header| header.writer.pid) });
+            }
+            Err(TryLockError::Error(error)) => return Err(system("lock", &path)(error)),
+            Ok(()) => {}
+        }
+        if !is_at(&found, &path) {
+            return Ok(None);
+        }
+        Ok(Some(Old { generation: header.map_or(0, |header| header.generation), file: Some(file) }))
+    }
+}
+
+/// A file that is not seen yet; removed unless it is published.
+struct NewFile {
+    path: PathBuf,
+    file: File,
+    lines: SharedLines,
+}
+
+impl NewFile {
+    fn create(path: PathBuf, header: &Header) -> Result<NewFile, ShmError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .custom_flags(OFlag::O_NOFOLLOW.bits())
+            .open(&path)
+            .map_err(system("make", &path))?;
+        match NewFile::fill(&file, header) {
+            Ok(lines) => Ok(NewFile { path, file, lines }),
+            Err(error) => {
+                let _ = fs::remove_file(&path);
+                Err(system("fill", &path)(error))
+            }
+        }
+    }
+
+    /// Locks it and takes all its room at once, as a write into a mapping that finds none ends the process.
+    fn fill(file: &File, header: &Header) -> io::Result<SharedLines> {
+        file.try_lock()?;
+        let len = header.file_len.try_into().map_err(|_| io::ErrorKind::InvalidInput)?;
+        fallocate(file, FallocateFlags::empty(), 0, len)?;
+        file.write_all_at(header.as_bytes(), 0)?;
+        let lines = mapping::map(file, header.file_len, true)?;
+        LiveWord::State.store(&lines, STATE_OPEN);
+        Ok(lines)
+    }
+
+    /// Gives it its name in the place of `old`; false when another writer was first.
+    fn publish(&self, path: &Path, old: &Old) -> Result<bool, ShmError> {
+        let done = match old.file {
+            Some(_) => fs::rename(&self.path, path),
+            // A rename would replace what another writer has just made.
+            None => fs::hard_link(&self.path, path),
+        };
+        let _ = fs::remove_file(&self.path);
+        match done {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            done => done.map(|()| true).map_err(system("name", path)),
+        }
+    }
+}
