@@ -43,6 +43,7 @@ pub mod seqlock;
 pub mod spsc;
 mod sync;
 pub mod table;
+pub mod vectors;
 
 pub use cache_padded::CachePadded;
 pub use full::Full;

@@ -10,6 +10,7 @@ mod json;
 mod lab;
 mod replay;
 mod sim;
+mod ticks;
 mod trader;
 
 use std::process::ExitCode;
@@ -41,6 +42,9 @@ pub enum Command {
     Journal(journal::Args),
     /// The whole system in one thread under virtual time, attacked on purpose, and judged from outside
     Sim(sim::Args),
+    /// Ticks over TCP: quotes and trades of many symbols
+    #[command(subcommand)]
+    Ticks(ticks::Args),
     /// Check or show a configuration file
     #[command(subcommand)]
     Config(config::Args),
@@ -58,6 +62,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Admin(args) => admin::run(&args),
         Command::Journal(args) => journal::run(&args),
         Command::Sim(args) => sim::run(&args),
+        Command::Ticks(args) => ticks::run(&args),
         Command::Config(args) => config::run(&args),
     }
 }
