@@ -7,6 +7,7 @@ mod counter;
 pub(crate) mod crowd;
 mod echo;
 mod feed_heal;
+mod iex;
 mod instructions;
 mod instruments;
 mod itch;
@@ -21,6 +22,7 @@ mod paced;
 mod recorded;
 mod stuck;
 pub(crate) mod venue;
+mod xdp;
 
 pub(crate) use crate::lab::Lab;
 
@@ -105,6 +107,8 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
     Measurement::alone(&["plain_instructions", "book_instructions"], instructions::open),
     Measurement::alone(&["dbn_books"], recorded::open_dbn),
     Measurement::alone(&["lobster_books"], recorded::open_lobster),
+    Measurement::alone(&["iex_decode"], iex::open),
+    Measurement::alone(&["xdp_books"], xdp::open),
     Measurement::alone(&["cache_write", "cache_read"], |lab| ready(cache::open_alone(lab.context))),
     Measurement::on_two_cores(&["cache_read_contended"], |lab| ready(cache::open_contended(lab.context))),
     Measurement::on_two_cores(&["udp_echo"], |lab| ready(echo::open_udp(lab.context))),

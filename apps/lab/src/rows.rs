@@ -199,6 +199,24 @@ pub(crate) const ROWS: &[RowSpec] = &[
                stands",
     },
     RowSpec {
+        name: "iex_decode",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(25.0)),
+        reference: "",
+        note: "a message of a real DEEP 1.0 capture in memory: segment checked, numbering followed by the arbiter, \
+               decoded, applied to books of 7.8 k symbols; the capture over and over, each time into new books that \
+               are made while the clock stands",
+    },
+    RowSpec {
+        name: "xdp_books",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(35.0)),
+        reference: "",
+        note: "a message of a synthetic day of NYSE's Integrated Feed (generate xdp, 500 symbols, two channels) in \
+               memory: pcap, Ethernet, IPv4 and UDP framing, the channel's numbers checked, decoded, applied to full \
+               books; packets as bursts fill them, and full ones in the note",
         name: "cache_write",
         unit: "ns",
         limit: None,

@@ -11,6 +11,7 @@ mod lab;
 mod replay;
 mod shm;
 mod sim;
+mod ticks;
 mod trader;
 
 use std::process::ExitCode;
@@ -45,6 +46,9 @@ pub enum Command {
     Shm(shm::Args),
     /// The whole system in one thread under virtual time, attacked on purpose, and judged from outside
     Sim(sim::Args),
+    /// Ticks over TCP: quotes and trades of many symbols
+    #[command(subcommand)]
+    Ticks(ticks::Args),
     /// Check or show a configuration file
     #[command(subcommand)]
     Config(config::Args),
@@ -63,6 +67,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Journal(args) => journal::run(&args),
         Command::Shm(args) => shm::run(&args),
         Command::Sim(args) => sim::run(&args),
+        Command::Ticks(args) => ticks::run(&args),
         Command::Config(args) => config::run(&args),
     }
 }
