@@ -217,6 +217,8 @@ pub(crate) const ROWS: &[RowSpec] = &[
         note: "a message of a synthetic day of NYSE's Integrated Feed (generate xdp, 500 symbols, two channels) in \
                memory: pcap, Ethernet, IPv4 and UDP framing, the channel's numbers checked, decoded, applied to full \
                books; packets as bursts fill them, and full ones in the note",
+    },
+    RowSpec {
         name: "cache_write",
         unit: "ns",
         limit: None,
