@@ -85,10 +85,8 @@ impl<B: BooksById> MessageBooks for LiveBooks<B> {
     ) {
         let channel = self.channel;
         let numbered = (first.0 as u32..).zip(messages);
-        self.builder.handle_batch(
-            numbered.map(|(sequence, message)| Message::new(channel, sequence, message)),
-            out,
-        );
+        self.builder
+            .handle_batch(numbered.map(|(sequence, message)| Message::new(channel, sequence, message)), out);
     }
 
     /// A mapping is applied whatever the book waits for: without it nothing about the symbol can be understood. A clear
