@@ -19,6 +19,7 @@ mod orders;
 mod paced;
 mod recorded;
 mod stuck;
+mod ticks_client;
 pub(crate) mod venue;
 
 pub(crate) use crate::lab::Lab;
@@ -104,6 +105,9 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
     Measurement::alone(&["plain_instructions", "book_instructions"], instructions::open),
     Measurement::alone(&["dbn_books"], recorded::open_dbn),
     Measurement::alone(&["lobster_books"], recorded::open_lobster),
+    Measurement::alone(&["ticks_parse"], |lab| ready(ticks_client::open_parse(lab.context))),
+    Measurement::alone(&["view_refresh"], |lab| ready(ticks_client::open_view(lab.context))),
+    Measurement::alone(&["ticks_client_rss"], ticks_client::open_memory),
     Measurement::on_two_cores(&["udp_echo"], |lab| ready(echo::open_udp(lab.context))),
     Measurement::on_two_cores(&["tcp_echo"], |lab| ready(echo::open_tcp(lab.context))),
     Measurement::on_two_cores(&["order_rtt", "venue_response", "journal_async_cost"], |lab| {
