@@ -38,6 +38,29 @@ pub fn itch() -> Vec<Vec<u8>> {
     MESSAGE_TYPES.iter().map(message).collect()
 }
 
+/// Recorded XDP packets, one with every message, and messages alone.
+#[must_use]
+pub fn xdp() -> Vec<Vec<u8>> {
+    let byte = |hex: &str| u8::from_str_radix(hex, 16).expect("the file has digits");
+    let recorded = include_str!("../../protocols/nyse/tests/data/packets.hex");
+    let lines =
+        recorded.lines().filter_map(|line| line.strip_prefix('#').is_none().then(|| line.split_once(' '))?);
+    let mut seeds: Vec<Vec<u8>> =
+        lines.map(|(_, hex)| (0..hex.len()).step_by(2).map(|at| byte(&hex[at..at + 2])).collect()).collect();
+    let mut builder = tickpath_nyse::PacketBuilder::new([0; tickpath_nyse::PACKET_LEN_MAX], 7);
+    for message_type in tickpath_nyse::MESSAGE_TYPES {
+        let mut message = vec![b'1'; tickpath_nyse::message_len(*message_type).unwrap_or(4)];
+        let len = message.len() as u16;
+        message[..2].copy_from_slice(&len.to_le_bytes());
+        message[2..4].copy_from_slice(&message_type.to_le_bytes());
+        builder.push_bytes(&message).expect("all of them have room in one packet");
+        seeds.push(message);
+    }
+    let time = tickpath_nyse::SendTime { secs: 1_795_150_800, nanos: 256 };
+    seeds.push(builder.finish(tickpath_nyse::DeliveryFlag::ORIGINAL, time).to_vec());
+    seeds
+}
+
 /// A MoldUDP64 packet of messages, the two packets without, and a request.
 #[must_use]
 pub fn mold() -> Vec<Vec<u8>> {
@@ -388,6 +411,21 @@ pub fn command() -> Vec<Vec<u8>> {
         seeds.extend((0..=COMMAND_LEN_MAX).find(is_command).map(|len| bytes[..len].to_vec()));
     }
     seeds
+}
+
+/// A segment of shared memory, and changes to one: a name, a sequence of each part, the counts.
+#[must_use]
+pub fn segment() -> Vec<Vec<u8>> {
+    let place = tempfile::tempdir().expect("a folder can be made");
+    let folder = tickpath_shm::Folder::create(place.path()).expect("it is ours");
+    let name = tickpath_shm::SegmentName::new("seed").expect("it is a name");
+    let whole = crate::shm::good_segment(&folder, &name);
+    // From the end of what the checksum guards on: the counts, then names, quotes and stream a page each.
+    let patch = |place: u16, value: u8| [&place.to_le_bytes()[..], &[value]].concat();
+    let page = |number: u16| number * 4_096 - 256;
+    let changes =
+        [patch(0, 2), patch(16, 0xff), patch(page(1) + 8, 0x1b), patch(page(2), 7), patch(page(3), 0xff)];
+    vec![whole, changes.concat(), changes[3].clone()]
 }
 
 /// Streams of the ticks protocol: one of all symbols with every message, one of listed symbols.

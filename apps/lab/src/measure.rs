@@ -2,10 +2,12 @@
 
 mod between_cores;
 mod book_memory;
+mod cache;
 mod counter;
 pub(crate) mod crowd;
 mod echo;
 mod feed_heal;
+mod iex;
 mod instructions;
 mod instruments;
 mod itch;
@@ -21,6 +23,7 @@ mod recorded;
 mod stuck;
 mod ticks_client;
 pub(crate) mod venue;
+mod xdp;
 
 pub(crate) use crate::lab::Lab;
 
@@ -108,6 +111,10 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
     Measurement::alone(&["ticks_parse"], |lab| ready(ticks_client::open_parse(lab.context))),
     Measurement::alone(&["view_refresh"], |lab| ready(ticks_client::open_view(lab.context))),
     Measurement::alone(&["ticks_client_rss"], ticks_client::open_memory),
+    Measurement::alone(&["iex_decode"], iex::open),
+    Measurement::alone(&["xdp_books"], xdp::open),
+    Measurement::alone(&["cache_write", "cache_read"], |lab| ready(cache::open_alone(lab.context))),
+    Measurement::on_two_cores(&["cache_read_contended"], |lab| ready(cache::open_contended(lab.context))),
     Measurement::on_two_cores(&["udp_echo"], |lab| ready(echo::open_udp(lab.context))),
     Measurement::on_two_cores(&["tcp_echo"], |lab| ready(echo::open_tcp(lab.context))),
     Measurement::on_two_cores(&["order_rtt", "venue_response", "journal_async_cost"], |lab| {

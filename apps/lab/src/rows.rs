@@ -224,6 +224,49 @@ pub(crate) const ROWS: &[RowSpec] = &[
         reference: "S3 5.7 MB",
         note: "resident memory of `tickpath ticks watch --no-tui` that gets 100,000 ticks/s of 100 symbols, each of which \
                must come into its cache",
+        name: "iex_decode",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(25.0)),
+        reference: "",
+        note: "a message of a real DEEP 1.0 capture in memory: segment checked, numbering followed by the arbiter, \
+               decoded, applied to books of 7.8 k symbols; the capture over and over, each time into new books that \
+               are made while the clock stands",
+    },
+    RowSpec {
+        name: "xdp_books",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(35.0)),
+        reference: "",
+        note: "a message of a synthetic day of NYSE's Integrated Feed (generate xdp, 500 symbols, two channels) in \
+               memory: pcap, Ethernet, IPv4 and UDP framing, the channel's numbers checked, decoded, applied to full \
+               books; packets as bursts fill them, and full ones in the note",
+    },
+    RowSpec {
+        name: "cache_write",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(3.5)),
+        reference: "20.5 ns published, 22.8 ns on this kind of host",
+        note: "a quote of 56 bytes into the symbol cache in shared memory, 100 instruments, in batches of 4096",
+    },
+    RowSpec {
+        name: "cache_read",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(3.0)),
+        reference: "42.5 ns published, 7.7 ns on this kind of host",
+        note: "the same out of it by a reader that has it mapped read-only, every field added up and checked",
+    },
+    RowSpec {
+        name: "cache_read_contended",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(60.0)),
+        reference: "",
+        note: "the same against a million writes a second on the other core, in groups of 16 (a step of the counter is \
+               too coarse for one): p99 of a group's time per read; every read is checked",
     },
     RowSpec {
         name: "udp_echo",
@@ -370,7 +413,7 @@ pub(crate) const ROWS: &[RowSpec] = &[
         goal: None,
         reference: "",
         note: "orders that a venue with a journal under policy async accepts from one client over loopback TCP, 4,096 of \
-               them in flight",
+               them in flight; its threads give their core away when there is nothing to do",
     },
     RowSpec {
         name: "journal_group_rate",

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod at_once;
+mod captured;
+mod captured_iex;
 mod damaged;
 mod exported;
 mod options;

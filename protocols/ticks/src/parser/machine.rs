@@ -305,8 +305,8 @@ impl Machine {
 /// How many ticks from the first on are whole, undamaged, and numbered one after the other.
 #[inline]
 fn good_ticks<S: Step>(step: S, ticks: &[Tick], first: u64) -> usize {
-    let mut sequence = first;
     for (index, tick) in ticks.iter().enumerate() {
+        let sequence = first.wrapping_add(index as u64);
         let other_kind = !is_kind_of_tick([tick.header.message_type, tick.header.length_words]);
         let wrong = u64::from(tick_checksum(step, tick) ^ tick.checksum.get())
             | (tick.header.sequence.get() ^ sequence)
@@ -314,7 +314,6 @@ fn good_ticks<S: Step>(step: S, ticks: &[Tick], first: u64) -> usize {
         if wrong != 0 {
             return index;
         }
-        sequence += 1;
     }
     ticks.len()
 }
