@@ -61,11 +61,6 @@ impl<W: Write> Canvas<W> {
         self.terminal.draw(|frame| rows = render(frame.area(), frame.buffer_mut(), view, board, now))?;
         Ok(rows)
     }
-
-    /// Where it goes.
-    pub fn writer_mut(&mut self) -> &mut W {
-        self.terminal.backend_mut().writer_mut()
-    }
 }
 
 impl Viewer {
