@@ -21,6 +21,7 @@ mod orders;
 mod paced;
 mod recorded;
 mod stuck;
+mod ticks_client;
 pub(crate) mod venue;
 mod xdp;
 
@@ -107,6 +108,9 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
     Measurement::alone(&["plain_instructions", "book_instructions"], instructions::open),
     Measurement::alone(&["dbn_books"], recorded::open_dbn),
     Measurement::alone(&["lobster_books"], recorded::open_lobster),
+    Measurement::alone(&["ticks_parse"], |lab| ready(ticks_client::open_parse(lab.context))),
+    Measurement::alone(&["view_refresh"], |lab| ready(ticks_client::open_view(lab.context))),
+    Measurement::alone(&["ticks_client_rss"], ticks_client::open_memory),
     Measurement::alone(&["iex_decode"], iex::open),
     Measurement::alone(&["xdp_books"], xdp::open),
     Measurement::alone(&["cache_write", "cache_read"], |lab| ready(cache::open_alone(lab.context))),

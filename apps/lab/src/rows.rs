@@ -199,6 +199,31 @@ pub(crate) const ROWS: &[RowSpec] = &[
                stands",
     },
     RowSpec {
+        name: "ticks_parse",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(4.0)),
+        reference: "S3 182 ns (17-45 ns here)",
+        note: "a tick of 56 bytes out of a stream, checksum and number checked, handed to a listener that reads it; the \
+               slowest of pieces of 64 KiB, 4 KiB, 1448 and 100 bytes, each the median of its passes",
+    },
+    RowSpec {
+        name: "view_refresh",
+        unit: "ms",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(0.5)),
+        reference: "S3 1.8 ms",
+        note: "a picture of 120 x 40 from the symbol cache: 100 symbols read and ordered, 20 drawn with latencies, what \
+               changed written as escape codes; every symbol moves between two pictures; p50",
+    },
+    RowSpec {
+        name: "ticks_client_rss",
+        unit: "MB",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(6.0)),
+        reference: "S3 5.7 MB",
+        note: "resident memory of `tickpath ticks watch --no-tui` that gets 100,000 ticks/s of 100 symbols, each of which \
+               must come into its cache",
         name: "iex_decode",
         unit: "ns",
         limit: None,
