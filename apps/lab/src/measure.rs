@@ -22,6 +22,9 @@ mod paced;
 mod recorded;
 mod stuck;
 mod ticks_client;
+mod tick_generate;
+mod ticks_memory;
+mod ticks_server;
 pub(crate) mod venue;
 mod xdp;
 
@@ -145,6 +148,20 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
         ready(market_data::open(lab.context))
     }),
     Measurement::alone(&["feed_heal"], |lab| ready(feed_heal::open(lab.context))),
+    Measurement::alone(&["tick_generate"], |lab| ready(tick_generate::open(lab.context))),
+    Measurement::on_two_cores(&["tcp_one_way", "tcp_one_way_p99"], |lab| {
+        ready(ticks_server::open_one_way(lab.context))
+    }),
+    Measurement::on_two_cores(&["ticks_e2e_1", "ticks_e2e_1_p99"], |lab| {
+        ready(ticks_server::open_one(lab.context))
+    }),
+    Measurement::on_two_cores(&["ticks_coalesced_1", "ticks_e2e_10"], |lab| {
+        ready(ticks_server::open_ten(lab.context))
+    }),
+    Measurement::on_two_cores(&["tcp_bulk", "ticks_max_rate"], |lab| {
+        ready(ticks_server::open_fast(lab.context))
+    }),
+    Measurement::alone(&["ticks_server_rss"], ticks_memory::open),
 ];
 
 #[cfg(test)]
