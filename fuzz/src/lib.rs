@@ -19,6 +19,8 @@ mod nasdaq;
 mod nyse;
 mod recovery;
 pub mod seeds;
+mod shm;
+mod ticks;
 
 pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, replay_file};
 pub use inputs::inputs;
@@ -26,3 +28,5 @@ pub use journal::{command, journal};
 pub use nasdaq::{binaryfile, itch, mold, ouch_inbound, ouch_outbound, soup_client, soup_server};
 pub use nyse::xdp;
 pub use recovery::{drop_copy, glimpse};
+pub use shm::segment;
+pub use ticks::{ticks, ticks_requests};

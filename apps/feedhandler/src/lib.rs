@@ -6,11 +6,9 @@
 mod deferred;
 mod handler;
 mod lines;
-mod shared;
 mod snapshots;
 mod understudy;
 
 pub use handler::{FeedBooks, FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};
 pub use lines::{LineReader, ReadBy};
-pub use shared::{SharedCounters, SharedOutputs, SharedSettings};
 pub use snapshots::{SnapshotCounters, SnapshotSources};

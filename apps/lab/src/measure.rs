@@ -2,6 +2,7 @@
 
 mod between_cores;
 mod book_memory;
+mod cache;
 mod counter;
 pub(crate) mod crowd;
 mod echo;
@@ -108,6 +109,8 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
     Measurement::alone(&["lobster_books"], recorded::open_lobster),
     Measurement::alone(&["iex_decode"], iex::open),
     Measurement::alone(&["xdp_books"], xdp::open),
+    Measurement::alone(&["cache_write", "cache_read"], |lab| ready(cache::open_alone(lab.context))),
+    Measurement::on_two_cores(&["cache_read_contended"], |lab| ready(cache::open_contended(lab.context))),
     Measurement::on_two_cores(&["udp_echo"], |lab| ready(echo::open_udp(lab.context))),
     Measurement::on_two_cores(&["tcp_echo"], |lab| ready(echo::open_tcp(lab.context))),
     Measurement::on_two_cores(&["order_rtt", "venue_response", "journal_async_cost"], |lab| {

@@ -219,6 +219,31 @@ pub(crate) const ROWS: &[RowSpec] = &[
                books; packets as bursts fill them, and full ones in the note",
     },
     RowSpec {
+        name: "cache_write",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(3.5)),
+        reference: "20.5 ns published, 22.8 ns on this kind of host",
+        note: "a quote of 56 bytes into the symbol cache in shared memory, 100 instruments, in batches of 4096",
+    },
+    RowSpec {
+        name: "cache_read",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(3.0)),
+        reference: "42.5 ns published, 7.7 ns on this kind of host",
+        note: "the same out of it by a reader that has it mapped read-only, every field added up and checked",
+    },
+    RowSpec {
+        name: "cache_read_contended",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(60.0)),
+        reference: "",
+        note: "the same against a million writes a second on the other core, in groups of 16 (a step of the counter is \
+               too coarse for one): p99 of a group's time per read; every read is checked",
+    },
+    RowSpec {
         name: "udp_echo",
         unit: "us",
         limit: None,

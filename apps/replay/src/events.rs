@@ -15,7 +15,7 @@ use crate::check::Twin;
 use crate::event_books::{EventBooks, instrument_id};
 use crate::integrity::Judgement;
 use crate::lobster_rows::RowCheck;
-use crate::message::Source;
+use crate::message::{Source, Types};
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{BookSize, PART_LEN, Session};
@@ -46,7 +46,10 @@ pub(crate) fn replay(
 ) -> Result<FileReport, ReplayError> {
     let mut recording = Recording::of(file)?;
     let (format, info, meter) = (recording.format(), recording.info(), recording.meter().clone());
-    let zone = if format == Format::Dbn { Zone::UTC } else { Zone::EASTERN };
+    let (zone, types) = match format {
+        Format::Dbn => (Zone::UTC, Types::Dbn),
+        _ => (Zone::EASTERN, Types::Lobster),
+    };
     let calendar = session.options.calendar(info.time_base, zone);
     let mut rows = row_check(path, &session)?;
     let mut books: Option<Books> = None;
@@ -89,7 +92,7 @@ pub(crate) fn replay(
         if let Some(rows) = &mut rows {
             (first..).zip(events).for_each(|(number, event)| rows.message(number, event));
         }
-        let source = Source { format, info, calendar, symbols: recording.symbols() };
+        let source = Source { format, types, info, calendar, symbols: recording.symbols() };
         let place = |index: usize| format!("message {} ({})", first + index as u64, block.positions[index]);
         if is_applied {
             session.see(events, source, books.as_ref().map(ApplyMessages::books), place)?;
@@ -105,7 +108,7 @@ pub(crate) fn replay(
     };
     let is_whole = session.ended.is_none() && session.tape.integrity.read_error.is_none();
     let rows = rows.map(|rows| rows.finish(is_whole));
-    let source = Source { format, info, calendar, symbols: recording.symbols() };
+    let source = Source { format, types, info, calendar, symbols: recording.symbols() };
     session.tape.integrity.unreported = books.as_ref().map_or(0, EventBooks::unreported);
     let names = |instrument| session.tape.name(instrument);
     let twin = twin

@@ -12,7 +12,7 @@ use tickpath_types::InstrumentId;
 use crate::apply::ApplyMessages;
 use crate::check::Twin;
 use crate::integrity::Judgement;
-use crate::message::Source;
+use crate::message::{Source, Types};
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{BookSize, Session};
@@ -32,7 +32,7 @@ pub(crate) fn replay(
     let meter = file.meter().clone();
     let mut blocks = ItchBlocks::of(file);
     let calendar = session.options.calendar(INFO.time_base, Zone::EASTERN);
-    let source = Source { format: Format::Itch, info: INFO, calendar, symbols: &[] };
+    let source = Source { format: Format::Itch, types: Types::Itch, info: INFO, calendar, symbols: &[] };
     let mut books: Option<Books> = None;
     let mut twin: Option<Twin<Plain>> = None;
     while !session.is_over(&meter) {

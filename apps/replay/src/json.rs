@@ -83,7 +83,7 @@ impl FileReport {
             "messages": self.messages,
             "messages_read": self.messages_read,
             "by_type": by_type(&self.by_type),
-            "type_names": self.by_type.iter().map(|entry| (entry.code.to_string(), json!(entry.name))).collect::<Map<_, _>>(),
+            "type_names": self.by_type.iter().map(|entry| (entry.code.clone(), json!(entry.name))).collect::<Map<_, _>>(),
             "first_ns": self.span.map(|(first, _)| first.ns),
             "last_ns": self.span.map(|(_, last)| last.ns),
             "decode_ns_per_message": self.decode.map(|cost| cost.median_ns),
@@ -157,8 +157,8 @@ fn capture(capture: &CaptureReport) -> Value {
 fn by_type(list: &[TypeCount]) -> Value {
     let mut map = Map::new();
     for TypeCount { code, count, .. } in list {
-        let sum = map.get(&code.to_string()).and_then(Value::as_u64).unwrap_or(0) + count;
-        map.insert(code.to_string(), json!(sum));
+        let sum = map.get(code).and_then(Value::as_u64).unwrap_or(0) + count;
+        map.insert(code.clone(), json!(sum));
     }
     Value::Object(map)
 }
@@ -169,6 +169,8 @@ fn integrity(integrity: &Integrity) -> Value {
         "beyond_quantity": finding(&integrity.beyond_quantity),
         "duplicate_references": finding(&integrity.duplicate_references),
         "refused": finding(&integrity.refused),
+        "unmapped": finding(&integrity.unmapped),
+        "symbol_gaps": finding(&integrity.symbol_gaps),
         "crossed": crossed(&integrity.crossed),
         "malformed": finding(&integrity.malformed),
         "time_backwards": finding(&integrity.time_backwards),

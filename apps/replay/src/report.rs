@@ -13,7 +13,7 @@ use crate::cost::{Cost, peak_rss_bytes};
 use crate::exports::ExportedRows;
 use crate::integrity::{Integrity, Judgement};
 use crate::lobster_rows::RowsReport;
-use crate::message::{Source, type_name};
+use crate::message::{Source, Types};
 use crate::moment::RecordedTime;
 use crate::options::SYMBOLS_SHOWN;
 use crate::session::{Ended, Session};
@@ -22,8 +22,8 @@ use crate::statistics::SymbolStatistics;
 /// How many messages of a type there were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeCount {
-    /// The letter or digit of the type in its format; `?` for what is none.
-    pub code: char,
+    /// The letter, digit or number of the type in its format; `?` for what is none.
+    pub code: String,
     /// What it is called.
     pub name: &'static str,
     /// How many.
@@ -164,7 +164,7 @@ impl FileReport {
             depth: source.info.depth,
             messages_read: session.number,
             messages: tape.counts.iter().sum(),
-            by_type: by_type(source.format, &tape.counts),
+            by_type: by_type(source.types, &tape.counts),
             span: tape.span_ns.map(|(first, last)| (time(first), time(last))),
             symbol_count: seen.count(),
             shown_count,
@@ -187,11 +187,10 @@ impl FileReport {
     }
 }
 
-fn by_type(format: Format, counts: &[u64; 256]) -> Vec<TypeCount> {
+fn by_type(types: Types, counts: &[u64; 256]) -> Vec<TypeCount> {
     let mut list: Vec<TypeCount> = Vec::new();
     for (code, &count) in (0_u8..=255).zip(counts).filter(|(_, count)| **count > 0) {
-        let name = type_name(format, code);
-        let shown = if name == "Unknown type" { '?' } else { char::from(code) };
+        let (name, shown) = (types.name(code), types.code(code));
         match list.iter_mut().find(|known| known.code == shown) {
             Some(known) => known.count += count,
             None => list.push(TypeCount { code: shown, name, count }),
@@ -266,7 +265,7 @@ impl ReplayReport {
     pub fn by_type(&self) -> Vec<TypeCount> {
         let mut list: Vec<TypeCount> = Vec::new();
         for entry in self.files.iter().flat_map(|file| &file.by_type) {
-            match list.iter_mut().find(|known| (known.code, known.name) == (entry.code, entry.name)) {
+            match list.iter_mut().find(|known| known.code == entry.code && known.name == entry.name) {
                 Some(known) => known.count += entry.count,
                 None => list.push(entry.clone()),
             }

@@ -6,7 +6,7 @@ use tickpath_agent::StopSignal;
 use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
 use tickpath_capture::InputMeter;
 use tickpath_nasdaq::itch50::Checksum;
-use tickpath_types::InstrumentId;
+use tickpath_types::{InstrumentId, MarketUpdate, UpdateKind};
 
 use crate::apply::{ApplyMessages, Contradictions, Updates};
 use crate::check::Twin;
@@ -271,7 +271,13 @@ impl<'a> Session<'a> {
         let mut updates = self.updates.list.iter().peekable();
         for (index, message) in messages.iter().enumerate() {
             let number = self.number + 1 + index as u64;
-            let update = updates.next_if(|update| update.sequence == number);
+            // Of several updates of one message the last has its prices, and one of a state says less than another.
+            let mut update: Option<&MarketUpdate> = None;
+            while let Some(next) = updates.next_if(|update| update.sequence == number) {
+                if update.is_none() || next.kind() != Some(UpdateKind::Status) {
+                    update = Some(next);
+                }
+            }
             let seen = message.see(number, source);
             self.tape.message(&seen, update, books.is_some(), || place(index))?;
             if let (Some(books), Some(_), true) = (books, update, self.tape.exporter.wants_depth()) {
@@ -298,6 +304,8 @@ fn take_contradictions(integrity: &mut Integrity, found: &Contradictions, place:
     integrity.beyond_quantity.add_all(found.beyond_qty, places);
     integrity.duplicate_references.add_all(found.duplicate_order, places);
     integrity.refused.add_all(found.refused, places);
+    integrity.unmapped.add_all(found.unmapped, places);
+    integrity.symbol_gaps.add_all(found.symbol_gaps, places);
 }
 
 /// How much room the books of a recording need.

@@ -226,7 +226,9 @@ impl<'a> Tape<'a> {
             self.integrity.time_backwards.add(&place);
         }
         self.last_ts_ns = seen.ts_ns;
-        if seen.needs_order && update.is_none() && has_books {
+        // What tells of a book's state alone did nothing to an order.
+        let is_applied = update.is_some_and(|update| update.kind() != Some(UpdateKind::Status));
+        if seen.needs_order && !is_applied && has_books {
             self.integrity.unknown_references.add(&place);
         }
         self.stage = seen.stage.or(self.stage);

@@ -194,7 +194,7 @@ fn write_types(by_type: &[TypeCount], messages: u64, f: &mut fmt::Formatter<'_>)
     write!(f, "\n\nMessages")?;
     for TypeCount { code, name, count } in by_type {
         let share = *count as f64 * 100.0 / messages.max(1) as f64;
-        write!(f, "\n  {code}  {name:<32} {:>14} {share:>7.2}%", grouped(*count))?;
+        write!(f, "\n  {code:<3} {name:<32} {:>14} {share:>7.2}%", grouped(*count))?;
     }
     Ok(())
 }
@@ -235,6 +235,14 @@ fn write_integrity(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Resu
         line("executions beyond the quantity", &integrity.beyond_quantity)?;
         line("references used twice", &integrity.duplicate_references)?;
         line("orders refused by the books", &integrity.refused)?;
+        for (name, finding) in [
+            ("messages of no mapped symbol", &integrity.unmapped),
+            ("gaps of one symbol", &integrity.symbol_gaps),
+        ] {
+            if finding.count > 0 {
+                line(name, finding)?;
+            }
+        }
         for (name, _, finding) in integrity.crossed.by_state() {
             line(name, finding)?;
         }

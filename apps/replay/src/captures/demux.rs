@@ -6,10 +6,12 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 use tickpath_capture::{Format, InputMeter, Packet, PacketBlock, PacketCounters, Segment, Transport};
+use tickpath_iex as iex_tp;
+use tickpath_iex::Feed;
 use tickpath_nasdaq::moldudp64::{self, Kind};
 
 use super::channel::{Channel, Verdict};
-use super::market::{Market, Run};
+use super::market::{self, Market, Run};
 use super::protocol::{Protocol, is_soup_of_itch, of_datagram};
 use super::report::{CaptureReport, DESTINATIONS_NAMED, UnknownPackets};
 use super::soup::{Messages, SoupStream};
@@ -44,6 +46,8 @@ enum FlowKind {
     /// The channel and line of the packet that came last.
     Mold(Option<(ChannelKey, Place)>),
     Soup(Box<SoupStream>, usize),
+    /// As of MoldUDP64.
+    Iex(Option<(ChannelKey, Place)>),
 }
 
 /// A channel and one of its lines.
@@ -58,12 +62,16 @@ struct Place {
 enum ChannelKey {
     /// The session of MoldUDP64.
     Mold([u8; 10]),
+    /// Feed and channel of IEX-TP.
+    Iex(Feed, u32),
 }
 
 /// A channel and its recording.
 struct Numbered {
     channel: Channel,
     market: usize,
+    /// Session and latest send time of IEX-TP.
+    session: (u32, u64),
 }
 
 /// Takes packets to the recordings that they are of.
@@ -149,6 +157,7 @@ impl<'s> Demux<'s> {
         if let FlowKind::Undecided = flow.kind {
             match of_datagram(packet.payload, self.session.options.protocol) {
                 Some(Protocol::Itch) => flow.kind = FlowKind::Mold(None),
+                Some(Protocol::Iex) => flow.kind = FlowKind::Iex(None),
                 None => {
                     flow.unknown += 1;
                     return Ok(());
@@ -157,6 +166,7 @@ impl<'s> Demux<'s> {
         }
         match flow.kind {
             FlowKind::Mold(last) => self.mold(index, last, packet, run),
+            FlowKind::Iex(last) => self.iex(index, last, packet, run),
             FlowKind::Undecided | FlowKind::Soup(..) => {
                 unreachable!("it was decided, and datagrams are no stream")
             }
@@ -180,11 +190,10 @@ impl<'s> Demux<'s> {
             Some((known, place)) if known == key => place,
             _ => {
                 let name = || format!("session {}", session_name(&mold.session().0));
-                let Some(channel) = self.channel(key, Protocol::Itch, name, packet.ts_ns) else {
+                let Some(place) = self.place(key, market::Kind::Itch, name, packet) else {
                     self.beyond += 1;
                     return Ok(());
                 };
-                let place = Place { channel, line: self.channels[channel].channel.line(packet.dst) };
                 self.flows[flow].kind = FlowKind::Mold(Some((key, place)));
                 place
             }
@@ -203,15 +212,80 @@ impl<'s> Demux<'s> {
             self.push(place.channel, packet.number, mold.messages().map(|(_, message)| message), run)?;
             return Ok(());
         }
-        match channel.judge(first, count, packet.ts_ns, || content(packet.payload)) {
-            Verdict::Take(known) => {
-                let new = mold.messages().map(|(_, message)| message).skip(known as usize);
-                self.push(place.channel, packet.number, new, run)?;
+        self.take(place.channel, first, count, packet, mold.messages().map(|(_, message)| message), run)
+    }
+
+    /// A segment of IEX-TP.
+    fn iex<'a>(
+        &mut self,
+        flow: usize,
+        last: Option<(ChannelKey, Place)>,
+        packet: &Packet<'a>,
+        run: &mut Run<'a>,
+    ) -> Result<(), ReplayError> {
+        let segment = iex_tp::Segment::parse(packet.payload).ok();
+        let Some((segment, feed)) = segment.and_then(|segment| Some((segment, segment.feed()?))) else {
+            self.malformed(flow, last.map(|(_, place)| place));
+            return Ok(());
+        };
+        let key = ChannelKey::Iex(feed, segment.channel());
+        let place = match last {
+            Some((known, place)) if known == key => place,
+            _ => {
+                let name = || format!("channel {}", segment.channel());
+                let Some(place) = self.place(key, market::Kind::Iex(feed), name, packet) else {
+                    self.beyond += 1;
+                    return Ok(());
+                };
+                self.flows[flow].kind = FlowKind::Iex(Some((key, place)));
+                place
             }
+        };
+        let numbered = &mut self.channels[place.channel];
+        numbered.channel.count_packet(place.line);
+        let (first, count) = (segment.sequence().0, u64::from(segment.message_count()));
+        let (session, sent) = (segment.session(), segment.send_time().0);
+        let (known, latest) = numbered.session;
+        if let Some(next) = numbered.channel.next() {
+            // A session that is over may still be heard on the other line.
+            if session != known && sent <= latest {
+                numbered.channel.report.malformed += 1;
+                return Ok(());
+            }
+            let begins_anew = segment.is_first() && sent > latest && next > first + count;
+            if session != known || begins_anew {
+                self.flush(run)?;
+                let numbered = &mut self.channels[place.channel];
+                numbered.channel.restart(first);
+                self.markets[numbered.market].restart();
+            }
+        }
+        let numbered = &mut self.channels[place.channel];
+        numbered.session = (session, latest.max(sent));
+        if count == 0 {
+            numbered.channel.heartbeat(first, packet.ts_ns);
+            return self.settle(place.channel, Some(packet.ts_ns), run);
+        }
+        self.take(place.channel, first, count, packet, segment.messages().map(|(_, message)| message), run)
+    }
+
+    /// Takes the messages of a packet in their turn.
+    fn take<'a>(
+        &mut self,
+        index: usize,
+        first: u64,
+        count: u64,
+        packet: &Packet<'a>,
+        messages: impl Iterator<Item = &'a [u8]>,
+        run: &mut Run<'a>,
+    ) -> Result<(), ReplayError> {
+        let channel = &mut self.channels[index].channel;
+        match channel.judge(first, count, packet.ts_ns, || content(packet.payload)) {
+            Verdict::Take(known) => self.push(index, packet.number, messages.skip(known as usize), run)?,
             Verdict::Duplicate => {}
             Verdict::Hold => channel.hold(first, count, packet.number, packet.payload),
         }
-        self.settle(place.channel, Some(packet.ts_ns), run)
+        self.settle(index, Some(packet.ts_ns), run)
     }
 
     /// A segment of TCP.
@@ -237,7 +311,7 @@ impl<'s> Demux<'s> {
                 return Ok(());
             }
             let name = format!("stream {} to {}", packet.src, packet.dst);
-            let channel = self.add_channel(Protocol::Itch, name, packet.ts_ns);
+            let channel = self.add_channel(market::Kind::Itch, name, packet.ts_ns);
             self.channels[channel].channel.line(packet.dst);
             self.flows[index].kind = FlowKind::Soup(Box::new(SoupStream::new(asked.is_some())), channel);
         }
@@ -282,30 +356,38 @@ impl<'s> Demux<'s> {
         }
     }
 
-    /// The channel of a key; `None` for one too many.
-    fn channel(
+    /// Channel and line of a packet; `None` for one too many.
+    fn place(
         &mut self,
         key: ChannelKey,
-        protocol: Protocol,
+        kind: market::Kind,
         name: impl FnOnce() -> String,
-        ts_ns: u64,
-    ) -> Option<usize> {
-        if let Some(channel) = self.by_key.get(&key) {
-            return Some(*channel);
-        }
-        if self.channels.len() == CHANNELS_MAX {
-            return None;
-        }
-        let channel = self.add_channel(protocol, name(), ts_ns);
-        self.by_key.insert(key, channel);
-        Some(channel)
+        packet: &Packet<'_>,
+    ) -> Option<Place> {
+        let channel = match self.by_key.get(&key) {
+            Some(channel) => *channel,
+            None if self.channels.len() == CHANNELS_MAX => return None,
+            None => {
+                let channel = self.add_channel(kind, name(), packet.ts_ns);
+                self.by_key.insert(key, channel);
+                channel
+            }
+        };
+        Some(Place { channel, line: self.channels[channel].channel.line(packet.dst) })
     }
 
-    /// A channel with a recording of its own.
-    fn add_channel(&mut self, protocol: Protocol, name: String, ts_ns: u64) -> usize {
-        let market = self.markets.len();
-        self.markets.push(Market::new(format!("ITCH 5.0, {name}"), protocol, &self.session, ts_ns));
-        self.channels.push(Numbered { channel: Channel::new(name), market });
+    /// A channel: of ITCH with a recording of its own, of others in that of its feed.
+    fn add_channel(&mut self, kind: market::Kind, name: String, ts_ns: u64) -> usize {
+        let of_kind = self.markets.iter().position(|market| market.kind == kind);
+        let market = of_kind.filter(|_| kind != market::Kind::Itch).unwrap_or_else(|| {
+            let words = match kind {
+                market::Kind::Itch => format!("{}, {name}", kind.name()),
+                market::Kind::Iex(_) => kind.name(),
+            };
+            self.markets.push(Market::new(words, kind, &self.session, ts_ns));
+            self.markets.len() - 1
+        });
+        self.channels.push(Numbered { channel: Channel::new(name), market, session: (0, 0) });
         self.channels.len() - 1
     }
 
@@ -335,15 +417,18 @@ impl<'s> Demux<'s> {
         loop {
             while let Some((held, known)) = self.channels[index].channel.poll_held() {
                 self.flush(run)?;
-                let mold = moldudp64::Packet::parse(&held.payload).expect("it was read before it was held");
-                let mut own = Run { market: self.channels[index].market, ..Run::default() };
+                let market = self.channels[index].market;
+                let mut own = Run { market, ..Run::default() };
                 own.packets.push((0, held.number));
-                own.messages.extend(mold.messages().map(|(_, message)| message).skip(known as usize));
+                let messages = &mut own.messages;
+                extend(messages, self.markets[market].kind, &held.payload, known as usize);
                 self.flush(&mut own)?;
             }
             if !self.channels[index].channel.give_up(now_ns) {
                 return Ok(());
             }
+            self.flush(run)?;
+            self.markets[self.channels[index].market].lose();
         }
     }
 
@@ -381,7 +466,7 @@ impl<'s> Demux<'s> {
             let of_market = channels.iter().filter(|numbered| numbered.market == index);
             let capture = CaptureReport {
                 name: market.name.clone(),
-                protocol: market.protocol,
+                protocol: market.kind.protocol(),
                 channels: of_market.map(|numbered| numbered.channel.report.clone()).collect(),
                 recordings: recordings.clone(),
                 frames,
@@ -438,6 +523,20 @@ impl<'s> Demux<'s> {
         let count = self.beyond + destinations.iter().map(|(_, count)| count).sum::<u64>();
         destinations.truncate(DESTINATIONS_NAMED);
         UnknownPackets { count, destinations }
+    }
+}
+
+/// The messages of a packet that was read before, but for the first so many.
+fn extend<'a>(messages: &mut Vec<&'a [u8]>, kind: market::Kind, payload: &'a [u8], known: usize) {
+    match kind {
+        market::Kind::Itch => {
+            let packet = moldudp64::Packet::parse(payload).expect("it was read before it was held");
+            messages.extend(packet.messages().map(|(_, message)| message).skip(known));
+        }
+        market::Kind::Iex(_) => {
+            let segment = iex_tp::Segment::parse(payload).expect("it was read before it was held");
+            messages.extend(segment.messages().map(|(_, message)| message).skip(known));
+        }
     }
 }
 

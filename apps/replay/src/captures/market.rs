@@ -4,18 +4,20 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tickpath_book::{FastBooks, Indexed, PlainBooks};
-use tickpath_capture::{Format, InputMeter};
-use tickpath_feed::BookBuilder;
+use tickpath_capture::{Format, InputMeter, RecordingInfo, TimeBase};
+use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_iex::Feed;
 use tickpath_nasdaq::itch50;
 use tickpath_types::InstrumentId;
 
+use super::iex::{IexBooks, IexMessage, IexSymbols};
 use super::protocol::Protocol;
 use crate::apply::ApplyMessages;
 use crate::check::{Twin, TwinReport};
 use crate::exports::ExportedRows;
 use crate::integrity::Judgement;
 use crate::itch::INFO;
-use crate::message::{RecordedMessage, Source};
+use crate::message::{RecordedMessage, Source, Types};
 use crate::moment::Calendar;
 use crate::report::FileReport;
 use crate::run::ReplayError;
@@ -44,7 +46,7 @@ impl Run<'_> {
 pub(super) struct Market {
     /// What it is, for people.
     pub(super) name: String,
-    pub(super) protocol: Protocol,
+    pub(super) kind: Kind,
     state: PassState,
     calendar: Calendar,
     books: Books,
@@ -57,6 +59,38 @@ pub(super) struct Market {
 /// The books of a protocol.
 enum Books {
     Itch(Pair<BookBuilder<Indexed<FastBooks>>, BookBuilder<Indexed<PlainBooks>>>),
+    Iex(IexSymbols, Feed, Pair<IexBooks<Indexed<FastBooks>>, IexBooks<Indexed<PlainBooks>>>),
+}
+
+/// What a recording is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Itch,
+    Iex(Feed),
+}
+
+impl Kind {
+    pub(super) const fn protocol(self) -> Protocol {
+        match self {
+            Kind::Itch => Protocol::Itch,
+            Kind::Iex(_) => Protocol::Iex,
+        }
+    }
+
+    /// For people.
+    pub(super) fn name(self) -> String {
+        match self {
+            Kind::Itch => "ITCH 5.0".to_owned(),
+            Kind::Iex(feed) => format!("IEX {}", feed.name()),
+        }
+    }
+
+    const fn time_base(self) -> TimeBase {
+        match self {
+            Kind::Itch => TimeBase::Midnight,
+            Kind::Iex(_) => TimeBase::UnixEpoch,
+        }
+    }
 }
 
 /// Books and their plain twin; nothing before the first message, and nothing at all where only decoding is asked for.
@@ -68,28 +102,65 @@ struct Pair<F, P> {
 impl<F, P> Pair<F, P> {
     const NONE: Pair<F, P> = Pair { books: None, twin: None };
 
-    fn is_wanted(&self, session: &Session<'_>) -> bool {
-        self.books.is_none() && !session.options.decode_only
+    /// Makes the books, where there are none yet and they are wanted.
+    fn create(&mut self, session: &Session<'_>, fast: impl FnOnce() -> F, plain: impl FnOnce() -> P) {
+        if self.books.is_none() && !session.options.decode_only {
+            self.books = Some(fast());
+            self.twin = session.options.check_every.map(|every| Twin::new(plain(), every));
+        }
+    }
+
+    /// Does something to the books and to their twin.
+    fn change(&mut self, fast: impl FnOnce(&mut F), plain: impl FnOnce(&mut P)) {
+        if let Some(books) = &mut self.books {
+            fast(books);
+        }
+        if let Some(twin) = &mut self.twin {
+            twin.also(plain);
+        }
     }
 }
 
 impl Market {
     /// A market whose first packet was captured at `ts_ns`.
-    pub(super) fn new(name: String, protocol: Protocol, session: &Session<'_>, ts_ns: u64) -> Market {
-        let books = match protocol {
-            Protocol::Itch => Books::Itch(Pair::NONE),
+    pub(super) fn new(name: String, kind: Kind, session: &Session<'_>, ts_ns: u64) -> Market {
+        let books = match kind {
+            Kind::Itch => Books::Itch(Pair::NONE),
+            Kind::Iex(feed) => Books::Iex(IexSymbols::new(feed), feed, Pair::NONE),
         };
-        let mut calendar = session.options.calendar(INFO.time_base, Zone::EASTERN);
+        let mut calendar = session.options.calendar(kind.time_base(), Zone::EASTERN);
         calendar.date.get_or_insert(calendar.zone.date_at(ts_ns));
         Market {
             name,
-            protocol,
+            kind,
             state: PassState::new(),
             calendar,
             books,
             read: 0,
             exported: ExportedRows::default(),
             is_ended: false,
+        }
+    }
+
+    /// Messages were lost for good before the next one.
+    pub(super) fn lose(&mut self) {
+        match &mut self.books {
+            Books::Itch(pair) => pair.change(
+                |books| books.handle_lost(&mut BooksAlone),
+                |books| books.handle_lost(&mut BooksAlone),
+            ),
+            Books::Iex(_, _, pair) => pair.change(IexBooks::lose, IexBooks::lose),
+        }
+    }
+
+    /// The numbering began anew, and the books with it.
+    pub(super) fn restart(&mut self) {
+        match &mut self.books {
+            Books::Itch(_) => {}
+            Books::Iex(symbols, _, pair) => {
+                symbols.restart();
+                pair.change(IexBooks::restart, IexBooks::restart);
+            }
         }
     }
 
@@ -120,21 +191,35 @@ impl Market {
         let (number, rows) = (session.number, session.tape.exporter.rows());
         let source = self.source();
         let size = || BookSize::of_file(session.options, meter, InstrumentId(u16::MAX));
+        let place = |index| run.place(index);
         match &mut self.books {
             Books::Itch(pair) => {
-                if pair.is_wanted(session) {
-                    let size = size();
-                    pair.books = Some(BookBuilder::new(size.empty()));
-                    let twin = |every| Twin::new(BookBuilder::new(size.empty()), every);
-                    pair.twin = session.options.check_every.map(twin);
-                }
+                pair.create(
+                    session,
+                    || BookBuilder::new(size().empty()),
+                    || BookBuilder::new(size().empty()),
+                );
                 let decode = |session: &mut Session<'_>, messages: &[&[u8]]| {
                     for message in messages {
                         // What is malformed is counted where it is named.
                         let _ = itch50::decode(message, &mut session.itch);
                     }
                 };
-                apply(session, &run.messages, source, pair, framing, decode, |index| run.place(index))?;
+                apply(session, &run.messages, source, pair, framing, decode, place)?;
+            }
+            Books::Iex(symbols, feed, pair) => {
+                pair.create(
+                    session,
+                    || IexBooks::new(*feed, size().empty()),
+                    || IexBooks::new(*feed, size().empty()),
+                );
+                let begin = Instant::now();
+                let messages: Vec<_> = run.messages.iter().map(|message| symbols.place(message)).collect();
+                let framing = framing + begin.elapsed();
+                let decode = |session: &mut Session<'_>, messages: &[IexMessage<'_>]| {
+                    messages.iter().for_each(|message| session.fold.bytes(message.bytes()));
+                };
+                apply(session, &messages, source, pair, framing, decode, place)?;
             }
         }
         self.read += session.number - number;
@@ -148,7 +233,12 @@ impl Market {
     }
 
     fn source(&self) -> Source<'static> {
-        Source { format: Format::Itch, info: INFO, calendar: self.calendar, symbols: &[] }
+        let types = match self.kind {
+            Kind::Itch => Types::Itch,
+            Kind::Iex(_) => Types::Iex,
+        };
+        let info = RecordingInfo { time_base: self.calendar.base, ..INFO };
+        Source { format: Format::Pcap, types, info, calendar: self.calendar, symbols: &[] }
     }
 
     /// What was found, when all is over.
@@ -160,6 +250,8 @@ impl Market {
         let source = self.source();
         let mut report = match self.books {
             Books::Itch(pair) => finish::<&[u8], _, _>(path, source, session, pair, true),
+            // Times of different symbols and types are in no order.
+            Books::Iex(_, _, pair) => finish::<IexMessage<'_>, _, _>(path, source, session, pair, false),
         };
         session.swap(&mut self.state);
         report.format = format;

@@ -1,11 +1,12 @@
 //! Captures of packets: which protocols are in them, their channels put in sequence, and books of each.
 //!
-//! A capture may hold several recordings: each session of ITCH is one. Every packet goes to its flow, every flow to its
+//! A capture may hold several recordings: each session of ITCH is one, each feed of IEX another. Every packet goes to its flow, every flow to its
 //! protocol by what is in its packets, and every recording has books and a report of its own. Messages are taken in the
 //! order of the file.
 
 mod channel;
 mod demux;
+pub(crate) mod iex;
 mod market;
 mod protocol;
 mod report;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tickpath_iex::Segment;
 use tickpath_nasdaq::itch50::message_len;
 use tickpath_nasdaq::{moldudp64, soupbintcp};
 
@@ -12,17 +13,20 @@ use tickpath_nasdaq::{moldudp64, soupbintcp};
 pub enum Protocol {
     /// Nasdaq TotalView-ITCH 5.0, in MoldUDP64 or SoupBinTCP.
     Itch,
+    /// TOPS, DEEP and DEEP+ in IEX-TP.
+    Iex,
 }
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Protocol; 1] = [Protocol::Itch];
+    pub const ALL: [Protocol; 2] = [Protocol::Itch, Protocol::Iex];
 
     /// Its name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Protocol::Itch => "itch",
+            Protocol::Iex => "iex",
         }
     }
 }
@@ -59,7 +63,18 @@ impl FromStr for Protocol {
 /// A protocol that was asked for is believed: any packet with messages that can be its is.
 pub(super) fn of_datagram(payload: &[u8], asked: Option<Protocol>) -> Option<Protocol> {
     let may_be = |protocol| asked.is_none_or(|asked| asked == protocol);
-    (may_be(Protocol::Itch) && is_mold(payload, asked.is_some())).then_some(Protocol::Itch)
+    if may_be(Protocol::Iex) && is_iex(payload) {
+        Some(Protocol::Iex)
+    } else if may_be(Protocol::Itch) && is_mold(payload, asked.is_some()) {
+        Some(Protocol::Itch)
+    } else {
+        None
+    }
+}
+
+/// A segment of a feed that is known. Its header says so much that one without messages is enough.
+fn is_iex(payload: &[u8]) -> bool {
+    Segment::parse(payload).is_ok_and(|segment| segment.feed().is_some())
 }
 
 /// A MoldUDP64 packet whose messages are ITCH's; any when it is `asked` for.

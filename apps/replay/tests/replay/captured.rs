@@ -8,7 +8,7 @@ use tickpath_replay::{FileReport, Protocol, ReplayOptions, ReplayReport, Speed};
 use tickpath_types::Sequence;
 use zerocopy::IntoBytes;
 
-use crate::support::{Day, OPEN_NS, checked, file, run, shared, try_run, try_run_all};
+use crate::support::{Day, OPEN_NS, checked, file, run, shared, stored, try_run, try_run_all};
 
 /// 2023-08-22, 13:30 UTC: half past nine in New York.
 const OPENED_NS: u64 = 1_692_711_000_000_000_000;
@@ -342,8 +342,10 @@ fn windows_limits_and_speeds_hold_for_captures() {
 
 #[test]
 fn real_packets_are_read() {
-    let Some(path) = shared("nasdaq_itch50/omi_nasdaq_v5_captured/Multiple.Packets.pcap") else { return };
-    let report = run(&path, &ReplayOptions { decode_only: true, ..ReplayOptions::default() });
+    let report = run(
+        &stored("itch_multiple_packets.pcap"),
+        &ReplayOptions { decode_only: true, ..ReplayOptions::default() },
+    );
     // Packets from here and there in the session.
     let channel = &report.capture.as_ref().unwrap().channels[0];
     assert_eq!((channel.gaps, channel.lost, channel.unnumbered), (1, 4_244_620, 0), "{report}");

@@ -4,6 +4,7 @@
 
 mod at_once;
 mod captured;
+mod captured_iex;
 mod damaged;
 mod exported;
 mod options;
