@@ -42,7 +42,10 @@ impl Source {
             Format::Pcap | Format::PcapNg => Reader::Capture { packets: Box::new(Packets::of(file)), tcp: 0 },
             Format::Itch => Reader::Itch(Box::new(ItchFile::new(ItchBlocks::of(file), session))),
             other => {
-                bail!("{} is {other:?}: --publish sends captures (pcap, pcapng) and ITCH files", path.display())
+                bail!(
+                    "{} is {other:?}: --publish sends captures (pcap, pcapng) and ITCH files",
+                    path.display()
+                )
             }
         };
         Ok(Source { reader, meter })
