@@ -13,7 +13,7 @@ use tickpath_nyse::{
     RequestStatus, RetransmissionRequest, SendTime, SourceId, SymbolIndexMappingRequest,
 };
 use tickpath_publisher::PublishOptions;
-use tickpath_types::{InstrumentId, Sequence};
+use tickpath_types::{InstrumentId, Nanos, Sequence};
 use zerocopy::{Immutable, IntoBytes};
 
 use super::recordings::xdp_day;
@@ -159,19 +159,21 @@ fn requests_are_refused_by_the_codes_of_the_sheet() {
 #[test]
 fn what_is_no_longer_kept_is_told_unavailable() {
     let mut feed = Feed::published(|options| PublishOptions { store_bytes: 1, ..options });
-    let kept = (1 << 16) / 32;
-    let oldest = feed.messages.len() as u32 - kept + 1;
+    let last = feed.messages.len() as u32;
     let mut stream = feed.connect();
-    let request = RetransmissionRequest::new(oldest - 100, oldest + 1, source(), feed.product, feed.channel);
+    // Of 64 KiB of messages some 1800 are kept: the index has room for 2048.
+    let (first, end) = (last - 2_100, last - 1_400);
+    let request = RetransmissionRequest::new(first, end, source(), feed.product, feed.channel);
     assert_eq!(ask(&mut stream, &request).1, RequestStatus::ACCEPTED);
     let bytes = next_of(&mut feed.retransmission);
     let packet = Packet::parse(&bytes).unwrap();
     assert_eq!(packet.delivery_flag(), DeliveryFlag::UNAVAILABLE);
     let (_, message) = packet.messages().next().unwrap();
     let Ok(Message::MessageUnavailable(message)) = Message::parse(message) else { panic!() };
-    // The bytes of messages bound what is kept before their number does, so it is some more.
-    let (begin, end) = (message.begin_seq_num.get(), message.end_seq_num.get());
-    assert!(begin == oldest - 100 && end + 1 >= oldest, "{begin} to {end}");
+    let missing = (message.begin_seq_num.get(), message.end_seq_num.get());
+    assert!(missing.0 == first && (last - 2_048..end).contains(&missing.1), "{missing:?}");
+    let bytes = next_of(&mut feed.retransmission);
+    assert_eq!(Packet::parse(&bytes).unwrap().sequence(), missing.1 + 1, "and the rest");
 }
 
 #[test]
@@ -184,10 +186,10 @@ fn a_refresh_leads_to_the_books_of_all_messages() {
         RequestStatus::ACCEPTED
     );
     let limits = BookLimits::new(InstrumentId(64), 4_096);
-    let books = || xdp::BookBuilder::new(DirectBooks::new(limits));
+    let books = || xdp::BookBuilder::new(DirectBooks::new(limits), Nanos::ZERO);
     let (mut all, mut refreshed) = (books(), books());
     for (sequence, message) in &feed.messages {
-        all.handle_message(Sequence((*sequence).into()), message, &mut BooksAlone);
+        all.handle_message(xdp::Channel(0), Sequence((*sequence).into()), message, &mut BooksAlone);
     }
     let (mut symbols, mut flags) = (0, Vec::new());
     while flags.last() != Some(&DeliveryFlag::REFRESH_END) || symbols < 12 {
@@ -205,12 +207,12 @@ fn a_refresh_leads_to_the_books_of_all_messages() {
                         assert_eq!(header.last_seq_num.get(), feed.messages.len() as u32);
                     }
                 }
-                _ => refreshed.handle_message(Sequence(1), message, &mut BooksAlone),
+                _ => refreshed.handle_message(xdp::Channel(0), Sequence(1), message, &mut BooksAlone),
             }
         }
     }
     assert_eq!((flags[0], symbols), (DeliveryFlag::REFRESH_START, 12));
-    assert_eq!(refreshed.books().state_hash(), all.books().state_hash());
+    assert_eq!(refreshed.instruments().books().state_hash(), all.instruments().books().state_hash());
 
     // What one index means, and the state of one symbol.
     let (index, _) = feed
