@@ -22,6 +22,7 @@ mod report;
 mod service;
 mod source;
 mod store;
+mod survey;
 mod xdp;
 
 pub use options::{MAX_ORDERS_DEFAULT, PublishOptions, STORE_BYTES_DEFAULT};

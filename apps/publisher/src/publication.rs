@@ -10,14 +10,13 @@ use tickpath_types::Nanos;
 use crate::addresses::Addresses;
 use crate::channel::Channel;
 use crate::options::PublishOptions;
-use crate::packet::{Key, Kind, read_head};
+use crate::packet::{Kind, PacketHead, read_head};
 use crate::report::PublishReport;
 use crate::source::{Source, Timed};
+use crate::survey::{SURVEY_PACKETS, Survey};
 
 /// Channels of one recording; packets of further ones are counted and not sent.
 pub const CHANNELS_MAX: usize = 64;
-/// Packets that are looked at before the first is sent, to know the channels.
-const SURVEY_PACKETS: usize = 65_536;
 /// Packets sent between two looks at the requests.
 const PACKETS_PER_CYCLE: usize = 32;
 /// Longest rest when there is nothing to do.
@@ -46,6 +45,7 @@ enum Phase {
 /// A recording that is ready to be published: its channels are known and its doors are open.
 pub struct Publication {
     options: PublishOptions,
+    survey: Survey,
     source: Source,
     addresses: Option<Addresses>,
     channels: Vec<Channel>,
@@ -70,20 +70,21 @@ impl Publication {
             Some(options.line_a) != options.line_b,
             "lines A and B are the same group and port: give two"
         );
-        let keys = survey(&options)?;
+        let survey = Survey::of(&options)?;
         ensure!(
-            !keys.is_empty(),
+            !survey.keys.is_empty(),
             "{} has no packets of ITCH, XDP or IEX among its first {SURVEY_PACKETS}",
             options.file.display()
         );
         let mut addresses = options.recovery.map(Addresses::from);
         let mut channels = Vec::new();
-        for (index, key) in keys.into_iter().enumerate() {
-            channels.push(Channel::open(key, index as u16, &options, addresses.as_mut())?);
+        for (index, key) in survey.keys.iter().enumerate() {
+            channels.push(Channel::open(*key, index as u16, &options, addresses.as_mut())?);
         }
         Ok(Publication {
             source: Source::open(&options.file, options.session)?,
             options,
+            survey,
             addresses,
             channels,
             held: Timed::default(),
@@ -189,6 +190,7 @@ impl Publication {
             self.unknown += 1;
             return;
         };
+        let head = PacketHead { key: self.survey.key_of(&head), ..head };
         let known = self.channels.iter().position(|channel| *channel.key() == head.key);
         let index = match known {
             Some(index) => index,
@@ -239,20 +241,4 @@ impl Publication {
             is_stopped,
         }
     }
-}
-
-/// The channels of the first packets, in the order in which they come.
-fn survey(options: &PublishOptions) -> anyhow::Result<Vec<Key>> {
-    let mut source = Source::open(&options.file, options.session)?;
-    let (mut keys, mut timed) = (Vec::new(), Timed::default());
-    for _ in 0..SURVEY_PACKETS {
-        // What cannot be read is told when its turn comes.
-        let Ok(true) = source.next(&mut timed) else { break };
-        let head = timed.dst.and_then(|dst| read_head(&timed.payload, dst));
-        let Some(head) = head.filter(|head| head.kind != Kind::Aside) else { continue };
-        if !keys.contains(&head.key) && keys.len() < CHANNELS_MAX {
-            keys.push(head.key);
-        }
-    }
-    Ok(keys)
 }

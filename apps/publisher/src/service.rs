@@ -5,7 +5,7 @@ use tickpath_types::Nanos;
 use crate::store::Store;
 
 /// Serves those who lost messages of one channel, or came late.
-pub(crate) trait Service {
+pub(crate) trait Service: Send {
     /// A message is being published; it is in the store.
     fn on_message(&mut self, sequence: u64, message: &[u8]);
 

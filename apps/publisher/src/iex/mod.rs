@@ -39,7 +39,7 @@ pub(super) fn write_segment<'a>(
     end: u64,
     buffer: &'a mut [u8],
 ) -> (u64, &'a [u8]) {
-    let offset = store.message(first).map_or(0, |(_, offset)| offset);
+    let offset = offset_of(store, first);
     let Stream { feed, channel, session, sent } = *stream;
     let mut count = 0;
     let id = feed.protocol_id();
@@ -52,6 +52,15 @@ pub(super) fn write_segment<'a>(
     }
     let len = builder.finish(sent).len();
     (count, &buffer[..len])
+}
+
+/// The place of a message in the stream; of the next one too, and 0 where nothing is known.
+fn offset_of(store: &Store, sequence: u64) -> u64 {
+    let behind = |sequence: u64| {
+        let (message, offset) = store.message(sequence.checked_sub(1)?)?;
+        Some(offset + 2 + message.len() as u64)
+    };
+    store.message(sequence).map(|(_, offset)| offset).or_else(|| behind(sequence)).unwrap_or(0)
 }
 
 /// Serves one channel.
