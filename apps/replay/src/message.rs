@@ -5,7 +5,7 @@ use tickpath_nasdaq::itch50::{Message, YesNo, message_len};
 use tickpath_nasdaq::wire::Stock;
 use tickpath_types::{Price, Qty};
 
-use crate::captures::iex;
+use crate::captures::{iex, xdp};
 use crate::event_books::instrument_id;
 use crate::moment::Calendar;
 use crate::tape::{Seen, SeenTrade};
@@ -29,6 +29,7 @@ pub(crate) enum Types {
     Dbn,
     Lobster,
     Iex,
+    Xdp,
 }
 
 impl Types {
@@ -39,12 +40,17 @@ impl Types {
             Types::Dbn => dbn_name(code),
             Types::Lobster => lobster_name(code),
             Types::Iex => iex::type_name(code),
+            Types::Xdp => xdp::type_name(code),
         }
     }
 
     /// A type as the format writes it; `?` for what is none.
     pub(crate) fn code(self, code: u8) -> String {
-        if self.name(code) == UNKNOWN { "?".to_owned() } else { char::from(code).to_string() }
+        match self {
+            _ if self.name(code) == UNKNOWN => "?".to_owned(),
+            Types::Xdp => code.to_string(),
+            _ => char::from(code).to_string(),
+        }
     }
 }
 

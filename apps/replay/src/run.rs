@@ -61,7 +61,7 @@ pub enum ReplayError {
 }
 
 fn known() -> &'static str {
-    "ITCH 5.0 in MoldUDP64 or SoupBinTCP; TOPS, DEEP and DEEP+ of IEX"
+    "ITCH 5.0 in MoldUDP64 or SoupBinTCP; TOPS, DEEP and DEEP+ of IEX; NYSE XDP"
 }
 
 /// Replays one file and reports what is in it and whether it can be trusted: one report, and of a capture of packets

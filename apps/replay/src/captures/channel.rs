@@ -1,6 +1,6 @@
 //! One channel of a capture: the sequence of its messages, over one line or several.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
 use tickpath_capture::StreamCounters;
@@ -10,8 +10,9 @@ use tickpath_capture::StreamCounters;
 const REORDER_WAIT_NS: u64 = 100_000_000;
 /// Bytes of packets that are held for one that is missing; with more it counts as lost.
 const HELD_BYTES_MAX: usize = 16 << 20;
-/// Packets of which the content is remembered, to be compared with their copies on another line.
-const RECENT_MAX: usize = 4_096;
+/// Packets of which the content is remembered, to be compared with their copies on another line: each has the place that
+/// its first number says, and the latest of two for one place has it.
+const RECENT_LEN: usize = 4_096;
 
 /// What a channel brought, and what it did not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,7 +85,9 @@ pub(crate) struct Channel {
     /// When the gap was noticed that is open.
     gap_since: Option<u64>,
     /// First numbers, counts and contents of packets, for who has more than one line.
-    recent: VecDeque<(u64, u64, u32)>,
+    recent: Vec<(u64, u64, u32)>,
+    /// Remember contents also of a single line: whether another flow is a line of this channel shows by them.
+    pub(crate) is_remembering: bool,
 }
 
 impl Channel {
@@ -122,7 +125,7 @@ impl Channel {
         });
         let end = first.saturating_add(count);
         self.end = self.end.max(end);
-        if self.report.lines.len() > 1 {
+        if self.report.lines.len() > 1 || self.is_remembering {
             self.compare(first, count, content());
         }
         if end <= next {
@@ -244,19 +247,28 @@ impl Channel {
         }
     }
 
+    /// True when a packet with these messages came a moment ago.
+    pub(crate) fn remembers(&self, first: u64, count: u64, content: u32) -> bool {
+        self.recent.get(recent_place(first)) == Some(&(first, count, content))
+    }
+
     /// Compares a packet with its copy, if that has come, or remembers it.
     fn compare(&mut self, first: u64, count: u64, content: u32) {
-        let known = self.recent.iter().rev().find(|(known, len, _)| (*known, *len) == (first, count));
-        match known {
-            Some((.., known)) => self.report.disagreements += u64::from(*known != content),
-            None => {
-                if self.recent.len() == RECENT_MAX {
-                    self.recent.pop_front();
-                }
-                self.recent.push_back((first, count, content));
-            }
+        if self.recent.is_empty() {
+            self.recent.resize(RECENT_LEN, (0, 0, 0));
+        }
+        let recent = &mut self.recent[recent_place(first)];
+        let (known_first, known_count, known) = *recent;
+        if (known_first, known_count) == (first, count) {
+            self.report.disagreements += u64::from(known != content);
+        } else {
+            *recent = (first, count, content);
         }
     }
+}
+
+const fn recent_place(first: u64) -> usize {
+    first as usize % RECENT_LEN
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ use tickpath_capture::{Format, InputMeter, Packet, PacketBlock, PacketCounters, 
 use tickpath_iex as iex_tp;
 use tickpath_iex::Feed;
 use tickpath_nasdaq::moldudp64::{self, Kind};
+use tickpath_nyse::DeliveryFlag;
 
 use super::channel::{Channel, Verdict};
-use super::market::{self, Market, Run};
+use super::market::{self, Market, Origin, PacketMark, Run};
 use super::protocol::{Protocol, is_soup_of_itch, of_datagram};
 use super::report::{CaptureReport, DESTINATIONS_NAMED, UnknownPackets};
 use super::soup::{Messages, SoupStream};
@@ -23,6 +24,13 @@ use crate::session::{Ended, Session};
 const FLOWS_MAX: usize = 1 << 16;
 /// Channels that are put in sequence; packets of more count as unknown.
 const CHANNELS_MAX: usize = 1 << 10;
+
+/// How long, by the time of the capture, and for how many packets a flow of XDP may wait to be known as a line of a
+/// channel.
+const WAIT_NS: u64 = 1_000_000_000;
+const WAITING_MAX: usize = 64;
+/// Bytes of the beginning and of the end that a digest is of.
+const DIGEST_LEN: usize = 48;
 
 /// Packets that belong together: of UDP all that go to one address, of TCP one direction of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,6 +56,16 @@ enum FlowKind {
     Soup(Box<SoupStream>, usize),
     /// As of MoldUDP64.
     Iex(Option<(ChannelKey, Place)>),
+    Xdp(Place),
+    /// Not known yet whether it is a line of a known channel: its packets wait.
+    XdpWaiting(Vec<Waiting>),
+}
+
+/// A packet that waits for its flow to be known.
+struct Waiting {
+    number: u64,
+    ts_ns: u64,
+    payload: Vec<u8>,
 }
 
 /// A channel and one of its lines.
@@ -72,6 +90,8 @@ struct Numbered {
     market: usize,
     /// Session and latest send time of IEX-TP.
     session: (u32, u64),
+    /// Which of its recording's channels, counted from 0.
+    ordinal: u8,
 }
 
 /// Takes packets to the recordings that they are of.
@@ -158,15 +178,18 @@ impl<'s> Demux<'s> {
             match of_datagram(packet.payload, self.session.options.protocol) {
                 Some(Protocol::Itch) => flow.kind = FlowKind::Mold(None),
                 Some(Protocol::Iex) => flow.kind = FlowKind::Iex(None),
+                Some(Protocol::Xdp) => flow.kind = FlowKind::XdpWaiting(Vec::new()),
                 None => {
                     flow.unknown += 1;
                     return Ok(());
                 }
             }
         }
-        match flow.kind {
-            FlowKind::Mold(last) => self.mold(index, last, packet, run),
-            FlowKind::Iex(last) => self.iex(index, last, packet, run),
+        match &flow.kind {
+            &FlowKind::Mold(last) => self.mold(index, last, packet, run),
+            &FlowKind::Iex(last) => self.iex(index, last, packet, run),
+            &FlowKind::Xdp(place) => self.xdp(place, packet, run),
+            FlowKind::XdpWaiting(_) => self.xdp_waiting(index, packet, run),
             FlowKind::Undecided | FlowKind::Soup(..) => {
                 unreachable!("it was decided, and datagrams are no stream")
             }
@@ -209,8 +232,8 @@ impl<'s> Demux<'s> {
             // Numbers begin with 1: whoever wrote these gave none.
             channel.report.unnumbered += count;
             channel.report.messages += count;
-            self.push(place.channel, packet.number, mold.messages().map(|(_, message)| message), run)?;
-            return Ok(());
+            let messages = mold.messages().map(|(_, message)| message);
+            return self.push(place.channel, packet.number, Origin::default(), messages, run);
         }
         self.take(place.channel, first, count, packet, mold.messages().map(|(_, message)| message), run)
     }
@@ -269,6 +292,133 @@ impl<'s> Demux<'s> {
         self.take(place.channel, first, count, packet, segment.messages().map(|(_, message)| message), run)
     }
 
+    /// A packet of XDP of a flow whose channel is known.
+    fn xdp<'a>(&mut self, place: Place, packet: &Packet<'a>, run: &mut Run<'a>) -> Result<(), ReplayError> {
+        let numbered = &mut self.channels[place.channel];
+        numbered.channel.count_packet(place.line);
+        let Ok(xdp) = tickpath_nyse::Packet::parse(packet.payload) else {
+            numbered.channel.report.malformed += 1;
+            return Ok(());
+        };
+        let flag = xdp.delivery_flag();
+        if is_outside(flag) {
+            numbered.channel.report.skipped += 1;
+            return Ok(());
+        }
+        let count = u64::from(xdp.message_count());
+        let first = match numbered.channel.next() {
+            Some(next) => nearest(next, xdp.sequence()),
+            None => u64::from(xdp.sequence()),
+        };
+        if count == 0 {
+            numbered.channel.heartbeat(first, packet.ts_ns);
+            return self.settle(place.channel, Some(packet.ts_ns), run);
+        }
+        let is_reset = xdp.messages().next().is_some_and(|(_, message)| message.get(2..4) == Some(&[1, 0]));
+        // Resets are repeated until the session begins.
+        let end = u64::from(xdp.sequence()) + count;
+        if is_reset && numbered.channel.next().is_some_and(|next| next != end) {
+            self.flush(run)?;
+            let numbered = &mut self.channels[place.channel];
+            numbered.channel.restart(u64::from(xdp.sequence()));
+            self.markets[numbered.market].restart();
+            return self.take(
+                place.channel,
+                u64::from(xdp.sequence()),
+                count,
+                packet,
+                xdp.messages().map(|(_, message)| message),
+                run,
+            );
+        }
+        self.take(place.channel, first, count, packet, xdp.messages().map(|(_, message)| message), run)
+    }
+
+    /// A packet of XDP of a flow that may be the other line of a known channel: it is where a packet is the same.
+    fn xdp_waiting<'a>(
+        &mut self,
+        index: usize,
+        packet: &Packet<'a>,
+        run: &mut Run<'a>,
+    ) -> Result<(), ReplayError> {
+        let Ok(xdp) = tickpath_nyse::Packet::parse(packet.payload) else {
+            self.flows[index].unknown += 1;
+            return Ok(());
+        };
+        if is_outside(xdp.delivery_flag()) || xdp.message_count() == 0 {
+            self.flows[index].unknown += u64::from(xdp.message_count() > 0);
+            return Ok(());
+        }
+        let (first, count) = (xdp.sequence(), u64::from(xdp.message_count()));
+        let content = content(packet.payload, tickpath_nyse::HEADER_LEN);
+        let same = |numbered: &Numbered| {
+            let next = numbered.channel.next().unwrap_or_default();
+            numbered.channel.is_remembering
+                && numbered.channel.remembers(nearest(next, first), count, content)
+        };
+        let of_xdp = self.channels.iter().filter(|numbered| numbered.channel.is_remembering).count();
+        let known = self.channels.iter().position(same);
+        let FlowKind::XdpWaiting(waiting) = &mut self.flows[index].kind else { return Ok(()) };
+        let is_old = waiting.first().is_some_and(|first| {
+            packet.ts_ns.saturating_sub(first.ts_ns) > WAIT_NS || waiting.len() == WAITING_MAX
+        });
+        if known.is_none() && of_xdp > 0 && !is_old {
+            waiting.push(Waiting {
+                number: packet.number,
+                ts_ns: packet.ts_ns,
+                payload: packet.payload.to_vec(),
+            });
+            return Ok(());
+        }
+        match self.settle_flow(index, known, packet.ts_ns, run)? {
+            Some(place) => self.xdp(place, packet, run),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a flow of XDP a line of a known channel, or else a channel of its own, and takes the packets that waited;
+    /// `None` where there are too many channels.
+    fn settle_flow(
+        &mut self,
+        index: usize,
+        known: Option<usize>,
+        ts_ns: u64,
+        run: &mut Run<'_>,
+    ) -> Result<Option<Place>, ReplayError> {
+        let dst = self.flows[index].key.dst;
+        let of_xdp = self.channels.iter().filter(|numbered| numbered.channel.is_remembering).count();
+        let is_full = self.channels.len() == CHANNELS_MAX || of_xdp > usize::from(u8::MAX);
+        if known.is_none() && is_full {
+            self.flows[index].unknown += 1;
+            return Ok(None);
+        }
+        let channel = known.unwrap_or_else(|| {
+            let channel = self.add_channel(market::Kind::Xdp, format!("channel {dst}"), ts_ns);
+            self.channels[channel].ordinal = of_xdp as u8;
+            self.channels[channel].channel.is_remembering = true;
+            channel
+        });
+        let place = Place { channel, line: self.channels[channel].channel.line(dst) };
+        let before = std::mem::replace(&mut self.flows[index].kind, FlowKind::Xdp(place));
+        if let FlowKind::XdpWaiting(waiting) = before {
+            self.flush(run)?;
+            for Waiting { number, ts_ns, payload } in &waiting {
+                let mut own = Run::default();
+                let packet = Packet {
+                    number: *number,
+                    ts_ns: *ts_ns,
+                    src: dst,
+                    dst,
+                    transport: Transport::Udp,
+                    payload,
+                };
+                self.xdp(place, &packet, &mut own)?;
+                self.flush(&mut own)?;
+            }
+        }
+        Ok(Some(place))
+    }
+
     /// Takes the messages of a packet in their turn.
     fn take<'a>(
         &mut self,
@@ -279,9 +429,18 @@ impl<'s> Demux<'s> {
         messages: impl Iterator<Item = &'a [u8]>,
         run: &mut Run<'a>,
     ) -> Result<(), ReplayError> {
+        let Numbered { market, .. } = self.channels[index];
+        let header_len = match self.markets[market].kind {
+            market::Kind::Itch => moldudp64::HEADER_LEN,
+            market::Kind::Iex(_) => iex_tp::Header::LEN,
+            market::Kind::Xdp => tickpath_nyse::HEADER_LEN,
+        };
         let channel = &mut self.channels[index].channel;
-        match channel.judge(first, count, packet.ts_ns, || content(packet.payload)) {
-            Verdict::Take(known) => self.push(index, packet.number, messages.skip(known as usize), run)?,
+        match channel.judge(first, count, packet.ts_ns, || content(packet.payload, header_len)) {
+            Verdict::Take(known) => {
+                let origin = self.origin(index, packet.payload);
+                self.push(index, packet.number, origin, messages.skip(known as usize), run)?;
+            }
             Verdict::Duplicate => {}
             Verdict::Hold => channel.hold(first, count, packet.number, packet.payload),
         }
@@ -338,7 +497,7 @@ impl<'s> Demux<'s> {
         if own.messages.is_empty() {
             return Ok(());
         }
-        own.packets.push((0, number));
+        own.packets.push(PacketMark { first: 0, number, origin: Origin::default() });
         self.channels[channel].channel.report.messages += own.messages.len() as u64;
         self.flush(run)?;
         self.flush(&mut own)
@@ -382,13 +541,24 @@ impl<'s> Demux<'s> {
         let market = of_kind.filter(|_| kind != market::Kind::Itch).unwrap_or_else(|| {
             let words = match kind {
                 market::Kind::Itch => format!("{}, {name}", kind.name()),
-                market::Kind::Iex(_) => kind.name(),
+                market::Kind::Iex(_) | market::Kind::Xdp => kind.name(),
             };
             self.markets.push(Market::new(words, kind, &self.session, ts_ns));
             self.markets.len() - 1
         });
-        self.channels.push(Numbered { channel: Channel::new(name), market, session: (0, 0) });
+        self.channels.push(Numbered { channel: Channel::new(name), market, session: (0, 0), ordinal: 0 });
         self.channels.len() - 1
+    }
+
+    /// What a packet of a channel says about its messages.
+    fn origin(&self, index: usize, payload: &[u8]) -> Origin {
+        let Numbered { market, ordinal, .. } = self.channels[index];
+        if self.markets[market].kind != market::Kind::Xdp {
+            return Origin::default();
+        }
+        let sent = tickpath_nyse::Packet::parse_header(payload)
+            .map_or_else(|_| Default::default(), |xdp| xdp.send_time());
+        Origin { channel: ordinal, sent }
     }
 
     /// Puts messages of a packet behind those that wait.
@@ -396,6 +566,7 @@ impl<'s> Demux<'s> {
         &mut self,
         channel: usize,
         number: u64,
+        origin: Origin,
         messages: impl Iterator<Item = &'a [u8]>,
         run: &mut Run<'a>,
     ) -> Result<(), ReplayError> {
@@ -404,7 +575,7 @@ impl<'s> Demux<'s> {
             self.flush(run)?;
             run.market = market;
         }
-        run.packets.push((run.messages.len(), number));
+        run.packets.push(PacketMark { first: run.messages.len(), number, origin });
         run.messages.extend(messages);
         Ok(())
     }
@@ -419,7 +590,8 @@ impl<'s> Demux<'s> {
                 self.flush(run)?;
                 let market = self.channels[index].market;
                 let mut own = Run { market, ..Run::default() };
-                own.packets.push((0, held.number));
+                let origin = self.origin(index, &held.payload);
+                own.packets.push(PacketMark { first: 0, number: held.number, origin });
                 let messages = &mut own.messages;
                 extend(messages, self.markets[market].kind, &held.payload, known as usize);
                 self.flush(&mut own)?;
@@ -428,7 +600,8 @@ impl<'s> Demux<'s> {
                 return Ok(());
             }
             self.flush(run)?;
-            self.markets[self.channels[index].market].lose();
+            let Numbered { market, ordinal, .. } = self.channels[index];
+            self.markets[market].lose(ordinal);
         }
     }
 
@@ -488,6 +661,15 @@ impl<'s> Demux<'s> {
     fn finish_channels(&mut self) -> Result<(), ReplayError> {
         self.begin = Instant::now();
         let mut run = Run::default();
+        for index in 0..self.flows.len() {
+            let first = match &self.flows[index].kind {
+                FlowKind::XdpWaiting(waiting) => waiting.first().map(|first| first.ts_ns),
+                _ => None,
+            };
+            if let Some(ts_ns) = first {
+                self.settle_flow(index, None, ts_ns, &mut run)?;
+            }
+        }
         for index in 0..self.channels.len() {
             self.settle(index, None, &mut run)?;
         }
@@ -537,7 +719,28 @@ fn extend<'a>(messages: &mut Vec<&'a [u8]>, kind: market::Kind, payload: &'a [u8
             let segment = iex_tp::Segment::parse(payload).expect("it was read before it was held");
             messages.extend(segment.messages().map(|(_, message)| message).skip(known));
         }
+        market::Kind::Xdp => {
+            let packet = tickpath_nyse::Packet::parse(payload).expect("it was read before it was held");
+            messages.extend(packet.messages().map(|(_, message)| message).skip(known));
+        }
     }
+}
+
+/// True for packets outside the sequence of a channel's data: refreshes, and retransmissions to whoever asked.
+fn is_outside(flag: DeliveryFlag) -> bool {
+    !matches!(
+        flag,
+        DeliveryFlag::HEARTBEAT
+            | DeliveryFlag::FAILOVER
+            | DeliveryFlag::ORIGINAL
+            | DeliveryFlag::SEQUENCE_RESET
+    )
+}
+
+/// The number that a sequence of 32 bits means, as near to another as it can be: it wraps.
+fn nearest(near: u64, sequence: u32) -> u64 {
+    let distance = sequence.wrapping_sub(near as u32).cast_signed();
+    near.checked_add_signed(i64::from(distance)).unwrap_or(u64::from(sequence))
 }
 
 /// What there is instead of market data.
@@ -560,9 +763,13 @@ fn session_name(session: &[u8; 10]) -> String {
     }
 }
 
-/// A short digest of a packet, to compare it with its copy.
-fn content(payload: &[u8]) -> u32 {
-    payload.chunks(8).fold(payload.len() as u32, |sum, chunk| {
+/// A short digest of a packet's messages, to compare it with its copy: of its length, of the beginning behind its header,
+/// whose send time may differ from line to line, and of the end.
+fn content(payload: &[u8], header_len: usize) -> u32 {
+    let head = payload.get(header_len..).unwrap_or(payload);
+    let tail = &head[head.len().saturating_sub(DIGEST_LEN)..];
+    let head = &head[..head.len().min(DIGEST_LEN)];
+    head.chunks(8).chain(tail.chunks(8)).fold(payload.len() as u32, |sum, chunk| {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
         let word = u64::from_le_bytes(word) ^ u64::from(sum) << 16;

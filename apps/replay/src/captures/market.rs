@@ -5,13 +5,16 @@ use std::time::{Duration, Instant};
 
 use tickpath_book::{FastBooks, Indexed, PlainBooks};
 use tickpath_capture::{Format, InputMeter, RecordingInfo, TimeBase};
+use tickpath_feed::xdp::BookBuilder as XdpBooks;
 use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_iex::Feed;
 use tickpath_nasdaq::itch50;
-use tickpath_types::InstrumentId;
+use tickpath_nyse::SendTime;
+use tickpath_types::{InstrumentId, Nanos};
 
 use super::iex::{IexBooks, IexMessage, IexSymbols};
 use super::protocol::Protocol;
+use super::xdp::{self, XdpMessage, XdpSymbols};
 use crate::apply::ApplyMessages;
 use crate::check::{Twin, TwinReport};
 use crate::exports::ExportedRows;
@@ -22,22 +25,42 @@ use crate::moment::Calendar;
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{BookSize, Ended, PassState, Session};
-use crate::zone::Zone;
+use crate::zone::{Date, Zone};
+
+const NS_PER_DAY: u64 = 86_400_000_000_000;
 
 /// Messages of one market that follow each other in the file, and the packets that they came in.
 #[derive(Debug, Default)]
 pub(super) struct Run<'a> {
     pub(super) market: usize,
     pub(super) messages: Vec<&'a [u8]>,
-    /// Where the messages of each packet begin, and its number in the file.
-    pub(super) packets: Vec<(usize, u64)>,
+    /// The packets that they came in.
+    pub(super) packets: Vec<PacketMark>,
+}
+
+/// A packet of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PacketMark {
+    /// Its first message, counted in the run.
+    pub(super) first: usize,
+    /// Its number in the file.
+    pub(super) number: u64,
+    pub(super) origin: Origin,
+}
+
+/// What a packet of XDP says about its messages; of other protocols nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Origin {
+    /// The channel, counted in the recording.
+    pub(super) channel: u8,
+    pub(super) sent: SendTime,
 }
 
 impl Run<'_> {
     /// The packet that a message came in, in words.
     fn place(&self, index: usize) -> String {
-        let at = self.packets.partition_point(|(first, _)| *first <= index);
-        let number = at.checked_sub(1).map_or(0, |at| self.packets[at].1);
+        let at = self.packets.partition_point(|packet| packet.first <= index);
+        let number = at.checked_sub(1).map_or(0, |at| self.packets[at].number);
         format!("packet {number}")
     }
 }
@@ -60,6 +83,7 @@ pub(super) struct Market {
 enum Books {
     Itch(Pair<BookBuilder<Indexed<FastBooks>>, BookBuilder<Indexed<PlainBooks>>>),
     Iex(IexSymbols, Feed, Pair<IexBooks<Indexed<FastBooks>>, IexBooks<Indexed<PlainBooks>>>),
+    Xdp(XdpSymbols, Pair<XdpBooks<Indexed<FastBooks>>, XdpBooks<Indexed<PlainBooks>>>),
 }
 
 /// What a recording is of.
@@ -67,6 +91,7 @@ enum Books {
 pub(super) enum Kind {
     Itch,
     Iex(Feed),
+    Xdp,
 }
 
 impl Kind {
@@ -74,6 +99,7 @@ impl Kind {
         match self {
             Kind::Itch => Protocol::Itch,
             Kind::Iex(_) => Protocol::Iex,
+            Kind::Xdp => Protocol::Xdp,
         }
     }
 
@@ -82,13 +108,14 @@ impl Kind {
         match self {
             Kind::Itch => "ITCH 5.0".to_owned(),
             Kind::Iex(feed) => format!("IEX {}", feed.name()),
+            Kind::Xdp => "NYSE XDP Integrated Feed".to_owned(),
         }
     }
 
     const fn time_base(self) -> TimeBase {
         match self {
             Kind::Itch => TimeBase::Midnight,
-            Kind::Iex(_) => TimeBase::UnixEpoch,
+            Kind::Iex(_) | Kind::Xdp => TimeBase::UnixEpoch,
         }
     }
 }
@@ -127,6 +154,7 @@ impl Market {
         let books = match kind {
             Kind::Itch => Books::Itch(Pair::NONE),
             Kind::Iex(feed) => Books::Iex(IexSymbols::new(feed), feed, Pair::NONE),
+            Kind::Xdp => Books::Xdp(XdpSymbols::default(), Pair::NONE),
         };
         let mut calendar = session.options.calendar(kind.time_base(), Zone::EASTERN);
         calendar.date.get_or_insert(calendar.zone.date_at(ts_ns));
@@ -142,21 +170,25 @@ impl Market {
         }
     }
 
-    /// Messages were lost for good before the next one.
-    pub(super) fn lose(&mut self) {
+    /// Messages of a channel were lost for good before its next one.
+    pub(super) fn lose(&mut self, channel: u8) {
         match &mut self.books {
             Books::Itch(pair) => pair.change(
                 |books| books.handle_lost(&mut BooksAlone),
                 |books| books.handle_lost(&mut BooksAlone),
             ),
             Books::Iex(_, _, pair) => pair.change(IexBooks::lose, IexBooks::lose),
+            Books::Xdp(_, pair) => {
+                pair.change(|books| xdp::lose(books, channel), |books| xdp::lose(books, channel));
+            }
         }
     }
 
     /// The numbering began anew, and the books with it.
     pub(super) fn restart(&mut self) {
         match &mut self.books {
-            Books::Itch(_) => {}
+            // What begins anew is a session of its own; or each symbol is cleared by a message.
+            Books::Itch(_) | Books::Xdp(..) => {}
             Books::Iex(symbols, _, pair) => {
                 symbols.restart();
                 pair.change(IexBooks::restart, IexBooks::restart);
@@ -221,6 +253,25 @@ impl Market {
                 };
                 apply(session, &messages, source, pair, framing, decode, place)?;
             }
+            Books::Xdp(symbols, pair) => {
+                let midnight = midnight(&source.calendar);
+                pair.create(
+                    session,
+                    || xdp::books(size().empty(), midnight),
+                    || xdp::books(size().empty(), midnight),
+                );
+                let begin = Instant::now();
+                let mut messages = Vec::with_capacity(run.messages.len());
+                for (index, packet) in run.packets.iter().enumerate() {
+                    let end = run.packets.get(index + 1).map_or(run.messages.len(), |next| next.first);
+                    symbols.place(&run.messages[packet.first..end], &packet.origin, &mut messages);
+                }
+                let framing = framing + begin.elapsed();
+                let decode = |session: &mut Session<'_>, messages: &[XdpMessage<'_>]| {
+                    messages.iter().for_each(|message| session.fold.bytes(message.bytes()));
+                };
+                apply(session, &messages, source, pair, framing, decode, place)?;
+            }
         }
         self.read += session.number - number;
         self.exported.add(&session.tape.exporter.rows().since(&rows));
@@ -236,6 +287,7 @@ impl Market {
         let types = match self.kind {
             Kind::Itch => Types::Itch,
             Kind::Iex(_) => Types::Iex,
+            Kind::Xdp => Types::Xdp,
         };
         let info = RecordingInfo { time_base: self.calendar.base, ..INFO };
         Source { format: Format::Pcap, types, info, calendar: self.calendar, symbols: &[] }
@@ -252,6 +304,8 @@ impl Market {
             Books::Itch(pair) => finish::<&[u8], _, _>(path, source, session, pair, true),
             // Times of different symbols and types are in no order.
             Books::Iex(_, _, pair) => finish::<IexMessage<'_>, _, _>(path, source, session, pair, false),
+            // Each channel has a clock of its own.
+            Books::Xdp(_, pair) => finish::<XdpMessage<'_>, _, _>(path, source, session, pair, false),
         };
         session.swap(&mut self.state);
         report.format = format;
@@ -259,6 +313,12 @@ impl Market {
         report.exported = self.exported;
         report
     }
+}
+
+/// The beginning of the session's day.
+fn midnight(calendar: &Calendar) -> Nanos {
+    let day = calendar.date.map_or(0, Date::day);
+    Nanos(calendar.zone.utc_ns(day * NS_PER_DAY))
 }
 
 /// Takes messages to decoding, books and tape.

@@ -1,6 +1,7 @@
 //! Captures of packets: which protocols are in them, their channels put in sequence, and books of each.
 //!
-//! A capture may hold several recordings: each session of ITCH is one, each feed of IEX another. Every packet goes to its flow, every flow to its
+//! A capture may hold several recordings: each session of ITCH is one, each feed of IEX another, and the
+//! channels of XDP are one. Every packet goes to its flow, every flow to its
 //! protocol by what is in its packets, and every recording has books and a report of its own. Messages are taken in the
 //! order of the file.
 
@@ -11,6 +12,7 @@ mod market;
 mod protocol;
 mod report;
 mod soup;
+pub(crate) mod xdp;
 
 pub use channel::ChannelReport;
 pub use protocol::{ParseProtocolError, Protocol};

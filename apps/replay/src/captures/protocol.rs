@@ -15,11 +15,13 @@ pub enum Protocol {
     Itch,
     /// TOPS, DEEP and DEEP+ in IEX-TP.
     Iex,
+    /// The Integrated Feed of NYSE's markets, XDP.
+    Xdp,
 }
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Protocol; 2] = [Protocol::Itch, Protocol::Iex];
+    pub const ALL: [Protocol; 3] = [Protocol::Itch, Protocol::Iex, Protocol::Xdp];
 
     /// Its name on the command line.
     #[must_use]
@@ -27,6 +29,7 @@ impl Protocol {
         match self {
             Protocol::Itch => "itch",
             Protocol::Iex => "iex",
+            Protocol::Xdp => "xdp",
         }
     }
 }
@@ -65,11 +68,26 @@ pub(super) fn of_datagram(payload: &[u8], asked: Option<Protocol>) -> Option<Pro
     let may_be = |protocol| asked.is_none_or(|asked| asked == protocol);
     if may_be(Protocol::Iex) && is_iex(payload) {
         Some(Protocol::Iex)
+    } else if may_be(Protocol::Xdp) && is_xdp(payload, asked.is_some()) {
+        Some(Protocol::Xdp)
     } else if may_be(Protocol::Itch) && is_mold(payload, asked.is_some()) {
         Some(Protocol::Itch)
     } else {
         None
     }
+}
+
+/// A packet of a known purpose whose messages have known types; any with messages when it is `asked` for.
+fn is_xdp(payload: &[u8], is_asked: bool) -> bool {
+    let Ok(packet) = tickpath_nyse::Packet::parse(payload) else { return false };
+    let is_known = |message: &[u8]| {
+        let message_type = message.get(2..4).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+        message_type.is_some_and(|message_type| tickpath_nyse::message_len(message_type).is_some())
+    };
+    let is_typical = || {
+        packet.delivery_flag().meaning().is_some() && packet.messages().all(|(_, message)| is_known(message))
+    };
+    packet.message_count() > 0 && (is_asked || is_typical())
 }
 
 /// A segment of a feed that is known. Its header says so much that one without messages is enough.

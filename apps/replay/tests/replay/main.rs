@@ -5,6 +5,7 @@
 mod at_once;
 mod captured;
 mod captured_iex;
+mod captured_xdp;
 mod damaged;
 mod exported;
 mod options;
