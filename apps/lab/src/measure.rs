@@ -6,6 +6,7 @@ mod counter;
 pub(crate) mod crowd;
 mod echo;
 mod feed_heal;
+mod feed_live;
 mod instructions;
 mod instruments;
 mod itch;
@@ -134,6 +135,7 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
         ready(market_data::open(lab.context))
     }),
     Measurement::alone(&["feed_heal"], |lab| ready(feed_heal::open(lab.context))),
+    Measurement::alone(&["feed_live"], feed_live::open),
 ];
 
 #[cfg(test)]
