@@ -7,6 +7,7 @@ mod counter;
 pub(crate) mod crowd;
 mod echo;
 mod feed_heal;
+mod feed_live;
 mod iex;
 mod instructions;
 mod instruments;
@@ -21,8 +22,8 @@ mod orders;
 mod paced;
 mod recorded;
 mod stuck;
-mod ticks_client;
 mod tick_generate;
+mod ticks_client;
 mod ticks_memory;
 mod ticks_server;
 pub(crate) mod venue;
@@ -162,6 +163,7 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
         ready(ticks_server::open_fast(lab.context))
     }),
     Measurement::alone(&["ticks_server_rss"], ticks_memory::open),
+    Measurement::alone(&["feed_live"], feed_live::open),
 ];
 
 #[cfg(test)]
