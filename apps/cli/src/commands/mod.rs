@@ -32,7 +32,7 @@ pub enum Command {
     /// Run a trader until Ctrl-C
     Trader(trader::Args),
     /// Recorded markets through full order books: what is in a file, and whether it holds together
-    Replay(replay::Args),
+    Replay(Box<replay::Args>),
     /// The latency laboratory: benchmarks beside the host's limits
     #[command(subcommand)]
     Lab(lab::Args),
