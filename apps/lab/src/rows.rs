@@ -224,6 +224,8 @@ pub(crate) const ROWS: &[RowSpec] = &[
         reference: "S3 5.7 MB",
         note: "resident memory of `tickpath ticks watch --no-tui` that gets 100,000 ticks/s of 100 symbols, each of which \
                must come into its cache",
+    },
+    RowSpec {
         name: "iex_decode",
         unit: "ns",
         limit: None,
