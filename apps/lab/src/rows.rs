@@ -544,6 +544,8 @@ pub(crate) const ROWS: &[RowSpec] = &[
         goal: Some(Goal::ValueAtMost(12.0)),
         reference: "8.2 MB with one client",
         note: "the most memory that the process of a ticks server had with 1,000 clients",
+    },
+    RowSpec {
         name: "feed_live",
         unit: "ns",
         limit: None,
