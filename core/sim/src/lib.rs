@@ -46,5 +46,5 @@ pub use network::{
 pub use schedule::{Burst, Spacing};
 pub use ticks::{
     LANES as TICK_BATCH_MAX, MarketMood, Tick, TickConfigError, TickGenerator, TickGeneratorConfig, TickKind,
-    TickStamps, TickSymbol, tick_symbol_name,
+    TickStamps, TickSymbol, Ticks, tick_symbol_name,
 };

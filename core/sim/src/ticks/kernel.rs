@@ -8,7 +8,7 @@ use super::config::Step;
 use super::normal::normals;
 use super::streams::{STREAMS, Streams};
 use super::tile::{Lanes, Tile};
-use super::{LANES, Tick, TickStamps};
+use super::{LANES, Words};
 use tickpath_lockfree::vectors::Work;
 
 /// Added to a number below 2^51 it leaves the nearest integer in the lowest bits; ties go to the even one.
@@ -56,7 +56,7 @@ impl Walk {
     }
 }
 
-/// The lanes at work, and the ticks that come out.
+/// The lanes at work, and the words of the ticks that come out.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct Batch {
@@ -72,9 +72,7 @@ pub(super) struct Batch {
     ask_qty: [u32; LANES],
     last_qty: [u32; LANES],
     kind: [u32; LANES],
-    /// Words of the ticks.
-    words: [[u64; LANES]; 6],
-    pub(super) ticks: [Tick; LANES],
+    pub(super) words: Words,
 }
 
 impl Default for Batch {
@@ -90,7 +88,6 @@ impl Default for Batch {
             last_qty: [0; LANES],
             kind: [0; LANES],
             words: [[0; LANES]; 6],
-            ticks: [Tick::default(); LANES],
         }
     }
 }
@@ -101,7 +98,6 @@ pub(super) struct Next<'a> {
     pub(super) walk: &'a mut Walk,
     pub(super) tile: &'a Tile,
     pub(super) chunk: usize,
-    pub(super) stamps: TickStamps,
     pub(super) batch: &'a mut Batch,
 }
 
@@ -110,7 +106,7 @@ impl Work for Next<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Next { streams, walk, tile, chunk, stamps, batch } = self;
+        let Next { streams, walk, tile, chunk, batch } = self;
         let lanes = tile.lanes(chunk);
         draw(streams, lanes, batch);
         step(walk, tile, chunk, &mut batch.logs);
@@ -119,7 +115,6 @@ impl Work for Next<'_> {
         trade(tile.trade_below, batch);
         settle(walk, tile, chunk, batch);
         pack(lanes, batch);
-        write(tile.count(chunk), stamps, batch);
     }
 }
 
@@ -245,18 +240,6 @@ fn pack(lanes: &Lanes, batch: &mut Batch) {
         sizes[lane] = u64::from(batch.bid_qty[lane]) | u64::from(batch.ask_qty[lane]) << 32;
         let symbol = lanes.symbol[lane] | batch.kind[lane] << 16;
         about[lane] = u64::from(batch.last_qty[lane]) | u64::from(symbol) << 32;
-    }
-}
-
-/// The ticks, one by one.
-#[inline(always)]
-fn write(count: usize, stamps: TickStamps, batch: &mut Batch) {
-    let [bid, ask, last, volume, sizes, about] = &batch.words;
-    let (mut sequence, mut ts) = (stamps.sequence, stamps.ts.0);
-    for lane in 0..count.min(LANES) {
-        batch.ticks[lane] =
-            Tick([sequence, ts, bid[lane], ask[lane], last[lane], volume[lane], sizes[lane], about[lane]]);
-        (sequence, ts) = (sequence + 1, ts + stamps.interval.0);
     }
 }
 
