@@ -60,6 +60,8 @@ impl Walk {
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct Batch {
+    pairs: [u64; STREAMS],
+    normals: [[f32; STREAMS]; 2],
     bits: [u64; LANES],
     /// Steps of the logarithms, then the logarithms.
     logs: [f64; LANES],
@@ -78,6 +80,8 @@ pub(super) struct Batch {
 impl Default for Batch {
     fn default() -> Batch {
         Batch {
+            pairs: [0; STREAMS],
+            normals: [[0.0; STREAMS]; 2],
             bits: [0; LANES],
             logs: [0.0; LANES],
             bid: [0; LANES],
@@ -121,20 +125,19 @@ impl Work for Next<'_> {
 /// Random bits for each lane, and the step of its logarithm without the drift.
 #[inline(always)]
 fn draw(streams: &mut Streams, lanes: &Lanes, batch: &mut Batch) {
-    let mut pairs = [0; STREAMS];
-    let mut normal = [0.0_f32; LANES];
-    streams.fill(&mut pairs);
-    let (first, second) = normal.split_at_mut(STREAMS);
-    for ((first, second), bits) in first.iter_mut().zip(second).zip(&pairs) {
+    streams.fill(&mut batch.pairs);
+    let [first, second] = &mut batch.normals;
+    for ((first, second), bits) in first.iter_mut().zip(second).zip(&batch.pairs) {
         (*first, *second) = normals(*bits);
     }
     for half in batch.bits.as_chunks_mut::<STREAMS>().0 {
         streams.fill(half);
     }
+    let normals = batch.normals.as_flattened();
     for lane in 0..LANES {
         let is_jump = (batch.bits[lane] >> JUMP_SHIFT) as u32 & JUMP_MASK < lanes.jump_below[lane];
-        let sigma = if is_jump { lanes.jump_sigma[lane] } else { lanes.sigma[lane] };
-        batch.logs[lane] = f64::from(normal[lane] * sigma);
+        let (sigma, jump_sigma) = (lanes.sigma[lane], lanes.jump_sigma[lane]);
+        batch.logs[lane] = f64::from(normals[lane] * if is_jump { jump_sigma } else { sigma });
     }
 }
 
@@ -179,7 +182,7 @@ fn quote(lanes: &Lanes, batch: &mut Batch) {
         let (bid, ask) = (round(price - half - 0.5), round(price + half + 0.5));
         batch.bid[lane] = bid;
         // Two halves that both round to the even tick would meet.
-        batch.ask[lane] = if ask > bid { ask } else { bid + 1 };
+        batch.ask[lane] = ask.max(bid + 1);
     }
 }
 
