@@ -2,6 +2,7 @@
 //!
 //! Each does one thing for all lanes, and none of the vector loops has a branch.
 
+use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use super::config::Step;
@@ -134,10 +135,11 @@ fn draw(streams: &mut Streams, lanes: &Lanes, batch: &mut Batch) {
         streams.fill(half);
     }
     let normals = batch.normals.as_flattened();
-    for lane in 0..LANES {
+    let normals: &[f32; LANES] = normals.try_into().expect("two halves of the lanes");
+    for (lane, normal) in normals.iter().enumerate() {
         let is_jump = (batch.bits[lane] >> JUMP_SHIFT) as u32 & JUMP_MASK < lanes.jump_below[lane];
         let (sigma, jump_sigma) = (lanes.sigma[lane], lanes.jump_sigma[lane]);
-        batch.logs[lane] = f64::from(normals[lane] * if is_jump { jump_sigma } else { sigma });
+        batch.logs[lane] = f64::from(normal * if is_jump { jump_sigma } else { sigma });
     }
 }
 
@@ -191,7 +193,7 @@ fn quote(lanes: &Lanes, batch: &mut Batch) {
 fn size(lanes: &Lanes, batch: &mut Batch) {
     for lane in 0..LANES {
         let (bits, mean) = (batch.bits[lane] as u32, lanes.qty_mean[lane]);
-        let qty = |random: u32| mean * (128 + (random & BYTE)) >> 8;
+        let qty = |random: u32| (mean * (128 + (random & BYTE))) >> 8;
         batch.bid_qty[lane] = qty(bits);
         batch.ask_qty[lane] = qty(bits >> 8);
         batch.last_qty[lane] = qty(bits >> 16);
@@ -259,7 +261,7 @@ fn exp2(x: f64) -> f32 {
     let rest = (x - (whole - ROUND)) as f32;
     // The series of e^(rest ln 2).
     let fourth = 9.618_129e-3 + rest * (1.333_355_8e-3 + rest * 1.540_353e-4);
-    let series = 1.0 + rest * (0.693_147_2 + rest * (0.240_226_5 + rest * (5.550_41e-2 + rest * fourth)));
+    let series = 1.0 + rest * (LN_2 + rest * (0.240_226_5 + rest * (5.550_41e-2 + rest * fourth)));
     series * f32::from_bits((whole.to_bits() as u32).wrapping_add(EXPONENT_OF_ONE) << EXPONENT_SHIFT)
 }
 
