@@ -6,6 +6,7 @@
 mod deferred;
 mod handler;
 mod lines;
+pub mod live;
 mod snapshots;
 mod understudy;
 

@@ -199,6 +199,78 @@ pub(crate) const ROWS: &[RowSpec] = &[
                stands",
     },
     RowSpec {
+        name: "ticks_parse",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(4.0)),
+        reference: "S3 182 ns (17-45 ns here)",
+        note: "a tick of 56 bytes out of a stream, checksum and number checked, handed to a listener that reads it; the \
+               slowest of pieces of 64 KiB, 4 KiB, 1448 and 100 bytes, each the median of its passes",
+    },
+    RowSpec {
+        name: "view_refresh",
+        unit: "ms",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(0.5)),
+        reference: "S3 1.8 ms",
+        note: "a picture of 120 x 40 from the symbol cache: 100 symbols read and ordered, 20 drawn with latencies, what \
+               changed written as escape codes; every symbol moves between two pictures; p50",
+    },
+    RowSpec {
+        name: "ticks_client_rss",
+        unit: "MB",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(6.0)),
+        reference: "S3 5.7 MB",
+        note: "resident memory of `tickpath ticks watch --no-tui` that gets 100,000 ticks/s of 100 symbols, each of which \
+               must come into its cache",
+    },
+    RowSpec {
+        name: "iex_decode",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(25.0)),
+        reference: "",
+        note: "a message of a real DEEP 1.0 capture in memory: segment checked, numbering followed by the arbiter, \
+               decoded, applied to books of 7.8 k symbols; the capture over and over, each time into new books that \
+               are made while the clock stands",
+    },
+    RowSpec {
+        name: "xdp_books",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(35.0)),
+        reference: "",
+        note: "a message of a synthetic day of NYSE's Integrated Feed (generate xdp, 500 symbols, two channels) in \
+               memory: pcap, Ethernet, IPv4 and UDP framing, the channel's numbers checked, decoded, applied to full \
+               books; packets as bursts fill them, and full ones in the note",
+    },
+    RowSpec {
+        name: "cache_write",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(3.5)),
+        reference: "20.5 ns published, 22.8 ns on this kind of host",
+        note: "a quote of 56 bytes into the symbol cache in shared memory, 100 instruments, in batches of 4096",
+    },
+    RowSpec {
+        name: "cache_read",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(3.0)),
+        reference: "42.5 ns published, 7.7 ns on this kind of host",
+        note: "the same out of it by a reader that has it mapped read-only, every field added up and checked",
+    },
+    RowSpec {
+        name: "cache_read_contended",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(60.0)),
+        reference: "",
+        note: "the same against a million writes a second on the other core, in groups of 16 (a step of the counter is \
+               too coarse for one): p99 of a group's time per read; every read is checked",
+    },
+    RowSpec {
         name: "udp_echo",
         unit: "us",
         limit: None,
@@ -343,7 +415,7 @@ pub(crate) const ROWS: &[RowSpec] = &[
         goal: None,
         reference: "",
         note: "orders that a venue with a journal under policy async accepts from one client over loopback TCP, 4,096 of \
-               them in flight",
+               them in flight; its threads give their core away when there is nothing to do",
     },
     RowSpec {
         name: "journal_group_rate",
@@ -473,6 +545,16 @@ pub(crate) const ROWS: &[RowSpec] = &[
         reference: "8.2 MB with one client",
         note: "the most memory that the process of a ticks server had with 1,000 clients",
     },
+    RowSpec {
+        name: "feed_live",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(120.0)),
+        reference: "commercial feed handlers 100 to 250 ns an update",
+        note: "a message of itch-8000 in full packets on two lines of loopback multicast: packet in, arbitration of both \
+               copies, decoding, full books, the update made; without the receive call, which is beside it; one core; the \
+               row fails unless the books end as the day's",
+    },
 ];
 
 impl RowSpec {
@@ -535,6 +617,7 @@ mod tests {
         let error = choose(&["stmap".to_owned()], &["elsewhere"]).err().unwrap().to_string();
         assert!(error.contains("'stmap'") && error.contains("stamp, cacheline_rtt"), "{error}");
         assert!(error.ends_with(", elsewhere"), "{error}");
+        assert!(error.ends_with("feed_live, elsewhere"), "{error}");
     }
 
     #[test]

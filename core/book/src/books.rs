@@ -41,6 +41,13 @@ pub trait OrderBooks<T: Copy> {
     /// When `qty` is more than there is.
     fn reduce(&mut self, handle: OrderHandle, qty: Qty) -> Qty;
 
+    /// Adds `qty` to an order, which keeps its priority, and returns what it has then; `None`, and nothing changed, when
+    /// its level's quantity has no room for it.
+    ///
+    /// # Panics
+    /// When the handle names no open order.
+    fn increase(&mut self, handle: OrderHandle, qty: Qty) -> Option<Qty>;
+
     /// Removes an order and returns it as it was.
     fn remove(&mut self, handle: OrderHandle) -> Order<T>;
 

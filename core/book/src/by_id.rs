@@ -75,6 +75,10 @@ pub trait BooksById {
     /// When `qty` is more than there is.
     fn reduce(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty>;
 
+    /// Adds `qty` to an order in the book of `instrument`, which keeps its priority. Returns what it has then; `None`, and
+    /// nothing changed, when no such order rests there or its level's quantity has no room for it.
+    fn increase(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty>;
+
     /// Removes an order from the book of `instrument` and returns it as it was; `None` when no such order rests there.
     fn remove(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>>;
 

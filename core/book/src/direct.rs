@@ -229,6 +229,19 @@ impl BooksById for DirectBooks {
         Some(Qty(left))
     }
 
+    fn increase(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty> {
+        let slot = self.orders.find(id.0)?;
+        let level = self.levels.get_mut(self.orders.get(slot).level);
+        if level.instrument != instrument {
+            return None;
+        }
+        // No order has more than its level.
+        level.qty = level.qty.checked_add(qty.0)?;
+        let record = self.orders.get_mut(slot);
+        record.qty += qty.0;
+        Some(Qty(record.qty))
+    }
+
     #[inline(always)]
     fn remove(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
         self.remove_directly(instrument, id).or_else(|| self.remove_anywhere(instrument, id))

@@ -421,6 +421,16 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         Qty(record.qty)
     }
 
+    fn increase(&mut self, handle: OrderHandle, qty: Qty) -> Option<Qty> {
+        let record = &mut self.orders[handle.slot() as usize];
+        assert!(record.level != NIL, "the handle names an open order");
+        let level = &mut self.levels[record.level as usize];
+        // No order has more than its level.
+        level.qty = level.qty.checked_add(qty.0)?;
+        record.qty += qty.0;
+        Some(Qty(record.qty))
+    }
+
     #[inline(always)]
     fn remove(&mut self, handle: OrderHandle) -> Order<T> {
         let slot = handle.slot();

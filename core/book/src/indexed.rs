@@ -74,6 +74,10 @@ impl<B: OrderBooks<()>> BooksById for Indexed<B> {
         Some(left)
     }
 
+    fn increase(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty> {
+        self.books.increase(self.open_in(instrument, id)?, qty)
+    }
+
     #[inline]
     fn remove(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
         let handle = self.open_in(instrument, id)?;

@@ -108,6 +108,15 @@ impl<T: Copy> OrderBooks<T> for PlainBooks<T> {
         Qty(left)
     }
 
+    fn increase(&mut self, handle: OrderHandle, qty: Qty) -> Option<Qty> {
+        let order = *self.open(handle);
+        let level = self.levels(order.instrument, order.side).find(|level| level.price == order.price);
+        level.expect("an open order has its level").qty.0.checked_add(qty.0)?;
+        let order = self.open(handle);
+        order.qty = Qty(order.qty.0 + qty.0);
+        Some(order.qty)
+    }
+
     fn remove(&mut self, handle: OrderHandle) -> Order<T> {
         let order = *self.open(handle);
         self.orders.remove(&handle);

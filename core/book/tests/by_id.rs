@@ -98,10 +98,13 @@ fn run<B: BooksById>(shape: Shape) {
                     assert_eq!(fast.remove(instrument, id), plain.remove(instrument, id));
                     let zero = Qty::ZERO;
                     assert_eq!(fast.reduce(instrument, id, zero), plain.reduce(instrument, id, zero));
+                    assert_eq!(fast.increase(instrument, id, zero), plain.increase(instrument, id, zero));
                 }
             }
             1..=3 => {
                 let by = Qty(qty.0.min(order.qty.0));
+                let more = Qty(qty.0 % 7);
+                assert_eq!(fast.increase(instrument, id, more), plain.increase(instrument, id, more));
                 let left = fast.reduce(instrument, id, by);
                 assert_eq!(left, plain.reduce(instrument, id, by));
                 if left == Some(Qty::ZERO) {

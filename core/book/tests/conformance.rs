@@ -70,6 +70,18 @@ fn a_reduced_order_keeps_its_place<B: OrderBooks<u32>>() {
     assert_eq!(books.queue_position(second), Default::default());
 }
 
+fn an_increased_order_keeps_its_place<B: OrderBooks<u32>>() {
+    let mut books: B = books();
+    let first = books.add(order(1, Side::Sell, 10, 100)).unwrap();
+    books.add(order(2, Side::Sell, 20, 100)).unwrap();
+    assert_eq!(books.increase(first, Qty(5)), Some(Qty(15)));
+    assert_eq!(books.front(ALPHA, Side::Sell), Some(first));
+    assert_eq!(books.best(ALPHA, Side::Sell), Some(level(100, 35, 2)));
+    assert_eq!(books.increase(first, Qty(u64::MAX - 35)), Some(Qty(u64::MAX - 20)));
+    assert_eq!(books.increase(first, Qty(1)), None, "one beyond what a level can have");
+    assert_eq!(books.best(ALPHA, Side::Sell), Some(level(100, u64::MAX, 2)));
+}
+
 fn orders_leave_from_anywhere<B: OrderBooks<u32>>() {
     for leaving in 0..4 {
         let mut books: B = books();
@@ -221,6 +233,7 @@ macro_rules! conformance {
             conformance!(@tests $books:
                 priority_is_by_price_then_time,
                 a_reduced_order_keeps_its_place,
+                an_increased_order_keeps_its_place,
                 orders_leave_from_anywhere,
                 the_users_data_stays_with_the_order,
                 every_price_has_its_order,

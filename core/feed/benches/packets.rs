@@ -92,7 +92,7 @@ fn main() {
         let books = DirectBooks::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 18));
         let builder = BookBuilder::new(books);
         let mut sink = Sink { builder, updates: Updates::default() };
-        let mut arbiter = Arbiter::new(ArbiterConfig::default());
+        let mut arbiter: Arbiter = Arbiter::new(ArbiterConfig::default());
         let start = Instant::now();
         for packet in &packets {
             arbiter.handle_packet(Nanos(1), Line::A, packet, &mut sink);

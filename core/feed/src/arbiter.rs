@@ -1,11 +1,13 @@
 //! Two lines in, one gap-free sequence out.
 
 use tickpath_faults::{Fault, is_planted};
-use tickpath_nasdaq::moldudp64::{Kind, Packet, Request, Session};
+use tickpath_nasdaq::moldudp64::Session;
 use tickpath_types::{Nanos, Sequence};
 
 use crate::counters::{ArbiterCounters, LineCounters};
+use crate::framing::{Framing, MoldUdp64, PacketHeader, PacketKind};
 use crate::hold::HoldBuffer;
+use crate::marks::Marks;
 
 /// How far beyond the last message that is known to exist a packet may begin. One that begins further on, as
 /// after a long silence or as damage would have it, counts only when the next such one begins near it: a single
@@ -13,6 +15,11 @@ use crate::hold::HoldBuffer;
 pub const MAX_AHEAD: u64 = 1 << 16;
 /// Packets of one foreign session, in a row and on lines A and B, after which the publisher has started anew.
 pub const FOREIGN_PACKETS: u32 = 3;
+/// Packets of one line, in a row and none with anything new, that begin again further back than the line had come: its
+/// publisher numbers from an earlier place on, and did not say so.
+pub const JUMP_BACK_PACKETS: u32 = 16;
+/// Two packets that both begin the numbering are copies of one when they were sent less than this apart.
+const RESTART_APART_NS: u64 = 1_000_000_000;
 /// How often the wait for an answer doubles: a lost datagram is asked for again soon, and a server that has to read old
 /// messages from a disk is not asked for the same all the while.
 const WAIT_DOUBLINGS_MAX: u32 = 6;
@@ -29,19 +36,40 @@ pub enum Line {
     Recovery = 2,
 }
 
-/// What leaves an [`Arbiter`], strictly in sequence.
-pub trait MessageListener {
+/// What leaves an [`Arbiter`], strictly in sequence. `S` names a session as the protocol does.
+pub trait MessageListener<S = Session> {
     /// The next message of the session.
     fn on_message(&mut self, sequence: Sequence, message: &[u8]);
+    /// The next messages of the session, the first with this number: what one packet brought.
+    #[inline(always)]
+    fn on_messages<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
+        let mut sequence = first;
+        for message in messages {
+            self.on_message(sequence, message);
+            sequence = sequence.next();
+        }
+    }
     /// Messages `first..first + count` are lost for good; the next message is the one after them.
     fn on_lost(&mut self, first: Sequence, count: u64);
     /// The publisher ended the session; every message of it was delivered or reported lost.
     fn on_end_of_session(&mut self) {}
     /// The lines have gone over to another session: [`FOREIGN_PACKETS`] came and none of this one between them.
     /// Nothing more of this session is to be expected, and what was built of it is of the past. Packets of the
-    /// other session are dropped: it needs an arbiter and books of its own.
-    fn on_foreign_session(&mut self, session: Session) {
+    /// other session are dropped until the arbiter is [told to follow](Arbiter::start_anew).
+    fn on_foreign_session(&mut self, session: S) {
         let _ = session;
+    }
+    /// The publisher numbers from 1 again, within the same session: what was built is of the past.
+    fn on_restart(&mut self) {}
+    /// The lines go on with numbers from `first` on that have been, and nobody said why: [`JUMP_BACK_PACKETS`] came and
+    /// nothing new among them. What was built may be of the past. They are dropped.
+    fn on_jumped_back(&mut self, first: Sequence) {
+        let _ = first;
+    }
+    /// The lines brought different bytes under the same numbers, from `first` on. What came first was delivered; these
+    /// are the others.
+    fn on_disagreement<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
+        let _ = (first, messages);
     }
 }
 
@@ -62,6 +90,9 @@ pub struct ArbiterConfig {
     /// A gap of more messages than these is given up without a request, once the other line has had its time: they
     /// would take longer than a snapshot. None is while there are no snapshots.
     pub max_gap_messages: u64,
+    /// Compare the bytes of what both lines bring, where their packets begin and end alike: a hash of every packet, some
+    /// 2 ns a message. What comes while a gap is open is compared in any case.
+    pub compare_lines: bool,
 }
 
 impl Default for ArbiterConfig {
@@ -75,6 +106,7 @@ impl Default for ArbiterConfig {
             max_requests: 12,
             max_request_messages: 1_000,
             max_gap_messages: u64::MAX,
+            compare_lines: false,
         }
     }
 }
@@ -89,18 +121,18 @@ struct Gap {
 }
 
 /// Joins lines A and B of one multicast channel, and the answers of its retransmission server, into one
-/// gap-free sequence.
+/// gap-free sequence, whatever protocol numbers the messages.
 ///
-/// The first copy of a message wins. Performs no IO and reads no clock: packets and time come in through
+/// The first copy of a message wins; a packet of copies alone is dropped by its header. Performs no IO and reads no clock: packets and time come in through
 /// `handle_*`; messages leave through the listener in sequence order; requests to send and the next
 /// deadline leave through `poll_*`, to be polled after each `handle_*`.
-pub struct Arbiter {
+pub struct Arbiter<F: Framing = MoldUdp64> {
     config: ArbiterConfig,
-    session: Option<Session>,
+    session: Option<F::Session>,
     next: u64,
     /// One past the highest sequence that is known to exist.
     end: u64,
-    held: HoldBuffer,
+    held: HoldBuffer<F::Room>,
     gap: Option<Gap>,
     request_due: bool,
     end_of_session: Option<u64>,
@@ -108,14 +140,18 @@ pub struct Arbiter {
     /// Where the latest packet began that was too far ahead.
     far_ahead: Option<u64>,
     /// The latest foreign session, and how many packets of it came since the last of this one.
-    foreign: (Session, u32),
+    foreign: Option<(F::Session, u32)>,
+    /// When the packet was sent that the numbering began with, and the latest one, by the publisher's clock.
+    started_ns: u64,
+    newest_ns: u64,
+    marks: Marks,
     counters: ArbiterCounters,
 }
 
-impl Arbiter {
+impl<F: Framing> Arbiter<F> {
     /// Starts before the first message of whatever session the first packet names.
     #[must_use]
-    pub fn new(config: ArbiterConfig) -> Arbiter {
+    pub fn new(config: ArbiterConfig) -> Arbiter<F> {
         Arbiter {
             config,
             session: None,
@@ -127,45 +163,100 @@ impl Arbiter {
             end_of_session: None,
             ended: false,
             far_ahead: None,
-            foreign: (Session::BLANK, 0),
+            foreign: None,
+            started_ns: 0,
+            newest_ns: 0,
+            marks: Marks::new(config.compare_lines),
             counters: ArbiterCounters::default(),
         }
+    }
+
+    /// Forgets the session and its numbers, and goes on with whatever session the next packet names, from its first
+    /// message on. The counters go on.
+    pub fn start_anew(&mut self) {
+        self.session = None;
+        self.foreign = None;
+        self.restart_numbers();
     }
 
     /// Takes one datagram from `line`.
     ///
     /// Never inlined: what is received and what is rehearsed run the same code.
     #[inline(never)]
-    pub fn handle_packet(&mut self, now: Nanos, line: Line, packet: &[u8], out: &mut impl MessageListener) {
-        let Ok(packet) = Packet::parse(packet) else {
+    pub fn handle_packet(
+        &mut self,
+        now: Nanos,
+        line: Line,
+        datagram: &[u8],
+        out: &mut impl MessageListener<F::Session>,
+    ) {
+        let Some(header) = F::header(datagram, self.next) else {
             self.line(line).malformed += 1;
             return;
         };
-        if *self.session.get_or_insert(packet.session()) != packet.session() {
-            self.take_foreign(line, packet.session(), out);
+        let is_ours = self.session == Some(header.session);
+        if header.starts_anew && is_ours && self.is_restart(line, &header) {
+            self.restart(&header, out);
+        }
+        if header.end() <= self.next
+            && header.kind == PacketKind::Messages
+            && is_ours
+            && !is_planted(Fault::DuplicatesDelivered)
+        {
+            self.take_copies(now, line, &header, datagram, out);
             return;
         }
-        self.foreign.1 = 0;
-        let first = packet.sequence().0;
+        let Some(messages) = F::messages(datagram) else {
+            self.line(line).malformed += 1;
+            return;
+        };
+        if header.kind == PacketKind::Aside {
+            self.counters.aside += 1;
+            return;
+        }
+        if !is_ours {
+            if self.session.is_some() {
+                self.take_foreign(line, header.session, out);
+                return;
+            }
+            self.session = Some(header.session);
+            self.started_ns = header.sent_ns;
+        }
+        self.foreign = None;
+        let first = header.first;
         if first > self.end.saturating_add(MAX_AHEAD) && !self.is_confirmed(first) {
             self.line(line).far_ahead += 1;
             return;
         }
-        self.count_line(line, first, u64::from(packet.message_count()));
         let before_packet = self.next;
-        match packet.kind() {
-            Kind::Messages => self.take_messages(line, &packet, out),
-            Kind::Heartbeat => self.end = self.end.max(first),
-            Kind::EndOfSession => {
+        match header.kind {
+            PacketKind::Messages => {
+                self.count_line(line, &header);
+                if line != Line::Recovery {
+                    self.newest_ns = self.newest_ns.max(header.sent_ns);
+                    self.marks.note(now, line, &header, F::body(datagram));
+                }
+                self.take_messages(line, &header, messages, out);
+            }
+            PacketKind::Heartbeat | PacketKind::Aside => {
+                self.count_line(line, &header);
+                self.end = self.end.max(first);
+            }
+            PacketKind::EndOfSession => {
+                self.count_line(line, &header);
                 self.end = self.end.max(first);
                 self.end_of_session = Some(first);
             }
+            PacketKind::Unavailable => self.take_unavailable(line, &header, out),
         }
-        self.settle(now, line, before_packet, out);
+        let is_settled = self.next == self.end && self.gap.is_none() && self.end_of_session.is_none();
+        if !is_settled || is_planted(Fault::HeldMessagesSwapped) {
+            self.settle(now, line, before_packet, out);
+        }
     }
 
     /// Lets time pass: decides that a request is due, or that messages are lost.
-    pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl MessageListener) {
+    pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl MessageListener<F::Session>) {
         let Some(mut gap) = self.gap.filter(|gap| now >= gap.act_at) else { return };
         let missing_end = self.missing_end();
         let count = missing_end - self.next;
@@ -177,18 +268,21 @@ impl Arbiter {
             self.request_due = true;
             return;
         }
-        if !is_planted(Fault::LossUntold) {
-            out.on_lost(Sequence(self.next), count);
-        }
-        self.counters.gaps_lost += 1;
-        self.counters.messages_lost += count;
-        self.next = missing_end;
-        self.gap = None;
+        self.give_up(count, out);
         self.settle(now, Line::Recovery, missing_end, out);
     }
 
+    /// Whoever was asked for the messages that are missing refused: they are lost.
+    pub fn handle_refused(&mut self, now: Nanos, out: &mut impl MessageListener<F::Session>) {
+        if self.gap.is_some() {
+            let missing_end = self.missing_end();
+            self.give_up(missing_end - self.next, out);
+            self.settle(now, Line::Recovery, missing_end, out);
+        }
+    }
+
     /// The request to send now, if one is due.
-    pub fn poll_request(&mut self) -> Option<Request> {
+    pub fn poll_request(&mut self) -> Option<F::Request> {
         let is_forgotten = is_planted(Fault::RequestForgotten);
         if !std::mem::take(&mut self.request_due) || self.gap.is_none() || is_forgotten {
             return None;
@@ -197,7 +291,7 @@ impl Arbiter {
         let missing = self.missing_end() - self.next;
         let count = u16::try_from(missing).unwrap_or(u16::MAX).min(self.config.max_request_messages);
         self.counters.requests += 1;
-        Some(Request { session, sequence: Sequence(self.next), message_count: count })
+        Some(F::request(session, Sequence(self.next), count))
     }
 
     /// When [`handle_timeout`](Arbiter::handle_timeout) has something to do next.
@@ -214,7 +308,7 @@ impl Arbiter {
 
     /// The session, once a packet has named it.
     #[must_use]
-    pub const fn session(&self) -> Option<Session> {
+    pub const fn session(&self) -> Option<F::Session> {
         self.session
     }
 
@@ -236,18 +330,129 @@ impl Arbiter {
         &self.counters
     }
 
+    /// The next `count` messages are lost for good.
+    fn give_up(&mut self, count: u64, out: &mut impl MessageListener<F::Session>) {
+        if !is_planted(Fault::LossUntold) {
+            out.on_lost(Sequence(self.next), count);
+        }
+        self.counters.gaps_lost += 1;
+        self.counters.messages_lost += count;
+        self.next += count;
+        self.gap = None;
+    }
+
     #[cold]
-    fn take_foreign(&mut self, line: Line, session: Session, out: &mut impl MessageListener) {
+    fn take_foreign(&mut self, line: Line, session: F::Session, out: &mut impl MessageListener<F::Session>) {
         self.line(line).wrong_session += 1;
         if line == Line::Recovery {
             return;
         }
-        let (latest, count) = self.foreign;
-        let count = if latest == session { count.saturating_add(1) } else { 1 };
-        self.foreign = (session, count);
+        let count = match self.foreign {
+            Some((latest, count)) if latest == session => count.saturating_add(1),
+            _ => 1,
+        };
+        self.foreign = Some((session, count));
         if count == FOREIGN_PACKETS {
             self.counters.foreign_sessions += 1;
             out.on_foreign_session(session);
+        }
+    }
+
+    /// True when a packet that begins the numbering is no copy of the one that began it: it was sent after everything
+    /// else, and well after that.
+    fn is_restart(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
+        line != Line::Recovery
+            && self.end > header.end()
+            && header.sent_ns > self.newest_ns
+            && header.sent_ns - self.started_ns >= RESTART_APART_NS
+    }
+
+    #[cold]
+    fn restart(&mut self, header: &PacketHeader<F::Session>, out: &mut impl MessageListener<F::Session>) {
+        self.restart_numbers();
+        self.started_ns = header.sent_ns;
+        self.counters.restarts += 1;
+        out.on_restart();
+    }
+
+    fn restart_numbers(&mut self) {
+        (self.next, self.end) = (1, 1);
+        self.held.clear();
+        self.gap = None;
+        self.request_due = false;
+        (self.end_of_session, self.ended) = (None, false);
+        self.far_ahead = None;
+        (self.started_ns, self.newest_ns) = (0, 0);
+        self.marks.clear();
+        self.counters.lines.iter_mut().for_each(LineCounters::restart);
+    }
+
+    /// Takes a packet that has nothing new, by its header alone.
+    #[inline]
+    fn take_copies(
+        &mut self,
+        now: Nanos,
+        line: Line,
+        header: &PacketHeader<F::Session>,
+        datagram: &[u8],
+        out: &mut impl MessageListener<F::Session>,
+    ) {
+        self.foreign = None;
+        self.count_line(line, header);
+        self.line(line).duplicate_messages += header.count;
+        if line == Line::Recovery {
+            return;
+        }
+        if let Some(copy) = self.marks.compare(now, line, header, F::body(datagram)) {
+            self.line(line).skew.record(copy.behind);
+            if copy.differs {
+                self.disagree(header.first, datagram, out);
+            }
+        }
+        if self.line(line).back_run == JUMP_BACK_PACKETS {
+            self.jump_back(line, header, out);
+        }
+    }
+
+    #[cold]
+    fn disagree(&mut self, first: u64, datagram: &[u8], out: &mut impl MessageListener<F::Session>) {
+        self.counters.disagreements += 1;
+        if let Some(messages) = F::messages(datagram) {
+            out.on_disagreement(Sequence(first), messages);
+        }
+    }
+
+    /// A line has begun again further back. Where packets say when they were sent, and these later than all others, the
+    /// numbering has started again and the packet that said so is lost.
+    #[cold]
+    fn jump_back(
+        &mut self,
+        line: Line,
+        header: &PacketHeader<F::Session>,
+        out: &mut impl MessageListener<F::Session>,
+    ) {
+        self.line(line).back_run = 0;
+        self.counters.jumps_back += 1;
+        if header.sent_ns > self.newest_ns {
+            self.restart(header, out);
+        } else {
+            out.on_jumped_back(Sequence(header.first));
+        }
+    }
+
+    /// The publisher does not have these messages any more: what of them is next is lost now.
+    #[cold]
+    fn take_unavailable(
+        &mut self,
+        line: Line,
+        header: &PacketHeader<F::Session>,
+        out: &mut impl MessageListener<F::Session>,
+    ) {
+        self.line(line).packets += 1;
+        self.counters.unavailable += header.count;
+        let end = header.end().min(self.missing_end());
+        if header.first <= self.next && end > self.next {
+            self.give_up(end - self.next, out);
         }
     }
 
@@ -263,14 +468,40 @@ impl Arbiter {
         self.held.first_held(self.next, self.end).unwrap_or(self.end)
     }
 
-    fn take_messages(&mut self, line: Line, packet: &Packet<'_>, out: &mut impl MessageListener) {
-        let (first, end) = (packet.sequence().0, packet.next_sequence().0);
+    #[inline(always)]
+    fn take_messages<'a>(
+        &mut self,
+        line: Line,
+        header: &PacketHeader<F::Session>,
+        mut messages: impl Iterator<Item = &'a [u8]>,
+        out: &mut impl MessageListener<F::Session>,
+    ) {
+        let (first, end) = (header.first, header.end());
         self.end = self.end.max(end);
-        if end <= self.next && !is_planted(Fault::DuplicatesDelivered) {
-            self.line(line).duplicate_messages += end - first;
-            return;
+        if first > self.next || !self.held.is_empty() || is_planted(Fault::DuplicatesDelivered) {
+            return self.take_apart(line, first, messages, out);
         }
-        for (Sequence(sequence), message) in packet.messages() {
+        // Nothing is held and nothing is missing: what is new in the packet is next.
+        let next = self.next;
+        for _ in first..next {
+            messages.next();
+        }
+        self.next = end;
+        let line = self.line(line);
+        line.duplicate_messages += next - first;
+        line.first_messages += end - next;
+        out.on_messages(Sequence(next), messages);
+    }
+
+    /// Takes the messages of a packet one by one: some are next, some are held, some have been.
+    fn take_apart<'a>(
+        &mut self,
+        line: Line,
+        first: u64,
+        messages: impl Iterator<Item = &'a [u8]>,
+        out: &mut impl MessageListener<F::Session>,
+    ) {
+        for (sequence, message) in (first..).zip(messages) {
             if sequence == self.next {
                 let is_first = self.held.take(sequence).is_none();
                 out.on_message(Sequence(sequence), message);
@@ -286,12 +517,22 @@ impl Arbiter {
                 self.line(line).first_messages += 1;
             } else {
                 self.counters.not_held += 1;
+                if self.held.peek(sequence).is_some_and(|held| held != message) {
+                    self.counters.disagreements += 1;
+                    out.on_disagreement(Sequence(sequence), std::iter::once(message));
+                }
             }
         }
     }
 
     /// Delivers what is held and has become next, then opens, keeps or closes the gap.
-    fn settle(&mut self, now: Nanos, line: Line, before_packet: u64, out: &mut impl MessageListener) {
+    fn settle(
+        &mut self,
+        now: Nanos,
+        line: Line,
+        before_packet: u64,
+        out: &mut impl MessageListener<F::Session>,
+    ) {
         let swap = u64::from(is_planted(Fault::HeldMessagesSwapped));
         while let Some(message) = self.held.take(self.next ^ swap) {
             out.on_message(Sequence(self.next), message);
@@ -338,12 +579,16 @@ impl Arbiter {
         &mut self.counters.lines[line as usize]
     }
 
-    fn count_line(&mut self, line: Line, first: u64, count: u64) {
+    #[inline(always)]
+    fn count_line(&mut self, line: Line, header: &PacketHeader<F::Session>) {
+        let (first, end) = (header.first, header.end());
+        let is_next_new = end > self.next;
         let line = self.line(line);
         line.packets += 1;
-        if line.next_sequence != 0 && first > line.next_sequence {
-            line.missed_messages += first - line.next_sequence;
+        if first == line.next_sequence {
+            line.next_sequence = end;
+            return;
         }
-        line.next_sequence = line.next_sequence.max(first.saturating_add(count));
+        line.count_step(first, end, is_next_new);
     }
 }

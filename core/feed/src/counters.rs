@@ -2,6 +2,8 @@
 
 use tickpath_types::Nanos;
 
+use crate::MAX_AHEAD;
+
 /// Counts of one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineCounters {
@@ -13,14 +15,90 @@ pub struct LineCounters {
     pub duplicate_messages: u64,
     /// Messages that the line's own numbering skipped: lost on this line.
     pub missed_messages: u64,
-    /// Datagrams that were not MoldUDP64.
+    /// Datagrams that were not of the protocol.
     pub malformed: u64,
     /// Datagrams of another session.
     pub wrong_session: u64,
     /// Datagrams that began further ahead than [`MAX_AHEAD`](crate::MAX_AHEAD) when no other did; dropped.
     pub far_ahead: u64,
+    /// Datagrams that began before where the line had come by its own numbering.
+    pub backward: u64,
+    /// How far the line was behind, for packets that the other line had brought.
+    pub skew: Skew,
     /// What the line should bring next; 0 before its first datagram.
     pub(crate) next_sequence: u64,
+    /// What it would bring next if it had begun again further back, and how many packets in a row say so.
+    back_next: u64,
+    pub(crate) back_run: u32,
+}
+
+impl LineCounters {
+    /// A datagram came that does not begin where the one before it ended.
+    pub(crate) fn count_step(&mut self, first: u64, end: u64, is_new: bool) {
+        if first > self.next_sequence {
+            if self.next_sequence != 0 {
+                self.missed_messages += first - self.next_sequence;
+            }
+        } else if end > first {
+            self.backward += 1;
+            let goes_on = first >= self.back_next && first - self.back_next <= MAX_AHEAD && !is_new;
+            self.back_run = if goes_on && self.back_run > 0 { self.back_run + 1 } else { u32::from(!is_new) };
+            self.back_next = end;
+        }
+        self.next_sequence = self.next_sequence.max(end);
+    }
+
+    /// The numbering has started again.
+    pub(crate) fn restart(&mut self) {
+        (self.next_sequence, self.back_next, self.back_run) = (0, 0, 0);
+    }
+}
+
+/// How long after the first copy of a packet the second one came, packet by packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skew {
+    /// Packets of which both copies came, and this line's was the second.
+    pub count: u64,
+    /// The sum of how far it was behind.
+    pub sum: Nanos,
+    /// The furthest.
+    pub max: Nanos,
+    /// How many were behind by 2^n to 2^(n+1) nanoseconds, at place n, those of less at 0 and those of more at the last.
+    pub buckets: [u32; SKEW_BUCKETS],
+}
+
+/// Places of [`Skew::buckets`]: the last one begins at a second.
+pub const SKEW_BUCKETS: usize = 31;
+
+impl Skew {
+    /// Counts one packet.
+    #[inline]
+    pub fn record(&mut self, behind: Nanos) {
+        self.count += 1;
+        self.sum = Nanos(self.sum.0.saturating_add(behind.0));
+        self.max = self.max.max(behind);
+        let place = (behind.0 | 1).ilog2() as usize;
+        self.buckets[place.min(SKEW_BUCKETS - 1)] += 1;
+    }
+
+    /// The mean; zero when there is none.
+    #[must_use]
+    pub fn mean(&self) -> Nanos {
+        self.sum.0.checked_div(self.count).map_or(Nanos::ZERO, Nanos)
+    }
+
+    /// What `per_mille` of 1000 packets did not exceed, to a factor of two: the end of its bucket, at most the maximum.
+    #[must_use]
+    pub fn quantile(&self, per_mille: u64) -> Nanos {
+        let total: u64 = self.buckets.iter().map(|&count| u64::from(count)).sum();
+        let wanted = (total * per_mille).div_ceil(1_000);
+        let mut seen = 0;
+        let place = self.buckets.iter().position(|&count| {
+            seen += u64::from(count);
+            seen >= wanted
+        });
+        place.map_or(Nanos::ZERO, |place| Nanos((2_u64 << place) - 1).min(self.max))
+    }
 }
 
 /// Counts of one [`Arbiter`](crate::Arbiter).
@@ -44,6 +122,16 @@ pub struct ArbiterCounters {
     pub not_held: u64,
     /// Times that the lines went over to another session: the publisher started anew.
     pub foreign_sessions: u64,
+    /// Times that the publisher began to number from 1 again, within a session.
+    pub restarts: u64,
+    /// Times that a line went on with numbers that had been.
+    pub jumps_back: u64,
+    /// Packets, or messages held, that differ from what the other line brought under the same numbers.
+    pub disagreements: u64,
+    /// Messages that the publisher said it does not have any more.
+    pub unavailable: u64,
+    /// Packets that are not part of the numbered stream.
+    pub aside: u64,
     /// Longest time from the opening of a gap to its close.
     pub longest_gap: Nanos,
 }
@@ -59,5 +147,25 @@ impl ArbiterCounters {
     #[must_use]
     pub const fn line_losses(&self) -> u64 {
         self.lines[0].missed_messages + self.lines[1].missed_messages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skew_has_a_mean_a_maximum_and_quantiles_to_a_factor_of_two() {
+        let mut skew = Skew::default();
+        assert_eq!((skew.mean(), skew.quantile(500)), (Nanos::ZERO, Nanos::ZERO));
+        for nanos in [0, 1, 2, 3, 1_000, 5_000_000_000] {
+            skew.record(Nanos(nanos));
+        }
+        assert_eq!(skew.buckets[..3], [2, 2, 0]);
+        assert_eq!((skew.buckets[9], skew.buckets[SKEW_BUCKETS - 1]), (1, 1));
+        assert_eq!((skew.mean(), skew.max), (Nanos(5_000_001_006 / 6), Nanos(5_000_000_000)));
+        assert_eq!(skew.quantile(500), Nanos(3));
+        assert_eq!(skew.quantile(800), Nanos(1_023));
+        assert_eq!(skew.quantile(1_000), Nanos((2 << 30) - 1));
     }
 }

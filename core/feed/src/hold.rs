@@ -1,51 +1,82 @@
 //! Messages that came before their turn.
 
-/// Longest message that can be held; ITCH's longest has 50 bytes.
+/// Longest ITCH message that can be held; the longest that there is has 50 bytes.
 pub const MAX_HELD_MESSAGE: usize = 54;
 
+/// Room for one message: an array as long as the protocol's longest.
+pub trait MessageRoom: Copy + AsRef<[u8]> + AsMut<[u8]> {
+    /// Room without a message.
+    const EMPTY: Self;
+}
+
+impl<const N: usize> MessageRoom for [u8; N] {
+    const EMPTY: Self = [0; N];
+}
+
 #[derive(Clone, Copy)]
-struct Slot {
+struct Slot<R> {
     /// Sequence of the message, 0 when the slot is free.
     sequence: u64,
     len: u16,
-    bytes: [u8; MAX_HELD_MESSAGE],
+    bytes: R,
 }
 
 /// A window of messages by sequence, of fixed size.
 ///
 /// Slot `sequence mod capacity` holds a message, so holding, finding and dropping duplicates are one
 /// access each. A message beyond the window is refused: it is asked for again when its turn nears.
-pub(crate) struct HoldBuffer {
-    slots: Box<[Slot]>,
+pub(crate) struct HoldBuffer<R> {
+    slots: Box<[Slot<R>]>,
     count: usize,
     /// No message before this one is held: a long gap is not searched again for each packet that fills some of it.
     lowest: u64,
 }
 
-impl HoldBuffer {
+impl<R: MessageRoom> HoldBuffer<R> {
     /// Room for `capacity` messages, at least one.
-    pub(crate) fn new(capacity: usize) -> HoldBuffer {
-        let free = Slot { sequence: 0, len: 0, bytes: [0; MAX_HELD_MESSAGE] };
+    pub(crate) fn new(capacity: usize) -> HoldBuffer<R> {
+        let free = Slot { sequence: 0, len: 0, bytes: R::EMPTY };
         HoldBuffer { slots: vec![free; capacity.max(1)].into_boxed_slice(), count: 0, lowest: 0 }
     }
 
     /// Holds `message` unless it lies beyond the window that starts at `next`, or is too long.
     /// True when it was not held before and now is.
     pub(crate) fn hold(&mut self, next: u64, sequence: u64, message: &[u8]) -> bool {
-        if sequence - next >= self.slots.len() as u64 || message.len() > MAX_HELD_MESSAGE {
+        if sequence - next >= self.slots.len() as u64 {
             return false;
         }
         let slot = self.slot_mut(sequence);
+        let Some(room) = slot.bytes.as_mut().get_mut(..message.len()) else { return false };
         if slot.sequence == sequence {
             return false;
         }
+        room.copy_from_slice(message);
         let was_free = slot.sequence == 0;
         slot.sequence = sequence;
         slot.len = message.len() as u16;
-        slot.bytes[..message.len()].copy_from_slice(message);
         self.lowest = if self.count == 0 { sequence } else { self.lowest.min(sequence) };
         self.count += usize::from(was_free);
         true
+    }
+
+    /// True while nothing is held.
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Forgets everything that is held.
+    pub(crate) fn clear(&mut self) {
+        if self.count > 0 {
+            self.slots.iter_mut().for_each(|slot| slot.sequence = 0);
+            self.count = 0;
+        }
+    }
+
+    /// The message of `sequence`, if it is held; it stays.
+    pub(crate) fn peek(&self, sequence: u64) -> Option<&[u8]> {
+        let slot = &self.slots[self.index(sequence)];
+        (slot.sequence == sequence && sequence != 0).then(|| &slot.bytes.as_ref()[..usize::from(slot.len)])
     }
 
     /// Takes the message of `sequence` if it is held.
@@ -61,7 +92,7 @@ impl HoldBuffer {
         slot.sequence = 0;
         self.count -= 1;
         self.lowest += u64::from(self.lowest == sequence);
-        Some(&slot.bytes[..usize::from(slot.len)])
+        Some(&slot.bytes.as_ref()[..usize::from(slot.len)])
     }
 
     /// The lowest held sequence in `next..end`.
@@ -79,7 +110,7 @@ impl HoldBuffer {
         (sequence % self.slots.len() as u64) as usize
     }
 
-    fn slot_mut(&mut self, sequence: u64) -> &mut Slot {
+    fn slot_mut(&mut self, sequence: u64) -> &mut Slot<R> {
         let index = self.index(sequence);
         &mut self.slots[index]
     }
@@ -95,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_window_is_bounded() {
-        let mut held = HoldBuffer::new(4);
+        let mut held = HoldBuffer::<[u8; MAX_HELD_MESSAGE]>::new(4);
         assert!(held.hold(10, 13, b"d"));
         assert!(!held.hold(10, 14, b"e"), "one beyond the window");
         assert!(!held.hold(10, 13, b"d"), "already held");
@@ -116,7 +147,7 @@ mod tests {
             steps in prop::collection::vec((0_u64..40, 0_u8..8), 1..400)
         ) {
             const CAPACITY: u64 = 24;
-            let mut held = HoldBuffer::new(CAPACITY as usize);
+            let mut held = HoldBuffer::<[u8; 8]>::new(CAPACITY as usize);
             let mut plain = BTreeSet::new();
             let (mut next, mut end) = (1_u64, 1_u64);
             for (ahead, action) in steps {

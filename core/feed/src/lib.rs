@@ -24,7 +24,7 @@
 //!     builder.push(b"message").unwrap();
 //!     builder.finish().to_vec()
 //! };
-//! let (mut arbiter, mut seen) = (Arbiter::new(ArbiterConfig::default()), Seen::default());
+//! let (mut arbiter, mut seen): (Arbiter, _) = (Arbiter::new(ArbiterConfig::default()), Seen::default());
 //! arbiter.handle_packet(Nanos(1), Line::A, &packet(1), &mut seen);
 //! arbiter.handle_packet(Nanos(2), Line::A, &packet(3), &mut seen);
 //! arbiter.handle_packet(Nanos(3), Line::B, &packet(2), &mut seen);
@@ -34,18 +34,31 @@
 
 mod arbiter;
 mod builder;
+mod channel;
 mod counters;
+mod framing;
 mod heal;
 mod hold;
+pub mod iex;
 mod instruments;
 mod look_ahead;
+mod marks;
+mod message_books;
+pub mod xdp;
 
-pub use arbiter::{Arbiter, ArbiterConfig, FOREIGN_PACKETS, Line, MAX_AHEAD, MessageListener};
+pub use arbiter::{
+    Arbiter, ArbiterConfig, FOREIGN_PACKETS, JUMP_BACK_PACKETS, Line, MAX_AHEAD, MessageListener,
+};
 pub use builder::BookBuilder;
-pub use counters::{ArbiterCounters, LineCounters};
+pub use channel::{Channel, ChannelConfig, ChannelCounters};
+pub use counters::{ArbiterCounters, LineCounters, SKEW_BUCKETS, Skew};
+pub use framing::{
+    Framing, IexMessages, IexRequest, IexStream, IexTp, MoldMessages, MoldUdp64, PacketHeader, PacketKind,
+};
 pub use heal::{HealerCounters, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope};
-pub use hold::MAX_HELD_MESSAGE;
+pub use hold::{MAX_HELD_MESSAGE, MessageRoom};
 pub use instruments::{
     BooksAlone, BuilderCounters, Change, InstrumentState, Instruments, OtherSymbol, TopLevels, UpdateListener,
 };
 pub use look_ahead::LOOK_AHEAD_LEN;
+pub use message_books::MessageBooks;

@@ -83,6 +83,7 @@ const CONFIG: ArbiterConfig = ArbiterConfig {
     max_requests: 2,
     max_request_messages: 3,
     max_gap_messages: u64::MAX,
+    compare_lines: false,
 };
 
 #[test]

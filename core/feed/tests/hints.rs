@@ -43,6 +43,9 @@ impl BooksById for Noting {
     fn reduce(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty> {
         self.books.reduce(instrument, id, qty)
     }
+    fn increase(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty> {
+        self.books.increase(instrument, id, qty)
+    }
     fn remove(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
         self.books.remove(instrument, id)
     }

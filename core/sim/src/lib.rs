@@ -34,6 +34,7 @@ mod loss;
 mod network;
 mod schedule;
 mod ticks;
+mod xdp_day;
 
 pub use crowd::{Crowd, CrowdAction, CrowdConfig, CrowdConfigError, CrowdCounters};
 pub use draw::Draw;
@@ -47,4 +48,7 @@ pub use schedule::{Burst, Spacing};
 pub use ticks::{
     LANES as TICK_BATCH_MAX, MarketMood, Tick, TickConfigError, TickGenerator, TickGeneratorConfig, TickKind,
     TickStamps, TickSymbol, Ticks, tick_symbol_name,
+};
+pub use xdp_day::{
+    XdpDay, XdpDayConfig, XdpDayCounters, XdpDayError, XdpPacket, append_record, pcap_header, xdp_group,
 };

@@ -122,7 +122,7 @@ pub enum CaptureError {
     },
     /// None of the formats that can be read.
     #[error(
-        "{} is {found}: give a DBN file of schema mbo, a LOBSTER message file or an ITCH 5.0 BinaryFILE, plain, .gz or .zst",
+        "{} is {found}: give a DBN file of schema mbo, a LOBSTER message file, an ITCH 5.0 BinaryFILE or a pcap or pcapng capture, plain, .gz or .zst",
         path.display()
     )]
     UnknownFormat {
@@ -134,6 +134,12 @@ pub enum CaptureError {
     /// A LOBSTER file names its instrument only in the file's name, and this name has no ticker.
     #[error("the name of {} does not start with a ticker: rename it to e.g. AMZN_message_10.csv", path.display())]
     NoSymbol {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A capture of packets, where a recording of orders is needed: `tickpath replay` reads both.
+    #[error("{} is a capture of packets: a recording of orders is needed here; tickpath replay reads captures", path.display())]
+    Packets {
         /// The file.
         path: PathBuf,
     },

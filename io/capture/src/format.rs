@@ -14,7 +14,7 @@ use crate::{CaptureError, ReadError, lobster};
 /// Bytes of uncompressed data that are looked at.
 const SAMPLE_LEN: usize = 1024;
 
-/// A format of recorded order-by-order data.
+/// A format of recorded market data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Databento DBN, see [`DbnReader`](crate::DbnReader).
@@ -23,9 +23,19 @@ pub enum Format {
     Lobster,
     /// An ITCH 5.0 BinaryFILE, see [`ItchReader`](crate::ItchReader).
     Itch,
+    /// A pcap capture of packets, see [`Packets`](crate::Packets).
+    Pcap,
+    /// A pcapng capture of packets, see [`Packets`](crate::Packets).
+    PcapNg,
 }
 
 impl Format {
+    /// True for captures of packets.
+    #[must_use]
+    pub const fn is_capture(self) -> bool {
+        matches!(self, Format::Pcap | Format::PcapNg)
+    }
+
     /// Looks into a file, through gzip and Zstandard; the name does not matter.
     ///
     /// # Errors
@@ -48,10 +58,11 @@ impl Format {
             {
                 Ok(Format::Itch)
             }
-            [0xd4, 0xc3, 0xb2, 0xa1, ..] | [0xa1, 0xb2, 0xc3, 0xd4, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => {
-                Err("a pcap capture of packets")
-            }
-            [0x0a, 0x0d, 0x0d, 0x0a, ..] => Err("a pcapng capture of packets"),
+            [0xd4, 0xc3, 0xb2, 0xa1, ..]
+            | [0xa1, 0xb2, 0xc3, 0xd4, ..]
+            | [0x4d, 0x3c, 0xb2, 0xa1, ..]
+            | [0xa1, 0xb2, 0x3c, 0x4d, ..] => Ok(Format::Pcap),
+            [0x0a, 0x0d, 0x0d, 0x0a, ..] => Ok(Format::PcapNg),
             [b'P', b'A', b'R', b'1', ..] => Err("a Parquet file"),
             [b'P', b'K', 3, 4, ..] => Err("a zip archive (unpack it first)"),
             _ => of_text(data),
@@ -202,7 +213,8 @@ mod tests {
             (b"\0\0S", Ok(Format::Itch)),
             (b"Time,Type,OrderId,Size,Price,Direction\n1.5,1,2,3,4,-1\n", Ok(Format::Lobster)),
             (b"1.5,1,2,3,4,-1,null", Ok(Format::Lobster)),
-            (b"\x0a\x0d\x0d\x0a0000", Err("a pcapng capture of packets")),
+            (b"\x0a\x0d\x0d\x0a0000", Ok(Format::PcapNg)),
+            (b"\x4d\x3c\xb2\xa1\x02\0", Ok(Format::Pcap)),
             (b"2239500,100,2231800,100\n", Err("a LOBSTER order book file (its message file is needed)")),
             (b"a,b\n1,2\n", Err("comma-separated text of other columns")),
             (b"hello", Err("some other text")),

@@ -5,6 +5,7 @@
 //! Databento DBN of schema MBO, LOBSTER message files, and ITCH 5.0 BinaryFILEs, each plain or
 //! compressed. The readers take any [`std::io::Read`]. Every input gives events or an error that
 //! says where and what to do, never a panic. [`flow`] turns the stream into order requests.
+//! [`Packets`] gives the payloads of pcap and pcapng captures, [`StreamReader`] the bytes of a TCP stream in them.
 //! [`ItchBlocks`] gives the raw messages of an ITCH file instead, and [`table`] writes CSV and Parquet.
 //!
 //! ```
@@ -49,6 +50,7 @@ mod itch_blocks;
 mod lobster;
 mod lobster_book;
 mod mbo;
+mod packets;
 mod recording;
 pub mod table;
 #[cfg(test)]
@@ -64,4 +66,8 @@ pub use itch_blocks::{ItchBlock, ItchBlocks};
 pub use lobster::{LOBSTER_LINE_LEN_MAX, LobsterReader};
 pub use lobster_book::{LOBSTER_LEVELS_MAX, LobsterBookReader, LobsterBookRow, order_book_beside};
 pub use mbo::{DBN_METADATA_LEN_MAX, DbnReader};
+pub use packets::{
+    PACKET_LEN_MAX, Packet, PacketBlock, PacketCounters, Packets, STREAM_HELD_MAX, Segment, StreamCounters,
+    StreamData, StreamReader, Transport,
+};
 pub use recording::{EventReader, Recording};

@@ -83,6 +83,7 @@ impl Recording {
                 Reader::Lobster(LobsterReader::new(input, symbol, depth))
             }
             Format::Itch => Reader::Itch(ItchReader::new(input)),
+            Format::Pcap | Format::PcapNg => return Err(CaptureError::Packets { path }),
         };
         Ok(Recording { path, format, meter, reader })
     }

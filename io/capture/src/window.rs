@@ -27,12 +27,17 @@ impl<R: Read> Window<R> {
 
     /// A window over what follows the first `offset` bytes of the data, which were read already.
     pub(crate) fn starting_at(reader: R, offset: u64) -> Self {
+        Window { buffer_offset: offset, ..Window::of_len(reader, WINDOW_LEN) }
+    }
+
+    /// A window that holds so many bytes.
+    pub(crate) fn of_len(reader: R, len: usize) -> Self {
         Window {
             reader,
-            buffer: vec![0; WINDOW_LEN].into_boxed_slice(),
+            buffer: vec![0; len].into_boxed_slice(),
             start: 0,
             end: 0,
-            buffer_offset: offset,
+            buffer_offset: 0,
             at_end: false,
         }
     }
@@ -75,16 +80,21 @@ impl<R: Read> Window<R> {
         None
     }
 
+    /// Makes all room behind what is there, for who has little left.
+    pub(crate) fn compact(&mut self) {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.buffer_offset += self.start as u64;
+        self.end -= self.start;
+        self.start = 0;
+    }
+
     /// Reads more behind what is there: false at the end of the data and when the window is full.
     pub(crate) fn fill(&mut self) -> Result<bool, ReadError> {
         if self.at_end {
             return Ok(false);
         }
         if self.end == self.buffer.len() {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.buffer_offset += self.start as u64;
-            self.end -= self.start;
-            self.start = 0;
+            self.compact();
         }
         if self.end == self.buffer.len() {
             return Ok(false);

@@ -70,6 +70,7 @@ fn read(format: Format, bytes: &[u8]) -> (Vec<RecordedEvent>, Vec<ReadError>) {
         },
         Format::Lobster => read_all(&mut LobsterReader::new(bytes, "AMZN", Depth::Full)),
         Format::Itch => read_all(&mut ItchReader::new(bytes)),
+        Format::Pcap | Format::PcapNg => unreachable!("captures hold packets"),
     }
 }
 
@@ -235,6 +236,7 @@ fn outcomes(format: Format, input: impl Read) -> Vec<String> {
         Format::Dbn => DbnReader::new(input).map_or_else(|error| vec![error.to_string()], all),
         Format::Lobster => all(LobsterReader::new(input, "AMZN", Depth::Full)),
         Format::Itch => all(ItchReader::new(input)),
+        Format::Pcap | Format::PcapNg => unreachable!("captures hold packets"),
     }
 }
 

@@ -4,11 +4,13 @@ mod admin;
 mod config;
 mod demo;
 mod exchange;
+mod feed;
 mod generate;
 mod journal;
 mod json;
 mod lab;
 mod replay;
+mod shm;
 mod sim;
 mod ticks;
 mod trader;
@@ -25,10 +27,12 @@ pub enum Command {
     Demo(demo::Args),
     /// Run a venue until Ctrl-C
     Exchange(exchange::Args),
+    /// Run a feed handler on its own until Ctrl-C: ITCH, XDP, IEX
+    Feed(feed::Args),
     /// Run a trader until Ctrl-C
     Trader(trader::Args),
     /// Recorded markets through full order books: what is in a file, and whether it holds together
-    Replay(replay::Args),
+    Replay(Box<replay::Args>),
     /// The latency laboratory: benchmarks beside the host's limits
     #[command(subcommand)]
     Lab(lab::Args),
@@ -40,6 +44,9 @@ pub enum Command {
     /// A venue's journal: whether it is whole, what is in it, and what it leads to
     #[command(subcommand)]
     Journal(journal::Args),
+    /// Market data in shared memory: which segments there are, whether they are whole, and what is in them
+    #[command(subcommand)]
+    Shm(shm::Args),
     /// The whole system in one thread under virtual time, attacked on purpose, and judged from outside
     Sim(sim::Args),
     /// Ticks over TCP: quotes and trades of many symbols
@@ -55,12 +62,14 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => demo::run(&args),
         Command::Exchange(args) => exchange::run(&args),
+        Command::Feed(args) => feed::run(&args),
         Command::Trader(args) => trader::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Admin(args) => admin::run(&args),
         Command::Journal(args) => journal::run(&args),
+        Command::Shm(args) => shm::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Ticks(args) => ticks::run(&args),
         Command::Config(args) => config::run(&args),

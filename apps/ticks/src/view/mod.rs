@@ -12,4 +12,4 @@ pub use data::TicksView;
 pub use keys::Action;
 pub use plain::plain_line;
 pub use screen::render;
-pub use viewer::Viewer;
+pub use viewer::{Canvas, Viewer};

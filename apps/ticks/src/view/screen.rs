@@ -20,15 +20,15 @@ const LATENCY_ROWS: u16 = 2 + Span::ALL.len() as u16;
 
 const COLUMNS: &[Column] = &[
     Column::text(" Symbol", 9, 0),
-    Column::number("bid qty", 7, 5),
+    Column::number("size", 5, 5),
     Column::number("bid", 8, 0),
     Column::number("ask", 8, 0),
-    Column::number("ask qty", 7, 5),
+    Column::number("size", 5, 5),
     Column::number("last", 9, 1),
-    Column::number("change", 8, 3),
+    Column::number("change", 7, 3),
     Column::number("%", 7, 2),
     Column::number("volume", 6, 4),
-    Column::number("qty", 6, 8),
+    Column::number("traded", 6, 8),
     Column::number("ticks/s", 7, 6),
     Column::text("state", 7, 7),
 ];
@@ -41,17 +41,21 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &TicksView, board: &Board, now
     }
     let row = |y: u16| Rect { y: area.y + y.min(area.height - 1), height: 1, ..area };
     title(row(0), buf, view);
-    if area.height > 1 {
-        footer(row(area.height - 1), buf, view, board);
-    }
     if area.height > 2 {
         status(row(1), buf, view, now);
     }
     // A heading without a row below it says nothing.
-    if area.height <= ROWS_ABOVE + 1 {
-        return 0;
+    let has_room = area.height > ROWS_ABOVE + 1;
+    let inner = Rect { y: area.y + 2, height: area.height.saturating_sub(ROWS_ABOVE), ..area };
+    let count = if has_room { body(inner, buf, view, board) } else { 0 };
+    if area.height > 1 {
+        footer(row(area.height - 1), buf, view, board, count);
     }
-    let inner = Rect { y: area.y + 2, height: area.height - ROWS_ABOVE, ..area };
+    count
+}
+
+/// What stands between the counters and the keys; returns how many symbols are shown.
+fn body(inner: Rect, buf: &mut Buffer, view: &TicksView, board: &Board) -> usize {
     if board.is_help {
         help(inner, buf);
         return 0;
@@ -88,7 +92,7 @@ fn title(area: Rect, buf: &mut Buffer, view: &TicksView) {
         );
         right.insert(0, Text::styled(rate, Style::new().add_modifier(Modifier::BOLD)));
     }
-    let right = Line::from(right);
+    let mut right = Line::from(right);
     let planned = view.planned.map_or(String::new(), |planned| format!(" of {}", format::clock(planned)));
     let left = Line::from(vec![
         Text::styled(" tickpath ticks", palette::TITLE),
@@ -101,6 +105,9 @@ fn title(area: Rect, buf: &mut Buffer, view: &TicksView) {
         Text::styled(format::printable(&view.address), palette::LABEL),
     ]);
     buf.set_line(area.x, area.y, &left, area.width);
+    if left.width() + right.width() > usize::from(area.width) {
+        right.spans.drain(..right.spans.len() - 1);
+    }
     // On a terminal too narrow for both, the state is what must be read.
     let width = (right.width() as u16).min(area.width);
     buf.set_line(area.right() - width, area.y, &right, width);
@@ -190,8 +197,7 @@ fn symbol_cells(row: &MarketRow, board: &Board, decimals: usize) -> Vec<Cell> {
     let price_cell = |side: Option<(Price, Qty)>, direction| {
         side.map_or_else(none, |(price, _)| (format::price(price, decimals), moved(direction)))
     };
-    let qty_cell =
-        |side: Option<(Price, Qty)>| side.map_or_else(none, |(_, qty)| (format::count(qty.0), value));
+    let qty_cell = |side: Option<(Price, Qty)>| side.map_or_else(none, |(_, qty)| (quantity(qty), value));
     let arrow = match moves.last {
         Move::None => "  ",
         Move::Up => "▲ ",
@@ -222,6 +228,11 @@ fn symbol_cells(row: &MarketRow, board: &Board, decimals: usize) -> Vec<Cell> {
         (format::rate(moves.ticks_per_s), value),
         (word.to_owned(), state_style),
     ]
+}
+
+/// A quantity in at most five characters: whole as far as they reach.
+fn quantity(qty: Qty) -> String {
+    if qty.0 < 10_000 { format::count(qty.0) } else { format::short_rate(qty.0 as f64) }
 }
 
 /// A mark for the front of the row, a word and its colour.
@@ -270,12 +281,11 @@ fn latencies(area: Rect, buf: &mut Buffer, view: &TicksView) {
     table::render(area, buf, HOPS, &rows);
 }
 
-fn footer(area: Rect, buf: &mut Buffer, view: &TicksView, board: &Board) {
-    let shown = board.shown().len();
+fn footer(area: Rect, buf: &mut Buffer, view: &TicksView, board: &Board, shown: usize) {
     let (first, last) = (board.scroll + usize::from(shown > 0), board.scroll + shown);
     let right = match board.matching() {
         _ if board.is_help => String::new(),
-        0 => String::new(),
+        _ if shown == 0 => String::new(),
         matching if matching == view.rows.len() => format!(" {first}-{last} of {matching} "),
         matching => format!(" {first}-{last} of {matching} with '{}' ", board.filter),
     };
@@ -311,10 +321,10 @@ fn centred(area: Rect, buf: &mut Buffer, words: &str) {
 
 fn help(area: Rect, buf: &mut Buffer) {
     const MARKS: &[(&str, &str)] = &[
-        ("~", "stale: messages were lost, or the connection; right again with the next tick"),
+        ("~", "stale: messages were lost; right again with the next tick"),
         ("H P Q", "halted, paused, quotes only"),
-        ("▲ ▼", "the last price went up, down; bid and ask have its colours for a moment"),
-        ("p50/p99", "from when the server made a tick to when it was in the cache"),
+        ("▲ ▼", "the last price went up, went down; so do the colours of bid and ask"),
+        ("p50/p99", "from when a tick was made to when it was in the cache (T0_T5)"),
     ];
     let lines = KEYS.iter().chain(MARKS).map(|(key, what)| {
         Line::from(vec![

@@ -1,10 +1,13 @@
 //! The view that a program opens, draws into and closes.
 
-use std::io::{self, Stdout, stdout};
+use std::io::{self, Stdout, Write, stdout};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::layout::Rect;
+use ratatui::{Terminal, TerminalOptions, Viewport};
 use tickpath_monitor::Mode;
 use tickpath_monitor::terminal::{self, FullScreen};
 use tickpath_types::Nanos;
@@ -29,6 +32,35 @@ enum Surface {
 struct Tui {
     full_screen: FullScreen,
     board: Board,
+}
+
+/// A picture of fixed size that goes to a writer in place of a terminal, as escape codes.
+pub struct Canvas<W: Write> {
+    terminal: Terminal<CrosstermBackend<W>>,
+    board: Board,
+}
+
+impl<W: Write> Canvas<W> {
+    /// An empty picture with so many symbols at most.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn new(width: u16, height: u16, rows_max: usize, out: W) -> io::Result<Canvas<W>> {
+        let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
+        let terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
+        Ok(Canvas { terminal, board: Board::new(rows_max) })
+    }
+
+    /// Draws what differs from the picture before, and says how many symbols are seen.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn draw(&mut self, view: &TicksView) -> io::Result<usize> {
+        self.board.observe(view);
+        let (board, now, mut rows) = (&self.board, now(), 0);
+        self.terminal.draw(|frame| rows = render(frame.area(), frame.buffer_mut(), view, board, now))?;
+        Ok(rows)
+    }
 }
 
 impl Viewer {

@@ -124,7 +124,8 @@ impl fmt::Display for WatchReport {
         )?;
         write!(
             f,
-            "gaps {} with {} lost, skipped by the server {}, missed while away {}, duplicates {}, corrupt {}, reconnects {}",
+            "gaps {} with {} lost, skipped by the server {}, missed while away {},\n\
+             duplicates {}, corrupt {}, reconnects {}",
             count(Count::Gaps),
             count(Count::Lost),
             count(Count::Skipped),
@@ -137,7 +138,7 @@ impl fmt::Display for WatchReport {
             let [p50, p99, p999, max] =
                 [found.p50_ns, found.p99_ns, found.p999_ns, found.max_ns].map(|ns| Nanos(ns).to_string());
             let (name, meaning) = (span.name(), span.meaning());
-            write!(f, "\n  {name} {meaning:<18} p50 {p50:>8}  p99 {p99:>8}  p99.9 {p999:>8}  max {max:>8}")?;
+            write!(f, "\n  {name} {meaning:<17} p50 {p50:>7} p99 {p99:>7} p99.9 {p999:>7} max {max:>7}")?;
         }
         match self.csv_rows {
             Some(rows) => write!(f, "\n{} rows of CSV", thousands(rows)),

@@ -9,7 +9,7 @@ mod symbol;
 mod weights;
 
 use tickpath_nasdaq::itch50::{CrossType, EventCode, MESSAGE_LEN_MAX};
-use tickpath_types::Nanos;
+use tickpath_types::{Nanos, Price};
 use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{Immutable, IntoBytes};
 
@@ -171,6 +171,11 @@ impl ItchDay {
             order_refs: self.flow.ref_count,
             ..self.counters.clone()
         }
+    }
+
+    /// Where the price of a security walks now, by its locate code less one.
+    pub(crate) fn reference_price(&self, security: usize) -> Price {
+        self.flow.securities.list[security].reference_price()
     }
 
     fn end_session(&mut self) {

@@ -1,0 +1,313 @@
+//! One message being applied.
+
+use tickpath_book::{BooksById, Order};
+use tickpath_iex::{
+    AddOrder, ClearBook, Listener, ModifyFlags, OperationalHalt, OperationalHaltStatus, OrderDelete,
+    OrderExecuted, OrderModify, PriceLevelUpdate, QuoteUpdate, SystemEvent, SystemEventCode, TradeBreak,
+    TradeReport, TradingStatus, wire,
+};
+use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, Side, TradingState, UpdateKind};
+
+use super::builder::{BookBuilder, Held, PRICE_MAX, Transition};
+use crate::instruments::{Change, UpdateListener};
+
+/// The order that stands for a level of DEEP, or with price 0 for a side of TOPS.
+#[inline(always)]
+const fn level_id(id: InstrumentId, side: Side, price: Price) -> OrderId {
+    OrderId(((id.0 as u64) << 48) | ((side as u64) << 47) | price.0 as u64)
+}
+
+pub(super) struct Apply<'a, B, L> {
+    pub(super) builder: &'a mut BookBuilder<B>,
+    pub(super) out: &'a mut L,
+}
+
+impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
+    #[inline(always)]
+    fn id_of(&mut self, symbol: wire::Ticker) -> Option<InstrumentId> {
+        self.builder.id_of(symbol.get())
+    }
+
+    #[inline]
+    fn ts(&self, timestamp: wire::Timestamp) -> Nanos {
+        timestamp.get().since(self.builder.midnight)
+    }
+
+    #[inline(always)]
+    fn report(&mut self, change: &Change) {
+        let BookBuilder { instruments, transitions, .. } = &mut *self.builder;
+        instruments.report(change, &mut Held { transitions, out: self.out });
+    }
+
+    fn report_state(&mut self, id: InstrumentId, ts: Nanos) {
+        let BookBuilder { instruments, transitions, .. } = &mut *self.builder;
+        instruments.report_state(id, ts, &mut Held { transitions, out: self.out });
+    }
+
+    /// Gives the order that stands for a level its size, and says what that did: nothing when all is as it was.
+    #[inline(always)]
+    fn set_level(&mut self, order: Order<()>) -> Option<(UpdateKind, Qty)> {
+        let Order { id, instrument, price, qty, .. } = order;
+        let books = self.builder.instruments.books_mut();
+        let old = books.find(id);
+        let change = match old {
+            None if qty.is_zero() => return None,
+            None => (UpdateKind::Add, qty),
+            Some(old) if qty.is_zero() => (UpdateKind::Delete, old.qty),
+            Some(old) if old.price != price => (UpdateKind::Replace, qty),
+            Some(old) if old.qty == qty => return None,
+            Some(old) if old.qty > qty => {
+                let by = Qty(old.qty.0 - qty.0);
+                books.reduce(instrument, id, by);
+                return Some((UpdateKind::Reduce, by));
+            }
+            Some(old) => (UpdateKind::Add, Qty(qty.0 - old.qty.0)),
+        };
+        if old.is_some() {
+            books.remove(instrument, id);
+        }
+        if !qty.is_zero() && books.add(order).is_err() {
+            self.builder.instruments.refuse(instrument);
+        }
+        Some(change)
+    }
+
+    /// Begins, goes on with or ends the change of a DEEP book. True when it ended one of several levels.
+    #[inline(always)]
+    fn pass_transition(&mut self, id: InstrumentId, is_complete: bool) -> bool {
+        let place = usize::from(id.0);
+        match (self.builder.transitions[place].is_open, is_complete) {
+            (false, true) | (true, false) => false,
+            (true, true) => {
+                self.builder.transitions[place].is_open = false;
+                true
+            }
+            (false, false) => {
+                let best = Side::BOTH.map(|side| self.builder.best_now(id, side));
+                self.builder.transitions[place] = Transition { is_open: true, best };
+                false
+            }
+        }
+    }
+
+    /// The side of the order that rested, which the feed does not say: that of the best price which the trade reached
+    /// or came nearer to.
+    fn resting_side(&self, id: InstrumentId, price: Price) -> Side {
+        let (bid, bid_qty) = self.builder.best(id, Side::Buy);
+        let (ask, ask_qty) = self.builder.best(id, Side::Sell);
+        match (bid_qty, ask_qty) {
+            (0, _) => Side::Sell,
+            (_, 0) => Side::Buy,
+            _ if price.0.abs_diff(bid) < price.0.abs_diff(ask) => Side::Buy,
+            _ => Side::Sell,
+        }
+    }
+
+    /// The state that follows from what the listing market and IEX say; told when it is another than before.
+    fn settle_status(&mut self, id: InstrumentId, timestamp: wire::Timestamp) {
+        let status = self.builder.statuses[usize::from(id.0)];
+        let trading = if status.is_halted_here { Some(TradingState::Halted) } else { status.told };
+        if self.builder.instrument(id).is_some_and(|state| state.trading != trading) {
+            let ts = self.ts(timestamp);
+            self.builder.instruments.note_trading(id, trading);
+            if status.has_book {
+                self.builder.instruments.check_crossed(id);
+            }
+            self.report_state(id, ts);
+        }
+    }
+
+    #[inline]
+    fn quote_side(&mut self, id: InstrumentId, side: Side, price: Price, qty: Qty) -> Option<Change> {
+        let order_id = level_id(id, side, Price(0));
+        let order = Order { id: order_id, instrument: id, side, price, qty, data: () };
+        let (kind, qty) = self.set_level(order)?;
+        Some(Change { instrument: id, ts: Nanos::ZERO, kind, order_id: OrderId(0), side, price, qty })
+    }
+}
+
+impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
+    fn on_system_event(&mut self, message: &SystemEvent) {
+        if message.event == SystemEventCode::END_OF_MESSAGES {
+            self.builder.clear_all(self.out);
+        }
+    }
+
+    fn on_trading_status(&mut self, message: &TradingStatus) {
+        if let Some(id) = self.id_of(message.symbol) {
+            self.builder.statuses[usize::from(id.0)].told = message.status.state();
+            self.settle_status(id, message.timestamp);
+        }
+    }
+
+    fn on_operational_halt_status(&mut self, message: &OperationalHaltStatus) {
+        if let Some(id) = self.id_of(message.symbol) {
+            let is_halted_here = message.halt == OperationalHalt::HALTED;
+            self.builder.statuses[usize::from(id.0)].is_halted_here = is_halted_here;
+            self.settle_status(id, message.timestamp);
+        }
+    }
+
+    #[inline(always)]
+    fn on_price_level_update(&mut self, message: &PriceLevelUpdate) {
+        let Some(instrument) = self.id_of(message.symbol) else { return };
+        self.builder.counters.book_messages += 1;
+        self.builder.statuses[usize::from(instrument.0)].has_book = true;
+        let (side, price) = (message.side(), message.price.get());
+        let is_complete = message.event_flags.is_complete();
+        let had_several = self.pass_transition(instrument, is_complete);
+        if price.0 <= 0 || price > PRICE_MAX {
+            self.builder.instruments.refuse(instrument);
+            return;
+        }
+        let (id, qty) = (level_id(instrument, side, price), message.size.get());
+        let set = self.set_level(Order { id, instrument, side, price, qty, data: () });
+        if set.is_none() && qty.is_zero() {
+            self.builder.counters.absent_levels += 1;
+        }
+        if is_complete {
+            self.builder.counters.transitions += 1;
+            if had_several || self.builder.books().would_trade(instrument, side, price) {
+                self.builder.instruments.check_crossed(instrument);
+            }
+        }
+        if L::WANTS_UPDATES {
+            // The last of a change is told even where it changed nothing: it shows the best prices of all of it.
+            let (kind, qty) = set.unwrap_or((UpdateKind::Reduce, Qty::ZERO));
+            let (ts, order_id) = (self.ts(message.timestamp), OrderId(0));
+            self.report(&Change { instrument, ts, kind, order_id, side, price, qty });
+        }
+    }
+
+    #[inline]
+    fn on_quote_update(&mut self, message: &QuoteUpdate) {
+        let Some(id) = self.id_of(message.symbol) else { return };
+        self.builder.counters.book_messages += 1;
+        self.builder.statuses[usize::from(id.0)].has_book = true;
+        // A quote says all of its book.
+        if self.builder.instrument(id).is_some_and(|state| state.health != BookHealth::Live) {
+            self.builder.instruments.set_health(id, BookHealth::Live, None);
+        }
+        let bid = self.quote_side(id, Side::Buy, message.bid_price.get(), message.bid_size.get());
+        let ask = self.quote_side(id, Side::Sell, message.ask_price.get(), message.ask_size.get());
+        if bid.is_some() || ask.is_some() {
+            self.builder.instruments.check_crossed(id);
+        }
+        let ts = self.ts(message.timestamp);
+        for change in [bid, ask].into_iter().flatten() {
+            self.report(&Change { ts, ..change });
+        }
+    }
+
+    fn on_trade_report(&mut self, message: &TradeReport) {
+        self.builder.counters.trades += 1;
+        let Some(instrument) = self.id_of(message.symbol) else { return };
+        if L::WANTS_UPDATES {
+            let (price, qty) = (message.price.get(), message.size.get());
+            let (ts, side) = (self.ts(message.timestamp), self.resting_side(instrument, price));
+            let (kind, order_id) = (UpdateKind::Trade, OrderId(0));
+            self.report(&Change { instrument, ts, kind, order_id, side, price, qty });
+        }
+    }
+
+    fn on_trade_break(&mut self, _: &TradeBreak) {
+        self.builder.counters.trade_breaks += 1;
+    }
+
+    #[inline]
+    fn on_add_order(&mut self, message: &AddOrder) {
+        let Some(instrument) = self.id_of(message.symbol) else { return };
+        self.builder.counters.book_messages += 1;
+        self.builder.statuses[usize::from(instrument.0)].has_book = true;
+        let Some(side) = message.side() else {
+            self.builder.instruments.refuse(instrument);
+            return;
+        };
+        let (ts, kind, order_id) = (self.ts(message.timestamp), UpdateKind::Add, message.order_id.get());
+        let (price, qty) = (message.price.get(), message.size.get());
+        let change = Change { instrument, ts, kind, order_id, side, price, qty };
+        let instruments = &mut self.builder.instruments;
+        let duplicates = instruments.counters().duplicate_order;
+        instruments.add(&change);
+        if instruments.counters().duplicate_order != duplicates {
+            self.replace_duplicate(&change);
+        }
+        self.report(&change);
+    }
+
+    #[inline]
+    fn on_order_modify(&mut self, message: &OrderModify) {
+        let Some(instrument) = self.id_of(message.symbol) else { return };
+        self.builder.counters.book_messages += 1;
+        let (order_id, ts) = (message.order_id.get(), self.ts(message.timestamp));
+        let (price, qty) = (message.price.get(), message.size.get());
+        let instruments = &mut self.builder.instruments;
+        let Some(order) = instruments.resting(instrument, order_id) else { return };
+        let Order { side, .. } = order;
+        let change = Change { instrument, ts, kind: UpdateKind::Replace, order_id, side, price, qty };
+        let keeps_place = message.flags.has(ModifyFlags::KEEPS_PRIORITY) && price == order.price;
+        if qty.is_zero() {
+            instruments.take(instrument, order_id);
+            self.report(&Change { kind: UpdateKind::Delete, price: order.price, qty: order.qty, ..change });
+        } else if keeps_place && qty <= order.qty {
+            let by = Qty(order.qty.0 - qty.0);
+            if !by.is_zero() {
+                instruments.reduce(&order, by);
+            }
+            self.report(&Change { kind: UpdateKind::Reduce, qty: by, ..change });
+        } else {
+            // More at a price, or another price, is behind what rests there already.
+            instruments.take(instrument, order_id);
+            instruments.add(&change);
+            self.report(&change);
+        }
+    }
+
+    #[inline]
+    fn on_order_delete(&mut self, message: &OrderDelete) {
+        let Some(instrument) = self.id_of(message.symbol) else { return };
+        self.builder.counters.book_messages += 1;
+        let order_id = message.order_id.get();
+        if let Some(order) = self.builder.instruments.take(instrument, order_id) {
+            let (ts, kind) = (self.ts(message.timestamp), UpdateKind::Delete);
+            let Order { side, price, qty, .. } = order;
+            self.report(&Change { instrument, ts, kind, order_id, side, price, qty });
+        }
+    }
+
+    #[inline]
+    fn on_order_executed(&mut self, message: &OrderExecuted) {
+        self.builder.counters.trades += 1;
+        let Some(instrument) = self.id_of(message.symbol) else { return };
+        self.builder.counters.book_messages += 1;
+        let (ts, order_id) = (self.ts(message.timestamp), message.order_id.get());
+        let (qty, price) = (message.size.get(), Some(message.price.get()));
+        self.builder.instruments.execute(instrument, ts, order_id, qty, price, self.out);
+    }
+
+    /// What was wrong with the book went away with its orders.
+    fn on_clear_book(&mut self, message: &ClearBook) {
+        let Some(id) = self.id_of(message.symbol) else { return };
+        self.builder.counters.book_messages += 1;
+        self.builder.empty(id);
+        self.builder.instruments.set_health(id, BookHealth::Live, None);
+        let ts = self.ts(message.timestamp);
+        self.report_state(id, ts);
+    }
+
+    fn on_unknown(&mut self, _: u8, _: &[u8]) {
+        self.builder.instruments.count_unknown_type();
+    }
+}
+
+impl<B: BooksById, L> Apply<'_, B, L> {
+    /// Of two orders of one number the later one is right.
+    #[cold]
+    fn replace_duplicate(&mut self, change: &Change) {
+        let books = self.builder.instruments.books_mut();
+        if let Some(old) = books.find(change.order_id) {
+            books.remove(old.instrument, old.id);
+        }
+        self.builder.instruments.add(change);
+    }
+}

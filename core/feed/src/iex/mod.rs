@@ -1,0 +1,31 @@
+//! Books from the messages of IEX: price levels of DEEP, orders of DEEP+, quotes of TOPS.
+//!
+//! [`BookBuilder`] takes messages in sequence; [`IexTp`](crate::IexTp) lets an [`Arbiter`](crate::Arbiter) follow one line or join two,
+//! and see when the numbering began anew.
+//!
+//! ```
+//! use tickpath_book::{BookLimits, BooksById, DirectBooks};
+//! use tickpath_feed::{BooksAlone, iex};
+//! use tickpath_iex::{Feed, PriceLevelUpdate, wire::Ticker};
+//! use tickpath_types::{InstrumentId, Nanos, Price, Sequence, Side, Symbol};
+//! use zerocopy::IntoBytes;
+//!
+//! let books = DirectBooks::new(BookLimits::new(InstrumentId(16), 1_000));
+//! let mut builder = iex::BookBuilder::new(Feed::Deep10, books);
+//! let level = |is_complete, size: u32, price: i64| {
+//!     let ticker = Ticker::new("ZIEXT").unwrap();
+//!     PriceLevelUpdate::of(Side::Buy, is_complete, Nanos(7), ticker, size, price)
+//! };
+//! builder.handle_message(Sequence(1), level(true, 400, 199_600).as_bytes(), &mut BooksAlone);
+//! builder.handle_message(Sequence(2), level(true, 100, 199_700).as_bytes(), &mut BooksAlone);
+//!
+//! let id = builder.find(Symbol::new("ZIEXT").unwrap()).unwrap();
+//! assert_eq!(builder.books().best_price(id, Side::Buy), Some(Price(199_700)));
+//! ```
+
+mod apply;
+mod builder;
+mod live;
+mod symbols;
+
+pub use builder::{BookBuilder, Counters, PRICE_MAX};

@@ -1,0 +1,35 @@
+//! NYSE's Integrated Feed: its packets as an [`Arbiter`](crate::Arbiter) sees them, and books from its messages.
+//!
+//! ```
+//! use tickpath_book::{BookLimits, BooksById, DirectBooks};
+//! use tickpath_feed::BooksAlone;
+//! use tickpath_feed::xdp::{BookBuilder, Channel};
+//! use tickpath_nyse::Packet;
+//! use tickpath_sim::{ItchDayConfig, XdpDay, XdpDayConfig};
+//! use tickpath_types::{InstrumentId, Nanos};
+//!
+//! let flow = ItchDayConfig::itch_500().scaled(1_000);
+//! let mut day = XdpDay::new(XdpDayConfig { flow, ..XdpDayConfig::xdp_500() }).unwrap();
+//! let limits = BookLimits::new(InstrumentId(1), 10_000);
+//! let mut builder = BookBuilder::new(DirectBooks::new(limits), Nanos::from_secs(1_795_150_800));
+//! while let Some(packet) = day.next_packet() {
+//!     let messages = Packet::parse(packet.bytes()).unwrap();
+//!     builder.handle_packet(Channel(packet.channel), &messages, &mut BooksAlone);
+//! }
+//! assert_eq!(builder.instruments().contradictions(), 0);
+//! assert_eq!(builder.instruments().counters().messages, day.counters().messages);
+//! ```
+
+mod builder;
+mod clock;
+mod counters;
+mod live;
+mod look_ahead;
+mod packets;
+mod symbols;
+
+pub use builder::{BookBuilder, Channel, trading_state};
+pub use counters::Counters;
+pub use live::LiveBooks;
+pub use look_ahead::Message;
+pub use packets::{Missing, PacketMessages, Packets};

@@ -1,0 +1,143 @@
+//! XDP's packets as an arbiter sees them.
+
+use tickpath_nyse::{
+    DeliveryFlag, HEADER_LEN, MESSAGE_LEN_MAX, Message, Messages, Packet, SequenceNumberReset,
+};
+use tickpath_types::Sequence;
+
+use crate::framing::{Framing, PacketHeader, PacketKind};
+
+/// The packets of one channel of NYSE's Integrated Feed.
+///
+/// Numbers have 32 bits and wrap: the arbiter's go on in 64. A sequence number reset begins the numbers again at 1, whether
+/// in the morning or in a failover. Packets of a refresh have numbers of their own and are aside of the row.
+#[derive(Clone, Copy, Debug)]
+pub struct Packets;
+
+/// Messages that both lines lost, for a [`RetransmissionRequest`](tickpath_nyse::RetransmissionRequest): what it says
+/// beside them, who asks and of which channel, is known where it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Number of the first.
+    pub begin_seq_num: u32,
+    /// Number of the last.
+    pub end_seq_num: u32,
+}
+
+/// The messages of a packet.
+#[derive(Clone, Debug)]
+pub struct PacketMessages<'a>(Messages<'a>);
+
+impl<'a> Iterator for PacketMessages<'a> {
+    type Item = &'a [u8];
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.0.next().map(|(_, message)| message)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl Framing for Packets {
+    type Session = ();
+    type Messages<'a> = PacketMessages<'a>;
+    type Request = Missing;
+    type Room = [u8; MESSAGE_LEN_MAX];
+
+    #[inline]
+    fn header(datagram: &[u8], near: u64) -> Option<PacketHeader<()>> {
+        let packet = Packet::parse_header(datagram).ok()?;
+        let header = PacketHeader {
+            session: (),
+            kind: PacketKind::Messages,
+            first: widened(packet.sequence(), near),
+            count: u64::from(packet.message_count()),
+            sent_ns: packet.send_time().as_nanos(),
+            starts_anew: false,
+        };
+        match packet.delivery_flag() {
+            DeliveryFlag::ORIGINAL | DeliveryFlag::RETRANSMISSION_ONE | DeliveryFlag::RETRANSMISSION_PART
+                if header.count > 0 =>
+            {
+                Some(header)
+            }
+            _ => unusual(&packet, header),
+        }
+    }
+
+    #[inline]
+    fn messages(datagram: &[u8]) -> Option<PacketMessages<'_>> {
+        Packet::parse(datagram).ok().map(|packet| PacketMessages(packet.messages()))
+    }
+
+    #[inline]
+    fn body(datagram: &[u8]) -> &[u8] {
+        datagram.get(HEADER_LEN..).unwrap_or_default()
+    }
+
+    fn request(_: (), Sequence(first): Sequence, count: u16) -> Missing {
+        let last = first + u64::from(count.max(1)) - 1;
+        Missing { begin_seq_num: first as u32, end_seq_num: last as u32 }
+    }
+}
+
+/// The number of 64 bits that is nearest to `near` and ends in these 32.
+#[inline]
+const fn widened(sequence: u32, near: u64) -> u64 {
+    let ahead = sequence.wrapping_sub(near as u32).cast_signed() as i64;
+    match near.checked_add_signed(ahead) {
+        Some(wide) => wide,
+        // Before the first number there is none, so it is a large one ahead.
+        None => sequence as u64,
+    }
+}
+
+/// The header of a packet that is no ordinary one.
+#[cold]
+fn unusual(packet: &Packet<'_>, header: PacketHeader<()>) -> Option<PacketHeader<()>> {
+    let flag = packet.delivery_flag();
+    if flag.is_refresh() {
+        return Some(PacketHeader { kind: PacketKind::Aside, ..header });
+    }
+    if flag == DeliveryFlag::UNAVAILABLE {
+        let (_, message) = packet.messages().next()?;
+        let Ok(Message::MessageUnavailable(message)) = Message::parse(message) else { return None };
+        let (begin, end) = (message.begin_seq_num.get(), message.end_seq_num.get());
+        let count = u64::from(end.wrapping_sub(begin)) + 1;
+        // The numbers are near what was asked for, which is near what is expected.
+        let first = widened(begin, header.first);
+        return Some(PacketHeader { kind: PacketKind::Unavailable, first, count, ..header });
+    }
+    if header.count == 0 {
+        return Some(PacketHeader { kind: PacketKind::Heartbeat, ..header });
+    }
+    let is_reset = || {
+        let first = packet.messages().next().map(|(_, message)| message);
+        let is_type = |message: &[u8]| message.get(2..4) == Some(&SequenceNumberReset::TYPE.to_le_bytes());
+        first.is_some_and(is_type)
+    };
+    match flag {
+        DeliveryFlag::SEQUENCE_RESET | DeliveryFlag::FAILOVER if is_reset() => {
+            Some(PacketHeader { first: u64::from(packet.sequence()), starts_anew: true, ..header })
+        }
+        _ => Some(header),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_32_bits_go_on_in_64() {
+        let wrap = 1_u64 << 32;
+        assert_eq!(widened(5, 3), 5);
+        assert_eq!(widened(2, wrap - 1), wrap + 2);
+        assert_eq!(widened(u32::MAX, wrap + 1), wrap - 1);
+        assert_eq!(widened(7, 5 * wrap + 9), 5 * wrap + 7);
+        assert_eq!(widened(u32::MAX, 1), u64::from(u32::MAX), "nothing is before the first number");
+    }
+}

@@ -1,0 +1,291 @@
+//! What each kind of message does, and what makes a book suspect.
+
+use tickpath_book::BooksById;
+use tickpath_iex::{
+    AddOrder, ClearBook, Feed, ModifyFlags, OperationalHalt, OrderDelete, OrderExecuted, OrderModify,
+    PriceLevelUpdate, QuoteFlags, QuoteUpdate, SaleFlags, SystemEvent, SystemEventCode, TradeBreak,
+    TradeReport, TradingCode,
+};
+use tickpath_types::{
+    BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Side, SuspectReason, Symbol,
+    TradingState, UpdateKind,
+};
+use zerocopy::IntoBytes;
+
+use super::{Channel, ticker};
+
+fn level(side: Side, is_complete: bool, size: u32, price: i64) -> PriceLevelUpdate {
+    PriceLevelUpdate::of(side, is_complete, Nanos(7), ticker("ALPHA"), size, price)
+}
+
+fn trade(size: u32, price: i64) -> TradeReport {
+    TradeReport::new(SaleFlags(0), Nanos(8), ticker("ALPHA"), size, price, 1)
+}
+
+fn best(update: &MarketUpdate) -> (Option<i64>, Option<i64>) {
+    (update.bid().map(|(price, _)| price.0), update.ask().map(|(price, _)| price.0))
+}
+
+#[test]
+fn a_level_is_set_not_added_to_and_goes_away_with_size_zero() {
+    let mut deep = Channel::trading(Feed::Deep10);
+    let seen = |updates: Vec<MarketUpdate>| {
+        let [update] = updates[..] else { panic!("one update: {updates:?}") };
+        (update.kind().unwrap(), update.qty, update.bid())
+    };
+    let bid = |qty| Some((Price(100), Qty(qty)));
+    assert_eq!(seen(deep.send(&level(Side::Buy, true, 400, 100))), (UpdateKind::Add, 400, bid(400)));
+    assert_eq!(seen(deep.send(&level(Side::Buy, true, 500, 100))), (UpdateKind::Add, 100, bid(500)));
+    assert_eq!(seen(deep.send(&level(Side::Buy, true, 150, 100))), (UpdateKind::Reduce, 350, bid(150)));
+    assert_eq!(seen(deep.send(&level(Side::Buy, true, 0, 100))), (UpdateKind::Delete, 150, None));
+    // Of a level that is not there: counted, and no contradiction.
+    assert_eq!(seen(deep.send(&level(Side::Buy, true, 0, 100))), (UpdateKind::Reduce, 0, None));
+    assert_eq!((deep.builder.iex_counters().absent_levels, deep.health("ALPHA")), (1, BookHealth::Live));
+}
+
+#[test]
+fn best_prices_change_when_the_last_level_of_a_change_came() {
+    let mut deep = Channel::trading(Feed::Deep10);
+    deep.send(&level(Side::Buy, true, 100, 100));
+    deep.send(&level(Side::Sell, true, 100, 110));
+    let id = deep.id("ALPHA");
+    // A trade takes the bid, and the ask follows down: between them the book is not the market's.
+    let update = deep.send(&level(Side::Buy, false, 0, 100))[0];
+    assert_eq!((update.kind(), best(&update)), (Some(UpdateKind::Delete), (Some(100), Some(110))));
+    assert!(deep.builder.is_in_transition(id));
+    assert_eq!(best(&deep.send(&level(Side::Buy, false, 50, 90))[0]), (Some(100), Some(110)));
+    assert_eq!(best(&deep.send(&trade(10, 100))[0]), (Some(100), Some(110)));
+    assert_eq!(best(&deep.halt("ALPHA", OperationalHalt::HALTED)[0]), (Some(100), Some(110)));
+    let update = deep.send(&level(Side::Sell, true, 70, 95))[0];
+    assert_eq!((best(&update), update.ask_qty), ((Some(90), Some(95)), 70));
+    assert!(!deep.builder.is_in_transition(id));
+    assert_eq!(deep.builder.iex_counters().transitions, 3);
+}
+
+#[test]
+fn a_book_that_is_crossed_while_it_trades_is_suspect_and_one_that_passes_through_is_not() {
+    let mut deep = Channel::trading(Feed::Deep10);
+    deep.send(&level(Side::Buy, true, 100, 100));
+    deep.send(&level(Side::Sell, false, 100, 95));
+    deep.send(&level(Side::Buy, true, 0, 100));
+    assert_eq!((deep.health("ALPHA"), deep.builder.counters().crossed), (BookHealth::Live, 0));
+    let updates = deep.send(&level(Side::Buy, true, 100, 95));
+    let told: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), update.reason())).collect();
+    assert_eq!(told, [(UpdateKind::Add, None), (UpdateKind::Status, Some(SuspectReason::Crossed))]);
+    assert_eq!(deep.health("ALPHA"), BookHealth::Suspect);
+    // Each change that leaves it crossed is counted, and the book says it once.
+    assert_eq!(deep.send(&level(Side::Buy, true, 100, 96)).len(), 1);
+    assert_eq!(deep.builder.counters().crossed, 2);
+}
+
+#[test]
+fn the_state_of_trading_follows_from_both_that_may_halt() {
+    let mut deep = Channel::new(Feed::Deep10);
+    let states = |updates: Vec<MarketUpdate>| {
+        updates.iter().map(|update| update.trading().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(states(deep.status("ALPHA", TradingCode::TRADING)), [TradingState::Trading]);
+    assert_eq!(states(deep.status("ALPHA", TradingCode::TRADING)), [], "said once");
+    assert_eq!(states(deep.halt("ALPHA", OperationalHalt::NOT_HALTED)), []);
+    assert_eq!(states(deep.halt("ALPHA", OperationalHalt::HALTED)), [TradingState::Halted]);
+    assert_eq!(states(deep.status("ALPHA", TradingCode::ORDER_ACCEPTANCE)), []);
+    assert_eq!(states(deep.halt("ALPHA", OperationalHalt::NOT_HALTED)), [TradingState::QuotationOnly]);
+    // Crossed before it trades is no contradiction; crossed when trading begins is.
+    deep.send(&level(Side::Buy, true, 100, 100));
+    deep.send(&level(Side::Sell, true, 100, 99));
+    assert_eq!(deep.health("ALPHA"), BookHealth::Live);
+    deep.status("ALPHA", TradingCode::TRADING);
+    assert_eq!(deep.health("ALPHA"), BookHealth::Suspect);
+}
+
+#[test]
+fn trades_change_no_level_and_tell_whose_side_they_came_nearer_to() {
+    let mut deep = Channel::trading(Feed::Deep10);
+    let side = |updates: Vec<MarketUpdate>| {
+        assert_eq!(updates[0].kind(), Some(UpdateKind::Trade));
+        updates[0].side()
+    };
+    assert_eq!(side(deep.send(&trade(5, 100))), Side::Sell, "nothing rests");
+    deep.send(&level(Side::Buy, true, 100, 100));
+    assert_eq!(side(deep.send(&trade(5, 200))), Side::Buy, "only a bid rests");
+    deep.send(&level(Side::Sell, true, 100, 110));
+    assert_eq!(side(deep.send(&trade(5, 100))), Side::Buy);
+    assert_eq!(side(deep.send(&trade(5, 104))), Side::Buy);
+    assert_eq!(side(deep.send(&trade(5, 110))), Side::Sell);
+    deep.send(&TradeBreak::new(SaleFlags(0), Nanos(9), ticker("ALPHA"), 5, 110, 1));
+    let counters = deep.builder.iex_counters();
+    assert_eq!((counters.trades, counters.trade_breaks), (5, 1));
+    assert_eq!(deep.builder.books().order_count(), 2);
+}
+
+#[test]
+fn a_quote_replaces_both_sides_and_heals_its_book() {
+    let mut tops = Channel::trading(Feed::Tops16);
+    let quote = |bid: (u32, i64), ask: (u32, i64)| {
+        QuoteUpdate::new(QuoteFlags(0), Nanos(7), ticker("ALPHA"), bid.0, bid.1, ask.1, ask.0)
+    };
+    let updates = tops.send(&quote((100, 90), (200, 95)));
+    assert_eq!(updates.len(), 2);
+    assert!(updates.iter().all(|update| best(update) == (Some(90), Some(95))));
+    assert_eq!(tops.send(&quote((100, 90), (200, 95))), [], "nothing changed");
+    let updates = tops.send(&quote((100, 90), (0, 0)));
+    assert_eq!((updates[0].kind(), best(&updates[0])), (Some(UpdateKind::Delete), (Some(90), None)));
+    let updates = tops.send(&quote((100, 91), (0, 0)));
+    assert_eq!((updates[0].kind(), best(&updates[0])), (Some(UpdateKind::Replace), (Some(91), None)));
+
+    tops.updates.0.clear();
+    tops.builder.handle_lost(&mut tops.updates);
+    assert_eq!(tops.health("ALPHA"), BookHealth::Stale);
+    assert_eq!(tops.send(&quote((100, 92), (0, 0)))[0].health(), BookHealth::Live);
+    tops.send(&quote((100, 92), (100, 92)));
+    assert_eq!(tops.health("ALPHA"), BookHealth::Suspect);
+    tops.send(&quote((100, 92), (100, 93)));
+    assert_eq!(tops.health("ALPHA"), BookHealth::Live);
+}
+
+fn add(id: u64, side: Side, size: u32, price: i64) -> AddOrder {
+    AddOrder::of(side, Nanos(7), ticker("ALPHA"), OrderId(id), size, price)
+}
+
+fn modify(id: u64, flags: u8, size: u32, price: i64) -> OrderModify {
+    OrderModify::new(ModifyFlags(flags), Nanos(7), ticker("ALPHA"), OrderId(id), size, price)
+}
+
+fn queue(channel: &Channel) -> Vec<(u64, i64, u64)> {
+    let orders = channel.builder.books().orders(channel.id("ALPHA"), Side::Buy);
+    orders.map(|order| (order.id.0, order.price.0, order.qty.0)).collect()
+}
+
+#[test]
+fn orders_keep_or_lose_their_place_as_the_flag_says() {
+    let mut deep = Channel::trading(Feed::DeepPlus10);
+    for id in [1, 2, 3] {
+        deep.send(&add(id, Side::Buy, 100, 50));
+    }
+    deep.send(&modify(1, 0x01, 60, 50));
+    assert_eq!(queue(&deep), [(1, 50, 60), (2, 50, 100), (3, 50, 100)]);
+    deep.send(&modify(1, 0x80, 60, 50));
+    deep.send(&modify(2, 0x00, 40, 50));
+    assert_eq!(queue(&deep), [(1, 50, 60), (3, 50, 100), (2, 50, 40)]);
+    deep.send(&modify(3, 0x01, 100, 51));
+    deep.send(&modify(1, 0x01, 70, 50));
+    assert_eq!(queue(&deep), [(3, 51, 100), (2, 50, 40), (1, 50, 70)]);
+    // At its own level, whatever the price of the trade.
+    let executed = OrderExecuted::new(SaleFlags(0), Nanos(9), ticker("ALPHA"), OrderId(3), 30, 52, 9);
+    let update = deep.send(&executed)[0];
+    assert_eq!((update.kind(), update.price, update.qty), (Some(UpdateKind::Trade), 52, 30));
+    deep.send(&OrderExecuted::new(SaleFlags(0), Nanos(9), ticker("ALPHA"), OrderId(3), 70, 51, 9));
+    deep.send(&OrderDelete::new(b' ', Nanos(9), ticker("ALPHA"), OrderId(2)));
+    deep.send(&modify(1, 0x00, 0, 50));
+    assert_eq!((queue(&deep), deep.health("ALPHA")), (vec![], BookHealth::Live));
+    // A number may come again.
+    deep.send(&add(2, Side::Buy, 5, 49));
+    assert_eq!((queue(&deep), deep.health("ALPHA")), (vec![(2, 49, 5)], BookHealth::Live));
+}
+
+#[test]
+fn contradictions_are_never_silent_and_a_cleared_book_is_believed_again() {
+    type Act = fn(&mut Channel);
+    let cases: &[(SuspectReason, Act)] = &[
+        (SuspectReason::UnknownOrder, |deep| {
+            _ = deep.send(&OrderDelete::new(b' ', Nanos(9), ticker("ALPHA"), OrderId(9)));
+        }),
+        (SuspectReason::UnknownOrder, |deep| _ = deep.send(&modify(9, 0, 1, 1))),
+        (SuspectReason::BeyondQty, |deep| {
+            let symbol = ticker("ALPHA");
+            _ = deep.send(&OrderExecuted::new(SaleFlags(0), Nanos(9), symbol, OrderId(1), 101, 50, 9));
+        }),
+        (SuspectReason::DuplicateOrder, |deep| {
+            deep.send(&add(1, Side::Buy, 7, 49));
+            assert_eq!(queue(deep), [(1, 49, 7)], "the later one is right");
+        }),
+        (SuspectReason::Crossed, |deep| _ = deep.send(&add(2, Side::Sell, 7, 50))),
+        (SuspectReason::Refused, |deep| _ = deep.send(&AddOrder::new(b'?', 1, ticker("ALPHA"), 3, 1, 1))),
+        (SuspectReason::Malformed, |deep| {
+            _ = deep.send_bytes(&add(2, Side::Buy, 1, 1).as_bytes()[..37]);
+        }),
+    ];
+    for (reason, act) in cases {
+        let mut deep = Channel::trading(Feed::DeepPlus10);
+        deep.send(&add(1, Side::Buy, 100, 50));
+        assert_eq!(deep.health("ALPHA"), BookHealth::Live);
+        act(&mut deep);
+        let id = deep.id("ALPHA");
+        assert_eq!((deep.health("ALPHA"), deep.builder.reason(id)), (BookHealth::Suspect, Some(*reason)));
+        deep.send(&ClearBook::new(b' ', Nanos(9), ticker("ALPHA")));
+        assert_eq!((deep.health("ALPHA"), queue(&deep)), (BookHealth::Live, vec![]));
+    }
+}
+
+#[test]
+fn levels_that_no_book_holds_are_refused() {
+    for price in [0, -1, 1 << 47, i64::MAX] {
+        let mut deep = Channel::trading(Feed::Deep10);
+        deep.send(&level(Side::Buy, true, 1, price));
+        assert_eq!((deep.health("ALPHA"), deep.builder.counters().refused), (BookHealth::Suspect, 1));
+    }
+    let mut deep = Channel::trading(Feed::Deep10);
+    (1..=17).for_each(|price| _ = deep.send(&level(Side::Buy, true, 1, price)));
+    assert_eq!((deep.health("ALPHA"), deep.builder.counters().refused), (BookHealth::Suspect, 1));
+}
+
+#[test]
+fn what_is_not_of_the_feed_is_counted_and_skipped() {
+    let mut deep = Channel::trading(Feed::Deep10);
+    deep.send(&add(1, Side::Buy, 100, 50));
+    deep.send_bytes(b"zzz");
+    deep.send_bytes(&[]);
+    assert_eq!(deep.builder.counters().unknown_type, 2);
+    assert_eq!((deep.builder.iex_counters().empty, deep.health("ALPHA")), (1, BookHealth::Live));
+    // Longer than is known is no damage.
+    let mut grown = level(Side::Buy, true, 5, 50).as_bytes().to_vec();
+    grown.extend([1, 2, 3]);
+    deep.send_bytes(&grown);
+    assert_eq!(deep.builder.books().order_count(), 1);
+    // A damaged message that names no book may have been about any.
+    deep.status("BRAVO", TradingCode::TRADING);
+    deep.send_bytes(&level(Side::Buy, true, 5, 50).as_bytes()[..17]);
+    assert_eq!([deep.health("ALPHA"), deep.health("BRAVO")], [BookHealth::Suspect; 2]);
+}
+
+#[test]
+fn symbols_take_books_in_their_order_and_those_beyond_the_bound_have_none() {
+    let mut deep = Channel::new(Feed::Deep10);
+    for symbol in ["A", "B", "C", "D"] {
+        deep.status(symbol, TradingCode::TRADING);
+    }
+    assert_eq!(["A", "B", "C"].map(|symbol| deep.id(symbol)), [1, 2, 3].map(InstrumentId));
+    assert_eq!(deep.builder.find(Symbol::new("D").unwrap()), None);
+    let (beyond, count) = (deep.builder.iex_counters().beyond_symbols, deep.builder.symbol_count());
+    assert_eq!((beyond, count), (1, 3));
+}
+
+#[test]
+fn a_numbering_that_begins_anew_and_the_end_of_the_day_empty_the_books() {
+    let mut deep = Channel::trading(Feed::Deep10);
+    deep.send(&level(Side::Buy, true, 100, 100));
+    deep.send(&level(Side::Sell, true, 100, 99));
+    assert_eq!(deep.health("ALPHA"), BookHealth::Suspect);
+    deep.updates.0.clear();
+    deep.builder.handle_session_start(&mut deep.updates);
+    let update = deep.updates.0.pop().unwrap();
+    assert_eq!((update.health(), update.trading(), best(&update)), (BookHealth::Live, None, (None, None)));
+    deep.send(&level(Side::Buy, true, 100, 100));
+    let updates = deep.send(&SystemEvent::new(SystemEventCode::END_OF_MESSAGES, 5));
+    assert_eq!((updates.len(), best(&updates[0])), (1, (None, None)));
+    assert_eq!(deep.builder.books().order_count(), 0);
+}
+
+#[test]
+fn times_are_since_the_midnight_that_is_given() {
+    let books = tickpath_book::Indexed::<tickpath_book::PlainBooks>::new(tickpath_book::BookLimits::new(
+        InstrumentId(1),
+        4,
+    ));
+    let midnight = Nanos(1_493_092_800_000_000_000);
+    let mut builder = tickpath_feed::iex::BookBuilder::new(Feed::Deep10, books).since(midnight);
+    let mut updates = super::Updates::default();
+    let message = PriceLevelUpdate::of(Side::Buy, true, Nanos(midnight.0 + 55), ticker("A"), 1, 1);
+    builder.handle_message(tickpath_types::Sequence(1), message.as_bytes(), &mut updates);
+    assert_eq!(updates.0[0].ts_event, 55);
+}

@@ -1,0 +1,97 @@
+//! A whole day: its books are those of the ITCH day with the same order flow.
+
+use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, Level, PlainBooks};
+use tickpath_feed::xdp::Channel;
+use tickpath_feed::{BookBuilder, BooksAlone, xdp};
+use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
+use tickpath_nyse::Packet;
+use tickpath_sim::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig};
+use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side};
+
+use crate::support::MIDNIGHT_SECS;
+
+const FLOW: ItchDayConfig = ItchDayConfig { messages: 60_000, symbols: 40, live: 3_000, seed: 11 };
+const MIDNIGHT: Nanos = Nanos::from_secs(MIDNIGHT_SECS as u64);
+
+fn limits() -> BookLimits {
+    BookLimits::new(InstrumentId(FLOW.symbols as u16), 2 * FLOW.live)
+}
+
+/// Levels of all books before the first message at or after `until`, by the day's ITCH messages.
+fn itch_levels(until: Nanos) -> Vec<Vec<Level>> {
+    let mut builder = BookBuilder::new(Indexed::<PlainBooks>::new(limits()));
+    let mut day = ItchDay::new(FLOW).unwrap();
+    let mut message = [0; MESSAGE_LEN_MAX];
+    let mut sequence = Sequence(1);
+    while let Some(len) = day.next_message(&mut message) {
+        let ts = message[5..11].iter().fold(0, |ts, byte| ts << 8 | u64::from(*byte));
+        if ts >= until.0 {
+            break;
+        }
+        builder.handle_message(sequence, &message[..len], &mut BooksAlone);
+        sequence = sequence.next();
+    }
+    levels(builder.instruments().books())
+}
+
+fn levels(books: &impl BooksById) -> Vec<Vec<Level>> {
+    let ids = (1..=FLOW.symbols as u16).map(InstrumentId);
+    ids.flat_map(|id| Side::BOTH.map(|side| books.levels(id, side).collect())).collect()
+}
+
+#[test]
+fn its_levels_are_those_of_the_same_flow_in_itch() {
+    let config = XdpDayConfig { flow: FLOW, channels: 3, window_ns: 0, ..XdpDayConfig::xdp_500() };
+    for hour in [10, 12, 16, 20] {
+        let until = Nanos::from_secs(hour * 3_600);
+        let mut builder = xdp::BookBuilder::new(DirectBooks::new(limits()), MIDNIGHT);
+        let mut day = XdpDay::new(config).unwrap();
+        while let Some(packet) = day.next_packet().filter(|packet| packet.ts_ns < MIDNIGHT.0 + until.0) {
+            let messages = Packet::parse(packet.bytes()).unwrap();
+            builder.handle_packet(Channel(packet.channel), &messages, &mut BooksAlone);
+        }
+        let levels = levels(builder.instruments().books());
+        assert!(levels.iter().map(Vec::len).sum::<usize>() > 50, "at {hour}");
+        assert!(levels == itch_levels(until), "at {hour}");
+        assert_eq!(builder.instruments().contradictions(), 0, "{:?}", builder.instruments().counters());
+        assert_eq!(builder.counters().shared_order_ids, 0);
+    }
+}
+
+#[test]
+fn it_ends_with_empty_books_of_which_all_are_live() {
+    let mut builder = xdp::BookBuilder::new(DirectBooks::new(limits()), MIDNIGHT);
+    let mut day = XdpDay::new(XdpDayConfig { flow: FLOW, ..XdpDayConfig::xdp_500() }).unwrap();
+    while let Some(packet) = day.next_packet() {
+        let messages = Packet::parse(packet.bytes()).unwrap();
+        builder.handle_packet(Channel(packet.channel), &messages, &mut BooksAlone);
+    }
+    let instruments = builder.instruments();
+    assert_eq!((instruments.books().order_count(), instruments.contradictions()), (0, 0));
+    assert_eq!(instruments.counters().messages, day.counters().messages);
+    assert!(instruments.ids().all(|id| instruments.instrument(id).unwrap().health == BookHealth::Live));
+    let counters = builder.counters();
+    assert_eq!((counters.mappings, counters.clears), (FLOW.symbols.into(), FLOW.symbols.into()));
+    assert!(
+        counters.hidden_trades > 100 && counters.crosses > 30 && counters.imbalances > 500,
+        "{counters:?}"
+    );
+}
+
+#[test]
+fn a_missing_packet_is_noticed() {
+    let mut builder = xdp::BookBuilder::new(DirectBooks::new(limits()), MIDNIGHT);
+    let mut day = XdpDay::new(XdpDayConfig { flow: FLOW, ..XdpDayConfig::xdp_500() }).unwrap();
+    let mut number = 0;
+    while let Some(packet) = day.next_packet() {
+        number += 1;
+        if number % 500 != 499 {
+            let messages = Packet::parse(packet.bytes()).unwrap();
+            builder.handle_packet(Channel(packet.channel), &messages, &mut BooksAlone);
+        }
+    }
+    assert!(builder.instruments().counters().symbol_gaps > 10);
+    let instruments = builder.instruments();
+    let suspect = |id: &InstrumentId| instruments.instrument(*id).unwrap().health == BookHealth::Suspect;
+    assert!(instruments.ids().filter(suspect).count() > 10);
+}

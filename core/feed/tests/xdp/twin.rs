@@ -1,0 +1,185 @@
+//! The builder against a plain one of maps and lists, on random messages of which some make no sense.
+
+use std::collections::{BTreeMap, HashMap};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, PlainBooks};
+use tickpath_feed::BooksAlone;
+use tickpath_feed::xdp::{BookBuilder, Message};
+use tickpath_nyse::PositionChange;
+use tickpath_types::{InstrumentId, Nanos, Side};
+use zerocopy::IntoBytes;
+
+use crate::support::{CHANNEL, INDEX, MIDNIGHT_SECS, add_of, delete, execution, mapping, modify, replace};
+
+#[derive(Clone, Copy, Debug)]
+struct Resting {
+    side: Side,
+    price: u32,
+    volume: u32,
+    /// Later orders have larger ones.
+    place: u64,
+}
+
+/// One book as the specification has it.
+#[derive(Default)]
+struct Plain {
+    orders: HashMap<(u32, u64), Resting>,
+    places: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Add { symbol: u32, id: u64, is_buy: bool, price: u32, volume: u32 },
+    Modify { symbol: u32, id: u64, price: u32, volume: u32, lost: bool },
+    Delete { symbol: u32, id: u64 },
+    Execute { symbol: u32, id: u64, volume: u32 },
+    Replace { symbol: u32, id: u64, new_id: u64, price: u32, volume: u32 },
+}
+
+impl Plain {
+    fn place(&mut self) -> u64 {
+        self.places += 1;
+        self.places
+    }
+
+    fn add(&mut self, key: (u32, u64), side: Side, price: u32, volume: u32) {
+        let place = self.place();
+        if volume > 0 {
+            self.orders.entry(key).or_insert(Resting { side, price, volume, place });
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Add { symbol, id, is_buy, price, volume } => {
+                self.add((symbol, id), if is_buy { Side::Buy } else { Side::Sell }, price, volume);
+            }
+            Step::Modify { symbol, id, price, volume, lost } => {
+                let place = self.place();
+                if let Some(order) = self.orders.get_mut(&(symbol, id)) {
+                    if order.price != price || lost {
+                        order.place = place;
+                    }
+                    (order.price, order.volume) = (price, volume);
+                    if volume == 0 {
+                        self.orders.remove(&(symbol, id));
+                    }
+                }
+            }
+            Step::Delete { symbol, id } => {
+                self.orders.remove(&(symbol, id));
+            }
+            Step::Execute { symbol, id, volume } => {
+                if let Some(order) = self.orders.get_mut(&(symbol, id)) {
+                    order.volume = order.volume.saturating_sub(volume);
+                    if order.volume == 0 {
+                        self.orders.remove(&(symbol, id));
+                    }
+                }
+            }
+            Step::Replace { symbol, id, new_id, price, volume } => {
+                if let Some(old) = self.orders.remove(&(symbol, id)) {
+                    self.add((symbol, new_id), old.side, price, volume);
+                }
+            }
+        }
+    }
+
+    /// Price and volume of the orders of a side from the front.
+    fn orders(&self, symbol: u32, side: Side) -> Vec<(i64, u64)> {
+        let mut sorted = BTreeMap::new();
+        for ((of, _), order) in &self.orders {
+            if *of == symbol && order.side == side {
+                let price = i64::from(order.price);
+                let rank = if side == Side::Buy { -price } else { price };
+                sorted.insert((rank, order.place), (price, u64::from(order.volume)));
+            }
+        }
+        sorted.into_values().collect()
+    }
+}
+
+fn bytes_of(step: Step, seqs: &mut [u32; 2]) -> Vec<u8> {
+    let mut next = |symbol: u32| {
+        seqs[symbol as usize] += 1;
+        seqs[symbol as usize]
+    };
+    let lost = |lost| if lost { PositionChange::LOST } else { PositionChange::KEPT };
+    let mut bytes = match step {
+        Step::Add { symbol, id, is_buy, price, volume } => {
+            let side = if is_buy { Side::Buy } else { Side::Sell };
+            add_of(symbol, next(symbol), id, side, price, volume).as_bytes().to_vec()
+        }
+        Step::Modify { symbol, id, price, volume, lost: is_lost } => {
+            modify(next(symbol), id, price, volume, lost(is_lost)).as_bytes().to_vec()
+        }
+        Step::Delete { symbol, id } => delete(next(symbol), id).as_bytes().to_vec(),
+        Step::Execute { symbol, id, volume } => execution(next(symbol), id, 100, volume).as_bytes().to_vec(),
+        Step::Replace { symbol, id, new_id, price, volume } => {
+            replace(next(symbol), id, new_id, price, volume).as_bytes().to_vec()
+        }
+    };
+    let (Step::Add { symbol, .. }
+    | Step::Modify { symbol, .. }
+    | Step::Delete { symbol, .. }
+    | Step::Execute { symbol, .. }
+    | Step::Replace { symbol, .. }) = step;
+    bytes[8..12].copy_from_slice(&(INDEX + symbol).to_le_bytes());
+    bytes
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let (symbol, id, price, volume) = (0..2_u32, 1..40_u64, 90..110_u32, 0..30_u32);
+    let step = (symbol, id.clone(), id, price, volume, any::<bool>(), 0..12_u8).prop_map(
+        |(symbol, id, new_id, price, volume, flag, kind)| match kind {
+            0..=4 => Step::Add { symbol, id, is_buy: flag, price, volume },
+            5..=6 => Step::Modify { symbol, id, price, volume, lost: flag },
+            7..=8 => Step::Delete { symbol, id },
+            9 => Step::Execute { symbol, id, volume },
+            // One number twice in a message is for no venue.
+            _ => Step::Replace { symbol, id, new_id, price, volume },
+        },
+    );
+    vec(step, 0..400)
+}
+
+fn built<B: BooksById>(messages: &[Vec<u8>], batch: usize) -> BookBuilder<B> {
+    let limits = BookLimits::new(InstrumentId(2), 1_000);
+    let mut builder = BookBuilder::new(B::new(limits), Nanos::from_secs(u64::from(MIDNIGHT_SECS)));
+    for batch in messages.chunks(batch) {
+        builder.handle_batch(batch.iter().map(|bytes| Message::new(CHANNEL, 1, bytes)), &mut BooksAlone);
+    }
+    builder
+}
+
+proptest! {
+    #[test]
+    fn the_books_are_those_of_maps_and_lists(steps in steps(), batch in 1_usize..80) {
+        let mut plain = Plain::default();
+        let mut messages: Vec<Vec<u8>> =
+            [mapping(0, "ALPHA", 4), mapping(1, "BETA", 4)].map(|message| message.as_bytes().to_vec()).into();
+        let mut seqs = [0; 2];
+        for step in &steps {
+            messages.push(bytes_of(*step, &mut seqs));
+            plain.step(*step);
+        }
+        let direct = built::<DirectBooks>(&messages, batch);
+        let indexed = built::<Indexed<PlainBooks>>(&messages, 1);
+        for symbol in 0..2 {
+            for side in Side::BOTH {
+                let id = InstrumentId(symbol as u16 + 1);
+                let orders: Vec<_> = direct.instruments().books().orders(id, side)
+                    .map(|order| (order.price.0, order.qty.0)).collect();
+                prop_assert_eq!(orders, plain.orders(symbol, side));
+            }
+        }
+        prop_assert_eq!(direct.instruments().books().state_hash(), indexed.instruments().books().state_hash());
+        prop_assert_eq!(direct.instruments().counters(), indexed.instruments().counters());
+        prop_assert_eq!(direct.counters(), indexed.counters());
+        for id in [1, 2].map(InstrumentId) {
+            prop_assert_eq!(direct.instruments().instrument(id), indexed.instruments().instrument(id));
+        }
+    }
+}

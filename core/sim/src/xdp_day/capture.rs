@@ -1,0 +1,114 @@
+//! Packets as a capture file has them: pcap with nanoseconds, Ethernet, IPv4, UDP.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use super::{XdpDay, XdpPacket};
+
+/// Length of what a packet has before it in a capture: the record's header, Ethernet, IPv4 and UDP.
+const RECORD_LEN: usize = 16;
+const ETHERNET_LEN: usize = 14;
+const IP_LEN: usize = 20;
+const UDP_LEN: usize = 8;
+
+/// The venue's sender.
+const SOURCE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 197, 203, 130), 29_267);
+const SOURCE_MAC: [u8; 6] = [0x84, 0x18, 0x88, 0x21, 0xe4, 0x01];
+const TIME_TO_LIVE: u8 = 126;
+const UDP: u8 = 17;
+
+/// The group and port of a line (0 for A, 1 for B) of a channel.
+#[must_use]
+pub fn xdp_group(channel: u8, line: u8) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::new(239, 253, 72 + line, 20 + channel), 29_267 + u16::from(channel))
+}
+
+/// The beginning of a pcap file whose records have nanoseconds: little-endian, Ethernet.
+#[must_use]
+pub fn pcap_header() -> [u8; 24] {
+    let mut header = [0; 24];
+    header[0..4].copy_from_slice(&0xa1b2_3c4d_u32.to_le_bytes());
+    header[4..6].copy_from_slice(&2_u16.to_le_bytes());
+    header[6..8].copy_from_slice(&4_u16.to_le_bytes());
+    header[16..20].copy_from_slice(&65_535_u32.to_le_bytes());
+    header[20..24].copy_from_slice(&1_u32.to_le_bytes());
+    header
+}
+
+impl XdpDay {
+    /// Appends up to `count` packets as records of a pcap file, which begins with [`pcap_header`], and returns how many
+    /// there were: fewer only at the end of the day.
+    pub fn append_records(&mut self, count: usize, out: &mut Vec<u8>) -> usize {
+        for appended in 0..count {
+            let Some(packet) = self.next_packet() else { return appended };
+            append_record(&packet, out);
+        }
+        count
+    }
+}
+
+/// Appends one packet as a record of a pcap file.
+pub fn append_record(packet: &XdpPacket, out: &mut Vec<u8>) {
+    let payload = packet.bytes();
+    let to = xdp_group(packet.channel, packet.line);
+    let len = (ETHERNET_LEN + IP_LEN + UDP_LEN + payload.len()) as u32;
+    out.reserve(RECORD_LEN + len as usize);
+    let (secs, nanos) = ((packet.ts_ns / 1_000_000_000) as u32, (packet.ts_ns % 1_000_000_000) as u32);
+    for word in [secs, nanos, len, len] {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+    // A multicast group's Ethernet address has the lower 23 bits of the group.
+    let [_, second, third, fourth] = to.ip().octets();
+    out.extend_from_slice(&[0x01, 0x00, 0x5e, second & 0x7f, third, fourth]);
+    out.extend_from_slice(&SOURCE_MAC);
+    out.extend_from_slice(&[0x08, 0x00]);
+    let udp_len = (UDP_LEN + payload.len()) as u16;
+    out.extend_from_slice(&ip_header(IP_LEN as u16 + udp_len, *to.ip()));
+    let mut udp = [0; UDP_LEN];
+    udp[0..2].copy_from_slice(&to.port().to_be_bytes());
+    udp[2..4].copy_from_slice(&to.port().to_be_bytes());
+    udp[4..6].copy_from_slice(&udp_len.to_be_bytes());
+    let pseudo = pseudo_header(udp_len, *to.ip());
+    let checksum = match !folded(sum(&pseudo) + sum(&udp) + sum(payload)) {
+        0 => u16::MAX,
+        checksum => checksum,
+    };
+    udp[6..8].copy_from_slice(&checksum.to_be_bytes());
+    out.extend_from_slice(&udp);
+    out.extend_from_slice(payload);
+}
+
+fn ip_header(len: u16, to: Ipv4Addr) -> [u8; IP_LEN] {
+    let mut header = [0; IP_LEN];
+    header[0] = 0x45;
+    header[2..4].copy_from_slice(&len.to_be_bytes());
+    header[8] = TIME_TO_LIVE;
+    header[9] = UDP;
+    header[12..16].copy_from_slice(&SOURCE.ip().octets());
+    header[16..20].copy_from_slice(&to.octets());
+    let checksum = !folded(sum(&header));
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    header
+}
+
+fn pseudo_header(udp_len: u16, to: Ipv4Addr) -> [u8; 12] {
+    let mut header = [0; 12];
+    header[0..4].copy_from_slice(&SOURCE.ip().octets());
+    header[4..8].copy_from_slice(&to.octets());
+    header[9] = UDP;
+    header[10..12].copy_from_slice(&udp_len.to_be_bytes());
+    header
+}
+
+/// The sum of 16-bit words, big-endian, the last one padded with zero: at most 1400 bytes, so that it fits.
+fn sum(bytes: &[u8]) -> u32 {
+    let words = bytes.chunks_exact(2);
+    let last = words.remainder().first().map_or(0, |byte| u32::from(*byte) << 8);
+    words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum::<u32>() + last
+}
+
+fn folded(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    sum as u16
+}

@@ -1,0 +1,107 @@
+//! One channel: messages into packets.
+
+use tickpath_nyse::{DeliveryFlag, PACKET_LEN_MAX, PacketBuilder, PushError, SendTime, SourceTimeReference};
+use zerocopy::{Immutable, IntoBytes};
+
+use super::{NANOS_PER_SECOND, XdpPacket, round_down};
+
+/// A channel says that it is alive after so long without a packet.
+const HEARTBEAT_NS: u64 = NANOS_PER_SECOND;
+
+/// A channel with the packet that it fills.
+#[derive(Clone, Debug)]
+pub(super) struct Channel {
+    pub id: u8,
+    builder: PacketBuilder<[u8; PACKET_LEN_MAX]>,
+    /// When the packet is sent at the latest, if it has a message.
+    deadline_ns: u64,
+    /// The second of the last time reference.
+    second: u32,
+    last_sent_ns: u64,
+}
+
+impl Channel {
+    pub fn new(id: u8) -> Channel {
+        let builder = PacketBuilder::new([0; PACKET_LEN_MAX], 1);
+        Channel { id, builder, deadline_ns: u64::MAX, second: 0, last_sent_ns: 0 }
+    }
+
+    /// When something is to be sent though no message comes.
+    pub fn due_ns(&self, heartbeats: bool) -> u64 {
+        let alive =
+            if heartbeats && self.last_sent_ns > 0 { self.last_sent_ns + HEARTBEAT_NS } else { u64::MAX };
+        self.deadline_ns.min(alive)
+    }
+
+    /// Sends what is due: the packet, or a heartbeat.
+    pub fn send_due(&mut self, ts_ns: u64, out: &mut impl FnMut(XdpPacket)) {
+        let flag = if self.builder.is_empty() { DeliveryFlag::HEARTBEAT } else { DeliveryFlag::ORIGINAL };
+        self.send(ts_ns, flag, out);
+    }
+
+    /// Sends the packet now, if there is one.
+    pub fn flush(&mut self, ts_ns: u64, out: &mut impl FnMut(XdpPacket)) {
+        if !self.builder.is_empty() {
+            self.send(ts_ns, DeliveryFlag::ORIGINAL, out);
+        }
+    }
+
+    /// Sends a message alone in its packet.
+    pub fn send_alone<M: IntoBytes + Immutable>(
+        &mut self,
+        ts_ns: u64,
+        flag: DeliveryFlag,
+        message: &M,
+        out: &mut impl FnMut(XdpPacket),
+    ) {
+        self.flush(ts_ns, out);
+        self.builder.push(message).expect("an empty packet has room for any message");
+        self.send(ts_ns, flag, out);
+    }
+
+    /// Adds a message, behind a time reference if it is the first of its second; how many messages it became.
+    pub fn push<M: IntoBytes + Immutable>(
+        &mut self,
+        ts_ns: u64,
+        window_ns: u64,
+        message: &M,
+        out: &mut impl FnMut(XdpPacket),
+    ) -> u64 {
+        let second = (ts_ns / NANOS_PER_SECOND) as u32;
+        let mut count = 1;
+        if self.second != second {
+            self.second = second;
+            let reference = SourceTimeReference::new(u32::from(self.id), 0, second);
+            self.push_one(ts_ns, window_ns, &reference, out);
+            count += 1;
+        }
+        self.push_one(ts_ns, window_ns, message, out);
+        count
+    }
+
+    fn push_one<M: IntoBytes + Immutable>(
+        &mut self,
+        ts_ns: u64,
+        window_ns: u64,
+        message: &M,
+        out: &mut impl FnMut(XdpPacket),
+    ) {
+        if let Err(PushError::NoRoom { .. } | PushError::TooMany) = self.builder.push(message) {
+            self.flush(ts_ns, out);
+            self.builder.push(message).expect("an empty packet has room for any message");
+        }
+        if self.builder.message_count() == 1 {
+            self.deadline_ns = ts_ns + window_ns;
+        }
+    }
+
+    fn send(&mut self, ts_ns: u64, flag: DeliveryFlag, out: &mut impl FnMut(XdpPacket)) {
+        let sequence = self.builder.sequence();
+        let message_count = self.builder.message_count();
+        let bytes = self.builder.finish(flag, SendTime::of_nanos(round_down(ts_ns)));
+        out(XdpPacket::new(ts_ns, self.id, sequence, message_count, bytes));
+        self.builder.start_next();
+        self.deadline_ns = u64::MAX;
+        self.last_sent_ns = ts_ns;
+    }
+}

@@ -1,0 +1,56 @@
+//! The classic pcap file: one header, then records.
+//!
+//! Source: IETF draft "PCAP Capture File Format" (draft-ietf-opsawg-pcap).
+
+use super::frame::LinkLayer;
+use super::{ByteOrder, PACKET_LEN_MAX, Record, Step};
+
+const FILE_HEADER_LEN: usize = 24;
+const RECORD_HEADER_LEN: usize = 16;
+const NS_PER_SEC: u64 = 1_000_000_000;
+
+/// What the header of the file says about its records.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Classic {
+    order: ByteOrder,
+    /// Nanoseconds of a unit of the second time field.
+    ns_per_unit: u64,
+    link: LinkLayer,
+}
+
+impl Classic {
+    /// Byte order and nanoseconds of a unit, by the first bytes of a file.
+    pub(super) const fn magic(bytes: [u8; 4]) -> Option<(ByteOrder, u64)> {
+        match bytes {
+            [0xd4, 0xc3, 0xb2, 0xa1] => Some((ByteOrder::Little, 1_000)),
+            [0xa1, 0xb2, 0xc3, 0xd4] => Some((ByteOrder::Big, 1_000)),
+            [0x4d, 0x3c, 0xb2, 0xa1] => Some((ByteOrder::Little, 1)),
+            [0xa1, 0xb2, 0x3c, 0x4d] => Some((ByteOrder::Big, 1)),
+            _ => None,
+        }
+    }
+
+    /// Reads the header of the file and gives its length; `None` when it is not complete or not one.
+    pub(super) fn parse(data: &[u8]) -> Option<(Classic, usize)> {
+        let header = data.first_chunk::<FILE_HEADER_LEN>()?;
+        let (order, ns_per_unit) = Classic::magic([header[0], header[1], header[2], header[3]])?;
+        // The upper bits say whether frames end with a checksum, which the IP header's length leaves out anyway.
+        let link = LinkLayer::of(order.u32(header, 20) as u16);
+        Some((Classic { order, ns_per_unit, link }, FILE_HEADER_LEN))
+    }
+
+    /// The record that some data begins with.
+    #[inline]
+    pub(super) fn next<'a>(&self, data: &'a [u8]) -> Step<'a> {
+        let Some(header) = data.first_chunk::<RECORD_HEADER_LEN>() else { return Step::Incomplete };
+        let (seconds, units) = (self.order.u32(header, 0), self.order.u32(header, 4));
+        let (len, wire_len) = (self.order.u32(header, 8) as usize, self.order.u32(header, 12) as usize);
+        if len > PACKET_LEN_MAX {
+            return Step::Malformed(format!("a packet that claims {len} bytes, more than {PACKET_LEN_MAX},"));
+        }
+        let end = RECORD_HEADER_LEN + len;
+        let Some(frame) = data.get(RECORD_HEADER_LEN..end) else { return Step::Incomplete };
+        let ts_ns = u64::from(seconds) * NS_PER_SEC + u64::from(units) * self.ns_per_unit;
+        Step::Record(Record { ts_ns, link: self.link, is_cut: len < wire_len, frame }, end)
+    }
+}

@@ -1,0 +1,199 @@
+//! From a frame of a link layer to the payload of a datagram or segment.
+//!
+//! Sources: IEEE 802.3 and 802.1Q; the link-layer header types of tcpdump.org (NULL, LOOP, RAW, LINUX_SLL,
+//! LINUX_SLL2); RFC 791 (IPv4), RFC 768 (UDP), RFC 9293 (TCP).
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// VLAN tags of one frame that are stepped over; a frame with more is counted as malformed.
+const VLAN_TAGS_MAX: usize = 4;
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+/// 802.1Q, 802.1ad (QinQ) and the older number for the same.
+const ETHERTYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+
+const PROTOCOL_TCP: u8 = 6;
+const PROTOCOL_UDP: u8 = 17;
+
+/// How the frames of an interface begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkLayer {
+    Ethernet,
+    /// Linux "any" device, cooked version 1.
+    LinuxSll,
+    /// Linux "any" device, cooked version 2.
+    LinuxSll2,
+    /// An IP header at once.
+    Raw,
+    /// BSD loopback: the address family in four bytes of either order.
+    Loopback,
+    /// None of these.
+    Other,
+}
+
+impl LinkLayer {
+    /// Of the number that a capture file gives.
+    pub(super) const fn of(number: u16) -> LinkLayer {
+        match number {
+            1 => LinkLayer::Ethernet,
+            113 => LinkLayer::LinuxSll,
+            276 => LinkLayer::LinuxSll2,
+            // LINKTYPE_RAW, what BSDs write in its place, and IPv4 alone.
+            101 | 12 | 14 | 228 => LinkLayer::Raw,
+            0 | 108 => LinkLayer::Loopback,
+            _ => LinkLayer::Other,
+        }
+    }
+}
+
+/// What carries the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// A UDP datagram.
+    Udp,
+    /// A segment of a TCP stream.
+    Tcp(Segment),
+}
+
+/// What a TCP header says about the place of its payload in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Number of the payload's first byte, or of the SYN before it; wraps at 2^32.
+    pub sequence: u32,
+    /// The stream begins here: its first byte has the number `sequence + 1`.
+    pub is_syn: bool,
+    /// The stream ends behind this payload.
+    pub is_fin: bool,
+    /// The connection was broken off.
+    pub is_reset: bool,
+}
+
+/// The payload of a frame and where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Datagram<'a> {
+    pub(super) src: SocketAddrV4,
+    pub(super) dst: SocketAddrV4,
+    pub(super) transport: Transport,
+    pub(super) payload: &'a [u8],
+}
+
+/// Why a frame gives no payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Skip {
+    /// A link layer that is not known.
+    LinkLayer,
+    /// Not IP: ARP, LLDP and the like.
+    NotIp,
+    Ipv6,
+    /// A part of an IPv4 datagram.
+    Fragment,
+    /// Neither UDP nor TCP.
+    Transport,
+    /// Fewer bytes were captured than the headers speak of, because the capture was told to keep no more.
+    Cut,
+    /// Headers that contradict each other or the length of the frame.
+    Malformed,
+}
+
+/// Finds the payload of a frame; `is_cut` when the capture kept only its beginning.
+pub(super) fn decode(link: LinkLayer, frame: &[u8], is_cut: bool) -> Result<Datagram<'_>, Skip> {
+    let short = if is_cut { Skip::Cut } else { Skip::Malformed };
+    let packet = match link {
+        LinkLayer::Ethernet => network(be16(frame, 12).ok_or(short)?, &frame[14..], short)?,
+        LinkLayer::LinuxSll => network(be16(frame, 14).ok_or(short)?, &frame[16..], short)?,
+        LinkLayer::LinuxSll2 => {
+            let ethertype = be16(frame, 0).ok_or(short)?;
+            network(ethertype, frame.get(20..).ok_or(short)?, short)?
+        }
+        LinkLayer::Raw => frame,
+        LinkLayer::Loopback => {
+            let family = frame.first_chunk::<4>().ok_or(short)?;
+            match u32::from_le_bytes(*family).min(u32::from_be_bytes(*family)) {
+                2 => &frame[4..],
+                // AF_INET6 of the BSDs, macOS and Linux.
+                10 | 24 | 28 | 30 => return Err(Skip::Ipv6),
+                _ => return Err(Skip::NotIp),
+            }
+        }
+        LinkLayer::Other => return Err(Skip::LinkLayer),
+    };
+    internet(packet, short)
+}
+
+/// Steps over VLAN tags to an IPv4 packet.
+fn network(mut ethertype: u16, mut rest: &[u8], short: Skip) -> Result<&[u8], Skip> {
+    for _ in 0..=VLAN_TAGS_MAX {
+        match ethertype {
+            ETHERTYPE_IPV4 => return Ok(rest),
+            ETHERTYPE_IPV6 => return Err(Skip::Ipv6),
+            tag if ETHERTYPES_VLAN.contains(&tag) => {
+                ethertype = be16(rest, 2).ok_or(short)?;
+                rest = &rest[4..];
+            }
+            _ => return Err(Skip::NotIp),
+        }
+    }
+    Err(Skip::Malformed)
+}
+
+fn internet(packet: &[u8], short: Skip) -> Result<Datagram<'_>, Skip> {
+    let header = packet.first_chunk::<20>().ok_or(short)?;
+    match header[0] >> 4 {
+        4 => {}
+        6 => return Err(Skip::Ipv6),
+        _ => return Err(Skip::Malformed),
+    }
+    let header_len = usize::from(header[0] & 0x0f) * 4;
+    let total_len = match usize::from(u16::from_be_bytes([header[2], header[3]])) {
+        // Segmentation by the network card leaves the field empty.
+        0 => packet.len(),
+        len => len,
+    };
+    if header_len < 20 || total_len < header_len {
+        return Err(Skip::Malformed);
+    }
+    // More fragments, or an offset: what is not the first has no ports.
+    if u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0 {
+        return Err(Skip::Fragment);
+    }
+    let protocol = header[9];
+    if protocol != PROTOCOL_UDP && protocol != PROTOCOL_TCP {
+        return Err(Skip::Transport);
+    }
+    // What follows the packet in the frame is padding, a checksum or a switch's time stamp.
+    let segment = packet.get(header_len..total_len).ok_or(short)?;
+    let address = |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
+    let ports = segment.first_chunk::<4>().ok_or(Skip::Malformed)?;
+    let src = SocketAddrV4::new(address(12), u16::from_be_bytes([ports[0], ports[1]]));
+    let dst = SocketAddrV4::new(address(16), u16::from_be_bytes([ports[2], ports[3]]));
+    let (transport, payload) = if protocol == PROTOCOL_UDP { udp(segment) } else { tcp(segment) }?;
+    Ok(Datagram { src, dst, transport, payload })
+}
+
+fn udp(segment: &[u8]) -> Result<(Transport, &[u8]), Skip> {
+    let len = match usize::from(be16(segment, 4).ok_or(Skip::Malformed)?) {
+        0 => segment.len(),
+        len => len,
+    };
+    Ok((Transport::Udp, segment.get(8..len).ok_or(Skip::Malformed)?))
+}
+
+fn tcp(segment: &[u8]) -> Result<(Transport, &[u8]), Skip> {
+    let header = segment.first_chunk::<20>().ok_or(Skip::Malformed)?;
+    let header_len = usize::from(header[12] >> 4) * 4;
+    let payload = segment.get(header_len..).filter(|_| header_len >= 20).ok_or(Skip::Malformed)?;
+    let flags = header[13];
+    let segment = Segment {
+        sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
+        is_syn: flags & 0x02 != 0,
+        is_fin: flags & 0x01 != 0,
+        is_reset: flags & 0x04 != 0,
+    };
+    Ok((Transport::Tcp(segment), payload))
+}
+
+/// Two bytes at a place.
+fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
+}

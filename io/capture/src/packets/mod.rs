@@ -1,0 +1,420 @@
+//! Packets out of capture files: pcap and pcapng, of several link layers, down to UDP and TCP payloads.
+
+mod blocks;
+mod classic;
+mod frame;
+mod streams;
+#[cfg(test)]
+mod tests;
+
+use std::io::Read;
+use std::net::SocketAddrV4;
+use std::ops::Range;
+use std::path::Path;
+
+use blocks::Blocks;
+use classic::Classic;
+use frame::{LinkLayer, Skip, decode};
+
+use crate::format::open;
+use crate::input::{Input, InputMeter};
+use crate::window::Window;
+use crate::{CaptureError, Position, ReadError, RecordingFile};
+
+pub use frame::{Segment, Transport};
+pub use streams::{STREAM_HELD_MAX, StreamCounters, StreamData, StreamReader};
+
+/// Longest packet of a capture; what claims to be longer is damage. The longest that tcpdump keeps.
+pub const PACKET_LEN_MAX: usize = 256 * 1024;
+/// Bytes read ahead: more than any packet with what surrounds it.
+const WINDOW_LEN: usize = PACKET_LEN_MAX + 128 * 1024;
+
+/// The payload of one UDP datagram or TCP segment over IPv4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Number of the frame in the file, from 1, as packet analysers count: frames that are skipped have numbers too.
+    pub number: u64,
+    /// When it was captured, in nanoseconds since the Unix epoch.
+    pub ts_ns: u64,
+    /// Where it came from.
+    pub src: SocketAddrV4,
+    /// Where it went: of multicast the group.
+    pub dst: SocketAddrV4,
+    /// UDP, or TCP with the place in its stream.
+    pub transport: Transport,
+    /// What it carried.
+    pub payload: &'a [u8],
+}
+
+/// Frames that were read, and why some gave no payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketCounters {
+    /// All frames.
+    pub frames: u64,
+    /// UDP datagrams.
+    pub udp: u64,
+    /// TCP segments.
+    pub tcp: u64,
+    /// Frames of a link layer that is not known.
+    pub link_layer: u64,
+    /// Not IP: ARP, LLDP and the like.
+    pub not_ip: u64,
+    /// IPv6.
+    pub ipv6: u64,
+    /// Parts of IPv4 datagrams.
+    pub fragments: u64,
+    /// IPv4 that is neither UDP nor TCP.
+    pub other_transport: u64,
+    /// Frames of which the capture kept only the beginning.
+    pub cut: u64,
+    /// Headers that contradict each other or the length of the frame.
+    pub malformed: u64,
+    /// Packets without a time (Simple Packet Blocks of pcapng).
+    pub without_time: u64,
+}
+
+impl PacketCounters {
+    /// Everything that was skipped, with a name.
+    #[must_use]
+    pub const fn skipped(&self) -> [(&'static str, u64); 8] {
+        [
+            ("of an unknown link layer", self.link_layer),
+            ("not IP", self.not_ip),
+            ("IPv6", self.ipv6),
+            ("IPv4 fragments", self.fragments),
+            ("neither UDP nor TCP", self.other_transport),
+            ("cut by the capture's snap length", self.cut),
+            ("with malformed headers", self.malformed),
+            ("without a time stamp", self.without_time),
+        ]
+    }
+
+    fn skip(&mut self, why: Skip) {
+        *match why {
+            Skip::LinkLayer => &mut self.link_layer,
+            Skip::NotIp => &mut self.not_ip,
+            Skip::Ipv6 => &mut self.ipv6,
+            Skip::Fragment => &mut self.fragments,
+            Skip::Transport => &mut self.other_transport,
+            Skip::Cut => &mut self.cut,
+            Skip::Malformed => &mut self.malformed,
+        } += 1;
+    }
+}
+
+/// How integers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ByteOrder {
+    Little,
+    Big,
+}
+
+impl ByteOrder {
+    #[inline]
+    fn u16(self, bytes: &[u8], at: usize) -> u16 {
+        let pair = [bytes[at], bytes[at + 1]];
+        if self == ByteOrder::Little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) }
+    }
+
+    #[inline]
+    fn u32(self, bytes: &[u8], at: usize) -> u32 {
+        let four = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        if self == ByteOrder::Little { u32::from_le_bytes(four) } else { u32::from_be_bytes(four) }
+    }
+
+    fn u64(self, bytes: &[u8], at: usize) -> u64 {
+        let (first, second) = (u64::from(self.u32(bytes, at)), u64::from(self.u32(bytes, at + 4)));
+        if self == ByteOrder::Little { second << 32 | first } else { first << 32 | second }
+    }
+}
+
+/// One frame as the file has it.
+#[derive(Clone, Copy, Debug)]
+struct Record<'a> {
+    ts_ns: u64,
+    link: LinkLayer,
+    is_cut: bool,
+    frame: &'a [u8],
+}
+
+/// What some data begins with.
+#[derive(Debug)]
+enum Step<'a> {
+    /// A frame, and how many bytes it takes.
+    Record(Record<'a>, usize),
+    /// A frame without a time.
+    WithoutTime(usize),
+    /// So many bytes that are nothing to us; they need not be there yet.
+    Skip(u64),
+    /// The beginning of something.
+    Incomplete,
+    /// Nothing that could be.
+    Malformed(String),
+}
+
+/// Which of the two file formats.
+enum Framing {
+    Unknown,
+    Classic(Classic),
+    Blocks(Blocks),
+}
+
+/// What is known between two blocks of packets.
+struct State {
+    framing: Framing,
+    counters: PacketCounters,
+    /// Bytes still to be stepped over.
+    skip: u64,
+    malformed: Option<String>,
+}
+
+/// Reads the packets of a capture file - pcap with micro- or nanoseconds and in either byte order, or pcapng - in
+/// constant memory, already decompressed.
+///
+/// Reading and framing are two calls, so that each can be timed alone: [`Packets::fill`] reads, [`Packets::block`]
+/// gives the packets in what was read, where they lie. [`Packets::next_packet`] does both for who wants one after
+/// the other.
+///
+/// ```
+/// use tickpath_capture::{Packets, Transport};
+///
+/// // The header of a pcap file, of frames that begin with an IPv4 header, and one of them.
+/// let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];
+/// file.extend([10, 0, 0, 0, 7, 0, 0, 0, 30, 0, 0, 0, 30, 0, 0, 0]);
+/// file.extend([0x45, 0, 0, 30, 0, 0, 0, 0, 9, 17, 0, 0, 10, 0, 0, 1, 233, 1, 1, 1]);
+/// file.extend([0, 9, 0, 10, 0, 10, 0, 0, b'h', b'i']);
+/// let mut packets = Packets::new(&file[..]);
+/// let packet = packets.next_packet()?.expect("there is one");
+/// assert_eq!((packet.ts_ns, packet.payload, packet.transport), (10_000_007_000, &b"hi"[..], Transport::Udp));
+/// assert_eq!(packet.dst.to_string(), "233.1.1.1:10");
+/// assert!(packets.next_packet()?.is_none());
+/// # Ok::<(), tickpath_capture::ReadError>(())
+/// ```
+pub struct Packets<R> {
+    window: Window<R>,
+    state: State,
+    /// Bytes of the window that the last block took.
+    taken: usize,
+    is_finished: bool,
+}
+
+impl Packets<Input> {
+    /// Opens a file, through gzip and Zstandard.
+    ///
+    /// # Errors
+    /// [`CaptureError`] when it cannot be opened.
+    pub fn open(path: impl AsRef<Path>) -> Result<(Self, InputMeter), CaptureError> {
+        let (input, meter) = open(path.as_ref())?;
+        Ok((Packets::new(input), meter))
+    }
+
+    /// Reads an open file, whose format should be [`Format::Pcap`](crate::Format::Pcap) or
+    /// [`Format::PcapNg`](crate::Format::PcapNg).
+    #[must_use]
+    pub fn of(file: RecordingFile) -> Self {
+        Packets::new(file.input)
+    }
+}
+
+impl<R: Read> Packets<R> {
+    /// A reader of one file.
+    pub fn new(reader: R) -> Self {
+        let state = State {
+            framing: Framing::Unknown,
+            counters: PacketCounters::default(),
+            skip: 0,
+            malformed: None,
+        };
+        Packets { window: Window::of_len(reader, WINDOW_LEN), state, taken: 0, is_finished: false }
+    }
+
+    /// What was read and what was skipped so far.
+    #[must_use]
+    pub const fn counters(&self) -> &PacketCounters {
+        &self.state.counters
+    }
+
+    /// Reads on: false at the end of the file. Waits for a pipe only until it has anything more.
+    ///
+    /// # Errors
+    /// [`ReadError`], with the place; every packet before it was delivered, and there are no more.
+    pub fn fill(&mut self) -> Result<bool, ReadError> {
+        if self.is_finished {
+            return Ok(false);
+        }
+        self.window.consume(std::mem::take(&mut self.taken));
+        let outcome = self.read();
+        self.is_finished = !matches!(outcome, Ok(true));
+        outcome
+    }
+
+    fn read(&mut self) -> Result<bool, ReadError> {
+        let offset = self.window.offset();
+        if let Some(what) = self.state.malformed.take() {
+            let error = ReadError::malformed(Position::Byte(offset), what);
+            // Damage that the decompressor finds later is the cause of what makes no sense here.
+            return Err(match self.window.failure_ahead() {
+                Some(ReadError::Damaged { source, .. }) => ReadError::Damaged { offset, source },
+                _ => error,
+            });
+        }
+        loop {
+            let skipped = self.state.skip.min(self.window.data().len() as u64);
+            self.window.consume(skipped as usize);
+            self.state.skip -= skipped;
+            if skipped > 0 && self.state.skip == 0 && !self.window.data().is_empty() {
+                return Ok(true);
+            }
+            self.window.compact();
+            match self.window.fill() {
+                Ok(true) if self.state.skip == 0 => return Ok(true),
+                Ok(true) => {}
+                Ok(false) if !self.window.is_at_end() => return Ok(true),
+                Ok(false) => {
+                    let is_whole = self.window.data().is_empty() && self.state.skip == 0;
+                    let offset = self.window.offset();
+                    return if is_whole { Ok(false) } else { Err(ReadError::Truncated { offset }) };
+                }
+                Err(error) => return Err(error.after(self.window.offset())),
+            }
+        }
+    }
+
+    /// The packets in what [`Packets::fill`] read; perhaps none. What the iterator has not given yet when it is dropped
+    /// comes with the next block.
+    #[inline]
+    pub fn block(&mut self) -> PacketBlock<'_> {
+        PacketBlock { data: self.window.data(), state: &mut self.state, taken: &mut self.taken }
+    }
+
+    /// The next packet, or `None` when there are no more.
+    ///
+    /// # Errors
+    /// As [`Packets::fill`].
+    pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, ReadError> {
+        loop {
+            if let Some(found) = self.state.find(self.window.data(), &mut self.taken) {
+                return Ok(Some(found.packet(self.window.data())));
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Packets that lie in memory one after another.
+pub struct PacketBlock<'a> {
+    data: &'a [u8],
+    state: &'a mut State,
+    taken: &'a mut usize,
+}
+
+impl<'a> Iterator for PacketBlock<'a> {
+    type Item = Packet<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Packet<'a>> {
+        self.state.find(self.data, self.taken).map(|found| found.packet(self.data))
+    }
+}
+
+/// A packet whose payload is a part of the window.
+struct Found {
+    number: u64,
+    ts_ns: u64,
+    src: SocketAddrV4,
+    dst: SocketAddrV4,
+    transport: Transport,
+    payload: Range<usize>,
+}
+
+impl Found {
+    #[inline]
+    fn packet(self, data: &[u8]) -> Packet<'_> {
+        let Found { number, ts_ns, src, dst, transport, payload } = self;
+        Packet { number, ts_ns, src, dst, transport, payload: &data[payload] }
+    }
+}
+
+impl State {
+    /// The first packet behind what was taken of some data.
+    #[inline]
+    fn find(&mut self, data: &[u8], taken: &mut usize) -> Option<Found> {
+        while self.skip == 0 && self.malformed.is_none() {
+            let rest = &data[*taken..];
+            let step = match &mut self.framing {
+                Framing::Classic(classic) => classic.next(rest),
+                Framing::Blocks(blocks) => blocks.next(rest),
+                Framing::Unknown => self.begin(rest),
+            };
+            match step {
+                Step::Record(record, len) => {
+                    *taken += len;
+                    if let Some(found) = self.datagram(&record, data) {
+                        return Some(found);
+                    }
+                }
+                Step::WithoutTime(len) => {
+                    *taken += len;
+                    self.counters.frames += 1;
+                    self.counters.without_time += 1;
+                }
+                Step::Skip(len) => {
+                    let here = len.min(rest.len() as u64);
+                    *taken += here as usize;
+                    self.skip = len - here;
+                }
+                Step::Incomplete => return None,
+                Step::Malformed(what) => self.malformed = Some(what),
+            }
+        }
+        None
+    }
+
+    /// The payload of a frame, which is a part of `data`.
+    #[inline]
+    fn datagram(&mut self, record: &Record<'_>, data: &[u8]) -> Option<Found> {
+        self.counters.frames += 1;
+        let datagram = match decode(record.link, record.frame, record.is_cut) {
+            Ok(datagram) => datagram,
+            Err(why) => {
+                self.counters.skip(why);
+                return None;
+            }
+        };
+        *match datagram.transport {
+            Transport::Udp => &mut self.counters.udp,
+            Transport::Tcp(_) => &mut self.counters.tcp,
+        } += 1;
+        let start = datagram.payload.as_ptr() as usize - data.as_ptr() as usize;
+        Some(Found {
+            number: self.counters.frames,
+            ts_ns: record.ts_ns,
+            src: datagram.src,
+            dst: datagram.dst,
+            transport: datagram.transport,
+            payload: start..start + datagram.payload.len(),
+        })
+    }
+
+    /// The header of the file tells which of the formats it is.
+    #[cold]
+    fn begin<'a>(&mut self, data: &'a [u8]) -> Step<'a> {
+        let Some(magic) = data.first_chunk::<4>() else { return Step::Incomplete };
+        if Blocks::is_magic(*magic) {
+            self.framing = Framing::Blocks(Blocks::new());
+            return Step::Skip(0);
+        }
+        if Classic::magic(*magic).is_none() {
+            return Step::Malformed("neither pcap nor pcapng".to_owned());
+        }
+        match Classic::parse(data) {
+            Some((classic, len)) => {
+                self.framing = Framing::Classic(classic);
+                Step::Skip(len as u64)
+            }
+            None => Step::Incomplete,
+        }
+    }
+}

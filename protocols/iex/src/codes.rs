@@ -1,0 +1,266 @@
+//! Codes and flags of one byte.
+//!
+//! Source: IEX TOPS 1.66, DEEP 1.08 and DEEP+ 1.04, the tables of each message.
+
+use tickpath_types::{Side, TradingState};
+
+/// Declares types of one-byte codes: every byte is a value, the ones that the specification lists
+/// have a name, and a code that is not listed is kept and shown as it came.
+macro_rules! codes {
+    ($( $(#[$doc:meta])* $name:ident { $( $code:ident = $byte:literal $meaning:literal, )+ } )+) => { $(
+        $(#[$doc])*
+        #[derive(
+            Clone,
+            Copy,
+            PartialEq,
+            Eq,
+            Hash,
+            zerocopy::FromBytes,
+            zerocopy::IntoBytes,
+            zerocopy::Immutable,
+            zerocopy::KnownLayout,
+            zerocopy::Unaligned,
+        )]
+        #[repr(transparent)]
+        pub struct $name(pub u8);
+
+        impl $name {
+            $(
+                #[doc = concat!("`", stringify!($byte), "`: ", $meaning, ".")]
+                pub const $code: $name = $name($byte);
+            )+
+
+            /// What the code means, or `None` when the specification does not list it.
+            #[must_use]
+            pub const fn meaning(self) -> Option<&'static str> {
+                match self {
+                    $( $name::$code => Some($meaning), )+
+                    _ => None,
+                }
+            }
+        }
+
+        impl From<u8> for $name {
+            #[inline]
+            fn from(byte: u8) -> Self {
+                $name(byte)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "'{}'", self.0.escape_ascii())?;
+                match self.meaning() {
+                    Some(meaning) => write!(f, " ({meaning})"),
+                    None => Ok(()),
+                }
+            }
+        }
+    )+ };
+}
+
+/// Declares types of one-byte flags: each listed bit has a name, and bits that are not listed are kept.
+macro_rules! flags {
+    ($( $(#[$doc:meta])* $name:ident { $( $flag:ident = $bit:literal $meaning:literal, )+ } )+) => { $(
+        $(#[$doc])*
+        #[derive(
+            Clone,
+            Copy,
+            Default,
+            PartialEq,
+            Eq,
+            Hash,
+            zerocopy::FromBytes,
+            zerocopy::IntoBytes,
+            zerocopy::Immutable,
+            zerocopy::KnownLayout,
+            zerocopy::Unaligned,
+        )]
+        #[repr(transparent)]
+        pub struct $name(pub u8);
+
+        impl $name {
+            $(
+                #[doc = concat!("`", stringify!($bit), "`: ", $meaning, ".")]
+                pub const $flag: $name = $name($bit);
+            )+
+
+            /// True when any of these flags is set.
+            #[inline]
+            #[must_use]
+            pub const fn has(self, flags: $name) -> bool {
+                self.0 & flags.0 != 0
+            }
+        }
+
+        impl From<u8> for $name {
+            #[inline]
+            fn from(bits: u8) -> Self {
+                $name(bits)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{:#04x}", self.0)?;
+                $( if self.has($name::$flag) {
+                    write!(f, " ({})", $meaning)?;
+                } )+
+                Ok(())
+            }
+        }
+    )+ };
+}
+
+codes! {
+    /// Stage of the session, in a [`SystemEvent`](crate::SystemEvent).
+    SystemEventCode {
+        START_OF_MESSAGES = b'O' "start of messages",
+        START_OF_SYSTEM_HOURS = b'S' "start of system hours",
+        START_OF_REGULAR_HOURS = b'R' "start of regular market hours",
+        END_OF_REGULAR_HOURS = b'M' "end of regular market hours",
+        END_OF_SYSTEM_HOURS = b'E' "end of system hours",
+        END_OF_MESSAGES = b'C' "end of messages",
+    }
+    /// Whether a security trades, in a [`TradingStatus`](crate::TradingStatus).
+    TradingCode {
+        HALTED = b'H' "halted in all markets",
+        ORDER_ACCEPTANCE = b'O' "order acceptance period",
+        PAUSED = b'P' "paused",
+        TRADING = b'T' "trading",
+    }
+    /// Where retail interest is, in a [`RetailLiquidityIndicator`](crate::RetailLiquidityIndicator).
+    RetailInterest {
+        NONE = b' ' "none",
+        BUY = b'A' "buy interest",
+        SELL = b'B' "sell interest",
+        BOTH = b'C' "buy and sell interest",
+    }
+    /// Whether IEX itself halted a security, in an [`OperationalHaltStatus`](crate::OperationalHaltStatus).
+    OperationalHalt {
+        HALTED = b'O' "halted on IEX",
+        NOT_HALTED = b'N' "not halted on IEX",
+    }
+    /// Why a price test is or is not in force, in a [`ShortSalePriceTestStatus`](crate::ShortSalePriceTestStatus).
+    PriceTestDetail {
+        NONE = b' ' "no price test",
+        ACTIVATED = b'A' "activated",
+        CONTINUED = b'C' "continued from the prior day",
+        DEACTIVATED = b'D' "deactivated",
+        NOT_AVAILABLE = b'N' "not available",
+    }
+    /// What is complete, in a [`SecurityEvent`](crate::SecurityEvent).
+    SecurityEventCode {
+        OPENING_COMPLETE = b'O' "opening process complete",
+        CLOSING_COMPLETE = b'C' "closing process complete",
+    }
+    /// Tier of the limit up - limit down bands.
+    LuldTier {
+        NONE = 0 "not applicable",
+        TIER_1 = 1 "tier 1",
+        TIER_2 = 2 "tier 2",
+    }
+    /// Which official price it is.
+    PriceType {
+        OPENING = b'Q' "opening price",
+        CLOSING = b'M' "closing price",
+    }
+    /// Which auction it is.
+    AuctionType {
+        OPENING = b'O' "opening auction",
+        CLOSING = b'C' "closing auction",
+        IPO = b'I' "IPO auction",
+        HALT = b'H' "halt auction",
+        VOLATILITY = b'V' "volatility auction",
+    }
+    /// The larger side of an auction.
+    ImbalanceSide {
+        BUY = b'B' "buy",
+        SELL = b'S' "sell",
+        NONE = b'N' "none",
+    }
+}
+
+flags! {
+    /// What kind of security it is.
+    DirectoryFlags {
+        TEST = 0x80 "test security",
+        WHEN_ISSUED = 0x40 "when issued",
+        ETP = 0x20 "exchange traded product",
+    }
+    /// State of a quote.
+    QuoteFlags {
+        NOT_AVAILABLE = 0x80 "not available for trading",
+        EXTENDED_HOURS = 0x40 "pre- or post-market session",
+    }
+    /// Conditions of a trade.
+    SaleFlags {
+        INTERMARKET_SWEEP = 0x80 "intermarket sweep",
+        EXTENDED_HOURS = 0x40 "extended hours",
+        ODD_LOT = 0x20 "odd lot",
+        TRADE_THROUGH_EXEMPT = 0x10 "trade-through exempt",
+        SINGLE_PRICE_CROSS = 0x08 "single-price cross",
+    }
+    /// Whether a change of the book is complete. Only the lowest bit means something.
+    EventFlags {
+        COMPLETE = 0x01 "transition complete",
+    }
+    /// Whether a changed order keeps its place.
+    ///
+    /// The specification's "bit 0" is read as the lowest by most and as the highest by some; no order has been seen
+    /// with either, and both count.
+    ModifyFlags {
+        KEEPS_PRIORITY = 0x81 "keeps priority",
+    }
+}
+
+impl EventFlags {
+    /// True with the last update of a transaction.
+    #[inline]
+    #[must_use]
+    pub const fn is_complete(self) -> bool {
+        self.has(EventFlags::COMPLETE)
+    }
+}
+
+impl SaleFlags {
+    /// True for a trade that sets the last sale price and the day's high and low.
+    #[must_use]
+    pub const fn sets_last_sale(self) -> bool {
+        !self.has(SaleFlags(SaleFlags::EXTENDED_HOURS.0 | SaleFlags::ODD_LOT.0))
+    }
+}
+
+impl TradingCode {
+    /// The state in the project's words; `None` for a code that is not listed.
+    #[inline]
+    #[must_use]
+    pub const fn state(self) -> Option<TradingState> {
+        Some(match self {
+            TradingCode::HALTED => TradingState::Halted,
+            TradingCode::ORDER_ACCEPTANCE => TradingState::QuotationOnly,
+            TradingCode::PAUSED => TradingState::Paused,
+            TradingCode::TRADING => TradingState::Trading,
+            _ => return None,
+        })
+    }
+}
+
+/// The side that `8` (buy) and `5` (sell) stand for; `None` for another byte.
+#[inline]
+pub(crate) const fn side_of(code: u8) -> Option<Side> {
+    match code {
+        b'8' => Some(Side::Buy),
+        b'5' => Some(Side::Sell),
+        _ => None,
+    }
+}
+
+/// The byte of a side.
+#[inline]
+pub(crate) const fn side_code(side: Side) -> u8 {
+    match side {
+        Side::Buy => b'8',
+        Side::Sell => b'5',
+    }
+}

@@ -1,0 +1,93 @@
+//! The feeds that IEX-TP carries.
+
+/// One of the feeds, as the Message Protocol ID of a segment names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Feed {
+    /// TOPS 1.5: best quotes and trades; retired.
+    Tops15,
+    /// TOPS 1.6: best quotes and trades.
+    Tops16,
+    /// DEEP 1.0: the displayed quantity of each price level.
+    Deep10,
+    /// DEEP+ 1.0: displayed orders one by one.
+    DeepPlus10,
+}
+
+impl Feed {
+    /// All of them.
+    pub const ALL: [Feed; 4] = [Feed::Tops15, Feed::Tops16, Feed::Deep10, Feed::DeepPlus10];
+
+    /// The feed of a Message Protocol ID; `None` for one that is not listed.
+    #[must_use]
+    pub const fn of(protocol_id: u16) -> Option<Feed> {
+        Some(match protocol_id {
+            0x8002 => Feed::Tops15,
+            0x8003 => Feed::Tops16,
+            0x8004 => Feed::Deep10,
+            0x8005 => Feed::DeepPlus10,
+            _ => return None,
+        })
+    }
+
+    /// Its Message Protocol ID.
+    #[must_use]
+    pub const fn protocol_id(self) -> u16 {
+        match self {
+            Feed::Tops15 => 0x8002,
+            Feed::Tops16 => 0x8003,
+            Feed::Deep10 => 0x8004,
+            Feed::DeepPlus10 => 0x8005,
+        }
+    }
+
+    /// Its name and version.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Feed::Tops15 => "TOPS 1.5",
+            Feed::Tops16 => "TOPS 1.6",
+            Feed::Deep10 => "DEEP 1.0",
+            Feed::DeepPlus10 => "DEEP+ 1.0",
+        }
+    }
+
+    /// True when the feed's specification lists messages of this type. TOPS 1.6 does not list Security Event and its
+    /// SNAP service does: it counts as listed.
+    #[inline]
+    #[must_use]
+    pub const fn lists(self, message_type: u8) -> bool {
+        let types = match self {
+            Feed::Tops15 => mask(b"QTB"),
+            Feed::Tops16 => mask(b"SDHIOPEQTBXA"),
+            Feed::Deep10 => mask(b"SDHIOPE85TBXA"),
+            Feed::DeepPlus10 => mask(b"SDHIOPETBaMRLC"),
+        };
+        message_type < 128 && types >> message_type & 1 == 1
+    }
+}
+
+const fn mask(types: &[u8]) -> u128 {
+    let mut mask = 0;
+    let mut at = 0;
+    while at < types.len() {
+        mask |= 1 << types[at];
+        at += 1;
+    }
+    mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_feed_has_its_number_and_its_messages() {
+        for feed in Feed::ALL {
+            assert_eq!(Feed::of(feed.protocol_id()), Some(feed));
+            assert!(feed.lists(b'T') && !feed.lists(b'z') && !feed.lists(0xff), "{}", feed.name());
+        }
+        assert_eq!(Feed::of(0x8001), None);
+        assert!(Feed::Deep10.lists(b'8') && !Feed::Deep10.lists(b'Q') && !Feed::Deep10.lists(b'a'));
+        assert!(Feed::Tops16.lists(b'Q') && Feed::DeepPlus10.lists(b'L') && !Feed::Tops15.lists(b'H'));
+    }
+}

@@ -1,0 +1,61 @@
+//! IEX's market data, both ends of it: IEX-TP segments with the messages of TOPS 1.5 and 1.6, DEEP 1.0 and DEEP+ 1.0,
+//! requests for gap fill, and the SNAP service.
+//!
+//! Nothing here opens a socket, reads a clock or allocates: bytes and times are arguments. What a peer sends can be
+//! refused and never panics.
+//!
+//! ```
+//! use tickpath_iex::{Feed, PriceLevelUpdate, Listener, Segment, SegmentBuilder, decode};
+//! use tickpath_iex::wire::Ticker;
+//! use tickpath_types::{Nanos, Price, Qty, Side};
+//! use zerocopy::IntoBytes;
+//!
+//! // The market publishes a level ...
+//! let ticker = Ticker::new("ZIEXT").unwrap();
+//! let level = PriceLevelUpdate::of(Side::Buy, true, Nanos(5), ticker, 400, 199_600);
+//! let mut segment = SegmentBuilder::new([0; 256], Feed::Deep10, 1, 0x4381_0000);
+//! segment.push(level.as_bytes()).unwrap();
+//! let datagram = segment.finish(Nanos(6)).to_vec();
+//!
+//! // ... and a subscriber learns of it.
+//! #[derive(Default)]
+//! struct Seen(Vec<(u64, Option<Side>, Price, Qty)>);
+//! impl Listener for Seen {
+//!     fn on_price_level_update(&mut self, message: &PriceLevelUpdate) {
+//!         assert!(message.event_flags.is_complete());
+//!         self.0.push((message.timestamp.get().0, Some(message.side()), message.price.get(), message.size.get()));
+//!     }
+//! }
+//! let mut seen = Seen::default();
+//! let segment = Segment::parse(&datagram).unwrap();
+//! assert_eq!((segment.feed(), segment.sequence().0), (Some(Feed::Deep10), 1));
+//! for (_, message) in segment.messages() {
+//!     decode(message, &mut seen).unwrap();
+//! }
+//! assert_eq!(seen.0, [(5, Some(Side::Buy), Price(199_600), Qty(400))]);
+//! ```
+
+mod codes;
+mod feed;
+pub mod gap_fill;
+mod messages;
+pub mod snap;
+mod transport;
+pub mod wire;
+
+pub use codes::{
+    AuctionType, DirectoryFlags, EventFlags, ImbalanceSide, LuldTier, ModifyFlags, OperationalHalt,
+    PriceTestDetail, PriceType, QuoteFlags, RetailInterest, SaleFlags, SecurityEventCode, SystemEventCode,
+    TradingCode,
+};
+pub use feed::Feed;
+pub use messages::{
+    AddOrder, AuctionInformation, ClearBook, DecodeError, Listener, MESSAGE_TYPES, Message, OfficialPrice,
+    OperationalHaltStatus, OrderDelete, OrderExecuted, OrderModify, PriceLevelUpdate, QuoteUpdate,
+    RetailLiquidityIndicator, SecurityDirectory, SecurityEvent, ShortSalePriceTestStatus, SystemEvent,
+    TradeBreak, TradeReport, TradingStatus, decode, message_len_min,
+};
+pub use transport::{Header, Messages, PushError, SEGMENT_LEN_MAX, Segment, SegmentBuilder, SegmentError};
+
+/// The longest message that this version knows, in bytes; a later one may be longer.
+pub const MESSAGE_LEN_MAX: usize = AuctionInformation::LEN;

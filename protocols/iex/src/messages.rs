@@ -1,0 +1,486 @@
+//! The 18 messages of TOPS, DEEP and DEEP+, one table each.
+//!
+//! Source: IEX TOPS 1.56 and 1.66, DEEP 1.08, DEEP+ 1.04. All integers are little-endian, prices have 4 implied
+//! decimals, time stamps are nanoseconds since the Unix epoch. A message may grow at its end without notice: what is
+//! longer than its type's length is read as far as it is known.
+
+use tickpath_types::{OrderId, Side};
+use zerocopy::FromBytes;
+
+use crate::codes::{
+    AuctionType, DirectoryFlags, EventFlags, ImbalanceSide, LuldTier, ModifyFlags, OperationalHalt,
+    PriceTestDetail, PriceType, QuoteFlags, RetailInterest, SaleFlags, SecurityEventCode, SystemEventCode,
+    TradingCode, side_code, side_of,
+};
+use crate::wire::{Alpha, EventTime, LongPrice, OrderNumber, Shares, Ticker, Timestamp, TradeNumber};
+
+/// A message that its type does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// No bytes: count it and go on; an empty block still takes a sequence number.
+    #[error("the message is empty: count it and go on")]
+    Empty,
+    /// Shorter than its type's length: count it and go on with the next message.
+    #[error("type '{}' has at least {min} bytes and this has {len}: count it and go on", *message_type as char)]
+    TooShort {
+        /// The type byte.
+        message_type: u8,
+        /// What the specification says, in bytes.
+        min: u8,
+        /// What came, in bytes.
+        len: u16,
+    },
+}
+
+impl DecodeError {
+    #[cold]
+    fn too_short(message: &[u8], min: usize) -> Self {
+        let len = u16::try_from(message.len()).unwrap_or(u16::MAX);
+        DecodeError::TooShort { message_type: message[0], min: min as u8, len }
+    }
+}
+
+/// Declares one message: its structure, its type bytes, its length, a constructor, and the proof at compile time that
+/// each field lies where the specification says.
+macro_rules! iex_message {
+    (
+        $(#[$doc:meta])*
+        $name:ident = $first:literal $(| $other:literal)?, $len:literal {
+            $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(
+            Clone,
+            Copy,
+            Debug,
+            PartialEq,
+            Eq,
+            zerocopy::FromBytes,
+            zerocopy::IntoBytes,
+            zerocopy::Immutable,
+            zerocopy::KnownLayout,
+            zerocopy::Unaligned,
+        )]
+        #[repr(C)]
+        pub struct $name {
+            #[doc = concat!("`", stringify!($first $(| $other)?), "`, see [`Self::TYPE`].")]
+            pub message_type: u8,
+            $( $(#[$field_doc])* pub $field: $wire, )*
+        }
+
+        const _: () = {
+            assert!(size_of::<$name>() == $len);
+            $( assert!(core::mem::offset_of!($name, $field) == $offset); )*
+        };
+
+        impl $name {
+            /// The type byte.
+            pub const TYPE: u8 = $first;
+            /// Length in bytes, type byte included; a message that came may be longer.
+            pub const LEN: usize = $len;
+
+            /// Makes the message of its fields, in the order in which they are sent.
+            #[inline]
+            #[must_use]
+            #[allow(
+                clippy::too_many_arguments,
+                reason = "one argument a field of the specification"
+            )]
+            pub fn new($( $field: impl Into<$wire> ),*) -> Self {
+                $name { message_type: Self::TYPE, $( $field: $field.into() ),* }
+            }
+        }
+    };
+}
+
+/// Declares all messages, and whatever must name each of them once.
+macro_rules! iex_messages {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident = $first:literal $(| $other:literal)?, $len:literal, $handler:ident {
+            $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
+        }
+    )*) => {
+        $( iex_message! {
+            $(#[$doc])*
+            $name = $first $(| $other)?, $len {
+                $( $(#[$field_doc])* $offset $field: $wire, )*
+            }
+        } )*
+
+        /// Receives decoded messages, one method a message; each does nothing unless it is written.
+        pub trait Listener {
+            $(
+                #[doc = concat!("A [`", stringify!($name), "`] came.")]
+                #[inline]
+                fn $handler(&mut self, message: &$name) {
+                    let _ = message;
+                }
+            )*
+
+            /// A message came whose type is not listed; new types may be added without notice, so a reader counts it
+            /// and goes on.
+            #[inline]
+            fn on_unknown(&mut self, message_type: u8, message: &[u8]) {
+                let _ = (message_type, message);
+            }
+        }
+
+        /// Calls the listener's method for one message.
+        ///
+        /// # Errors
+        /// [`DecodeError`] when the message is empty or shorter than its type says; the listener is then not called.
+        /// A longer message and an unknown type are no errors.
+        #[inline(always)]
+        pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), DecodeError> {
+            let Some(&message_type) = message.first() else {
+                return Err(DecodeError::Empty);
+            };
+            match message_type {
+                $( $first $(| $other)? => match $name::ref_from_prefix(message) {
+                    Ok((message, _)) => listener.$handler(message),
+                    Err(_) => return Err(DecodeError::too_short(message, $name::LEN)),
+                }, )*
+                _ => listener.on_unknown(message_type, message),
+            }
+            Ok(())
+        }
+
+        /// One message, borrowed from the bytes it came in: for tools, which look at a few messages of every type.
+        /// A hot path uses [`decode`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Message<'a> {
+            $(
+                #[doc = concat!("A [`", stringify!($name), "`].")]
+                $name(&'a $name),
+            )*
+            /// A message whose type is not listed.
+            Unknown(&'a [u8]),
+        }
+
+        impl<'a> Message<'a> {
+            /// Reads one message.
+            ///
+            /// # Errors
+            /// As [`decode`].
+            pub fn parse(message: &'a [u8]) -> Result<Self, DecodeError> {
+                let Some(&message_type) = message.first() else {
+                    return Err(DecodeError::Empty);
+                };
+                match message_type {
+                    $( $first $(| $other)? => match $name::ref_from_prefix(message) {
+                        Ok((message, _)) => Ok(Message::$name(message)),
+                        Err(_) => Err(DecodeError::too_short(message, $name::LEN)),
+                    }, )*
+                    _ => Ok(Message::Unknown(message)),
+                }
+            }
+        }
+
+        /// Least length of a message of this type, or `None` when no feed lists it.
+        #[must_use]
+        pub const fn message_len_min(message_type: u8) -> Option<usize> {
+            match message_type {
+                $( $first $(| $other)? => Some($name::LEN), )*
+                _ => None,
+            }
+        }
+
+        /// The type bytes of all feeds.
+        pub const MESSAGE_TYPES: &[u8] = &[$( $first $(, $other)? ),*];
+    };
+}
+
+iex_messages! {
+    /// System Event (`S`): the session reached a stage. One of each in a session.
+    SystemEvent = b'S', 10, on_system_event {
+        /// The stage.
+        1 event: SystemEventCode,
+        /// When it was reached.
+        2 timestamp: Timestamp,
+    }
+    /// Security Directory (`D`): an IEX-listed security; of others none is sent.
+    SecurityDirectory = b'D', 31, on_security_directory {
+        /// What kind of security it is.
+        1 flags: DirectoryFlags,
+        /// When it was sent.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// Shares in a round lot.
+        18 round_lot: Shares,
+        /// The previous closing price, adjusted for corporate actions.
+        22 adjusted_close: LongPrice,
+        /// Tier of its price bands.
+        30 luld_tier: LuldTier,
+    }
+    /// Trading Status (`H`): whether a security trades.
+    TradingStatus = b'H', 22, on_trading_status {
+        /// The state.
+        1 status: TradingCode,
+        /// Since when.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// Why it does not trade: `T1`, `IPO1`, `MCB3` and others; `NA` for one that is not IEX-listed.
+        18 reason: Alpha<4>,
+    }
+    /// Retail Liquidity Indicator (`I`): where retail interest is.
+    RetailLiquidityIndicator = b'I', 18, on_retail_liquidity_indicator {
+        /// The sides.
+        1 interest: RetailInterest,
+        /// Since when.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+    }
+    /// Operational Halt Status (`O`): whether IEX itself halted a security.
+    OperationalHaltStatus = b'O', 18, on_operational_halt_status {
+        /// The state.
+        1 halt: OperationalHalt,
+        /// Since when.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+    }
+    /// Short Sale Price Test Status (`P`): whether Rule 201 restricts short sales.
+    ShortSalePriceTestStatus = b'P', 19, on_short_sale_price_test_status {
+        /// 1 while a price test is in force, 0 otherwise.
+        1 in_effect: u8,
+        /// Since when.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// Why.
+        18 detail: PriceTestDetail,
+    }
+    /// Security Event (`E`): the opening or the closing of a security is complete. Every earlier price level update of
+    /// it has been sent before.
+    SecurityEvent = b'E', 18, on_security_event {
+        /// What is complete.
+        1 event: SecurityEventCode,
+        /// Since when.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+    }
+    /// Quote Update (`Q`) of TOPS: both sides of the best quote. A side of size 0 and price 0 is absent.
+    QuoteUpdate = b'Q', 42, on_quote_update {
+        /// State of the quote.
+        1 flags: QuoteFlags,
+        /// When it became so.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// Shares at the bid.
+        18 bid_size: Shares,
+        /// Best bid.
+        22 bid_price: LongPrice,
+        /// Best ask.
+        30 ask_price: LongPrice,
+        /// Shares at the ask.
+        38 ask_size: Shares,
+    }
+    /// Price Level Update (`8` buy, `5` sell) of DEEP: the shares now displayed at a price, 0 when the level is gone.
+    PriceLevelUpdate = b'8' | b'5', 30, on_price_level_update {
+        /// Whether the change of the book is complete.
+        1 event_flags: EventFlags,
+        /// Time of the event.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// Shares now displayed at the price.
+        18 size: Shares,
+        /// The price.
+        22 price: LongPrice,
+    }
+    /// Trade Report (`T`): an execution; of DEEP+ between orders that are not displayed. TOPS 1.5 has 4 reserved bytes
+    /// behind it.
+    TradeReport = b'T', 38, on_trade_report {
+        /// Conditions of the trade.
+        1 flags: SaleFlags,
+        /// Time of the trade.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// Shares that traded.
+        18 size: Shares,
+        /// At what price.
+        22 price: LongPrice,
+        /// Number of the trade.
+        30 trade_id: TradeNumber,
+    }
+    /// Trade Break (`B`): an execution of the day is void. Same layout as [`TradeReport`], whose number it names.
+    TradeBreak = b'B', 38, on_trade_break {
+        /// Conditions of the trade.
+        1 flags: SaleFlags,
+        /// When it was broken.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// Shares that had traded.
+        18 size: Shares,
+        /// At what price.
+        22 price: LongPrice,
+        /// Number of the trade.
+        30 trade_id: TradeNumber,
+    }
+    /// Official Price (`X`): the opening or closing price of an IEX-listed security; the latest one counts.
+    OfficialPrice = b'X', 26, on_official_price {
+        /// Which price.
+        1 price_type: PriceType,
+        /// When it was set.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// The price.
+        18 price: LongPrice,
+    }
+    /// Auction Information (`A`): what an auction of an IEX-listed security would do now, once a second.
+    AuctionInformation = b'A', 80, on_auction_information {
+        /// Which auction.
+        1 auction_type: AuctionType,
+        /// When it was so.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// Shares that would trade at the reference price.
+        18 paired_shares: Shares,
+        /// Clearing price of orders on the auction book and the continuous book.
+        22 reference_price: LongPrice,
+        /// Clearing price of all orders.
+        30 indicative_clearing_price: LongPrice,
+        /// Shares that would be left at the reference price.
+        38 imbalance_shares: Shares,
+        /// The larger side.
+        42 imbalance_side: ImbalanceSide,
+        /// Times that the auction was put off.
+        43 extension_number: u8,
+        /// When it is to be, in seconds since the Unix epoch.
+        44 scheduled_time: EventTime,
+        /// Clearing price of orders on the auction book alone.
+        48 auction_book_clearing_price: LongPrice,
+        /// What the collar is around.
+        56 collar_reference_price: LongPrice,
+        /// Least price of the auction; 0 without a collar.
+        64 lower_collar: LongPrice,
+        /// Highest price of the auction; 0 without a collar.
+        72 upper_collar: LongPrice,
+    }
+    /// Add Order (`a`) of DEEP+: a displayed order now rests at the tail of its level.
+    AddOrder = b'a', 38, on_add_order {
+        /// `8` buy, `5` sell.
+        1 side_code: u8,
+        /// Time of the event.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// Number of the order.
+        18 order_id: OrderNumber,
+        /// Shares displayed.
+        26 size: Shares,
+        /// Its level.
+        30 price: LongPrice,
+    }
+    /// Order Modify (`M`) of DEEP+: the new size and price of a resting order, whose side never changes.
+    OrderModify = b'M', 38, on_order_modify {
+        /// Whether the order keeps its place.
+        1 flags: ModifyFlags,
+        /// Time of the event.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// Number of the order.
+        18 order_id: OrderNumber,
+        /// Shares displayed from now on: all of them, not a difference.
+        26 size: Shares,
+        /// Its level from now on.
+        30 price: LongPrice,
+    }
+    /// Order Delete (`R`) of DEEP+: a resting order went away. Its number may come again.
+    OrderDelete = b'R', 26, on_order_delete {
+        /// Means nothing; a space has been seen.
+        1 reserved: u8,
+        /// Time of the event.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// Number of the order.
+        18 order_id: OrderNumber,
+    }
+    /// Order Executed (`L`) of DEEP+: part or all of a resting order traded.
+    OrderExecuted = b'L', 46, on_order_executed {
+        /// Conditions of the trade.
+        1 flags: SaleFlags,
+        /// Time of the trade.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+        /// Number of the resting order.
+        18 order_id: OrderNumber,
+        /// Shares that traded.
+        26 size: Shares,
+        /// At what price, which may be better than the order's own.
+        30 price: LongPrice,
+        /// Number of the trade.
+        38 trade_id: TradeNumber,
+    }
+    /// Clear Book (`C`) of DEEP+: every order of the security went away.
+    ClearBook = b'C', 18, on_clear_book {
+        /// Means nothing.
+        1 reserved: u8,
+        /// Time of the event.
+        2 timestamp: Timestamp,
+        /// The security.
+        10 symbol: Ticker,
+    }
+}
+
+impl PriceLevelUpdate {
+    /// Makes the update of a level on one side; `is_complete` with the last of a transaction.
+    #[must_use]
+    pub fn of(
+        side: Side,
+        is_complete: bool,
+        timestamp: impl Into<Timestamp>,
+        symbol: impl Into<Ticker>,
+        size: impl Into<Shares>,
+        price: impl Into<LongPrice>,
+    ) -> PriceLevelUpdate {
+        let flags = EventFlags(u8::from(is_complete));
+        let message_type = side_code(side);
+        PriceLevelUpdate { message_type, ..PriceLevelUpdate::new(flags, timestamp, symbol, size, price) }
+    }
+
+    /// Bid or ask: what the type byte says.
+    #[inline]
+    #[must_use]
+    pub const fn side(&self) -> Side {
+        if self.message_type == Self::TYPE { Side::Buy } else { Side::Sell }
+    }
+}
+
+impl AddOrder {
+    /// Makes the message of an order on one side.
+    #[must_use]
+    pub fn of(
+        side: Side,
+        timestamp: impl Into<Timestamp>,
+        symbol: impl Into<Ticker>,
+        order_id: OrderId,
+        size: impl Into<Shares>,
+        price: impl Into<LongPrice>,
+    ) -> AddOrder {
+        AddOrder::new(side_code(side), timestamp, symbol, order_id, size, price)
+    }
+
+    /// Bid or ask; `None` for a code that is not listed.
+    #[inline]
+    #[must_use]
+    pub const fn side(&self) -> Option<Side> {
+        side_of(self.side_code)
+    }
+}

@@ -1,0 +1,262 @@
+//! SNAP: the state of a feed over TCP, by request.
+//!
+//! Source: IEX TOPS, DEEP and DEEP+ SNAP specifications of June 2026. A frame is a length of two bytes, which counts
+//! what follows it, a type byte, and the rest; integers are little-endian.
+//!
+//! A reader gathers what the multicast brings, asks for a snapshot that reaches at least to the first message that it
+//! gathered, loads it, and applies what it gathered after the snapshot's sequence number.
+
+use tickpath_types::Sequence;
+use zerocopy::FromBytes;
+
+use crate::wire::Alpha;
+use crate::{Header, SEGMENT_LEN_MAX};
+
+/// Longest frame, in bytes.
+pub const FRAME_LEN_MAX: usize = 2 + u16::MAX as usize;
+/// Requests that a service answers in a day, of a channel where a feed has several.
+pub const REQUESTS_PER_DAY: u32 = 1_000;
+/// Seconds without a request after which a service closes a connection.
+pub const IDLE_TIMEOUT_S: u64 = 10;
+
+const REQUEST_LEN: usize = 59;
+const START_LEN: usize = 11;
+const END_LEN: usize = 11;
+const ERROR_LEN: usize = 4;
+const DATA_LEN_MIN: usize = 3 + Header::LEN + 2;
+
+/// Why a service refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorCode(pub u8);
+
+impl ErrorCode {
+    /// The token is not known.
+    pub const AUTHENTICATION: ErrorCode = ErrorCode(b'A');
+    /// No such channel.
+    pub const CHANNEL: ErrorCode = ErrorCode(b'C');
+    /// A request of this connection is being answered.
+    pub const ALREADY_ACTIVE: ErrorCode = ErrorCode(b'E');
+    /// More requests than a day may have.
+    pub const QUOTA: ErrorCode = ErrorCode(b'Q');
+    /// No snapshot reaches so far yet: ask again.
+    pub const NOT_YET: ErrorCode = ErrorCode(b'R');
+    /// Another session.
+    pub const SESSION: ErrorCode = ErrorCode(b'S');
+    /// Not a request.
+    pub const UNKNOWN_MESSAGE: ErrorCode = ErrorCode(b'U');
+
+    /// What the code means, or `None` when the specification does not list it.
+    #[must_use]
+    pub const fn meaning(self) -> Option<&'static str> {
+        Some(match self {
+            ErrorCode::AUTHENTICATION => "the token is not known",
+            ErrorCode::CHANNEL => "no such channel",
+            ErrorCode::ALREADY_ACTIVE => "a request is being answered already",
+            ErrorCode::QUOTA => "the day's quota is used up",
+            ErrorCode::NOT_YET => "no snapshot reaches so far yet",
+            ErrorCode::SESSION => "another session",
+            ErrorCode::UNKNOWN_MESSAGE => "not a request",
+            _ => return None,
+        })
+    }
+}
+
+/// A request for a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotRequest {
+    /// The reader's token.
+    pub token: Alpha<40>,
+    /// Channel ID.
+    pub channel: u32,
+    /// Session ID, as the multicast says it.
+    pub session: u32,
+    /// The least sequence number that the snapshot may have; 0 for the latest.
+    pub minimum: Sequence,
+}
+
+/// One frame of either direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Frame<'a> {
+    /// `r`: a request.
+    Request(SnapshotRequest),
+    /// `e`: the request is refused.
+    Error(ErrorCode),
+    /// `s`: a snapshot follows.
+    Start {
+        /// Bytes of the whole answer, this frame and the end included.
+        total_len: u64,
+    },
+    /// `d`: one message of the snapshot.
+    Data {
+        /// An IEX-TP header of one message.
+        header: &'a Header,
+        /// The message.
+        message: &'a [u8],
+    },
+    /// `x`: the snapshot is complete.
+    End {
+        /// Number of the last message that is in it.
+        sequence: Sequence,
+    },
+    /// A type that is not listed: skip it.
+    Unknown {
+        /// The type byte.
+        frame_type: u8,
+    },
+}
+
+/// The bytes are no frame: close the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// The length says that there is not even a type.
+    #[error("a frame of length zero: close the connection")]
+    NoType,
+    /// Not as long as its type.
+    #[error("a frame '{}' of {len} bytes: close the connection", *frame_type as char)]
+    WrongLength {
+        /// The type byte.
+        frame_type: u8,
+        /// Its length, in bytes, that of the length included.
+        len: usize,
+    },
+    /// A number below zero.
+    #[error("a number below zero in a frame '{}': close the connection", *frame_type as char)]
+    OutOfRange {
+        /// The type byte.
+        frame_type: u8,
+    },
+}
+
+/// Reads the frame at the start of `bytes`: the frame and how many bytes it took, or `None` until all of it is there.
+///
+/// # Errors
+/// [`FrameError`] when the bytes are no frame.
+pub fn next_frame(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, FrameError> {
+    let Some(prefix) = bytes.first_chunk() else { return Ok(None) };
+    let len = 2 + usize::from(u16::from_le_bytes(*prefix));
+    if len < 3 {
+        return Err(FrameError::NoType);
+    }
+    let Some(&frame_type) = bytes.get(2) else { return Ok(None) };
+    check_len(frame_type, len)?;
+    let Some(frame) = bytes.get(..len) else { return Ok(None) };
+    let frame = match frame_type {
+        b'r' => Frame::Request(SnapshotRequest {
+            token: Alpha(field(frame, 3)),
+            channel: u32::from_le_bytes(field(frame, 43)),
+            session: u32::from_le_bytes(field(frame, 47)),
+            minimum: Sequence(number(frame, 51)?),
+        }),
+        b'e' => Frame::Error(ErrorCode(frame[3])),
+        b's' => Frame::Start { total_len: number(frame, 3)? },
+        b'x' => Frame::End { sequence: Sequence(number(frame, 3)?) },
+        b'd' => data(frame)?,
+        _ => Frame::Unknown { frame_type },
+    };
+    Ok(Some((frame, len)))
+}
+
+/// Refuses a wrong length before the rest is waited for.
+fn check_len(frame_type: u8, len: usize) -> Result<(), FrameError> {
+    let fits = match frame_type {
+        b'r' => len == REQUEST_LEN,
+        b'e' => len == ERROR_LEN,
+        b's' => len == START_LEN,
+        b'x' => len == END_LEN,
+        b'd' => len >= DATA_LEN_MIN,
+        _ => true,
+    };
+    if fits { Ok(()) } else { Err(FrameError::WrongLength { frame_type, len }) }
+}
+
+/// The message is a block in a block; where the lengths say that it is a block alone, it is taken as that.
+fn data(frame: &[u8]) -> Result<Frame<'_>, FrameError> {
+    let wrong = FrameError::WrongLength { frame_type: b'd', len: frame.len() };
+    let (header, payload) = Header::ref_from_prefix(&frame[3..]).map_err(|_| wrong)?;
+    let outer = usize::from(u16::from_le_bytes(field(payload, 0)));
+    let block = payload.get(2..2 + outer).ok_or(wrong)?;
+    let nested = block
+        .split_first_chunk()
+        .filter(|(len, message)| usize::from(u16::from_le_bytes(**len)) == message.len());
+    Ok(Frame::Data { header, message: nested.map_or(block, |(_, message)| message) })
+}
+
+/// A field of a frame whose length has been checked.
+fn field<const N: usize>(frame: &[u8], offset: usize) -> [u8; N] {
+    frame[offset..offset + N].try_into().expect("a slice of N bytes is an array of N bytes")
+}
+
+fn number(frame: &[u8], offset: usize) -> Result<u64, FrameError> {
+    let number = i64::from_le_bytes(field(frame, offset));
+    u64::try_from(number).map_err(|_| FrameError::OutOfRange { frame_type: frame[2] })
+}
+
+/// Writes one frame into `room` and returns its length; `None` when there is no room, or the message does not fit a
+/// frame. An unknown frame is its type alone.
+#[must_use]
+pub fn encode(frame: &Frame<'_>, room: &mut [u8]) -> Option<usize> {
+    let len = frame_len(frame)?;
+    let bytes = room.get_mut(..len)?;
+    bytes[..2].copy_from_slice(&((len - 2) as u16).to_le_bytes());
+    let (frame_type, body) = bytes[2..].split_first_mut()?;
+    match frame {
+        Frame::Request(request) => {
+            *frame_type = b'r';
+            body[..40].copy_from_slice(&request.token.0);
+            body[40..44].copy_from_slice(&request.channel.to_le_bytes());
+            body[44..48].copy_from_slice(&request.session.to_le_bytes());
+            body[48..56].copy_from_slice(&request.minimum.0.to_le_bytes());
+        }
+        Frame::Error(code) => (*frame_type, body[0]) = (b'e', code.0),
+        Frame::Start { total_len } => {
+            *frame_type = b's';
+            body.copy_from_slice(&total_len.to_le_bytes());
+        }
+        Frame::Data { header, message } => {
+            *frame_type = b'd';
+            encode_data(header, message, body);
+        }
+        Frame::End { sequence } => {
+            *frame_type = b'x';
+            body.copy_from_slice(&sequence.0.to_le_bytes());
+        }
+        Frame::Unknown { frame_type: unknown } => *frame_type = *unknown,
+    }
+    Some(len)
+}
+
+fn frame_len(frame: &Frame<'_>) -> Option<usize> {
+    Some(match frame {
+        Frame::Request(_) => REQUEST_LEN,
+        Frame::Error(_) => ERROR_LEN,
+        Frame::Start { .. } => START_LEN,
+        Frame::Data { message, .. } => {
+            let len = data_len(message.len());
+            (len <= FRAME_LEN_MAX).then_some(len)?
+        }
+        Frame::End { .. } => END_LEN,
+        Frame::Unknown { .. } => 3,
+    })
+}
+
+/// Length of the frame of a message of so many bytes.
+#[must_use]
+pub const fn data_len(message_len: usize) -> usize {
+    DATA_LEN_MIN + 2 + message_len
+}
+
+const _: () = assert!(data_len(crate::MESSAGE_LEN_MAX) < SEGMENT_LEN_MAX);
+
+fn encode_data(header: &Header, message: &[u8], body: &mut [u8]) {
+    use zerocopy::IntoBytes;
+    let mut header = *header;
+    header.message_count.set(1);
+    header.payload_len.set((message.len() + 4) as u16);
+    body[..Header::LEN].copy_from_slice(header.as_bytes());
+    let block = &mut body[Header::LEN..];
+    block[..2].copy_from_slice(&(message.len() as u16 + 2).to_le_bytes());
+    block[2..4].copy_from_slice(&(message.len() as u16).to_le_bytes());
+    block[4..].copy_from_slice(message);
+}

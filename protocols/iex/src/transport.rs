@@ -1,0 +1,376 @@
+//! IEX-TP 1: one segment is one datagram on multicast, or one piece of a TCP stream.
+//!
+//! Source: IEX Transport Specification 1.26.
+
+use tickpath_types::{Nanos, Sequence};
+use zerocopy::byteorder::little_endian::{I64, U16, U32};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::Feed;
+use crate::wire::Timestamp;
+
+/// Longest segment: a header and a payload of as many bytes as its length field can say.
+pub const SEGMENT_LEN_MAX: usize = Header::LEN + u16::MAX as usize;
+
+/// The header of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Header {
+    /// 1.
+    pub version: u8,
+    /// Means nothing.
+    pub reserved: u8,
+    /// Message Protocol ID, see [`Feed::of`].
+    pub protocol_id: U16,
+    /// Channel ID: 1, or 1 to 16 where a feed has several.
+    pub channel: U32,
+    /// Session ID, the same for all of a trading session.
+    pub session: U32,
+    /// Bytes after the header; 0 in a heartbeat.
+    pub payload_len: U16,
+    /// Messages in the payload; 0 in a heartbeat.
+    pub message_count: U16,
+    /// Place of the payload in the stream: payload bytes of the session before it.
+    pub stream_offset: I64,
+    /// Sequence number of the first message; of a heartbeat, of the next.
+    pub first_sequence: I64,
+    /// When the segment was sent.
+    pub send_time: Timestamp,
+}
+
+const _: () = assert!(size_of::<Header>() == Header::LEN);
+
+impl Header {
+    /// Length in bytes.
+    pub const LEN: usize = 40;
+    /// The version of IEX-TP.
+    pub const VERSION: u8 = 1;
+}
+
+/// The bytes are not a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SegmentError {
+    /// Shorter than its header or than its header says: drop it; on a stream wait for more.
+    #[error("{len} bytes of {needed} are there: drop it")]
+    Truncated {
+        /// What is there, in bytes.
+        len: usize,
+        /// What has to be, in bytes.
+        needed: usize,
+    },
+    /// More bytes than its header says: drop it.
+    #[error("{extra} bytes follow the segment: drop it")]
+    TrailingBytes {
+        /// How many.
+        extra: usize,
+    },
+    /// Of another version of IEX-TP: drop it.
+    #[error("version {version} of IEX-TP, and 1 is known: drop it")]
+    UnknownVersion {
+        /// The version.
+        version: u8,
+    },
+    /// The blocks do not fill the payload as count and lengths say: drop it.
+    #[error("{message_count} messages do not fill {payload_len} bytes: drop it")]
+    WrongBlocks {
+        /// Messages, as the header says.
+        message_count: u16,
+        /// Bytes, as the header says.
+        payload_len: u16,
+    },
+    /// A sequence number or stream offset below zero, or so large that the next would not fit: drop it.
+    #[error("a sequence number or offset out of range: drop it")]
+    OutOfRange,
+}
+
+/// A segment whose every block has been checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment<'a> {
+    header: &'a Header,
+    payload: &'a [u8],
+}
+
+impl<'a> Segment<'a> {
+    /// Reads a datagram, which is one segment.
+    ///
+    /// # Errors
+    /// [`SegmentError`] when it is none, or something follows it.
+    #[inline]
+    pub fn parse(datagram: &'a [u8]) -> Result<Segment<'a>, SegmentError> {
+        let (segment, rest) = Segment::parse_prefix(datagram)?;
+        if !rest.is_empty() {
+            return Err(SegmentError::TrailingBytes { extra: rest.len() });
+        }
+        Ok(segment)
+    }
+
+    /// Reads the segment at the start of a stream, and what follows it.
+    ///
+    /// # Errors
+    /// [`SegmentError::Truncated`] until all of it is there; any other means that no later segment can be found.
+    #[inline]
+    pub fn parse_prefix(bytes: &'a [u8]) -> Result<(Segment<'a>, &'a [u8]), SegmentError> {
+        let len = bytes.len();
+        let Ok((header, rest)) = Header::ref_from_prefix(bytes) else {
+            return Err(SegmentError::Truncated { len, needed: Header::LEN });
+        };
+        if header.version != Header::VERSION {
+            return Err(SegmentError::UnknownVersion { version: header.version });
+        }
+        let payload_len = usize::from(header.payload_len.get());
+        let Some((payload, rest)) = rest.split_at_checked(payload_len) else {
+            return Err(SegmentError::Truncated { len, needed: Header::LEN + payload_len });
+        };
+        check_numbers(header)?;
+        check_blocks(header, payload)?;
+        Ok((Segment { header, payload }, rest))
+    }
+
+    /// The header as it came.
+    #[must_use]
+    pub const fn header(&self) -> &'a Header {
+        self.header
+    }
+
+    /// The payload: blocks of a length and a message.
+    #[must_use]
+    pub const fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+
+    /// The feed; `None` for one that is not listed.
+    #[inline]
+    #[must_use]
+    pub const fn feed(&self) -> Option<Feed> {
+        Feed::of(self.header.protocol_id.get())
+    }
+
+    /// Number of the channel.
+    #[inline]
+    #[must_use]
+    pub const fn channel(&self) -> u32 {
+        self.header.channel.get()
+    }
+
+    /// The session's id.
+    #[inline]
+    #[must_use]
+    pub const fn session(&self) -> u32 {
+        self.header.session.get()
+    }
+
+    /// Sequence number of the first message, or of a heartbeat's next.
+    #[inline]
+    #[must_use]
+    pub const fn sequence(&self) -> Sequence {
+        Sequence(self.header.first_sequence.get() as u64)
+    }
+
+    /// Sequence number after the last message.
+    #[inline]
+    #[must_use]
+    pub const fn next_sequence(&self) -> Sequence {
+        Sequence(self.sequence().0 + self.header.message_count.get() as u64)
+    }
+
+    /// Place of the payload in the session's stream, in bytes.
+    #[must_use]
+    pub const fn stream_offset(&self) -> u64 {
+        self.header.stream_offset.get() as u64
+    }
+
+    /// How many messages there are.
+    #[inline]
+    #[must_use]
+    pub const fn message_count(&self) -> u16 {
+        self.header.message_count.get()
+    }
+
+    /// True for a segment without messages, sent after a second of silence.
+    #[inline]
+    #[must_use]
+    pub const fn is_heartbeat(&self) -> bool {
+        self.message_count() == 0
+    }
+
+    /// When it was sent, since the Unix epoch.
+    #[inline]
+    #[must_use]
+    pub const fn send_time(&self) -> Nanos {
+        self.header.send_time.get()
+    }
+
+    /// True for the first segment of a numbering: sequence 1 at offset 0. A session that restarts sends it again, with
+    /// a later send time and often under the same id.
+    #[must_use]
+    pub const fn is_first(&self) -> bool {
+        self.header.first_sequence.get() == 1 && self.header.stream_offset.get() == 0
+    }
+
+    /// The messages with their sequence numbers.
+    #[inline]
+    #[must_use]
+    pub fn messages(&self) -> Messages<'a> {
+        Messages { sequence: self.sequence().0, rest: self.payload }
+    }
+}
+
+fn check_numbers(header: &Header) -> Result<(), SegmentError> {
+    let (first, offset) = (header.first_sequence.get(), header.stream_offset.get());
+    let ends = [
+        first.checked_add(i64::from(header.message_count.get())),
+        offset.checked_add(i64::from(header.payload_len.get())),
+    ];
+    if first < 0 || offset < 0 || ends.contains(&None) { Err(SegmentError::OutOfRange) } else { Ok(()) }
+}
+
+#[inline]
+fn check_blocks(header: &Header, payload: &[u8]) -> Result<(), SegmentError> {
+    let mut at = 0;
+    let count = header.message_count.get();
+    for _ in 0..count {
+        let Some(len) = payload.get(at..).and_then(|rest| rest.first_chunk()) else {
+            return Err(wrong_blocks(header));
+        };
+        at += 2 + usize::from(u16::from_le_bytes(*len));
+    }
+    if at == payload.len() { Ok(()) } else { Err(wrong_blocks(header)) }
+}
+
+#[cold]
+fn wrong_blocks(header: &Header) -> SegmentError {
+    SegmentError::WrongBlocks {
+        message_count: header.message_count.get(),
+        payload_len: header.payload_len.get(),
+    }
+}
+
+/// The messages of a segment, in order.
+#[derive(Clone, Debug)]
+pub struct Messages<'a> {
+    sequence: u64,
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = (Sequence, &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<(Sequence, &'a [u8])> {
+        let (len, rest) = self.rest.split_first_chunk()?;
+        let (message, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
+        let sequence = Sequence(self.sequence);
+        (self.sequence, self.rest) = (self.sequence + 1, rest);
+        Some((sequence, message))
+    }
+}
+
+/// There is no room for the message in this segment: send it and push again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a message of {len} bytes does not fit the {room} that are left: send the segment first")]
+pub struct PushError {
+    /// Its length, in bytes.
+    pub len: usize,
+    /// What is left for a message, in bytes.
+    pub room: usize,
+}
+
+/// Writes segments of one channel, numbered without gaps.
+#[derive(Clone, Debug)]
+pub struct SegmentBuilder<B> {
+    buffer: B,
+    header: Header,
+    len: usize,
+}
+
+impl<B: AsRef<[u8]> + AsMut<[u8]>> SegmentBuilder<B> {
+    /// Starts a session at sequence 1, in segments as long as `buffer`.
+    ///
+    /// # Panics
+    /// When the buffer does not hold a header.
+    #[must_use]
+    pub fn new(buffer: B, feed: Feed, channel: u32, session: u32) -> SegmentBuilder<B> {
+        SegmentBuilder::resuming(buffer, feed.protocol_id(), channel, session, Sequence(1), 0)
+    }
+
+    /// Goes on with a session at a sequence number and an offset.
+    ///
+    /// # Panics
+    /// When the buffer does not hold a header.
+    #[must_use]
+    pub fn resuming(
+        buffer: B,
+        protocol_id: u16,
+        channel: u32,
+        session: u32,
+        next: Sequence,
+        stream_offset: u64,
+    ) -> SegmentBuilder<B> {
+        assert!(buffer.as_ref().len() >= Header::LEN, "a segment has a header");
+        let header = Header {
+            version: Header::VERSION,
+            reserved: 0,
+            protocol_id: U16::new(protocol_id),
+            channel: U32::new(channel),
+            session: U32::new(session),
+            payload_len: U16::new(0),
+            message_count: U16::new(0),
+            stream_offset: I64::new(stream_offset as i64),
+            first_sequence: I64::new(next.0 as i64),
+            send_time: Timestamp::default(),
+        };
+        SegmentBuilder { buffer, header, len: 0 }
+    }
+
+    /// Number of the message that is pushed next.
+    #[must_use]
+    pub fn next_sequence(&self) -> Sequence {
+        Sequence(self.header.first_sequence.get() as u64 + u64::from(self.header.message_count.get()))
+    }
+
+    /// Offset of what is pushed next.
+    #[must_use]
+    pub fn next_offset(&self) -> u64 {
+        self.header.stream_offset.get() as u64 + self.len as u64
+    }
+
+    /// True while no message is in the segment.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.header.message_count.get() == 0
+    }
+
+    /// Adds a message.
+    ///
+    /// # Errors
+    /// [`PushError`] when there is no room; nothing changed.
+    pub fn push(&mut self, message: &[u8]) -> Result<(), PushError> {
+        let room = (self.buffer.as_ref().len() - Header::LEN).min(usize::from(u16::MAX));
+        let error = PushError { len: message.len(), room: (room - self.len).saturating_sub(2) };
+        let (at, end) = (Header::LEN + self.len, self.len + 2 + message.len());
+        let count = self.header.message_count.get().checked_add(1).ok_or(error)?;
+        if end > room {
+            return Err(error);
+        }
+        let block = &mut self.buffer.as_mut()[at..Header::LEN + end];
+        block[..2].copy_from_slice(&(message.len() as u16).to_le_bytes());
+        block[2..].copy_from_slice(message);
+        (self.len, self.header.message_count) = (end, U16::new(count));
+        Ok(())
+    }
+
+    /// The segment as it is to be sent at `send_time`; what is pushed afterwards begins the next one. Without a message
+    /// it is a heartbeat.
+    pub fn finish(&mut self, send_time: Nanos) -> &[u8] {
+        let len = Header::LEN + self.len;
+        self.header.payload_len = U16::new(self.len as u16);
+        self.header.send_time = send_time.into();
+        self.buffer.as_mut()[..Header::LEN].copy_from_slice(self.header.as_bytes());
+        let (next, offset) = (self.next_sequence(), self.next_offset());
+        self.header.first_sequence = I64::new(next.0 as i64);
+        self.header.stream_offset = I64::new(offset as i64);
+        (self.len, self.header.message_count) = (0, U16::new(0));
+        &self.buffer.as_ref()[..len]
+    }
+}

@@ -1,0 +1,62 @@
+//! NYSE XDP: the packets and messages of the Pillar Integrated Feed, both directions.
+//!
+//! A packet is 16 bytes of header and whole messages, all integers little-endian. A message says its own length, and
+//! readers go from message to message by it: fields may be appended to a message, and a type that is not known is
+//! counted and stepped over. Nothing here opens a socket, reads a clock or allocates. What a peer sends can be refused
+//! and never panics.
+//!
+//! Source: NYSE XDP Common Client Specification 2.3c and XDP Integrated Feed Client Specification 2.3a; the later
+//! layouts of Pillar 2.5 where they differ.
+//!
+//! ```
+//! use tickpath_nyse::{AddOrder, DeliveryFlag, Firm, Listener, Packet, PacketBuilder, SendTime, Side, decode};
+//!
+//! // The venue publishes an order ...
+//! let add = AddOrder::new(5, 4242, 1, 0x0001_0100_0000_a6e9_u64, 2756, 300, Side::BUY, Firm::NONE, 0);
+//! let mut builder = PacketBuilder::new([0; tickpath_nyse::PACKET_LEN_MAX], 100);
+//! builder.push(&add).unwrap();
+//! let bytes = builder.finish(DeliveryFlag::ORIGINAL, SendTime { secs: 1_700_000_000, nanos: 5 });
+//!
+//! // ... and a subscriber learns of it.
+//! struct Volume(u32);
+//! impl Listener for Volume {
+//!     fn on_add_order(&mut self, message: &AddOrder) {
+//!         self.0 += message.volume.get();
+//!     }
+//! }
+//! let mut volume = Volume(0);
+//! let packet = Packet::parse(bytes).unwrap();
+//! for (sequence, message) in packet.messages() {
+//!     assert_eq!(sequence, 100);
+//!     decode(message, &mut volume).unwrap();
+//! }
+//! assert_eq!(volume.0, 300);
+//! ```
+
+mod builder;
+mod codes;
+mod message;
+mod messages;
+mod packet;
+mod price;
+mod symbol;
+
+pub use builder::{PacketBuilder, PushError};
+pub use codes::{
+    AuctionType, CrossType, DeliveryFlag, ExchangeCode, HaltCondition, ImbalanceSide, MarketState,
+    PositionChange, PrintableFlag, RequestStatus, RpiIndicator, SecurityStatusCode, SecurityType, Side,
+    SsrState, TradeCondition, YesNo,
+};
+pub use messages::{
+    AddOrder, AddOrderRefresh, CrossCorrection, CrossTrade, DecodeError, DeleteOrder, HeartbeatResponse,
+    Imbalance, Listener, MESSAGE_LEN_MAX, MESSAGE_TYPES, Message, MessageHeader, MessageUnavailable,
+    ModifyOrder, NonDisplayedTrade, OrderExecution, RefreshHeader, RefreshRequest, ReplaceOrder,
+    RequestResponse, RetailPriceImprovement, RetransmissionRequest, SecurityStatus, SequenceNumberReset,
+    SourceTimeReference, StockSummary, SymbolClear, SymbolIndexMapping, SymbolIndexMappingRequest,
+    TradeCancel, decode, message_len, message_len_min,
+};
+pub use packet::{
+    HEADER_LEN, Header, MESSAGE_HEADER_LEN, Messages, PACKET_LEN_MAX, Packet, PacketError, SendTime,
+};
+pub use price::{PRICE_DECIMALS, PriceScale};
+pub use symbol::{Firm, SourceId, XdpSymbol};

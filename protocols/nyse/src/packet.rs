@@ -1,0 +1,234 @@
+//! Reading a packet.
+
+use std::iter::FusedIterator;
+
+use zerocopy::byteorder::little_endian::{U16, U32};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::DeliveryFlag;
+
+/// The longest packet, in bytes.
+pub const PACKET_LEN_MAX: usize = 1400;
+/// Length of a packet's header, in bytes.
+pub const HEADER_LEN: usize = size_of::<Header>();
+/// Length of a message's header, in bytes: its size and its type.
+pub const MESSAGE_HEADER_LEN: usize = 4;
+
+/// A packet's header.
+///
+/// Source: NYSE XDP Common Client Specification, "Packet Header"; 16 bytes, little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Header {
+    /// Length of the packet with this header, in bytes.
+    pub pkt_size: U16,
+    /// What it is for.
+    pub delivery_flag: DeliveryFlag,
+    /// How many messages it carries.
+    pub number_msgs: u8,
+    /// Number of the first message; of the next one to come when there is none.
+    pub seq_num: U32,
+    /// When it was sent, in seconds since the Unix epoch.
+    pub send_time: U32,
+    /// The same, nanoseconds within the second.
+    pub send_time_ns: U32,
+}
+
+const _: () = assert!(HEADER_LEN == 16);
+
+/// When a packet was sent: seconds since the Unix epoch, and nanoseconds within the second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SendTime {
+    /// Seconds.
+    pub secs: u32,
+    /// Nanoseconds, below 10^9.
+    pub nanos: u32,
+}
+
+impl SendTime {
+    /// Nanoseconds since the Unix epoch.
+    #[inline]
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.secs as u64 * 1_000_000_000 + self.nanos as u64
+    }
+
+    /// The time of so many nanoseconds since the Unix epoch; the last that four bytes of seconds hold for any later.
+    #[inline]
+    #[must_use]
+    pub const fn of_nanos(nanos: u64) -> SendTime {
+        let secs = nanos / 1_000_000_000;
+        let secs = if secs > u32::MAX as u64 { u32::MAX } else { secs as u32 };
+        SendTime { secs, nanos: (nanos % 1_000_000_000) as u32 }
+    }
+}
+
+/// A datagram is not a packet: count it and drop it whole; its messages come by the other line or by request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PacketError {
+    /// Shorter than a header.
+    #[error("{len} bytes are no packet, a header has {HEADER_LEN}: drop the datagram")]
+    NoHeader {
+        /// Length of the datagram.
+        len: usize,
+    },
+    /// Its header names another length than it has.
+    #[error("the packet says {pkt_size} bytes and the datagram has {len}: drop it")]
+    WrongSize {
+        /// What the header says, in bytes.
+        pkt_size: u16,
+        /// What came, in bytes.
+        len: usize,
+    },
+    /// A message runs past its end, or is shorter than its own header.
+    #[error("message {index} of {count} does not lie within the packet: drop it")]
+    BadMessage {
+        /// The message, counted from 0.
+        index: u8,
+        /// How many the header announces.
+        count: u8,
+    },
+    /// Bytes follow the last message.
+    #[error("{len} bytes follow the last message: drop the datagram")]
+    TrailingBytes {
+        /// How many.
+        len: usize,
+    },
+}
+
+/// A packet, checked from end to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    header: &'a Header,
+    body: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Checks a datagram: header, length, and where each of its messages ends. Nothing of a damaged packet is given out.
+    ///
+    /// # Errors
+    /// [`PacketError`] says what is wrong with it.
+    #[inline]
+    pub fn parse(datagram: &'a [u8]) -> Result<Packet<'a>, PacketError> {
+        let packet = Packet::parse_header(datagram)?;
+        let mut rest = packet.body;
+        for index in 0..packet.header.number_msgs {
+            let count = packet.header.number_msgs;
+            (_, rest) = split_message(rest).ok_or(PacketError::BadMessage { index, count })?;
+        }
+        match rest.len() {
+            0 => Ok(packet),
+            len => Err(PacketError::TrailingBytes { len }),
+        }
+    }
+
+    /// Checks a datagram's header and its length alone: for who steps through the messages anyway, and looks at
+    /// [`Messages::finish`] before believing that they were all.
+    ///
+    /// # Errors
+    /// [`PacketError`] says what is wrong with it.
+    #[inline]
+    pub fn parse_header(datagram: &'a [u8]) -> Result<Packet<'a>, PacketError> {
+        let Ok((header, body)) = Header::ref_from_prefix(datagram) else {
+            return Err(PacketError::NoHeader { len: datagram.len() });
+        };
+        let pkt_size = header.pkt_size.get();
+        if usize::from(pkt_size) != datagram.len() {
+            return Err(PacketError::WrongSize { pkt_size, len: datagram.len() });
+        }
+        Ok(Packet { header, body })
+    }
+
+    /// Its header.
+    #[inline]
+    #[must_use]
+    pub const fn header(&self) -> &'a Header {
+        self.header
+    }
+
+    /// What it is for.
+    #[inline]
+    #[must_use]
+    pub const fn delivery_flag(&self) -> DeliveryFlag {
+        self.header.delivery_flag
+    }
+
+    /// Number of the first message; of the next one to come when there is none.
+    #[inline]
+    #[must_use]
+    pub const fn sequence(&self) -> u32 {
+        self.header.seq_num.get()
+    }
+
+    /// How many messages it carries; 0 for a heartbeat.
+    #[inline]
+    #[must_use]
+    pub const fn message_count(&self) -> u8 {
+        self.header.number_msgs
+    }
+
+    /// When it was sent.
+    #[inline]
+    #[must_use]
+    pub const fn send_time(&self) -> SendTime {
+        SendTime { secs: self.header.send_time.get(), nanos: self.header.send_time_ns.get() }
+    }
+
+    /// Its messages with their numbers. Numbers are of 32 bits and wrap.
+    #[inline]
+    #[must_use]
+    pub const fn messages(&self) -> Messages<'a> {
+        Messages { next: self.header.seq_num.get(), left: self.header.number_msgs, rest: self.body }
+    }
+}
+
+/// The messages of a [`Packet`] with their numbers.
+#[derive(Clone, Debug)]
+pub struct Messages<'a> {
+    next: u32,
+    left: u8,
+    rest: &'a [u8],
+}
+
+impl<'a> Messages<'a> {
+    /// True when all messages that the header announces were there, and nothing else: once the iterator has ended.
+    #[inline]
+    #[must_use]
+    pub const fn finish(&self) -> bool {
+        self.left == 0 && self.rest.is_empty()
+    }
+}
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = (u32, &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u32, &'a [u8])> {
+        if self.left == 0 {
+            return None;
+        }
+        let (message, rest) = split_message(self.rest)?;
+        let sequence = self.next;
+        self.next = sequence.wrapping_add(1);
+        self.left -= 1;
+        self.rest = rest;
+        Some((sequence, message))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(usize::from(self.left)))
+    }
+}
+
+impl FusedIterator for Messages<'_> {}
+
+/// The message at the start of `bytes` with its header, and what follows it.
+#[inline]
+fn split_message(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let size = usize::from(u16::from_le_bytes(*bytes.first_chunk()?));
+    if size < MESSAGE_HEADER_LEN {
+        return None;
+    }
+    bytes.split_at_checked(size)
+}

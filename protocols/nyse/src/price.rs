@@ -1,0 +1,96 @@
+//! From XDP's prices to the project's, exactly.
+
+use tickpath_types::{ExactDivisor, Price};
+
+/// Decimals of [`Price`].
+pub const PRICE_DECIMALS: u8 = 4;
+
+/// PriceScaleCode of a symbol: its prices are whole numbers of 10^-code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PriceScale {
+    code: u8,
+    /// Units of [`Price`] in one of the feed's, 1 for a finer scale.
+    factor: u32,
+    /// The feed's units in one of [`Price`], 1 for a coarser scale.
+    divisor: u32,
+    by_divisor: ExactDivisor,
+}
+
+impl PriceScale {
+    /// The finest scale that a price in four bytes makes sense with.
+    pub const CODE_MAX: u8 = 8;
+
+    /// The scale of [`Price`] itself.
+    pub const FOUR_DECIMALS: PriceScale = PriceScale::new(PRICE_DECIMALS).expect("four are within the bound");
+
+    /// The scale of a code; `None` beyond [`Self::CODE_MAX`].
+    #[must_use]
+    pub const fn new(code: u8) -> Option<PriceScale> {
+        if code > PriceScale::CODE_MAX {
+            return None;
+        }
+        let (coarser, finer) = (PRICE_DECIMALS.saturating_sub(code), code.saturating_sub(PRICE_DECIMALS));
+        let (factor, divisor) = (10_u32.pow(coarser as u32), 10_u32.pow(finer as u32));
+        Some(PriceScale { code, factor, divisor, by_divisor: ExactDivisor::new(divisor as u64) })
+    }
+
+    /// The code.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self.code
+    }
+
+    /// The price, exactly; `None` when it is finer than four decimals.
+    #[inline(always)]
+    #[must_use]
+    pub const fn price(self, units: u32) -> Option<Price> {
+        // A quotient that leaves a rest is above every number of 32 bits.
+        match self.by_divisor.quotient(units as u64) {
+            whole if whole <= u32::MAX as u64 => Some(Price(whole as i64 * self.factor as i64)),
+            _ => None,
+        }
+    }
+
+    /// The feed's units of a price, exactly; `None` when it is negative, finer than the scale or too large for it.
+    #[must_use]
+    pub fn units(self, price: Price) -> Option<u32> {
+        let factor = i64::from(self.factor);
+        if price.0 % factor != 0 {
+            return None;
+        }
+        u32::try_from((price.0 / factor).checked_mul(i64::from(self.divisor))?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_are_exact_or_none() {
+        let scale = |code| PriceScale::new(code).unwrap();
+        assert_eq!(scale(2).price(2756), Some(Price(275_600)));
+        assert_eq!(scale(4).price(2756), Some(Price(2756)));
+        assert_eq!(scale(6).price(10_010_000), Some(Price(100_100)));
+        assert_eq!(scale(6).price(10_010_001), None);
+        assert_eq!(scale(0).price(u32::MAX), Some(Price(42_949_672_950_000)));
+        assert_eq!(PriceScale::new(9), None);
+        assert_eq!(scale(2).units(Price(275_600)), Some(2756));
+        assert_eq!(scale(2).units(Price(275_601)), None);
+        assert_eq!(scale(6).units(Price(42_949_673)), None);
+        assert_eq!(scale(4).units(Price(-1)), None);
+        assert_eq!(scale(4), PriceScale::FOUR_DECIMALS);
+    }
+
+    #[test]
+    fn what_has_a_price_has_the_same_units_again() {
+        for code in 0..=PriceScale::CODE_MAX {
+            let scale = PriceScale::new(code).unwrap();
+            for units in [0, 1, 99, 100, 10_000, 123_456_700, u32::MAX] {
+                if let Some(price) = scale.price(units) {
+                    assert_eq!(scale.units(price), Some(units), "scale {code}");
+                }
+            }
+        }
+    }
+}
