@@ -11,13 +11,18 @@ use anyhow::{Result, bail};
 
 use crate::command::Command;
 use crate::say::say;
-use crate::{target_dir, tidy};
+use crate::{fuzz, target_dir, tidy};
+
+/// How long each fuzz target runs in a long run.
+const FUZZ_SECONDS: u64 = 60;
 
 /// One step of CI.
 struct Step {
     name: &'static str,
     what: &'static str,
     action: Action,
+    /// Only where a long run is asked for, or the step is named.
+    is_long: bool,
 }
 
 enum Action {
@@ -27,6 +32,8 @@ enum Action {
     Tidy,
     /// A command that needs Miri; skipped, and said so, where Miri cannot be had.
     Miri(Command),
+    /// Every fuzz target under libFuzzer, so many seconds each; skipped, and said so, without a nightly compiler.
+    Fuzz { seconds: u64 },
 }
 
 /// How a step ended.
@@ -39,7 +46,7 @@ enum Outcome {
 
 fn steps(root: &Path) -> Vec<Step> {
     let own_target = |name: &str| target_dir().join(name).display().to_string();
-    let step = |name, what, action| Step { name, what, action };
+    let step = |name, what, action| Step { name, what, action, is_long: false };
     let one = |command| Action::Commands(vec![command]);
     let mut fmt = vec![Command::new("cargo fmt --all --check")];
     // The fuzz targets are no member of the workspace.
@@ -97,21 +104,38 @@ fn steps(root: &Path) -> Vec<Step> {
             one(Command::new("cargo test --manifest-path fuzz/Cargo.toml")
                 .env("CARGO_TARGET_DIR", own_target("fuzz"))),
         ),
+        Step {
+            name: "fuzz-long",
+            what: "every fuzz target for a minute under libFuzzer; with --long",
+            action: Action::Fuzz { seconds: FUZZ_SECONDS },
+            is_long: true,
+        },
     ]
 }
 
 /// Prints the steps.
 pub fn list(root: &Path) {
     for step in steps(root) {
-        say(format_args!("{:<8} {}", step.name, step.what));
+        say(format_args!("{:<9} {}", step.name, step.what));
     }
 }
 
-/// Runs all steps, or those named in `only` (separated by commas), in CI's order.
+/// Which steps to run.
+#[derive(Clone, Copy, Debug)]
+pub enum Choice<'a> {
+    /// Those of every run.
+    Usual,
+    /// All of them.
+    Long,
+    /// Those named, separated by commas.
+    Only(&'a str),
+}
+
+/// Runs the chosen steps in CI's order.
 ///
 /// Stops at the first failure. Returns whether all of them passed or were skipped.
-pub fn run(root: &Path, only: Option<&str>) -> Result<bool> {
-    let steps = selected(steps(root), only)?;
+pub fn run(root: &Path, choice: Choice<'_>) -> Result<bool> {
+    let steps = selected(steps(root), choice)?;
     let start = Instant::now();
     let mut summary = Vec::new();
     let mut failure = None;
@@ -121,7 +145,7 @@ pub fn run(root: &Path, only: Option<&str>) -> Result<bool> {
         let outcome = run_action(root, &step.action)?;
         let took = step_start.elapsed();
         say(format_args!("<== {} {} in {}", step.name, outcome.word(), seconds(took)));
-        summary.push(format!("    {:<8} {:<8} {:>9}", step.name, outcome.word(), seconds(took)));
+        summary.push(format!("    {:<9} {:<8} {:>9}", step.name, outcome.word(), seconds(took)));
         if let Outcome::Failed(command) = outcome {
             failure = Some((step.name, command));
             break;
@@ -130,9 +154,9 @@ pub fn run(root: &Path, only: Option<&str>) -> Result<bool> {
     say("\n==> summary");
     summary.iter().for_each(say);
     for step in &steps[summary.len()..] {
-        say(format_args!("    {:<8} not run", step.name));
+        say(format_args!("    {:<9} not run", step.name));
     }
-    say(format_args!("    {:<8} {:<8} {:>9}", "total", "", seconds(start.elapsed())));
+    say(format_args!("    {:<9} {:<8} {:>9}", "total", "", seconds(start.elapsed())));
     match failure {
         Some((name, command)) => {
             say(format_args!("\nstep '{name}' failed; repeat it with\n    {command}"));
@@ -152,8 +176,12 @@ impl Outcome {
     }
 }
 
-fn selected(steps: Vec<Step>, only: Option<&str>) -> Result<Vec<Step>> {
-    let Some(only) = only else { return Ok(steps) };
+fn selected(steps: Vec<Step>, choice: Choice<'_>) -> Result<Vec<Step>> {
+    let only = match choice {
+        Choice::Usual => return Ok(steps.into_iter().filter(|step| !step.is_long).collect()),
+        Choice::Long => return Ok(steps),
+        Choice::Only(names) => names,
+    };
     let names: Vec<&str> = only.split(',').map(str::trim).collect();
     if let Some(unknown) = names.iter().find(|name| steps.iter().all(|step| step.name != **name)) {
         bail!("there is no step '{unknown}': see cargo xtask ci --list");
@@ -168,6 +196,13 @@ fn run_action(root: &Path, action: &Action) -> Result<Outcome> {
             false => Ok(Outcome::Failed("cargo xtask tidy".to_owned())),
         },
         Action::Commands(commands) => run_commands(root, commands),
+        Action::Fuzz { seconds } => match fuzz::missing_tool(root) {
+            None => run_commands(root, &fuzz::commands(root, *seconds)?),
+            Some(remedy) => {
+                say(format_args!("skipped: {remedy}"));
+                Ok(Outcome::Skipped)
+            }
+        },
         Action::Miri(command) => match has_miri(root) {
             true => run_commands(root, std::slice::from_ref(command)),
             false => {
@@ -207,16 +242,18 @@ mod tests {
     use super::*;
     use crate::root;
 
-    fn names(only: Option<&str>) -> Result<Vec<&'static str>> {
-        Ok(selected(steps(root()), only)?.iter().map(|step| step.name).collect())
+    fn names(choice: Choice<'_>) -> Result<Vec<&'static str>> {
+        Ok(selected(steps(root()), choice)?.iter().map(|step| step.name).collect())
     }
 
     #[test]
     fn steps_are_chosen_by_name_and_keep_their_order() {
         let all = ["fmt", "tidy", "clippy", "doc", "test", "planted", "bench", "loom", "miri", "fuzz"];
-        assert_eq!(names(None).unwrap(), all);
-        assert_eq!(names(Some("test, fmt")).unwrap(), ["fmt", "test"]);
-        let error = names(Some("fmt,tests")).unwrap_err().to_string();
+        assert_eq!(names(Choice::Usual).unwrap(), all);
+        assert_eq!(names(Choice::Long).unwrap(), [&all[..], &["fuzz-long"]].concat());
+        assert_eq!(names(Choice::Only("test, fmt")).unwrap(), ["fmt", "test"]);
+        assert_eq!(names(Choice::Only("fuzz-long")).unwrap(), ["fuzz-long"]);
+        let error = names(Choice::Only("fmt,tests")).unwrap_err().to_string();
         assert!(error.contains("no step 'tests'"), "{error}");
     }
 

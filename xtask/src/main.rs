@@ -2,6 +2,7 @@
 
 mod ci;
 mod command;
+mod fuzz;
 mod interrupt;
 mod kill_test;
 mod options;
@@ -15,11 +16,13 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
+use crate::ci::Choice;
 use crate::interrupt::{EXIT_INTERRUPTED, Interrupted};
 use crate::say::say;
 
 const HELP: &str = "\
 cargo xtask ci [--only STEP,...]   run every step that CI runs, or the named ones, and stop at the first failure
+cargo xtask ci --long              the same, and every fuzz target for a minute
 cargo xtask ci --list              name the steps and say what each one checks
 cargo xtask tidy                   check what the compiler does not: layers, file sizes, leftovers (seconds)
 cargo xtask kill-test [--kills N] [--seed S]
@@ -50,12 +53,13 @@ fn run(args: &[String]) -> Result<bool> {
         return Ok(true);
     }
     match args.as_slice() {
-        ["ci"] => ci::run(root(), None),
+        ["ci"] => ci::run(root(), Choice::Usual),
+        ["ci", "--long"] => ci::run(root(), Choice::Long),
         ["ci", "--list"] => {
             ci::list(root());
             Ok(true)
         }
-        ["ci", "--only", names] => ci::run(root(), Some(names)),
+        ["ci", "--only", names] => ci::run(root(), Choice::Only(names)),
         ["tidy"] => tidy::run(root()),
         ["kill-test", options @ ..] => kill_test::run(root(), options),
         ["soak", options @ ..] => soak::run(root(), options),

@@ -83,8 +83,8 @@ impl Skew {
 
     /// The mean; zero when there is none.
     #[must_use]
-    pub const fn mean(&self) -> Nanos {
-        if self.count == 0 { Nanos::ZERO } else { Nanos(self.sum.0 / self.count) }
+    pub fn mean(&self) -> Nanos {
+        self.sum.0.checked_div(self.count).map_or(Nanos::ZERO, Nanos)
     }
 
     /// What `per_mille` of 1000 packets did not exceed, to a factor of two: the end of its bucket, at most the maximum.

@@ -435,7 +435,7 @@ impl<B: TopLevels> Instruments<B> {
     }
 
     #[cold]
-    fn report_state<L: UpdateListener>(&self, id: InstrumentId, ts: Nanos, out: &mut L) {
+    pub(crate) fn report_state<L: UpdateListener>(&self, id: InstrumentId, ts: Nanos, out: &mut L) {
         let Some(state) = self.states.get(usize::from(id.0)).filter(|_| L::WANTS_UPDATES) else { return };
         let reason = state.reason.map_or(0, |reason| reason as u8);
         let trading = state.trading.map_or(0, |trading| trading as u8);
@@ -450,11 +450,16 @@ impl<B: TopLevels> Instruments<B> {
         ts: Nanos,
         out: &mut impl UpdateListener,
     ) {
-        if let Some(state) = self.states.get_mut(usize::from(id.0)) {
-            state.trading = trading;
+        if self.note_trading(id, trading) {
             self.check_crossed(id);
             self.report_state(id, ts, out);
         }
+    }
+
+    /// Takes the trading state of an instrument and tells nobody; false of one beyond the bound.
+    pub(crate) fn note_trading(&mut self, id: InstrumentId, trading: Option<TradingState>) -> bool {
+        let state = self.states.get_mut(usize::from(id.0));
+        state.map(|state| state.trading = trading).is_some()
     }
 
     /// Tells of a change, with the best prices that it left.

@@ -1,5 +1,5 @@
 //! Bounded lock-free rings, a cell for the latest value, an index pool and instructions of the CPU: prefetch, pause,
-//! time stamp, comparison of bytes.
+//! time stamp, comparison of bytes, checksum.
 //!
 //! | module | what it is | at its bound |
 //! |---|---|---|
@@ -8,11 +8,12 @@
 //! | [`broadcast`] | one producer, many consumers | the oldest message is overwritten, a consumer learns how many it lost |
 //! | [`seqlock`] | one writer, any readers of the latest value | the older value is overwritten, a reader that meets a write is told so |
 //! | [`table`] | one writer, any readers of the latest values of many things, one cache line each | the older value is overwritten, a reader that meets a write is told so |
+//! | [`shared_spsc`] | one producer, one consumer, in processes that do not trust each other | push gives the item back |
 //! | [`pool`] | objects addressed by a 32-bit slot | allocate gives the value back |
 //!
-//! [`broadcast`] and [`table`] may lie in memory given from outside, such as a mapping that processes share ([`SharedLines`]).
+//! [`broadcast`], [`table`] and [`shared_spsc`] may lie in memory given from outside, such as a mapping that processes share ([`SharedLines`]).
 //!
-//! [`cpu`] wraps the instructions, [`CachePadded`] keeps a value on cache lines of its own.
+//! [`cpu`] and [`crc32c`] wrap the instructions, [`vectors`] runs loops with the widest vectors that the CPU has, [`CachePadded`] keeps a value on cache lines of its own.
 //!
 //! All other memory is allocated and touched when a ring, cell or pool is created; nothing allocates, blocks or
 //! makes a system call afterwards. Capacities of rings are rounded up to a power of two.
@@ -33,15 +34,18 @@ pub mod broadcast;
 mod cache_padded;
 mod capacity;
 pub mod cpu;
+pub mod crc32c;
 mod full;
 mod lines;
 mod payload;
 pub mod pool;
 pub mod records;
 pub mod seqlock;
+pub mod shared_spsc;
 pub mod spsc;
 mod sync;
 pub mod table;
+pub mod vectors;
 
 pub use cache_padded::CachePadded;
 pub use full::Full;

@@ -125,14 +125,21 @@ impl<T: Payload> Writer<T> {
     /// [`NoEntry`] when the table ends before `index`; nothing is written.
     #[inline]
     pub fn write(&mut self, index: usize, value: &T) -> Result<(), NoEntry> {
-        let Line(words) = self.lines.as_slice().get(index).ok_or(NoEntry)?;
-        let sequence = &words[0];
-        // Odd only when another writer died within a write, whose number this one then takes.
-        let writing = sequence.load(Ordering::Relaxed) | 1;
-        sequence.store(writing, Ordering::Relaxed);
-        fence(Ordering::Release);
-        payload::store(value, |word| &words[1 + word]);
-        sequence.store(writing.wrapping_add(1), Ordering::Release);
+        store(self.lines.as_slice().get(index).ok_or(NoEntry)?, value);
+        Ok(())
+    }
+
+    /// Changes the last value, zeros at first, into another. Readers wait for the copy alone, not for the change.
+    ///
+    /// # Errors
+    /// [`NoEntry`] when the table ends before `index`; nothing is written.
+    #[inline]
+    pub fn update(&mut self, index: usize, change: impl FnOnce(&mut T)) -> Result<(), NoEntry> {
+        let line = self.lines.as_slice().get(index).ok_or(NoEntry)?;
+        // Nobody else writes it.
+        let mut value = payload::load(|word| &line.0[1 + word]);
+        change(&mut value);
+        store(line, &value);
         Ok(())
     }
 
@@ -155,6 +162,17 @@ impl<T: Payload> Writer<T> {
     pub const fn entries(&self) -> usize {
         self.lines.count()
     }
+}
+
+#[inline(always)]
+fn store<T: Payload>(Line(words): &Line, value: &T) {
+    let sequence = &words[0];
+    // Odd only when another writer died within a write, whose number this one then takes.
+    let writing = sequence.load(Ordering::Relaxed) | 1;
+    sequence.store(writing, Ordering::Relaxed);
+    fence(Ordering::Release);
+    payload::store(value, |word| &words[1 + word]);
+    sequence.store(writing.wrapping_add(1), Ordering::Release);
 }
 
 /// A half that reads; clones read the same table. What was written last stays readable when the writer is gone.
@@ -286,6 +304,10 @@ mod tests {
             writer.write(2, &[!value; 27]).unwrap();
             writer.prefetch(9);
         }
+        writer.update(0, |value| value[0] += 1).unwrap();
+        assert_eq!(writer.update(3, |value| value[0] += 1), Err(NoEntry));
+        assert_eq!(reader.try_read(0).unwrap()[..2], [200, 199]);
+        writer.update(0, |value| value[0] -= 1).unwrap();
         let other = writer.reader();
         drop(writer);
         for reader in [&reader, &reader.clone(), &other] {

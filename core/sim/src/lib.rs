@@ -1,6 +1,6 @@
-//! Seeded generators of order flow and of whole days of market data, and packet-loss models.
+//! Seeded generators of order flow, of ticks and of whole days of market data, and packet-loss models.
 //!
-//! A seed gives the same output on every machine: all arithmetic is in integers, so that nothing depends
+//! A seed gives the same output on every machine: what is traded is computed in integers, and nothing depends
 //! on a mathematics library. Nothing here performs IO or reads a clock; the caller plays the schedule.
 //!
 //! ```
@@ -33,6 +33,7 @@ mod live;
 mod loss;
 mod network;
 mod schedule;
+mod ticks;
 mod xdp_day;
 
 pub use crowd::{Crowd, CrowdAction, CrowdConfig, CrowdConfigError, CrowdCounters};
@@ -44,6 +45,10 @@ pub use network::{
     StreamError, StreamFaults, StreamNote, StreamNoteKind, StreamRead,
 };
 pub use schedule::{Burst, Spacing};
+pub use ticks::{
+    LANES as TICK_BATCH_MAX, MarketMood, Tick, TickConfigError, TickGenerator, TickGeneratorConfig, TickKind,
+    TickStamps, TickSymbol, tick_symbol_name,
+};
 pub use xdp_day::{
     XdpDay, XdpDayConfig, XdpDayCounters, XdpDayError, XdpPacket, append_record, pcap_header, xdp_group,
 };

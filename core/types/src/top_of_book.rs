@@ -48,9 +48,12 @@ impl TopOfBook {
         self.ask_qty = update.ask_qty;
         self.ts_event = update.ts_event;
         self.health = update.health;
-        if update.kind == UpdateKind::Trade as u8 {
-            self.set_last(Price(update.price), Qty(update.qty));
-        } else if update.kind == UpdateKind::Status as u8 {
+        // Chosen without a branch: trades come in an order that no CPU predicts.
+        let is_trade = update.kind == UpdateKind::Trade as u8;
+        let last_qty = u32::try_from(update.qty).unwrap_or(u32::MAX);
+        self.last_price = if is_trade { update.price } else { self.last_price };
+        self.last_qty = if is_trade { last_qty } else { self.last_qty };
+        if update.kind == UpdateKind::Status as u8 {
             self.set_status(update);
         }
     }

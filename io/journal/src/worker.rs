@@ -123,7 +123,7 @@ impl<S: Storage> DiskWorker<S> {
                 self.written = batch.end();
                 self.tell(Report::Written(batch));
                 // A batch may always be waiting, behind which the next segment cannot wait for ever.
-                while self.prepare() > 0 {}
+                while self.prepare() > 0 && self.is_behind() {}
             }
             Job::Finish { mut file, last } => {
                 file.sync().map_err(|error| Failure::new(Operation::Sync, &error))?;
@@ -208,7 +208,7 @@ impl<S: Storage> DiskWorker<S> {
     /// Takes a step towards the next segment, which keeps pace with this one; 0 when there is none to take. What would be done
     /// sooner, in a moment without a batch, the next batch would wait for.
     fn prepare(&mut self) -> usize {
-        // Whole when this one is two thirds full, whatever is under way.
+        // Ahead of where it must be, by what may be under way.
         let due = self.written + self.written / 2 + 2 * self.config.buffer_len as u64;
         let step = match &mut self.next {
             Preparation::Ready(_) => return 0,
@@ -235,6 +235,11 @@ impl<S: Storage> DiskWorker<S> {
                 0
             }
         }
+    }
+
+    /// True while the next segment would not be whole when this one is two thirds full.
+    fn is_behind(&self) -> bool {
+        matches!(self.next, Preparation::Filling(_, filled) if filled < self.written + self.written / 2)
     }
 
     fn begin_preparation(&mut self) -> io::Result<()> {

@@ -145,6 +145,23 @@ fn the_next_segment_keeps_pace_with_this_one_while_batches_wait() {
 }
 
 #[test]
+fn a_small_batch_waits_for_one_step_towards_the_next_segment_at_most() {
+    let disk = disk();
+    let config = JournalConfig { segment_len: 16 << 20, buffer_len: 2 << 20, ..config(Policy::Group) };
+    let mut opened = open(&disk, session(), config, &InspectOptions::default()).unwrap();
+    for sequence in 1..=40 {
+        opened.journal.append(Sequence(sequence), &payload(sequence)).unwrap();
+        opened.journal.poll();
+        let before = disk.counters().syncs;
+        while opened.journal.durable() < Sequence(sequence) {
+            assert_eq!(opened.worker.run_once(), 1);
+            opened.journal.poll();
+        }
+        assert!(disk.counters().syncs - before <= 2, "batch {sequence}");
+    }
+}
+
+#[test]
 fn a_failed_sync_is_the_end() {
     let disk = common::disk();
     let mut opened = open_with(&disk, Policy::Group).unwrap();

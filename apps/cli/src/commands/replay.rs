@@ -1,6 +1,7 @@
 //! `tickpath replay`.
 
 pub mod outputs;
+mod publish;
 
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
@@ -10,18 +11,23 @@ use anyhow::Context;
 use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell};
 use tickpath_replay::{
-    CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Exports, Moment, Progress, ReplayOptions, ReplayReport,
-    Speed, replay, replay_all,
+    CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Date, Exports, Moment, Progress, Protocol, ReplayOptions,
+    ReplayReport, Speed, Zone, replay, replay_all,
 };
 
 use super::{INTERRUPTED, json};
 
-/// Replay recorded markets through full order books: ITCH 5.0, Databento DBN MBO or LOBSTER message files,
-/// plain, .gz or .zst. At the end: what is in the file, what each message cost, and whether it holds together.
+/// Replay recorded markets through full order books: ITCH 5.0, Databento DBN MBO or LOBSTER message files, and
+/// captures of packets (pcap, pcapng), plain, .gz or .zst. At the end: what is in the file, what each message cost,
+/// and whether it holds together.
+///
+/// A capture may hold several recordings - sessions of ITCH, other protocols - each of which is reported by itself.
+/// Lines A and B of a channel are put together by their sequence numbers.
 ///
 /// The books are always built from the first message, for all symbols. --from and --to choose the messages that
 /// are counted, exported and part of the statistics; --symbols chooses whose statistics, books and exports are
-/// wanted. Times are the exchange's: Eastern Time for ITCH and LOBSTER, UTC for DBN.
+/// wanted. Times are the exchange's, unless --tz says another zone: Eastern Time for ITCH, LOBSTER and captures, UTC
+/// for DBN.
 ///
 /// Exports of several files are one table: the rows of all files in the order in which they are named, each with
 /// its file in a first column `file`. In every table `ts_ns` counts from midnight (ITCH, LOBSTER) or 1970-01-01
@@ -47,9 +53,9 @@ pub struct Args {
     /// End after so many messages from the start of the file
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// How fast: max, or a multiple of recorded time such as 10x
-    #[arg(long, value_name = "SPEED", default_value = "max", allow_hyphen_values = true)]
-    speed: Speed,
+    /// How fast: max, or a multiple of recorded time such as 10x [default: max; with --publish 1x]
+    #[arg(long, value_name = "SPEED", allow_hyphen_values = true)]
+    speed: Option<Speed>,
     /// Run the plain twin beside and compare every book; hold LOBSTER messages against their order book file
     #[arg(long, conflicts_with = "decode_only")]
     check: bool,
@@ -66,6 +72,15 @@ pub struct Args {
     /// Only decode and count: for files whose books are inconsistent by construction
     #[arg(long)]
     decode_only: bool,
+    /// The clocks that --from, --to and the report are by: ET, CT, UTC or +HH:MM [default: ET; DBN: UTC]
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
+    tz: Option<Zone>,
+    /// The day of the session, for times without a date [default: the first packet's day in that zone]
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    date: Option<Date>,
+    /// The protocol of a capture's packets, in place of what is found in them
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<Protocol>,
     /// Room in the books for open orders [default: 2097152, less for small files]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     max_orders: Option<u32>,
@@ -81,6 +96,8 @@ pub struct Args {
     /// Write the report as JSON to a file, or to standard output for "-"
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    publish: publish::PublishArgs,
 }
 
 fn parse_depth(text: &str) -> Result<usize, String> {
@@ -95,7 +112,7 @@ impl Args {
             from: self.from,
             to: self.to,
             limit: self.limit,
-            speed: self.speed,
+            speed: self.speed.unwrap_or_default(),
             check_every: self.check.then_some(self.check_every),
             order_book: self.orderbook.clone(),
             depth: self.depth,
@@ -106,6 +123,9 @@ impl Args {
             },
             decode_only: self.decode_only,
             orders_max: self.max_orders,
+            zone: self.tz,
+            date: self.date,
+            protocol: self.protocol,
         }
     }
 
@@ -126,6 +146,9 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if !args.publish.publish.is_empty() {
+        return args.publish.run(&args.files, args.speed, args.json.as_deref());
+    }
     let options = args.options();
     anyhow::ensure!(
         args.files.len() == 1 || options.order_book.is_none(),
@@ -136,8 +159,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut line = ProgressLine::new(args.files.len());
     let mut observer = |progress: &Progress| line.show(progress);
     let result = match args.files.as_slice() {
-        [file] => replay(file, &options, &stop, &mut observer)
-            .map(|found| ReplayReport { files: vec![found], ..ReplayReport::default() }),
+        [file] => replay(file, &options, &stop, &mut observer),
         files => replay_all(files, &options, &stop, &mut observer),
     };
     line.clear();

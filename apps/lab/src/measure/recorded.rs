@@ -19,7 +19,7 @@ use books::RecordedBooks;
 /// Messages of a full round, about.
 const MESSAGES: usize = 2_000_000;
 /// Where the recordings are: named here, or in `shared/data` beside the repository.
-const DATA_VARIABLE: &str = "TICKPATH_DATA";
+pub(super) const DATA_VARIABLE: &str = "TICKPATH_DATA";
 const DATA_DEFAULT: &str = "/work/shared/data";
 
 /// A recording in memory, uncompressed as its format has it.
@@ -95,7 +95,7 @@ fn open(lab: &Lab<'_>, row: &'static str, files: &[(&str, Format)]) -> anyhow::R
     })))
 }
 
-fn data_folder() -> PathBuf {
+pub(super) fn data_folder() -> PathBuf {
     std::env::var_os(DATA_VARIABLE).map_or_else(|| PathBuf::from(DATA_DEFAULT), PathBuf::from)
 }
 
@@ -195,6 +195,7 @@ mod tests {
             }
             let recording = Recording::load(&path, *format).unwrap();
             let report = replay(&path, &ReplayOptions::default(), &StopSignal::new(), &mut |_| {}).unwrap();
+            let report = &report.files[0];
             assert_eq!(recording.outcome.events, report.messages);
             assert_eq!(u64::from(recording.outcome.live), report.integrity.orders_left);
             assert_eq!(recording.outcome.unknown, report.integrity.unknown_references.count);

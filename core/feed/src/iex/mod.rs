@@ -1,7 +1,7 @@
 //! Books from the messages of IEX: price levels of DEEP, orders of DEEP+, quotes of TOPS.
 //!
-//! [`BookBuilder`] takes messages in sequence; [`Sessions`] says of a segment of one line where it stands in the
-//! numbering, and when the numbering began anew.
+//! [`BookBuilder`] takes messages in sequence; [`IexTp`](crate::IexTp) lets an [`Arbiter`](crate::Arbiter) follow one line or join two,
+//! and see when the numbering began anew.
 //!
 //! ```
 //! use tickpath_book::{BookLimits, BooksById, DirectBooks};
@@ -26,8 +26,6 @@
 mod apply;
 mod builder;
 mod live;
-mod sessions;
 mod symbols;
 
 pub use builder::{BookBuilder, Counters, PRICE_MAX};
-pub use sessions::{Place, Sessions};

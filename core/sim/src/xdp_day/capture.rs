@@ -1,6 +1,6 @@
 //! Packets as a capture file has them: pcap with nanoseconds, Ethernet, IPv4, UDP.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use core::net::{Ipv4Addr, SocketAddrV4};
 
 use super::{XdpDay, XdpPacket};
 

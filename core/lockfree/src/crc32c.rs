@@ -1,0 +1,227 @@
+//! CRC-32C (Castagnoli), by the CPU's instruction where it has one and by a table elsewhere.
+//!
+//! Whoever has many short messages asks once whether the instruction is there ([`Instruction::detect`]) and writes one loop
+//! over [`Step`]: the steps are inlined, so that the CPU works on several messages at the same time. A step takes and gives
+//! the checksum as it is between bytes: begin with `u32::MAX`, and turn all bits over at the end.
+//!
+//! ```
+//! use tickpath_lockfree::crc32c::{self, Step};
+//!
+//! assert_eq!(crc32c::checksum(b"123456789"), 0xe306_9283);
+//! let crc = crc32c::Table.word(u32::MAX, u64::from_le_bytes(*b"12345678"));
+//! assert_eq!(!crc32c::Table.byte(crc, b'9'), 0xe306_9283);
+//! ```
+
+/// The checksum of some bytes: initial value and final exclusive-or of all ones, reflected.
+#[inline]
+#[must_use]
+pub fn checksum(bytes: &[u8]) -> u32 {
+    match Instruction::detect() {
+        Some(step) => checksum_by(step, bytes),
+        None => checksum_by(Table, bytes),
+    }
+}
+
+#[inline(always)]
+fn checksum_by<S: Step>(step: S, bytes: &[u8]) -> u32 {
+    let (words, mut rest) = bytes.as_chunks::<8>();
+    let mut crc = words.iter().fold(u32::MAX, |crc, word| step.word(crc, u64::from_le_bytes(*word)));
+    if let Some((half, tail)) = rest.split_first_chunk::<4>() {
+        crc = step.half(crc, u32::from_le_bytes(*half));
+        rest = tail;
+    }
+    !rest.iter().fold(crc, |crc, byte| step.byte(crc, *byte))
+}
+
+/// One way to take bytes into a checksum.
+pub trait Step: Copy {
+    /// Takes eight bytes, the first one lowest.
+    fn word(self, crc: u32, word: u64) -> u32;
+    /// Takes four bytes, the first one lowest.
+    fn half(self, crc: u32, half: u32) -> u32;
+    /// Takes one byte.
+    fn byte(self, crc: u32, byte: u8) -> u32;
+}
+
+/// The CPU's instruction; that a value exists says that the CPU has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Instruction(());
+
+impl Instruction {
+    /// The instruction, or `None` where the CPU has none: x86-64 before SSE4.2, other architectures, Miri.
+    #[inline]
+    #[must_use]
+    pub fn detect() -> Option<Instruction> {
+        arch::is_there().then_some(Instruction(()))
+    }
+}
+
+impl Step for Instruction {
+    #[inline(always)]
+    fn word(self, crc: u32, word: u64) -> u32 {
+        arch::word(self, crc, word)
+    }
+
+    #[inline(always)]
+    fn half(self, crc: u32, half: u32) -> u32 {
+        arch::half(self, crc, half)
+    }
+
+    #[inline(always)]
+    fn byte(self, crc: u32, byte: u8) -> u32 {
+        arch::byte(self, crc, byte)
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod arch {
+    use core::arch::asm;
+
+    use super::Instruction;
+
+    #[inline(always)]
+    pub(super) fn is_there() -> bool {
+        std::arch::is_x86_feature_detected!("sse4.2")
+    }
+
+    // As assembly, not by the compiler's intrinsics: those are inlined only into functions that demand the instruction of
+    // the CPU, and then nothing that is not could call these without a word of its own.
+
+    #[inline(always)]
+    pub(super) fn word(_: Instruction, crc: u32, word: u64) -> u32 {
+        let mut wide = u64::from(crc);
+        // SAFETY: the CPU has the instruction, as the argument is there; it changes the one register alone.
+        unsafe {
+            asm!("crc32 {0}, {1}", inout(reg) wide, in(reg) word, options(pure, nomem, nostack, preserves_flags));
+        }
+        wide as u32
+    }
+
+    #[inline(always)]
+    pub(super) fn half(_: Instruction, mut crc: u32, half: u32) -> u32 {
+        // SAFETY: as above.
+        unsafe {
+            asm!("crc32 {0:e}, {1:e}", inout(reg) crc, in(reg) half, options(pure, nomem, nostack, preserves_flags));
+        }
+        crc
+    }
+
+    #[inline(always)]
+    pub(super) fn byte(_: Instruction, mut crc: u32, byte: u8) -> u32 {
+        // SAFETY: as above.
+        unsafe {
+            asm!("crc32 {0:e}, {1}", inout(reg) crc, in(reg_byte) byte, options(pure, nomem, nostack, preserves_flags));
+        }
+        crc
+    }
+}
+
+#[cfg(any(miri, not(target_arch = "x86_64")))]
+mod arch {
+    use super::{Instruction, Step, Table};
+
+    pub(super) fn is_there() -> bool {
+        false
+    }
+
+    pub(super) fn word(_: Instruction, crc: u32, word: u64) -> u32 {
+        Table.word(crc, word)
+    }
+
+    pub(super) fn half(_: Instruction, crc: u32, half: u32) -> u32 {
+        Table.half(crc, half)
+    }
+
+    pub(super) fn byte(_: Instruction, crc: u32, byte: u8) -> u32 {
+        Table.byte(crc, byte)
+    }
+}
+
+/// Eight tables, one for each byte of a word: for any CPU, a few times slower than the instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Table;
+
+/// The polynomial with its bits turned around.
+const POLYNOMIAL: u32 = 0x82f6_3b78;
+
+/// `TABLES[n][byte]`: what a byte adds to the checksum when `n` bytes follow it.
+static TABLES: [[u32; 256]; 8] = tables();
+
+const fn tables() -> [[u32; 256]; 8] {
+    let mut tables = [[0; 256]; 8];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = byte as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = crc >> 1 ^ if crc & 1 == 1 { POLYNOMIAL } else { 0 };
+            bit += 1;
+        }
+        tables[0][byte] = crc;
+        byte += 1;
+    }
+    let mut following = 1;
+    while following < 8 {
+        let mut byte = 0;
+        while byte < 256 {
+            let before = tables[following - 1][byte];
+            tables[following][byte] = before >> 8 ^ tables[0][(before & 0xff) as usize];
+            byte += 1;
+        }
+        following += 1;
+    }
+    tables
+}
+
+impl Step for Table {
+    #[inline]
+    fn word(self, crc: u32, word: u64) -> u32 {
+        let bytes = (word ^ u64::from(crc)).to_le_bytes();
+        bytes.iter().zip(TABLES.iter().rev()).fold(0, |crc, (byte, table)| crc ^ table[usize::from(*byte)])
+    }
+
+    #[inline]
+    fn half(self, crc: u32, half: u32) -> u32 {
+        let bytes = (half ^ crc).to_le_bytes();
+        bytes
+            .iter()
+            .zip(TABLES[..4].iter().rev())
+            .fold(0, |crc, (byte, table)| crc ^ table[usize::from(*byte)])
+    }
+
+    #[inline]
+    fn byte(self, crc: u32, byte: u8) -> u32 {
+        crc >> 8 ^ TABLES[0][usize::from(crc as u8 ^ byte)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bit by bit, as the polynomial says.
+    fn plain(bytes: &[u8]) -> u32 {
+        !bytes.iter().fold(u32::MAX, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ ((crc & 1) * POLYNOMIAL))
+        })
+    }
+
+    #[test]
+    fn the_check_value_is_that_of_the_catalogue() {
+        assert_eq!(plain(b"123456789"), 0xe306_9283);
+        assert_eq!(checksum(b"123456789"), 0xe306_9283);
+        assert_eq!(checksum(b""), 0);
+    }
+
+    #[test]
+    fn instruction_and_tables_agree_with_the_plain_loop_for_every_length() {
+        let bytes: Vec<u8> = (0..200_u32).map(|at| (at * 37 + at / 7) as u8).collect();
+        for from in 0..9 {
+            for to in from..bytes.len() {
+                let expected = plain(&bytes[from..to]);
+                assert_eq!(checksum_by(Table, &bytes[from..to]), expected, "{from}..{to}");
+                assert_eq!(checksum(&bytes[from..to]), expected, "{from}..{to}");
+            }
+        }
+    }
+}

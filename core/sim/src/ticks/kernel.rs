@@ -1,0 +1,301 @@
+//! The loops that make a batch.
+//!
+//! Each does one thing for all lanes, and none of the vector loops has a branch.
+
+use std::ops::Range;
+
+use super::config::Step;
+use super::normal::normals;
+use super::streams::{STREAMS, Streams};
+use super::tile::{Lanes, Tile};
+use super::{LANES, Tick, TickStamps};
+use tickpath_lockfree::vectors::Work;
+
+/// Added to a number below 2^51 it leaves the nearest integer in the lowest bits; ties go to the even one.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+/// The same for numbers below 2^22.
+const ROUND_F32: f32 = 12_582_912.0;
+/// Bits of an `f32` below its exponent, and the exponent of 1.
+const EXPONENT_SHIFT: u32 = 23;
+const EXPONENT_OF_ONE: u32 = 127;
+/// Logarithm to the base 2 of the factor within which a price stays.
+const WANDER_LOG: f64 = 5.0;
+
+/// Places of the draws within 64 bits: four of 8 bits for quantities and spread, 20 for the jump, 11 for the trade, and
+/// the last one for its side.
+const SPREAD_SHIFT: u32 = 24;
+const JUMP_SHIFT: u32 = 32;
+const TRADE_SHIFT: u32 = 52;
+const SIDE_SHIFT: u32 = 63;
+const BYTE: u32 = 0xff;
+const JUMP_MASK: u32 = (1 << (TRADE_SHIFT - JUMP_SHIFT)) - 1;
+const TRADE_BITS: u32 = SIDE_SHIFT - TRADE_SHIFT;
+const TRADE_MASK: u32 = (1 << TRADE_BITS) - 1;
+
+/// Where each symbol is.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    /// Logarithm, to the base 2, of the price as a part of that at the beginning, and what is added each tick.
+    logs: Vec<f64>,
+    drift: Vec<f64>,
+    /// Price in ticks and quantity of the latest trade, and the quantity of all.
+    last: Vec<u32>,
+    last_qty: Vec<u32>,
+    volume: Vec<u64>,
+}
+
+impl Walk {
+    pub(super) fn new(steps: &[Step]) -> Walk {
+        Walk {
+            logs: vec![0.0; steps.len()],
+            drift: steps.iter().map(|step| step.drift).collect(),
+            last: steps.iter().map(|step| step.start).collect(),
+            last_qty: vec![0; steps.len()],
+            volume: vec![0; steps.len()],
+        }
+    }
+}
+
+/// The lanes at work, and the ticks that come out.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub(super) struct Batch {
+    bits: [u64; LANES],
+    /// Steps of the logarithms, then the logarithms.
+    logs: [f64; LANES],
+    /// In ticks.
+    bid: [u32; LANES],
+    ask: [u32; LANES],
+    /// Of a trade, then of the latest one.
+    last: [u32; LANES],
+    bid_qty: [u32; LANES],
+    ask_qty: [u32; LANES],
+    last_qty: [u32; LANES],
+    kind: [u32; LANES],
+    /// Words of the ticks.
+    words: [[u64; LANES]; 6],
+    pub(super) ticks: [Tick; LANES],
+}
+
+impl Default for Batch {
+    fn default() -> Batch {
+        Batch {
+            bits: [0; LANES],
+            logs: [0.0; LANES],
+            bid: [0; LANES],
+            ask: [0; LANES],
+            last: [0; LANES],
+            bid_qty: [0; LANES],
+            ask_qty: [0; LANES],
+            last_qty: [0; LANES],
+            kind: [0; LANES],
+            words: [[0; LANES]; 6],
+            ticks: [Tick::default(); LANES],
+        }
+    }
+}
+
+/// Makes the ticks of one chunk of a tile.
+pub(super) struct Next<'a> {
+    pub(super) streams: &'a mut Streams,
+    pub(super) walk: &'a mut Walk,
+    pub(super) tile: &'a Tile,
+    pub(super) chunk: usize,
+    pub(super) stamps: TickStamps,
+    pub(super) batch: &'a mut Batch,
+}
+
+impl Work for Next<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Next { streams, walk, tile, chunk, stamps, batch } = self;
+        let lanes = tile.lanes(chunk);
+        draw(streams, lanes, batch);
+        step(walk, tile, chunk, &mut batch.logs);
+        quote(lanes, batch);
+        size(lanes, batch);
+        trade(tile.trade_below, batch);
+        settle(walk, tile, chunk, batch);
+        pack(lanes, batch);
+        write(tile.count(chunk), stamps, batch);
+    }
+}
+
+/// Random bits for each lane, and the step of its logarithm without the drift.
+#[inline(always)]
+fn draw(streams: &mut Streams, lanes: &Lanes, batch: &mut Batch) {
+    let mut pairs = [0; STREAMS];
+    let mut normal = [0.0_f32; LANES];
+    streams.fill(&mut pairs);
+    let (first, second) = normal.split_at_mut(STREAMS);
+    for ((first, second), bits) in first.iter_mut().zip(second).zip(&pairs) {
+        (*first, *second) = normals(*bits);
+    }
+    for half in batch.bits.as_chunks_mut::<STREAMS>().0 {
+        streams.fill(half);
+    }
+    // One index into five arrays of the same length.
+    #[allow(clippy::needless_range_loop)]
+    for lane in 0..LANES {
+        let is_jump = (batch.bits[lane] >> JUMP_SHIFT) as u32 & JUMP_MASK < lanes.jump_below[lane];
+        let sigma = if is_jump { lanes.jump_sigma[lane] } else { lanes.sigma[lane] };
+        batch.logs[lane] = f64::from(normal[lane] * sigma);
+    }
+}
+
+/// Calls with each run of lanes that are neighbours on the list of symbols: the first lane, and the symbols.
+#[inline(always)]
+fn for_each_run(tile: &Tile, chunk: usize, mut run: impl FnMut(usize, Range<usize>)) {
+    let count = tile.count(chunk);
+    let (mut from, mut place) = (0, chunk * LANES % tile.symbols);
+    while from < count {
+        let len = (tile.symbols - place).min(count - from);
+        let first = tile.first + place;
+        run(from, first..first + len);
+        (from, place) = (from + len, 0);
+    }
+}
+
+/// The logarithms: each from that of the step before.
+#[inline(always)]
+fn step(walk: &mut Walk, tile: &Tile, chunk: usize, logs: &mut [f64; LANES]) {
+    for_each_run(tile, chunk, |from, symbols| {
+        let logs = &mut logs[from..from + symbols.len()];
+        let walked = &mut walk.logs[symbols.clone()];
+        let drift = &walk.drift[symbols];
+        for at in 0..logs.len().min(walked.len()).min(drift.len()) {
+            let next = walked[at] + (logs[at] + drift[at]);
+            let next = if next < -WANDER_LOG { -WANDER_LOG } else { next };
+            walked[at] = if next > WANDER_LOG { WANDER_LOG } else { next };
+            logs[at] = walked[at];
+        }
+    });
+}
+
+/// Bid and ask around the price, on the tick.
+#[inline(always)]
+fn quote(lanes: &Lanes, batch: &mut Batch) {
+    for lane in 0..LANES {
+        let price = lanes.start[lane] * exp2(batch.logs[lane]);
+        // Eight random bits as a number from 0.5 to 1.5.
+        let random = (batch.bits[lane] >> SPREAD_SHIFT) as u32 & BYTE;
+        let share = f32::from_bits(1.0_f32.to_bits() | random << 15) - 0.5;
+        let half = price * lanes.half_spread[lane] * share;
+        let (bid, ask) = (round(price - half - 0.5), round(price + half + 0.5));
+        batch.bid[lane] = bid;
+        // Two halves that both round to the even tick would meet.
+        batch.ask[lane] = if ask > bid { ask } else { bid + 1 };
+    }
+}
+
+/// Quantities.
+#[inline(always)]
+fn size(lanes: &Lanes, batch: &mut Batch) {
+    for lane in 0..LANES {
+        let (bits, mean) = (batch.bits[lane] as u32, lanes.qty_mean[lane]);
+        let qty = |random: u32| (mean * (128 + (random & BYTE))) >> 8;
+        batch.bid_qty[lane] = qty(bits);
+        batch.ask_qty[lane] = qty(bits >> 8);
+        batch.last_qty[lane] = qty(bits >> 16);
+    }
+}
+
+/// What is a trade, and at which price. Masks in place of choices between two loads keep the loop a vector's.
+#[inline(always)]
+fn trade(trade_below: u32, batch: &mut Batch) {
+    for lane in 0..LANES {
+        let (bid, ask) = (batch.bid[lane], batch.ask[lane]);
+        let bits = (batch.bits[lane] >> TRADE_SHIFT) as u32;
+        let is_sell = bits >> TRADE_BITS;
+        let is_trade = u32::from(bits & TRADE_MASK < trade_below);
+        batch.last[lane] = ask ^ (ask ^ bid) & is_sell.wrapping_neg();
+        batch.kind[lane] = (1 + is_sell) & is_trade.wrapping_neg();
+    }
+}
+
+/// The latest trade and the volume of each tick's symbol.
+#[inline(always)]
+fn settle(walk: &mut Walk, tile: &Tile, chunk: usize, batch: &mut Batch) {
+    for_each_run(tile, chunk, |from, symbols| {
+        let lanes = from..from + symbols.len();
+        let (price, qty) = (&mut batch.last[lanes.clone()], &mut batch.last_qty[lanes.clone()]);
+        let (kind, volume) = (&batch.kind[lanes.clone()], &mut batch.words[3][lanes]);
+        let (last, last_qty) = (&mut walk.last[symbols.clone()], &mut walk.last_qty[symbols.clone()]);
+        let total = &mut walk.volume[symbols];
+        let len = price.len().min(qty.len()).min(kind.len()).min(volume.len());
+        for at in 0..len.min(last.len()).min(last_qty.len()).min(total.len()) {
+            let mask = u32::from(kind[at] != 0).wrapping_neg();
+            total[at] += u64::from(qty[at] & mask);
+            last[at] ^= (last[at] ^ price[at]) & mask;
+            last_qty[at] ^= (last_qty[at] ^ qty[at]) & mask;
+            (price[at], qty[at], volume[at]) = (last[at], last_qty[at], total[at]);
+        }
+    });
+}
+
+/// The words of the ticks: prices out of ticks, and what shares a word.
+#[inline(always)]
+fn pack(lanes: &Lanes, batch: &mut Batch) {
+    let [bid, ask, last, _, sizes, about] = &mut batch.words;
+    for lane in 0..LANES {
+        let tick_size = u64::from(lanes.tick_size[lane]);
+        bid[lane] = u64::from(batch.bid[lane]) * tick_size;
+        ask[lane] = u64::from(batch.ask[lane]) * tick_size;
+        last[lane] = u64::from(batch.last[lane]) * tick_size;
+        sizes[lane] = u64::from(batch.bid_qty[lane]) | u64::from(batch.ask_qty[lane]) << 32;
+        let symbol = lanes.symbol[lane] | batch.kind[lane] << 16;
+        about[lane] = u64::from(batch.last_qty[lane]) | u64::from(symbol) << 32;
+    }
+}
+
+/// The ticks, one by one.
+#[inline(always)]
+fn write(count: usize, stamps: TickStamps, batch: &mut Batch) {
+    let [bid, ask, last, volume, sizes, about] = &batch.words;
+    let (mut sequence, mut ts) = (stamps.sequence, stamps.ts.0);
+    for lane in 0..count.min(LANES) {
+        batch.ticks[lane] =
+            Tick([sequence, ts, bid[lane], ask[lane], last[lane], volume[lane], sizes[lane], about[lane]]);
+        (sequence, ts) = (sequence + 1, ts + stamps.interval.0);
+    }
+}
+
+/// The nearest integer of a number from 0 to 2^22; ties go to the even one.
+#[inline(always)]
+fn round(x: f32) -> u32 {
+    (x + ROUND_F32).to_bits().wrapping_sub(ROUND_F32.to_bits())
+}
+
+/// Two to the power of a number between -100 and 100, to some 10^-7 of itself.
+#[inline(always)]
+fn exp2(x: f64) -> f32 {
+    let whole = x + ROUND;
+    let rest = (x - (whole - ROUND)) as f32;
+    // The series of e^(rest ln 2).
+    let fourth = 9.618_129e-3 + rest * (1.333_355_8e-3 + rest * 1.540_353e-4);
+    let series =
+        1.0 + rest * (std::f32::consts::LN_2 + rest * (0.240_226_5 + rest * (5.550_41e-2 + rest * fourth)));
+    series * f32::from_bits((whole.to_bits() as u32).wrapping_add(EXPONENT_OF_ONE) << EXPONENT_SHIFT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exponential_is_that_of_the_library() {
+        for thousandths in -20_000..20_000 {
+            let x = f64::from(thousandths) / 1e3;
+            assert!((f64::from(exp2(x)) / x.exp2() - 1.0).abs() < 4e-7, "{x}: {} {}", exp2(x), x.exp2());
+        }
+    }
+
+    #[test]
+    fn rounding_goes_to_the_nearest() {
+        for (x, nearest) in [(0.4, 0), (0.6, 1), (1.5, 2), (2.5, 2), (4_194_303.5, 4_194_304)] {
+            assert_eq!(round(x), nearest, "{x}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Ticks of many symbols whose prices follow geometric Brownian motion, made a batch at a time.
+//!
+//! A batch goes through loops over arrays of [`LANES`] that the compiler turns into the widest vector instructions
+//! that the CPU has: random numbers, normals, the walk of the logarithms, prices and quantities, and last the ticks one
+//! by one. Only additions, multiplications, divisions and square roots of IEEE 754 are used, none of them fused, so a
+//! seed gives the same ticks on every machine.
+
+mod config;
+mod kernel;
+mod normal;
+mod streams;
+mod tile;
+
+use std::fmt;
+
+use tickpath_lockfree::vectors::Width;
+use tickpath_types::{Nanos, Price};
+
+pub use config::{MarketMood, TickConfigError, TickGeneratorConfig, TickSymbol, tick_symbol_name};
+use kernel::{Batch, Walk};
+use streams::Streams;
+use tile::Tile;
+
+/// Ticks of a batch at most.
+pub const LANES: usize = 128;
+
+/// What a tick is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct TickKind(u8);
+
+impl TickKind {
+    /// Prices or quantities changed.
+    pub const QUOTE: TickKind = TickKind(0);
+    /// A trade at the ask: the buyer came to the market.
+    pub const TRADE_AT_ASK: TickKind = TickKind(1);
+    /// A trade at the bid: the seller came to the market.
+    pub const TRADE_AT_BID: TickKind = TickKind(2);
+
+    /// Whether somebody traded.
+    #[inline]
+    #[must_use]
+    pub const fn is_trade(self) -> bool {
+        self.0 != 0
+    }
+}
+
+/// The state of a symbol after an event; a cache line.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[repr(align(64))]
+pub struct Tick(
+    /// Sequence, time, bid, ask, price of the latest trade, volume, then the quantities of bid and ask, and the
+    /// latest quantity with symbol and kind, the first of each in the lowest bits.
+    [u64; 8],
+);
+
+impl Tick {
+    /// Number of the tick, as the caller counts.
+    #[inline]
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        self.0[0]
+    }
+
+    /// When it happened, as the caller's clock goes.
+    #[inline]
+    #[must_use]
+    pub const fn ts(&self) -> Nanos {
+        Nanos(self.0[1])
+    }
+
+    /// Best bid; a multiple of the symbol's tick size, above 0.
+    #[inline]
+    #[must_use]
+    pub const fn bid(&self) -> Price {
+        Price(self.0[2].cast_signed())
+    }
+
+    /// Best ask, above the bid.
+    #[inline]
+    #[must_use]
+    pub const fn ask(&self) -> Price {
+        Price(self.0[3].cast_signed())
+    }
+
+    /// Price of the latest trade; before the first one the price that the symbol began with.
+    #[inline]
+    #[must_use]
+    pub const fn last(&self) -> Price {
+        Price(self.0[4].cast_signed())
+    }
+
+    /// Quantity of all trades of the symbol, this one included.
+    #[inline]
+    #[must_use]
+    pub const fn volume(&self) -> u64 {
+        self.0[5]
+    }
+
+    /// Quantity at the bid.
+    #[inline]
+    #[must_use]
+    pub const fn bid_qty(&self) -> u32 {
+        self.0[6] as u32
+    }
+
+    /// Quantity at the ask.
+    #[inline]
+    #[must_use]
+    pub const fn ask_qty(&self) -> u32 {
+        (self.0[6] >> 32) as u32
+    }
+
+    /// Quantity of the latest trade; 0 before the first one.
+    #[inline]
+    #[must_use]
+    pub const fn last_qty(&self) -> u32 {
+        self.0[7] as u32
+    }
+
+    /// Which symbol: its place in the configuration, counted from [`TickGeneratorConfig::first_symbol`].
+    #[inline]
+    #[must_use]
+    pub const fn symbol(&self) -> u16 {
+        (self.0[7] >> 32) as u16
+    }
+
+    /// What happened.
+    #[inline]
+    #[must_use]
+    pub const fn kind(&self) -> TickKind {
+        TickKind((self.0[7] >> 48) as u8)
+    }
+}
+
+impl fmt::Debug for Tick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tick")
+            .field("sequence", &self.sequence())
+            .field("ts", &self.ts())
+            .field("symbol", &self.symbol())
+            .field("kind", &self.kind())
+            .field("bid", &(self.bid(), self.bid_qty()))
+            .field("ask", &(self.ask(), self.ask_qty()))
+            .field("last", &(self.last(), self.last_qty()))
+            .field("volume", &self.volume())
+            .finish()
+    }
+}
+
+/// Number and time of the ticks of a batch: those of the first, and the time from one to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TickStamps {
+    /// Number of the first tick; each that follows has one more.
+    pub sequence: u64,
+    /// Time of the first tick.
+    pub ts: Nanos,
+    /// Time from one tick to the next.
+    pub interval: Nanos,
+}
+
+/// Makes ticks without end.
+///
+/// Symbols take turns in the order of the configuration, so each ticks equally often. The logarithm of a symbol's
+/// price walks by normal steps around its drift; a step may be a jump, which is a wider normal. The published bid and
+/// ask lie around the price on the tick, and quantities are even around the symbol's mean. All is drawn from
+/// xoshiro256++, 64 streams side by side.
+#[derive(Clone, Debug)]
+pub struct TickGenerator {
+    width: Width,
+    streams: Streams,
+    walk: Walk,
+    tiles: Vec<Tile>,
+    /// The tile and its chunk that come next.
+    next: (usize, usize),
+    /// Ticks of the batch.
+    len: usize,
+    batch: Box<Batch>,
+}
+
+impl TickGenerator {
+    /// A generator at its first tick.
+    ///
+    /// # Errors
+    /// [`TickConfigError`] says which value cannot be.
+    pub fn new(config: &TickGeneratorConfig) -> Result<TickGenerator, TickConfigError> {
+        TickGenerator::with_width(config, Width::widest())
+    }
+
+    /// As [`new`](TickGenerator::new), with vectors of a given width. The ticks are the same.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_width(config: &TickGeneratorConfig, width: Width) -> Result<TickGenerator, TickConfigError> {
+        let steps = config.steps()?;
+        Ok(TickGenerator {
+            width,
+            streams: Streams::new(config.seed),
+            walk: Walk::new(&steps),
+            tiles: Tile::lay(config.trade_below(), config.first_symbol, &steps),
+            next: (0, 0),
+            len: 0,
+            batch: Box::default(),
+        })
+    }
+
+    /// The next ticks: one at least, [`LANES`] at most. How many it is follows from the number of symbols.
+    #[inline]
+    pub fn next_batch(&mut self, stamps: TickStamps) -> &[Tick] {
+        let (tile, chunk) = self.next;
+        let tile = &self.tiles[tile];
+        let count = tile.count(chunk);
+        let TickGenerator { width, streams, walk, batch, .. } = self;
+        width.run(kernel::Next { streams, walk, tile, chunk, stamps, batch });
+        self.next = if chunk + 1 < tile.chunks() {
+            (self.next.0, chunk + 1)
+        } else if self.next.0 + 1 < self.tiles.len() {
+            (self.next.0 + 1, 0)
+        } else {
+            (0, 0)
+        };
+        self.len = count;
+        self.batch()
+    }
+
+    /// The ticks that were made last; none before the first batch.
+    #[inline]
+    #[must_use]
+    pub fn batch(&self) -> &[Tick] {
+        &self.batch.ticks[..self.len]
+    }
+
+    /// How many ticks the next batch has.
+    #[must_use]
+    pub fn next_len(&self) -> usize {
+        self.tiles[self.next.0].count(self.next.1)
+    }
+}

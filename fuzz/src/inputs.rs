@@ -1,0 +1,18 @@
+//! What each fuzz target begins with.
+
+use crate::seeds;
+
+macro_rules! inputs {
+    ($($target:ident)*) => {
+        /// Every target's name and its [`seeds`].
+        #[must_use]
+        pub fn inputs() -> Vec<(&'static str, Vec<Vec<u8>>)> {
+            vec![$((stringify!($target), seeds::$target())),*]
+        }
+    };
+}
+
+inputs! {
+    itch mold soup_server soup_client ouch_inbound ouch_outbound binaryfile dbn lobster lobster_book
+    itch_blocks compressed replay_file journal command glimpse drop_copy xdp ticks_requests segment ticks
+}

@@ -1,0 +1,70 @@
+//! Writing and reading ticks in memory, one thread: sealing them, and parsing a stream in pieces of several lengths.
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use tickpath_ticks::message::{Hello, Message, Place, Quote, TICK_LEN, Tick, Trade};
+use tickpath_ticks::parser::{TickListener, TickParser};
+use tickpath_ticks::seal::{seal, seal_ticks};
+use tickpath_types::{InstrumentId, Nanos, Price};
+use zerocopy::IntoBytes;
+
+const TICKS: usize = 20_000;
+
+fn ticks() -> Vec<Tick> {
+    (1..=TICKS as u64)
+        .map(|sequence| {
+            let instrument = InstrumentId((sequence * 7919 % 100) as u16 + 1);
+            let place = Place { instrument, symbol_sequence: sequence as u32, sequence };
+            let (price, ts) = (Price(1_000_000 + sequence as i64 % 1000), Nanos(sequence));
+            match sequence * 2_654_435_761 % 10 {
+                0..3 => Trade::new(place, ts, price, 100, None, sequence * 100, 7).into(),
+                _ => Quote::new(place, ts, (price, 300), (price, 200), 7).into(),
+            }
+        })
+        .collect()
+}
+
+struct Sum(u64);
+
+impl TickListener for Sum {
+    fn on_ticks(&mut self, ticks: &[Tick]) {
+        self.0 += ticks.len() as u64;
+    }
+}
+
+fn parse(c: &mut Criterion) {
+    let mut sealed = ticks();
+    seal_ticks(&mut sealed);
+    let hello = seal(Hello::server(1, 1, 1000, 100, Nanos(0)));
+    let stream = [hello.as_bytes(), sealed.as_bytes()].concat();
+    let mut group = c.benchmark_group("parse");
+    group.throughput(Throughput::Elements(TICKS as u64));
+    for len in [65_536, 4096, 1448, 100] {
+        group.bench_with_input(BenchmarkId::from_parameter(len), &len, |b, len| {
+            b.iter(|| {
+                let (mut parser, mut sum) = (TickParser::new(), Sum(0));
+                for piece in black_box(&stream).chunks(*len) {
+                    parser.feed(piece, &mut sum).expect("the stream is good");
+                }
+                assert_eq!((sum.0, parser.stats().lost), (TICKS as u64, 0));
+            });
+        });
+    }
+    group.finish();
+}
+
+fn write(c: &mut Criterion) {
+    let mut group = c.benchmark_group("write");
+    group.throughput(Throughput::Elements(TICKS as u64));
+    let mut written = ticks();
+    group.bench_function("seal", |b| {
+        b.iter(|| seal_ticks(black_box(&mut written)));
+    });
+    assert_eq!(written.as_bytes().len(), TICKS * TICK_LEN);
+    assert_eq!(Hello::LEN, TICK_LEN);
+    group.finish();
+}
+
+criterion_group!(benches, parse, write);
+criterion_main!(benches);

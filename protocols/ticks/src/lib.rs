@@ -1,0 +1,46 @@
+//! The ticks protocol, both ends: quotes, trades and states of many symbols over TCP, numbered and checked.
+//!
+//! The protocol is `docs/protocols/ticks.md`. Nothing here opens a socket, reads a clock or allocates while it reads or
+//! writes ticks: bytes and times are arguments. What a peer sends can be refused and never panics.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`message`] | one structure for each message, as it lies on the wire |
+//! | [`seal`] | checksums of one message, and of many side by side |
+//! | [`parser`] | the subscriber's end: messages out of a stream that is cut anywhere, numbers checked |
+//! | [`request`] | the server's end: what a client says |
+//!
+//! ```
+//! use tickpath_ticks::message::{Hello, Place, Quote, Tick};
+//! use tickpath_ticks::parser::{TickListener, TickParser};
+//! use tickpath_ticks::seal::{seal, seal_ticks};
+//! use tickpath_types::{InstrumentId, Nanos, Price};
+//! use zerocopy::IntoBytes;
+//!
+//! // The server writes ticks and seals them together ...
+//! let place = |sequence| Place { instrument: InstrumentId(1), symbol_sequence: sequence as u32, sequence };
+//! let quote = |sequence| {
+//!     Quote::new(place(sequence), Nanos(5), (Price(1_000_000), 300), (Price(1_000_100), 200), 0)
+//! };
+//! let mut ticks: [Tick; 2] = [quote(1).into(), quote(2).into()];
+//! seal_ticks(&mut ticks);
+//! let hello = seal(Hello::server(1, 7, 1_000, 1, Nanos(4)));
+//!
+//! // ... and a subscriber reads them, however they are cut.
+//! struct Count(usize);
+//! impl TickListener for Count {
+//!     fn on_ticks(&mut self, ticks: &[Tick]) {
+//!         self.0 += ticks.len();
+//!     }
+//! }
+//! let (mut parser, mut count) = (TickParser::new(), Count(0));
+//! for piece in [hello.as_bytes(), ticks.as_bytes()].concat().chunks(50) {
+//!     parser.feed(piece, &mut count).unwrap();
+//! }
+//! assert_eq!((count.0, parser.stats().lost), (2, 0));
+//! ```
+
+pub mod message;
+pub mod parser;
+pub mod request;
+pub mod seal;

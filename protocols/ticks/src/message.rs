@@ -1,0 +1,679 @@
+//! Messages as they lie on the wire, one structure each.
+//!
+//! Source: `docs/protocols/ticks.md`, version 1. All fields are little-endian and without alignment. A constructor leaves
+//! the checksum 0: [`crate::seal`] fills it.
+
+use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol, TradingState};
+use zerocopy::little_endian::{I64, U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Version of the protocol.
+pub const VERSION: u16 = 1;
+/// What [`Hello::magic`] holds.
+pub const MAGIC: [u8; 8] = *b"TPTICKS\0";
+/// Bytes of a header.
+pub const HEADER_LEN: usize = 16;
+/// Bytes of a checksum, the last ones of every message.
+pub const CHECKSUM_LEN: usize = 4;
+/// Bytes of a quote, a trade and a status.
+pub const TICK_LEN: usize = 56;
+/// Bytes of the shortest message: a header, four bytes and a checksum.
+pub const MESSAGE_LEN_MIN: usize = 24;
+/// Bytes of the longest message.
+pub const MESSAGE_LEN_MAX: usize = 2040;
+/// Lengths are multiples of it.
+pub const WORD_LEN: usize = 8;
+/// Names that one [`SUBSCRIBE`] message carries at most.
+pub const SUBSCRIBE_NAMES_MAX: usize = 251;
+/// A price that is none: that side of the book is empty.
+pub const NO_PRICE: Price = Price(i64::MIN);
+/// Messages of this type and above have no number.
+pub const UNNUMBERED_FROM: u8 = 0x40;
+/// Type of a request for symbols, the one message of no fixed length: see [`crate::request`].
+pub const SUBSCRIBE: u8 = 0x80;
+
+/// The bytes that every message begins with.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(C)]
+pub struct Header {
+    /// What the message is.
+    pub message_type: u8,
+    /// Length of the whole message in words of 8 bytes, header and checksum included.
+    pub length_words: u8,
+    /// Number of the symbol, from 1; 0 where the message is about none.
+    pub instrument: U16,
+    /// Number of the message among those of its symbol; it wraps.
+    pub symbol_sequence: U32,
+    /// Number of the message in the session; of the next one where the message has none.
+    pub sequence: U64,
+}
+
+impl Header {
+    /// A header of a message of `len` bytes, which is one of the lengths that messages have.
+    #[inline]
+    #[must_use]
+    pub const fn new(message_type: u8, len: usize, place: Place) -> Header {
+        Header {
+            message_type,
+            length_words: (len / WORD_LEN) as u8,
+            instrument: U16::new(place.instrument.0),
+            symbol_sequence: U32::new(place.symbol_sequence),
+            sequence: U64::new(place.sequence),
+        }
+    }
+
+    /// Length of the whole message in bytes, as the header has it; below [`MESSAGE_LEN_MIN`] it is no message.
+    #[inline]
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.length_words as usize * WORD_LEN
+    }
+
+    /// True when it names no length at all.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.length_words == 0
+    }
+
+    /// True when the message takes a number.
+    #[inline]
+    #[must_use]
+    pub const fn is_numbered(&self) -> bool {
+        self.message_type < UNNUMBERED_FROM
+    }
+
+    /// The symbol that the message is about.
+    #[inline]
+    #[must_use]
+    pub const fn instrument(&self) -> InstrumentId {
+        InstrumentId(self.instrument.get())
+    }
+}
+
+/// Where a message stands: its symbol and its two numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The symbol; 0 for none.
+    pub instrument: InstrumentId,
+    /// Number among those of the symbol.
+    pub symbol_sequence: u32,
+    /// Number in the session, from 1.
+    pub sequence: u64,
+}
+
+impl Place {
+    /// The place of a message that is about no symbol and has no number itself.
+    #[must_use]
+    pub const fn before(next_sequence: u64) -> Place {
+        Place { instrument: InstrumentId(0), symbol_sequence: 0, sequence: next_sequence }
+    }
+}
+
+/// A message of fixed length.
+pub trait Message: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned + Copy {
+    /// Its type.
+    const TYPE: u8;
+    /// Its length in bytes, header and checksum included.
+    const LEN: usize = size_of::<Self>();
+    /// Puts the checksum in its place.
+    fn set_checksum(&mut self, checksum: u32);
+}
+
+/// Declares a message and proves at compile time that its fields lie where the document says.
+macro_rules! messages {
+    ($( $(#[$doc:meta])* $name:ident = $type:literal, $len:literal {
+        $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
+    } )+) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+        #[repr(C)]
+        pub struct $name {
+            /// What every message begins with.
+            pub header: Header,
+            $( $(#[$field_doc])* pub $field: $wire, )*
+            /// CRC-32C of all bytes before it.
+            pub checksum: U32,
+        }
+
+        const _: () = {
+            assert!(size_of::<$name>() == $len && $len % WORD_LEN == 0);
+            assert!(core::mem::offset_of!($name, checksum) == $len - CHECKSUM_LEN);
+            $( assert!(core::mem::offset_of!($name, $field) == $offset); )*
+        };
+
+        impl Message for $name {
+            const TYPE: u8 = $type;
+
+            #[inline]
+            fn set_checksum(&mut self, checksum: u32) {
+                self.checksum = U32::new(checksum);
+            }
+        }
+    )+ };
+}
+
+messages! {
+    /// Best bid and ask of a symbol.
+    Quote = 0x01, 56 {
+        /// T0: when it was made, in nanoseconds since the Unix epoch by the server's clock.
+        16 ts_generate: U64,
+        /// Price of the best bid, or [`NO_PRICE`].
+        24 bid_price: I64,
+        /// Price of the best ask, or [`NO_PRICE`].
+        32 ask_price: I64,
+        /// Quantity at the bid.
+        40 bid_qty: U32,
+        /// Quantity at the ask.
+        44 ask_qty: U32,
+        /// Nanoseconds from T0 to T2, when the server took the batch to write it; the largest value: or longer.
+        48 send_delay_ns: U32,
+    }
+
+    /// A trade of a symbol.
+    Trade = 0x02, 56 {
+        /// T0: when it was made, in nanoseconds since the Unix epoch by the server's clock.
+        16 ts_generate: U64,
+        /// Its price.
+        24 price: I64,
+        /// Quantity traded in the session, this trade included.
+        32 volume: U64,
+        /// Its quantity.
+        40 qty: U32,
+        /// The side that traded against the book: `B` or `S`; space when that is not known.
+        44 aggressor: u8,
+        /// Sent as 0.
+        45 reserved: [u8; 3],
+        /// Nanoseconds from T0 to T2, when the server took the batch to write it; the largest value: or longer.
+        48 send_delay_ns: U32,
+    }
+
+    /// A symbol's trading state changed.
+    Status = 0x03, 56 {
+        /// T0: when it was made, in nanoseconds since the Unix epoch by the server's clock.
+        16 ts_generate: U64,
+        /// `T`, `H`, `P` or `Q`: see [`Status::trading_state`].
+        24 state: u8,
+        /// Sent as 0.
+        25 reserved: [u8; 23],
+        /// Nanoseconds from T0 to T2, when the server took the batch to write it; the largest value: or longer.
+        48 send_delay_ns: U32,
+    }
+
+    /// The first message of each end.
+    Hello = 0x40, 56 {
+        /// [`MAGIC`].
+        16 magic: [u8; 8],
+        /// [`VERSION`].
+        24 version: U16,
+        /// Interval of heartbeats in milliseconds; 0 from a client.
+        26 heartbeat_ms: U16,
+        /// How many symbols there are; 0 from a client.
+        28 symbol_count: U32,
+        /// Name of the session; from a client the last one that it knew, or 0.
+        32 session: U64,
+        /// Time of sending.
+        40 ts_send: U64,
+        /// Sent as 0.
+        48 reserved: [u8; 4],
+    }
+
+    /// Name and terms of a symbol. Its place has the next symbol sequence.
+    SymbolDefinition = 0x41, 56 {
+        /// Its name.
+        16 symbol: [u8; 8],
+        /// The price that changes are counted from.
+        24 reference_price: I64,
+        /// Prices are multiples of it.
+        32 tick_size: I64,
+        /// Quantity traded in the session so far.
+        40 volume: U64,
+        /// Sent as 0.
+        48 reserved: [u8; 4],
+    }
+
+    /// A sign of life.
+    Heartbeat = 0x42, 32 {
+        /// Time of sending; 0 from a client.
+        16 ts_send: U64,
+        /// Sent as 0.
+        24 reserved: [u8; 4],
+    }
+
+    /// A request for symbols is granted.
+    Subscribed = 0x43, 32 {
+        /// The client's number of the request.
+        16 request: U32,
+        /// How many definitions follow.
+        20 symbol_count: U32,
+        /// `A` all symbols, `L` those that were listed.
+        24 scope: u8,
+        /// Sent as 0.
+        25 reserved: [u8; 3],
+    }
+
+    /// A request, or the client, is refused.
+    Refused = 0x44, 32 {
+        /// The client's number of the request; 0 when it is about none.
+        16 request: U32,
+        /// What the limit is, where the reason has one.
+        20 limit: U32,
+        /// See [`RefusedReason`].
+        24 reason: u8,
+        /// Sent as 0.
+        25 reserved: [u8; 3],
+    }
+
+    /// The last message of a server.
+    EndOfStream = 0x45, 32 {
+        /// Time of sending.
+        16 ts_send: U64,
+        /// See [`EndReason`].
+        24 reason: u8,
+        /// Sent as 0.
+        25 reserved: [u8; 3],
+    }
+
+    /// The server left messages out for a client that reads too slowly. Its place has the next sequence.
+    Skipped = 0x46, 32 {
+        /// How many.
+        16 count: U64,
+        /// Sent as 0.
+        24 reserved: [u8; 4],
+    }
+}
+
+/// A quote, a trade or a status: what is numbered and has [`TICK_LEN`] bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Tick {
+    /// What every message begins with.
+    pub header: Header,
+    /// T0: when it was made, in nanoseconds since the Unix epoch by the server's clock.
+    pub ts_generate: U64,
+    /// What it says, by its type.
+    pub body: [u8; 24],
+    /// Nanoseconds from T0 to T2, when the server took the batch to write it; the largest value: or longer.
+    pub send_delay_ns: U32,
+    /// CRC-32C of all bytes before it.
+    pub checksum: U32,
+}
+
+const _: () = assert!(size_of::<Tick>() == TICK_LEN);
+
+/// A tick by its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TickKind<'a> {
+    /// Best bid and ask.
+    Quote(&'a Quote),
+    /// A trade.
+    Trade(&'a Trade),
+    /// A change of the trading state.
+    Status(&'a Status),
+}
+
+impl Tick {
+    /// Types of ticks, from the first to the last.
+    pub const TYPES: std::ops::RangeInclusive<u8> = Quote::TYPE..=Status::TYPE;
+
+    /// The tick by its type; `None` for a type that is not listed, which no parser gives out.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> Option<TickKind<'_>> {
+        match self.header.message_type {
+            Quote::TYPE => Some(TickKind::Quote(zerocopy::transmute_ref!(self))),
+            Trade::TYPE => Some(TickKind::Trade(zerocopy::transmute_ref!(self))),
+            Status::TYPE => Some(TickKind::Status(zerocopy::transmute_ref!(self))),
+            _ => None,
+        }
+    }
+
+    /// T2: when the server took the batch to write it, in nanoseconds since the Unix epoch by the server's clock.
+    #[inline]
+    #[must_use]
+    pub const fn ts_send(&self) -> Nanos {
+        Nanos(self.ts_generate.get().saturating_add(self.send_delay_ns.get() as u64))
+    }
+}
+
+macro_rules! into_tick {
+    ($($name:ident)+) => { $(
+        impl From<$name> for Tick {
+            #[inline]
+            fn from(message: $name) -> Tick {
+                zerocopy::transmute!(message)
+            }
+        }
+    )+ };
+}
+
+into_tick! { Quote Trade Status }
+
+/// The wire's form of how long a tick waited for its batch.
+#[inline]
+#[must_use]
+pub fn send_delay_ns(ts_generate: Nanos, ts_send: Nanos) -> u32 {
+    u32::try_from(ts_send.since(ts_generate).0).unwrap_or(u32::MAX)
+}
+
+impl Quote {
+    /// A quote of price and quantity on both sides; a side of [`NO_PRICE`] is empty.
+    #[inline]
+    #[must_use]
+    pub const fn new(
+        place: Place,
+        ts_generate: Nanos,
+        bid: (Price, u32),
+        ask: (Price, u32),
+        send_delay_ns: u32,
+    ) -> Quote {
+        Quote {
+            header: Header::new(Self::TYPE, TICK_LEN, place),
+            ts_generate: U64::new(ts_generate.0),
+            bid_price: I64::new(bid.0.0),
+            ask_price: I64::new(ask.0.0),
+            bid_qty: U32::new(bid.1),
+            ask_qty: U32::new(ask.1),
+            send_delay_ns: U32::new(send_delay_ns),
+            checksum: U32::ZERO,
+        }
+    }
+
+    /// Best bid and its quantity; `None` when nobody buys.
+    #[inline]
+    #[must_use]
+    pub fn bid(&self) -> Option<(Price, u32)> {
+        side(self.bid_price, self.bid_qty)
+    }
+
+    /// Best ask and its quantity; `None` when nobody sells.
+    #[inline]
+    #[must_use]
+    pub fn ask(&self) -> Option<(Price, u32)> {
+        side(self.ask_price, self.ask_qty)
+    }
+}
+
+#[inline]
+fn side(price: I64, qty: U32) -> Option<(Price, u32)> {
+    let price = Price(price.get());
+    (price != NO_PRICE).then_some((price, qty.get()))
+}
+
+impl Trade {
+    /// A trade; `volume` includes it.
+    #[inline]
+    #[must_use]
+    pub const fn new(
+        place: Place,
+        ts_generate: Nanos,
+        price: Price,
+        qty: u32,
+        aggressor: Option<Side>,
+        volume: u64,
+        send_delay_ns: u32,
+    ) -> Trade {
+        Trade {
+            header: Header::new(Self::TYPE, TICK_LEN, place),
+            ts_generate: U64::new(ts_generate.0),
+            price: I64::new(price.0),
+            volume: U64::new(volume),
+            qty: U32::new(qty),
+            aggressor: match aggressor {
+                Some(Side::Buy) => b'B',
+                Some(Side::Sell) => b'S',
+                None => b' ',
+            },
+            reserved: [0; 3],
+            send_delay_ns: U32::new(send_delay_ns),
+            checksum: U32::ZERO,
+        }
+    }
+
+    /// The side that traded against the book; `None` when that is not known.
+    #[inline]
+    #[must_use]
+    pub const fn aggressor(&self) -> Option<Side> {
+        match self.aggressor {
+            b'B' => Some(Side::Buy),
+            b'S' => Some(Side::Sell),
+            _ => None,
+        }
+    }
+}
+
+impl Status {
+    /// A change of the trading state.
+    #[inline]
+    #[must_use]
+    pub const fn new(place: Place, ts_generate: Nanos, state: TradingState, send_delay_ns: u32) -> Status {
+        Status {
+            header: Header::new(Self::TYPE, TICK_LEN, place),
+            ts_generate: U64::new(ts_generate.0),
+            state: state.code(),
+            reserved: [0; 23],
+            send_delay_ns: U32::new(send_delay_ns),
+            checksum: U32::ZERO,
+        }
+    }
+
+    /// The new state; `None` when it is not listed.
+    #[must_use]
+    pub const fn trading_state(&self) -> Option<TradingState> {
+        TradingState::from_code(self.state)
+    }
+}
+
+impl Hello {
+    /// What a server says first. `heartbeat_ms` and `symbol_count` are at least 1.
+    #[must_use]
+    pub const fn server(
+        next_sequence: u64,
+        session: u64,
+        heartbeat_ms: u16,
+        symbol_count: u16,
+        ts_send: Nanos,
+    ) -> Hello {
+        Hello {
+            header: Header::new(Self::TYPE, Self::LEN, Place::before(next_sequence)),
+            magic: MAGIC,
+            version: U16::new(VERSION),
+            heartbeat_ms: U16::new(heartbeat_ms),
+            symbol_count: U32::new(symbol_count as u32),
+            session: U64::new(session),
+            ts_send: U64::new(ts_send.0),
+            reserved: [0; 4],
+            checksum: U32::ZERO,
+        }
+    }
+
+    /// What a client says first, with the session that it knew last, or 0.
+    #[must_use]
+    pub const fn client(last_session: u64, ts_send: Nanos) -> Hello {
+        let mut hello = Hello::server(0, last_session, 0, 0, ts_send);
+        hello.heartbeat_ms = U16::ZERO;
+        hello
+    }
+}
+
+impl SymbolDefinition {
+    /// The terms of a symbol; `place` has the next symbol sequence and the next sequence.
+    #[must_use]
+    pub const fn new(
+        place: Place,
+        symbol: Symbol,
+        reference_price: Price,
+        tick_size: Price,
+        volume: u64,
+    ) -> SymbolDefinition {
+        SymbolDefinition {
+            header: Header::new(Self::TYPE, Self::LEN, place),
+            symbol: symbol.0,
+            reference_price: I64::new(reference_price.0),
+            tick_size: I64::new(tick_size.0),
+            volume: U64::new(volume),
+            reserved: [0; 4],
+            checksum: U32::ZERO,
+        }
+    }
+
+    /// The name; `None` when it is none.
+    #[must_use]
+    pub fn symbol(&self) -> Option<Symbol> {
+        let text = std::str::from_utf8(&self.symbol).ok()?;
+        Symbol::new(text.trim_end_matches(' ')).ok()
+    }
+}
+
+impl Heartbeat {
+    /// A sign of life, with the number of the next numbered message; 0 from a client.
+    #[must_use]
+    pub const fn new(next_sequence: u64, ts_send: Nanos) -> Heartbeat {
+        Heartbeat {
+            header: Header::new(Self::TYPE, Self::LEN, Place::before(next_sequence)),
+            ts_send: U64::new(ts_send.0),
+            reserved: [0; 4],
+            checksum: U32::ZERO,
+        }
+    }
+}
+
+/// What a request asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All symbols: sequences follow each other without a gap.
+    All,
+    /// Those that were listed: their symbol sequences follow each other without a gap.
+    Listed,
+}
+
+impl Subscribed {
+    /// The answer to request number `request`, before so many definitions.
+    #[must_use]
+    pub const fn new(next_sequence: u64, request: u32, scope: Scope, symbol_count: u32) -> Subscribed {
+        Subscribed {
+            header: Header::new(Self::TYPE, Self::LEN, Place::before(next_sequence)),
+            request: U32::new(request),
+            symbol_count: U32::new(symbol_count),
+            scope: match scope {
+                Scope::All => b'A',
+                Scope::Listed => b'L',
+            },
+            reserved: [0; 3],
+            checksum: U32::ZERO,
+        }
+    }
+
+    /// What was asked for. A scope that is not listed counts as listed symbols: less is checked.
+    #[must_use]
+    pub const fn scope(&self) -> Scope {
+        match self.scope {
+            b'A' => Scope::All,
+            _ => Scope::Listed,
+        }
+    }
+}
+
+/// Declares the meaning of one byte.
+macro_rules! reasons {
+    ($( $(#[$doc:meta])* $name:ident { $( $value:ident = $code:literal $meaning:literal, )+ } )+) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $( #[doc = concat!($meaning, ".")] $value, )+ }
+
+        impl $name {
+            /// Its byte on the wire.
+            #[must_use]
+            pub const fn code(self) -> u8 {
+                match self { $( $name::$value => $code, )+ }
+            }
+
+            /// What a byte means; `None` when it is not listed.
+            #[must_use]
+            pub const fn from_code(code: u8) -> Option<$name> {
+                match code { $( $code => Some($name::$value), )+ _ => None }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(match self { $( $name::$value => $meaning, )+ })
+            }
+        }
+    )+ };
+}
+
+reasons! {
+    /// Why a server refuses.
+    RefusedReason {
+        Version = b'V' "it speaks another version",
+        Malformed = b'M' "what was sent is no message, or has no place there",
+        ClientsFull = b'C' "it has as many clients as it takes",
+        TooManySymbols = b'L' "more symbols than the limit were asked for",
+        UnknownSymbol = b'S' "there is no such symbol",
+    }
+
+    /// Why a stream ends.
+    EndReason {
+        ServerStops = b'E' "the server stops",
+        TooSlow = b'S' "this client reads too slowly",
+        Silent = b'T' "this client was silent too long",
+    }
+}
+
+impl Refused {
+    /// The answer to a request, or to a client: `request` 0.
+    #[must_use]
+    pub const fn new(next_sequence: u64, request: u32, reason: RefusedReason, limit: u32) -> Refused {
+        Refused {
+            header: Header::new(Self::TYPE, Self::LEN, Place::before(next_sequence)),
+            request: U32::new(request),
+            limit: U32::new(limit),
+            reason: reason.code(),
+            reserved: [0; 3],
+            checksum: U32::ZERO,
+        }
+    }
+
+    /// Why; `None` when it is not listed.
+    #[must_use]
+    pub const fn reason(&self) -> Option<RefusedReason> {
+        RefusedReason::from_code(self.reason)
+    }
+}
+
+impl EndOfStream {
+    /// The last message.
+    #[must_use]
+    pub const fn new(next_sequence: u64, reason: EndReason, ts_send: Nanos) -> EndOfStream {
+        EndOfStream {
+            header: Header::new(Self::TYPE, Self::LEN, Place::before(next_sequence)),
+            ts_send: U64::new(ts_send.0),
+            reason: reason.code(),
+            reserved: [0; 3],
+            checksum: U32::ZERO,
+        }
+    }
+
+    /// Why; `None` when it is not listed.
+    #[must_use]
+    pub const fn reason(&self) -> Option<EndReason> {
+        EndReason::from_code(self.reason)
+    }
+}
+
+impl Skipped {
+    /// So many messages were left out; `next_sequence` is the number of the next one that may follow.
+    #[must_use]
+    pub const fn new(next_sequence: u64, count: u64) -> Skipped {
+        Skipped {
+            header: Header::new(Self::TYPE, Self::LEN, Place::before(next_sequence)),
+            count: U64::new(count),
+            reserved: [0; 4],
+            checksum: U32::ZERO,
+        }
+    }
+}

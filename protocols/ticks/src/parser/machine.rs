@@ -1,0 +1,362 @@
+//! What a stream is at: before its hello, among messages, or looking for the next good one.
+
+use tickpath_lockfree::crc32c::{Instruction, Step, Table};
+use zerocopy::FromBytes;
+
+use crate::message::{
+    EndOfStream, HEADER_LEN, Header, Heartbeat, Hello, MAGIC, MESSAGE_LEN_MIN, Message, Refused, Skipped,
+    Subscribed, SymbolDefinition, TICK_LEN, Tick, VERSION, WORD_LEN,
+};
+use crate::seal::{is_sealed, tick_checksum};
+
+use super::numbers::{Numbers, Order};
+use super::{BATCH_MAX, Gap, ParserStats, RESYNC_LEN_MAX, StreamError, TickListener};
+
+/// Bytes of a hello up to its version, which stays where it is.
+const VERSION_END: usize = HEADER_LEN + 10;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Nothing came yet.
+    #[default]
+    BeforeHello,
+    /// A message begins here.
+    Messages,
+    /// What began here is damaged; so many bytes were passed over since.
+    Resync(u64),
+    /// The stream cannot be read on.
+    Failed(StreamError),
+}
+
+/// Messages out of bytes that begin where a message begins.
+#[derive(Debug)]
+pub(super) struct Machine {
+    /// How checksums are made here: asked once.
+    instruction: Option<Instruction>,
+    state: State,
+    pub(super) numbers: Numbers,
+    symbol_count: u16,
+    pub(super) stats: ParserStats,
+}
+
+impl Machine {
+    /// At the beginning of a stream.
+    pub(super) fn new() -> Machine {
+        Machine {
+            instruction: Instruction::detect(),
+            state: State::default(),
+            numbers: Numbers::default(),
+            symbol_count: 0,
+            stats: ParserStats::default(),
+        }
+    }
+
+    /// Begins with a new connection; what was counted stays.
+    pub(super) fn restart(&mut self) {
+        *self = Machine { stats: self.stats, ..Machine::new() };
+    }
+
+    /// Takes all messages that are whole, and returns how many bytes they have.
+    #[inline]
+    pub(super) fn take_all(
+        &mut self,
+        bytes: &[u8],
+        listener: &mut impl TickListener,
+    ) -> Result<usize, StreamError> {
+        let mut at = 0;
+        loop {
+            if self.is_plain() {
+                let ticks = self.take_ticks(&bytes[at..], listener);
+                at += ticks * TICK_LEN;
+                if ticks == BATCH_MAX {
+                    continue;
+                }
+                if is_start_of_tick(&bytes[at..]) {
+                    return Ok(at);
+                }
+            }
+            match self.take_one(&bytes[at..], listener)? {
+                0 => return Ok(at),
+                taken => at += taken,
+            }
+        }
+    }
+
+    /// True while ticks may be taken together.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.state == State::Messages && self.numbers.are_of_session()
+    }
+
+    /// Takes a tick if it is good and the next one.
+    #[inline]
+    pub(super) fn take_tick(&mut self, bytes: &[u8; TICK_LEN], listener: &mut impl TickListener) -> bool {
+        self.is_plain() && self.take_ticks(bytes, listener) == 1
+    }
+
+    /// Takes the ticks at the beginning that are good and the next ones, and returns how many.
+    #[inline]
+    fn take_ticks(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> usize {
+        let count = (bytes.len() / TICK_LEN).min(BATCH_MAX);
+        let Ok((ticks, _)) = <[Tick]>::ref_from_prefix_with_elems(bytes, count) else { return 0 };
+        let first = self.numbers.next_sequence();
+        let good = match self.instruction {
+            Some(step) => good_ticks(step, ticks, first),
+            None => good_ticks(Table, ticks, first),
+        };
+        if good > 0 {
+            self.numbers.advance(good);
+            self.stats.ticks += good as u64;
+            listener.on_ticks(&ticks[..good]);
+        }
+        good
+    }
+
+    /// How many bytes it needs to decide about what begins here: more than these, or the message is whole.
+    pub(super) fn needed(&self, start: &[u8]) -> usize {
+        let Ok((header, _)) = Header::ref_from_prefix(start) else { return HEADER_LEN };
+        match self.state {
+            State::BeforeHello if header.message_type == Refused::TYPE => Refused::LEN,
+            State::BeforeHello if start.len() < VERSION_END => VERSION_END,
+            State::BeforeHello => Hello::LEN,
+            State::Resync(_) if listed_len(header.message_type) == Some(header.len()) => header.len(),
+            State::Messages if has_right_len(header) => header.len(),
+            _ => HEADER_LEN,
+        }
+    }
+
+    /// Takes one message, or a piece of something damaged, and returns its bytes; 0 when more must come first.
+    pub(super) fn take_one(
+        &mut self,
+        bytes: &[u8],
+        listener: &mut impl TickListener,
+    ) -> Result<usize, StreamError> {
+        let taken = match self.state {
+            State::Failed(error) => Err(error),
+            State::BeforeHello => self.take_hello(bytes, listener),
+            State::Messages => self.take_message(bytes, listener),
+            State::Resync(passed) => self.look_further(bytes, passed, listener),
+        };
+        if let Err(error) = taken {
+            self.state = State::Failed(error);
+        }
+        taken
+    }
+
+    fn take_hello(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> Result<usize, StreamError> {
+        let Ok((header, body)) = Header::ref_from_prefix(bytes) else { return Ok(0) };
+        // A server that is full, or speaks another version, may refuse before it says hello.
+        if header.message_type == Refused::TYPE && header.len() == Refused::LEN {
+            let Some(message) = bytes.get(..Refused::LEN) else { return Ok(0) };
+            let refused = Refused::ref_from_bytes(message).ok().filter(|_| is_sealed(message));
+            listener.on_refused(refused.ok_or(StreamError::NotTicks)?);
+            self.stats.others += 1;
+            return Ok(Refused::LEN);
+        }
+        if header.message_type != Hello::TYPE || !body.starts_with(&MAGIC[..body.len().min(MAGIC.len())]) {
+            return Err(StreamError::NotTicks);
+        }
+        // Magic and version stay where they are in all versions; a hello of another one may have another length.
+        let Some(version) = body.get(8..10) else { return Ok(0) };
+        match u16::from_le_bytes([version[0], version[1]]) {
+            VERSION => {}
+            other => return Err(StreamError::Version(other)),
+        }
+        let Some(message) = bytes.get(..Hello::LEN) else { return Ok(0) };
+        let hello = Hello::ref_from_bytes(message).map_err(|_| StreamError::NotTicks)?;
+        if header.len() != Hello::LEN || !is_sealed(message) {
+            return Err(StreamError::NotTicks);
+        }
+        self.state = State::Messages;
+        self.symbol_count = u16::try_from(hello.symbol_count.get()).unwrap_or(u16::MAX);
+        self.numbers.begin(hello.header.sequence.get());
+        self.stats.others += 1;
+        listener.on_hello(hello);
+        Ok(Hello::LEN)
+    }
+
+    fn take_message(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> Result<usize, StreamError> {
+        let Ok((header, _)) = Header::ref_from_prefix(bytes) else { return Ok(0) };
+        if !has_right_len(header) {
+            return Ok(self.damaged(listener));
+        }
+        let Some(message) = bytes.get(..header.len()) else { return Ok(0) };
+        if !is_sealed(message) {
+            return Ok(self.damaged(listener));
+        }
+        if Tick::TYPES.contains(&header.message_type) {
+            let tick = Tick::ref_from_bytes(message).expect("its length was compared");
+            if self.is_new(header, listener) {
+                self.stats.ticks += 1;
+                listener.on_ticks(std::slice::from_ref(tick));
+            }
+        } else {
+            self.stats.others += 1;
+            self.take_other(header, message, listener)?;
+        }
+        Ok(message.len())
+    }
+
+    /// Passes over the first word of something damaged.
+    fn damaged(&mut self, listener: &mut impl TickListener) -> usize {
+        self.stats.corrupt += 1;
+        self.stats.resync_bytes += WORD_LEN as u64;
+        self.state = State::Resync(WORD_LEN as u64);
+        listener.on_corrupt();
+        WORD_LEN
+    }
+
+    /// Looks for the next good message of a listed type, word by word.
+    fn look_further(
+        &mut self,
+        bytes: &[u8],
+        passed: u64,
+        listener: &mut impl TickListener,
+    ) -> Result<usize, StreamError> {
+        let (mut at, mut passed) = (0, passed);
+        while let Ok((header, _)) = Header::ref_from_prefix(&bytes[at..]) {
+            if listed_len(header.message_type) == Some(header.len()) {
+                let Some(message) = bytes.get(at..at + header.len()) else { break };
+                if is_sealed(message) {
+                    self.state = State::Messages;
+                    return Ok(at + self.take_message(&bytes[at..], listener)?);
+                }
+            }
+            if passed >= RESYNC_LEN_MAX {
+                return Err(StreamError::Lost);
+            }
+            at += WORD_LEN;
+            passed += WORD_LEN as u64;
+            self.stats.resync_bytes += WORD_LEN as u64;
+        }
+        self.state = State::Resync(passed);
+        Ok(at)
+    }
+
+    /// Looks at the numbers of a message, and tells what is missing before it.
+    fn is_new(&mut self, header: &Header, listener: &mut impl TickListener) -> bool {
+        match self.numbers.take(header) {
+            Order::Next => {}
+            Order::After(gap) => self.missing(gap, listener),
+            Order::Before => {
+                self.stats.duplicates += 1;
+                return false;
+            }
+        }
+        true
+    }
+
+    fn missing(&mut self, gap: Gap, listener: &mut impl TickListener) {
+        self.stats.gaps += 1;
+        self.stats.lost = self.stats.lost.saturating_add(gap.lost);
+        listener.on_gap(gap);
+    }
+
+    /// Where numbers are missing before a message that has none itself.
+    fn catch_up(&mut self, header: &Header, listener: &mut impl TickListener) {
+        if let Some(gap) = self.numbers.catch_up(header.sequence.get()) {
+            self.missing(gap, listener);
+        }
+    }
+
+    fn take_other(
+        &mut self,
+        header: &Header,
+        message: &[u8],
+        listener: &mut impl TickListener,
+    ) -> Result<(), StreamError> {
+        match header.message_type {
+            Hello::TYPE => return Err(StreamError::SecondHello),
+            SymbolDefinition::TYPE => {
+                self.numbers.define(header);
+                listener.on_symbol(listed(message));
+            }
+            Heartbeat::TYPE => {
+                self.catch_up(header, listener);
+                listener.on_heartbeat(listed(message));
+            }
+            Subscribed::TYPE => {
+                let subscribed: &Subscribed = listed(message);
+                self.numbers.subscribe(header.sequence.get(), subscribed.scope(), self.symbol_count);
+                listener.on_subscribed(subscribed);
+            }
+            Refused::TYPE => listener.on_refused(listed(message)),
+            EndOfStream::TYPE => {
+                self.catch_up(header, listener);
+                listener.on_end_of_stream(listed(message));
+            }
+            Skipped::TYPE => {
+                let skipped: &Skipped = listed(message);
+                self.stats.skipped = self.stats.skipped.saturating_add(skipped.count.get());
+                self.numbers.skip_to(header.sequence.get());
+                listener.on_skipped(skipped);
+            }
+            _ => {
+                self.stats.unknown += 1;
+                if !header.is_numbered() || self.is_new(header, listener) {
+                    listener.on_unknown(message);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many ticks from the first on are whole, undamaged, and numbered one after the other.
+#[inline]
+fn good_ticks<S: Step>(step: S, ticks: &[Tick], first: u64) -> usize {
+    for (index, tick) in ticks.iter().enumerate() {
+        let sequence = first.wrapping_add(index as u64);
+        let other_kind = !is_kind_of_tick([tick.header.message_type, tick.header.length_words]);
+        let wrong = u64::from(tick_checksum(step, tick) ^ tick.checksum.get())
+            | (tick.header.sequence.get() ^ sequence)
+            | u64::from(other_kind);
+        if wrong != 0 {
+            return index;
+        }
+    }
+    ticks.len()
+}
+
+/// True when these are type and length of a tick.
+#[inline]
+fn is_kind_of_tick(type_and_length: [u8; 2]) -> bool {
+    /// The first type with its length, as the number that the first two bytes are.
+    const FIRST: u16 = u16::from_le_bytes([*Tick::TYPES.start(), (TICK_LEN / WORD_LEN) as u8]);
+    const OTHERS: u16 = (*Tick::TYPES.end() - *Tick::TYPES.start()) as u16;
+    u16::from_le_bytes(type_and_length).wrapping_sub(FIRST) <= OTHERS
+}
+
+/// True when a tick begins here whose rest is to come, or nothing at all.
+#[inline]
+fn is_start_of_tick(rest: &[u8]) -> bool {
+    rest.is_empty() || rest.len() < TICK_LEN && rest.first_chunk().is_some_and(|kind| is_kind_of_tick(*kind))
+}
+
+/// A message whose length was found to be that of its type.
+fn listed<M: Message>(message: &[u8]) -> &M {
+    M::ref_from_bytes(message).expect("its length was compared with its type's")
+}
+
+/// The length of a server's message of this type; `None` when the type is not listed.
+const fn listed_len(message_type: u8) -> Option<usize> {
+    Some(match message_type {
+        1..=3 => TICK_LEN,
+        Hello::TYPE => Hello::LEN,
+        SymbolDefinition::TYPE => SymbolDefinition::LEN,
+        Heartbeat::TYPE => Heartbeat::LEN,
+        Subscribed::TYPE => Subscribed::LEN,
+        Refused::TYPE => Refused::LEN,
+        EndOfStream::TYPE => EndOfStream::LEN,
+        Skipped::TYPE => Skipped::LEN,
+        _ => return None,
+    })
+}
+
+/// True when the length may be that of a message, and is the type's where the type is listed.
+fn has_right_len(header: &Header) -> bool {
+    match listed_len(header.message_type) {
+        Some(len) => header.len() == len,
+        None => header.len() >= MESSAGE_LEN_MIN,
+    }
+}

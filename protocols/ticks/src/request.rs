@@ -1,0 +1,228 @@
+//! The server's end: what a client says, and how it is said.
+
+use thiserror::Error;
+use tickpath_types::Symbol;
+use zerocopy::little_endian::U32;
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::message::{
+    CHECKSUM_LEN, HEADER_LEN, Header, Heartbeat, Hello, MAGIC, MESSAGE_LEN_MAX, MESSAGE_LEN_MIN, Message,
+    Place, SUBSCRIBE, SUBSCRIBE_NAMES_MAX, VERSION,
+};
+use crate::seal::is_sealed;
+
+/// Bytes of a [`SUBSCRIBE`] message before its names.
+const NAMES_AT: usize = HEADER_LEN + 8;
+/// Bytes of a [`SUBSCRIBE`] message beside its names.
+const SUBSCRIBE_LEN_MIN: usize = NAMES_AT + 4 + CHECKSUM_LEN;
+/// Bytes of a name.
+const NAME_LEN: usize = size_of::<Symbol>();
+
+/// Appends the messages of a request: for these symbols, or for all of them when there are none.
+pub fn encode_subscribe(request: u32, symbols: &[Symbol], out: &mut Vec<u8>) {
+    let total = u32::try_from(symbols.len()).unwrap_or(u32::MAX);
+    let (first, others) = symbols.split_at(symbols.len().min(SUBSCRIBE_NAMES_MAX));
+    encode_part(request, total, first, out);
+    others.chunks(SUBSCRIBE_NAMES_MAX).for_each(|part| encode_part(request, total, part, out));
+}
+
+fn encode_part(request: u32, total: u32, symbols: &[Symbol], out: &mut Vec<u8>) {
+    let start = out.len();
+    let len = SUBSCRIBE_LEN_MIN + NAME_LEN * symbols.len();
+    out.extend(Header::new(SUBSCRIBE, len, Place::default()).as_bytes());
+    out.extend(request.to_le_bytes());
+    out.extend(total.to_le_bytes());
+    symbols.iter().for_each(|symbol| out.extend(symbol.0));
+    out.extend([0; 4]);
+    let checksum = tickpath_lockfree::crc32c::checksum(&out[start..]);
+    out.extend(checksum.to_le_bytes());
+}
+
+/// The client is to be refused and its connection closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// It speaks another version: refuse with [`RefusedReason::Version`](crate::message::RefusedReason::Version).
+    #[error("the client speaks version {0} of the ticks protocol")]
+    Version(u16),
+    /// What came is no message, or has no place there: refuse with
+    /// [`RefusedReason::Malformed`](crate::message::RefusedReason::Malformed).
+    #[error("what the client sent is no message of the ticks protocol, or has no place there")]
+    Malformed,
+}
+
+/// A part of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubscribePart<'a> {
+    /// The client's number of the request.
+    pub request: u32,
+    /// How many names the whole request has; 0 for all symbols.
+    pub total: u32,
+    /// The names of this part, padded with spaces; they may be anything.
+    pub names: &'a [[u8; NAME_LEN]],
+    /// True when this is the first part.
+    pub is_first: bool,
+    /// True when the request is complete.
+    pub is_last: bool,
+}
+
+/// Who learns what a client says.
+pub trait RequestListener {
+    /// Its first message.
+    fn on_hello(&mut self, hello: &Hello);
+    /// A part of a request; the parts of one follow each other.
+    fn on_subscribe(&mut self, part: SubscribePart<'_>);
+    /// A request for more names than the limit: to be refused. Its other parts are passed over.
+    fn on_too_many(&mut self, request: u32, total: u32);
+    /// A sign of life.
+    fn on_heartbeat(&mut self) {}
+}
+
+/// Parts of a request that are still to come.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    request: u32,
+    total: u32,
+    left: u32,
+}
+
+/// A client's messages out of a stream that is cut anywhere. Nothing is forgiven: the first thing wrong is an error.
+pub struct RequestParser {
+    partial: [u8; MESSAGE_LEN_MAX],
+    partial_len: usize,
+    symbols_max: u32,
+    said_hello: bool,
+    open: Option<Open>,
+    failed: Option<RequestError>,
+}
+
+impl RequestParser {
+    /// For a client that may ask for so many names at once.
+    #[must_use]
+    pub const fn new(symbols_max: u32) -> RequestParser {
+        RequestParser {
+            partial: [0; MESSAGE_LEN_MAX],
+            partial_len: 0,
+            symbols_max,
+            said_hello: false,
+            open: None,
+            failed: None,
+        }
+    }
+
+    /// True once the client has said hello.
+    #[must_use]
+    pub const fn said_hello(&self) -> bool {
+        self.said_hello
+    }
+
+    /// Takes the next bytes of the stream, any number of them, and gives what is whole to `listener`.
+    ///
+    /// # Errors
+    /// [`RequestError`] when the client is to be refused; each later call says the same.
+    pub fn feed(&mut self, piece: &[u8], listener: &mut impl RequestListener) -> Result<(), RequestError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let needed = self.needed();
+            let (now, later) = rest.split_at((needed - self.partial_len).min(rest.len()));
+            self.partial[self.partial_len..][..now.len()].copy_from_slice(now);
+            self.partial_len += now.len();
+            rest = later;
+            if self.partial_len == needed {
+                self.take(listener).inspect_err(|error| self.failed = Some(*error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A header, and once that is there the whole message.
+    fn needed(&self) -> usize {
+        let partial = &self.partial[..self.partial_len];
+        Header::ref_from_prefix(partial).map_or(HEADER_LEN, |(header, _)| header.len())
+    }
+
+    /// Looks at a header, or at a whole message.
+    fn take(&mut self, listener: &mut impl RequestListener) -> Result<(), RequestError> {
+        let partial = self.partial;
+        let message = &partial[..self.partial_len];
+        let (header, body) = Header::ref_from_prefix(message).map_err(|_| RequestError::Malformed)?;
+        if body.is_empty() {
+            return self.check_header(header);
+        }
+        if header.message_type == Hello::TYPE {
+            self.check_version(body)?;
+        }
+        if !is_sealed(message) {
+            return Err(RequestError::Malformed);
+        }
+        self.partial_len = 0;
+        match header.message_type {
+            Hello::TYPE => {
+                self.said_hello = true;
+                listener.on_hello(Hello::ref_from_bytes(message).map_err(|_| RequestError::Malformed)?);
+            }
+            SUBSCRIBE => self.take_subscribe(body, listener)?,
+            _ => listener.on_heartbeat(),
+        }
+        Ok(())
+    }
+
+    /// What cannot become a message is refused before its rest is there.
+    fn check_header(&self, header: &Header) -> Result<(), RequestError> {
+        let len = header.len();
+        let has_place = match header.message_type {
+            // A hello of another version may have another length.
+            Hello::TYPE => !self.said_hello && len >= MESSAGE_LEN_MIN + 8,
+            Heartbeat::TYPE => self.said_hello && len == Heartbeat::LEN,
+            SUBSCRIBE => self.said_hello && len >= SUBSCRIBE_LEN_MIN,
+            _ => false,
+        };
+        if has_place { Ok(()) } else { Err(RequestError::Malformed) }
+    }
+
+    fn check_version(&self, body: &[u8]) -> Result<(), RequestError> {
+        let (magic, rest) = body.split_first_chunk::<8>().ok_or(RequestError::Malformed)?;
+        let (version, _) = rest.split_first_chunk::<2>().ok_or(RequestError::Malformed)?;
+        match u16::from_le_bytes(*version) {
+            _ if *magic != MAGIC => Err(RequestError::Malformed),
+            VERSION => Ok(()),
+            other => Err(RequestError::Version(other)),
+        }
+    }
+
+    fn take_subscribe(
+        &mut self,
+        body: &[u8],
+        listener: &mut impl RequestListener,
+    ) -> Result<(), RequestError> {
+        let (numbers, rest) = <[U32; 2]>::ref_from_prefix(body).map_err(|_| RequestError::Malformed)?;
+        let [request, total] = numbers.map(U32::get);
+        let names = rest[..rest.len() - 8].as_chunks::<NAME_LEN>().0;
+        let count = u32::try_from(names.len()).map_err(|_| RequestError::Malformed)?;
+        let open = match self.open {
+            Some(open) if (open.request, open.total) != (request, total) => {
+                return Err(RequestError::Malformed);
+            }
+            Some(open) => open,
+            None => Open { request, total, left: total },
+        };
+        let is_first = self.open.is_none();
+        // A part without a name is the one of a request for all symbols.
+        if count > open.left || (count == 0 && total != 0) {
+            return Err(RequestError::Malformed);
+        }
+        let left = open.left - count;
+        self.open = (left > 0).then_some(Open { left, ..open });
+        match total > self.symbols_max {
+            true if is_first => listener.on_too_many(request, total),
+            true => {}
+            false => {
+                listener.on_subscribe(SubscribePart { request, total, names, is_first, is_last: left == 0 });
+            }
+        }
+        Ok(())
+    }
+}

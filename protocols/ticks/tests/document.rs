@@ -1,0 +1,82 @@
+//! The worked examples of `docs/protocols/ticks.md`: what is written is what the document says, and is read again.
+#![allow(clippy::unwrap_used)]
+
+use tickpath_ticks::message::{Heartbeat, Place, Quote, Tick, TickKind};
+use tickpath_ticks::request::encode_subscribe;
+use tickpath_ticks::seal::{seal, seal_ticks};
+use tickpath_types::{InstrumentId, Nanos, Price, Symbol};
+use zerocopy::{FromBytes, IntoBytes};
+
+/// 2026-01-02 14:30:00.000000123 UTC.
+const TS: Nanos = Nanos(1_767_364_200_000_000_123);
+
+fn page() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocols/ticks.md");
+    std::fs::read_to_string(path).expect("the document lies beside the crate")
+}
+
+/// The bytes of the worked example of this name: what stands before two spaces in each line, without spaces.
+fn example(name: &str) -> Vec<u8> {
+    let page = page();
+    let block = page.split(&format!("```text {name}\n")).nth(1).expect("the example is there");
+    let lines = block.lines().take_while(|line| *line != "```");
+    let hex: String = lines.flat_map(|line| line.split("  ").next()).collect::<String>().replace(' ', "");
+    hex.as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
+}
+
+#[test]
+fn the_quote_is_that_of_the_document() {
+    let place = Place { instrument: InstrumentId(7), symbol_sequence: 42, sequence: 1001 };
+    let bid = (Price::parse("189.12").unwrap(), 300);
+    let ask = (Price::parse("189.13").unwrap(), 150);
+    let quote = seal(Quote::new(place, TS, bid, ask, 25_000));
+    assert_eq!(quote.as_bytes(), example("quote"));
+    let mut ticks = [Tick::from(quote); 3];
+    ticks.iter_mut().for_each(|tick| tick.checksum = 0.into());
+    seal_ticks(&mut ticks);
+    let bytes = example("quote");
+    let read = Tick::ref_from_bytes(&bytes).unwrap();
+    assert_eq!(ticks, [*read; 3]);
+    let Some(TickKind::Quote(read)) = read.kind() else { panic!("it is a quote") };
+    assert_eq!((read.bid(), read.ask()), (Some(bid), Some(ask)));
+    assert_eq!(Tick::from(*read).ts_send(), TS + Nanos(25_000));
+}
+
+#[test]
+fn the_heartbeat_is_that_of_the_document() {
+    let heartbeat = seal(Heartbeat::new(1002, TS + Nanos::from_secs(1)));
+    assert_eq!(heartbeat.as_bytes(), example("heartbeat"));
+}
+
+#[test]
+fn the_request_is_that_of_the_document() {
+    let symbols = ["ALPHA", "BRAVO"].map(|text| Symbol::new(text).unwrap());
+    let mut out = Vec::new();
+    encode_subscribe(3, &symbols, &mut out);
+    assert_eq!(out, example("subscribe"));
+}
+
+#[test]
+fn the_document_lists_every_type_with_its_length() {
+    fn row<M: Message>(page: &str, name: &str) {
+        let start = format!("| `{:02x}` | [{name}]", M::TYPE);
+        let line = page.lines().find(|line| line.starts_with(&start)).expect(name);
+        assert!(line.ends_with(&format!("| {} |", M::LEN)), "{line}");
+    }
+    use tickpath_ticks::message::*;
+    let page = page();
+    row::<Quote>(&page, "Quote");
+    row::<Trade>(&page, "Trade");
+    row::<Status>(&page, "Status");
+    row::<Hello>(&page, "Hello");
+    row::<SymbolDefinition>(&page, "SymbolDefinition");
+    row::<Heartbeat>(&page, "Heartbeat");
+    row::<Subscribed>(&page, "Subscribed");
+    row::<Refused>(&page, "Refused");
+    row::<EndOfStream>(&page, "EndOfStream");
+    row::<Skipped>(&page, "Skipped");
+    assert!(page.contains(&format!("| `{SUBSCRIBE:02x}` | [Subscribe]")));
+}
