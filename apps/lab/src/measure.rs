@@ -7,6 +7,7 @@ pub(crate) mod crowd;
 mod echo;
 mod feed_heal;
 mod iex;
+mod feed_live;
 mod instructions;
 mod instruments;
 mod itch;
@@ -136,6 +137,7 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
         ready(market_data::open(lab.context))
     }),
     Measurement::alone(&["feed_heal"], |lab| ready(feed_heal::open(lab.context))),
+    Measurement::alone(&["feed_live"], feed_live::open),
 ];
 
 #[cfg(test)]

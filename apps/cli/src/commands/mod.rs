@@ -4,6 +4,7 @@ mod admin;
 mod config;
 mod demo;
 mod exchange;
+mod feed;
 mod generate;
 mod journal;
 mod json;
@@ -24,6 +25,8 @@ pub enum Command {
     Demo(demo::Args),
     /// Run a venue until Ctrl-C
     Exchange(exchange::Args),
+    /// Run a feed handler on its own until Ctrl-C: ITCH, XDP, IEX
+    Feed(feed::Args),
     /// Run a trader until Ctrl-C
     Trader(trader::Args),
     /// Recorded markets through full order books: what is in a file, and whether it holds together
@@ -51,6 +54,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => demo::run(&args),
         Command::Exchange(args) => exchange::run(&args),
+        Command::Feed(args) => feed::run(&args),
         Command::Trader(args) => trader::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Lab(args) => lab::run(&args),

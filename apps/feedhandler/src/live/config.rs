@@ -315,7 +315,9 @@ impl LiveConfig {
     /// [`ConfigError::Value`] in one line that says what to change.
     pub fn finish(&mut self) -> Result<(), ConfigError> {
         if self.channels.is_empty() || self.channels.len() > CHANNELS_MAX {
-            return Err(ConfigError::value(format!("name 1 to {CHANNELS_MAX} channels, each by [[channel]]")));
+            return Err(ConfigError::value(format!(
+                "name 1 to {CHANNELS_MAX} channels, each by [[channel]]"
+            )));
         }
         for index in 0..self.channels.len() {
             if self.channels[index].name.is_empty() {
@@ -389,7 +391,8 @@ fn offset_ns(text: &str) -> Option<i64> {
 fn days_of(text: &str) -> Option<i64> {
     let mut parts = text.split('-').map(str::parse::<u32>);
     let (year, month, day) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
-    let is_leap = |year: u32| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let is_leap =
+        |year: u32| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let february = if is_leap(year) { 29 } else { 28 };
     let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     if parts.next().is_some() || !(1970..=9999).contains(&year) || !(1..=12).contains(&month) {
@@ -489,14 +492,21 @@ impl ChannelSection {
         if self.line_b.is_some() && self.line_b == self.line_a {
             return wrong("line_a and line_b are the same: leave line_b out".to_owned());
         }
-        let groups = [self.line_a, self.line_b, self.snapshots, self.retransmission_group, self.refresh_group];
+        let groups =
+            [self.line_a, self.line_b, self.snapshots, self.retransmission_group, self.refresh_group];
         if let Some(group) = groups.iter().flatten().find(|group| !group.ip().is_multicast()) {
             return wrong(format!("{group} is no multicast group: use one of 224.0.0.0 to 239.255.255.255"));
         }
         if let Some(key) = self.other_key() {
-            return wrong(format!("{key} is of another protocol than {}: leave it out", self.protocol.as_str()));
+            return wrong(format!(
+                "{key} is of another protocol than {}: leave it out",
+                self.protocol.as_str()
+            ));
         }
-        if self.request_server.is_some() && self.retransmission_group.is_none() && self.refresh_group.is_none() {
+        if self.request_server.is_some()
+            && self.retransmission_group.is_none()
+            && self.refresh_group.is_none()
+        {
             return wrong("request_server answers by multicast: name retransmission_group".to_owned());
         }
         if self.snap.is_some() && self.token.is_none() {

@@ -5,16 +5,13 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use tickpath_book::BooksById;
 use tickpath_feed::xdp::{LiveBooks, Missing, Packets};
 use tickpath_feed::{BooksAlone, Channel, Framing, Line, MessageBooks, SnapshotHealer, SnapshotScope};
-use tickpath_net::{
-    BufferSizes, Fill, Kernel, MulticastReceiver, NetError, SendOutcome, TcpConnection,
-};
+use tickpath_net::{BufferSizes, Fill, Kernel, MulticastReceiver, NetError, SendOutcome, TcpConnection};
 use tickpath_nyse::{
     DeliveryFlag, HEADER_LEN, Header, HeartbeatResponse, Message, PACKET_LEN_MAX, Packet, PacketBuilder,
     RefreshHeader, RefreshRequest, RequestResponse, RequestStatus, RetransmissionRequest, SendTime, SourceId,
     SymbolIndexMapping,
 };
 use tickpath_types::{InstrumentId, Nanos, Sequence};
-use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::channel::Gate;
@@ -180,13 +177,13 @@ impl XdpRecovery {
     }
 
     fn ask(&mut self, now: Nanos, missing: Missing) {
-        let mut request = RetransmissionRequest::new_zeroed();
-        request.msg_size.set(RetransmissionRequest::LEN as u16);
-        request.msg_type.set(RetransmissionRequest::TYPE);
-        request.begin_seq_num = U32::new(missing.begin_seq_num);
-        request.end_seq_num = U32::new(missing.end_seq_num);
-        request.source_id = self.source_id;
-        (request.product_id, request.channel_id) = (self.product_id, self.channel_id);
+        let request = RetransmissionRequest::new(
+            missing.begin_seq_num,
+            missing.end_seq_num,
+            self.source_id,
+            self.product_id,
+            self.channel_id,
+        );
         match self.send(now, &request) {
             Some(number) => {
                 self.counters.requests += 1;
@@ -197,12 +194,8 @@ impl XdpRecovery {
     }
 
     fn ask_refresh(&mut self, now: Nanos, symbol_index: Option<u32>) {
-        let mut request = RefreshRequest::new_zeroed();
-        request.msg_size.set(RefreshRequest::LEN as u16);
-        request.msg_type.set(RefreshRequest::TYPE);
-        request.symbol_index = U32::new(symbol_index.unwrap_or(0));
-        request.source_id = self.source_id;
-        (request.product_id, request.channel_id) = (self.product_id, self.channel_id);
+        let index = symbol_index.unwrap_or(0);
+        let request = RefreshRequest::new(index, self.source_id, self.product_id, self.channel_id);
         if let Some(number) = self.send(now, &request) {
             self.counters.snapshot_requests += 1;
             let deadline = now + self.refresh_silence();
@@ -261,10 +254,7 @@ impl XdpRecovery {
             match answer {
                 Answer::NotYet => break,
                 Answer::Heartbeat => {
-                    let mut response = HeartbeatResponse::new_zeroed();
-                    response.msg_size.set(HeartbeatResponse::LEN as u16);
-                    response.msg_type.set(HeartbeatResponse::TYPE);
-                    response.source_id = self.source_id;
+                    let response = HeartbeatResponse::new(self.source_id);
                     self.send(now, &response);
                 }
                 Answer::Response(number, status) => self.take_response(now, number, status, channel, out),
@@ -325,7 +315,8 @@ impl XdpRecovery {
         }
         if let Some(asked) = self.asked.as_mut().filter(|asked| asked.number == number) {
             self.refresh_failures += 1;
-            asked.deadline = now + Nanos(REFRESH_SILENCE.0 << self.refresh_failures.min(REFRESH_DOUBLINGS_MAX));
+            asked.deadline =
+                now + Nanos(REFRESH_SILENCE.0 << self.refresh_failures.min(REFRESH_DOUBLINGS_MAX));
         }
     }
 
@@ -492,7 +483,8 @@ impl XdpRecovery {
         books: &mut LiveBooks<B>,
         out: &mut Sink<'_>,
     ) {
-        let Some(loading) = self.loading.filter(|loading| header.is_some() && loading.packet == loading.packets)
+        let Some(loading) =
+            self.loading.filter(|loading| header.is_some() && loading.packet == loading.packets)
         else {
             return;
         };

@@ -85,10 +85,16 @@ impl<B: BooksById> MessageBooks for LiveBooks<B> {
     ) {
         let channel = self.channel;
         let numbered = (first.0 as u32..).zip(messages);
-        self.builder.handle_batch(
-            numbered.map(|(sequence, message)| Message::new(channel, sequence, message)),
-            out,
-        );
+        self.builder
+            .handle_batch(numbered.map(|(sequence, message)| Message::new(channel, sequence, message)), out);
+    }
+
+    /// The symbols' own numbers begin again as well.
+    fn handle_restart(&mut self, out: &mut impl UpdateListener) {
+        self.builder.instruments_mut().restart(out);
+        for id in (1..=self.builder.symbols.count()).map(InstrumentId) {
+            self.builder.symbols.row_mut(id).next_seq = 0;
+        }
     }
 
     /// A mapping is applied whatever the book waits for: without it nothing about the symbol can be understood. A clear
