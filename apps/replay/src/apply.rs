@@ -25,6 +25,10 @@ pub(crate) struct Contradictions {
     pub(crate) duplicate_order: u64,
     /// Orders that the books refused.
     pub(crate) refused: u64,
+    /// Messages about numbers that no symbol was mapped to.
+    pub(crate) unmapped: u64,
+    /// Gaps in the numbers of one symbol.
+    pub(crate) symbol_gaps: u64,
 }
 
 impl Updates {
@@ -46,9 +50,17 @@ impl Updates {
         let beyond_qty = after.beyond_qty - before.beyond_qty;
         let duplicate_order = after.duplicate_order - before.duplicate_order;
         let refused = after.refused - before.refused;
-        if beyond_qty + duplicate_order + refused > 0 {
-            let messages = messages();
-            self.contradictions.push(Contradictions { messages, beyond_qty, duplicate_order, refused });
+        let unmapped = after.unmapped - before.unmapped;
+        let symbol_gaps = after.symbol_gaps - before.symbol_gaps;
+        if beyond_qty + duplicate_order + refused + unmapped + symbol_gaps > 0 {
+            self.contradictions.push(Contradictions {
+                messages: messages(),
+                beyond_qty,
+                duplicate_order,
+                refused,
+                unmapped,
+                symbol_gaps,
+            });
         }
     }
 }

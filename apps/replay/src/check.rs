@@ -38,6 +38,11 @@ impl<P> Twin<P> {
         Twin { plain, updates: Updates::default(), next_at: every, report }
     }
 
+    /// Does to the twin's books what was done to the others beside messages.
+    pub(crate) fn also(&mut self, change: impl FnOnce(&mut P)) {
+        change(&mut self.plain);
+    }
+
     /// How many messages may be applied to the books after message `number` before they must be compared.
     pub(crate) fn room(&self, number: u64) -> u64 {
         self.next_at.saturating_sub(number)

@@ -15,10 +15,11 @@ use crate::check::Twin;
 use crate::event_books::{EventBooks, instrument_id};
 use crate::integrity::Judgement;
 use crate::lobster_rows::RowCheck;
-use crate::message::Source;
+use crate::message::{Source, Types};
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{BookSize, PART_LEN, Session};
+use crate::zone::Zone;
 
 /// Events of a block that is read before any of it is applied.
 const BLOCK_LEN: usize = 4_096;
@@ -45,6 +46,11 @@ pub(crate) fn replay(
 ) -> Result<FileReport, ReplayError> {
     let mut recording = Recording::of(file)?;
     let (format, info, meter) = (recording.format(), recording.info(), recording.meter().clone());
+    let (zone, types) = match format {
+        Format::Dbn => (Zone::UTC, Types::Dbn),
+        _ => (Zone::EASTERN, Types::Lobster),
+    };
+    let calendar = session.options.calendar(info.time_base, zone);
     let mut rows = row_check(path, &session)?;
     let mut books: Option<Books> = None;
     let mut twin: Option<Twin<EventBooks<Indexed<PlainBooks>>>> = None;
@@ -63,7 +69,7 @@ pub(crate) fn replay(
         let at_once = books.as_mut().filter(|_| !is_read_first);
         let is_applied = at_once.is_some();
         read(&mut recording, &mut block, &mut session, at_once);
-        let wanted = session.wanted(&block.events, info.time_base)?;
+        let wanted = session.wanted(&block.events, &calendar)?;
         let events = &block.events[..wanted];
         if !is_applied {
             session.decode.record(block.elapsed, block.events.len());
@@ -86,7 +92,7 @@ pub(crate) fn replay(
         if let Some(rows) = &mut rows {
             (first..).zip(events).for_each(|(number, event)| rows.message(number, event));
         }
-        let source = Source { format, info, symbols: recording.symbols() };
+        let source = Source { format, types, info, calendar, symbols: recording.symbols() };
         let place = |index: usize| format!("message {} ({})", first + index as u64, block.positions[index]);
         if is_applied {
             session.see(events, source, books.as_ref().map(ApplyMessages::books), place)?;
@@ -102,14 +108,14 @@ pub(crate) fn replay(
     };
     let is_whole = session.ended.is_none() && session.tape.integrity.read_error.is_none();
     let rows = rows.map(|rows| rows.finish(is_whole));
-    let source = Source { format, info, symbols: recording.symbols() };
+    let source = Source { format, types, info, calendar, symbols: recording.symbols() };
     session.tape.integrity.unreported = books.as_ref().map_or(0, EventBooks::unreported);
     let names = |instrument| session.tape.name(instrument);
     let twin = twin
         .zip(books.as_ref())
         .map(|(twin, books)| twin.finish::<RecordedEvent>(ApplyMessages::books(books), &names));
     let books = books.as_ref().map(ApplyMessages::books);
-    Ok(FileReport::of(path, source, session, books, twin, rows, judgement))
+    Ok(FileReport::of(path, source, &mut session, books, twin, rows, judgement))
 }
 
 /// The room that the events of a whole file need.

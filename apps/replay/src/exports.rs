@@ -101,13 +101,7 @@ impl Exporter {
 
     /// Rows of the recording that was started last.
     pub(crate) fn rows(&self) -> ExportedRows {
-        let since = |all: Option<u64>, before: Option<u64>| all.map(|all| all - before.unwrap_or(0));
-        let (all, before) = (self.all_rows(), self.before);
-        ExportedRows {
-            bbo: since(all.bbo, before.bbo),
-            trades: since(all.trades, before.trades),
-            depth: since(all.depth, before.depth),
-        }
+        self.all_rows().since(&self.before)
     }
 
     fn all_rows(&self) -> ExportedRows {
@@ -222,6 +216,29 @@ pub struct ExportedRows {
     pub trades: Option<u64>,
     /// Changes of levels.
     pub depth: Option<u64>,
+}
+
+impl ExportedRows {
+    /// Adds those of another part.
+    pub(crate) fn add(&mut self, other: &ExportedRows) {
+        let sum = |mine: Option<u64>, theirs: Option<u64>| match (mine, theirs) {
+            (None, None) => None,
+            (mine, theirs) => Some(mine.unwrap_or(0) + theirs.unwrap_or(0)),
+        };
+        self.bbo = sum(self.bbo, other.bbo);
+        self.trades = sum(self.trades, other.trades);
+        self.depth = sum(self.depth, other.depth);
+    }
+
+    /// Those since an earlier count.
+    pub(crate) fn since(&self, before: &ExportedRows) -> ExportedRows {
+        let since = |all: Option<u64>, before: Option<u64>| all.map(|all| all - before.unwrap_or(0));
+        ExportedRows {
+            bbo: since(self.bbo, before.bbo),
+            trades: since(self.trades, before.trades),
+            depth: since(self.depth, before.depth),
+        }
+    }
 }
 
 const fn side_name(side: Side) -> &'static str {

@@ -31,6 +31,19 @@ impl Fold {
         self.add(sum);
     }
 
+    /// Folds the bytes of a message, eight at a time.
+    #[inline]
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        let mut sum = bytes.len() as u64;
+        for (index, word) in words.iter().enumerate() {
+            sum = sum.wrapping_add(u64::from_le_bytes(*word).rotate_left(index as u32 * 11));
+        }
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        self.add(sum ^ u64::from_le_bytes(last));
+    }
+
     /// Folds an event, all its fields.
     #[inline]
     pub fn event(&mut self, event: &RecordedEvent) {

@@ -116,6 +116,10 @@ pub struct Integrity {
     pub duplicate_references: Finding,
     /// Orders that the books could not take: no room, or values that no order can have.
     pub refused: Finding,
+    /// Messages about a number that no symbol was mapped to.
+    pub unmapped: Finding,
+    /// Gaps in the numbers that a feed gives the messages of each symbol.
+    pub symbol_gaps: Finding,
     /// Books whose bid is at or above their ask.
     pub crossed: Crossed,
     /// Messages that are not what their type says, or of no known type, or with fields out of range.
@@ -179,6 +183,18 @@ impl Integrity {
                 "orders that the books refused (raise --max-orders if they were full)",
             ),
             (
+                has_books,
+                &self.unmapped,
+                "message about a symbol index that was never mapped",
+                "messages about symbol indexes that were never mapped",
+            ),
+            (
+                has_books,
+                &self.symbol_gaps,
+                "gap in the numbers of a symbol",
+                "gaps in the numbers of symbols",
+            ),
+            (
                 is_complete,
                 &self.crossed.contradictory,
                 "message that leaves the book of a symbol that trades crossed",
@@ -203,6 +219,8 @@ impl Integrity {
             (&mut self.beyond_quantity, &other.beyond_quantity),
             (&mut self.duplicate_references, &other.duplicate_references),
             (&mut self.refused, &other.refused),
+            (&mut self.unmapped, &other.unmapped),
+            (&mut self.symbol_gaps, &other.symbol_gaps),
             (&mut self.crossed.before_open, &other.crossed.before_open),
             (&mut self.crossed.trading, &other.crossed.trading),
             (&mut self.crossed.quotation_only, &other.crossed.quotation_only),

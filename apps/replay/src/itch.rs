@@ -12,12 +12,13 @@ use tickpath_types::InstrumentId;
 use crate::apply::ApplyMessages;
 use crate::check::Twin;
 use crate::integrity::Judgement;
-use crate::message::Source;
+use crate::message::{Source, Types};
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{BookSize, Session};
+use crate::zone::Zone;
 
-const INFO: RecordingInfo =
+pub(crate) const INFO: RecordingInfo =
     RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false };
 
 type Books = BookBuilder<Indexed<FastBooks>>;
@@ -30,7 +31,8 @@ pub(crate) fn replay(
 ) -> Result<FileReport, ReplayError> {
     let meter = file.meter().clone();
     let mut blocks = ItchBlocks::of(file);
-    let source = Source { format: Format::Itch, info: INFO, symbols: &[] };
+    let calendar = session.options.calendar(INFO.time_base, Zone::EASTERN);
+    let source = Source { format: Format::Itch, types: Types::Itch, info: INFO, calendar, symbols: &[] };
     let mut books: Option<Books> = None;
     let mut twin: Option<Twin<Plain>> = None;
     while !session.is_over(&meter) {
@@ -46,7 +48,7 @@ pub(crate) fn replay(
         let begin = Instant::now();
         let block = blocks.block();
         let framing = begin.elapsed();
-        let wanted = session.wanted(&block.messages, INFO.time_base)?;
+        let wanted = session.wanted(&block.messages, &calendar)?;
         let messages = &block.messages[..wanted];
         if books.is_none() && !session.options.decode_only {
             let size = match is_whole_file {
@@ -71,7 +73,7 @@ pub(crate) fn replay(
         .zip(books.as_ref())
         .map(|(twin, books)| twin.finish::<&[u8]>(ApplyMessages::books(books), &names));
     let books = books.as_ref().map(ApplyMessages::books);
-    Ok(FileReport::of(path, source, session, books, twin, None, judgement))
+    Ok(FileReport::of(path, source, &mut session, books, twin, None, judgement))
 }
 
 /// The room that the messages of a whole file need.

@@ -1,10 +1,13 @@
 //! Reports as JSON, with field names that stay.
 
+use std::net::SocketAddrV4;
+
 use serde_json::{Map, Value, json};
 use tickpath_book::Level;
 use tickpath_capture::Format;
 use tickpath_types::{Price, Side};
 
+use crate::captures::CaptureReport;
 use crate::check::TwinReport;
 use crate::cost::{Cost, peak_rss_bytes};
 use crate::exports::ExportedRows;
@@ -80,7 +83,7 @@ impl FileReport {
             "messages": self.messages,
             "messages_read": self.messages_read,
             "by_type": by_type(&self.by_type),
-            "type_names": self.by_type.iter().map(|entry| (entry.code.to_string(), json!(entry.name))).collect::<Map<_, _>>(),
+            "type_names": self.by_type.iter().map(|entry| (entry.code.clone(), json!(entry.name))).collect::<Map<_, _>>(),
             "first_ns": self.span.map(|(first, _)| first.ns),
             "last_ns": self.span.map(|(_, last)| last.ns),
             "decode_ns_per_message": self.decode.map(|cost| cost.median_ns),
@@ -105,15 +108,57 @@ impl FileReport {
             "exported": exported(&self.exported),
             "trustworthy": self.is_trustworthy(),
             "contradictions": self.contradictions,
+            "capture": self.capture.as_ref().map(capture),
         })
     }
+}
+
+fn capture(capture: &CaptureReport) -> Value {
+    let counts = |pairs: &[(&str, u64)]| -> Map<String, Value> {
+        pairs.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect()
+    };
+    let to = |(dst, count): &(SocketAddrV4, u64)| json!({ "to": dst.to_string(), "packets": count });
+    json!({
+        "recording": capture.name,
+        "protocol": capture.protocol.name(),
+        "recordings": capture.recordings,
+        "frames": capture.frames.frames,
+        "frames_skipped": counts(&capture.frames.skipped()),
+        "unknown_packets": capture.unknown.count,
+        "unknown_destinations": capture.unknown.destinations.iter().map(to).collect::<Value>(),
+        "channels": capture.channels.iter().map(|channel| json!({
+            "name": channel.name,
+            "lines": channel.lines.iter().map(to).collect::<Value>(),
+            "packets": channel.packets,
+            "heartbeats": channel.heartbeats,
+            "messages": channel.messages,
+            "first_sequence": channel.first_sequence,
+            "duplicates": channel.duplicates,
+            "gaps_filled": channel.gaps_filled,
+            "gaps": channel.gaps,
+            "lost": channel.lost,
+            "restarts": channel.restarts,
+            "unnumbered": channel.unnumbered,
+            "malformed": channel.malformed,
+            "disagreements": channel.disagreements,
+            "skipped": channel.skipped,
+            "stream": channel.stream.map(|stream| json!({
+                "segments": stream.segments,
+                "retransmitted_bytes": stream.retransmitted_bytes,
+                "out_of_order": stream.out_of_order,
+                "holes": stream.holes,
+                "lost_bytes": stream.lost_bytes,
+                "restarts": stream.restarts,
+            })),
+        })).collect::<Value>(),
+    })
 }
 
 fn by_type(list: &[TypeCount]) -> Value {
     let mut map = Map::new();
     for TypeCount { code, count, .. } in list {
-        let sum = map.get(&code.to_string()).and_then(Value::as_u64).unwrap_or(0) + count;
-        map.insert(code.to_string(), json!(sum));
+        let sum = map.get(code).and_then(Value::as_u64).unwrap_or(0) + count;
+        map.insert(code.clone(), json!(sum));
     }
     Value::Object(map)
 }
@@ -124,6 +169,8 @@ fn integrity(integrity: &Integrity) -> Value {
         "beyond_quantity": finding(&integrity.beyond_quantity),
         "duplicate_references": finding(&integrity.duplicate_references),
         "refused": finding(&integrity.refused),
+        "unmapped": finding(&integrity.unmapped),
+        "symbol_gaps": finding(&integrity.symbol_gaps),
         "crossed": crossed(&integrity.crossed),
         "malformed": finding(&integrity.malformed),
         "time_backwards": finding(&integrity.time_backwards),

@@ -1,6 +1,6 @@
 //! Recorded markets through full order-by-order books, with the proof that the books are right.
 //!
-//! [`replay()`] reads one file - ITCH 5.0, DBN of schema MBO or a LOBSTER message file, plain or compressed -
+//! [`replay()`] reads one file - ITCH 5.0, DBN of schema MBO, a LOBSTER message file, or a capture of packets, plain or compressed -
 //! builds the book of every symbol, order by order, and gives a [`FileReport`]: counts by type, what decoding
 //! and the books cost per message, contradictions with where they are, statistics and books of symbols. Memory
 //! is constant beyond the books. A plain twin beside ([`ReplayOptions::check_every`]), and for LOBSTER the
@@ -15,6 +15,7 @@
 //! std::fs::write(&file, "34200.5,1,11,100,2238100,1\n34201.0,4,11,40,2238100,1\n")?;
 //! let options = ReplayOptions { check_every: Some(1), ..ReplayOptions::default() };
 //! let report = replay(&file, &options, &StopSignal::new(), &mut |_| {})?;
+//! let report = &report.files[0];
 //! assert_eq!(report.messages, 2);
 //! assert_eq!(report.tops[0].sides[0][0].qty.0, 60);
 //! assert!(report.is_trustworthy());
@@ -22,6 +23,7 @@
 //! ```
 
 mod apply;
+mod captures;
 mod check;
 mod cost;
 mod event_books;
@@ -42,14 +44,16 @@ mod session;
 mod statistics;
 mod tape;
 mod text;
+mod zone;
 
+pub use captures::{CaptureReport, ChannelReport, ParseProtocolError, Protocol, UnknownPackets};
 pub use check::TwinReport;
 pub use cost::Cost;
 pub use exports::ExportedRows;
 pub use fold::Fold;
 pub use integrity::{Crossed, Finding, Integrity};
 pub use lobster_rows::RowsReport;
-pub use moment::{Moment, ParseMomentError, RecordedTime};
+pub use moment::{Calendar, Moment, ParseMomentError, RecordedTime};
 pub use options::{
     CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Exports, ORDERS_MAX_DEFAULT, ReplayOptions, SYMBOLS_SHOWN,
     Speed,
@@ -58,3 +62,4 @@ pub use report::{CheckReport, FileReport, ReplayReport, SymbolBook, TypeCount};
 pub use run::{Progress, ReplayError, replay, replay_all};
 pub use session::Ended;
 pub use statistics::SymbolStatistics;
+pub use zone::{Date, ParseDateError, ParseZoneError, Zone};

@@ -5,17 +5,57 @@ use tickpath_nasdaq::itch50::{Message, YesNo, message_len};
 use tickpath_nasdaq::wire::Stock;
 use tickpath_types::{Price, Qty};
 
+use crate::captures::{iex, xdp};
 use crate::event_books::instrument_id;
+use crate::moment::Calendar;
 use crate::tape::{Seen, SeenTrade};
 
 /// What is known about the recording that a message is from.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) format: Format,
+    /// What its types of messages are called.
+    pub(crate) types: Types,
     pub(crate) info: RecordingInfo,
+    pub(crate) calendar: Calendar,
     /// By index of instrument; ITCH tells its symbols in its messages.
     pub(crate) symbols: &'a [String],
 }
+
+/// Types of messages, of formats and protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Types {
+    Itch,
+    Dbn,
+    Lobster,
+    Iex,
+    Xdp,
+}
+
+impl Types {
+    /// What a type is called.
+    pub(crate) const fn name(self, code: u8) -> &'static str {
+        match self {
+            Types::Itch => itch_name(code),
+            Types::Dbn => dbn_name(code),
+            Types::Lobster => lobster_name(code),
+            Types::Iex => iex::type_name(code),
+            Types::Xdp => xdp::type_name(code),
+        }
+    }
+
+    /// A type as the format writes it; `?` for what is none.
+    pub(crate) fn code(self, code: u8) -> String {
+        match self {
+            _ if self.name(code) == UNKNOWN => "?".to_owned(),
+            Types::Xdp => code.to_string(),
+            _ => char::from(code).to_string(),
+        }
+    }
+}
+
+/// The name of what is no type.
+const UNKNOWN: &str = "Unknown type";
 
 /// A message of a recording.
 pub(crate) trait RecordedMessage {
@@ -101,17 +141,17 @@ fn see_add<'s>(seen: &mut Seen<'s>, stock: &'s Stock, price: Price) {
     seen.is_add = true;
 }
 
-fn see_execution(seen: &mut Seen<'_>, trade: SeenTrade) {
+pub(crate) fn see_execution(seen: &mut Seen<'_>, trade: SeenTrade) {
     seen.needs_order = true;
     seen.is_execution = true;
     seen.trade = Some(trade);
 }
 
-const fn trade(price: Option<Price>, qty: Qty, kind: &'static str) -> SeenTrade {
+pub(crate) const fn trade(price: Option<Price>, qty: Qty, kind: &'static str) -> SeenTrade {
     SeenTrade { price, qty, aggressor: None, kind, counts: true, order_id: 0 }
 }
 
-const fn blank<'s>(number: u64, ts_ns: u64, instrument: u16, code: u8) -> Seen<'s> {
+pub(crate) const fn blank<'s>(number: u64, ts_ns: u64, instrument: u16, code: u8) -> Seen<'s> {
     Seen {
         number,
         ts_ns,
@@ -201,30 +241,29 @@ const fn event_code(format: Format, kind: &EventKind) -> u8 {
     }
 }
 
-/// What a type of message is called.
-pub(crate) const fn type_name(format: Format, code: u8) -> &'static str {
-    match format {
-        Format::Itch | Format::Pcap | Format::PcapNg => itch_name(code),
-        Format::Dbn => match code {
-            b'A' => "Add",
-            b'C' => "Cancel",
-            b'M' => "Modify",
-            b'F' => "Fill",
-            b'T' => "Trade",
-            b'R' => "Clear book",
-            b'N' => "Other record",
-            _ => "Record with a field out of range",
-        },
-        Format::Lobster => match code {
-            b'1' => "New limit order",
-            b'2' => "Cancellation in part",
-            b'3' => "Deletion",
-            b'4' => "Execution",
-            b'5' => "Execution of a hidden order",
-            b'6' => "Cross trade",
-            b'7' => "Trading halt",
-            _ => "Other",
-        },
+const fn dbn_name(code: u8) -> &'static str {
+    match code {
+        b'A' => "Add",
+        b'C' => "Cancel",
+        b'M' => "Modify",
+        b'F' => "Fill",
+        b'T' => "Trade",
+        b'R' => "Clear book",
+        b'N' => "Other record",
+        _ => "Record with a field out of range",
+    }
+}
+
+const fn lobster_name(code: u8) -> &'static str {
+    match code {
+        b'1' => "New limit order",
+        b'2' => "Cancellation in part",
+        b'3' => "Deletion",
+        b'4' => "Execution",
+        b'5' => "Execution of a hidden order",
+        b'6' => "Cross trade",
+        b'7' => "Trading halt",
+        _ => "Other",
     }
 }
 
@@ -253,7 +292,7 @@ const fn itch_name(code: u8) -> &'static str {
         b'I' => "Net Order Imbalance",
         b'N' => "Retail Price Improvement",
         b'O' => "Direct Listing Price Discovery",
-        _ => "Unknown type",
+        _ => UNKNOWN,
     }
 }
 
@@ -263,11 +302,13 @@ mod tests {
     use tickpath_types::{SystemEventCode, TradingState};
 
     use super::*;
+    use crate::zone::Zone;
 
     #[test]
     fn events_publish_the_state_of_session_and_instrument() {
         let info = RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false };
-        let source = Source { format: Format::Lobster, info, symbols: &[] };
+        let calendar = Calendar { base: info.time_base, zone: Zone::EASTERN, date: None };
+        let source = Source { format: Format::Lobster, types: Types::Lobster, info, calendar, symbols: &[] };
         let seen = |kind| {
             let event = RecordedEvent { ts_ns: 1, instrument: 0, ends_transaction: true, kind };
             let seen = event.see(1, source);

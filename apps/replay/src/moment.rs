@@ -5,13 +5,15 @@ use std::str::FromStr;
 
 use tickpath_capture::TimeBase;
 
+use crate::zone::{Date, Zone};
+
 const NS_PER_SEC: u64 = 1_000_000_000;
 const NS_PER_DAY: u64 = 86_400 * NS_PER_SEC;
 
 /// A time of day, perhaps with a date: `09:30:00`, `15:59:59.999999999`, `2023-12-25T23:00:00`.
 ///
-/// In exchange time as the recording has it: Eastern Time for ITCH and LOBSTER, UTC for DBN. A time without
-/// a date is one of the recording's first day.
+/// By the clocks of the exchange: Eastern Time for ITCH, LOBSTER and captures, UTC for DBN, unless another zone is
+/// asked for. A time without a date is one of the session's day, or else of the recording's first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Days since 1970-01-01.
@@ -48,11 +50,23 @@ impl FromStr for Moment {
 impl Moment {
     /// The moment as the recording counts time, whose first message has the time `first_ns`. `None` when it
     /// has a date and the recording has none.
-    pub(crate) fn in_recording(self, base: TimeBase, first_ns: u64) -> Option<u64> {
-        match (base, self.day) {
+    pub(crate) fn in_recording(self, calendar: &Calendar, first_ns: u64) -> Option<u64> {
+        match (calendar.base, self.day) {
             (TimeBase::Midnight, None) => Some(self.ns),
-            (TimeBase::Midnight, Some(_)) => None,
-            (TimeBase::UnixEpoch, day) => Some(day.unwrap_or(first_ns / NS_PER_DAY) * NS_PER_DAY + self.ns),
+            (TimeBase::Midnight, Some(day)) => {
+                let session = calendar.date?.day();
+                // Before the session's day is before all, after it behind all.
+                Some(match day.cmp(&session) {
+                    std::cmp::Ordering::Less => 0,
+                    std::cmp::Ordering::Equal => self.ns,
+                    std::cmp::Ordering::Greater => u64::MAX - 1,
+                })
+            }
+            (TimeBase::UnixEpoch, day) => {
+                let zone = calendar.zone;
+                let day = day.or(calendar.date.map(Date::day)).unwrap_or(zone.date_at(first_ns).day());
+                Some(zone.utc_ns(day * NS_PER_DAY + self.ns))
+            }
         }
     }
 }
@@ -74,7 +88,7 @@ fn parse_time(text: &str) -> Option<u64> {
     parts.next().is_none().then_some(seconds * NS_PER_SEC + ns)
 }
 
-fn parse_date(text: &str) -> Option<u64> {
+pub(crate) fn parse_date(text: &str) -> Option<u64> {
     let mut parts = text.split('-');
     let year = digits(parts.next().filter(|part| part.len() == 4)?)?;
     let month =
@@ -109,34 +123,54 @@ fn days_before_year(year: u64) -> u64 {
     (year - 1970) * 365 + leap_years(year - 1) - leap_years(1969)
 }
 
+/// What the times of a recording mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Calendar {
+    /// From when they count.
+    pub base: TimeBase,
+    /// Whose clocks people's times are meant by; times from midnight are the exchange's own.
+    pub zone: Zone,
+    /// The day of the session, where it is known.
+    pub date: Option<Date>,
+}
+
 /// A time of a recording, for a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedTime {
     /// As the recording counts.
     pub ns: u64,
-    /// From when.
-    pub base: TimeBase,
+    /// What that means.
+    pub calendar: Calendar,
 }
 
 impl fmt::Display for RecordedTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of_day = match self.base {
-            TimeBase::Midnight => self.ns,
+        let Calendar { base, zone, date: session } = self.calendar;
+        let of_day = match base {
+            TimeBase::Midnight => {
+                if let Some(session) = session {
+                    write!(f, "{session} ")?;
+                }
+                self.ns
+            }
             TimeBase::UnixEpoch => {
-                let (year, month, day) = date(self.ns / NS_PER_DAY);
-                write!(f, "{year:04}-{month:02}-{day:02} ")?;
-                self.ns % NS_PER_DAY
+                let local_ns = zone.local_ns(self.ns);
+                write!(f, "{} ", Date::of_day(local_ns / NS_PER_DAY))?;
+                local_ns % NS_PER_DAY
             }
         };
         let seconds = of_day / NS_PER_SEC;
         let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
         write!(f, "{hour:02}:{minute:02}:{second:02}.{:09}", of_day % NS_PER_SEC)?;
-        if self.base == TimeBase::UnixEpoch { f.write_str(" UTC") } else { Ok(()) }
+        match base {
+            TimeBase::Midnight if session.is_none() => Ok(()),
+            _ => write!(f, " {zone}"),
+        }
     }
 }
 
 /// The date of a day since 1970-01-01.
-fn date(day: u64) -> (u64, u64, u64) {
+pub(crate) fn date(day: u64) -> (u64, u64, u64) {
     let mut year = 1970 + day / 366;
     while days_before_year(year + 1) <= day {
         year += 1;
@@ -154,9 +188,13 @@ fn date(day: u64) -> (u64, u64, u64) {
 mod tests {
     use super::*;
 
+    const fn calendar(base: TimeBase) -> Calendar {
+        Calendar { base, zone: Zone::UTC, date: None }
+    }
+
     #[test]
     fn times_are_exact() {
-        let ns = |text: &str| text.parse::<Moment>().unwrap().in_recording(TimeBase::Midnight, 0);
+        let ns = |text: &str| text.parse::<Moment>().unwrap().in_recording(&calendar(TimeBase::Midnight), 0);
         assert_eq!(ns("09:30:00"), Some(34_200 * NS_PER_SEC));
         assert_eq!(ns("09:30:00.5"), Some(34_200 * NS_PER_SEC + 500_000_000));
         assert_eq!(ns("00:00:00.000000001"), Some(1));
@@ -181,7 +219,9 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        let day = |text: &str| text.parse::<Moment>().unwrap().in_recording(TimeBase::UnixEpoch, 0).unwrap();
+        let day = |text: &str| {
+            text.parse::<Moment>().unwrap().in_recording(&calendar(TimeBase::UnixEpoch), 0).unwrap()
+        };
         // From `date -u -d ... +%s`.
         for (text, seconds) in [
             ("1970-01-01T00:00:00", 0),
@@ -190,10 +230,36 @@ mod tests {
             ("2100-03-01T00:00:00", 4_107_542_400),
         ] {
             assert_eq!(day(text), seconds * NS_PER_SEC, "{text}");
-            let shown = RecordedTime { ns: day(text), base: TimeBase::UnixEpoch }.to_string();
+            let shown = RecordedTime { ns: day(text), calendar: calendar(TimeBase::UnixEpoch) }.to_string();
             assert_eq!(shown, format!("{}.000000000 UTC", text.replace('T', " ")));
         }
         let noon: Moment = "12:00:00".parse().unwrap();
-        assert_eq!(noon.in_recording(TimeBase::UnixEpoch, 3 * NS_PER_DAY + 5), Some(7 * NS_PER_DAY / 2));
+        assert_eq!(
+            noon.in_recording(&calendar(TimeBase::UnixEpoch), 3 * NS_PER_DAY + 5),
+            Some(7 * NS_PER_DAY / 2)
+        );
+    }
+
+    #[test]
+    fn the_session_date_and_the_zone_give_times_their_meaning() {
+        let eastern = |base, date: Option<&str>| Calendar {
+            base,
+            zone: Zone::EASTERN,
+            date: date.map(|date| date.parse().unwrap()),
+        };
+        let open: Moment = "09:30:00".parse().unwrap();
+        let dated: Moment = "2023-08-22T09:30:00".parse().unwrap();
+        let late: Moment = "2023-08-23T00:00:00".parse().unwrap();
+        let midnight = eastern(TimeBase::Midnight, Some("2023-08-22"));
+        assert_eq!(dated.in_recording(&midnight, 0), open.in_recording(&midnight, 0));
+        assert_eq!(late.in_recording(&midnight, 0), Some(u64::MAX - 1));
+        // 13:30 UTC in summer.
+        let opened = 1_692_711_000 * NS_PER_SEC;
+        for calendar in [eastern(TimeBase::UnixEpoch, None), eastern(TimeBase::UnixEpoch, Some("2023-08-22"))]
+        {
+            assert_eq!(open.in_recording(&calendar, opened + 5), Some(opened));
+            let shown = RecordedTime { ns: opened, calendar }.to_string();
+            assert_eq!(shown, "2023-08-22 09:30:00.000000000 ET");
+        }
     }
 }

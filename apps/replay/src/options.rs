@@ -4,7 +4,11 @@ use std::path::PathBuf;
 
 pub use tickpath_config::Speed;
 
-use crate::moment::Moment;
+use tickpath_capture::TimeBase;
+
+use crate::captures::Protocol;
+use crate::moment::{Calendar, Moment};
+use crate::zone::{Date, Zone};
 
 /// Messages between two comparisons with the plain twin, unless another number is asked for.
 pub const CHECK_EVERY_DEFAULT: u64 = 100_000;
@@ -61,6 +65,20 @@ pub struct ReplayOptions {
     /// Room in the books for open orders, [`ORDERS_MAX_DEFAULT`] or what a small file can hold unless another
     /// number is asked for. An order that does not fit is refused and counted.
     pub orders_max: Option<u32>,
+    /// Whose clocks `from`, `to` and the report are by; without it the exchange's: Eastern Time, of DBN UTC.
+    pub zone: Option<Zone>,
+    /// The day of the session, for times without a date; without it that of the first packet or message, where that
+    /// has one.
+    pub date: Option<Date>,
+    /// The protocol of all packets of a capture that can be it; without it found by what is in them.
+    pub protocol: Option<Protocol>,
+}
+
+impl ReplayOptions {
+    /// What the times of a recording mean, which counts from `base` at an exchange in `zone`.
+    pub(crate) fn calendar(&self, base: TimeBase, zone: Zone) -> Calendar {
+        Calendar { base, zone: self.zone.unwrap_or(zone), date: self.date }
+    }
 }
 
 impl Default for ReplayOptions {
@@ -77,6 +95,9 @@ impl Default for ReplayOptions {
             exports: Exports::default(),
             decode_only: false,
             orders_max: None,
+            zone: None,
+            date: None,
+            protocol: None,
         }
     }
 }

@@ -7,12 +7,13 @@ use tickpath_book::{BooksById, Level};
 use tickpath_capture::{Depth, Format};
 use tickpath_types::{InstrumentId, Side};
 
+use crate::captures::CaptureReport;
 use crate::check::TwinReport;
 use crate::cost::{Cost, peak_rss_bytes};
 use crate::exports::ExportedRows;
 use crate::integrity::{Integrity, Judgement};
 use crate::lobster_rows::RowsReport;
-use crate::message::{Source, type_name};
+use crate::message::{Source, Types};
 use crate::moment::RecordedTime;
 use crate::options::SYMBOLS_SHOWN;
 use crate::session::{Ended, Session};
@@ -21,8 +22,8 @@ use crate::statistics::SymbolStatistics;
 /// How many messages of a type there were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeCount {
-    /// The letter or digit of the type in its format; `?` for what is none.
-    pub code: char,
+    /// The letter, digit or number of the type in its format; `?` for what is none.
+    pub code: String,
     /// What it is called.
     pub name: &'static str,
     /// How many.
@@ -103,6 +104,8 @@ pub struct FileReport {
     pub ended: Option<Ended>,
     /// Everything for which the result cannot be trusted, in words; empty when it can.
     pub contradictions: Vec<String>,
+    /// Of a capture: its channels, and what else was in it. A capture has a report for each recording in it.
+    pub capture: Option<CaptureReport>,
 }
 
 impl FileReport {
@@ -115,14 +118,14 @@ impl FileReport {
     pub(crate) fn of(
         path: &Path,
         source: Source<'_>,
-        session: Session<'_>,
+        session: &mut Session<'_>,
         books: Option<&impl BooksById>,
         twin: Option<TwinReport>,
         rows: Option<RowsReport>,
         judgement: Judgement,
     ) -> FileReport {
         let elapsed = session.elapsed();
-        let (options, mut tape) = (session.options, session.tape);
+        let (options, tape) = (session.options, &mut session.tape);
         tape.integrity.orders_left = books.map_or(0, |books| u64::from(books.order_count()));
         let check = CheckReport { twin, rows };
         let mut contradictions = tape.integrity.contradictions(judgement);
@@ -154,14 +157,14 @@ impl FileReport {
             Some(_) => shown.iter().take(shown_count).map(top).collect(),
             None => Vec::new(),
         };
-        let time = |ns| RecordedTime { ns, base: source.info.time_base };
+        let time = |ns| RecordedTime { ns, calendar: source.calendar };
         FileReport {
             path: path.to_owned(),
             format: source.format,
             depth: source.info.depth,
             messages_read: session.number,
             messages: tape.counts.iter().sum(),
-            by_type: by_type(source.format, &tape.counts),
+            by_type: by_type(source.types, &tape.counts),
             span: tape.span_ns.map(|(first, last)| (time(first), time(last))),
             symbol_count: seen.count(),
             shown_count,
@@ -178,16 +181,16 @@ impl FileReport {
             ended: session.ended,
             contradictions,
             exported: tape.exporter.rows(),
-            integrity: tape.integrity,
+            integrity: std::mem::take(&mut tape.integrity),
+            capture: None,
         }
     }
 }
 
-fn by_type(format: Format, counts: &[u64; 256]) -> Vec<TypeCount> {
+fn by_type(types: Types, counts: &[u64; 256]) -> Vec<TypeCount> {
     let mut list: Vec<TypeCount> = Vec::new();
     for (code, &count) in (0_u8..=255).zip(counts).filter(|(_, count)| **count > 0) {
-        let name = type_name(format, code);
-        let shown = if name == "Unknown type" { '?' } else { char::from(code) };
+        let (name, shown) = (types.name(code), types.code(code));
         match list.iter_mut().find(|known| known.code == shown) {
             Some(known) => known.count += count,
             None => list.push(TypeCount { code: shown, name, count }),
@@ -262,7 +265,7 @@ impl ReplayReport {
     pub fn by_type(&self) -> Vec<TypeCount> {
         let mut list: Vec<TypeCount> = Vec::new();
         for entry in self.files.iter().flat_map(|file| &file.by_type) {
-            match list.iter_mut().find(|known| (known.code, known.name) == (entry.code, entry.name)) {
+            match list.iter_mut().find(|known| known.code == entry.code && known.name == entry.name) {
                 Some(known) => known.count += entry.count,
                 None => list.push(entry.clone()),
             }

@@ -10,8 +10,8 @@ use tickpath_capture::{CaptureError, Format, RecordingFile};
 use crate::exports::{ExportedRows, Exporter};
 use crate::options::ReplayOptions;
 use crate::report::{FileReport, ReplayReport};
-use crate::session::{Ended, Session};
-use crate::{events, itch};
+use crate::session::Session;
+use crate::{captures, events, itch};
 
 /// How far a replay is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +39,16 @@ pub enum ReplayError {
     #[error(transparent)]
     Table(#[from] TableError),
     /// A time has a date, and the recording counts from midnight.
-    #[error("the recording has times of day without dates: give --from and --to as HH:MM:SS")]
+    #[error("the recording has times of day without dates: give --from and --to as HH:MM:SS, or its --date")]
     NoDates,
+    /// No packet of the capture is of a known protocol, or what was asked for: see what there is.
+    #[error("{file} has no market data of a known protocol ({found}): known are {}", known())]
+    NothingKnown {
+        /// The capture.
+        file: String,
+        /// What is in it.
+        found: String,
+    },
     /// The end of the window is not after its start, so no message can be in it: exchange them.
     #[error("--to is not after --from: no message can be between them")]
     EmptyWindow,
@@ -52,7 +60,12 @@ pub enum ReplayError {
     },
 }
 
-/// Replays one file and reports what is in it and whether it can be trusted.
+fn known() -> &'static str {
+    "ITCH 5.0 in MoldUDP64 or SoupBinTCP; TOPS, DEEP and DEEP+ of IEX; NYSE XDP"
+}
+
+/// Replays one file and reports what is in it and whether it can be trusted: one report, and of a capture of packets
+/// one for each recording in it.
 ///
 /// `observer` is told the progress a few times a second. `stop` ends the replay early, with a report of what
 /// was read; no export is then left behind, as a table that has its name is whole.
@@ -64,16 +77,22 @@ pub fn replay(
     options: &ReplayOptions,
     stop: &StopSignal,
     observer: &mut dyn FnMut(&Progress),
-) -> Result<FileReport, ReplayError> {
+) -> Result<ReplayReport, ReplayError> {
     let file = RecordingFile::open(path)?;
     let mut exporter = Exporter::create(&options.exports, options.depth, false)?;
-    let mut report = replay_into(path, file, options, &mut exporter, stop, observer)?;
-    if report.ended == Some(Ended::Stopped) {
-        report.exported = ExportedRows::default();
-    } else {
-        exporter.finish()?;
-    }
+    let files = replay_into(path, file, options, &mut exporter, stop, observer)?;
+    let mut report = ReplayReport { files, ..ReplayReport::default() };
+    finish_exports(exporter, &mut report)?;
     Ok(report)
+}
+
+/// Completes the tables, unless the replay was stopped or nothing was replayed: then nothing is left of them.
+fn finish_exports(exporter: Exporter, report: &mut ReplayReport) -> Result<(), ReplayError> {
+    if report.is_stopped() || report.files.is_empty() {
+        report.files.iter_mut().for_each(|file| file.exported = ExportedRows::default());
+        return Ok(());
+    }
+    Ok(exporter.finish()?)
 }
 
 /// Replays several files, one after the other, and reports each; one that cannot be replayed is among the
@@ -100,16 +119,12 @@ pub fn replay_all(
             .map_err(ReplayError::from)
             .and_then(|file| replay_into(path, file, options, &mut exporter, stop, &mut observer));
         match result {
-            Ok(found) => report.files.push(found),
+            Ok(found) => report.files.extend(found),
             Err(error @ (ReplayError::Table(_) | ReplayError::EmptyWindow)) => return Err(error),
             Err(error) => report.failures.push((path.clone(), error.to_string())),
         }
     }
-    if report.is_stopped() || report.files.is_empty() {
-        report.files.iter_mut().for_each(|file| file.exported = ExportedRows::default());
-    } else {
-        exporter.finish()?;
-    }
+    finish_exports(exporter, &mut report)?;
     Ok(report)
 }
 
@@ -121,7 +136,7 @@ fn replay_into(
     exporter: &mut Exporter,
     stop: &StopSignal,
     observer: &mut dyn FnMut(&Progress),
-) -> Result<FileReport, ReplayError> {
+) -> Result<Vec<FileReport>, ReplayError> {
     let format = file.format();
     if options.order_book.is_some() && format != Format::Lobster {
         return Err(ReplayError::NotLobster { file: path.display().to_string() });
@@ -129,7 +144,8 @@ fn replay_into(
     exporter.start_file(path);
     let session = Session::new(options, exporter, stop, observer);
     match format {
-        Format::Itch => itch::replay(path, file, session),
-        _ => events::replay(path, file, session),
+        Format::Itch => Ok(vec![itch::replay(path, file, session)?]),
+        Format::Dbn | Format::Lobster => Ok(vec![events::replay(path, file, session)?]),
+        Format::Pcap | Format::PcapNg => captures::replay(path, file, session),
     }
 }

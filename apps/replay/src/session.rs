@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use tickpath_agent::StopSignal;
 use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
-use tickpath_capture::{InputMeter, TimeBase};
+use tickpath_capture::InputMeter;
 use tickpath_nasdaq::itch50::Checksum;
-use tickpath_types::InstrumentId;
+use tickpath_types::{InstrumentId, MarketUpdate, UpdateKind};
 
 use crate::apply::{ApplyMessages, Contradictions, Updates};
 use crate::check::Twin;
@@ -15,10 +15,11 @@ use crate::exports::Exporter;
 use crate::fold::Fold;
 use crate::integrity::Integrity;
 use crate::message::{RecordedMessage, Source};
+use crate::moment::Calendar;
 use crate::options::{ORDERS_MAX_DEFAULT, ReplayOptions, Speed};
 use crate::pace::Pacer;
 use crate::run::{Progress, ReplayError};
-use crate::tape::{Tape, Window};
+use crate::tape::{Tape, TapeState, Window};
 
 /// Room for orders is never below this, so that a small file has enough whatever its compression.
 const ORDERS_MIN: u32 = 1 << 16;
@@ -57,11 +58,37 @@ pub(crate) struct Session<'a> {
     stop: &'a StopSignal,
     observer: &'a mut dyn FnMut(&Progress),
     pacer: Pacer,
+    /// Of packets, where they and not their messages are waited for.
+    packet_pacer: Option<Pacer>,
     /// What the messages at hand did to the books.
     pub(crate) updates: Updates,
     started: Instant,
     last_progress: Instant,
     has_window: bool,
+}
+
+/// What a session keeps of one recording, while another one of the same file goes on.
+pub(crate) struct PassState {
+    tape: TapeState,
+    decode: CostMeter,
+    books: CostMeter,
+    itch: Checksum,
+    fold: Fold,
+    has_window: bool,
+}
+
+impl PassState {
+    /// Before the first message.
+    pub(crate) fn new() -> PassState {
+        PassState {
+            tape: TapeState::new(),
+            decode: CostMeter::new(),
+            books: CostMeter::new(),
+            itch: Checksum::default(),
+            fold: Fold::default(),
+            has_window: false,
+        }
+    }
 }
 
 impl<'a> Session<'a> {
@@ -84,11 +111,43 @@ impl<'a> Session<'a> {
             stop,
             observer,
             pacer: Pacer::new(options.speed),
+            packet_pacer: None,
             updates: Updates::default(),
             started: now,
             last_progress: now,
             has_window: false,
         }
+    }
+
+    /// Goes over to another recording of the same file, whose state this one's takes the place of. Numbers of messages
+    /// count on.
+    pub(crate) fn swap(&mut self, state: &mut PassState) {
+        use std::mem::swap;
+        self.tape.swap(&mut state.tape);
+        swap(&mut self.decode, &mut state.decode);
+        swap(&mut self.books, &mut state.books);
+        swap(&mut self.itch, &mut state.itch);
+        swap(&mut self.fold, &mut state.fold);
+        swap(&mut self.has_window, &mut state.has_window);
+    }
+
+    /// From now on packets are waited for, by the time of their capture, and messages no more: true when there is anything
+    /// to wait for.
+    pub(crate) fn pace_packets(&mut self) -> bool {
+        let pacer = std::mem::replace(&mut self.pacer, Pacer::new(Speed::Max));
+        let is_paced = self.options.speed != Speed::Max;
+        self.packet_pacer = is_paced.then_some(pacer);
+        is_paced
+    }
+
+    /// Waits until a packet that was captured at `ts_ns` is due: false when told to stop.
+    pub(crate) fn wait_for_packet(&mut self, ts_ns: u64) -> bool {
+        let Some(pacer) = &mut self.packet_pacer else { return true };
+        let is_due = pacer.wait(1, |_| Some(ts_ns), self.stop).is_some();
+        if !is_due {
+            self.ended = Some(Ended::Stopped);
+        }
+        is_due
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
@@ -126,10 +185,10 @@ impl<'a> Session<'a> {
     pub(crate) fn wanted<M: RecordedMessage>(
         &mut self,
         messages: &[M],
-        base: TimeBase,
+        calendar: &Calendar,
     ) -> Result<usize, ReplayError> {
         if let (false, Some(first)) = (self.has_window, messages.iter().find(|message| message.ts_ns() > 0)) {
-            self.tape.window = Window::resolve(self.options, base, first.ts_ns())?;
+            self.tape.window = Window::resolve(self.options, calendar, first.ts_ns())?;
             self.has_window = true;
         }
         let mut len = messages.len();
@@ -212,7 +271,13 @@ impl<'a> Session<'a> {
         let mut updates = self.updates.list.iter().peekable();
         for (index, message) in messages.iter().enumerate() {
             let number = self.number + 1 + index as u64;
-            let update = updates.next_if(|update| update.sequence == number);
+            // Of several updates of one message the last has its prices, and one of a state says less than another.
+            let mut update: Option<&MarketUpdate> = None;
+            while let Some(next) = updates.next_if(|update| update.sequence == number) {
+                if update.is_none() || next.kind() != Some(UpdateKind::Status) {
+                    update = Some(next);
+                }
+            }
             let seen = message.see(number, source);
             self.tape.message(&seen, update, books.is_some(), || place(index))?;
             if let (Some(books), Some(_), true) = (books, update, self.tape.exporter.wants_depth()) {
@@ -239,6 +304,8 @@ fn take_contradictions(integrity: &mut Integrity, found: &Contradictions, place:
     integrity.beyond_quantity.add_all(found.beyond_qty, places);
     integrity.duplicate_references.add_all(found.duplicate_order, places);
     integrity.refused.add_all(found.refused, places);
+    integrity.unmapped.add_all(found.unmapped, places);
+    integrity.symbol_gaps.add_all(found.symbol_gaps, places);
 }
 
 /// How much room the books of a recording need.

@@ -1,10 +1,10 @@
 //! What the messages say, message by message: counts, statistics, contradictions, exports.
 
-use tickpath_capture::TimeBase;
 use tickpath_types::{MarketUpdate, Price, Qty, Side, SystemEventCode, TradingState, UpdateKind};
 
 use crate::exports::Exporter;
 use crate::integrity::{Integrity, MarketState};
+use crate::moment::Calendar;
 use crate::options::ReplayOptions;
 use crate::run::ReplayError;
 use crate::statistics::SymbolStatistics;
@@ -87,14 +87,17 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// Everything.
+    pub(crate) const WHOLE: Window = Window { from_ns: 0, to_ns: u64::MAX };
+
     /// The window of the options in a recording that starts at `first_ns`.
     pub(crate) fn resolve(
         options: &ReplayOptions,
-        base: TimeBase,
+        calendar: &Calendar,
         first_ns: u64,
     ) -> Result<Window, ReplayError> {
         let resolve = |moment: Option<crate::Moment>, default| match moment {
-            Some(moment) => moment.in_recording(base, first_ns).ok_or(ReplayError::NoDates),
+            Some(moment) => moment.in_recording(calendar, first_ns).ok_or(ReplayError::NoDates),
             None => Ok(default),
         };
         let window = Window { from_ns: resolve(options.from, 0)?, to_ns: resolve(options.to, u64::MAX)? };
@@ -123,6 +126,32 @@ pub(crate) struct Tape<'a> {
     last_ts_ns: u64,
 }
 
+/// What a tape keeps of one recording, while another one of the same file is written on.
+pub(crate) struct TapeState {
+    counts: [u64; 256],
+    integrity: Integrity,
+    instruments: Vec<TapeInstrument>,
+    window: Window,
+    span_ns: Option<(u64, u64)>,
+    stage: Option<SystemEventCode>,
+    last_ts_ns: u64,
+}
+
+impl TapeState {
+    /// Before the first message.
+    pub(crate) fn new() -> TapeState {
+        TapeState {
+            counts: [0; 256],
+            integrity: Integrity::default(),
+            instruments: Vec::new(),
+            window: Window::WHOLE,
+            span_ns: None,
+            stage: None,
+            last_ts_ns: 0,
+        }
+    }
+}
+
 impl<'a> Tape<'a> {
     pub(crate) fn new(options: &ReplayOptions, exporter: &'a mut Exporter) -> Tape<'a> {
         Tape {
@@ -130,12 +159,24 @@ impl<'a> Tape<'a> {
             integrity: Integrity::default(),
             instruments: Vec::new(),
             exporter,
-            window: Window { from_ns: 0, to_ns: u64::MAX },
+            window: Window::WHOLE,
             span_ns: None,
             chosen: options.symbols.clone(),
             stage: None,
             last_ts_ns: 0,
         }
+    }
+
+    /// Goes over to another recording, whose state this one's takes the place of.
+    pub(crate) fn swap(&mut self, state: &mut TapeState) {
+        use std::mem::swap;
+        swap(&mut self.counts, &mut state.counts);
+        swap(&mut self.integrity, &mut state.integrity);
+        swap(&mut self.instruments, &mut state.instruments);
+        swap(&mut self.window, &mut state.window);
+        swap(&mut self.span_ns, &mut state.span_ns);
+        swap(&mut self.stage, &mut state.stage);
+        swap(&mut self.last_ts_ns, &mut state.last_ts_ns);
     }
 
     /// The symbol of an instrument, or its number.
@@ -185,7 +226,9 @@ impl<'a> Tape<'a> {
             self.integrity.time_backwards.add(&place);
         }
         self.last_ts_ns = seen.ts_ns;
-        if seen.needs_order && update.is_none() && has_books {
+        // What tells of a book's state alone did nothing to an order.
+        let is_applied = update.is_some_and(|update| update.kind() != Some(UpdateKind::Status));
+        if seen.needs_order && !is_applied && has_books {
             self.integrity.unknown_references.add(&place);
         }
         self.stage = seen.stage.or(self.stage);

@@ -5,12 +5,16 @@ use std::fmt;
 use tickpath_capture::{Depth, Format};
 use tickpath_types::{Price, Side};
 
+use crate::captures::{CaptureReport, ChannelReport};
 use crate::cost::Cost;
 use crate::exports::ExportedRows;
 use crate::integrity::Finding;
 use crate::report::{FileReport, ReplayReport, SymbolBook, TypeCount};
 use crate::session::Ended;
 use crate::statistics::SymbolStatistics;
+
+/// Recordings of one capture that are named.
+const RECORDINGS_SHOWN: usize = 8;
 
 impl fmt::Display for ReplayReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,6 +60,9 @@ fn write_sum(report: &ReplayReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 impl fmt::Display for FileReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_head(self, f)?;
+        if let Some(capture) = &self.capture {
+            write_capture(capture, f)?;
+        }
         write_types(&self.by_type, self.messages, f)?;
         write_costs(self, f)?;
         write_integrity(self, f)?;
@@ -78,6 +85,10 @@ fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (Format::Lobster, _) => "LOBSTER".to_owned(),
         (Format::Pcap, _) => "pcap".to_owned(),
         (Format::PcapNg, _) => "pcapng".to_owned(),
+    };
+    let format = match &report.capture {
+        Some(capture) => format!("{format}, {}", capture.name),
+        None => format,
     };
     let symbols = if report.symbol_count == 1 {
         "1 symbol".to_owned()
@@ -102,11 +113,88 @@ fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
+fn write_capture(capture: &CaptureReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let CaptureReport { channels, recordings, frames, unknown, .. } = capture;
+    if recordings.len() > 1 {
+        write!(f, "\nThe capture has {} recordings, each reported by itself: ", recordings.len())?;
+        let shown: Vec<&str> = recordings.iter().take(RECORDINGS_SHOWN).map(String::as_str).collect();
+        write!(f, "{}", shown.join("; "))?;
+        if recordings.len() > shown.len() {
+            write!(f, "; and {} more", recordings.len() - shown.len())?;
+        }
+    }
+    write!(f, "\n{} frames", grouped(frames.frames))?;
+    for (what, count) in frames.skipped().into_iter().filter(|(_, count)| *count > 0) {
+        write!(f, ", {} {what}", grouped(count))?;
+    }
+    if unknown.count > 0 {
+        write!(f, ", {} of no known protocol", grouped(unknown.count))?;
+        if let Some((dst, count)) = unknown.destinations.first() {
+            write!(f, " (most to {dst}: {})", grouped(*count))?;
+        }
+    }
+    write!(
+        f,
+        "\n\n{:<26} {:>10} {:>12} {:>11} {:>8} {:>7} {:>9} {:>9}",
+        "Channel", "packets", "messages", "duplicates", "filled", "gaps", "lost", "malformed"
+    )?;
+    for channel in channels {
+        write_channel(channel, f)?;
+    }
+    Ok(())
+}
+
+fn write_channel(channel: &ChannelReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(
+        f,
+        "\n{:<26} {:>10} {:>12} {:>11} {:>8} {:>7} {:>9} {:>9}",
+        channel.name,
+        grouped(channel.packets),
+        grouped(channel.messages),
+        grouped(channel.duplicates),
+        grouped(channel.gaps_filled),
+        grouped(channel.gaps),
+        grouped(channel.lost),
+        grouped(channel.malformed),
+    )?;
+    let mut notes: Vec<String> = Vec::new();
+    if channel.stream.is_none() {
+        let lines = channel.lines.iter().map(|(dst, packets)| format!("{dst} ({})", grouped(*packets)));
+        notes.push(format!("to {}", lines.collect::<Vec<_>>().join(" and ")));
+    }
+    let counts = [
+        (channel.heartbeats, "heartbeat(s)"),
+        (channel.restarts, "restart(s) of the numbering"),
+        (channel.unnumbered, "message(s) without a number"),
+        (channel.disagreements, "packet(s) that differ from line to line"),
+        (channel.skipped, "packet(s) outside the sequence"),
+    ];
+    notes.extend(
+        counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{} {what}", grouped(*count))),
+    );
+    if channel.first_sequence > 1 {
+        notes.push(format!("begins with message {}", grouped(channel.first_sequence)));
+    }
+    if let Some(stream) = &channel.stream {
+        notes.push(format!(
+            "{} segment(s), {} byte(s) once more, {} out of order, {} hole(s)",
+            grouped(stream.segments),
+            grouped(stream.retransmitted_bytes),
+            grouped(stream.out_of_order),
+            grouped(stream.holes)
+        ));
+    }
+    write!(f, "\n  {}", notes.join(", "))
+}
+
 fn write_types(by_type: &[TypeCount], messages: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "\n\nMessages")?;
     for TypeCount { code, name, count } in by_type {
         let share = *count as f64 * 100.0 / messages.max(1) as f64;
-        write!(f, "\n  {code}  {name:<32} {:>14} {share:>7.2}%", grouped(*count))?;
+        write!(f, "\n  {code:<3} {name:<32} {:>14} {share:>7.2}%", grouped(*count))?;
     }
     Ok(())
 }
@@ -147,6 +235,14 @@ fn write_integrity(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Resu
         line("executions beyond the quantity", &integrity.beyond_quantity)?;
         line("references used twice", &integrity.duplicate_references)?;
         line("orders refused by the books", &integrity.refused)?;
+        for (name, finding) in [
+            ("messages of no mapped symbol", &integrity.unmapped),
+            ("gaps of one symbol", &integrity.symbol_gaps),
+        ] {
+            if finding.count > 0 {
+                line(name, finding)?;
+            }
+        }
         for (name, _, finding) in integrity.crossed.by_state() {
             line(name, finding)?;
         }

@@ -1,7 +1,7 @@
 //! The worked examples of `docs/protocols/ticks.md`: what is written is what the document says, and is read again.
 #![allow(clippy::unwrap_used)]
 
-use tickpath_ticks::message::{Heartbeat, Message, Place, Quote, Tick, TickKind};
+use tickpath_ticks::message::{Heartbeat, Place, Quote, Tick, TickKind};
 use tickpath_ticks::request::encode_subscribe;
 use tickpath_ticks::seal::{seal, seal_ticks};
 use tickpath_types::{InstrumentId, Nanos, Price, Symbol};

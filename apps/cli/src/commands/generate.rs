@@ -1,6 +1,7 @@
 //! `tickpath generate`.
 
 mod output;
+mod xdp;
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, IsTerminal, Write, stderr};
@@ -34,6 +35,11 @@ pub enum Args {
     /// (20 million messages, 500 symbols, 200 thousand live orders) and itch-8000 (50 million messages, 8,000
     /// symbols, 1.5 million live orders).
     Itch(ItchArgs),
+    /// A whole day of NYSE's Integrated Feed (XDP), as a pcap capture of its multicast packets
+    ///
+    /// The order flow is that of the ITCH day of the same settings, so the books of both have the same levels at every
+    /// time up to the close. Symbols are dealt to channels; packets fill while messages come in a burst.
+    Xdp(xdp::XdpArgs),
 }
 
 #[derive(clap::Args)]
@@ -84,10 +90,21 @@ impl ItchArgs {
     }
 }
 
-impl ItchArgs {
+/// Where a day and its summary go.
+struct Outputs<'a> {
+    day: &'a Path,
+    json: Option<&'a Path>,
+}
+
+impl Outputs<'_> {
     /// What could only fail once the day is written is refused now.
-    fn check_outputs(&self) -> anyhow::Result<()> {
-        let named = [("--output", Some(self.output.as_path())), ("--json", self.json.as_deref())];
+    fn check(&self) -> anyhow::Result<()> {
+        let to_standard_output = is_standard_output(self.day) && self.json.is_some_and(is_standard_output);
+        anyhow::ensure!(
+            !to_standard_output,
+            "--output and --json cannot both be standard output: name a file for one of them"
+        );
+        let named = [("--output", Some(self.day)), ("--json", self.json)];
         let written: Vec<(&str, &Path)> =
             named.into_iter().filter_map(|(option, path)| Some((option, path?))).collect();
         let files: Vec<_> = written.into_iter().filter(|(_, path)| !is_standard_output(path)).collect();
@@ -100,42 +117,66 @@ fn is_standard_output(path: &Path) -> bool {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let Args::Itch(args) = args;
-    let json_to_standard_output = args.json.as_deref().is_some_and(is_standard_output);
-    let day_to_standard_output = is_standard_output(&args.output);
-    anyhow::ensure!(
-        !(json_to_standard_output && day_to_standard_output),
-        "--output and --json cannot both be standard output: name a file for one of them"
-    );
-    args.check_outputs()?;
+    match args {
+        Args::Itch(args) => run_itch(args),
+        Args::Xdp(args) => xdp::run(args),
+    }
+}
+
+fn run_itch(args: &ItchArgs) -> anyhow::Result<ExitCode> {
+    let outputs = Outputs { day: &args.output, json: args.json.as_deref() };
     let config = args.config();
     let mut day = ItchDay::new(config)?;
+    let append = |batch: &mut Vec<u8>| {
+        let start = batch.len();
+        let count = day.append_frames(BATCH, batch) as u64;
+        (batch.len() > start).then_some(count)
+    };
+    let Some((written, time)) = deliver(&outputs, config.messages, append)? else {
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    let Some(written) = written else { return Ok(ExitCode::SUCCESS) };
+    let summary = Summary { config, written, counters: day.counters(), time };
+    tell_of(&outputs, &summary.text(&args.output), &summary.json(&args.output))
+}
+
+/// Writes a day of about so many messages: `append` adds what comes next and returns how many messages those were, `None`
+/// at the end. `None` when it was stopped; nothing written when the reader of a pipe had what it wanted.
+fn deliver(
+    outputs: &Outputs<'_>,
+    messages: u64,
+    append: impl FnMut(&mut Vec<u8>) -> Option<u64>,
+) -> anyhow::Result<Option<(Option<Written>, Duration)>> {
+    outputs.check()?;
     let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
-    let cannot_write = || format!("cannot write {}", args.output.display());
-    let output = Output::create(&args.output).with_context(cannot_write)?;
+    let cannot_write = || format!("cannot write {}", outputs.day.display());
+    let output = Output::create(outputs.day).with_context(cannot_write)?;
     let start = Instant::now();
-    let summary = match write(&mut day, config.messages, output, &stop) {
-        Ok(Some(written)) => Summary { config, written, counters: day.counters(), time: start.elapsed() },
+    match write(append, messages, output, &stop) {
+        Ok(Some(written)) => Ok(Some((Some(written), start.elapsed()))),
         Ok(None) => {
-            tell(format_args!("tickpath: interrupted, and {} was not written", args.output.display()));
-            return Ok(ExitCode::from(INTERRUPTED));
+            tell(format_args!("tickpath: interrupted, and {} was not written", outputs.day.display()));
+            Ok(None)
         }
         // The reader of a pipe has what it wanted: `tickpath generate itch -o - | head`.
-        Err(error) if day_to_standard_output && error.kind() == ErrorKind::BrokenPipe => {
-            return Ok(ExitCode::SUCCESS);
+        Err(error) if is_standard_output(outputs.day) && error.kind() == ErrorKind::BrokenPipe => {
+            Ok(Some((None, start.elapsed())))
         }
-        Err(error) => return Err(error).with_context(cannot_write),
-    };
-    let text = summary.text(&args.output);
+        Err(error) => Err(error).with_context(cannot_write),
+    }
+}
+
+/// Says what was written.
+fn tell_of(outputs: &Outputs<'_>, text: &str, figures: &Value) -> anyhow::Result<ExitCode> {
     let mut said = Ok(());
-    if day_to_standard_output {
+    if is_standard_output(outputs.day) {
         tell_part(text);
-    } else if !json_to_standard_output {
+    } else if !outputs.json.is_some_and(is_standard_output) {
         said = say(text.trim_end());
     }
     // The figures go to their file even where the text cannot be printed.
-    if let Some(path) = &args.json {
-        json::write(path, &format!("{:#}", summary.json(&args.output)))?;
+    if let Some(path) = outputs.json {
+        json::write(path, &format!("{figures:#}"))?;
     }
     said?;
     Ok(ExitCode::SUCCESS)
@@ -151,9 +192,19 @@ struct Written {
     file_bytes: u64,
 }
 
-/// Writes the day to its end and puts it in its place; `None` when it was stopped.
+impl Written {
+    fn bytes_text(&self) -> String {
+        let bytes = thousands(self.bytes);
+        match self.file_bytes == self.bytes {
+            true => bytes,
+            false => format!("{bytes}, {} compressed", thousands(self.file_bytes)),
+        }
+    }
+}
+
+/// Writes a day to its end and puts it in its place; `None` when it was stopped.
 fn write(
-    day: &mut ItchDay,
+    mut append: impl FnMut(&mut Vec<u8>) -> Option<u64>,
     messages: u64,
     mut output: Output,
     stop: &StopSignal,
@@ -165,14 +216,14 @@ fn write(
             return Ok(None);
         }
         batch.clear();
-        count += day.append_frames(BATCH, &mut batch) as u64;
-        if batch.is_empty() {
+        let Some(appended) = append(&mut batch) else {
             return Ok(Some(Written { bytes, xxh3: hash.digest(), file_bytes: output.finish()? }));
-        }
+        };
+        count += appended;
         hash.update(&batch);
         bytes += batch.len() as u64;
         output.write_all(&batch)?;
-        progress.show(count);
+        progress.show(count.min(messages));
     }
 }
 
@@ -244,13 +295,7 @@ impl Summary {
         line("written", name);
         line("settings", format!("--messages {messages} --symbols {symbols} --live {live} --seed {seed}"));
         line("messages", thousands(self.counters.messages));
-        let bytes = thousands(self.written.bytes);
-        let compressed = if self.written.file_bytes == self.written.bytes {
-            String::new()
-        } else {
-            format!(", {} compressed", thousands(self.written.file_bytes))
-        };
-        line("bytes", format!("{bytes}{compressed}"));
+        line("bytes", self.written.bytes_text());
         line("symbols", thousands(symbols));
         line("live orders", format!("{} at peak", thousands(self.counters.live_max)));
         line("references", format!("{}, each once", thousands(self.counters.order_refs)));

@@ -10,7 +10,9 @@ mod journal;
 mod json;
 mod lab;
 mod replay;
+mod shm;
 mod sim;
+mod ticks;
 mod trader;
 
 use std::process::ExitCode;
@@ -42,8 +44,14 @@ pub enum Command {
     /// A venue's journal: whether it is whole, what is in it, and what it leads to
     #[command(subcommand)]
     Journal(journal::Args),
+    /// Market data in shared memory: which segments there are, whether they are whole, and what is in them
+    #[command(subcommand)]
+    Shm(shm::Args),
     /// The whole system in one thread under virtual time, attacked on purpose, and judged from outside
     Sim(sim::Args),
+    /// Ticks over TCP: quotes and trades of many symbols
+    #[command(subcommand)]
+    Ticks(ticks::Args),
     /// Check or show a configuration file
     #[command(subcommand)]
     Config(config::Args),
@@ -61,7 +69,9 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Generate(args) => generate::run(&args),
         Command::Admin(args) => admin::run(&args),
         Command::Journal(args) => journal::run(&args),
+        Command::Shm(args) => shm::run(&args),
         Command::Sim(args) => sim::run(&args),
+        Command::Ticks(args) => ticks::run(&args),
         Command::Config(args) => config::run(&args),
     }
 }

@@ -11,18 +11,23 @@ use anyhow::Context;
 use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell};
 use tickpath_replay::{
-    CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Exports, Moment, Progress, ReplayOptions, ReplayReport,
-    Speed, replay, replay_all,
+    CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Date, Exports, Moment, Progress, Protocol, ReplayOptions,
+    ReplayReport, Speed, Zone, replay, replay_all,
 };
 
 use super::{INTERRUPTED, json};
 
-/// Replay recorded markets through full order books: ITCH 5.0, Databento DBN MBO or LOBSTER message files,
-/// plain, .gz or .zst. At the end: what is in the file, what each message cost, and whether it holds together.
+/// Replay recorded markets through full order books: ITCH 5.0, Databento DBN MBO or LOBSTER message files, and
+/// captures of packets (pcap, pcapng), plain, .gz or .zst. At the end: what is in the file, what each message cost,
+/// and whether it holds together.
+///
+/// A capture may hold several recordings - sessions of ITCH, other protocols - each of which is reported by itself.
+/// Lines A and B of a channel are put together by their sequence numbers.
 ///
 /// The books are always built from the first message, for all symbols. --from and --to choose the messages that
 /// are counted, exported and part of the statistics; --symbols chooses whose statistics, books and exports are
-/// wanted. Times are the exchange's: Eastern Time for ITCH and LOBSTER, UTC for DBN.
+/// wanted. Times are the exchange's, unless --tz says another zone: Eastern Time for ITCH, LOBSTER and captures, UTC
+/// for DBN.
 ///
 /// Exports of several files are one table: the rows of all files in the order in which they are named, each with
 /// its file in a first column `file`. In every table `ts_ns` counts from midnight (ITCH, LOBSTER) or 1970-01-01
@@ -67,6 +72,15 @@ pub struct Args {
     /// Only decode and count: for files whose books are inconsistent by construction
     #[arg(long)]
     decode_only: bool,
+    /// The clocks that --from, --to and the report are by: ET, CT, UTC or +HH:MM [default: ET; DBN: UTC]
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
+    tz: Option<Zone>,
+    /// The day of the session, for times without a date [default: the first packet's day in that zone]
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    date: Option<Date>,
+    /// The protocol of a capture's packets, in place of what is found in them
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<Protocol>,
     /// Room in the books for open orders [default: 2097152, less for small files]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     max_orders: Option<u32>,
@@ -109,6 +123,9 @@ impl Args {
             },
             decode_only: self.decode_only,
             orders_max: self.max_orders,
+            zone: self.tz,
+            date: self.date,
+            protocol: self.protocol,
         }
     }
 
@@ -142,8 +159,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut line = ProgressLine::new(args.files.len());
     let mut observer = |progress: &Progress| line.show(progress);
     let result = match args.files.as_slice() {
-        [file] => replay(file, &options, &stop, &mut observer)
-            .map(|found| ReplayReport { files: vec![found], ..ReplayReport::default() }),
+        [file] => replay(file, &options, &stop, &mut observer),
         files => replay_all(files, &options, &stop, &mut observer),
     };
     line.clear();

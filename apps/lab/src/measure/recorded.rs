@@ -195,6 +195,7 @@ mod tests {
             }
             let recording = Recording::load(&path, *format).unwrap();
             let report = replay(&path, &ReplayOptions::default(), &StopSignal::new(), &mut |_| {}).unwrap();
+            let report = &report.files[0];
             assert_eq!(recording.outcome.events, report.messages);
             assert_eq!(u64::from(recording.outcome.live), report.integrity.orders_left);
             assert_eq!(recording.outcome.unknown, report.integrity.unknown_references.count);

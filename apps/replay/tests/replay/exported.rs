@@ -136,7 +136,7 @@ fn a_stop_leaves_no_table_and_none_of_its_rows() {
     let options = ReplayOptions { exports, ..ReplayOptions::default() };
     let stop = StopSignal::new();
     stop.stop();
-    let report = replay(&path, &options, &stop, &mut |_| {}).unwrap();
+    let report = replay(&path, &options, &stop, &mut |_| {}).unwrap().files.remove(0);
     assert_eq!(report.exported.bbo, None);
     let report = replay_all(&[path.clone(), path], &options, &stop, &mut |_| {}).unwrap();
     assert!(report.is_stopped() && report.left_out.len() == 2);

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod at_once;
+mod captured;
+mod captured_iex;
+mod captured_xdp;
 mod damaged;
 mod exported;
 mod options;

@@ -69,7 +69,7 @@ fn recorded_time_is_kept_and_a_stop_ends_with_a_report() {
     assert_eq!(report.messages, 13);
     let stop = StopSignal::new();
     stop.stop();
-    let report = replay(&path, &checked(), &stop, &mut |_| {}).unwrap();
+    let report = replay(&path, &checked(), &stop, &mut |_| {}).unwrap().files.remove(0);
     assert_eq!((report.messages, report.ended), (0, Some(Ended::Stopped)));
 }
 

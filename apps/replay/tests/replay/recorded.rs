@@ -6,7 +6,7 @@ use tickpath_replay::{FileReport, ReplayOptions};
 use crate::support::{checked, run, shared, stored};
 
 fn count(report: &FileReport, code: char) -> u64 {
-    report.by_type.iter().find(|entry| entry.code == code).map_or(0, |entry| entry.count)
+    report.by_type.iter().find(|entry| entry.code == code.to_string()).map_or(0, |entry| entry.count)
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tickpath_nasdaq::itch50::{
     StockTradingAction, StockTradingState, SystemEvent,
 };
 use tickpath_nasdaq::wire::{Alpha, Stock};
-use tickpath_replay::{FileReport, ReplayError, ReplayOptions, replay};
+use tickpath_replay::{FileReport, ReplayError, ReplayOptions, ReplayReport, replay};
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
 
@@ -33,8 +33,17 @@ pub fn shared(path: &str) -> Option<PathBuf> {
     None
 }
 
-pub fn try_run(path: &Path, options: &ReplayOptions) -> Result<FileReport, ReplayError> {
+/// All that is in a file.
+pub fn try_run_all(path: &Path, options: &ReplayOptions) -> Result<ReplayReport, ReplayError> {
     replay(path, options, &StopSignal::new(), &mut |_| {})
+}
+
+/// What is in a file of one recording.
+pub fn try_run(path: &Path, options: &ReplayOptions) -> Result<FileReport, ReplayError> {
+    try_run_all(path, options).map(|mut report| {
+        assert_eq!(report.files.len(), 1);
+        report.files.remove(0)
+    })
 }
 
 pub fn run(path: &Path, options: &ReplayOptions) -> FileReport {

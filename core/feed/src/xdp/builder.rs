@@ -586,7 +586,8 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
 }
 
 /// The state that a status leads to; `None` when it says nothing about it.
-fn trading_state(message: &SecurityStatus) -> Option<TradingState> {
+#[must_use]
+pub fn trading_state(message: &SecurityStatus) -> Option<TradingState> {
     let halted = match message.halt_condition {
         HaltCondition::NONE | HaltCondition(0 | b' ') => None,
         HaltCondition::LULD => Some(TradingState::Paused),

@@ -28,7 +28,7 @@ mod look_ahead;
 mod packets;
 mod symbols;
 
-pub use builder::{BookBuilder, Channel};
+pub use builder::{BookBuilder, Channel, trading_state};
 pub use counters::Counters;
 pub use live::LiveBooks;
 pub use look_ahead::Message;

@@ -43,7 +43,7 @@ fn headers_say_what_a_packet_is_for() {
     let heartbeat = header(&packet(DeliveryFlag::HEARTBEAT, 9, 0), 5);
     assert_eq!((heartbeat.kind, heartbeat.first, heartbeat.count), (PacketKind::Heartbeat, 9, 0));
     assert_eq!(header(&packet(DeliveryFlag::REFRESH_PART, 2, 1), 5).kind, PacketKind::Aside);
-    assert_eq!(header(&packet(DeliveryFlag::FAILOVER, 2, 1), 5).starts_anew, false);
+    assert!(!header(&packet(DeliveryFlag::FAILOVER, 2, 1), 5).starts_anew);
     let mut builder = PacketBuilder::new([0; 100], 1);
     builder.push(&SequenceNumberReset::new(1, 2, 11, 1)).unwrap();
     for flag in [DeliveryFlag::SEQUENCE_RESET, DeliveryFlag::FAILOVER] {

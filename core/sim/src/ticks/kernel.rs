@@ -136,6 +136,8 @@ fn draw(streams: &mut Streams, lanes: &Lanes, batch: &mut Batch) {
     for half in batch.bits.as_chunks_mut::<STREAMS>().0 {
         streams.fill(half);
     }
+    // One index into five arrays of the same length.
+    #[allow(clippy::needless_range_loop)]
     for lane in 0..LANES {
         let is_jump = (batch.bits[lane] >> JUMP_SHIFT) as u32 & JUMP_MASK < lanes.jump_below[lane];
         let sigma = if is_jump { lanes.jump_sigma[lane] } else { lanes.sigma[lane] };
@@ -193,7 +195,7 @@ fn quote(lanes: &Lanes, batch: &mut Batch) {
 fn size(lanes: &Lanes, batch: &mut Batch) {
     for lane in 0..LANES {
         let (bits, mean) = (batch.bits[lane] as u32, lanes.qty_mean[lane]);
-        let qty = |random: u32| mean * (128 + (random & BYTE)) >> 8;
+        let qty = |random: u32| (mean * (128 + (random & BYTE))) >> 8;
         batch.bid_qty[lane] = qty(bits);
         batch.ask_qty[lane] = qty(bits >> 8);
         batch.last_qty[lane] = qty(bits >> 16);
@@ -273,7 +275,8 @@ fn exp2(x: f64) -> f32 {
     let rest = (x - (whole - ROUND)) as f32;
     // The series of e^(rest ln 2).
     let fourth = 9.618_129e-3 + rest * (1.333_355_8e-3 + rest * 1.540_353e-4);
-    let series = 1.0 + rest * (0.693_147_2 + rest * (0.240_226_5 + rest * (5.550_41e-2 + rest * fourth)));
+    let series =
+        1.0 + rest * (std::f32::consts::LN_2 + rest * (0.240_226_5 + rest * (5.550_41e-2 + rest * fourth)));
     series * f32::from_bits((whole.to_bits() as u32).wrapping_add(EXPONENT_OF_ONE) << EXPONENT_SHIFT)
 }
 

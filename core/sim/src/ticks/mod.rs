@@ -173,6 +173,8 @@ pub struct TickGenerator {
     tiles: Vec<Tile>,
     /// The tile and its chunk that come next.
     next: (usize, usize),
+    /// Ticks of the batch.
+    len: usize,
     batch: Box<Batch>,
 }
 
@@ -197,6 +199,7 @@ impl TickGenerator {
             walk: Walk::new(&steps),
             tiles: Tile::lay(config.trade_below(), config.first_symbol, &steps),
             next: (0, 0),
+            len: 0,
             batch: Box::default(),
         })
     }
@@ -216,7 +219,15 @@ impl TickGenerator {
         } else {
             (0, 0)
         };
-        &self.batch.ticks[..count]
+        self.len = count;
+        self.batch()
+    }
+
+    /// The ticks that were made last; none before the first batch.
+    #[inline]
+    #[must_use]
+    pub fn batch(&self) -> &[Tick] {
+        &self.batch.ticks[..self.len]
     }
 
     /// How many ticks the next batch has.

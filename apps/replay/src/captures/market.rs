@@ -1,0 +1,365 @@
+//! One recording in a capture: its books, and what is known of its messages.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tickpath_book::{FastBooks, Indexed, PlainBooks};
+use tickpath_capture::{Format, InputMeter, RecordingInfo, TimeBase};
+use tickpath_feed::xdp::BookBuilder as XdpBooks;
+use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_iex::Feed;
+use tickpath_nasdaq::itch50;
+use tickpath_nyse::SendTime;
+use tickpath_types::{InstrumentId, Nanos};
+
+use super::iex::{IexBooks, IexMessage, IexSymbols};
+use super::protocol::Protocol;
+use super::xdp::{self, XdpMessage, XdpSymbols};
+use crate::apply::ApplyMessages;
+use crate::check::{Twin, TwinReport};
+use crate::exports::ExportedRows;
+use crate::integrity::Judgement;
+use crate::itch::INFO;
+use crate::message::{RecordedMessage, Source, Types};
+use crate::moment::Calendar;
+use crate::report::FileReport;
+use crate::run::ReplayError;
+use crate::session::{BookSize, Ended, PassState, Session};
+use crate::zone::{Date, Zone};
+
+const NS_PER_DAY: u64 = 86_400_000_000_000;
+
+/// Messages of one market that follow each other in the file, and the packets that they came in.
+#[derive(Debug, Default)]
+pub(super) struct Run<'a> {
+    pub(super) market: usize,
+    pub(super) messages: Vec<&'a [u8]>,
+    /// The packets that they came in.
+    pub(super) packets: Vec<PacketMark>,
+}
+
+/// A packet of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PacketMark {
+    /// Its first message, counted in the run.
+    pub(super) first: usize,
+    /// Its number in the file.
+    pub(super) number: u64,
+    pub(super) origin: Origin,
+}
+
+/// What a packet of XDP says about its messages; of other protocols nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Origin {
+    /// The channel, counted in the recording.
+    pub(super) channel: u8,
+    pub(super) sent: SendTime,
+}
+
+impl Run<'_> {
+    /// The packet that a message came in, in words.
+    fn place(&self, index: usize) -> String {
+        let at = self.packets.partition_point(|packet| packet.first <= index);
+        let number = at.checked_sub(1).map_or(0, |at| self.packets[at].number);
+        format!("packet {number}")
+    }
+}
+
+/// One recording in a capture.
+pub(super) struct Market {
+    /// What it is, for people.
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    state: PassState,
+    calendar: Calendar,
+    books: Books,
+    read: u64,
+    exported: ExportedRows,
+    /// True when its window is over.
+    pub(super) is_ended: bool,
+}
+
+/// The books of a protocol.
+enum Books {
+    Itch(Pair<BookBuilder<Indexed<FastBooks>>, BookBuilder<Indexed<PlainBooks>>>),
+    Iex(IexSymbols, Feed, Pair<IexBooks<Indexed<FastBooks>>, IexBooks<Indexed<PlainBooks>>>),
+    Xdp(XdpSymbols, Pair<XdpBooks<Indexed<FastBooks>>, XdpBooks<Indexed<PlainBooks>>>),
+}
+
+/// What a recording is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Itch,
+    Iex(Feed),
+    Xdp,
+}
+
+impl Kind {
+    pub(super) const fn protocol(self) -> Protocol {
+        match self {
+            Kind::Itch => Protocol::Itch,
+            Kind::Iex(_) => Protocol::Iex,
+            Kind::Xdp => Protocol::Xdp,
+        }
+    }
+
+    /// For people.
+    pub(super) fn name(self) -> String {
+        match self {
+            Kind::Itch => "ITCH 5.0".to_owned(),
+            Kind::Iex(feed) => format!("IEX {}", feed.name()),
+            Kind::Xdp => "NYSE XDP Integrated Feed".to_owned(),
+        }
+    }
+
+    const fn time_base(self) -> TimeBase {
+        match self {
+            Kind::Itch => TimeBase::Midnight,
+            Kind::Iex(_) | Kind::Xdp => TimeBase::UnixEpoch,
+        }
+    }
+}
+
+/// Books and their plain twin; nothing before the first message, and nothing at all where only decoding is asked for.
+struct Pair<F, P> {
+    books: Option<F>,
+    twin: Option<Twin<P>>,
+}
+
+impl<F, P> Pair<F, P> {
+    const NONE: Pair<F, P> = Pair { books: None, twin: None };
+
+    /// Makes the books, where there are none yet and they are wanted.
+    fn create(&mut self, session: &Session<'_>, fast: impl FnOnce() -> F, plain: impl FnOnce() -> P) {
+        if self.books.is_none() && !session.options.decode_only {
+            self.books = Some(fast());
+            self.twin = session.options.check_every.map(|every| Twin::new(plain(), every));
+        }
+    }
+
+    /// Does something to the books and to their twin.
+    fn change(&mut self, fast: impl FnOnce(&mut F), plain: impl FnOnce(&mut P)) {
+        if let Some(books) = &mut self.books {
+            fast(books);
+        }
+        if let Some(twin) = &mut self.twin {
+            twin.also(plain);
+        }
+    }
+}
+
+impl Market {
+    /// A market whose first packet was captured at `ts_ns`.
+    pub(super) fn new(name: String, kind: Kind, session: &Session<'_>, ts_ns: u64) -> Market {
+        let books = match kind {
+            Kind::Itch => Books::Itch(Pair::NONE),
+            Kind::Iex(feed) => Books::Iex(IexSymbols::new(feed), feed, Pair::NONE),
+            Kind::Xdp => Books::Xdp(XdpSymbols::default(), Pair::NONE),
+        };
+        let mut calendar = session.options.calendar(kind.time_base(), Zone::EASTERN);
+        calendar.date.get_or_insert(calendar.zone.date_at(ts_ns));
+        Market {
+            name,
+            kind,
+            state: PassState::new(),
+            calendar,
+            books,
+            read: 0,
+            exported: ExportedRows::default(),
+            is_ended: false,
+        }
+    }
+
+    /// Messages of a channel were lost for good before its next one.
+    pub(super) fn lose(&mut self, channel: u8) {
+        match &mut self.books {
+            Books::Itch(pair) => pair.change(
+                |books| books.handle_lost(&mut BooksAlone),
+                |books| books.handle_lost(&mut BooksAlone),
+            ),
+            Books::Iex(_, _, pair) => pair.change(IexBooks::lose, IexBooks::lose),
+            Books::Xdp(_, pair) => {
+                pair.change(|books| xdp::lose(books, channel), |books| xdp::lose(books, channel));
+            }
+        }
+    }
+
+    /// The numbering began anew, and the books with it.
+    pub(super) fn restart(&mut self) {
+        match &mut self.books {
+            // What begins anew is a session of its own; or each symbol is cleared by a message.
+            Books::Itch(_) | Books::Xdp(..) => {}
+            Books::Iex(symbols, _, pair) => {
+                symbols.restart();
+                pair.change(IexBooks::restart, IexBooks::restart);
+            }
+        }
+    }
+
+    /// Takes messages to the books and the tape; `framing` is what it took to find them.
+    pub(super) fn apply(
+        &mut self,
+        session: &mut Session<'_>,
+        run: &Run<'_>,
+        meter: &InputMeter,
+        framing: Duration,
+    ) -> Result<(), ReplayError> {
+        if self.is_ended || session.ended.is_some() {
+            return Ok(());
+        }
+        session.swap(&mut self.state);
+        let applied = self.apply_here(session, run, meter, framing);
+        session.swap(&mut self.state);
+        applied
+    }
+
+    fn apply_here(
+        &mut self,
+        session: &mut Session<'_>,
+        run: &Run<'_>,
+        meter: &InputMeter,
+        framing: Duration,
+    ) -> Result<(), ReplayError> {
+        let (number, rows) = (session.number, session.tape.exporter.rows());
+        let source = self.source();
+        let size = || BookSize::of_file(session.options, meter, InstrumentId(u16::MAX));
+        let place = |index| run.place(index);
+        match &mut self.books {
+            Books::Itch(pair) => {
+                pair.create(
+                    session,
+                    || BookBuilder::new(size().empty()),
+                    || BookBuilder::new(size().empty()),
+                );
+                let decode = |session: &mut Session<'_>, messages: &[&[u8]]| {
+                    for message in messages {
+                        // What is malformed is counted where it is named.
+                        let _ = itch50::decode(message, &mut session.itch);
+                    }
+                };
+                apply(session, &run.messages, source, pair, framing, decode, place)?;
+            }
+            Books::Iex(symbols, feed, pair) => {
+                pair.create(
+                    session,
+                    || IexBooks::new(*feed, size().empty()),
+                    || IexBooks::new(*feed, size().empty()),
+                );
+                let begin = Instant::now();
+                let messages: Vec<_> = run.messages.iter().map(|message| symbols.place(message)).collect();
+                let framing = framing + begin.elapsed();
+                let decode = |session: &mut Session<'_>, messages: &[IexMessage<'_>]| {
+                    messages.iter().for_each(|message| session.fold.bytes(message.bytes()));
+                };
+                apply(session, &messages, source, pair, framing, decode, place)?;
+            }
+            Books::Xdp(symbols, pair) => {
+                let midnight = midnight(&source.calendar);
+                pair.create(
+                    session,
+                    || xdp::books(size().empty(), midnight),
+                    || xdp::books(size().empty(), midnight),
+                );
+                let begin = Instant::now();
+                let mut messages = Vec::with_capacity(run.messages.len());
+                for (index, packet) in run.packets.iter().enumerate() {
+                    let end = run.packets.get(index + 1).map_or(run.messages.len(), |next| next.first);
+                    symbols.place(&run.messages[packet.first..end], &packet.origin, &mut messages);
+                }
+                let framing = framing + begin.elapsed();
+                let decode = |session: &mut Session<'_>, messages: &[XdpMessage<'_>]| {
+                    messages.iter().for_each(|message| session.fold.bytes(message.bytes()));
+                };
+                apply(session, &messages, source, pair, framing, decode, place)?;
+            }
+        }
+        self.read += session.number - number;
+        self.exported.add(&session.tape.exporter.rows().since(&rows));
+        // The other markets go on to the end of their windows.
+        if session.ended == Some(Ended::Window) {
+            self.is_ended = true;
+            session.ended = None;
+        }
+        Ok(())
+    }
+
+    fn source(&self) -> Source<'static> {
+        let types = match self.kind {
+            Kind::Itch => Types::Itch,
+            Kind::Iex(_) => Types::Iex,
+            Kind::Xdp => Types::Xdp,
+        };
+        let info = RecordingInfo { time_base: self.calendar.base, ..INFO };
+        Source { format: Format::Pcap, types, info, calendar: self.calendar, symbols: &[] }
+    }
+
+    /// What was found, when all is over.
+    pub(super) fn finish(mut self, path: &Path, format: Format, session: &mut Session<'_>) -> FileReport {
+        session.swap(&mut self.state);
+        if self.is_ended && session.ended.is_none() {
+            session.ended = Some(Ended::Window);
+        }
+        let source = self.source();
+        let mut report = match self.books {
+            Books::Itch(pair) => finish::<&[u8], _, _>(path, source, session, pair, true),
+            // Times of different symbols and types are in no order.
+            Books::Iex(_, _, pair) => finish::<IexMessage<'_>, _, _>(path, source, session, pair, false),
+            // Each channel has a clock of its own.
+            Books::Xdp(_, pair) => finish::<XdpMessage<'_>, _, _>(path, source, session, pair, false),
+        };
+        session.swap(&mut self.state);
+        report.format = format;
+        report.messages_read = self.read;
+        report.exported = self.exported;
+        report
+    }
+}
+
+/// The beginning of the session's day.
+fn midnight(calendar: &Calendar) -> Nanos {
+    let day = calendar.date.map_or(0, Date::day);
+    Nanos(calendar.zone.utc_ns(day * NS_PER_DAY))
+}
+
+/// Takes messages to decoding, books and tape.
+fn apply<M, F, P>(
+    session: &mut Session<'_>,
+    messages: &[M],
+    source: Source<'_>,
+    pair: &mut Pair<F, P>,
+    framing: Duration,
+    decode: impl FnOnce(&mut Session<'_>, &[M]),
+    place: impl Fn(usize) -> String,
+) -> Result<(), ReplayError>
+where
+    M: RecordedMessage,
+    F: ApplyMessages<M>,
+    P: ApplyMessages<M, Books = Indexed<PlainBooks>>,
+{
+    let wanted = session.wanted(messages, &source.calendar)?;
+    let messages = &messages[..wanted];
+    let begin = Instant::now();
+    decode(session, messages);
+    session.decode.record(framing + begin.elapsed(), messages.len());
+    session.apply(messages, source, &mut pair.books, &mut pair.twin, framing, place)
+}
+
+/// The report of some books.
+fn finish<M, F, P>(
+    path: &Path,
+    source: Source<'_>,
+    session: &mut Session<'_>,
+    pair: Pair<F, P>,
+    is_ordered_by_time: bool,
+) -> FileReport
+where
+    F: ApplyMessages<M>,
+    P: ApplyMessages<M, Books = Indexed<PlainBooks>>,
+{
+    let Pair { books, twin } = pair;
+    let judgement = Judgement { is_full_depth: true, is_ordered_by_time, has_books: books.is_some() };
+    let names = |instrument| session.tape.name(instrument);
+    let books = books.as_ref().map(ApplyMessages::books);
+    let twin: Option<TwinReport> = twin.zip(books).map(|(twin, books)| twin.finish::<M>(books, &names));
+    FileReport::of(path, source, session, books, twin, None, judgement)
+}

@@ -1,0 +1,69 @@
+//! What a capture brought beside messages.
+
+use std::net::SocketAddrV4;
+
+use tickpath_capture::PacketCounters;
+
+use super::channel::ChannelReport;
+use super::protocol::Protocol;
+
+/// What a capture brought of one recording, and beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureReport {
+    /// The recording: its protocol and what it calls itself.
+    pub name: String,
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// Its channels.
+    pub channels: Vec<ChannelReport>,
+    /// Names of all recordings of the capture, this one among them.
+    pub recordings: Vec<String>,
+    /// Frames of the whole capture.
+    pub frames: PacketCounters,
+    /// Packets of the whole capture that are of no known protocol, or say nothing that would tell it.
+    pub unknown: UnknownPackets,
+}
+
+/// Packets of no known protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnknownPackets {
+    /// All of them.
+    pub count: u64,
+    /// Where most of them went, and how many.
+    pub destinations: Vec<(SocketAddrV4, u64)>,
+}
+
+/// Destinations of unknown packets that are named.
+pub(super) const DESTINATIONS_NAMED: usize = 3;
+
+impl CaptureReport {
+    /// What makes the books doubtful, in words.
+    pub(crate) fn contradictions(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        for channel in &self.channels {
+            let name = &channel.name;
+            if channel.gaps > 0 {
+                words.push(format!(
+                    "{} gap(s) on {name}, {} message(s) lost: books may be wrong from there on",
+                    channel.gaps, channel.lost
+                ));
+            }
+            if let Some(stream) = channel.stream.filter(|stream| stream.holes > 0) {
+                words.push(format!(
+                    "{} hole(s) in the stream of {name}, {} byte(s) lost: books may be wrong from there on",
+                    stream.holes, stream.lost_bytes
+                ));
+            }
+            if channel.malformed > 0 {
+                words.push(format!("{} malformed packet(s) on {name}", channel.malformed));
+            }
+            if channel.disagreements > 0 {
+                words.push(format!(
+                    "{} packet(s) of {name} that differ from line to line: the first copy was taken",
+                    channel.disagreements
+                ));
+            }
+        }
+        words
+    }
+}

@@ -1,0 +1,121 @@
+//! Messages out of a TCP stream of SoupBinTCP packets.
+
+use tickpath_capture::{Segment, StreamData, StreamReader};
+use tickpath_nasdaq::soupbintcp::{self, Session};
+
+use super::protocol::is_soup_of_itch;
+
+/// One direction of a connection: a server's messages.
+#[derive(Debug, Default)]
+pub(super) struct SoupStream {
+    stream: StreamReader,
+    /// The beginning of a packet.
+    buffer: Vec<u8>,
+    /// Whether packets can be found: not before the first, and not behind a hole until one begins with a segment.
+    is_joined: bool,
+    /// Believe that it is ITCH.
+    is_asked: bool,
+    session: Option<Session>,
+    malformed: u64,
+}
+
+/// Messages that lie in memory of their own.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Messages {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    fn push(&mut self, message: &[u8]) {
+        self.bytes.extend_from_slice(message);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The messages in order.
+    pub(super) fn slices(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
+    }
+}
+
+impl SoupStream {
+    pub(super) fn new(is_asked: bool) -> SoupStream {
+        SoupStream { is_asked, ..SoupStream::default() }
+    }
+
+    /// Takes a segment; `out` then has the messages that are complete with it.
+    pub(super) fn handle_segment(&mut self, segment: &Segment, payload: &[u8], out: &mut Messages) {
+        out.clear();
+        let mut stream = std::mem::take(&mut self.stream);
+        stream.handle_segment(segment, payload, &mut |data| self.take(data, out));
+        self.stream = stream;
+    }
+
+    /// Gives what is held behind a hole, at the end of the capture.
+    pub(super) fn finish(&mut self, out: &mut Messages) {
+        out.clear();
+        let mut stream = std::mem::take(&mut self.stream);
+        stream.finish(&mut |data| self.take(data, out));
+        self.stream = stream;
+    }
+
+    /// The session that the server named, if its answer was captured.
+    pub(super) const fn session(&self) -> Option<Session> {
+        self.session
+    }
+
+    /// Places where no packet could be found.
+    pub(super) const fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    pub(super) const fn stream(&self) -> &StreamReader {
+        &self.stream
+    }
+
+    fn take(&mut self, data: StreamData<'_>, out: &mut Messages) {
+        match data {
+            StreamData::Broken => {
+                self.buffer.clear();
+                self.is_joined = false;
+            }
+            StreamData::Bytes(bytes) => {
+                self.is_joined = self.is_joined || is_soup_of_itch(bytes, self.is_asked);
+                if self.is_joined {
+                    self.buffer.extend_from_slice(bytes);
+                    self.take_packets(out);
+                }
+            }
+        }
+    }
+
+    fn take_packets(&mut self, out: &mut Messages) {
+        let mut at = 0;
+        loop {
+            match soupbintcp::next_packet(&self.buffer[at..]) {
+                Ok(Some((packet, len))) => {
+                    at += len;
+                    match packet {
+                        soupbintcp::Packet::SequencedData(message) => out.push(message),
+                        soupbintcp::Packet::LoginAccepted(accepted) => self.session = Some(accepted.session),
+                        _ => {}
+                    }
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    self.malformed += 1;
+                    self.is_joined = false;
+                    self.buffer.clear();
+                    return;
+                }
+            }
+        }
+        self.buffer.drain(..at);
+    }
+}

@@ -1,0 +1,253 @@
+//! Time zones of exchanges, and dates.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::moment::{date, parse_date};
+
+const SECONDS_PER_DAY: i64 = 86_400;
+const SECONDS_PER_HOUR: i64 = 3_600;
+const NS_PER_SEC: i64 = 1_000_000_000;
+
+/// A day of the calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Date {
+    /// Days since 1970-01-01.
+    day: u64,
+}
+
+impl Date {
+    /// The day that so many days after 1970-01-01 is.
+    pub(crate) const fn of_day(day: u64) -> Date {
+        Date { day }
+    }
+
+    /// Days since 1970-01-01.
+    #[must_use]
+    pub const fn day(self) -> u64 {
+        self.day
+    }
+}
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = date(self.day);
+        write!(f, "{year:04}-{month:02}-{day:02}")
+    }
+}
+
+/// The text is no date.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a date: write YYYY-MM-DD, e.g. 2023-08-22")]
+pub struct ParseDateError {
+    text: String,
+}
+
+impl FromStr for Date {
+    type Err = ParseDateError;
+
+    fn from_str(text: &str) -> Result<Date, ParseDateError> {
+        parse_date(text).map(Date::of_day).ok_or_else(|| ParseDateError { text: text.to_owned() })
+    }
+}
+
+/// What clocks on the wall show at an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zone {
+    /// A fixed number of seconds ahead of UTC.
+    Fixed(i32),
+    /// Of the United States, so many hours behind UTC in winter and one less in summer.
+    UnitedStates {
+        /// Hours behind UTC in winter: 5 Eastern, 6 Central.
+        hours_behind: u8,
+    },
+}
+
+impl Zone {
+    /// Coordinated Universal Time.
+    pub const UTC: Zone = Zone::Fixed(0);
+    /// New York, where US equities trade.
+    pub const EASTERN: Zone = Zone::UnitedStates { hours_behind: 5 };
+    /// Chicago.
+    pub const CENTRAL: Zone = Zone::UnitedStates { hours_behind: 6 };
+
+    /// Seconds by which its clocks are ahead of UTC at a time.
+    ///
+    /// Source: the United States' Uniform Time Act as amended: summer time since 2007 from the second Sunday of March to
+    /// the first of November, 1987 to 2006 from the first Sunday of April to the last of October, at two o'clock each.
+    /// Years before count as those of 1987.
+    #[must_use]
+    pub fn ahead_of_utc_s(self, utc_ns: u64) -> i64 {
+        match self {
+            Zone::Fixed(seconds) => i64::from(seconds),
+            Zone::UnitedStates { hours_behind } => {
+                let standard = -i64::from(hours_behind) * SECONDS_PER_HOUR;
+                let local = (utc_ns / NS_PER_SEC as u64).cast_signed() + standard;
+                let (year, ..) = date((local / SECONDS_PER_DAY).max(0).cast_unsigned());
+                // Both in standard time: it ends at two o'clock of summer time.
+                let start = summer_start(year) * SECONDS_PER_DAY + 2 * SECONDS_PER_HOUR;
+                let end = summer_end(year) * SECONDS_PER_DAY + SECONDS_PER_HOUR;
+                if (start..end).contains(&local) { standard + SECONDS_PER_HOUR } else { standard }
+            }
+        }
+    }
+
+    /// The date that its clocks and calendars show at a time.
+    #[must_use]
+    pub fn date_at(self, utc_ns: u64) -> Date {
+        Date::of_day(self.local_ns(utc_ns) / (SECONDS_PER_DAY * NS_PER_SEC) as u64)
+    }
+
+    /// Nanoseconds since 1970-01-01 as its clocks count.
+    pub(crate) fn local_ns(self, utc_ns: u64) -> u64 {
+        utc_ns.saturating_add_signed(self.ahead_of_utc_s(utc_ns).saturating_mul(NS_PER_SEC))
+    }
+
+    /// The time at which its clocks show so many nanoseconds since 1970-01-01; of two such times, in autumn, the first.
+    pub(crate) fn utc_ns(self, local_ns: u64) -> u64 {
+        // What holds at the time that it would be in summer holds, unless that is before summer time begins.
+        let back = |seconds: i64| local_ns.saturating_add_signed((-seconds).saturating_mul(NS_PER_SEC));
+        match self {
+            Zone::Fixed(seconds) => back(i64::from(seconds)),
+            Zone::UnitedStates { hours_behind } => {
+                let standard = -i64::from(hours_behind) * SECONDS_PER_HOUR;
+                let summer = back(standard + SECONDS_PER_HOUR);
+                if self.ahead_of_utc_s(summer) > standard { summer } else { back(standard) }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Zone::UTC => f.write_str("UTC"),
+            Zone::EASTERN => f.write_str("ET"),
+            Zone::CENTRAL => f.write_str("CT"),
+            Zone::UnitedStates { hours_behind } => write!(f, "US-{hours_behind}"),
+            Zone::Fixed(seconds) => {
+                let sign = if seconds < 0 { '-' } else { '+' };
+                let minutes = seconds.unsigned_abs() / 60;
+                write!(f, "UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+            }
+        }
+    }
+}
+
+/// The text is no time zone.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a time zone: write ET (New York), CT (Chicago), UTC, or hours ahead such as +01:00")]
+pub struct ParseZoneError {
+    text: String,
+}
+
+impl FromStr for Zone {
+    type Err = ParseZoneError;
+
+    fn from_str(text: &str) -> Result<Zone, ParseZoneError> {
+        match text.to_ascii_uppercase().as_str() {
+            "ET" | "EASTERN" | "AMERICA/NEW_YORK" => Ok(Zone::EASTERN),
+            "CT" | "CENTRAL" | "AMERICA/CHICAGO" => Ok(Zone::CENTRAL),
+            "UTC" | "Z" => Ok(Zone::UTC),
+            other => fixed(other).ok_or_else(|| ParseZoneError { text: text.to_owned() }),
+        }
+    }
+}
+
+/// `+HH:MM` or `-HH:MM`.
+fn fixed(text: &str) -> Option<Zone> {
+    let (sign, rest) = match text.strip_prefix('+') {
+        Some(rest) => (1, rest),
+        None => (-1, text.strip_prefix('-')?),
+    };
+    let (hours, minutes) = rest.split_once(':')?;
+    let digits = |part: &str| {
+        let is_two = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+        is_two.then(|| part.parse::<i32>().ok())?
+    };
+    let (hours, minutes) = (digits(hours)?, digits(minutes)?);
+    (hours <= 14 && minutes < 60).then_some(Zone::Fixed(sign * (hours * 3_600 + minutes * 60)))
+}
+
+/// The first Sunday from a day on. 1970-01-01 was a Thursday.
+const fn sunday_from(day: i64) -> i64 {
+    day + (10 - day.rem_euclid(7)) % 7
+}
+
+fn summer_start(year: u64) -> i64 {
+    let day = if year >= 2007 { day_of(year, 3, 8) } else { day_of(year, 4, 1) };
+    sunday_from(day)
+}
+
+fn summer_end(year: u64) -> i64 {
+    let day = if year >= 2007 { day_of(year, 11, 1) } else { day_of(year, 10, 25) };
+    sunday_from(day)
+}
+
+fn day_of(year: u64, month: u64, day: u64) -> i64 {
+    parse_date(&format!("{year:04}-{month:02}-{day:02}")).unwrap_or_default().cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn utc(text: &str) -> u64 {
+        let (day, time) = text.split_once(' ').unwrap();
+        let day: Date = day.parse().unwrap();
+        let mut seconds = 0;
+        for part in time.split(':') {
+            seconds = seconds * 60 + part.parse::<u64>().unwrap();
+        }
+        (day.day() * 86_400 + seconds) * 1_000_000_000
+    }
+
+    #[test]
+    fn clocks_change_when_the_law_says_so() {
+        // From `TZ=America/New_York date -d @...` at both sides of each change.
+        for (time, hours) in [
+            ("2023-03-12 06:59:59", -5),
+            ("2023-03-12 07:00:00", -4),
+            ("2023-11-05 05:59:59", -4),
+            ("2023-11-05 06:00:00", -5),
+            ("2019-12-30 09:00:00", -5),
+            ("2017-04-25 15:03:18", -4),
+            ("2006-04-02 06:59:59", -5),
+            ("2006-04-02 07:00:00", -4),
+            ("2006-10-29 06:00:00", -5),
+            ("2026-03-08 07:00:00", -4),
+            ("2026-11-01 06:00:00", -5),
+        ] {
+            assert_eq!(Zone::EASTERN.ahead_of_utc_s(utc(time)), hours * 3_600, "{time}");
+        }
+        assert_eq!(Zone::CENTRAL.ahead_of_utc_s(utc("2023-03-12 08:00:00")), -5 * 3_600);
+        assert_eq!(Zone::EASTERN.date_at(utc("2023-08-23 03:59:59")).to_string(), "2023-08-22");
+        assert_eq!(Zone::EASTERN.date_at(utc("2023-08-23 04:00:00")).to_string(), "2023-08-23");
+    }
+
+    #[test]
+    fn there_and_back_is_the_same_time() {
+        for zone in [Zone::UTC, Zone::EASTERN, Zone::CENTRAL, Zone::Fixed(3_600)] {
+            for hour in 0..24 * 400 {
+                let time = utc("2022-12-20 00:00:00") + hour * 3_600_000_000_000;
+                let again = zone.utc_ns(zone.local_ns(time));
+                // One hour of autumn comes twice.
+                assert!(again == time || time - again == 3_600_000_000_000, "{zone} {hour}");
+            }
+        }
+    }
+
+    #[test]
+    fn zones_and_dates_are_read() {
+        for (text, shown) in
+            [("et", "ET"), ("CT", "CT"), ("utc", "UTC"), ("+01:00", "UTC+01:00"), ("-03:30", "UTC-03:30")]
+        {
+            assert_eq!(text.parse::<Zone>().unwrap().to_string(), shown);
+        }
+        for text in ["", "EDT", "+1", "+15:00", "01:00"] {
+            assert!(text.parse::<Zone>().is_err(), "{text}");
+        }
+        assert_eq!("2024-02-29".parse::<Date>().unwrap().to_string(), "2024-02-29");
+        assert!("2023-02-29".parse::<Date>().is_err() && "23-02-01".parse::<Date>().is_err());
+    }
+}

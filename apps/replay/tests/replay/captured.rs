@@ -1,0 +1,368 @@
+//! Captures of packets, built by hand and recorded.
+
+use std::net::SocketAddrV4;
+
+use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Session};
+use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet};
+use tickpath_replay::{FileReport, Protocol, ReplayOptions, ReplayReport, Speed};
+use tickpath_types::Sequence;
+use zerocopy::IntoBytes;
+
+use crate::support::{Day, OPEN_NS, checked, file, run, shared, stored, try_run, try_run_all};
+
+/// 2023-08-22, 13:30 UTC: half past nine in New York.
+const OPENED_NS: u64 = 1_692_711_000_000_000_000;
+pub const LINE_A: &str = "233.54.12.111:26477";
+pub const LINE_B: &str = "233.86.230.111:26477";
+
+/// A pcap file in the making.
+pub struct Capture {
+    pub bytes: Vec<u8>,
+    pub ns: u64,
+}
+
+impl Capture {
+    pub fn new() -> Capture {
+        let words = [0xa1b2_3c4d_u32, 2 | 4 << 16, 0, 0, 65_535, 1];
+        Capture { bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(), ns: OPENED_NS }
+    }
+
+    /// A frame a microsecond after the one before.
+    pub fn frame(&mut self, frame: &[u8]) -> &mut Capture {
+        self.ns += 1_000;
+        let (seconds, ns) = (self.ns / 1_000_000_000, self.ns % 1_000_000_000);
+        for word in [seconds as u32, ns as u32, frame.len() as u32, frame.len() as u32] {
+            self.bytes.extend(word.to_le_bytes());
+        }
+        self.bytes.extend(frame);
+        self
+    }
+
+    /// A datagram to an address.
+    pub fn udp(&mut self, dst: &str, payload: &[u8]) -> &mut Capture {
+        let header =
+            [&[0x30, 0x39][..], &port(dst), &(8 + payload.len() as u16).to_be_bytes(), &[0, 0]].concat();
+        let frame = ethernet(dst, 17, &[&header[..], payload].concat());
+        self.frame(&frame)
+    }
+
+    /// A segment of TCP to an address.
+    pub fn tcp(&mut self, dst: &str, sequence: u32, flags: u8, payload: &[u8]) -> &mut Capture {
+        let mut header =
+            [&[0x30, 0x39][..], &port(dst), &sequence.to_be_bytes(), &[0; 4], &[0x50, flags]].concat();
+        header.extend([0; 6]);
+        let frame = ethernet(dst, 6, &[&header[..], payload].concat());
+        self.frame(&frame)
+    }
+
+    /// A packet of MoldUDP64 on a line.
+    pub fn mold(&mut self, dst: &str, session: &str, sequence: u64, messages: &[&[u8]]) -> &mut Capture {
+        let session = Session::new(session).unwrap();
+        let mut builder = PacketBuilder::new([0; 1_400], session, Sequence(sequence));
+        for message in messages {
+            builder.push(message).unwrap();
+        }
+        let packet = builder.finish().to_vec();
+        self.udp(dst, &packet)
+    }
+
+    pub fn run(&self, options: &ReplayOptions) -> FileReport {
+        let (_folder, path) = file("day.pcap", &self.bytes);
+        run(&path, options)
+    }
+
+    pub fn run_all(&self, options: &ReplayOptions) -> ReplayReport {
+        let (_folder, path) = file("day.pcap", &self.bytes);
+        try_run_all(&path, options).unwrap()
+    }
+}
+
+fn port(dst: &str) -> [u8; 2] {
+    dst.parse::<SocketAddrV4>().unwrap().port().to_be_bytes()
+}
+
+fn ethernet(dst: &str, protocol: u8, segment: &[u8]) -> Vec<u8> {
+    let dst: SocketAddrV4 = dst.parse().unwrap();
+    let total = (20 + segment.len()) as u16;
+    let mut frame = vec![0; 12];
+    frame.extend([8, 0, 0x45, 0]);
+    frame.extend(total.to_be_bytes());
+    frame.extend([0, 0, 0x40, 0, 9, protocol, 0, 0, 10, 0, 0, 1]);
+    frame.extend(dst.ip().octets());
+    frame.extend(segment);
+    frame
+}
+
+/// The messages of a day.
+pub fn messages(day: &Day) -> Vec<&[u8]> {
+    let mut rest = &day.bytes[..];
+    let mut messages = Vec::new();
+    while let Some((len, more)) = rest.split_first_chunk::<2>() {
+        let (message, more) = more.split_at(usize::from(u16::from_be_bytes(*len)));
+        messages.push(message);
+        rest = more;
+    }
+    messages
+}
+
+/// What a report says about the market, whatever it came in.
+fn market(report: &FileReport) -> (u64, u64, String, String) {
+    let integrity = &report.integrity;
+    (
+        report.messages,
+        report.checksum,
+        format!("{:?}", report.tops),
+        format!("{:?} {integrity:?}", report.statistics),
+    )
+}
+
+#[test]
+fn a_capture_gives_the_books_of_the_file() {
+    let day = Day::small();
+    let (_folder, path) = file("day", &day.bytes);
+    let expected = run(&path, &checked());
+    let messages = messages(&day);
+    let mut capture = Capture::new();
+    for (index, group) in messages.chunks(4).enumerate() {
+        capture.mold(LINE_A, "DAY1", 1 + 4 * index as u64, group);
+    }
+    let report = capture.run(&checked());
+    assert_eq!(market(&report), market(&expected));
+    assert!(report.is_trustworthy(), "{:?}", report.contradictions);
+    let found = report.capture.as_ref().unwrap();
+    assert_eq!((found.protocol, found.name.as_str()), (Protocol::Itch, "ITCH 5.0, session DAY1"));
+    let channel = &found.channels[0];
+    assert_eq!((channel.packets, channel.messages, channel.gaps, channel.duplicates), (4, 13, 0, 0));
+    assert!(report.to_string().contains("2023-08-22 09:30:00"), "{report}");
+}
+
+/// Two lines, each of which loses what the other has, and heartbeats.
+fn two_lines(day: &Day) -> Capture {
+    let mut capture = Capture::new();
+    for (index, message) in messages(day).into_iter().enumerate() {
+        let sequence = 1 + index as u64;
+        if index % 3 != 1 {
+            capture.mold(LINE_A, "DAY1", sequence, &[message]);
+        }
+        if index % 3 != 2 {
+            capture.mold(LINE_B, "DAY1", sequence, &[message]);
+        }
+    }
+    let next = Sequence(1 + messages(day).len() as u64);
+    capture.udp(LINE_A, Header::heartbeat(Session::new("DAY1").unwrap(), next).as_bytes());
+    capture
+}
+
+#[test]
+fn two_lines_fill_each_others_gaps() {
+    let day = Day::small();
+    let (_folder, path) = file("day", &day.bytes);
+    let report = two_lines(&day).run(&checked());
+    assert_eq!(market(&report), market(&run(&path, &checked())));
+    assert!(report.is_trustworthy(), "{:?}", report.contradictions);
+    let capture = report.capture.unwrap();
+    let [channel] = capture.channels.as_slice() else { panic!("one channel: {:?}", capture.channels) };
+    assert_eq!((channel.lines.len(), channel.messages, channel.heartbeats), (2, 13, 1));
+    assert_eq!((channel.gaps, channel.lost, channel.disagreements), (0, 0, 0));
+    assert_eq!(channel.duplicates, 5);
+}
+
+#[test]
+fn what_both_lines_lost_is_told_and_not_trusted() {
+    let day = Day::small();
+    let messages = messages(&day);
+    let mut capture = Capture::new();
+    for (index, message) in messages.iter().enumerate().filter(|(index, _)| *index != 3) {
+        capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
+    }
+    let report = capture.run(&checked());
+    let words = report.contradictions.join("\n");
+    assert!(words.contains("1 gap(s) on session DAY1, 1 message(s) lost"), "{words}");
+    assert_eq!(report.messages, 12);
+    // Where the end was lost, only a heartbeat tells.
+    let mut capture = Capture::new();
+    capture.mold(LINE_A, "DAY1", 1, &messages[..12]);
+    capture.udp(LINE_A, Header::end_of_session(Session::new("DAY1").unwrap(), Sequence(14)).as_bytes());
+    let report = capture.run(&checked());
+    assert!(report.contradictions.join("\n").contains("1 message(s) lost"), "{:?}", report.contradictions);
+}
+
+#[test]
+fn lines_that_disagree_are_told() {
+    let day = Day::small();
+    let messages = messages(&day);
+    let mut capture = Capture::new();
+    capture.mold(LINE_A, "DAY1", 1, &messages[..1]).mold(LINE_B, "DAY1", 1, &messages[..1]);
+    capture.mold(LINE_A, "DAY1", 2, &messages[1..2]).mold(LINE_B, "DAY1", 2, &messages[2..3]);
+    let report = capture.run(&checked());
+    assert!(report.contradictions.join("\n").contains("1 packet(s) of session DAY1 that differ"));
+}
+
+#[test]
+fn sessions_are_recordings_of_their_own_and_strangers_are_counted() {
+    let day = Day::small();
+    let mut capture = Capture::new();
+    for (index, message) in messages(&day).into_iter().enumerate() {
+        capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
+        capture.mold("233.54.12.112:26478", "DAY2", 1 + index as u64, &[message]);
+        capture.udp("239.1.1.1:5353", b"something else");
+    }
+    capture.frame(&[0; 60]).frame(&[&[0; 12][..], &[0x86, 0xdd], &[0; 40]].concat());
+    let report = capture.run_all(&checked());
+    assert_eq!(report.files.len(), 2);
+    assert!(report.is_trustworthy(), "{report}");
+    let names: Vec<&str> =
+        report.files.iter().map(|file| file.capture.as_ref().unwrap().name.as_str()).collect();
+    assert_eq!(names, ["ITCH 5.0, session DAY1", "ITCH 5.0, session DAY2"]);
+    assert!(report.files.iter().all(|file| (file.messages, file.messages_read) == (13, 13)));
+    let found = report.files[0].capture.as_ref().unwrap();
+    assert_eq!((found.unknown.count, found.frames.not_ip, found.frames.ipv6), (13, 1, 1));
+    assert_eq!(found.unknown.destinations, [("239.1.1.1:5353".parse().unwrap(), 13)]);
+    let text = report.to_string();
+    assert_eq!(text.matches("The capture has 2 recordings").count(), 2, "{text}");
+}
+
+/// A SoupBinTCP server's side of a connection.
+fn soup(day: &Day) -> Vec<u8> {
+    let mut stream = Vec::new();
+    let mut buffer = [0; 256];
+    let session = Session::new("DAY1").unwrap();
+    let accepted = Packet::LoginAccepted(LoginAccepted { session, next_sequence: Sequence(1) });
+    let packets = std::iter::once(accepted)
+        .chain(messages(day).into_iter().map(Packet::SequencedData))
+        .chain([Packet::ServerHeartbeat, Packet::EndOfSession]);
+    for packet in packets {
+        let len = packet.encode(&mut buffer).unwrap();
+        stream.extend(&buffer[..len]);
+    }
+    stream
+}
+
+#[test]
+fn itch_over_tcp_is_put_together_in_order() {
+    const CLIENT: &str = "10.0.0.9:40000";
+    let day = Day::small();
+    let (_folder, path) = file("day", &day.bytes);
+    let expected = run(&path, &checked());
+    let stream = soup(&day);
+    let mut capture = Capture::new();
+    capture.tcp(CLIENT, 999, 0x12, b"");
+    // Segments of 100 bytes; two change places, one comes twice.
+    let mut parts: Vec<(usize, &[u8])> = stream.chunks(100).enumerate().collect();
+    parts.swap(1, 2);
+    parts.insert(4, parts[3]);
+    for (index, part) in parts {
+        capture.tcp(CLIENT, 1_000 + 100 * index as u32, 0x10, part);
+    }
+    let report = capture.run(&checked());
+    assert_eq!(market(&report), market(&expected));
+    assert!(report.is_trustworthy(), "{:?}", report.contradictions);
+    let found = report.capture.unwrap();
+    assert!(
+        found.name.starts_with("ITCH 5.0, session DAY1, stream 10.0.0.1:12345 to 10.0.0.9:40000"),
+        "{}",
+        found.name
+    );
+    let counts = found.channels[0].stream.unwrap();
+    assert_eq!((counts.out_of_order, counts.retransmitted_bytes, counts.holes), (1, 100, 0));
+}
+
+#[test]
+fn a_hole_in_a_stream_is_told() {
+    const CLIENT: &str = "10.0.0.9:40000";
+    let stream = soup(&Day::small());
+    let mut capture = Capture::new();
+    for (index, part) in stream.chunks(100).enumerate().filter(|(index, _)| *index != 2) {
+        capture.tcp(CLIENT, 1_000 + 100 * index as u32, 0x10, part);
+    }
+    let report = capture.run(&checked());
+    let words = report.contradictions.join("\n");
+    assert!(words.contains("1 hole(s) in the stream of") && words.contains("100 byte(s) lost"), "{words}");
+}
+
+#[test]
+fn a_capture_of_something_else_is_refused_with_what_is_in_it() {
+    let mut capture = Capture::new();
+    for _ in 0..3 {
+        capture.udp("239.1.1.1:5353", b"something else").frame(&[0; 60]);
+    }
+    let (_folder, path) = file("other.pcap", &capture.bytes);
+    let words = try_run(&path, &checked()).unwrap_err().to_string();
+    assert!(words.contains("6 frames, 3 of UDP") && words.contains("239.1.1.1:5353 (3)"), "{words}");
+    assert!(!words.contains('\n'), "{words}");
+    let (_folder, path) = file("none.pcap", &Capture::new().bytes);
+    assert!(try_run(&path, &checked()).unwrap_err().to_string().contains("0 frames"));
+}
+
+#[test]
+fn a_cut_or_damaged_capture_gives_what_was_before() {
+    let capture = two_lines(&Day::small());
+    let whole = capture.run(&checked()).messages;
+    for len in (26..capture.bytes.len()).step_by(101) {
+        let (_folder, path) = file("cut.pcap", &capture.bytes[..len]);
+        match try_run(&path, &checked()) {
+            Ok(report) => {
+                let words = report.contradictions.join("\n");
+                assert!(words.contains("cut short at byte") && report.messages <= whole, "{len}: {words}");
+            }
+            Err(error) => assert!(error.to_string().contains("cut short at byte"), "{len}: {error}"),
+        }
+    }
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    std::io::Write::write_all(&mut encoder, &capture.bytes).unwrap();
+    let mut damaged = encoder.finish().unwrap();
+    let at = damaged.len() - 6;
+    damaged[at] ^= 1;
+    let (_folder, path) = file("bad.pcap.gz", &damaged);
+    let report = run(&path, &checked());
+    assert_eq!(report.messages, whole);
+    assert!(report.contradictions[0].contains("compressed data is damaged"), "{:?}", report.contradictions);
+}
+
+#[test]
+fn windows_limits_and_speeds_hold_for_captures() {
+    let capture = two_lines(&Day::small());
+    let options = ReplayOptions { limit: Some(5), ..checked() };
+    assert_eq!(capture.run(&options).messages_read, 5);
+    let options = ReplayOptions {
+        from: Some("2023-08-22T09:30:00.003".parse().unwrap()),
+        to: Some("09:30:00.006".parse().unwrap()),
+        ..checked()
+    };
+    let report = capture.run(&options);
+    let (first, last) = report.span.unwrap();
+    assert_eq!((first.ns, last.ns), (OPEN_NS + 3_000_000, OPEN_NS + 5_000_000));
+    let report = capture.run(&ReplayOptions { speed: Speed::Hundredths(10_000), ..checked() });
+    assert_eq!(report.messages, 13);
+    let next_day = ReplayOptions { from: Some("2023-08-23T00:00:00".parse().unwrap()), to: None, ..options };
+    assert_eq!(capture.run(&next_day).messages, 0);
+    let other = ReplayOptions { date: Some("2023-08-24".parse().unwrap()), ..next_day };
+    assert_eq!(capture.run(&other).messages, 13);
+}
+
+#[test]
+fn real_packets_are_read() {
+    let report = run(
+        &stored("itch_multiple_packets.pcap"),
+        &ReplayOptions { decode_only: true, ..ReplayOptions::default() },
+    );
+    // Packets from here and there in the session.
+    let channel = &report.capture.as_ref().unwrap().channels[0];
+    assert_eq!((channel.gaps, channel.lost, channel.unnumbered), (1, 4_244_620, 0), "{report}");
+    assert!(channel.messages > 1 && channel.first_sequence > 1 && !report.is_trustworthy(), "{report}");
+    assert_eq!(report.span.unwrap().0.calendar.date.unwrap().to_string(), "2023-08-22");
+}
+
+#[test]
+fn packets_without_numbers_are_taken_as_they_come() {
+    let folder = "nasdaq_itch50/omi_nasdaq_20230822";
+    let mut messages = 0;
+    for name in ["AddOrderNoMPID", "OrderReplace", "SystemEvent", "CrossTrade", "StockTradingAction"] {
+        let Some(path) = shared(&format!("{folder}/{name}.pcap")) else { return };
+        let report = run(&path, &ReplayOptions { decode_only: true, ..ReplayOptions::default() });
+        let channel = &report.capture.as_ref().unwrap().channels[0];
+        assert_eq!((channel.unnumbered, channel.gaps), (report.messages, 0), "{name}");
+        messages += report.messages;
+    }
+    assert_eq!(messages, 21);
+}

@@ -1,0 +1,203 @@
+//! Captures of IEX: recorded ones against the counts that are known of them, and segments built by hand.
+
+use tickpath_iex::wire::Ticker;
+use tickpath_iex::{
+    AddOrder, Feed, OrderDelete, OrderExecuted, PriceLevelUpdate, SaleFlags, SegmentBuilder, TradingStatus,
+};
+use tickpath_nasdaq::wire::Alpha;
+use tickpath_replay::{FileReport, Protocol, ReplayOptions};
+use tickpath_types::{Nanos, Price, Side};
+use zerocopy::IntoBytes;
+
+use crate::captured::Capture;
+use crate::support::{Day, checked, run, shared, stored};
+
+const GROUP: &str = "233.215.21.4:10378";
+/// 2023-08-22, 13:30 UTC.
+const OPENED_NS: u64 = 1_692_711_000_000_000_000;
+
+fn decode_only() -> ReplayOptions {
+    ReplayOptions { decode_only: true, ..ReplayOptions::default() }
+}
+
+fn counts(report: &FileReport, codes: &str) -> Vec<u64> {
+    let count = |code: char| {
+        let found = report.by_type.iter().find(|entry| entry.code == code.to_string());
+        found.map_or(0, |entry| entry.count)
+    };
+    codes.chars().map(count).collect()
+}
+
+/// A segment with its messages, sent `sent` nanoseconds after the open.
+fn segment(feed: Feed, first: u64, offset: u64, sent: u64, messages: &[&[u8]]) -> Vec<u8> {
+    let mut builder = SegmentBuilder::new([0; 1_400], feed, 1, 7);
+    for message in messages {
+        builder.push(message).unwrap();
+    }
+    let mut bytes = builder.finish(Nanos(OPENED_NS + sent)).to_vec();
+    bytes[16..24].copy_from_slice(&offset.to_le_bytes());
+    bytes[24..32].copy_from_slice(&first.to_le_bytes());
+    bytes
+}
+
+fn level(side: Side, is_complete: bool, ns: u64, size: u32, price: i64) -> Vec<u8> {
+    let ticker = Ticker::new("ZIEXT").unwrap();
+    PriceLevelUpdate::of(side, is_complete, Nanos(OPENED_NS + ns), ticker, size, price).as_bytes().to_vec()
+}
+
+#[test]
+fn levels_become_books_and_a_transaction_shows_its_end_alone() {
+    let trading =
+        TradingStatus::new(b'T', Nanos(OPENED_NS), Ticker::new("ZIEXT").unwrap(), Alpha::<4>::BLANK.0);
+    let messages = [
+        trading.as_bytes().to_vec(),
+        level(Side::Buy, true, 1, 100, 10_000),
+        level(Side::Sell, true, 2, 200, 10_100),
+        // Between these two the book is crossed, and nobody has seen it so.
+        level(Side::Buy, false, 3, 50, 10_100),
+        level(Side::Sell, true, 3, 0, 10_100),
+        level(Side::Sell, true, 4, 70, 10_300),
+    ];
+    let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+    let mut capture = Capture::new();
+    capture.udp(GROUP, &segment(Feed::Deep10, 1, 0, 1, &slices[..3]));
+    capture.udp(GROUP, &segment(Feed::Deep10, 4, 100, 2, &slices[3..]));
+    capture.udp(GROUP, &segment(Feed::Deep10, 7, 200, 3, &[]));
+    let report = capture.run(&checked());
+    assert!(report.is_trustworthy(), "{report}");
+    let top = &report.tops[0];
+    assert_eq!(top.symbol, "ZIEXT");
+    let levels = top
+        .sides
+        .each_ref()
+        .map(|side| side.iter().map(|level| (level.price, level.qty.0)).collect::<Vec<_>>());
+    assert_eq!(levels[0], [(Price(10_100), 50), (Price(10_000), 100)]);
+    assert_eq!(levels[1], [(Price(10_300), 70)]);
+    let found = report.capture.unwrap();
+    assert_eq!((found.protocol, found.name.as_str()), (Protocol::Iex, "IEX DEEP 1.0"));
+    assert_eq!((found.channels[0].heartbeats, found.channels[0].messages), (1, 6));
+    assert!(report.span.unwrap().0.to_string().ends_with("09:30:00.000000000 ET"));
+}
+
+#[test]
+fn a_session_that_begins_anew_begins_with_empty_books() {
+    let mut capture = Capture::new();
+    for sent in [1, 2, 3] {
+        let bid = level(Side::Buy, true, sent, 10, 10_000 + sent as i64);
+        let more = level(Side::Buy, true, sent, 20, 9_000);
+        capture.udp(GROUP, &segment(Feed::Deep10, 1, 0, 10 * sent, &[&bid]));
+        capture.udp(GROUP, &segment(Feed::Deep10, 2, 32, 10 * sent + 1, &[&more]));
+        // The first copy once more, late: an old duplicate and no restart.
+        capture.udp(GROUP, &segment(Feed::Deep10, 1, 0, 10 * sent, &[&bid]));
+    }
+    let report = capture.run(&checked());
+    assert!(report.is_trustworthy(), "{report}");
+    let channel = &report.capture.as_ref().unwrap().channels[0];
+    assert_eq!((channel.restarts, channel.messages, channel.duplicates), (2, 6, 3));
+    assert_eq!(
+        report.tops[0].sides[0].iter().map(|level| level.price.0).collect::<Vec<_>>(),
+        [10_003, 9_000]
+    );
+}
+
+#[test]
+fn orders_of_deep_plus_become_books() {
+    let ticker = Ticker::new("ZIEXT").unwrap();
+    let at = |ns: u64| Nanos(OPENED_NS + ns);
+    let add = |id: u64, side: u8, size: u32, price: i64| {
+        AddOrder::new(side, at(id), ticker, tickpath_types::OrderId(id), size, price).as_bytes().to_vec()
+    };
+    let messages = [
+        add(1, b'8', 100, 10_000),
+        add(2, b'5', 50, 10_100),
+        OrderExecuted::new(
+            SaleFlags(0),
+            at(3),
+            ticker,
+            tickpath_types::OrderId(1),
+            40_u32,
+            10_000_i64,
+            9_i64,
+        )
+        .as_bytes()
+        .to_vec(),
+        OrderDelete::new(b' ', at(4), ticker, tickpath_types::OrderId(2)).as_bytes().to_vec(),
+        OrderDelete::new(b' ', at(5), ticker, tickpath_types::OrderId(77)).as_bytes().to_vec(),
+    ];
+    let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+    let mut capture = Capture::new();
+    capture.udp(GROUP, &segment(Feed::DeepPlus10, 1, 0, 1, &slices));
+    let report = capture.run(&checked());
+    assert_eq!(report.contradictions, ["1 reference to an order that is not there, first at packet 1"]);
+    assert_eq!(report.tops[0].sides[0][0].qty.0, 60);
+    assert_eq!((report.statistics[0].1.executions, report.statistics[0].1.volume), (1, 40));
+}
+
+#[test]
+fn two_protocols_in_one_capture_are_two_recordings() {
+    let day = Day::small();
+    let mut capture = Capture::new();
+    for (index, message) in crate::captured::messages(&day).into_iter().enumerate() {
+        let sequence = 1 + index as u64;
+        capture.mold(crate::captured::LINE_A, "DAY1", sequence, &[message]);
+        let bid = level(Side::Buy, true, sequence, 10 + index as u32, 10_000);
+        capture.udp(GROUP, &segment(Feed::Deep10, sequence, sequence * 32, sequence, &[&bid]));
+    }
+    let report = capture.run_all(&checked());
+    assert!(report.is_trustworthy(), "{report}");
+    let names: Vec<&str> =
+        report.files.iter().map(|file| file.capture.as_ref().unwrap().name.as_str()).collect();
+    assert_eq!(names, ["ITCH 5.0, session DAY1", "IEX DEEP 1.0"]);
+    assert!(report.files.iter().all(|file| file.messages == 13));
+    assert!(report.to_string().contains(
+        "The capture has 2 recordings, each reported by itself: ITCH 5.0, session DAY1; IEX DEEP 1.0"
+    ));
+    // One of them alone.
+    let only = ReplayOptions { protocol: Some(Protocol::Iex), ..checked() };
+    let report = capture.run_all(&only);
+    assert_eq!((report.files.len(), report.files[0].capture.as_ref().unwrap().unknown.count), (1, 13));
+}
+
+#[test]
+fn a_recorded_restart_is_found() {
+    let report = run(&stored("deep10_20170425_restart.pcap.gz"), &decode_only());
+    let channel = &report.capture.as_ref().unwrap().channels[0];
+    assert_eq!((channel.restarts, channel.gaps, channel.malformed), (1, 0, 0), "{report}");
+    assert!(report.is_trustworthy(), "{report}");
+    let quote = run(&stored("iex_quote_update.pcap"), &checked());
+    assert_eq!(quote.capture.as_ref().unwrap().name, "IEX TOPS 1.6");
+    assert_eq!((counts(&quote, "Q"), quote.messages), (vec![1], 1));
+}
+
+#[test]
+fn the_recorded_deep_has_what_is_known_of_it() {
+    let Some(path) = shared("iex/deep10_20170425_part1.pcap.gz") else { return };
+    let report = run(&path, &decode_only());
+    assert!(report.is_trustworthy(), "{:?}", report.contradictions);
+    let capture = report.capture.as_ref().unwrap();
+    let channel = &capture.channels[0];
+    assert_eq!((capture.frames.frames, channel.packets, channel.heartbeats), (60_000, 60_000, 7_857));
+    assert_eq!((channel.restarts, channel.gaps, channel.lost), (11, 0, 0));
+    assert_eq!(counts(&report, "HOPT58ESB"), [93_638, 93_638, 93_636, 29_970, 9_597, 9_318, 59, 43, 37]);
+    assert_eq!(report.symbol_count, 7_802);
+}
+
+#[test]
+fn books_of_the_recorded_deep_are_crossed_and_the_report_says_so() {
+    let Some(path) = shared("iex/deep10_20170425_part1.pcap.gz") else { return };
+    let report = run(&path, &ReplayOptions { check_every: Some(50_000), ..ReplayOptions::default() });
+    assert_eq!(report.check.twin.as_ref().unwrap().difference, None);
+    let words = report.contradictions.join("\n");
+    assert!(words.contains("crossed") && !words.contains("gap(s)"), "{words}");
+}
+
+#[test]
+fn the_recorded_tops_has_what_is_known_of_it() {
+    let Some(path) = shared("iex/tops16_20170710_part1.pcap.gz") else { return };
+    let report = run(&path, &ReplayOptions { check_every: Some(50_000), ..ReplayOptions::default() });
+    let channel = &report.capture.as_ref().unwrap().channels[0];
+    assert_eq!((channel.packets, channel.heartbeats, channel.gaps, channel.restarts), (8_000, 182, 0, 0));
+    assert_eq!(counts(&report, "QHPOTADSB"), [17_789, 7_803, 7_800, 7_800, 4_074, 500, 10, 3, 2]);
+    assert_eq!(report.integrity.crossed.contradictory.count, 0);
+    assert!(report.is_trustworthy(), "{:?}", report.contradictions);
+}
