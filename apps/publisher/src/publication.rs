@@ -33,6 +33,8 @@ pub struct PublishProgress {
     pub bytes_total: u64,
     /// Packets published so far.
     pub packets: u64,
+    /// Everything has been sent, and what goes on is recovery.
+    pub is_sent: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -136,9 +138,10 @@ impl Publication {
                 other => other,
             };
             work += self.channels.iter_mut().map(|channel| channel.poll(now)).sum::<usize>();
-            if now >= next_progress {
+            let has_ended = matches!(phase, Phase::Lingering { until } if until == now + self.options.linger);
+            if now >= next_progress || has_ended {
                 next_progress = now + PROGRESS_INTERVAL;
-                observer(&self.progress());
+                observer(&self.progress(matches!(phase, Phase::Lingering { .. })));
             }
             if work == 0 {
                 std::thread::sleep(REST);
@@ -223,9 +226,10 @@ impl Publication {
         self.channels[index].publish(now, &head, payload);
     }
 
-    fn progress(&self) -> PublishProgress {
+    fn progress(&self, is_sent: bool) -> PublishProgress {
         let meter = self.source.meter();
-        PublishProgress { bytes: meter.position(), bytes_total: meter.len(), packets: self.packets }
+        let (bytes, bytes_total) = (meter.position(), meter.len());
+        PublishProgress { bytes, bytes_total, packets: self.packets, is_sent }
     }
 
     fn report(&self, is_stopped: bool) -> PublishReport {

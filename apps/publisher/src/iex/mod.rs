@@ -6,6 +6,7 @@ mod snap;
 
 use std::fmt::Write as _;
 
+use tickpath_config::TEST_PASSWORD;
 use tickpath_iex::{Feed, Header, Segment, SegmentBuilder};
 use tickpath_types::{Nanos, Sequence};
 
@@ -134,6 +135,7 @@ impl Service for IexService {
         let _ = writeln!(lines, "gap_fill = \"{}\"", self.udp.local_address());
         let _ = writeln!(lines, "# the same over TCP: {}", self.tcp.local_address());
         let _ = writeln!(lines, "snap = \"{}\"", self.snap.local_address());
+        let _ = writeln!(lines, "token = \"{TEST_PASSWORD}\"");
         lines
     }
 }

@@ -6,19 +6,22 @@ mod deep;
 mod itch;
 mod recordings;
 mod sending;
+mod stories;
 mod xdp;
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tickpath_agent::{StopSignal, TscClock};
 use tickpath_config::Speed;
 use tickpath_net::{MulticastReceiver, free_multicast_group};
-use tickpath_publisher::{Publication, PublishOptions, PublishReport};
+use tickpath_publisher::{Publication, PublishOptions, PublishProgress, PublishReport};
 use tickpath_types::Nanos;
 
 /// How long anything may take on a machine that is busy with other things.
@@ -30,6 +33,7 @@ pub(crate) struct Publisher {
     pub(crate) config: HashMap<String, String>,
     pub(crate) text: String,
     stop: StopSignal,
+    is_sent: Arc<AtomicBool>,
     thread: Option<JoinHandle<PublishReport>>,
 }
 
@@ -56,9 +60,19 @@ impl Publisher {
         let text = publication.feed_config();
         let stop = StopSignal::new();
         let stopped = stop.clone();
-        let run = move || publication.run(TscClock::shared(), &stopped, &mut |_| {});
+        let is_sent = Arc::new(AtomicBool::new(false));
+        let sent = Arc::clone(&is_sent);
+        let run = move || {
+            let mut observer = |progress: &PublishProgress| sent.store(progress.is_sent, Ordering::Release);
+            publication.run(TscClock::shared(), &stopped, &mut observer)
+        };
         let thread = Some(thread::spawn(run));
-        Publisher { config: values(&text), text, stop, thread }
+        Publisher { config: values(&text), text, stop, is_sent, thread }
+    }
+
+    /// True once the recording has been sent whole.
+    pub(crate) fn has_published(&self) -> bool {
+        self.is_sent.load(Ordering::Acquire)
     }
 
     pub(crate) fn address(&self, key: &str) -> SocketAddrV4 {
