@@ -63,16 +63,15 @@ fn the_document_lists_every_type_with_its_length() {
         assert!(line.ends_with(&format!("| {} |", M::LEN)), "{line}");
     }
     use tickpath_ticks::message::*;
-    let page = PAGE;
-    row::<Quote>(&page, "Quote");
-    row::<Trade>(&page, "Trade");
-    row::<Status>(&page, "Status");
-    row::<Hello>(&page, "Hello");
-    row::<SymbolDefinition>(&page, "SymbolDefinition");
-    row::<Heartbeat>(&page, "Heartbeat");
-    row::<Subscribed>(&page, "Subscribed");
-    row::<Refused>(&page, "Refused");
-    row::<EndOfStream>(&page, "EndOfStream");
-    row::<Skipped>(&page, "Skipped");
-    assert!(page.contains(&format!("| `{SUBSCRIBE:02x}` | [Subscribe]")));
+    row::<Quote>(PAGE, "Quote");
+    row::<Trade>(PAGE, "Trade");
+    row::<Status>(PAGE, "Status");
+    row::<Hello>(PAGE, "Hello");
+    row::<SymbolDefinition>(PAGE, "SymbolDefinition");
+    row::<Heartbeat>(PAGE, "Heartbeat");
+    row::<Subscribed>(PAGE, "Subscribed");
+    row::<Refused>(PAGE, "Refused");
+    row::<EndOfStream>(PAGE, "EndOfStream");
+    row::<Skipped>(PAGE, "Skipped");
+    assert!(PAGE.contains(&format!("| `{SUBSCRIBE:02x}` | [Subscribe]")));
 }
