@@ -16,11 +16,17 @@ mod capture;
 mod inputs;
 mod journal;
 mod nasdaq;
+mod nyse;
 mod recovery;
 pub mod seeds;
+mod shm;
+mod ticks;
 
 pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, packets, replay_file};
 pub use inputs::inputs;
 pub use journal::{command, journal};
 pub use nasdaq::{binaryfile, itch, mold, ouch_inbound, ouch_outbound, soup_client, soup_server};
+pub use nyse::xdp;
 pub use recovery::{drop_copy, glimpse};
+pub use shm::segment;
+pub use ticks::{ticks, ticks_requests};

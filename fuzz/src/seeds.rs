@@ -19,7 +19,12 @@ use tickpath_nasdaq::soupbintcp::{
     LoginAccepted, LoginRejectReason, LoginRequest, Packet, Password, Username,
 };
 use tickpath_nasdaq::wire::{Alpha, Stock};
-use tickpath_types::{ClientOrderId, Nanos, RejectReason, Sequence, SessionId, UserRefNum};
+use tickpath_ticks::message as ticks_message;
+use tickpath_ticks::request::encode_subscribe;
+use tickpath_ticks::seal::seal;
+use tickpath_types::{
+    ClientOrderId, InstrumentId, Nanos, Price, RejectReason, Sequence, SessionId, Symbol, UserRefNum,
+};
 use zerocopy::IntoBytes;
 
 /// Every ITCH message, filled with a digit, which is a listed code in many fields.
@@ -31,6 +36,29 @@ pub fn itch() -> Vec<Vec<u8>> {
         bytes
     };
     MESSAGE_TYPES.iter().map(message).collect()
+}
+
+/// Recorded XDP packets, one with every message, and messages alone.
+#[must_use]
+pub fn xdp() -> Vec<Vec<u8>> {
+    let byte = |hex: &str| u8::from_str_radix(hex, 16).expect("the file has digits");
+    let recorded = include_str!("../../protocols/nyse/tests/data/packets.hex");
+    let lines =
+        recorded.lines().filter_map(|line| line.strip_prefix('#').is_none().then(|| line.split_once(' '))?);
+    let mut seeds: Vec<Vec<u8>> =
+        lines.map(|(_, hex)| (0..hex.len()).step_by(2).map(|at| byte(&hex[at..at + 2])).collect()).collect();
+    let mut builder = tickpath_nyse::PacketBuilder::new([0; tickpath_nyse::PACKET_LEN_MAX], 7);
+    for message_type in tickpath_nyse::MESSAGE_TYPES {
+        let mut message = vec![b'1'; tickpath_nyse::message_len(*message_type).unwrap_or(4)];
+        let len = message.len() as u16;
+        message[..2].copy_from_slice(&len.to_le_bytes());
+        message[2..4].copy_from_slice(&message_type.to_le_bytes());
+        builder.push_bytes(&message).expect("all of them have room in one packet");
+        seeds.push(message);
+    }
+    let time = tickpath_nyse::SendTime { secs: 1_795_150_800, nanos: 256 };
+    seeds.push(builder.finish(tickpath_nyse::DeliveryFlag::ORIGINAL, time).to_vec());
+    seeds
 }
 
 /// A MoldUDP64 packet of messages, the two packets without, and a request.
@@ -430,4 +458,67 @@ fn ip_packet(protocol: u8, segment: &[u8]) -> Vec<u8> {
     packet.extend([10, 0, 0, 1, 10, 0, 0, 2]);
     packet.extend(segment);
     packet
+
+/// A segment of shared memory, and changes to one: a name, a sequence of each part, the counts.
+#[must_use]
+pub fn segment() -> Vec<Vec<u8>> {
+    let place = tempfile::tempdir().expect("a folder can be made");
+    let folder = tickpath_shm::Folder::create(place.path()).expect("it is ours");
+    let name = tickpath_shm::SegmentName::new("seed").expect("it is a name");
+    let whole = crate::shm::good_segment(&folder, &name);
+    // From the end of what the checksum guards on: the counts, then names, quotes and stream a page each.
+    let patch = |place: u16, value: u8| [&place.to_le_bytes()[..], &[value]].concat();
+    let page = |number: u16| number * 4_096 - 256;
+    let changes =
+        [patch(0, 2), patch(16, 0xff), patch(page(1) + 8, 0x1b), patch(page(2), 7), patch(page(3), 0xff)];
+    vec![whole, changes.concat(), changes[3].clone()]
+}
+
+/// Streams of the ticks protocol: one of all symbols with every message, one of listed symbols.
+#[must_use]
+pub fn ticks() -> Vec<Vec<u8>> {
+    use ticks_message::{
+        EndOfStream, EndReason, Heartbeat, Hello, Place, Quote, Refused, RefusedReason, Scope, Skipped,
+        Status, Subscribed, SymbolDefinition, Trade,
+    };
+    let place =
+        |sequence: u64| Place { instrument: InstrumentId(1), symbol_sequence: sequence as u32, sequence };
+    let price = Price(1_000_000);
+    let symbol = Symbol(*b"ALPHA   ");
+    let stream = |scope| {
+        let quote = |sequence| seal(Quote::new(place(sequence), Nanos(1), (price, 3), (price, 4), 5));
+        let state = tickpath_types::TradingState::Halted;
+        [
+            seal(Hello::server(1, 7, 1_000, 2, Nanos(1))).as_bytes(),
+            seal(Subscribed::new(1, 1, scope, 1)).as_bytes(),
+            seal(SymbolDefinition::new(place(1), symbol, price, Price(100), 0)).as_bytes(),
+            quote(1).as_bytes(),
+            quote(2).as_bytes(),
+            seal(Trade::new(place(3), Nanos(1), price, 5, None, 5, 0)).as_bytes(),
+            seal(Heartbeat::new(4, Nanos(2))).as_bytes(),
+            seal(Status::new(place(4), Nanos(1), state, 0)).as_bytes(),
+            seal(Refused::new(5, 2, RefusedReason::TooManySymbols, 2)).as_bytes(),
+            seal(Skipped::new(9, 4)).as_bytes(),
+            quote(9).as_bytes(),
+            quote(12).as_bytes(),
+            seal(EndOfStream::new(13, EndReason::ServerStops, Nanos(3))).as_bytes(),
+        ]
+        .concat()
+    };
+    vec![stream(Scope::All), stream(Scope::Listed)]
+}
+
+/// What clients of the ticks protocol say.
+#[must_use]
+pub fn ticks_requests() -> Vec<Vec<u8>> {
+    let symbols: Vec<Symbol> = (0..280_u16).map(|_| Symbol(*b"ALPHA   ")).collect();
+    [0, 2, 280]
+        .iter()
+        .map(|count| {
+            let mut stream = seal(ticks_message::Hello::client(0, Nanos(1))).as_bytes().to_vec();
+            encode_subscribe(1, &symbols[..*count], &mut stream);
+            stream.extend(seal(ticks_message::Heartbeat::new(0, Nanos(0))).as_bytes());
+            stream
+        })
+        .collect()
 }

@@ -7,7 +7,7 @@ const ROUNDS: usize = 20_000;
 /// Mutations tried of a target that reads every input several times, or through a file and books.
 const LONG_ROUNDS: usize = 1_000;
 
-/// Mutations tried of snapshots, each of which is read into two kinds of books.
+/// Mutations tried of what is read into new books each time.
 const SNAPSHOT_ROUNDS: usize = 5_000;
 
 /// xorshift64*: the same run every time.
@@ -68,6 +68,8 @@ macro_rules! smoke_tests {
 smoke_tests! { ROUNDS: itch mold binaryfile soup_server soup_client ouch_inbound ouch_outbound command drop_copy }
 smoke_tests! { SNAPSHOT_ROUNDS: glimpse }
 smoke_tests! { LONG_ROUNDS: dbn lobster lobster_book itch_blocks compressed packets replay_file journal }
+smoke_tests! { SNAPSHOT_ROUNDS: glimpse xdp ticks ticks_requests }
+smoke_tests! { LONG_ROUNDS: dbn lobster lobster_book itch_blocks compressed replay_file journal segment }
 
 #[test]
 fn seeds_cover_every_message() {

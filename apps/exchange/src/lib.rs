@@ -55,7 +55,8 @@ pub use journal::{
 };
 pub use login::{LoginPolicy, Password, PasswordHashError, hash_password};
 pub use market_recovery::{
-    MarketRecovery, MarketRecoverySettings, RecoveryCounters, RecoveryThread, SnapshotSettings,
+    GlimpseServer, MarketImage, MarketRecovery, MarketRecoverySettings, RecoveryCounters, RecoveryThread,
+    RequestLimits, SnapshotSettings,
 };
 pub use matcher::{FinalEngine, Matcher, MatcherCounters, Response};
 pub use message_store::MessageStore;

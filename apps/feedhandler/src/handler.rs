@@ -18,7 +18,7 @@ use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Sy
 
 use crate::deferred::{DEFERRED_MAX, Deferred};
 use crate::lines::{LinePacket, LineReader, Lines, ReadBy};
-use crate::snapshots::{SnapshotClient, SnapshotCounters, SnapshotSources};
+use crate::snapshots::{Healing, SnapshotClient, SnapshotCounters, SnapshotSources};
 use crate::understudy::Understudy;
 
 /// Longest datagram that is taken: the longest that there is.
@@ -170,7 +170,7 @@ pub(crate) struct Sink<T, N: Network = Kernel> {
     /// The session that the lines have gone over to, until it is reported.
     foreign: Option<Session>,
     /// Heals the books, where there are snapshots.
-    snapshots: Option<SnapshotClient<N>>,
+    snapshots: Option<Healing<N>>,
     /// Messages go by way of the snapshots.
     is_healing: bool,
 }
@@ -329,7 +329,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             }
         }
         if let Some(snapshots) = &self.sink.snapshots {
-            snapshots.publish_counters();
+            snapshots.client.publish_counters(&snapshots.healer);
         }
         let drops = self.lines.drops();
         to.kernel_drops.set(drops.kernel);
@@ -349,12 +349,13 @@ fn snapshot_client<N: Network>(
     network: &N,
     settings: &FeedSettings,
     counters: &FeedCounters,
-) -> Option<SnapshotClient<N>> {
+) -> Option<Healing<N>> {
     let sources = &settings.snapshots;
     sources.is_any().then(|| {
         let healer = SnapshotHealer::new(settings.max_instrument, sources.hold_messages);
         let (network, counters) = (network.clone(), Arc::clone(&counters.snapshots));
-        SnapshotClient::new(network, healer, sources.clone(), settings.interface, counters)
+        let client = SnapshotClient::new(network, sources.clone(), settings.interface, counters);
+        Healing { healer, client }
     })
 }
 
@@ -391,7 +392,7 @@ impl<T: Tracer, N: Network> Sink<T, N> {
     #[cold]
     fn heal(&mut self, now: Nanos, session: Option<Session>) -> usize {
         let (Some(snapshots), Some(builder)) = (&mut self.snapshots, &mut self.builder) else { return 0 };
-        let work = snapshots.poll(now, session, builder, &mut self.updates);
+        let work = snapshots.client.poll(now, session, &mut snapshots.healer, builder, &mut self.updates);
         self.is_healing = snapshots.healer.is_active();
         work
     }
@@ -590,7 +591,8 @@ mod tests {
         let mut sink = Sink::<_, Kernel>::new(BookBuilder::new(books), updates, TscClock::system());
         let healer = SnapshotHealer::new(InstrumentId(1), 8);
         let (sources, counters) = (SnapshotSources::none(), Arc::default());
-        sink.snapshots = Some(SnapshotClient::new(Kernel, healer, sources, Ipv4Addr::LOCALHOST, counters));
+        let client = SnapshotClient::new(Kernel, sources, Ipv4Addr::LOCALHOST, counters);
+        sink.snapshots = Some(Healing { healer, client });
         sink.on_lost(Sequence(1), 4);
         assert!(sink.is_healing);
         let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(1));

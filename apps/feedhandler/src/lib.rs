@@ -6,11 +6,10 @@
 mod deferred;
 mod handler;
 mod lines;
-mod shared;
+pub mod live;
 mod snapshots;
 mod understudy;
 
 pub use handler::{FeedBooks, FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};
 pub use lines::{LineReader, ReadBy};
-pub use shared::{SharedCounters, SharedOutputs, SharedSettings};
 pub use snapshots::{SnapshotCounters, SnapshotSources};

@@ -4,13 +4,11 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use tickpath_agent::Counter;
-use tickpath_feed::{SnapshotHealer, SnapshotOutcome, SnapshotScope, UpdateListener};
+use tickpath_feed::{MessageBooks, SnapshotHealer, SnapshotOutcome, SnapshotScope, UpdateListener};
 use tickpath_nasdaq::moldudp64::{Packet, Session};
 use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession};
 use tickpath_net::{BufferSizes, DatagramReceiver, Fill, Network, SendOutcome, TcpConnection};
 use tickpath_types::{Nanos, Sequence};
-
-use crate::handler::FeedBooks;
 
 /// Snapshot messages applied in one duty cycle.
 const MESSAGES_PER_CYCLE: usize = 64;
@@ -102,11 +100,17 @@ enum Source {
     Channel,
 }
 
+/// What heals books, and what brings it snapshots.
+pub(crate) struct Healing<N: Network> {
+    pub(crate) healer: SnapshotHealer,
+    pub(crate) client: SnapshotClient<N>,
+}
+
 /// Gets snapshots while books need one: from the server, and where that fails from the channel, by turns.
 pub(crate) struct SnapshotClient<N: Network> {
-    pub(crate) healer: SnapshotHealer,
     network: N,
     sources: SnapshotSources,
+    login: ClientConfig,
     interface: Ipv4Addr,
     state: State<N::Receiver>,
     connection: Option<TcpConnection<N>>,
@@ -117,14 +121,25 @@ pub(crate) struct SnapshotClient<N: Network> {
 impl<N: Network> SnapshotClient<N> {
     pub(crate) fn new(
         network: N,
-        healer: SnapshotHealer,
         sources: SnapshotSources,
+        interface: Ipv4Addr,
+        counters: Arc<SnapshotCounters>,
+    ) -> SnapshotClient<N> {
+        let login = ClientConfig::new(USER, "").expect("both are short enough");
+        SnapshotClient::logging_in(network, sources, login, interface, counters)
+    }
+
+    /// The same, for a server that asks who it is.
+    pub(crate) fn logging_in(
+        network: N,
+        sources: SnapshotSources,
+        login: ClientConfig,
         interface: Ipv4Addr,
         counters: Arc<SnapshotCounters>,
     ) -> SnapshotClient<N> {
         let buffer = vec![0; DATAGRAM_MAX].into_boxed_slice();
         let (state, connection) = (State::Idle, None);
-        SnapshotClient { healer, network, sources, interface, state, connection, buffer, counters }
+        SnapshotClient { network, sources, login, interface, state, connection, buffer, counters }
     }
 
     /// Does a bounded amount of what is needed; returns how much.
@@ -132,35 +147,39 @@ impl<N: Network> SnapshotClient<N> {
         &mut self,
         now: Nanos,
         market: Option<Session>,
-        builder: &mut FeedBooks,
+        healer: &mut SnapshotHealer,
+        builder: &mut impl MessageBooks,
         out: &mut impl UpdateListener,
     ) -> usize {
-        if !self.healer.needs_snapshot() {
+        if !healer.needs_snapshot() {
+            self.stop(healer);
             return 0;
         }
         let Some(market) = market else { return 0 };
         let (next, work) = match std::mem::replace(&mut self.state, State::Idle) {
-            State::Idle => (self.start(now, Source::Glimpse), 1),
-            State::Resting { until, next } if now >= until => (self.start(now, next), 1),
+            State::Idle => (self.start(now, Source::Glimpse, healer), 1),
+            State::Resting { until, next } if now >= until => (self.start(now, next, healer), 1),
             resting @ State::Resting { .. } => (resting, 0),
-            State::Connecting { deadline } => (self.connect(now, deadline, market), 0),
-            State::Reading { session, deadline } => self.read(now, session, deadline, market, builder, out),
+            State::Connecting { deadline } => (self.connect(now, deadline, market, healer), 0),
+            State::Reading { session, deadline } => {
+                self.read(now, session, deadline, market, healer, builder, out)
+            }
             State::Listening { receiver, next, until } => {
-                self.listen(now, receiver, next, until, market, builder, out)
+                self.listen(now, receiver, next, until, market, healer, builder, out)
             }
         };
         self.state = next;
         // Nobody polls while all books are whole, so that the channel must be left now.
-        if !self.healer.needs_snapshot() {
-            self.stop();
+        if !healer.needs_snapshot() {
+            self.stop(healer);
         }
         work
     }
 
     /// Brings the counts that others read up to date.
-    pub(crate) fn publish_counters(&self) {
-        let counters = self.healer.counters();
-        self.counters.waiting.set(self.healer.waiting().into());
+    pub(crate) fn publish_counters(&self, healer: &SnapshotHealer) {
+        let counters = healer.counters();
+        self.counters.waiting.set(healer.waiting().into());
         self.counters.healed.set(counters.healed);
         self.counters.too_old.set(counters.too_old);
         self.counters.too_far_ahead.set(counters.too_far_ahead);
@@ -168,22 +187,22 @@ impl<N: Network> SnapshotClient<N> {
         self.counters.dropped.set(counters.dropped);
     }
 
-    fn stop(&mut self) {
+    fn stop(&mut self, healer: &mut SnapshotHealer) {
         if !matches!(self.state, State::Idle) {
             self.state = State::Idle;
-            self.close();
+            self.close(healer);
         }
     }
 
-    fn close(&mut self) {
-        self.healer.abandon();
+    fn close(&mut self, healer: &mut SnapshotHealer) {
+        healer.abandon();
         if let Some(connection) = &mut self.connection {
             connection.close();
         }
     }
 
     /// The wanted source, or the other one where there is but one.
-    fn start(&mut self, now: Nanos, wanted: Source) -> State<N::Receiver> {
+    fn start(&mut self, now: Nanos, wanted: Source, healer: &mut SnapshotHealer) -> State<N::Receiver> {
         match (wanted, self.sources.glimpse, self.sources.channel) {
             (Source::Glimpse, Some(server), _) | (_, Some(server), None) => {
                 self.counters.connections.add(1);
@@ -196,7 +215,7 @@ impl<N: Network> SnapshotClient<N> {
                 };
                 match begun {
                     Ok(()) => State::Connecting { deadline: now + SILENCE_MAX },
-                    Err(_) => self.fail(now),
+                    Err(_) => self.fail(now, healer),
                 }
             }
             (_, _, Some(group)) => match self.network.receiver(group, self.interface) {
@@ -211,17 +230,23 @@ impl<N: Network> SnapshotClient<N> {
     }
 
     /// The server did not do it: the channel's turn.
-    fn fail(&mut self, now: Nanos) -> State<N::Receiver> {
+    fn fail(&mut self, now: Nanos, healer: &mut SnapshotHealer) -> State<N::Receiver> {
         self.counters.failures.add(1);
-        self.close();
+        self.close(healer);
         State::Resting { until: now + RETRY_WAIT, next: Source::Channel }
     }
 
-    fn connect(&mut self, now: Nanos, deadline: Nanos, market: Session) -> State<N::Receiver> {
+    fn connect(
+        &mut self,
+        now: Nanos,
+        deadline: Nanos,
+        market: Session,
+        healer: &mut SnapshotHealer,
+    ) -> State<N::Receiver> {
         let Some(connection) = &mut self.connection else { return State::Idle };
         match connection.poll_connected() {
             Ok(true) => {
-                let mut config = ClientConfig::new(USER, "").expect("both are short enough");
+                let mut config = self.login;
                 config.login.session = market;
                 config.login.sequence = Sequence(1);
                 State::Reading {
@@ -230,17 +255,19 @@ impl<N: Network> SnapshotClient<N> {
                 }
             }
             Ok(false) if now < deadline => State::Connecting { deadline },
-            _ => self.fail(now),
+            _ => self.fail(now, healer),
         }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the state's parts, and what every state is given")]
     fn read(
         &mut self,
         now: Nanos,
         mut session: Box<ClientSession>,
         mut deadline: Nanos,
         market: Session,
-        builder: &mut FeedBooks,
+        healer: &mut SnapshotHealer,
+        builder: &mut impl MessageBooks,
         out: &mut impl UpdateListener,
     ) -> (State<N::Receiver>, usize) {
         let Some(connection) = &mut self.connection else { return (State::Idle, 0) };
@@ -254,26 +281,26 @@ impl<N: Network> SnapshotClient<N> {
             let (event, used) = match session.handle_bytes(now, connection.received()) {
                 Ok(Some(found)) => found,
                 Ok(None) => break,
-                Err(_) => return (self.fail(now), 1),
+                Err(_) => return (self.fail(now, healer), 1),
             };
             count += 1;
             match event {
                 ClientEvent::LoginAccepted { session, .. } if session == market => {
-                    self.healer.begin(SnapshotScope::Market);
+                    healer.begin(SnapshotScope::Market);
                 }
                 ClientEvent::Message { message, .. } => {
                     deadline = now + SILENCE_MAX;
-                    match self.healer.handle_snapshot(SnapshotScope::Market, message, builder, out) {
+                    match healer.handle_snapshot(SnapshotScope::Market, message, builder, out) {
                         None => {}
                         Some(SnapshotOutcome::Healed(_)) => {
                             connection.close();
                             return (State::Idle, count);
                         }
                         // The channel may know better.
-                        Some(SnapshotOutcome::TooFarAhead) => return (self.fail(now), count),
+                        Some(SnapshotOutcome::TooFarAhead) => return (self.fail(now, healer), count),
                         // It was taken too early: the next one will not be.
                         Some(SnapshotOutcome::TooOld | SnapshotOutcome::Ignored) => {
-                            self.close();
+                            self.close(healer);
                             return (
                                 State::Resting { until: now + RETRY_WAIT, next: Source::Glimpse },
                                 count,
@@ -284,13 +311,13 @@ impl<N: Network> SnapshotClient<N> {
                 ClientEvent::Heartbeat | ClientEvent::Debug(_) | ClientEvent::Unsequenced(_) => {}
                 ClientEvent::LoginAccepted { .. }
                 | ClientEvent::LoginRejected(_)
-                | ClientEvent::EndOfSession => return (self.fail(now), count),
+                | ClientEvent::EndOfSession => return (self.fail(now, healer), count),
             }
             connection.consume(used);
         }
         let is_cut_off = is_closed && count == 0;
         if !is_sent || is_cut_off || now >= deadline {
-            return (self.fail(now), 1);
+            return (self.fail(now, healer), 1);
         }
         (State::Reading { session, deadline }, count)
     }
@@ -303,7 +330,8 @@ impl<N: Network> SnapshotClient<N> {
         mut next: Option<u64>,
         until: Nanos,
         market: Session,
-        builder: &mut FeedBooks,
+        healer: &mut SnapshotHealer,
+        builder: &mut impl MessageBooks,
         out: &mut impl UpdateListener,
     ) -> (State<N::Receiver>, usize) {
         let mut count = 0;
@@ -316,15 +344,15 @@ impl<N: Network> SnapshotClient<N> {
                 continue;
             }
             if next.is_some_and(|next| next != packet.sequence().0) {
-                self.healer.abandon();
+                healer.abandon();
             }
             next = Some(packet.next_sequence().0);
             for (_, message) in packet.messages() {
-                self.healer.handle_snapshot(SnapshotScope::Instrument, message, builder, out);
+                healer.handle_snapshot(SnapshotScope::Instrument, message, builder, out);
             }
         }
         if now >= until && self.sources.glimpse.is_some() {
-            self.healer.abandon();
+            healer.abandon();
             return (State::Resting { until: now, next: Source::Glimpse }, count);
         }
         (State::Listening { receiver, next, until }, count)

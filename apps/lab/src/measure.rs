@@ -2,11 +2,13 @@
 
 mod between_cores;
 mod book_memory;
+mod cache;
 mod counter;
 pub(crate) mod crowd;
 mod echo;
 mod feed_heal;
 mod iex;
+mod feed_live;
 mod instructions;
 mod instruments;
 mod itch;
@@ -20,7 +22,12 @@ mod orders;
 mod paced;
 mod recorded;
 mod stuck;
+mod tick_generate;
+mod ticks_client;
+mod ticks_memory;
+mod ticks_server;
 pub(crate) mod venue;
+mod xdp;
 
 pub(crate) use crate::lab::Lab;
 
@@ -105,7 +112,13 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
     Measurement::alone(&["plain_instructions", "book_instructions"], instructions::open),
     Measurement::alone(&["dbn_books"], recorded::open_dbn),
     Measurement::alone(&["lobster_books"], recorded::open_lobster),
+    Measurement::alone(&["ticks_parse"], |lab| ready(ticks_client::open_parse(lab.context))),
+    Measurement::alone(&["view_refresh"], |lab| ready(ticks_client::open_view(lab.context))),
+    Measurement::alone(&["ticks_client_rss"], ticks_client::open_memory),
     Measurement::alone(&["iex_decode"], iex::open),
+    Measurement::alone(&["xdp_books"], xdp::open),
+    Measurement::alone(&["cache_write", "cache_read"], |lab| ready(cache::open_alone(lab.context))),
+    Measurement::on_two_cores(&["cache_read_contended"], |lab| ready(cache::open_contended(lab.context))),
     Measurement::on_two_cores(&["udp_echo"], |lab| ready(echo::open_udp(lab.context))),
     Measurement::on_two_cores(&["tcp_echo"], |lab| ready(echo::open_tcp(lab.context))),
     Measurement::on_two_cores(&["order_rtt", "venue_response", "journal_async_cost"], |lab| {
@@ -136,6 +149,21 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
         ready(market_data::open(lab.context))
     }),
     Measurement::alone(&["feed_heal"], |lab| ready(feed_heal::open(lab.context))),
+    Measurement::alone(&["tick_generate"], |lab| ready(tick_generate::open(lab.context))),
+    Measurement::on_two_cores(&["tcp_one_way", "tcp_one_way_p99"], |lab| {
+        ready(ticks_server::open_one_way(lab.context))
+    }),
+    Measurement::on_two_cores(&["ticks_e2e_1", "ticks_e2e_1_p99"], |lab| {
+        ready(ticks_server::open_one(lab.context))
+    }),
+    Measurement::on_two_cores(&["ticks_coalesced_1", "ticks_e2e_10"], |lab| {
+        ready(ticks_server::open_ten(lab.context))
+    }),
+    Measurement::on_two_cores(&["tcp_bulk", "ticks_max_rate"], |lab| {
+        ready(ticks_server::open_fast(lab.context))
+    }),
+    Measurement::alone(&["ticks_server_rss"], ticks_memory::open),
+    Measurement::alone(&["feed_live"], feed_live::open),
 ];
 
 #[cfg(test)]

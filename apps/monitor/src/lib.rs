@@ -18,18 +18,20 @@
 //! assert!(plain_line(&view).starts_with("00:12 of 01:00 | orders 12,345/s"));
 //! ```
 //!
+//! Other views are made of the same parts: [`format`](mod@format), [`palette`], [`table`], [`terminal`].
+//!
 //! A whole program is `examples/sample_view.rs`: `cargo run -p tickpath-monitor --example sample_view`.
 
 mod data;
-mod format;
+pub mod format;
 mod layout;
-mod palette;
+pub mod palette;
 mod panels;
 mod plain;
 mod screen;
 mod state;
-mod table;
-mod terminal;
+pub mod table;
+pub mod terminal;
 mod view;
 
 pub use data::{

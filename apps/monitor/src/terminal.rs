@@ -17,6 +17,7 @@ static IS_HELD: AtomicBool = AtomicBool::new(false);
 
 /// A full-screen terminal; dropping it gives the terminal back.
 pub struct FullScreen {
+    /// Draws on it.
     pub terminal: Terminal<CrosstermBackend<Stdout>>,
 }
 

@@ -272,6 +272,15 @@ impl<F: Framing> Arbiter<F> {
         self.settle(now, Line::Recovery, missing_end, out);
     }
 
+    /// Whoever was asked for the messages that are missing refused: they are lost.
+    pub fn handle_refused(&mut self, now: Nanos, out: &mut impl MessageListener<F::Session>) {
+        if self.gap.is_some() {
+            let missing_end = self.missing_end();
+            self.give_up(missing_end - self.next, out);
+            self.settle(now, Line::Recovery, missing_end, out);
+        }
+    }
+
     /// The request to send now, if one is due.
     pub fn poll_request(&mut self) -> Option<F::Request> {
         let is_forgotten = is_planted(Fault::RequestForgotten);

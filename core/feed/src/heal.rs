@@ -2,15 +2,14 @@
 
 use std::collections::VecDeque;
 
-use tickpath_book::BooksById;
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::StockDirectory;
 use tickpath_types::{BookHealth, InstrumentId, Sequence};
 use zerocopy::FromBytes;
 
 use crate::builder::instrument_of;
-use crate::hold::MAX_HELD_MESSAGE;
-use crate::{BookBuilder, BooksAlone, UpdateListener};
+use crate::hold::{MAX_HELD_MESSAGE, MessageRoom};
+use crate::{BooksAlone, MessageBooks, UpdateListener};
 
 /// How far ahead of the next live message a snapshot may end, in messages: some seconds of the busiest market. Live messages
 /// up to there are skipped, so that one that names any number would leave its book unchanged and live for good. A reader that
@@ -82,11 +81,11 @@ struct Turn {
 }
 
 #[derive(Clone, Copy)]
-struct Held {
+struct Held<R> {
     sequence: u64,
     instrument: InstrumentId,
     len: u16,
-    bytes: [u8; MAX_HELD_MESSAGE],
+    bytes: R,
 }
 
 /// Heals books after messages were lost for good: reads snapshots into them and joins the live messages to these
@@ -97,10 +96,14 @@ struct Held {
 /// another are the same to it. An instrument that was never heard of and that a whole turn of the latter does not name
 /// was not there when the turn began: its book is empty, up to where the turn's first snapshot ends. Performs no IO and
 /// reads no clock.
-pub struct SnapshotHealer {
+///
+/// The snapshots of ITCH go in whole by [`handle_snapshot`](Self::handle_snapshot); those of other protocols by
+/// [`begin`](Self::begin), [`begin_instrument`](Self::begin_instrument) or [`begin_all`](Self::begin_all),
+/// [`load`](Self::load) for each message, and [`end`](Self::end).
+pub struct SnapshotHealer<R = [u8; MAX_HELD_MESSAGE]> {
     stages: Box<[Stage]>,
     waiting: u32,
-    held: VecDeque<Held>,
+    held: VecDeque<Held<R>>,
     held_max: usize,
     /// Every message from this number on was applied or is held.
     floor: u64,
@@ -117,10 +120,10 @@ pub struct SnapshotHealer {
     counters: HealerCounters,
 }
 
-impl SnapshotHealer {
+impl<R: MessageRoom> SnapshotHealer<R> {
     /// For books of instruments up to `max_instrument`; holds up to `held_max` messages, at least one.
     #[must_use]
-    pub fn new(max_instrument: InstrumentId, held_max: usize) -> SnapshotHealer {
+    pub fn new(max_instrument: InstrumentId, held_max: usize) -> SnapshotHealer<R> {
         let held_max = held_max.max(1);
         SnapshotHealer {
             stages: vec![Stage::From(0); usize::from(max_instrument.0) + 1].into_boxed_slice(),
@@ -171,38 +174,88 @@ impl SnapshotHealer {
         (self.floor, self.next) = (next.0, next.0);
     }
 
+    /// The book of one instrument is to be read anew: it waits for a snapshot that ends at `next`, the next live message, or
+    /// later. False when there is no such instrument, or it waits already.
+    pub fn resync(&mut self, id: InstrumentId, next: Sequence) -> bool {
+        let Some(stage @ Stage::From(_)) = self.stages.get_mut(usize::from(id.0)).filter(|_| id.0 != 0)
+        else {
+            return false;
+        };
+        // A book that is ahead of the live messages is as good as new.
+        if matches!(stage, Stage::From(first) if *first > next.0) {
+            return false;
+        }
+        *stage = Stage::Waiting;
+        if self.waiting == 0 {
+            self.held.clear();
+        }
+        self.waiting += 1;
+        // What came before is in the book that is given up, and not held.
+        (self.floor, self.next) = (self.floor.max(next.0), next.0);
+        true
+    }
+
+    /// True while the book of this instrument waits for a snapshot.
+    #[must_use]
+    pub fn is_waiting(&self, id: InstrumentId) -> bool {
+        self.stages.get(usize::from(id.0)).is_some_and(|stage| !matches!(stage, Stage::From(_)))
+    }
+
+    /// The first instrument whose book waits for a snapshot.
+    #[must_use]
+    pub fn first_waiting(&self) -> Option<InstrumentId> {
+        let place = self.stages.iter().position(|stage| *stage == Stage::Waiting)?;
+        Some(InstrumentId(place as u16))
+    }
+
+    /// The numbering starts again and the books with it: nothing waits.
+    pub fn restart(&mut self) {
+        self.abandon();
+        self.stages.fill(Stage::From(0));
+        self.waiting = 0;
+        self.held.clear();
+        (self.floor, self.next, self.ahead_until) = (0, 0, 0);
+    }
+
+    /// The least number that a snapshot may end with to be of use: that of the first message that is held, or next.
+    #[must_use]
+    pub const fn floor(&self) -> Sequence {
+        Sequence(self.floor)
+    }
+
     /// Takes the next live message: it is applied, held, or known to its book already.
-    pub fn handle_message<B: BooksById>(
+    pub fn handle_message(
         &mut self,
         sequence: Sequence,
         message: &[u8],
-        builder: &mut BookBuilder<B>,
+        builder: &mut impl MessageBooks,
         out: &mut impl UpdateListener,
     ) {
         self.next = sequence.0 + 1;
-        let InstrumentId(id) = instrument_of(message);
+        let instrument = builder.instrument_of(message);
+        let id = instrument.0;
         match self.stages.get(usize::from(id)).filter(|_| id != 0) {
-            Some(Stage::Waiting | Stage::Loading { .. }) => self.hold(sequence.0, message),
+            Some(Stage::Waiting | Stage::Loading { .. }) => self.hold(sequence.0, instrument, message),
             Some(Stage::From(first)) if sequence.0 < *first => {}
             _ => builder.handle_message(sequence, message, out),
         }
     }
 
-    fn hold(&mut self, sequence: u64, message: &[u8]) {
+    fn hold(&mut self, sequence: u64, instrument: InstrumentId, message: &[u8]) {
         if self.held.len() == self.held_max
             && let Some(oldest) = self.held.pop_front()
         {
             self.floor = oldest.sequence + 1;
             self.counters.dropped += 1;
         }
-        let mut bytes = [0; MAX_HELD_MESSAGE];
-        let Some(room) = bytes.get_mut(..message.len()) else {
-            // No ITCH message is that long: whatever it was to say is in a later snapshot.
+        let mut bytes = R::EMPTY;
+        let Some(room) = bytes.as_mut().get_mut(..message.len()) else {
+            // No message that is known is that long: whatever it was to say is in a later snapshot.
             self.floor = sequence + 1;
             return;
         };
         room.copy_from_slice(message);
-        let (instrument, len) = (instrument_of(message), message.len() as u16);
+        let len = message.len() as u16;
         self.held.push_back(Held { sequence, instrument, len, bytes });
     }
 
@@ -228,12 +281,39 @@ impl SnapshotHealer {
         self.counters.abandoned += u64::from(is_cut);
     }
 
-    /// Takes the next message of a snapshot; says what came of it when it has ended.
-    pub fn handle_snapshot<B: BooksById>(
+    /// What follows is the snapshot of this instrument's book, which is emptied if it waits for one.
+    pub fn begin_instrument(&mut self, instrument: InstrumentId, builder: &mut impl MessageBooks) {
+        let id = usize::from(instrument.0);
+        if self.scope.is_some()
+            && let Some(stage @ Stage::Waiting) = self.stages.get_mut(id).filter(|_| id != 0)
+        {
+            *stage = Stage::LOADING;
+            builder.begin_snapshot(instrument);
+        }
+    }
+
+    /// What follows is the snapshot of every book: all that wait for one are emptied.
+    pub fn begin_all(&mut self, builder: &mut impl MessageBooks) {
+        self.begin(SnapshotScope::Market);
+        self.load_unnamed(SnapshotScope::Market, builder);
+    }
+
+    /// Takes a message of the snapshot at hand: of a book that waits for it it is applied.
+    pub fn load(&mut self, instrument: InstrumentId, message: &[u8], builder: &mut impl MessageBooks) {
+        if let Some(Stage::Loading { is_suspect }) = self.stages.get_mut(usize::from(instrument.0)) {
+            let before = builder.instruments().contradictions();
+            // A book that catches up tells nobody before it has.
+            builder.handle_message(Sequence(self.next), message, &mut BooksAlone);
+            *is_suspect |= builder.instruments().contradictions() != before;
+        }
+    }
+
+    /// Takes the next message of an ITCH snapshot; says what came of it when it has ended.
+    pub fn handle_snapshot(
         &mut self,
         scope: SnapshotScope,
         message: &[u8],
-        builder: &mut BookBuilder<B>,
+        builder: &mut impl MessageBooks,
         out: &mut impl UpdateListener,
     ) -> Option<SnapshotOutcome> {
         if message.first() == Some(&EndOfSnapshot::TYPE) {
@@ -241,33 +321,22 @@ impl SnapshotHealer {
             return Some(self.end(end, builder, out));
         }
         let instrument = instrument_of(message);
-        let id = usize::from(instrument.0);
         if message.first() == Some(&StockDirectory::TYPE) {
             if scope == SnapshotScope::Instrument {
                 self.begin(scope);
                 self.latest = instrument;
             }
-            if self.scope.is_some()
-                && let Some(stage @ Stage::Waiting) = self.stages.get_mut(id).filter(|_| id != 0)
-            {
-                *stage = Stage::LOADING;
-                builder.instruments_mut().clear(instrument);
-            }
+            self.begin_instrument(instrument, builder);
         }
-        if let Some(Stage::Loading { is_suspect }) = self.stages.get_mut(id) {
-            let before = builder.instruments().contradictions();
-            // A book that catches up tells nobody before it has.
-            builder.handle_message(Sequence(self.next), message, &mut BooksAlone);
-            *is_suspect |= builder.instruments().contradictions() != before;
-        }
+        self.load(instrument, message, builder);
         None
     }
 
-    /// `end` is the number of the first live message that is not in the snapshot.
-    fn end<B: BooksById>(
+    /// The snapshot at hand has ended; `end` is the number of the first live message that is not in it.
+    pub fn end(
         &mut self,
         end: Option<Sequence>,
-        builder: &mut BookBuilder<B>,
+        builder: &mut impl MessageBooks,
         out: &mut impl UpdateListener,
     ) -> SnapshotOutcome {
         let (Some(scope), Some(Sequence(end))) = (self.scope, end) else {
@@ -296,27 +365,37 @@ impl SnapshotHealer {
         if healed == 0 { SnapshotOutcome::Ignored } else { SnapshotOutcome::Healed(healed) }
     }
 
+    /// Snapshots of all instruments have come, the first of which ends at `end`: instruments that nobody has heard of
+    /// have empty books. Returns how many.
+    pub fn end_turn(
+        &mut self,
+        end: Sequence,
+        builder: &mut impl MessageBooks,
+        out: &mut impl UpdateListener,
+    ) -> u32 {
+        if end.0 < self.floor {
+            return 0;
+        }
+        self.load_unnamed(SnapshotScope::Instrument, builder);
+        self.join(end.0, builder, out)
+    }
+
     /// Books that still wait were not named: they are empty. Of a turn that is said only of instruments that nobody has
     /// heard of.
-    fn load_unnamed<B: BooksById>(&mut self, scope: SnapshotScope, builder: &mut BookBuilder<B>) {
+    fn load_unnamed(&mut self, scope: SnapshotScope, builder: &mut impl MessageBooks) {
         for (id, stage) in self.stages.iter_mut().enumerate().filter(|(_, stage)| **stage == Stage::Waiting) {
             let id = InstrumentId(id as u16);
-            let is_known = builder.instrument(id).is_some_and(|state| state.symbol.is_some());
+            let is_known = builder.instruments().instrument(id).is_some_and(|state| state.symbol.is_some());
             if scope == SnapshotScope::Market || !is_known {
                 *stage = Stage::LOADING;
-                builder.instruments_mut().clear(id);
+                builder.begin_snapshot(id);
             }
         }
     }
 
     /// The latest snapshot of one instrument has ended: perhaps the turn has, too. What an instrument that was added
     /// since it began has published is held.
-    fn turn<B: BooksById>(
-        &mut self,
-        end: u64,
-        builder: &mut BookBuilder<B>,
-        out: &mut impl UpdateListener,
-    ) -> u32 {
+    fn turn(&mut self, end: u64, builder: &mut impl MessageBooks, out: &mut impl UpdateListener) -> u32 {
         if self.turn.is_some_and(|turn| turn.first != self.latest) {
             return 0;
         }
@@ -327,18 +406,13 @@ impl SnapshotHealer {
     }
 
     /// Applies what is held of the books that were loaded; from now on they are live.
-    fn join<B: BooksById>(
-        &mut self,
-        end: u64,
-        builder: &mut BookBuilder<B>,
-        out: &mut impl UpdateListener,
-    ) -> u32 {
+    fn join(&mut self, end: u64, builder: &mut impl MessageBooks, out: &mut impl UpdateListener) -> u32 {
         let stages = &mut self.stages;
         for (id, stage) in stages.iter().enumerate() {
             if let Stage::Loading { is_suspect } = stage {
                 let health = if *is_suspect { BookHealth::Suspect } else { BookHealth::Live };
                 let id = InstrumentId(id as u16);
-                let reason = builder.instrument(id).and_then(|state| state.reason);
+                let reason = builder.instruments().instrument(id).and_then(|state| state.reason);
                 builder.instruments_mut().set_health(id, health, reason);
             }
         }
@@ -348,7 +422,7 @@ impl SnapshotHealer {
             if is_loaded && held.sequence >= end {
                 builder.handle_message(
                     Sequence(held.sequence),
-                    &held.bytes[..usize::from(held.len)],
+                    &held.bytes.as_ref()[..usize::from(held.len)],
                     &mut BooksAlone,
                 );
             }

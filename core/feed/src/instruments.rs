@@ -153,6 +153,8 @@ pub struct Instruments<B> {
     refreshed: InstrumentId,
     /// The instrument of whose book the message at hand left less to believe.
     worsened: Option<InstrumentId>,
+    /// Times that a book became suspect.
+    suspected: u64,
     /// Symbols of the instruments from 1 on.
     expected: Box<[Symbol]>,
 }
@@ -174,6 +176,7 @@ impl<B: TopLevels> Instruments<B> {
             sequence: Sequence(0),
             refreshed: InstrumentId(0),
             worsened: None,
+            suspected: 0,
             expected: Box::default(),
         }
     }
@@ -278,6 +281,25 @@ impl<B: TopLevels> Instruments<B> {
                 false => (health, reason.filter(|_| health == BookHealth::Suspect)),
             };
         }
+    }
+
+    /// The numbering starts again: every book is empty, and live but for another symbol than is expected; no trading
+    /// state is known.
+    pub fn restart(&mut self, out: &mut impl UpdateListener) {
+        for id in self.ids() {
+            self.books.clear_book(id);
+            self.states[usize::from(id.0)].trading = None;
+            self.set_health(id, BookHealth::Live, None);
+            self.report_status(id, out);
+        }
+        self.worsened = None;
+    }
+
+    /// Times so far that a book became suspect.
+    #[must_use]
+    #[inline]
+    pub const fn suspected(&self) -> u64 {
+        self.suspected
     }
 
     /// Messages so far that contradicted their book or made no sense.
@@ -401,6 +423,7 @@ impl<B: TopLevels> Instruments<B> {
         {
             (state.health, state.reason) = (health, reason);
             self.worsened = Some(id);
+            self.suspected += u64::from(health == BookHealth::Suspect);
         }
     }
 
@@ -412,7 +435,7 @@ impl<B: TopLevels> Instruments<B> {
     }
 
     #[cold]
-    fn report_state<L: UpdateListener>(&self, id: InstrumentId, ts: Nanos, out: &mut L) {
+    pub(crate) fn report_state<L: UpdateListener>(&self, id: InstrumentId, ts: Nanos, out: &mut L) {
         let Some(state) = self.states.get(usize::from(id.0)).filter(|_| L::WANTS_UPDATES) else { return };
         let reason = state.reason.map_or(0, |reason| reason as u8);
         let trading = state.trading.map_or(0, |trading| trading as u8);
@@ -427,11 +450,16 @@ impl<B: TopLevels> Instruments<B> {
         ts: Nanos,
         out: &mut impl UpdateListener,
     ) {
-        if let Some(state) = self.states.get_mut(usize::from(id.0)) {
-            state.trading = trading;
+        if self.note_trading(id, trading) {
             self.check_crossed(id);
             self.report_state(id, ts, out);
         }
+    }
+
+    /// Takes the trading state of an instrument and tells nobody; false of one beyond the bound.
+    pub(crate) fn note_trading(&mut self, id: InstrumentId, trading: Option<TradingState>) -> bool {
+        let state = self.states.get_mut(usize::from(id.0));
+        state.map(|state| state.trading = trading).is_some()
     }
 
     /// Tells of a change, with the best prices that it left.

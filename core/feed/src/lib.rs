@@ -34,6 +34,7 @@
 
 mod arbiter;
 mod builder;
+mod channel;
 mod counters;
 mod framing;
 mod heal;
@@ -42,17 +43,22 @@ pub mod iex;
 mod instruments;
 mod look_ahead;
 mod marks;
+mod message_books;
 pub mod xdp;
 
 pub use arbiter::{
     Arbiter, ArbiterConfig, FOREIGN_PACKETS, JUMP_BACK_PACKETS, Line, MAX_AHEAD, MessageListener,
 };
 pub use builder::BookBuilder;
+pub use channel::{Channel, ChannelConfig, ChannelCounters};
 pub use counters::{ArbiterCounters, LineCounters, SKEW_BUCKETS, Skew};
-pub use framing::{Framing, MoldMessages, MoldUdp64, PacketHeader, PacketKind};
+pub use framing::{
+    Framing, IexMessages, IexRequest, IexStream, IexTp, MoldMessages, MoldUdp64, PacketHeader, PacketKind,
+};
 pub use heal::{HealerCounters, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope};
 pub use hold::{MAX_HELD_MESSAGE, MessageRoom};
 pub use instruments::{
     BooksAlone, BuilderCounters, Change, InstrumentState, Instruments, OtherSymbol, TopLevels, UpdateListener,
 };
 pub use look_ahead::LOOK_AHEAD_LEN;
+pub use message_books::MessageBooks;

@@ -202,7 +202,7 @@ mod tests {
     /// Bit by bit, as the polynomial says.
     fn plain(bytes: &[u8]) -> u32 {
         !bytes.iter().fold(u32::MAX, |crc, byte| {
-            (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (crc & 1) * POLYNOMIAL)
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ ((crc & 1) * POLYNOMIAL))
         })
     }
 

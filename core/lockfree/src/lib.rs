@@ -8,9 +8,10 @@
 //! | [`broadcast`] | one producer, many consumers | the oldest message is overwritten, a consumer learns how many it lost |
 //! | [`seqlock`] | one writer, any readers of the latest value | the older value is overwritten, a reader that meets a write is told so |
 //! | [`table`] | one writer, any readers of the latest values of many things, one cache line each | the older value is overwritten, a reader that meets a write is told so |
+//! | [`shared_spsc`] | one producer, one consumer, in processes that do not trust each other | push gives the item back |
 //! | [`pool`] | objects addressed by a 32-bit slot | allocate gives the value back |
 //!
-//! [`broadcast`] and [`table`] may lie in memory given from outside, such as a mapping that processes share ([`SharedLines`]).
+//! [`broadcast`], [`table`] and [`shared_spsc`] may lie in memory given from outside, such as a mapping that processes share ([`SharedLines`]).
 //!
 //! [`cpu`] and [`crc32c`] wrap the instructions, [`vectors`] runs loops with the widest vectors that the CPU has, [`CachePadded`] keeps a value on cache lines of its own.
 //!
@@ -40,6 +41,7 @@ mod payload;
 pub mod pool;
 pub mod records;
 pub mod seqlock;
+pub mod shared_spsc;
 pub mod spsc;
 mod sync;
 pub mod table;

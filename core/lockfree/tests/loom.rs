@@ -5,7 +5,7 @@
 #![cfg(loom)]
 
 use loom::thread::{spawn, yield_now};
-use tickpath_lockfree::{broadcast, records, seqlock, spsc, table};
+use tickpath_lockfree::{SharedLines, broadcast, records, seqlock, shared_spsc, spsc, table};
 
 /// Preemptions explored per execution; yields in wait loops are free.
 const PREEMPTIONS: usize = 3;
@@ -290,4 +290,42 @@ fn table_is_never_torn_by_one_write() {
 #[test]
 fn table_is_never_torn_by_several_writes() {
     table_is_whole(3, 1);
+}
+
+fn shared_spsc_passes(capacity: usize, count: u64) {
+    check(move || {
+        let lines = SharedLines::zeroed(shared_spsc::lines_of::<[u64; 2]>(capacity));
+        let mut producer = shared_spsc::Producer::<[u64; 2]>::over(lines.clone()).unwrap();
+        let mut consumer = shared_spsc::Consumer::<[u64; 2]>::over(lines).unwrap();
+        let pushing = spawn(move || {
+            for value in 1..=count {
+                while producer.try_push([value, !value]).is_err() {
+                    yield_now();
+                }
+            }
+            assert!(!producer.is_broken());
+        });
+        for value in 1..=count {
+            let item = loop {
+                match consumer.try_pop() {
+                    Some(item) => break item,
+                    None => yield_now(),
+                }
+            };
+            assert_eq!(item, [value, !value]);
+        }
+        pushing.join().unwrap();
+        assert!(consumer.is_disconnected());
+        assert_eq!(consumer.try_pop(), None);
+    });
+}
+
+#[test]
+fn shared_spsc_keeps_order_in_one_slot() {
+    shared_spsc_passes(1, 3);
+}
+
+#[test]
+fn shared_spsc_keeps_order_over_laps() {
+    shared_spsc_passes(2, 5);
 }

@@ -33,6 +33,7 @@ mod batch;
 mod byte_queue;
 mod endpoint;
 mod error;
+mod limits;
 mod message;
 mod multicast;
 mod network;
@@ -45,6 +46,7 @@ pub use batch::RecvBatch;
 pub use byte_queue::ByteQueue;
 pub use endpoint::UdpEndpoint;
 pub use error::NetError;
+pub use limits::raise_open_files;
 pub use message::{Received, SendStatus};
 pub use multicast::{MulticastReceiver, MulticastSender, free_multicast_group};
 pub use network::{

@@ -14,7 +14,7 @@ use crate::poller::{Interest, Poller, Ready};
 use crate::sockets;
 
 /// Connections that wait to be accepted; further ones are refused by the kernel.
-const BACKLOG: i32 = 128;
+const BACKLOG: i32 = 1024;
 
 /// Where sockets come from. An agent is generic over it and [`Kernel`] is the default, so that the kernel's sockets cost
 /// no look-up; a simulation puts a network of its own in its place, with the same buffers above it.

@@ -22,7 +22,7 @@ const SECTION_ALIGN: u64 = 4096;
 /// Line of the header whose words change while the segment lives.
 pub(crate) const LIVE_LINE: usize = 4;
 
-/// Rows that a segment may have at most: every [`InstrumentId`](tickpath_types::InstrumentId), and one for 0.
+/// Rows that a segment may have at most: as many as an update of the stream can name.
 pub const ROWS_MAX: u64 = 1 << 16;
 /// Updates that a segment's stream may keep at most.
 pub const STREAM_CAPACITY_MAX: u64 = 1 << 22;
@@ -67,7 +67,7 @@ pub struct Header {
     pub price_scale: u64,
     time_base: u32,
     reserved: u32,
-    /// Rows of the tables: one for each instrument id from 0 on.
+    /// Rows of the tables, one for each instrument.
     pub rows: u64,
     /// Where the names begin, in bytes from the start of the file.
     pub names_offset: u64,
@@ -86,10 +86,14 @@ const _: () = assert!(size_of::<Header>() == LIVE_LINE * LINE_LEN);
 const _: () = assert!(offset_of!(Header, writer) == 40 && offset_of!(Header, price_scale) == 72);
 const _: () = assert!(offset_of!(Header, rows) == 88 && offset_of!(Header, checksum) == 248);
 
+// docs/shm.md says where the fields of an update are in the stream.
+const _: () = assert!(size_of::<MarketUpdate>() == 80 && offset_of!(MarketUpdate, instrument) == 72);
+const _: () = assert!(offset_of!(MarketUpdate, health) == 76 && offset_of!(MarketUpdate, reserved) == 79);
+
 /// What the tables and the stream of a segment are to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentConfig {
-    /// Instruments with ids from 0 to one less than this, [`ROWS_MAX`] at most.
+    /// Instruments that there is room for, [`ROWS_MAX`] at most.
     pub rows: u64,
     /// Updates that the stream keeps, rounded up to a power of two, [`STREAM_CAPACITY_MAX`] at most; 0 for no stream.
     pub stream_capacity: u64,

@@ -26,6 +26,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`channel`] is for two processes that talk with each other: a ring each way, agreed upon over a Unix socket.
+//!
 //! # Bounds
 //!
 //! [`ROWS_MAX`] instruments, [`STREAM_CAPACITY_MAX`] updates in the stream, which overwrites the oldest and tells a slow
@@ -36,9 +38,10 @@
 //! A process of the same user may cut the file short while it is mapped: the next look at what is gone is SIGBUS. Nobody
 //! but the user can do so (owner and mode are checked), the programs here never do, and
 //! [`is_whole`](SegmentReader::is_whole) sees it where it is asked in time. Seals, which would forbid it, are for files
-//! without names alone.
+//! without names alone: those of a [`channel`] have them.
 #![allow(unsafe_code)]
 
+pub mod channel;
 mod error;
 mod folder;
 mod header;

@@ -79,7 +79,7 @@ impl SegmentReader {
         &self.path
     }
 
-    /// Rows: instruments with ids from 0 to one less.
+    /// Rows, one for each instrument.
     #[must_use]
     pub const fn rows(&self) -> usize {
         self.quotes.entries()

@@ -126,7 +126,8 @@ impl SegmentWriter {
         self.quotes.update(index, change)
     }
 
-    /// Appends an update to the stream, over the oldest one when it is full; does nothing where there is no stream.
+    /// Appends an update, whose instrument is a row, to the stream, over the oldest one when it is full; does nothing
+    /// where there is no stream.
     #[inline]
     pub fn send(&mut self, update: &MarketUpdate) {
         if let Some(stream) = &mut self.stream {
@@ -141,7 +142,7 @@ impl SegmentWriter {
         LiveWord::QuotesWritten.store(&self.lines, self.quotes_written);
     }
 
-    /// Rows of its tables: instruments with ids from 0 to one less.
+    /// Rows of its tables, one for each instrument.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.quotes.entries()

@@ -359,7 +359,7 @@ fn what_a_killed_writer_left_unfinished_is_removed_and_no_more() {
     assert!(!left.exists() && site.file().exists());
     drop((being_made, writer));
     assert_eq!(reclaim_unfinished(&site.folder).unwrap(), 1);
-    assert_eq!(site.folder.names().unwrap(), [site.name.clone()]);
+    assert_eq!(site.folder.names().unwrap(), std::slice::from_ref(&site.name));
 }
 
 #[test]

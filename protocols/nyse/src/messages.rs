@@ -96,9 +96,32 @@ macro_rules! xdp_messages {
         /// # Errors
         /// [`DecodeError`]; the listener is then not called. An unknown type is not an error, see
         /// [`Listener::on_unknown`].
-        #[inline]
+        #[inline(always)]
         pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), DecodeError> {
             let message_type = type_of(message)?;
+            // Adds and deletes are five messages in six, in an order that no CPU can predict: a jump by all the types would
+            // be guessed wrong more often than not. That it is one of the two is one comparison, mostly true.
+            if message_type & !(AddOrder::TYPE ^ DeleteOrder::TYPE) == AddOrder::TYPE {
+                if message_type == AddOrder::TYPE {
+                    if let Ok((add, _)) = AddOrder::ref_from_prefix(message) {
+                        listener.on_add_order(add);
+                        return Ok(());
+                    }
+                } else if let Ok((delete, _)) = DeleteOrder::ref_from_prefix(message) {
+                    listener.on_delete_order(delete);
+                    return Ok(());
+                }
+            }
+            decode_other(message, message_type, listener)
+        }
+
+        /// What is neither an add nor a delete, or shorter than today's: kept out of the caller's loop, which is short then.
+        #[inline(never)]
+        fn decode_other(
+            message: &[u8],
+            message_type: u16,
+            listener: &mut impl Listener,
+        ) -> Result<(), DecodeError> {
             match message_type {
                 $( $name::TYPE => match $name::ref_from_prefix(message) {
                     Ok((message, _)) => listener.$handler(message),
@@ -164,6 +187,12 @@ macro_rules! xdp_messages {
         pub const MESSAGE_TYPES: &[u16] = &[$( $name::TYPE ),*];
     };
 }
+
+// One bit apart, and the add has it not: `decode` tells both from the rest by one comparison.
+const _: () = {
+    let apart = AddOrder::TYPE ^ DeleteOrder::TYPE;
+    assert!(apart.is_power_of_two() && AddOrder::TYPE & apart == 0);
+};
 
 /// The longest message that is known here, in bytes.
 pub const MESSAGE_LEN_MAX: usize = Imbalance::LEN;

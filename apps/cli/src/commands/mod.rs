@@ -5,12 +5,15 @@ mod config;
 mod convert;
 mod demo;
 mod exchange;
+mod feed;
 mod generate;
 mod journal;
 mod json;
 mod lab;
 mod replay;
+mod shm;
 mod sim;
+mod ticks;
 mod trader;
 
 use std::process::ExitCode;
@@ -25,12 +28,15 @@ pub enum Command {
     Demo(demo::Args),
     /// Run a venue until Ctrl-C
     Exchange(exchange::Args),
+    /// Run a feed handler on its own until Ctrl-C: ITCH, XDP, IEX
+    Feed(feed::Args),
     /// Run a trader until Ctrl-C
     Trader(trader::Args),
     /// Recorded markets through full order books: what is in a file, and whether it holds together
     Replay(replay::Args),
     /// An exported table in another format: CSV as Parquet, or Parquet as CSV
     Convert(convert::Args),
+    Replay(Box<replay::Args>),
     /// The latency laboratory: benchmarks beside the host's limits
     #[command(subcommand)]
     Lab(lab::Args),
@@ -42,8 +48,14 @@ pub enum Command {
     /// A venue's journal: whether it is whole, what is in it, and what it leads to
     #[command(subcommand)]
     Journal(journal::Args),
+    /// Market data in shared memory: which segments there are, whether they are whole, and what is in them
+    #[command(subcommand)]
+    Shm(shm::Args),
     /// The whole system in one thread under virtual time, attacked on purpose, and judged from outside
     Sim(sim::Args),
+    /// Ticks over TCP: quotes and trades of many symbols
+    #[command(subcommand)]
+    Ticks(ticks::Args),
     /// Check or show a configuration file
     #[command(subcommand)]
     Config(config::Args),
@@ -54,6 +66,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => demo::run(&args),
         Command::Exchange(args) => exchange::run(&args),
+        Command::Feed(args) => feed::run(&args),
         Command::Trader(args) => trader::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Convert(args) => convert::run(&args),
@@ -61,7 +74,9 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Generate(args) => generate::run(&args),
         Command::Admin(args) => admin::run(&args),
         Command::Journal(args) => journal::run(&args),
+        Command::Shm(args) => shm::run(&args),
         Command::Sim(args) => sim::run(&args),
+        Command::Ticks(args) => ticks::run(&args),
         Command::Config(args) => config::run(&args),
     }
 }

@@ -1,6 +1,7 @@
 //! `tickpath replay`.
 
 pub mod outputs;
+mod publish;
 
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
@@ -52,9 +53,9 @@ pub struct Args {
     /// End after so many messages from the start of the file
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// How fast: max, or a multiple of recorded time such as 10x
-    #[arg(long, value_name = "SPEED", default_value = "max", allow_hyphen_values = true)]
-    speed: Speed,
+    /// How fast: max, or a multiple of recorded time such as 10x [default: max; with --publish 1x]
+    #[arg(long, value_name = "SPEED", allow_hyphen_values = true)]
+    speed: Option<Speed>,
     /// Run the plain twin beside and compare every book; hold LOBSTER messages against their order book file
     #[arg(long, conflicts_with = "decode_only")]
     check: bool,
@@ -99,6 +100,8 @@ pub struct Args {
     /// Write the report as JSON to a file, or to standard output for "-"
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    publish: publish::PublishArgs,
 }
 
 fn parse_depth(text: &str) -> Result<usize, String> {
@@ -113,7 +116,7 @@ impl Args {
             from: self.from,
             to: self.to,
             limit: self.limit,
-            speed: self.speed,
+            speed: self.speed.unwrap_or_default(),
             check_every: self.check.then_some(self.check_every),
             order_book: self.orderbook.clone(),
             depth: self.depth,
@@ -149,6 +152,9 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if !args.publish.publish.is_empty() {
+        return args.publish.run(&args.files, args.speed, args.json.as_deref());
+    }
     let options = args.options();
     anyhow::ensure!(
         args.files.len() == 1 || options.order_book.is_none(),

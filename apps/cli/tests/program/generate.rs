@@ -40,6 +40,31 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_day_of_xdp_is_a_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (day, json) = (path("day.pcap"), path("day.json"));
+    let args = [&["generate", "xdp"][..], &SMALL, &["-o", &day, "--json", &json]].concat();
+    let printed = run(&args);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""));
+    let bytes = fs::read(&day).unwrap();
+    assert_eq!(bytes[..4], 0xa1b2_3c4d_u32.to_le_bytes());
+    for words in ["--channels 2 --lines 1 --window 100000", "2e13ea4c660d7ee4", "messages a packet"] {
+        assert!(printed.out.contains(words), "no '{words}' in\n{}", printed.out);
+    }
+    let json: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    assert_eq!((&json["bytes"], &json["xxh3"]), (&bytes.len().into(), &"2e13ea4c660d7ee4".into()));
+    assert!(json["messages_per_packet"].as_f64().unwrap() > 1.0 && json["packets_lost"] == 0);
+    assert!(json["by_type"]["100"]["messages"].as_u64().unwrap() > 8_000);
+    let refused = run(&["generate", "xdp", "-o", &day, "--channels", "17"]);
+    assert!(
+        refused.code != Some(0) && refused.err.contains("channels is 17: choose 1 to 16"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
 fn a_day_is_written_and_summed_up() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

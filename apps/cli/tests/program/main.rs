@@ -11,6 +11,7 @@ mod help;
 mod journal;
 mod lab;
 mod replay;
+mod shm;
 mod sim;
 mod support;
 mod venue_and_traders;

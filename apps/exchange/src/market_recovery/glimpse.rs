@@ -66,7 +66,7 @@ struct Snapshot {
 ///
 /// Name and password are not checked: what is told is public, and the number of connections, their time and the
 /// memory for them are bounded.
-pub(super) struct GlimpseServer<N: Network> {
+pub struct GlimpseServer<N: Network> {
     acceptor: TcpAcceptor<N>,
     clients: Vec<Client<N>>,
     snapshots: [Snapshot; SNAPSHOTS_MAX],
@@ -77,7 +77,11 @@ pub(super) struct GlimpseServer<N: Network> {
 }
 
 impl<N: Network> GlimpseServer<N> {
-    pub(super) fn bind(
+    /// Listens where the settings say; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// [`NetError`] when the address is not one of this machine, or taken.
+    pub fn bind(
         network: &N,
         settings: &SnapshotSettings,
         market_session: Session,
@@ -97,12 +101,14 @@ impl<N: Network> GlimpseServer<N> {
         })
     }
 
-    pub(super) fn local_address(&self) -> SocketAddrV4 {
+    /// Where clients connect.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddrV4 {
         self.acceptor.local_address()
     }
 
     /// Serves every client a bounded amount; returns how much there was to do.
-    pub(super) fn poll(&mut self, now: Nanos, image: &MarketImage) -> usize {
+    pub fn poll(&mut self, now: Nanos, image: &MarketImage) -> usize {
         let mut work = self.accept(now);
         for client in &mut self.clients {
             work += client.read(now, self.market_session, image.is_whole(), &self.counters);
@@ -172,7 +178,7 @@ impl<N: Network> GlimpseServer<N> {
     }
 
     /// Ends every session.
-    pub(super) fn close(&mut self, now: Nanos) {
+    pub fn close(&mut self, now: Nanos) {
         for client in &mut self.clients {
             client.leave(now);
         }

@@ -42,7 +42,7 @@ struct Notes {
 ///
 /// What a snapshot says of an order has the time of the message that was applied last: when the order came is no part
 /// of the state.
-pub(crate) struct MarketImage {
+pub struct MarketImage {
     books: BookBuilder<Indexed<FastBooks<()>>>,
     /// Number of the next message.
     next: Sequence,
@@ -54,7 +54,8 @@ pub(crate) struct MarketImage {
 
 impl MarketImage {
     /// Before the message `next`, with nothing in it.
-    fn new(limits: BookLimits, next: Sequence) -> MarketImage {
+    #[must_use]
+    pub fn new(limits: BookLimits, next: Sequence) -> MarketImage {
         MarketImage {
             books: BookBuilder::new(Indexed::new(limits)),
             next,
@@ -111,7 +112,7 @@ impl MarketImage {
     }
 
     /// Applies the next message that was published. One that is not the next makes the image useless.
-    pub(crate) fn apply(&mut self, sequence: Sequence, message: &[u8]) {
+    pub fn apply(&mut self, sequence: Sequence, message: &[u8]) {
         self.is_whole &= sequence == self.next;
         self.next = sequence.next();
         if let Some(&[a, b, c, d, e, f]) = message.get(TIMESTAMP).and_then(<[u8]>::as_array) {
@@ -154,12 +155,14 @@ impl MarketImage {
     }
 
     /// Number of the first message that a snapshot taken now does not cover.
-    pub(crate) fn next_sequence(&self) -> Sequence {
+    #[must_use]
+    pub fn next_sequence(&self) -> Sequence {
         self.next
     }
 
     /// False once a message was missed, or one made no sense: no snapshot must be taken any more.
-    pub(crate) fn is_whole(&self) -> bool {
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
         let counters = self.books.counters();
         let senseless = counters.malformed
             + counters.unknown_type

@@ -10,7 +10,7 @@ use crate::token_bucket::{RateLimit, TokenBucket};
 pub(crate) const REQUESTERS_MAX: usize = 256;
 
 /// A bucket of tokens for each address that asks. Ports are not told apart: whoever asks chooses them.
-pub(crate) struct RequestLimits {
+pub struct RequestLimits {
     limit: RateLimit,
     requesters: Vec<Requester>,
 }
@@ -22,12 +22,14 @@ struct Requester {
 }
 
 impl RequestLimits {
-    pub(crate) fn new(limit: RateLimit) -> RequestLimits {
+    /// With this limit for each address.
+    #[must_use]
+    pub fn new(limit: RateLimit) -> RequestLimits {
         RequestLimits { limit, requesters: Vec::with_capacity(REQUESTERS_MAX) }
     }
 
     /// True when a request that came now from `address` may be answered.
-    pub(crate) fn allow(&mut self, now: Nanos, address: Ipv4Addr) -> bool {
+    pub fn allow(&mut self, now: Nanos, address: Ipv4Addr) -> bool {
         let requester = self.requester(now, address);
         requester.latest = now;
         requester.bucket.take(now)

@@ -24,13 +24,13 @@ use tickpath_types::{Nanos, Sequence};
 
 pub(crate) use archive::{ArchiveLink, ArchiveRequest};
 pub(crate) use copies::MessageCopies;
-pub(crate) use limits::RequestLimits;
+pub use glimpse::GlimpseServer;
+pub use image::MarketImage;
+pub use limits::RequestLimits;
 
 use archive::{Archive, ArchivePort, CatchUp, JournalArchive};
 use channel::SnapshotChannel;
 use copies::PublishedMessage;
-use glimpse::GlimpseServer;
-use image::MarketImage;
 
 use crate::replica::Replica;
 use crate::token_bucket::RateLimit;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, PlainBooks};
 use tickpath_capture::{Packets, decompress};
-use tickpath_feed::iex::{BookBuilder, Counters, IexTp, SessionKey};
-use tickpath_feed::{Arbiter, ArbiterConfig, BooksAlone, Line, MessageListener};
+use tickpath_feed::iex::{BookBuilder, Counters};
+use tickpath_feed::{Arbiter, ArbiterConfig, BooksAlone, IexStream, IexTp, Line, MessageListener};
 use tickpath_iex::{Feed, Segment};
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 
@@ -124,7 +124,7 @@ fn empty<B: BooksById>() -> BookBuilder<B> {
 /// What the arbiter of a line delivers, into books.
 struct Books<'a, B>(&'a mut BookBuilder<B>);
 
-impl<B: BooksById> MessageListener<SessionKey> for Books<'_, B> {
+impl<B: BooksById> MessageListener<IexStream> for Books<'_, B> {
     #[inline(always)]
     fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
         self.0.handle_message(sequence, message, &mut BooksAlone);

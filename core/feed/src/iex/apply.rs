@@ -39,6 +39,11 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         instruments.report(change, &mut Held { transitions, out: self.out });
     }
 
+    fn report_state(&mut self, id: InstrumentId, ts: Nanos) {
+        let BookBuilder { instruments, transitions, .. } = &mut *self.builder;
+        instruments.report_state(id, ts, &mut Held { transitions, out: self.out });
+    }
+
     /// Gives the order that stands for a level its size, and says what that did: nothing when all is as it was.
     #[inline(always)]
     fn set_level(&mut self, order: Order<()>) -> Option<(UpdateKind, Qty)> {
@@ -104,8 +109,11 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         let trading = if status.is_halted_here { Some(TradingState::Halted) } else { status.told };
         if self.builder.instrument(id).is_some_and(|state| state.trading != trading) {
             let ts = self.ts(timestamp);
-            let BookBuilder { instruments, transitions, .. } = &mut *self.builder;
-            instruments.set_trading(id, trading, ts, &mut Held { transitions, out: self.out });
+            self.builder.instruments.note_trading(id, trading);
+            if status.has_book {
+                self.builder.instruments.check_crossed(id);
+            }
+            self.report_state(id, ts);
         }
     }
 
@@ -144,6 +152,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     fn on_price_level_update(&mut self, message: &PriceLevelUpdate) {
         let Some(instrument) = self.id_of(message.symbol) else { return };
         self.builder.counters.book_messages += 1;
+        self.builder.statuses[usize::from(instrument.0)].has_book = true;
         let (side, price) = (message.side(), message.price.get());
         let is_complete = message.event_flags.is_complete();
         let had_several = self.pass_transition(instrument, is_complete);
@@ -174,6 +183,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     fn on_quote_update(&mut self, message: &QuoteUpdate) {
         let Some(id) = self.id_of(message.symbol) else { return };
         self.builder.counters.book_messages += 1;
+        self.builder.statuses[usize::from(id.0)].has_book = true;
         // A quote says all of its book.
         if self.builder.instrument(id).is_some_and(|state| state.health != BookHealth::Live) {
             self.builder.instruments.set_health(id, BookHealth::Live, None);
@@ -208,6 +218,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     fn on_add_order(&mut self, message: &AddOrder) {
         let Some(instrument) = self.id_of(message.symbol) else { return };
         self.builder.counters.book_messages += 1;
+        self.builder.statuses[usize::from(instrument.0)].has_book = true;
         let Some(side) = message.side() else {
             self.builder.instruments.refuse(instrument);
             return;
@@ -281,7 +292,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         self.builder.empty(id);
         self.builder.instruments.set_health(id, BookHealth::Live, None);
         let ts = self.ts(message.timestamp);
-        self.report(&Change::status(id, ts));
+        self.report_state(id, ts);
     }
 
     fn on_unknown(&mut self, _: u8, _: &[u8]) {

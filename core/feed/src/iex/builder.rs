@@ -49,6 +49,8 @@ pub(super) struct Status {
     pub(super) told: Option<TradingState>,
     /// Whether IEX itself halted it.
     pub(super) is_halted_here: bool,
+    /// Whether anything may rest in its book: books that nothing came to are not touched.
+    pub(super) has_book: bool,
 }
 
 /// Builds books from the messages of one feed in sequence, and says of each whether it can be believed.
@@ -75,7 +77,7 @@ pub struct BookBuilder<B> {
 const SYMBOL: std::ops::Range<usize> = 10..18;
 
 const AT_REST: Transition = Transition { is_open: false, best: [(0, 0); 2] };
-const UNTOLD: Status = Status { told: None, is_halted_here: false };
+const UNTOLD: Status = Status { told: None, is_halted_here: false, has_book: false };
 
 impl<B: BooksById> BookBuilder<B> {
     /// Starts with empty books, of which one is taken by each symbol that is named.
@@ -141,11 +143,12 @@ impl<B: BooksById> BookBuilder<B> {
     /// A numbering began anew: all books are empty, believed, and no trading state is known.
     pub fn handle_session_start(&mut self, out: &mut impl UpdateListener) {
         self.counters.session_starts += 1;
-        self.statuses.fill(UNTOLD);
         for id in (1..=self.symbols.count()).map(InstrumentId) {
             self.empty(id);
+            self.statuses[usize::from(id.0)] = UNTOLD;
             self.instruments.set_health(id, BookHealth::Live, None);
-            self.instruments.set_trading(id, None, Nanos::ZERO, out);
+            self.instruments.note_trading(id, None);
+            self.instruments.report_status(id, out);
         }
     }
 
@@ -167,8 +170,11 @@ impl<B: BooksById> BookBuilder<B> {
     }
 
     pub(super) fn empty(&mut self, id: InstrumentId) {
-        self.instruments.clear(id);
-        self.transitions[usize::from(id.0)] = AT_REST;
+        let place = usize::from(id.0);
+        if self.statuses.get_mut(place).is_some_and(|status| std::mem::take(&mut status.has_book)) {
+            self.instruments.clear(id);
+            self.transitions[place] = AT_REST;
+        }
     }
 
     /// Messages were lost for good before the next one.

@@ -1,6 +1,6 @@
 //! Books from the messages of IEX: price levels of DEEP, orders of DEEP+, quotes of TOPS.
 //!
-//! [`BookBuilder`] takes messages in sequence; [`IexTp`] lets an [`Arbiter`](crate::Arbiter) follow one line or join two,
+//! [`BookBuilder`] takes messages in sequence; [`IexTp`](crate::IexTp) lets an [`Arbiter`](crate::Arbiter) follow one line or join two,
 //! and see when the numbering began anew.
 //!
 //! ```
@@ -25,8 +25,7 @@
 
 mod apply;
 mod builder;
-mod framing;
+mod live;
 mod symbols;
 
 pub use builder::{BookBuilder, Counters, PRICE_MAX};
-pub use framing::{GapRequest, IexTp, MAX_HELD_MESSAGE, SegmentMessages, SessionKey};

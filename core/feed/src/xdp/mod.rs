@@ -23,11 +23,13 @@
 mod builder;
 mod clock;
 mod counters;
+mod live;
 mod look_ahead;
 mod packets;
 mod symbols;
 
 pub use builder::{BookBuilder, Channel, trading_state};
 pub use counters::Counters;
+pub use live::LiveBooks;
 pub use look_ahead::Message;
 pub use packets::{Missing, PacketMessages, Packets};

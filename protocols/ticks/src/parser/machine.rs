@@ -29,8 +29,10 @@ enum State {
 }
 
 /// Messages out of bytes that begin where a message begins.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Machine {
+    /// How checksums are made here: asked once.
+    instruction: Option<Instruction>,
     state: State,
     pub(super) numbers: Numbers,
     symbol_count: u16,
@@ -38,9 +40,20 @@ pub(super) struct Machine {
 }
 
 impl Machine {
+    /// At the beginning of a stream.
+    pub(super) fn new() -> Machine {
+        Machine {
+            instruction: Instruction::detect(),
+            state: State::default(),
+            numbers: Numbers::default(),
+            symbol_count: 0,
+            stats: ParserStats::default(),
+        }
+    }
+
     /// Begins with a new connection; what was counted stays.
     pub(super) fn restart(&mut self) {
-        *self = Machine { stats: self.stats, ..Machine::default() };
+        *self = Machine { stats: self.stats, ..Machine::new() };
     }
 
     /// Takes all messages that are whole, and returns how many bytes they have.
@@ -52,12 +65,14 @@ impl Machine {
     ) -> Result<usize, StreamError> {
         let mut at = 0;
         loop {
-            let rest = &bytes[at..];
-            if self.state == State::Messages && self.numbers.are_of_session() {
-                let ticks = self.take_ticks(rest, listener);
+            if self.is_plain() {
+                let ticks = self.take_ticks(&bytes[at..], listener);
                 at += ticks * TICK_LEN;
                 if ticks == BATCH_MAX {
                     continue;
+                }
+                if is_start_of_tick(&bytes[at..]) {
+                    return Ok(at);
                 }
             }
             match self.take_one(&bytes[at..], listener)? {
@@ -67,13 +82,25 @@ impl Machine {
         }
     }
 
+    /// True while ticks may be taken together.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.state == State::Messages && self.numbers.are_of_session()
+    }
+
+    /// Takes a tick if it is good and the next one.
+    #[inline]
+    pub(super) fn take_tick(&mut self, bytes: &[u8; TICK_LEN], listener: &mut impl TickListener) -> bool {
+        self.is_plain() && self.take_ticks(bytes, listener) == 1
+    }
+
     /// Takes the ticks at the beginning that are good and the next ones, and returns how many.
     #[inline]
     fn take_ticks(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> usize {
         let count = (bytes.len() / TICK_LEN).min(BATCH_MAX);
         let Ok((ticks, _)) = <[Tick]>::ref_from_prefix_with_elems(bytes, count) else { return 0 };
         let first = self.numbers.next_sequence();
-        let good = match Instruction::detect() {
+        let good = match self.instruction {
             Some(step) => good_ticks(step, ticks, first),
             None => good_ticks(Table, ticks, first),
         };
@@ -278,22 +305,32 @@ impl Machine {
 /// How many ticks from the first on are whole, undamaged, and numbered one after the other.
 #[inline]
 fn good_ticks<S: Step>(step: S, ticks: &[Tick], first: u64) -> usize {
-    /// Type and length of the first type of tick, as the number that the first two bytes are.
-    const FIRST_KIND: u16 = u16::from_le_bytes([*Tick::TYPES.start(), (TICK_LEN / WORD_LEN) as u8]);
-    const KINDS: u16 = (*Tick::TYPES.end() - *Tick::TYPES.start()) as u16;
-    let mut sequence = first;
     for (index, tick) in ticks.iter().enumerate() {
-        let kind = u16::from_le_bytes([tick.header.message_type, tick.header.length_words]);
-        let other_kind = kind.wrapping_sub(FIRST_KIND) > KINDS;
+        let sequence = first.wrapping_add(index as u64);
+        let other_kind = !is_kind_of_tick([tick.header.message_type, tick.header.length_words]);
         let wrong = u64::from(tick_checksum(step, tick) ^ tick.checksum.get())
             | (tick.header.sequence.get() ^ sequence)
             | u64::from(other_kind);
         if wrong != 0 {
             return index;
         }
-        sequence += 1;
     }
     ticks.len()
+}
+
+/// True when these are type and length of a tick.
+#[inline]
+fn is_kind_of_tick(type_and_length: [u8; 2]) -> bool {
+    /// The first type with its length, as the number that the first two bytes are.
+    const FIRST: u16 = u16::from_le_bytes([*Tick::TYPES.start(), (TICK_LEN / WORD_LEN) as u8]);
+    const OTHERS: u16 = (*Tick::TYPES.end() - *Tick::TYPES.start()) as u16;
+    u16::from_le_bytes(type_and_length).wrapping_sub(FIRST) <= OTHERS
+}
+
+/// True when a tick begins here whose rest is to come, or nothing at all.
+#[inline]
+fn is_start_of_tick(rest: &[u8]) -> bool {
+    rest.is_empty() || rest.len() < TICK_LEN && rest.first_chunk().is_some_and(|kind| is_kind_of_tick(*kind))
 }
 
 /// A message whose length was found to be that of its type.

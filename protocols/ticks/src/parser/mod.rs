@@ -6,7 +6,8 @@ mod numbers;
 use thiserror::Error;
 
 use crate::message::{
-    EndOfStream, Heartbeat, Hello, MESSAGE_LEN_MAX, Refused, Skipped, Subscribed, SymbolDefinition, Tick,
+    EndOfStream, Heartbeat, Hello, MESSAGE_LEN_MAX, Refused, Skipped, Subscribed, SymbolDefinition, TICK_LEN,
+    Tick,
 };
 use machine::Machine;
 
@@ -102,8 +103,9 @@ pub struct ParserStats {
 /// Messages out of a stream: see the [module](self).
 pub struct TickParser {
     machine: Machine,
-    /// The beginning of a message whose rest is to come.
+    /// The beginning of a message whose rest is to come, from `partial_start` on.
     partial: [u8; MESSAGE_LEN_MAX],
+    partial_start: usize,
     partial_len: usize,
 }
 
@@ -117,13 +119,18 @@ impl TickParser {
     /// A parser at the beginning of a stream.
     #[must_use]
     pub fn new() -> TickParser {
-        TickParser { machine: Machine::default(), partial: [0; MESSAGE_LEN_MAX], partial_len: 0 }
+        TickParser {
+            machine: Machine::new(),
+            partial: [0; MESSAGE_LEN_MAX],
+            partial_start: 0,
+            partial_len: 0,
+        }
     }
 
     /// Begins with a new connection; what was counted stays.
     pub fn restart(&mut self) {
         self.machine.restart();
-        self.partial_len = 0;
+        (self.partial_start, self.partial_len) = (0, 0);
     }
 
     /// What was seen so far.
@@ -146,21 +153,49 @@ impl TickParser {
     #[inline]
     pub fn feed(&mut self, piece: &[u8], listener: &mut impl TickListener) -> Result<(), StreamError> {
         self.machine.stats.bytes += piece.len() as u64;
-        let rest = if self.partial_len == 0 { piece } else { self.complete(piece, listener)? };
+        let rest = match self.partial_len {
+            0 => piece,
+            _ => match self.complete_tick(piece, listener) {
+                Some(rest) => rest,
+                None => self.complete(piece, listener)?,
+            },
+        };
         if self.partial_len > 0 {
             return Ok(());
         }
         let taken = self.machine.take_all(rest, listener)?;
-        self.keep(&rest[taken..]);
+        self.keep(piece, rest.len() - taken);
         Ok(())
     }
 
+    /// Puts a tick together that began in the piece before, and returns what follows it; `None` when that is not what began,
+    /// or it is not good.
+    ///
+    /// All lengths that are copied are known to the compiler: a copy of any length costs as much as the tick.
+    #[inline]
+    fn complete_tick<'a>(&mut self, piece: &'a [u8], listener: &mut impl TickListener) -> Option<&'a [u8]> {
+        let missing = TICK_LEN.checked_sub(self.partial_len)?;
+        let head = piece.first_chunk::<TICK_LEN>()?;
+        // Behind what is there is room for another tick: nothing as long as a tick begins behind one.
+        let end = self.partial_start + self.partial_len;
+        self.partial.get_mut(end..)?.first_chunk_mut::<TICK_LEN>()?.copy_from_slice(head);
+        let tick = self.partial.get(self.partial_start..)?.first_chunk::<TICK_LEN>()?;
+        if self.machine.take_tick(tick, listener) {
+            self.partial_len = 0;
+            return piece.get(missing..);
+        }
+        None
+    }
+
     /// Puts the message together that began in an earlier piece, and returns what follows it.
+    #[cold]
     fn complete<'a>(
         &mut self,
         piece: &'a [u8],
         listener: &mut impl TickListener,
     ) -> Result<&'a [u8], StreamError> {
+        let start = std::mem::take(&mut self.partial_start);
+        self.partial.copy_within(start..start + self.partial_len, 0);
         let mut rest = piece;
         while self.partial_len > 0 {
             let needed = self.machine.needed(&self.partial[..self.partial_len]);
@@ -179,10 +214,19 @@ impl TickParser {
         Ok(rest)
     }
 
-    /// Keeps the beginning of a message, which is shorter than the longest one.
+    /// Keeps the last `len` bytes of a piece, the beginning of a message, which is shorter than the longest one.
     #[inline]
-    fn keep(&mut self, start: &[u8]) {
-        self.partial[..start.len()].copy_from_slice(start);
-        self.partial_len = start.len();
+    fn keep(&mut self, piece: &[u8], len: usize) {
+        self.partial_len = len;
+        match piece.last_chunk::<TICK_LEN>() {
+            Some(tail) if len <= TICK_LEN => {
+                self.partial[..TICK_LEN].copy_from_slice(tail);
+                self.partial_start = TICK_LEN - len;
+            }
+            _ => {
+                self.partial[..len].copy_from_slice(&piece[piece.len() - len..]);
+                self.partial_start = 0;
+            }
+        }
     }
 }

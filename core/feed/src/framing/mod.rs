@@ -2,11 +2,15 @@
 
 use std::fmt::Debug;
 
-use tickpath_nasdaq::moldudp64::{self, Kind, Packet, Request, Session};
 use tickpath_types::Sequence;
-use zerocopy::FromBytes;
 
-use crate::hold::{MAX_HELD_MESSAGE, MessageRoom};
+use crate::hold::MessageRoom;
+
+mod iex_tp;
+mod moldudp64;
+
+pub use iex_tp::{IexMessages, IexRequest, IexStream, IexTp};
+pub use moldudp64::{MoldMessages, MoldUdp64};
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,61 +76,4 @@ pub trait Framing {
 
     /// The request for `count` messages from `first` on.
     fn request(session: Self::Session, first: Sequence, count: u16) -> Self::Request;
-}
-
-/// MoldUDP64: the packets that carry ITCH.
-#[derive(Clone, Copy, Debug)]
-pub struct MoldUdp64;
-
-/// The messages of a MoldUDP64 packet.
-#[derive(Clone, Debug)]
-pub struct MoldMessages<'a>(moldudp64::Messages<'a>);
-
-impl<'a> Iterator for MoldMessages<'a> {
-    type Item = &'a [u8];
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        self.0.next().map(|(_, message)| message)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
-impl Framing for MoldUdp64 {
-    type Session = Session;
-    type Messages<'a> = MoldMessages<'a>;
-    type Request = Request;
-    type Room = [u8; MAX_HELD_MESSAGE];
-
-    #[inline(always)]
-    fn header(datagram: &[u8], _near: u64) -> Option<PacketHeader<Session>> {
-        let (header, _) = moldudp64::Header::ref_from_prefix(datagram).ok()?;
-        let (count, kind) = match header.message_count.get() {
-            0 => (0, PacketKind::Heartbeat),
-            moldudp64::END_OF_SESSION => (0, PacketKind::EndOfSession),
-            count => (u64::from(count), PacketKind::Messages),
-        };
-        let first = header.sequence.get();
-        first.checked_add(count)?;
-        Some(PacketHeader { session: header.session, kind, first, count, sent_ns: 0, starts_anew: false })
-    }
-
-    #[inline(always)]
-    fn messages(datagram: &[u8]) -> Option<MoldMessages<'_>> {
-        let packet = Packet::parse(datagram).ok()?;
-        debug_assert!(packet.kind() == Kind::Messages || packet.message_count() == 0);
-        Some(MoldMessages(packet.messages()))
-    }
-
-    #[inline]
-    fn body(datagram: &[u8]) -> &[u8] {
-        datagram.get(moldudp64::HEADER_LEN..).unwrap_or_default()
-    }
-
-    fn request(session: Session, sequence: Sequence, message_count: u16) -> Request {
-        Request { session, sequence, message_count }
-    }
 }

@@ -1,0 +1,172 @@
+//! `tickpath feed`.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use tickpath_agent::StopSignal;
+use tickpath_config::{Duration, say, tell, tell_part};
+use tickpath_feedhandler::live::{LiveConfig, LiveReport, Notice, ask, run as run_handler, summary, to_json};
+
+use super::json;
+
+/// Run a feed handler on its own until Ctrl-C: lines, gaps, books, their health, outputs in shared memory.
+///
+/// Several channels at once: ITCH, XDP, IEX. Exit code 1 when at the end a book cannot be believed. docs/feed.md has every
+/// key and what happens to a packet.
+#[derive(clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:\n  tickpath feed --config configs/feed.toml\n  tickpath feed --config configs/feed.toml --symbols ALPHA,BRAVO --json feed.json\n  tickpath feed resync ALPHA --config configs/feed.toml"
+)]
+pub struct Args {
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(clap::Args)]
+struct RunArgs {
+    /// The handler's configuration file
+    #[arg(long, value_name = "FILE", required = true)]
+    config: Option<PathBuf>,
+    /// Symbols that go to the outputs and are listed at the end, in place of the configuration's
+    #[arg(long, value_name = "SYMBOL,...", value_delimiter = ',')]
+    symbols: Vec<String>,
+    /// Stop by itself after so long
+    #[arg(long = "for", value_name = "DURATION")]
+    time: Option<Duration>,
+    /// Write what happened as JSON, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// What a running handler has done, and every book that is not live
+    Status(AskArgs),
+    /// Read one book of a running handler anew
+    Resync {
+        /// Its symbol
+        symbol: String,
+        #[command(flatten)]
+        ask: AskArgs,
+    },
+}
+
+#[derive(clap::Args)]
+struct AskArgs {
+    /// The configuration file of the running handler, which names its socket
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Write the answer as JSON, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        None => run_until_stopped(&args.run),
+        Some(Command::Status(ask)) => command(ask, "status"),
+        Some(Command::Resync { symbol, ask }) => command(ask, &format!("resync {symbol}")),
+    }
+}
+
+fn run_until_stopped(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let path = args.config.as_deref().context("name the configuration by --config FILE")?;
+    json::check(args.json.as_deref())?;
+    let mut config = LiveConfig::load(path)?;
+    if !args.symbols.is_empty() {
+        config.feed.symbols.clone_from(&args.symbols);
+        config.finish()?;
+    }
+    let is_quiet = args.json.as_deref() == Some(Path::new("-"));
+    let is_terminal = std::io::stderr().is_terminal();
+    let stop = StopSignal::on_signals()?;
+    let time = args.time.map(|time| time.0);
+    let report = run_handler(&config, Some(path), &stop, time, |notice| match notice {
+        Notice::Endpoint(line) if is_quiet => tell(line),
+        // A reader that went away has what it wanted.
+        Notice::Endpoint(line) => say(line).unwrap_or_default(),
+        Notice::Trouble(line) => tell(format_args!("warning: {line}")),
+        Notice::Status(line) if is_terminal => tell_part(format_args!("\r\x1b[2K{line}")),
+        Notice::Status(_) => {}
+    })?;
+    if is_terminal {
+        tell("");
+    }
+    finish(args, &report)
+}
+
+fn finish(args: &RunArgs, report: &LiveReport) -> anyhow::Result<ExitCode> {
+    if let Some(path) = &args.json {
+        json::write(path, &to_json(&report.channels, &report.books).to_string())?;
+    }
+    if args.json.as_deref() != Some(Path::new("-")) {
+        for channel in &report.channels {
+            say(summary(channel))?;
+        }
+    }
+    if report.is_believable() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    tell("tickpath: some books cannot be believed; the counts above say why");
+    Ok(ExitCode::FAILURE)
+}
+
+fn command(args: &AskArgs, line: &str) -> anyhow::Result<ExitCode> {
+    let config = LiveConfig::load(&args.config)?;
+    let socket = config.admin.socket.with_context(|| {
+        format!("{} names no socket for commands: set admin.socket", args.config.display())
+    })?;
+    let answer = ask(&socket, line)?;
+    if let Some(path) = &args.json {
+        json::write(path, &answer.to_string())?;
+    }
+    if answer["ok"] != true {
+        bail!("{line}: {}", answer["error"].as_str().unwrap_or("refused"));
+    }
+    if args.json.as_deref() != Some(Path::new("-")) {
+        say(describe(&answer))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The answer for people.
+fn describe(answer: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+    if let Some(symbol) = answer["symbol"].as_str() {
+        let channels = answer["channels"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let channels: Vec<String> = channels.iter().map(text).collect();
+        return format!("{symbol} is being read anew in channel {}", channels.join(", "));
+    }
+    let mut lines = vec![];
+    for channel in answer["channels"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        let health = &channel["health"];
+        lines.push(format!(
+            "{}: {} messages, gaps {}, lost {}; books {} live, {} recovering, {} stale, {} suspect",
+            text(&channel["name"]),
+            channel["messages"],
+            channel["gaps"]["opened"],
+            channel["gaps"]["messages_lost"],
+            health["live"],
+            health["recovering"],
+            health["stale"],
+            health["suspect"],
+        ));
+    }
+    for book in answer["books"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        lines.push(format!(
+            "  {} {} {}{}",
+            text(&book["channel"]),
+            text(&book["symbol"]),
+            text(&book["health"]),
+            book["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default(),
+        ));
+    }
+    lines.join("\n")
+}

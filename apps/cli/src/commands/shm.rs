@@ -1,0 +1,296 @@
+//! `tickpath shm`.
+
+mod table;
+mod watch;
+
+use std::io::{IsTerminal, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use anyhow::ensure;
+use serde_json::json;
+use tickpath_config::{say, thousands};
+use tickpath_shm::{
+    Folder, Reclaimed, SegmentName, SegmentReader, ShmError, TimeBase, WriterState, reclaim,
+    reclaim_unfinished, verify,
+};
+
+use super::json;
+use table::{Colour, Table};
+
+/// A writer that gives no sign for so long is called silent; it gives ten a second.
+const SILENT_AFTER: Duration = Duration::from_secs(2);
+
+/// Problems of a segment that the line about it names; the JSON report has more.
+const PROBLEMS_TOLD: usize = 4;
+
+/// Market data in shared memory: which segments there are, whether they are whole, and what is in them.
+///
+/// docs/shm.md says what a segment is. Nothing but `reclaim` changes anything.
+#[derive(clap::Subcommand)]
+pub enum Args {
+    /// List the segments: what they hold, and whether their writers live
+    List {
+        #[command(flatten)]
+        place: Place,
+        /// Write the list as JSON, `-` for standard output
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+    /// Read everything in segments and say whether they are whole; exit code 1 when one is not
+    Verify {
+        /// Their names; all of them when none is given
+        names: Vec<String>,
+        #[command(flatten)]
+        place: Place,
+        /// Write what was found as JSON, `-` for standard output
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+    /// Remove segments whose writers are gone; one with a living writer is never removed
+    Reclaim {
+        /// Their names
+        names: Vec<String>,
+        /// All of them whose writers are gone, and what killed writers left unfinished
+        #[arg(long, conflicts_with = "names")]
+        all: bool,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Show the latest quotes until Ctrl-C, twice a second
+    Watch(watch::Args),
+}
+
+/// Where segments are.
+#[derive(clap::Args)]
+pub struct Place {
+    /// Their folder, `/dev/shm/tickpath-UID` unless it is given
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+}
+
+impl Place {
+    fn path(&self) -> PathBuf {
+        self.folder.clone().unwrap_or_else(Folder::usual_path)
+    }
+
+    fn open(&self) -> Result<Folder, ShmError> {
+        Folder::open(&self.path())
+    }
+
+    /// Nothing was ever written to a folder that is not there, unless it was asked for.
+    fn names(&self) -> anyhow::Result<Vec<(Folder, SegmentName)>> {
+        if self.folder.is_none() && !self.path().exists() {
+            return Ok(Vec::new());
+        }
+        let folder = self.open()?;
+        Ok(folder.names()?.into_iter().map(|name| (folder.clone(), name)).collect())
+    }
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match args {
+        Args::List { place, json } => list(place, json.as_deref()),
+        Args::Verify { names, place, json } => verify_all(names, place, json.as_deref()),
+        Args::Reclaim { names, all, place } => {
+            ensure!(*all || !names.is_empty(), "name the segments to remove, or give --all");
+            reclaim_all(names, place)
+        }
+        Args::Watch(args) => watch::run(args),
+    }
+}
+
+/// Time since `ns`, which counts from the Unix epoch; zero for what is to come.
+fn age(ns: u64) -> Duration {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    now.saturating_sub(Duration::from_nanos(ns))
+}
+
+/// The state of a segment's writer in a word, and how it is to be coloured.
+fn state_of(reader: &SegmentReader) -> (&'static str, Colour) {
+    match reader.writer_state() {
+        WriterState::Alive if age(reader.heartbeat().0) > SILENT_AFTER => ("silent", Colour::Yellow),
+        WriterState::Alive => ("alive", Colour::Green),
+        WriterState::Closed => ("closed", Colour::Plain),
+        WriterState::Gone => ("gone", Colour::Red),
+    }
+}
+
+const fn time_base(base: TimeBase) -> &'static str {
+    match base {
+        TimeBase::Midnight => "midnight",
+        TimeBase::Unix => "unix",
+    }
+}
+
+/// Quotes a second from the start to the last sign of life.
+fn mean_rate(reader: &SegmentReader) -> f64 {
+    let lived = reader.heartbeat().0.saturating_sub(reader.header().created_ns) as f64 / 1e9;
+    if lived > 0.0 { reader.quotes_written() as f64 / lived } else { 0.0 }
+}
+
+fn short_age(age: Duration) -> String {
+    match age.as_secs() {
+        seconds @ 0..120 => format!("{seconds}s"),
+        seconds @ 120..7_200 => format!("{}m", seconds / 60),
+        seconds => format!("{}h", seconds / 3_600),
+    }
+}
+
+fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
+    json::check(json)?;
+    let names = place.names()?;
+    let mut table =
+        Table::new(&["SEGMENT", "WRITER", "PID", "SYMBOLS", "ROWS", "STREAM", "QUOTES/S", "AGE", "GEN"]);
+    let (mut report, mut damaged) = (Vec::new(), Vec::new());
+    for (folder, name) in &names {
+        let reader = match SegmentReader::open(folder, name) {
+            Ok(reader) => reader,
+            // It went since it was listed.
+            Err(ShmError::Missing { .. }) => continue,
+            Err(error) => {
+                report.push(json!({ "name": name.as_str(), "error": error.to_string() }));
+                damaged.push(error.to_string());
+                continue;
+            }
+        };
+        let header = reader.header();
+        let (state, colour) = state_of(&reader);
+        let symbols = reader.symbols().count() as u64;
+        let rate = mean_rate(&reader);
+        table.row(
+            colour,
+            vec![
+                name.to_string(),
+                state.to_owned(),
+                header.writer.pid.to_string(),
+                thousands(symbols),
+                thousands(header.rows),
+                thousands(header.stream_capacity),
+                thousands(rate as u64),
+                short_age(age(header.created_ns)),
+                header.generation.to_string(),
+            ],
+        );
+        report.push(json!({
+            "name": name.as_str(),
+            "kind": "market data",
+            "writer": state,
+            "pid": header.writer.pid,
+            "generation": header.generation,
+            "created_ns": header.created_ns,
+            "heartbeat_ns": reader.heartbeat().0,
+            "symbols": symbols,
+            "rows": header.rows,
+            "stream_capacity": header.stream_capacity,
+            "updates_sent": reader.stream().map(|stream| stream.position()),
+            "quotes_written": reader.quotes_written(),
+            "quotes_per_second": rate,
+            "time_base": time_base(header.time_base()),
+            "bytes": header.file_len,
+        }));
+    }
+    if let Some(json) = json {
+        json::write(json, &json!({ "folder": place.path(), "segments": report }).to_string())?;
+    }
+    if json != Some(Path::new("-")) {
+        match names.len() {
+            0 => say(format_args!("no segments in {}", place.path().display()))?,
+            _ => say(table.text(stdout().is_terminal()))?,
+        }
+    }
+    ensure!(damaged.is_empty(), "{}", damaged.join("; "));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Those that were named, or all.
+fn chosen(names: &[String], place: &Place) -> anyhow::Result<Vec<(Folder, SegmentName)>> {
+    if names.is_empty() {
+        return place.names();
+    }
+    let folder = place.open()?;
+    names.iter().map(|name| Ok((folder.clone(), SegmentName::new(name)?))).collect()
+}
+
+fn verify_all(names: &[String], place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
+    json::check(json)?;
+    let (mut report, mut bad) = (Vec::new(), Vec::new());
+    let mut lines = Vec::new();
+    for (folder, name) in chosen(names, place)? {
+        let reader = match SegmentReader::open(&folder, &name) {
+            Ok(reader) => reader,
+            Err(error) => {
+                report.push(json!({ "name": name.as_str(), "error": error.to_string() }));
+                bad.push(error.to_string());
+                continue;
+            }
+        };
+        let found = verify(&reader);
+        let (state, _) = state_of(&reader);
+        lines.push(format!(
+            "{name}: writer {state}; {} symbols, {} quotes, {} updates read, {} overtaken by the writer; {}",
+            thousands(found.symbols),
+            thousands(found.quotes),
+            thousands(found.updates),
+            thousands(found.overtaken),
+            if found.problem_count == 0 {
+                "whole".to_owned()
+            } else {
+                format!("{} problems", found.problem_count)
+            },
+        ));
+        report.push(json!({
+            "name": name.as_str(),
+            "writer": state,
+            "symbols": found.symbols,
+            "quotes": found.quotes,
+            "updates": found.updates,
+            "overtaken": found.overtaken,
+            "problems": found.problem_count,
+            "problem_texts": found.problems,
+        }));
+        if found.problem_count > 0 {
+            let told = &found.problems[..found.problems.len().min(PROBLEMS_TOLD)];
+            let more = found.problem_count - told.len() as u64;
+            let more = if more == 0 { String::new() } else { format!(", and {} more", thousands(more)) };
+            bad.push(format!("{name}: {}{more}", told.join(", ")));
+        }
+    }
+    if let Some(json) = json {
+        json::write(json, &json!({ "folder": place.path(), "segments": report }).to_string())?;
+    }
+    if json != Some(Path::new("-")) {
+        if report.is_empty() {
+            lines.push(format!("no segments in {}", place.path().display()));
+        }
+        lines.iter().try_for_each(say)?;
+    }
+    ensure!(bad.is_empty(), "{}", bad.join("; "));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn reclaim_all(names: &[String], place: &Place) -> anyhow::Result<ExitCode> {
+    let mut kept = Vec::new();
+    let chosen = chosen(names, place)?;
+    let unfinished = match chosen.first() {
+        Some((folder, _)) if names.is_empty() => reclaim_unfinished(folder)?,
+        None if place.folder.is_some() || place.path().exists() => reclaim_unfinished(&place.open()?)?,
+        _ => 0,
+    };
+    if unfinished > 0 {
+        say(format_args!("{unfinished} unfinished files removed"))?;
+    }
+    for (folder, name) in chosen {
+        match reclaim(&folder, &name)? {
+            Reclaimed::Removed => say(format_args!("{name}: removed"))?,
+            Reclaimed::Kept => kept.push(name.to_string()),
+        }
+    }
+    if names.is_empty() {
+        kept.iter().try_for_each(|name| say(format_args!("{name}: kept, its writer lives")))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    ensure!(kept.is_empty(), "{}: the writer lives: stop it first", kept.join(", "));
+    Ok(ExitCode::SUCCESS)
+}

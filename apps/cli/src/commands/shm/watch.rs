@@ -1,0 +1,327 @@
+//! `tickpath shm watch`.
+
+use std::io::{IsTerminal, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tickpath_agent::StopSignal;
+use tickpath_config::{say, tell, thousands};
+use tickpath_shm::{Folder, SegmentName, SegmentReader, ShmError, SymbolName, TimeBase, WriterState};
+use tickpath_types::{BookHealth, Nanos, TopOfBook, TradingState};
+
+use super::table::{Colour, Table, paint};
+use super::{Place, state_of, time_base};
+use crate::commands::{INTERRUPTED, json};
+
+/// Time between two looks.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// Time between two looks at whether Ctrl-C was pressed.
+const STOP_INTERVAL: Duration = Duration::from_millis(20);
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The segment's name
+    name: String,
+    #[command(flatten)]
+    place: Place,
+    /// Show what is there now, and end
+    #[arg(long)]
+    once: bool,
+    /// These symbols alone, separated by commas
+    #[arg(long, value_name = "SYMBOLS", value_delimiter = ',')]
+    symbols: Vec<String>,
+    /// Rows on a terminal at most
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    limit: usize,
+    /// Write the last quotes as JSON in the end, `-` for standard output, where nothing else is then shown
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// A row that is shown.
+struct Row {
+    index: usize,
+    name: SymbolName,
+    /// As it was shown last.
+    quote: TopOfBook,
+    /// Its writes at the last look; `None` before the first.
+    writes: Option<u64>,
+    /// Writes since the look before; all of them at the first.
+    fresh: u64,
+}
+
+/// What is watched: a segment, and those of its rows that are shown.
+struct Watched {
+    reader: SegmentReader,
+    named: u64,
+    rows: Vec<Row>,
+    looked: Instant,
+    /// Quotes a second over all shown rows since the look before.
+    rate: f64,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    json::check(args.json.as_deref())?;
+    let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
+    let (folder, name) = (args.place.open()?, SegmentName::new(&args.name)?);
+    let mut watched = Watched::open(&folder, &name, &args.symbols)?;
+    for symbol in &args.symbols {
+        let is_there = watched.rows.iter().any(|row| row.name.as_str() == Some(symbol));
+        ensure!(is_there || !args.once, "{name} has no symbol {symbol}: see tickpath shm watch {name}");
+    }
+    let is_quiet = args.json.as_deref() == Some(Path::new("-"));
+    let mut screen = Screen { is_terminal: stdout().is_terminal() && !args.once, lines: 0 };
+    loop {
+        watched.look(args);
+        if !is_quiet {
+            screen.show(&watched, args)?;
+        }
+        if args.once || wait(&stop) {
+            break;
+        }
+        watched.follow(&folder, &name, &args.symbols)?;
+    }
+    if let Some(json) = &args.json {
+        json::write(json, &watched.report(&name).to_string())?;
+    }
+    if args.once {
+        return Ok(ExitCode::SUCCESS);
+    }
+    tell("tickpath: interrupted");
+    Ok(ExitCode::from(INTERRUPTED))
+}
+
+/// Waits until the next look; true when it is not to come.
+fn wait(stop: &StopSignal) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < INTERVAL && !stop.is_stopped() {
+        thread::sleep(STOP_INTERVAL);
+    }
+    stop.is_stopped()
+}
+
+impl Watched {
+    fn open(folder: &Folder, name: &SegmentName, symbols: &[String]) -> Result<Watched, ShmError> {
+        let reader = SegmentReader::open(folder, name)?;
+        let mut watched = Watched { reader, named: 0, rows: Vec::new(), looked: Instant::now(), rate: 0.0 };
+        watched.read_names(symbols);
+        Ok(watched)
+    }
+
+    fn read_names(&mut self, symbols: &[String]) {
+        // The count first: names that come meanwhile are found next time.
+        self.named = self.reader.named();
+        let is_wanted =
+            |name: &SymbolName| symbols.is_empty() || symbols.iter().any(|it| name.as_str() == Some(it));
+        let old = std::mem::take(&mut self.rows);
+        let mut old = old.into_iter().peekable();
+        for (index, name) in self.reader.symbols().filter(|(_, name)| is_wanted(name)) {
+            while old.next_if(|row| row.index < index).is_some() {}
+            let known = old.next_if(|row| row.index == index);
+            let new = Row { index, name, quote: TopOfBook::default(), writes: None, fresh: 0 };
+            self.rows.push(known.map_or(new, |row| Row { name, ..row }));
+        }
+    }
+
+    /// Goes over to another segment when a writer was started anew. A cut file is left before it is looked at.
+    fn follow(&mut self, folder: &Folder, name: &SegmentName, symbols: &[String]) -> anyhow::Result<()> {
+        ensure!(
+            self.reader.is_whole(),
+            "{} was cut short: start its writer again",
+            self.reader.path().display()
+        );
+        if self.reader.is_replaced() {
+            match Watched::open(folder, name, symbols) {
+                Ok(new) => {
+                    tell(format_args!(
+                        "the writer was started anew: generation {}",
+                        new.reader.header().generation
+                    ));
+                    *self = new;
+                }
+                // It was reclaimed, and may come again.
+                Err(ShmError::Missing { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, args: &Args) {
+        if self.reader.named() != self.named {
+            self.read_names(&args.symbols);
+        }
+        let mut fresh = 0;
+        for row in &mut self.rows {
+            let Some(entry) = self.reader.entry(row.index) else { continue };
+            let writes = entry.writes();
+            // One that stays busy is shown as it was.
+            if let Ok(quote) = entry.try_read() {
+                row.quote = quote;
+            }
+            row.fresh = writes.saturating_sub(row.writes.unwrap_or(0));
+            fresh += row.writes.map_or(0, |_| row.fresh);
+            row.writes = Some(writes);
+        }
+        let seconds = self.looked.elapsed().as_secs_f64();
+        self.rate = if seconds > 0.01 { fresh as f64 / seconds } else { 0.0 };
+        self.looked = Instant::now();
+    }
+
+    fn report(&self, name: &SegmentName) -> Value {
+        let (state, _) = state_of(&self.reader);
+        let quotes: Vec<_> = self.rows.iter().map(quote_json).collect();
+        json!({
+            "name": name.as_str(),
+            "generation": self.reader.header().generation,
+            "writer": state,
+            "time_base": time_base(self.reader.header().time_base()),
+            "quotes": quotes,
+        })
+    }
+}
+
+fn quote_json(row: &Row) -> Value {
+    let quote = &row.quote;
+    let side = |side: Option<(tickpath_types::Price, tickpath_types::Qty)>| {
+        side.map(|(price, qty)| json!({ "price": price.to_string(), "qty": qty.0 }))
+    };
+    json!({
+        "row": row.index,
+        "symbol": row.name.as_str(),
+        "bid": side(quote.bid()),
+        "ask": side(quote.ask()),
+        "last": side(quote.last()),
+        "ts_event_ns": quote.ts_event,
+        "health": health(quote),
+        "suspect_reason": quote.suspect_reason().map(|reason| reason.as_str()),
+        "trading": trading(quote),
+        "writes": row.writes.unwrap_or(0),
+    })
+}
+
+const fn health(quote: &TopOfBook) -> &'static str {
+    match quote.health() {
+        BookHealth::Live => "live",
+        BookHealth::Recovering => "recovering",
+        BookHealth::Stale => "stale",
+        BookHealth::Suspect => "suspect",
+    }
+}
+
+const fn trading(quote: &TopOfBook) -> &'static str {
+    match quote.trading_state() {
+        Some(TradingState::Halted) => "halted",
+        Some(TradingState::QuotationOnly) => "quotes",
+        Some(TradingState::Paused) => "paused",
+        Some(TradingState::Trading) => "trading",
+        None => "-",
+    }
+}
+
+/// Where it is shown.
+struct Screen {
+    is_terminal: bool,
+    /// Lines that are shown now.
+    lines: usize,
+}
+
+impl Screen {
+    /// Shows everything on a terminal in the place of what was shown before; elsewhere what has changed, a line each.
+    fn show(&mut self, watched: &Watched, args: &Args) -> anyhow::Result<()> {
+        let is_first = self.lines == 0;
+        let rows = watched.rows.iter();
+        if !self.is_terminal && !is_first {
+            return Ok(rows.filter(|row| row.fresh > 0).try_for_each(|row| say(plain_line(watched, row)))?);
+        }
+        let limit = if self.is_terminal { args.limit } else { usize::MAX };
+        let mut table =
+            Table::new(&["SYMBOL", "HEALTH", "TRADING", "BID QTY", "BID", "ASK", "ASK QTY", "LAST", "TIME"]);
+        rows.take(limit).for_each(|row| table.row(colour(&row.quote), cells(watched, row)));
+        let left = watched.rows.len().saturating_sub(limit);
+        let mut text = format!("{}\n{}", head(watched, args, self.is_terminal), table.text(self.is_terminal));
+        if left > 0 {
+            text.push_str(&format!("\n{} more: --symbols chooses", thousands(left as u64)));
+        }
+        let up = match self.lines {
+            0 => String::new(),
+            lines if self.is_terminal => format!("\x1b[{lines}A\x1b[J"),
+            _ => String::new(),
+        };
+        self.lines = text.lines().count();
+        Ok(say(format_args!("{up}{text}"))?)
+    }
+}
+
+fn head(watched: &Watched, args: &Args, is_terminal: bool) -> String {
+    let (state, colour) = state_of(&watched.reader);
+    let state = if is_terminal { paint(state, colour) } else { state.to_owned() };
+    let is_ended = watched.reader.writer_state() != WriterState::Alive;
+    format!(
+        "{}: writer {state}{}; {} symbols; {} quotes/s",
+        args.name,
+        if is_ended { ", these are its last quotes" } else { "" },
+        thousands(watched.rows.len() as u64),
+        thousands(watched.rate as u64),
+    )
+}
+
+const fn colour(quote: &TopOfBook) -> Colour {
+    match quote.health() {
+        BookHealth::Live => Colour::Green,
+        BookHealth::Recovering => Colour::Yellow,
+        BookHealth::Stale | BookHealth::Suspect => Colour::Red,
+    }
+}
+
+fn cells(watched: &Watched, row: &Row) -> Vec<String> {
+    let quote = &row.quote;
+    let price = |side: Option<(tickpath_types::Price, tickpath_types::Qty)>| {
+        side.map_or_else(|| "-".to_owned(), |(price, _)| price.to_string())
+    };
+    let qty = |side: Option<(tickpath_types::Price, tickpath_types::Qty)>| {
+        side.map_or_else(|| "-".to_owned(), |(_, qty)| thousands(qty.0))
+    };
+    let mut cells = vec![
+        row.name.as_str().unwrap_or_default().to_owned(),
+        health(quote).to_owned(),
+        trading(quote).to_owned(),
+        qty(quote.bid()),
+        price(quote.bid()),
+        price(quote.ask()),
+        qty(quote.ask()),
+        price(quote.last()),
+        clock(watched.reader.header().time_base(), quote.ts_event),
+    ];
+    // Only where there is something to say, so that the others stay short.
+    cells.extend(quote.suspect_reason().map(|reason| reason.as_str().to_owned()));
+    cells
+}
+
+fn plain_line(watched: &Watched, row: &Row) -> String {
+    cells(watched, row).join(" ")
+}
+
+/// Time of day: of the venue, or of UTC.
+fn clock(base: TimeBase, ns: u64) -> String {
+    let of_day = Nanos(ns).time_of_day().0;
+    let (seconds, micros) = (of_day / 1_000_000_000, of_day / 1_000 % 1_000_000);
+    let zone = if base == TimeBase::Unix { "Z" } else { "" };
+    format!("{:02}:{:02}:{:02}.{micros:06}{zone}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_of_the_day() {
+        assert_eq!(clock(TimeBase::Midnight, 34_200_000_001_000), "09:30:00.000001");
+        assert_eq!(clock(TimeBase::Unix, 1_700_000_000_123_456_000), "22:13:20.123456Z");
+        assert_eq!(clock(TimeBase::Unix, u64::MAX), "23:34:33.709551Z");
+    }
+}

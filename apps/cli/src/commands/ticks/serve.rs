@@ -1,0 +1,164 @@
+//! `tickpath ticks serve`.
+
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::ensure;
+use tickpath_agent::StopSignal;
+use tickpath_config::{ByteSize, Console, Duration, tell};
+use tickpath_sim::{MarketMood, TickGeneratorConfig};
+use tickpath_ticks_app::server::{FaultSettings, ServeEnd, ServeSettings, SlowClient, TickRate, serve};
+use tickpath_types::Nanos;
+
+use crate::commands::{INTERRUPTED, json};
+
+/// Make ticks of many symbols and send them to all who connect
+///
+/// Prices follow geometric Brownian motion, each symbol with a price, volatility, spread and quantity of its own, all drawn
+/// from the seed. A tick of a symbol is one second of trading time, however fast they come. Everything is sent over TCP as
+/// docs/protocols/ticks.md says; docs/ticks.md has more about rates, slow clients and trouble made on purpose.
+///
+/// Exit code 0 when its time is over and the rate was kept; 1 when it was not; 130 after Ctrl-C.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  tickpath ticks serve                                      100 symbols, 10,000 ticks a second
+  tickpath ticks serve --rate 100K/s --coalesce 0ns         each tick written as it is made; takes a core
+  tickpath ticks serve --rate max --threads 2               as fast as the fastest subscriber reads
+  tickpath ticks serve --faults gaps=0.01%,disconnect=30s   trouble on purpose")]
+pub struct Args {
+    /// Symbols, 1 to 65535
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    symbols: usize,
+    /// Ticks a second over all symbols: a number such as 10K/s or 2M/s, or max
+    #[arg(long, value_name = "RATE", default_value = "10K/s")]
+    rate: TickRate,
+    /// Threads that make ticks; 1: the one that sends them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9200")]
+    listen: SocketAddrV4,
+    /// Listen beyond the loopback interface, to whoever can reach this machine
+    #[arg(long)]
+    public: bool,
+    /// What all is drawn from: the same seed gives the same ticks
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Where the market goes
+    #[arg(long, value_name = "MOOD", default_value = "neutral")]
+    preset: Preset,
+    /// How many of a million ticks are jumps
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    jumps: u32,
+    /// Deviation of a jump in basis points
+    #[arg(long, value_name = "BP", default_value_t = 100)]
+    jump_bp: u32,
+    /// What becomes of a client that reads too slowly: drop, sample or disconnect
+    #[arg(long, value_name = "POLICY", default_value = "drop")]
+    slow_client: SlowClient,
+    /// Ticks kept for those who are behind; half of them may wait for a client
+    #[arg(long, value_name = "N", default_value_t = 1 << 15, value_parser = clap::value_parser!(u32).range(4_096..=1 << 26))]
+    backlog: u32,
+    /// Time from one write to a client to the next, so that a write has many ticks; 0ns: each is written as it is made
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    coalesce: Duration,
+    /// Bytes of ticks that are written at once, whatever the time
+    #[arg(long, value_name = "SIZE", default_value = "56KiB")]
+    fill: ByteSize,
+    /// Clients at most
+    #[arg(long, value_name = "N", default_value_t = 1_100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    clients_max: u32,
+    /// Interval of heartbeats; a client that is silent for five is disconnected
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    heartbeat: Duration,
+    /// Bytes that the kernel takes for a client that does not read
+    #[arg(long, value_name = "SIZE", default_value = "256KiB")]
+    send_buffer: ByteSize,
+    /// Trouble on purpose, e.g. gaps=0.01%,corrupt=0.01%,stall=5s,disconnect=30s (the times are means)
+    #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
+    faults: FaultSettings,
+    /// End after so long, e.g. 60s
+    #[arg(long = "for", value_name = "TIME")]
+    duration: Option<Duration>,
+    /// Write the figures at the end as JSON, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Preset {
+    Bull,
+    Bear,
+    Neutral,
+}
+
+impl Args {
+    fn settings(&self) -> anyhow::Result<ServeSettings> {
+        ensure!(
+            self.listen.ip().is_loopback() || self.public,
+            "{} is not on the loopback interface: add --public to let other machines connect",
+            self.listen
+        );
+        let heartbeat_ms = u16::try_from(self.heartbeat.0.0 / 1_000_000).ok().filter(|time| *time > 0);
+        let heartbeat_ms =
+            heartbeat_ms.ok_or_else(|| anyhow::anyhow!("--heartbeat {}: give 1ms to 65s", self.heartbeat))?;
+        ensure!(self.coalesce.0 <= Nanos::from_secs(1), "--coalesce {}: give 0ns to 1s", self.coalesce);
+        ensure!((1..=65_535).contains(&self.symbols), "--symbols {}: give 1 to 65535", self.symbols);
+        let mood = match self.preset {
+            Preset::Bull => MarketMood::Bull,
+            Preset::Bear => MarketMood::Bear,
+            Preset::Neutral => MarketMood::Neutral,
+        };
+        let market = TickGeneratorConfig::market(mood, self.symbols, self.seed);
+        Ok(ServeSettings {
+            listen: self.listen,
+            rate: self.rate,
+            threads: self.threads.into(),
+            clients_max: self.clients_max as usize,
+            backlog: self.backlog as usize,
+            slow_client: self.slow_client,
+            coalesce: self.coalesce.0,
+            fill_bytes: usize::try_from(self.fill.0)?,
+            heartbeat_ms,
+            send_buffer: Some(usize::try_from(self.send_buffer.0)?),
+            faults: self.faults,
+            seed: self.seed,
+            ..ServeSettings::new(market.with_jumps(self.jumps, self.jump_bp))
+        })
+    }
+
+    fn is_standard_output_taken(&self) -> bool {
+        self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let settings = args.settings()?;
+    json::check(args.json.as_deref())?;
+    let stop = StopSignal::on_signals()?;
+    let mut console = Console::default();
+    let report = serve(&settings, args.duration.map(|time| time.0), &stop, |line| {
+        // Standard output is one thing's alone.
+        if args.is_standard_output_taken() { tell(line) } else { console.say(line) }
+    })?;
+    if args.is_standard_output_taken() {
+        tell(report.to_text())
+    } else {
+        console.say(report.to_text())
+    }
+    if let Some(path) = &args.json {
+        json::write(path, &format!("{:#}", report.to_json()))?;
+    }
+    console.finish()?;
+    let doubt = report.doubt();
+    if let Some(doubt) = &doubt {
+        tell(format_args!("tickpath: {doubt}"));
+    }
+    Ok(match report.end {
+        ServeEnd::Interrupted => ExitCode::from(INTERRUPTED),
+        ServeEnd::Time if doubt.is_some() => ExitCode::FAILURE,
+        ServeEnd::Time => ExitCode::SUCCESS,
+    })
+}

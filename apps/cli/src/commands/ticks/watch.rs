@@ -1,0 +1,131 @@
+//! `tickpath ticks watch`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tickpath_agent::StopSignal;
+use tickpath_config::{Duration, tell};
+use tickpath_monitor::Mode;
+use tickpath_shm::{Folder, SegmentName};
+use tickpath_ticks_app::client::{ClientConfig, SegmentPlace};
+use tickpath_ticks_app::watch::{Ended, Output, WatchOptions, print, watch};
+use tickpath_types::Symbol;
+
+use crate::commands::replay::outputs;
+use crate::commands::{INTERRUPTED, json};
+
+/// Symbols that are shown at once.
+const TOP: usize = 20;
+
+/// Connect to a ticks server, check every message, fill the symbol cache, and show it
+///
+/// Checksums and numbers are checked; what is missing or damaged is counted and shown. A lost connection is made again, first
+/// after 100 ms, then after twice as long each time, up to 30 s. On a terminal the most traded symbols are shown twice a
+/// second, elsewhere a line a second.
+///
+/// Exit code 0 when it was connected at the end; 1 when it was not, or when a CSV file lacks ticks; 130 after Ctrl-C.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  tickpath ticks watch 127.0.0.1:9200
+  tickpath ticks watch 127.0.0.1:9200 --symbols SYM001,SYM002 --for 10s
+  tickpath ticks watch 127.0.0.1:9200 --no-tui --json -
+  tickpath ticks watch 127.0.0.1:9200 --shm ticks     and elsewhere: tickpath shm watch ticks")]
+pub struct Args {
+    /// Host and port of the server
+    #[arg(value_name = "ADDR", value_parser = parse_address)]
+    address: String,
+    /// Subscribe these symbols alone
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', value_parser = parse_symbol)]
+    symbols: Vec<Symbol>,
+    /// Share the symbol cache under this name with other programs, see `tickpath shm`
+    #[arg(long, value_name = "NAME")]
+    shm: Option<String>,
+    /// Write every tick as a line of CSV, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write the figures at the end as JSON, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// End after so long, e.g. 10s or 5m
+    #[arg(long = "for", value_name = "TIME")]
+    duration: Option<Duration>,
+    /// Print a line a second even on a terminal
+    #[arg(long, visible_alias = "plain")]
+    no_tui: bool,
+    /// End when the connection is lost
+    #[arg(long)]
+    no_reconnect: bool,
+    /// Symbols that are shown at once
+    #[arg(long, value_name = "N", default_value_t = TOP)]
+    top: usize,
+}
+
+fn parse_address(text: &str) -> Result<String, String> {
+    let has_port =
+        text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if has_port { Ok(text.to_owned()) } else { Err("give host and port, such as 127.0.0.1:9200".to_owned()) }
+}
+
+fn parse_symbol(text: &str) -> anyhow::Result<Symbol> {
+    Ok(Symbol::new(text)?)
+}
+
+impl Args {
+    fn options(&self) -> anyhow::Result<WatchOptions> {
+        let segment = |name: &String| {
+            Ok::<_, anyhow::Error>(SegmentPlace {
+                folder: Folder::usual_path(),
+                name: SegmentName::new(name)?,
+            })
+        };
+        Ok(WatchOptions {
+            client: ClientConfig {
+                address: self.address.clone(),
+                symbols: self.symbols.clone(),
+                segment: self.shm.as_ref().map(segment).transpose()?,
+                reconnects: !self.no_reconnect,
+                seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64),
+            },
+            csv: self.csv.clone(),
+            duration: self.duration.map(|Duration(time)| std::time::Duration::from_nanos(time.0)),
+            output: match (self.is_standard_output_taken(), self.no_tui) {
+                (true, _) => Output::Silent,
+                (false, true) => Output::View(Mode::Plain),
+                (false, false) => Output::View(Mode::Auto),
+            },
+            rows_max: self.top.max(1),
+        })
+    }
+
+    /// Standard output is one thing's alone.
+    fn is_standard_output_taken(&self) -> bool {
+        [&self.csv, &self.json].into_iter().flatten().any(|path| path.as_os_str() == "-")
+    }
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let options = args.options()?;
+    let files = [("--csv", args.csv.as_deref()), ("--json", args.json.as_deref())];
+    let files: Vec<_> = files.into_iter().filter_map(|(flag, path)| path.map(|path| (flag, path))).collect();
+    outputs::check(&files, &[])?;
+    let stop = StopSignal::on_signals()?;
+    let report = watch(&options, &stop)?;
+    // The figures go to their file even where the text cannot be printed.
+    let printed = if options.output == Output::Silent { Ok(()) } else { print(&report) };
+    if let Some(path) = &args.json {
+        json::write(path, &format!("{:#}", report.to_json()))?;
+    }
+    printed?;
+    if options.output == Output::Silent
+        && let Some(doubt) = report.doubt()
+    {
+        tell(format_args!("tickpath: {doubt}"));
+    }
+    Ok(match report.ended {
+        Ended::Interrupted => ExitCode::from(INTERRUPTED),
+        _ if report.doubt().is_some() => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    })
+}

@@ -1,0 +1,162 @@
+//! Segments of shared memory seen by their users.
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentWriter, TimeBase};
+use tickpath_types::{MarketUpdate, Nanos, TopOfBook, TradingState, UpdateKind};
+use zerocopy::FromZeros;
+
+use crate::support::{Running, assert_refused, run};
+
+const CONFIG: SegmentConfig = SegmentConfig { rows: 8, stream_capacity: 16, time_base: TimeBase::Midnight };
+
+fn quote() -> TopOfBook {
+    TopOfBook {
+        bid_price: 1_000_000,
+        bid_qty: 1_500,
+        ask_price: 1_000_100,
+        ask_qty: 20,
+        last_price: 1_000_050,
+        last_qty: 7,
+        ts_event: 34_200_000_000_000,
+        trading_state: TradingState::Trading as u8,
+        ..TopOfBook::default()
+    }
+}
+
+struct Site {
+    place: TempDir,
+    writer: SegmentWriter,
+}
+
+impl Site {
+    fn new() -> Site {
+        let place = tempfile::tempdir().unwrap();
+        let mut writer = Site::writer(&place, "feed");
+        writer.name(1, "ALPHA").unwrap();
+        writer.name(5, "BETA").unwrap();
+        writer.write(1, &quote()).unwrap();
+        writer.send(&MarketUpdate { kind: UpdateKind::Add as u8, ..MarketUpdate::new_zeroed() });
+        Site { place, writer }
+    }
+
+    fn writer(place: &TempDir, name: &str) -> SegmentWriter {
+        let folder = Folder::create(&place.path().join("shm")).unwrap();
+        let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+        let now = Nanos(now.as_nanos() as u64);
+        SegmentWriter::create(&folder, &SegmentName::new(name).unwrap(), &CONFIG, now).unwrap()
+    }
+
+    fn folder(&self) -> String {
+        self.place.path().join("shm").to_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn segments_are_listed_and_verified() {
+    let site = Site::new();
+    let folder = site.folder();
+    let printed = run(&["shm", "list", "--folder", &folder]);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+    let line = printed.out.lines().last().unwrap();
+    assert!(line.starts_with("feed") && line.contains(&std::process::id().to_string()), "{line}");
+    assert!(!printed.out.contains('\x1b'), "colours are for terminals");
+    let printed = run(&["shm", "list", "--folder", &folder, "--json", "-"]);
+    let report: Value = serde_json::from_str(&printed.out).unwrap();
+    let segment = &report["segments"][0];
+    assert_eq!((&segment["symbols"], &segment["updates_sent"]), (&2.into(), &1.into()), "{segment}");
+
+    let printed = run(&["shm", "verify", "--folder", &folder]);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+    assert!(
+        printed.out.contains("2 symbols, 1 quotes, 1 updates") && printed.out.ends_with("whole\n"),
+        "{}",
+        printed.out
+    );
+
+    drop(site.writer);
+    let printed = run(&["shm", "list", "--folder", &folder]);
+    assert!(printed.out.contains("closed"), "{}", printed.out);
+    fs::write(format!("{folder}/other.seg"), b"no segment").unwrap();
+    let printed = run(&["shm", "verify", "feed", "--folder", &folder]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    for command in ["list", "verify"] {
+        let printed = run(&["shm", command, "--folder", &folder]);
+        assert!(printed.code == Some(1) && printed.out.contains("feed"), "{}", printed.out);
+        assert!(
+            printed.err.contains("other.seg is damaged") && printed.err.lines().count() == 1,
+            "{}",
+            printed.err
+        );
+    }
+    assert_refused(
+        &["shm", "verify", "none", "--folder", &folder],
+        &["no segment 'none'", "start its writer"],
+    );
+    assert_refused(&["shm", "list", "--folder", "/no/such/folder"], &["/no/such/folder"]);
+}
+
+#[test]
+fn only_what_has_no_writer_is_reclaimed() {
+    let site = Site::new();
+    let folder = site.folder();
+    drop(Site::writer(&site.place, "old"));
+    assert_refused(&["shm", "reclaim", "--folder", &folder], &["--all"]);
+    assert_refused(&["shm", "reclaim", "feed", "--folder", &folder], &["feed", "the writer lives"]);
+    let printed = run(&["shm", "reclaim", "--all", "--folder", &folder]);
+    assert_eq!(
+        (printed.code, printed.out.as_str()),
+        (Some(0), "old: removed\nfeed: kept, its writer lives\n")
+    );
+    drop(site.writer);
+    let printed = run(&["shm", "reclaim", "feed", "--folder", &folder]);
+    assert_eq!((printed.code, printed.out.as_str()), (Some(0), "feed: removed\n"));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    let printed = run(&["shm", "list", "--folder", &folder]);
+    assert!(printed.out.starts_with("no segments in"), "{}", printed.out);
+}
+
+#[test]
+fn quotes_are_shown_once() {
+    let site = Site::new();
+    let folder = site.folder();
+    let printed = run(&["shm", "watch", "feed", "--once", "--folder", &folder]);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+    let row: Vec<&str> =
+        printed.out.lines().find(|line| line.starts_with("ALPHA")).unwrap().split_whitespace().collect();
+    let expected =
+        ["ALPHA", "live", "trading", "1,500", "100.0000", "100.0100", "20", "100.0050", "09:30:00.000000"];
+    assert_eq!(row, expected);
+    let args = ["shm", "watch", "feed", "--once", "--symbols", "ALPHA", "--json", "-", "--folder", &folder];
+    let report: Value = serde_json::from_str(&run(&args).out).unwrap();
+    let quotes = report["quotes"].as_array().unwrap();
+    assert_eq!((quotes.len(), &quotes[0]["bid"]["price"]), (1, &"100.0000".into()), "{report}");
+    assert_refused(
+        &["shm", "watch", "feed", "--once", "--symbols", "GAMMA", "--folder", &folder],
+        &["no symbol GAMMA"],
+    );
+}
+
+#[test]
+fn changes_are_shown_until_ctrl_c_and_a_new_writer_is_followed() {
+    let mut site = Site::new();
+    let folder = site.folder();
+    let mut watching = Running::start(&["shm", "watch", "feed", "--folder", &folder]);
+    watching.hear("the first look", |line| line.starts_with("BETA").then_some(()));
+    site.writer.write(5, &quote()).unwrap();
+    watching.hear("a change", |line| (line.starts_with("BETA") && line.contains("100.0100")).then_some(()));
+    site.writer.name(2, "GAMMA").unwrap();
+    site.writer.write(2, &quote()).unwrap();
+    watching.hear("a symbol that came later", |line| line.starts_with("GAMMA").then_some(()));
+    drop(site.writer);
+    let mut writer = Site::writer(&site.place, "feed");
+    writer.name(3, "DELTA").unwrap();
+    writer.write(3, &quote()).unwrap();
+    watching.hear("a symbol of the next writer", |line| line.starts_with("DELTA").then_some(()));
+    watching.interrupt();
+    let printed = watching.join();
+    assert_eq!(printed.code, Some(130), "{}", printed.err);
+    assert!(printed.err.contains("generation 2") && printed.err.contains("interrupted"), "{}", printed.err);
+}

@@ -1,0 +1,175 @@
+//! The Unix socket that commands come by: one line there, one line of JSON back.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tickpath_agent::StopSignal;
+use tickpath_types::Symbol;
+
+use super::handler::LiveCommand;
+use super::report;
+
+/// How often it is looked whether somebody connects.
+const ACCEPT_INTERVAL: Duration = Duration::from_millis(20);
+/// How long a command may take to come, and its answer to be taken.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the handler may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest line that is read, in bytes.
+const LINE_MAX: u64 = 256;
+
+/// Why there is no socket, or no answer by it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SocketError {
+    /// The system refused it.
+    #[error("admin socket {}: {source}", path.display())]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Another handler listens there, or something else is there.
+    #[error("admin socket {}: in use, name another by admin.socket", path.display())]
+    InUse {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Nobody listens there.
+    #[error("no feed handler listens at {}: is it running, and has its configuration admin.socket?", path.display())]
+    NobodyThere {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The answer was none.
+    #[error("no answer from the feed handler at {}: only who runs it, and root, may command it", path.display())]
+    NoAnswer {
+        /// Where.
+        path: PathBuf,
+    },
+}
+
+/// Listens for commands on a thread of its own, until it is dropped.
+pub struct LiveSocket {
+    path: PathBuf,
+    stop: StopSignal,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl LiveSocket {
+    /// Makes the socket, readable and writable for its owner alone; one that a dead handler left is replaced.
+    ///
+    /// # Errors
+    /// [`SocketError`].
+    pub fn open(path: &Path, commands: SyncSender<LiveCommand>) -> Result<LiveSocket, SocketError> {
+        let failed = |source| SocketError::Io { path: path.to_owned(), source };
+        remove_stale(path)?;
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let owner = std::fs::metadata(path).map_err(failed)?.uid();
+        let stop = StopSignal::new();
+        let stopped = stop.clone();
+        let thread = thread::Builder::new()
+            .name("feed-admin".to_owned())
+            .spawn(move || {
+                while !stopped.is_stopped() {
+                    match listener.accept() {
+                        Ok((stream, _)) => serve(&stream, owner, &commands),
+                        Err(_) => thread::sleep(ACCEPT_INTERVAL),
+                    }
+                }
+            })
+            .map_err(failed)?;
+        Ok(LiveSocket { path: path.to_owned(), stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for LiveSocket {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(thread) = self.thread.take() {
+            // It answers at most one more.
+            let _ = thread.join();
+        }
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn remove_stale(path: &Path) -> Result<(), SocketError> {
+    let in_use = || SocketError::InUse { path: path.to_owned() };
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(SocketError::Io { path: path.to_owned(), source }),
+        Ok(metadata) if !metadata.file_type().is_socket() => Err(in_use()),
+        Ok(_) => match UnixStream::connect(path) {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                std::fs::remove_file(path).map_err(|source| SocketError::Io { path: path.to_owned(), source })
+            }
+            _ => Err(in_use()),
+        },
+    }
+}
+
+/// Answers one client; what it does wrong is its own loss.
+fn serve(stream: &UnixStream, owner: u32, commands: &SyncSender<LiveCommand>) {
+    let is_ours = nix::sys::socket::getsockopt(&stream.as_fd(), nix::sys::socket::sockopt::PeerCredentials)
+        .is_ok_and(|peer| peer.uid() == 0 || peer.uid() == owner);
+    if !is_ours || stream.set_nonblocking(false).is_err() {
+        return;
+    }
+    let _ = stream.set_read_timeout(Some(CLIENT_TIMEOUT));
+    let _ = stream.set_write_timeout(Some(CLIENT_TIMEOUT));
+    let mut line = String::new();
+    if BufReader::new(stream.take(LINE_MAX)).read_line(&mut line).is_ok() && !line.is_empty() {
+        let answer =
+            command(line.trim(), commands).unwrap_or_else(|error| json!({"ok": false, "error": error}));
+        let mut stream = stream;
+        let _ = stream.write_all(format!("{answer}\n").as_bytes());
+    }
+}
+
+fn command(line: &str, commands: &SyncSender<LiveCommand>) -> Result<Value, String> {
+    let gone = "the handler is stopping";
+    match line.split_whitespace().collect::<Vec<_>>()[..] {
+        ["status"] => {
+            let (sender, answer) = sync_channel(1);
+            commands.try_send(LiveCommand::Status(sender)).map_err(|_| gone)?;
+            let status = answer.recv_timeout(ANSWER_TIMEOUT).map_err(|_| gone)?;
+            let mut json = report::to_json(&status.channels, &status.books);
+            json["ok"] = json!(true);
+            Ok(json)
+        }
+        ["resync", symbol] => {
+            let symbol = Symbol::new(symbol).map_err(|error| error.to_string())?;
+            let (sender, answer) = sync_channel(1);
+            commands.try_send(LiveCommand::Resync(symbol, sender)).map_err(|_| gone)?;
+            let outcomes = answer.recv_timeout(ANSWER_TIMEOUT).map_err(|_| gone)?;
+            report::resynced(symbol, &outcomes)
+        }
+        _ => Err("status, or resync SYMBOL".to_owned()),
+    }
+}
+
+/// Sends a line to a running handler and gives its answer.
+///
+/// # Errors
+/// [`SocketError`] in one line that says what to do.
+pub fn ask(path: &Path, line: &str) -> Result<Value, SocketError> {
+    let failed = |source| SocketError::Io { path: path.to_owned(), source };
+    let mut stream =
+        UnixStream::connect(path).map_err(|_| SocketError::NobodyThere { path: path.to_owned() })?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).map_err(failed)?;
+    stream.write_all(format!("{line}\n").as_bytes()).map_err(failed)?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).map_err(failed)?;
+    serde_json::from_str(&answer).map_err(|_| SocketError::NoAnswer { path: path.to_owned() })
+}

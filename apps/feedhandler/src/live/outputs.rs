@@ -1,0 +1,199 @@
+//! What other processes read of a feed handler, and what is told of books.
+
+use tickpath_feed::{Instruments, TopLevels, UpdateListener};
+use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentWriter, ShmError, TimeBase};
+use tickpath_types::{
+    BookHealth, InstrumentId, MarketUpdate, Nanos, SuspectReason, Symbol, TopOfBook, UpdateKind,
+};
+
+use super::config::OutputsSection;
+
+/// Suspect books that wait to be told of; of more only the number is told.
+const TOLD_MAX: usize = 256;
+
+/// The segment that all channels write, and the rows of it that are taken.
+pub struct Segment {
+    writer: SegmentWriter,
+    rows: u32,
+    /// Instruments that found no row.
+    pub(super) without_row: u64,
+}
+
+impl Segment {
+    /// Makes the segment that the configuration names; `None` when it names none.
+    ///
+    /// # Errors
+    /// [`ShmError`] that says what to do.
+    pub fn create(section: &OutputsSection, now: Nanos) -> Result<Option<Segment>, ShmError> {
+        let Some(name) = &section.segment else { return Ok(None) };
+        let name = SegmentName::new(name)?;
+        let folder = Folder::create(&section.folder.clone().unwrap_or_else(Folder::usual_path))?;
+        let config = SegmentConfig {
+            rows: section.rows,
+            stream_capacity: section.stream,
+            time_base: TimeBase::Midnight,
+        };
+        let writer = SegmentWriter::create(&folder, &name, &config, now)?;
+        Ok(Some(Segment { writer, rows: 0, without_row: 0 }))
+    }
+
+    /// Shows that the writer works.
+    pub(super) fn heartbeat(&mut self, now: Nanos) {
+        self.writer.heartbeat(now);
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> String {
+        self.writer.path().display().to_string()
+    }
+
+    fn take_row(&mut self, symbol: Symbol) -> Option<u16> {
+        let row = u16::try_from(self.rows).ok().filter(|row| usize::from(*row) < self.writer.rows());
+        match row {
+            Some(row) if self.writer.name(usize::from(row), symbol.as_str()).is_ok() => {
+                self.rows += 1;
+                Some(row)
+            }
+            _ => {
+                self.without_row += 1;
+                None
+            }
+        }
+    }
+}
+
+/// Where an instrument's quotes go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Row {
+    /// It has no name yet.
+    Unnamed,
+    /// Nowhere: nobody asked for it, or there is no room.
+    Nowhere,
+    At(u16),
+}
+
+/// A book that became suspect.
+#[derive(Clone, Copy)]
+struct Told {
+    instrument: InstrumentId,
+    reason: Option<SuspectReason>,
+}
+
+/// Books that became suspect, with symbols where they have one, and how many more there were.
+pub(super) type ToldBooks = (Vec<(Option<Symbol>, InstrumentId, Option<SuspectReason>)>, u64);
+
+/// What one channel puts out.
+pub(super) struct ChannelOutput {
+    symbols: Vec<Symbol>,
+    rows: Box<[Row]>,
+    quotes: Box<[TopOfBook]>,
+    has_unnamed: bool,
+    pub(super) updates: u64,
+    pub(super) trades: u64,
+    /// Books that became suspect and have not been told of; each is told of once.
+    told: Vec<Told>,
+    untold: u64,
+    is_told: Box<[bool]>,
+}
+
+impl ChannelOutput {
+    pub(super) fn new(max_instrument: InstrumentId, symbols: Vec<Symbol>) -> ChannelOutput {
+        let count = usize::from(max_instrument.0) + 1;
+        ChannelOutput {
+            symbols,
+            rows: vec![Row::Unnamed; count].into(),
+            quotes: vec![TopOfBook::default(); count].into(),
+            has_unnamed: false,
+            updates: 0,
+            trades: 0,
+            told: Vec::with_capacity(TOLD_MAX),
+            untold: 0,
+            is_told: vec![false; count].into(),
+        }
+    }
+
+    pub(super) fn sink<'a>(&'a mut self, segment: &'a mut Option<Segment>) -> Sink<'a> {
+        Sink { output: self, segment: segment.as_mut() }
+    }
+
+    /// True for a symbol that was asked for.
+    pub(super) fn wants(&self, symbol: Symbol) -> bool {
+        self.symbols.is_empty() || self.symbols.contains(&symbol)
+    }
+
+    /// Gives instruments that got a name their rows. Only after updates of such ones.
+    pub(super) fn name<B: TopLevels>(&mut self, instruments: &Instruments<B>, segment: &mut Option<Segment>) {
+        let Some(segment) = segment.as_mut().filter(|_| std::mem::take(&mut self.has_unnamed)) else {
+            return;
+        };
+        for id in instruments.ids() {
+            let place = usize::from(id.0);
+            if self.rows[place] != Row::Unnamed {
+                continue;
+            }
+            let Some(symbol) = instruments.instrument(id).and_then(|state| state.symbol) else { continue };
+            let row = if self.wants(symbol) { segment.take_row(symbol) } else { None };
+            self.rows[place] = row.map_or(Row::Nowhere, Row::At);
+            if let Some(row) = row {
+                // The row is there: it was just taken.
+                let _ = segment.writer.write(usize::from(row), &self.quotes[place]);
+            }
+        }
+    }
+
+    pub(super) fn take_told<B: TopLevels>(&mut self, instruments: &Instruments<B>) -> ToldBooks {
+        let told = self.told.drain(..).map(|told| {
+            let symbol = instruments.instrument(told.instrument).and_then(|state| state.symbol);
+            (symbol, told.instrument, told.reason)
+        });
+        (told.collect(), std::mem::take(&mut self.untold))
+    }
+
+    pub(super) fn has_told(&self) -> bool {
+        !self.told.is_empty() || self.untold > 0
+    }
+
+    #[cold]
+    fn note_health(&mut self, update: &MarketUpdate) {
+        let place = usize::from(update.instrument);
+        if update.health() != BookHealth::Suspect || std::mem::replace(&mut self.is_told[place], true) {
+            return;
+        }
+        if self.told.len() == TOLD_MAX {
+            self.untold += 1;
+        } else {
+            self.told.push(Told { instrument: update.instrument(), reason: update.reason() });
+        }
+    }
+}
+
+/// A channel's updates on their way out.
+pub(super) struct Sink<'a> {
+    output: &'a mut ChannelOutput,
+    segment: Option<&'a mut Segment>,
+}
+
+impl UpdateListener for Sink<'_> {
+    #[inline]
+    fn on_update(&mut self, update: &MarketUpdate) {
+        let output = &mut *self.output;
+        let place = usize::from(update.instrument);
+        output.updates += 1;
+        output.trades += u64::from(update.kind == UpdateKind::Trade as u8);
+        if update.kind == UpdateKind::Status as u8 {
+            output.note_health(update);
+        }
+        let Some(segment) = &mut self.segment else { return };
+        let Some(quote) = output.quotes.get_mut(place) else { return };
+        quote.apply(update);
+        match output.rows[place] {
+            Row::At(row) => {
+                let written = segment.writer.write(usize::from(row), quote);
+                debug_assert!(written.is_ok(), "rows are taken within the segment's bound");
+                segment.writer.send(&MarketUpdate { instrument: row, ..*update });
+            }
+            Row::Unnamed => output.has_unnamed = true,
+            Row::Nowhere => {}
+        }
+    }
+}

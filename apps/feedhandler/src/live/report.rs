@@ -1,0 +1,246 @@
+//! What a handler has done, for people and as JSON.
+
+use serde_json::{Value, json};
+use tickpath_config::thousands;
+use tickpath_feed::LineCounters;
+use tickpath_types::{BookHealth, Price, Qty, Symbol};
+
+use super::channel::{BookStatus, ChannelStatus, ResyncOutcome};
+use super::handler::ChannelReport;
+
+/// A health as it is written.
+#[must_use]
+pub const fn health_name(health: BookHealth) -> &'static str {
+    match health {
+        BookHealth::Live => "live",
+        BookHealth::Recovering => "recovering",
+        BookHealth::Stale => "stale",
+        BookHealth::Suspect => "suspect",
+    }
+}
+
+/// All of it as JSON: channels, and the books that are given.
+#[must_use]
+pub fn to_json(channels: &[ChannelReport], books: &[(String, BookStatus)]) -> Value {
+    json!({
+        "channels": channels.iter().map(channel_json).collect::<Vec<_>>(),
+        "books": books.iter().map(|(channel, book)| book_json(channel, book)).collect::<Vec<_>>(),
+    })
+}
+
+fn level(level: Option<(Price, Qty)>) -> Value {
+    level.map_or(Value::Null, |(price, qty)| json!({"price": price.to_string(), "qty": qty.0}))
+}
+
+fn book_json(channel: &str, book: &BookStatus) -> Value {
+    json!({
+        "channel": channel,
+        "instrument": book.instrument.0,
+        "symbol": book.symbol.as_str(),
+        "health": health_name(book.health),
+        "reason": book.reason.map(|reason| reason.as_str()),
+        "bid": level(book.bid),
+        "ask": level(book.ask),
+    })
+}
+
+fn line_json(line: &LineCounters) -> Value {
+    json!({
+        "packets": line.packets,
+        "first_messages": line.first_messages,
+        "duplicate_messages": line.duplicate_messages,
+        "missed_messages": line.missed_messages,
+        "malformed": line.malformed,
+        "wrong_session": line.wrong_session,
+        "far_ahead": line.far_ahead,
+        "backward": line.backward,
+        "behind_count": line.skew.count,
+        "behind_mean_ns": line.skew.mean().0,
+        "behind_p50_ns": line.skew.quantile(500).0,
+        "behind_p99_ns": line.skew.quantile(990).0,
+        "behind_max_ns": line.skew.max.0,
+    })
+}
+
+fn channel_json(report: &ChannelReport) -> Value {
+    let ChannelStatus { lines, builder, channel, healer, recovery, .. } = &report.status;
+    let status = &report.status;
+    let [live, recovering, stale, suspect] = status.health;
+    json!({
+        "name": report.name,
+        "messages": builder.messages,
+        "next_sequence": status.next_sequence,
+        "updates": status.updates,
+        "trades": status.trades,
+        "state_hash": format!("{:016x}", status.state_hash),
+        "instruments": status.instruments,
+        "health": {"live": live, "recovering": recovering, "stale": stale, "suspect": suspect},
+        "line_a": line_json(&lines.lines[0]),
+        "line_b": line_json(&lines.lines[1]),
+        "recovery_line": line_json(&lines.lines[2]),
+        "gaps": {
+            "opened": lines.gaps_opened,
+            "healed_by_line": lines.gaps_healed_by_line,
+            "healed_by_retransmission": lines.gaps_healed_by_retransmission,
+            "lost": lines.gaps_lost,
+            "messages_lost": lines.messages_lost,
+            "not_held": lines.not_held,
+            "unavailable": lines.unavailable,
+            "longest_ns": lines.longest_gap.0,
+        },
+        "sessions": {
+            "changes": channel.session_changes,
+            "ended": channel.ended_sessions,
+            "restarts": lines.restarts,
+            "jumps_back": lines.jumps_back,
+        },
+        "disagreements": lines.disagreements,
+        "aside": lines.aside,
+        "strangers": status.strangers,
+        "truncated": status.truncated,
+        "kernel_drops": status.kernel_drops,
+        "contradictions": {
+            "malformed": builder.malformed,
+            "unknown_type": builder.unknown_type,
+            "unknown_order": builder.unknown_order,
+            "duplicate_order": builder.duplicate_order,
+            "beyond_qty": builder.beyond_qty,
+            "refused": builder.refused,
+            "crossed": builder.crossed,
+            "other_symbols": builder.other_symbols,
+            "unmapped": builder.unmapped,
+            "symbol_gaps": builder.symbol_gaps,
+        },
+        "recovery": {
+            "requests": recovery.requests,
+            "refusals": recovery.refusals,
+            "answers": recovery.answers,
+            "strangers": recovery.strangers,
+            "connections": recovery.connections,
+            "failures": recovery.failures,
+            "snapshot_requests": recovery.snapshot_requests,
+            "snapshots": recovery.snapshots,
+            "books_waiting": status.waiting,
+            "books_healed": healer.healed,
+            "snapshots_too_old": healer.too_old,
+            "snapshots_abandoned": healer.abandoned,
+            "messages_dropped": healer.dropped,
+            "resyncs": channel.resyncs,
+            "resyncs_asked": channel.resyncs_asked,
+        },
+    })
+}
+
+/// The answer to a command to read a book anew.
+///
+/// # Errors
+/// In words, when no channel began to.
+pub(super) fn resynced(symbol: Symbol, outcomes: &[(String, ResyncOutcome)]) -> Result<Value, String> {
+    let of = |wanted: ResyncOutcome| {
+        let names = outcomes.iter().filter(move |(_, outcome)| *outcome == wanted);
+        names.map(|(name, _)| name.as_str()).collect::<Vec<_>>()
+    };
+    let begun = of(ResyncOutcome::Begun);
+    if !begun.is_empty() {
+        return Ok(json!({"ok": true, "symbol": symbol.as_str(), "channels": begun}));
+    }
+    match of(ResyncOutcome::NoSnapshots)[..] {
+        [] => Err(format!("no channel knows {symbol}")),
+        ref channels => {
+            Err(format!("channel {} has no snapshots to read {symbol} from", channels.join(", ")))
+        }
+    }
+}
+
+/// One line a channel on what happens now. `rate` is in messages a second.
+#[must_use]
+pub fn status_line(report: &ChannelReport, rate: u64) -> String {
+    let status = &report.status;
+    let [live, recovering, stale, suspect] = status.health;
+    let mut line = format!(
+        "{}: {} messages, {}/s, books {live} live",
+        report.name,
+        thousands(status.builder.messages),
+        thousands(rate)
+    );
+    for (count, name) in [(recovering, "recovering"), (stale, "STALE"), (suspect, "SUSPECT")] {
+        if count > 0 {
+            line += &format!(", {count} {name}");
+        }
+    }
+    let lines = &status.lines;
+    line + &format!("; gaps {}, lost {}", lines.gaps_opened, lines.messages_lost)
+}
+
+/// What a channel has done, in a few lines.
+#[must_use]
+pub fn summary(report: &ChannelReport) -> String {
+    let status = &report.status;
+    let (lines, recovery) = (&status.lines, &status.recovery);
+    let [live, recovering, stale, suspect] = status.health;
+    let mut text = format!(
+        "channel '{}': {} messages, {} updates, {} trades; books {:016x}\n  health    {live} live, {recovering} \
+         recovering, {stale} stale, {suspect} suspect of {} instruments\n",
+        report.name,
+        thousands(status.builder.messages),
+        thousands(status.updates),
+        thousands(status.trades),
+        status.state_hash,
+        status.instruments,
+    );
+    for (name, line) in ["A", "B"].iter().zip(&lines.lines) {
+        if line.packets == 0 && line.malformed == 0 && line.wrong_session == 0 {
+            continue;
+        }
+        text += &format!(
+            "  line {name}    {} packets, first with {} messages, {} copies, {} missed, {} malformed, {} of another session",
+            thousands(line.packets),
+            thousands(line.first_messages),
+            thousands(line.duplicate_messages),
+            thousands(line.missed_messages),
+            line.malformed,
+            line.wrong_session,
+        );
+        if line.skew.count > 0 {
+            text += &format!(
+                "; behind by {} ns in the mean, p99 {} ns, {} ns at most",
+                thousands(line.skew.mean().0),
+                thousands(line.skew.quantile(990).0),
+                thousands(line.skew.max.0)
+            );
+        }
+        text += "\n";
+    }
+    text += &format!(
+        "  gaps      {} opened, {} closed by the other line, {} by request, {} lost with {} messages\n",
+        lines.gaps_opened,
+        lines.gaps_healed_by_line,
+        lines.gaps_healed_by_retransmission,
+        lines.gaps_lost,
+        thousands(lines.messages_lost),
+    );
+    text += &format!(
+        "  recovery  {} requests, {} refused, {} books healed by snapshots, {} wait, {} read anew",
+        recovery.requests,
+        recovery.refusals,
+        status.healer.healed,
+        status.waiting,
+        status.channel.resyncs + status.channel.resyncs_asked,
+    );
+    let odd = [
+        ("strangers", status.strangers + recovery.strangers),
+        ("kernel drops", status.kernel_drops),
+        ("too long", status.truncated),
+        ("session changes", status.channel.session_changes),
+        ("restarts", lines.restarts),
+        ("jumps back", lines.jumps_back),
+        ("disagreements", lines.disagreements),
+        ("unknown types", status.builder.unknown_type),
+    ];
+    let odd: Vec<String> =
+        odd.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}")).collect();
+    if !odd.is_empty() {
+        text += &format!("\n  besides   {}", odd.join(", "));
+    }
+    text
+}

@@ -1,0 +1,164 @@
+//! Runs a handler until it is stopped.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use tickpath_agent::{Runner, RunnerError, StopSignal, ThreadPlan, TscClock};
+use tickpath_types::Nanos;
+
+use super::admin::{LiveSocket, SocketError};
+use super::channel::BookStatus;
+use super::config::{ChannelSection, LiveConfig};
+use super::handler::{ChannelReport, LiveError, LiveHandler, LiveView};
+use super::report::status_line;
+
+/// Commands that wait.
+const COMMANDS_MAX: usize = 4;
+/// How often it is looked whether there is something to tell.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const STATUS_INTERVAL: Nanos = Nanos::from_secs(1);
+
+/// What a handler says while it runs.
+#[derive(Debug)]
+pub enum Notice {
+    /// It is ready; this is one of the places where it listens.
+    Endpoint(String),
+    /// Something that its user has to know, once.
+    Trouble(String),
+    /// What happens now, each second.
+    Status(String),
+}
+
+/// Why a handler did not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// It did not open.
+    #[error(transparent)]
+    Open(#[from] LiveError),
+    /// There is no socket for commands.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// It stopped.
+    #[error(transparent)]
+    Runner(#[from] RunnerError),
+}
+
+/// What a handler leaves behind.
+#[derive(Debug)]
+pub struct LiveReport {
+    /// Its channels.
+    pub channels: Vec<ChannelReport>,
+    /// The books that were asked for, with their channels.
+    pub books: Vec<(String, BookStatus)>,
+}
+
+impl LiveReport {
+    /// True when every book can be believed.
+    #[must_use]
+    pub fn is_believable(&self) -> bool {
+        self.channels.iter().all(|channel| channel.status.is_believable())
+    }
+}
+
+/// Runs until `stop`, or for `time`. `path` is the file of the configuration, for the secrets that it names.
+///
+/// # Errors
+/// [`RunError`] in one line that says what to do.
+pub fn run(
+    config: &LiveConfig,
+    path: Option<&Path>,
+    stop: &StopSignal,
+    time: Option<Nanos>,
+    mut notice: impl FnMut(Notice),
+) -> Result<LiveReport, RunError> {
+    let clock = TscClock::shared();
+    let view = Arc::new(LiveView::default());
+    let (sender, commands) = sync_channel(COMMANDS_MAX);
+    let handler = LiveHandler::open(config, path, clock.now(), commands, Arc::clone(&view))?;
+    for channel in &config.channels {
+        notice(Notice::Endpoint(endpoint(channel)));
+    }
+    if let Some(path) = handler.segment_path() {
+        notice(Notice::Endpoint(format!("outputs: {path}")));
+    }
+    let socket = match &config.admin.socket {
+        Some(path) => {
+            notice(Notice::Endpoint(format!("commands: {}", path.display())));
+            Some(LiveSocket::open(path, sender)?)
+        }
+        None => None,
+    };
+    let threads_stop = StopSignal::new();
+    let plan = ThreadPlan {
+        name: "feed".to_owned(),
+        core: config.feed.core,
+        idle: config.feed.idle.into(),
+        rehearse_interval: None,
+        agents: vec![Box::new(handler)],
+        cycle: vec![],
+    };
+    let runner = Runner::start(vec![plan], clock, threads_stop.clone())?;
+    for warning in runner.warnings() {
+        notice(Notice::Trouble(warning.to_owned()));
+    }
+    let (start, mut watch) = (clock.now(), Watch { at: clock.now(), messages: vec![] });
+    while !stop.is_stopped() && !runner.is_finished() {
+        std::thread::sleep(LOOK_INTERVAL);
+        let now = clock.now();
+        tell(&view, &mut notice);
+        watch.look(now, &view, &mut notice);
+        if time.is_some_and(|time| now.since(start) >= time) {
+            break;
+        }
+    }
+    threads_stop.stop();
+    let ended = runner.join();
+    drop(socket);
+    tell(&view, &mut notice);
+    ended?;
+    let books = view.books.lock().map(|books| books.clone()).unwrap_or_default();
+    Ok(LiveReport { channels: view.channels(), books })
+}
+
+fn endpoint(channel: &ChannelSection) -> String {
+    let lines = [("line A", channel.line_a), ("line B", channel.line_b), ("server", channel.server)];
+    let lines = lines.iter().filter_map(|(name, at)| at.map(|at| format!("{name} {at}")));
+    let lines = lines.collect::<Vec<_>>().join(", ");
+    format!("channel '{}': {}, {lines}, on {}", channel.name, channel.protocol.as_str(), channel.interface)
+}
+
+fn tell(view: &LiveView, notice: &mut impl FnMut(Notice)) {
+    let (lines, more) = view.take_told();
+    lines.into_iter().for_each(|line| notice(Notice::Trouble(line)));
+    if more > 0 {
+        notice(Notice::Trouble(format!("{more} more books are suspect: tickpath feed status lists them")));
+    }
+}
+
+struct Watch {
+    at: Nanos,
+    messages: Vec<u64>,
+}
+
+impl Watch {
+    fn look(&mut self, now: Nanos, view: &LiveView, notice: &mut impl FnMut(Notice)) {
+        let passed = now.since(self.at);
+        if passed < STATUS_INTERVAL {
+            return;
+        }
+        self.at = now;
+        let channels = view.channels();
+        let counts: Vec<u64> = channels.iter().map(|channel| channel.status.builder.messages).collect();
+        let lines = channels.iter().enumerate().map(|(index, channel)| {
+            let before = self.messages.get(index).copied().unwrap_or(0);
+            let new = u128::from(counts[index].saturating_sub(before));
+            let rate = new * 1_000_000_000 / u128::from(passed.0.max(1));
+            status_line(channel, u64::try_from(rate).unwrap_or(u64::MAX))
+        });
+        notice(Notice::Status(lines.collect::<Vec<_>>().join(" | ")));
+        self.messages = counts;
+    }
+}

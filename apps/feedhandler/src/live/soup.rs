@@ -1,0 +1,254 @@
+//! ITCH over SoupBinTCP.
+
+use std::net::SocketAddrV4;
+
+use tickpath_book::BooksById;
+use tickpath_feed::{BookBuilder, Channel, ChannelConfig, MessageBooks, MoldUdp64};
+use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession, Session};
+use tickpath_net::{BufferSizes, Fill, Kernel, SendOutcome, TcpConnection};
+use tickpath_types::{Nanos, Sequence, Symbol};
+
+use super::channel::{BookStatus, ChannelStatus, LISTED_MAX, LiveFeed, ResyncOutcome, count_health, list};
+use super::outputs::{ChannelOutput, Segment, ToldBooks};
+use super::recovery::RecoveryCounters;
+
+/// Messages applied in one duty cycle.
+const MESSAGES_PER_CYCLE: usize = 256;
+/// How long a connection may take.
+const CONNECT_MAX: Nanos = Nanos::from_secs(5);
+/// Until a lost connection is made again; doubled with each failure.
+const RETRY_MIN: Nanos = Nanos::from_millis(100);
+const RETRY_MAX: Nanos = Nanos::from_secs(10);
+
+enum State {
+    Resting {
+        until: Nanos,
+    },
+    Connecting {
+        deadline: Nanos,
+    },
+    Up {
+        session: Box<ClientSession>,
+    },
+    /// The session ended in good order.
+    Ended,
+}
+
+/// One stream of ITCH messages, which loses none: a lost connection is made again and goes on.
+pub(super) struct SoupChannel<B> {
+    name: String,
+    server: SocketAddrV4,
+    login: ClientConfig,
+    state: State,
+    retry_wait: Nanos,
+    connection: Option<TcpConnection<Kernel>>,
+    /// The session that the books are of.
+    session: Option<Session>,
+    next: Sequence,
+    messages: u64,
+    channel: Channel<BookBuilder<B>, MoldUdp64>,
+    output: ChannelOutput,
+    counters: RecoveryCounters,
+}
+
+impl<B: BooksById> SoupChannel<B> {
+    pub(super) fn new(
+        name: String,
+        server: SocketAddrV4,
+        login: ClientConfig,
+        config: &ChannelConfig,
+        books: BookBuilder<B>,
+        output: ChannelOutput,
+    ) -> SoupChannel<B> {
+        SoupChannel {
+            name,
+            server,
+            login,
+            state: State::Resting { until: Nanos::ZERO },
+            retry_wait: RETRY_MIN,
+            connection: None,
+            session: None,
+            next: Sequence(1),
+            messages: 0,
+            channel: Channel::new(config, books),
+            output,
+            counters: RecoveryCounters::default(),
+        }
+    }
+
+    fn connect(&mut self, now: Nanos) {
+        self.counters.connections += 1;
+        let begun = match &mut self.connection {
+            Some(connection) => connection.start_connecting(self.server),
+            none => TcpConnection::begin_on(Kernel, self.server, BufferSizes::default())
+                .map(|begun| *none = Some(begun)),
+        };
+        match begun {
+            Ok(()) => self.state = State::Connecting { deadline: now + CONNECT_MAX },
+            Err(_) => self.fail(now),
+        }
+    }
+
+    /// The books are of a moment before: they say so until the connection is there again.
+    fn fail(&mut self, now: Nanos) {
+        self.counters.failures += 1;
+        if let Some(connection) = &mut self.connection {
+            connection.close();
+        }
+        self.state = State::Resting { until: now + self.retry_wait };
+        self.retry_wait = Nanos((self.retry_wait.0 * 2).min(RETRY_MAX.0));
+    }
+
+    fn log_in(&mut self, now: Nanos, deadline: Nanos) {
+        let Some(connection) = &mut self.connection else { return };
+        match connection.poll_connected() {
+            Ok(true) => {
+                let mut config = self.login;
+                config.login.session = self.session.unwrap_or(Session::BLANK);
+                config.login.sequence = self.next;
+                self.state = State::Up { session: Box::new(ClientSession::new(config, now)) };
+            }
+            Ok(false) if now < deadline => {}
+            _ => self.fail(now),
+        }
+    }
+
+    fn read(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize {
+        let State::Up { session } = &mut self.state else { return 0 };
+        let Some(connection) = &mut self.connection else { return 0 };
+        let mut packet = [0; CONTROL_LEN_MAX];
+        let len = session.poll_transmit(now, &mut packet);
+        let is_sent = len == 0
+            || matches!(connection.send(&packet[..len]), Ok(SendOutcome::Sent | SendOutcome::Pending));
+        let is_silent = session.handle_timeout(now).is_err();
+        let is_closed = matches!(connection.fill(), Ok(Fill::Closed) | Err(_));
+        let mut count = 0;
+        let mut is_over = !is_sent || is_silent;
+        while count < MESSAGES_PER_CYCLE && !is_over {
+            let (event, used) = match session.handle_bytes(now, connection.received()) {
+                Ok(Some(found)) => found,
+                Ok(None) => {
+                    is_over = is_closed;
+                    break;
+                }
+                Err(_) => {
+                    is_over = true;
+                    break;
+                }
+            };
+            count += 1;
+            match event {
+                ClientEvent::Message { sequence, message } => {
+                    self.messages += 1;
+                    self.next = sequence.next();
+                    let mut sink = self.output.sink(segment);
+                    self.channel.handle_stream(sequence, std::iter::once(message), &mut sink);
+                }
+                ClientEvent::LoginAccepted { session, next_sequence } => {
+                    self.retry_wait = RETRY_MIN;
+                    let is_other = self.session.replace(session).is_some_and(|before| before != session);
+                    let mut sink = self.output.sink(segment);
+                    let books = self.channel.books_mut();
+                    books.instruments_mut().handle_recovering(false, &mut sink);
+                    if is_other {
+                        books.handle_restart(&mut sink);
+                    } else if next_sequence > self.next {
+                        // The server does not have what is between.
+                        books.handle_lost(&mut sink);
+                    }
+                    self.next = next_sequence;
+                }
+                ClientEvent::EndOfSession => {
+                    connection.close();
+                    self.state = State::Ended;
+                    return count;
+                }
+                ClientEvent::LoginRejected(_) => {
+                    self.counters.refusals += 1;
+                    is_over = true;
+                }
+                ClientEvent::Heartbeat | ClientEvent::Debug(_) | ClientEvent::Unsequenced(_) => {}
+            }
+            connection.consume(used);
+        }
+        if is_over {
+            self.channel
+                .books_mut()
+                .instruments_mut()
+                .handle_recovering(true, &mut self.output.sink(segment));
+            self.fail(now);
+        }
+        count
+    }
+}
+
+impl<B: BooksById + Send> LiveFeed for SoupChannel<B> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn do_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize> {
+        let work = match self.state {
+            State::Resting { until } if now >= until => {
+                self.connect(now);
+                1
+            }
+            State::Connecting { deadline } => {
+                self.log_in(now, deadline);
+                0
+            }
+            State::Up { .. } => self.read(now, segment),
+            State::Resting { .. } | State::Ended => 0,
+        };
+        if work > 0 {
+            self.output.name(self.channel.books().instruments(), segment);
+        }
+        Ok(work)
+    }
+
+    fn do_background_work(&mut self, _: Nanos, _: &mut Option<Segment>) -> usize {
+        0
+    }
+
+    fn resync(&mut self, symbol: Symbol, _: &mut Option<Segment>) -> ResyncOutcome {
+        match self.channel.books().instruments().find(symbol) {
+            Some(_) => ResyncOutcome::NoSnapshots,
+            None => ResyncOutcome::Unknown,
+        }
+    }
+
+    fn status(&self) -> ChannelStatus {
+        let instruments = self.channel.books().instruments();
+        let mut status = ChannelStatus {
+            builder: *instruments.counters(),
+            channel: *self.channel.counters(),
+            recovery: self.counters,
+            next_sequence: self.next.0,
+            updates: self.output.updates,
+            trades: self.output.trades,
+            ..ChannelStatus::default()
+        };
+        status.lines.lines[0].first_messages = self.messages;
+        count_health(instruments, &mut status);
+        status
+    }
+
+    fn books(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus> {
+        list(self.channel.books().instruments(), &self.output)
+            .filter(|book| wanted(book))
+            .take(LISTED_MAX)
+            .collect()
+    }
+
+    fn state_hash(&self) -> u64 {
+        self.channel.books().books().state_hash()
+    }
+
+    fn take_told(&mut self) -> ToldBooks {
+        self.output.take_told(self.channel.books().instruments())
+    }
+
+    fn has_told(&self) -> bool {
+        self.output.has_told()
+    }
+}

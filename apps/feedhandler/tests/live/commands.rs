@@ -1,0 +1,90 @@
+//! Commands by the Unix socket, and a whole run with its report.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tickpath_agent::StopSignal;
+use tickpath_feedhandler::live::{
+    ChannelSection, LiveConfig, Notice, ProtocolName, ask, run, summary, to_json,
+};
+use tickpath_nasdaq::itch50::market_event_message;
+use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
+use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
+use tickpath_types::{
+    Instrument, InstrumentId, MarketEvent, MarketEventKind, Nanos, OrderId, Price, Qty, Sequence, Side,
+    Symbol,
+};
+
+#[test]
+fn a_running_handler_answers_and_reports_at_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("feed.sock");
+    let group = free_multicast_group().unwrap();
+    let mut config = LiveConfig::default();
+    config.admin.socket = Some(socket.clone());
+    config.channels.push(ChannelSection {
+        line_a: Some(group),
+        max_instruments: 4,
+        max_orders: 64,
+        ..ChannelSection::new("one", ProtocolName::Itch)
+    });
+    config.finish().unwrap();
+    let missing = ask(&socket, "status").unwrap_err().to_string();
+    assert!(missing.contains("no feed handler listens"), "{missing}");
+
+    let stop = StopSignal::new();
+    let stopper = stop.clone();
+    let handler = std::thread::spawn(move || {
+        let mut said = vec![];
+        let report = run(&config, None, &stop, None, |notice| {
+            if let Notice::Endpoint(line) = notice {
+                said.push(line);
+            }
+        });
+        (report.unwrap(), said)
+    });
+    let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
+    let packet = one_packet();
+    let start = Instant::now();
+    let status = loop {
+        assert!(start.elapsed() < Duration::from_secs(60), "the handler answers");
+        // Copies of what came do no harm.
+        assert_eq!(sender.send(&packet).unwrap(), SendStatus::Sent);
+        match ask(&socket, "status") {
+            Ok(status) if status["channels"][0]["messages"] == 2 => break status,
+            _ => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    assert_eq!(status["ok"], true);
+    assert_eq!(
+        status["channels"][0]["health"],
+        json!({"live": 1, "recovering": 0, "stale": 0, "suspect": 0})
+    );
+    let refused = ask(&socket, "resync ALPHA").unwrap();
+    assert_eq!(refused["ok"], false);
+    assert!(refused["error"].as_str().unwrap().contains("no snapshots"), "{refused}");
+    assert_eq!(ask(&socket, "resync NOBODY").unwrap()["error"], "no channel knows NOBODY");
+    assert_eq!(ask(&socket, "dance").unwrap()["error"], "status, or resync SYMBOL");
+    stopper.stop();
+    let (report, said) = handler.join().unwrap();
+    assert!(report.is_believable() && !socket.exists());
+    assert!(said.iter().any(|line| line.contains("channel 'one': itch, line A")), "{said:?}");
+    let json = to_json(&report.channels, &report.books);
+    assert_eq!(json["books"][0]["bid"], json!({"price": "100.0000", "qty": 7}));
+    assert!(summary(&report.channels[0]).contains("1 live"), "{}", summary(&report.channels[0]));
+}
+
+fn one_packet() -> Vec<u8> {
+    let symbol = Symbol::new("ALPHA").unwrap();
+    let instrument = Instrument::in_cents(InstrumentId(1), symbol, Price(1_000_000));
+    let add =
+        MarketEventKind::Add { order_id: OrderId(5), side: Side::Buy, price: Price(1_000_000), qty: Qty(7) };
+    let mut builder = PacketBuilder::new([0; 256], Session::new("DAY").unwrap(), Sequence(1));
+    for kind in [MarketEventKind::Directory, add] {
+        let (sequence, command, ts) = (Sequence(1), Sequence(1), Nanos(1));
+        let event = MarketEvent { sequence, command, ts, instrument: instrument.id, kind };
+        builder.push(&market_event_message(&event, Some(&instrument)).unwrap()).unwrap();
+    }
+    builder.finish().to_vec()
+}

@@ -1,0 +1,215 @@
+//! IEX: lines that cut segments differently, gap fill, SNAP, a session that begins again.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+
+use tickpath_config::Secret;
+use tickpath_feedhandler::live::ProtocolName;
+use tickpath_iex::gap_fill::Request;
+use tickpath_iex::snap::{self, Frame};
+use tickpath_iex::wire::Ticker;
+use tickpath_iex::{Feed, Header, PriceLevelUpdate, SegmentBuilder};
+use tickpath_net::{SendStatus, UdpEndpoint};
+use tickpath_types::{Nanos, Price, Sequence, Side, Symbol};
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::rig::{Rig, all_live};
+
+const SESSION: u32 = 77;
+const SYMBOLS: [&str; 3] = ["ZIEXT", "ZXIET", "ZEXIT"];
+
+fn level(side: Side, symbol: &str, price: i64, qty: u32) -> Vec<u8> {
+    let ticker = Ticker::from(Symbol::new(symbol).unwrap());
+    PriceLevelUpdate::of(side, true, Nanos(5), ticker, qty, Price(price)).as_bytes().to_vec()
+}
+
+/// Levels that come and go on both sides of three symbols, never crossed.
+fn messages(count: u64) -> Vec<Vec<u8>> {
+    (0..count)
+        .map(|index| {
+            let symbol = SYMBOLS[(index % 3) as usize];
+            let side = if index % 2 == 0 { Side::Buy } else { Side::Sell };
+            let away = 100 * (1 + (index * 7) as i64 % 10);
+            let qty = if index % 5 == 4 { 0 } else { 100 + (index % 900) as u32 };
+            level(side, symbol, 1_000_000 - side.sign() * away, qty)
+        })
+        .collect()
+}
+
+/// One segment of messages from number `first` on.
+fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: u64) -> Vec<u8> {
+    let place = first as usize - 1;
+    let offset: usize = messages[..place].iter().map(|message| message.len() + 2).sum();
+    let id = Feed::Deep10.protocol_id();
+    let mut builder = SegmentBuilder::resuming([0; 1_400], id, 1, SESSION, Sequence(first), offset as u64);
+    let end = (place + count).min(messages.len());
+    messages[place..end].iter().for_each(|message| builder.push(message).unwrap());
+    builder.finish(Nanos(sent)).to_vec()
+}
+
+/// Gap fill over UDP.
+struct GapFill {
+    endpoint: UdpEndpoint,
+    messages: Vec<Vec<u8>>,
+    asked: usize,
+}
+
+impl GapFill {
+    fn serve(&mut self) {
+        let mut bytes = [0; 2_048];
+        while let Ok(Some(received)) = self.endpoint.recv_from(&mut bytes) {
+            let (request, _) = Request::parse_prefix(&bytes[..received.len]).unwrap();
+            self.asked += 1;
+            assert_eq!(request.header.session.get(), SESSION);
+            for range in request.ranges {
+                let (first, last) = (range.first.get() as u64, range.last.get() as u64);
+                for start in (first..=last).step_by(20) {
+                    let count = (last + 1 - start).min(20) as usize;
+                    let answer = segment(&self.messages, start, count, 1);
+                    assert_eq!(self.endpoint.send_to(&answer, received.from).unwrap(), SendStatus::Sent);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_that_cut_differently_are_one_and_what_both_lose_is_filled() {
+    let messages = messages(600);
+    let endpoint = UdpEndpoint::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut server = GapFill { endpoint, messages: messages.clone(), asked: 0 };
+    let address = server.endpoint.local_address();
+    let mut rig = Rig::open(ProtocolName::IexDeep, |section| section.gap_fill = Some(address));
+    for step in 0..20_u64 {
+        let first = step * 30 + 1;
+        // Line A cuts by ten and B by fifteen; both lose the segments that begin at 91 and 391.
+        for (line, cut) in [(0, 10), (1, 15)] {
+            for start in (first..first + 30).step_by(cut as usize) {
+                let is_lost = [91, 391].contains(&start) || (line == 0 && start % 70 == 1 && start > 1);
+                if !is_lost {
+                    rig.send(line, &segment(&messages, start, cut as usize, 1_000 + start));
+                }
+            }
+        }
+        server.serve();
+    }
+    let status = rig.until("all messages", || server.serve(), |status| status.next_sequence == 601);
+    assert!(all_live(&status), "{status:#?}");
+    assert!(server.asked > 0 && status.lines.messages_lost == 0);
+    // The numbering begins again under the same id: a later send time says so.
+    let restart = segment(&messages, 1, 10, 10_000_000_000);
+    rig.send_both(&restart);
+    let status = rig.until("the restart", || (), |status| status.next_sequence == 11);
+    assert_eq!(status.lines.restarts, 1, "the copy on the other line is none");
+    // A segment of another feed is none of ours.
+    let mut other = restart.clone();
+    other[2..4].copy_from_slice(&Feed::Tops16.protocol_id().to_le_bytes());
+    rig.send_both(&other);
+    let status = rig.until("the other feed", || (), |status| status.strangers == 2);
+    assert_eq!(status.next_sequence, 11);
+}
+
+/// SNAP over TCP: serves the latest levels of the first messages.
+struct Snap {
+    listener: TcpListener,
+    clients: Vec<TcpStream>,
+    messages: Vec<Vec<u8>>,
+    served: usize,
+}
+
+impl Snap {
+    fn serve(&mut self) {
+        if let Ok((client, _)) = self.listener.accept() {
+            client.set_nonblocking(true).unwrap();
+            self.clients.push(client);
+        }
+        for mut client in std::mem::take(&mut self.clients) {
+            let mut bytes = [0; 256];
+            match client.read(&mut bytes) {
+                Ok(0) => {}
+                Ok(count) => {
+                    let Some((Frame::Request(request), 59)) = snap::next_frame(&bytes[..count]).unwrap()
+                    else {
+                        panic!("a whole request is there");
+                    };
+                    assert_eq!(request.token.as_str(), "token");
+                    client.set_nonblocking(false).unwrap();
+                    client.write_all(&self.answer(request.minimum)).unwrap();
+                    self.served += 1;
+                    self.clients.push(client);
+                }
+                Err(_) => self.clients.push(client),
+            }
+        }
+    }
+
+    fn answer(&self, minimum: Sequence) -> Vec<u8> {
+        let end = self.messages.len() as u64;
+        let mut room = vec![0; snap::FRAME_LEN_MAX];
+        let mut answer = vec![];
+        let mut push = |frame: &Frame<'_>| {
+            let len = snap::encode(frame, &mut room).unwrap();
+            answer.extend(&room[..len]);
+        };
+        if minimum.0 > end {
+            push(&Frame::Error(snap::ErrorCode::NOT_YET));
+            return answer;
+        }
+        let empty = segment(&self.messages, 1, 0, 1);
+        let (header, _) = Header::ref_from_prefix(&empty[..]).unwrap();
+        push(&Frame::Start { total_len: 0 });
+        // The last word on each level.
+        let mut levels = std::collections::BTreeMap::new();
+        for message in &self.messages {
+            let level = PriceLevelUpdate::ref_from_bytes(message).unwrap();
+            levels.insert((message[0], level.symbol.get(), level.price.get()), message);
+        }
+        for message in levels.values() {
+            let level = PriceLevelUpdate::ref_from_bytes(message).unwrap();
+            if !level.size.get().is_zero() {
+                push(&Frame::Data { header, message });
+            }
+        }
+        push(&Frame::End { sequence: Sequence(end) });
+        answer
+    }
+}
+
+#[test]
+fn a_late_start_is_healed_by_a_snapshot_that_the_live_messages_are_joined_to() {
+    let messages = messages(400);
+    let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port());
+    let mut server = Snap { listener, clients: vec![], messages: vec![], served: 0 };
+    let mut late = Rig::open(ProtocolName::IexDeep, |section| {
+        section.snap = Some(address);
+        section.token = Some(Secret::new("token"));
+        section.max_gap = 50;
+    });
+    let mut whole = Rig::open(ProtocolName::IexDeep, |_| {});
+    for first in (1..=400).step_by(10) {
+        let segment = segment(&messages, first, 10, first);
+        whole.send_both(&segment);
+        if first > 200 {
+            late.send_both(&segment);
+            // The snapshots are of some messages ago, so that the first ones are too old.
+            server.messages = messages[..first as usize - 21].to_vec();
+            server.serve();
+        }
+    }
+    server.messages = messages[..390].to_vec();
+    let status = late.until(
+        "the snapshot",
+        || server.serve(),
+        |status| status.next_sequence == 401 && status.waiting == 0 && status.recovery.snapshots == 1,
+    );
+    assert!(all_live(&status), "{status:#?}");
+    whole.until("the twin", || (), |status| status.next_sequence == 401);
+    let ((late, late_books), (whole, _)) = (late.close(), whole.close());
+    assert_eq!((late.lines.messages_lost, late_books.len()), (200, SYMBOLS.len()));
+    assert!(server.served > 0);
+    // Numbers of instruments follow from the order of their first naming, so books are compared by what they hold.
+    assert_eq!(late.health, [3, 0, 0, 0]);
+    assert_eq!(whole.health, [3, 0, 0, 0]);
+}

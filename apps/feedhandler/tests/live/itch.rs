@@ -1,0 +1,304 @@
+//! ITCH: losses on both lines, sessions, strangers, snapshots.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+
+use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, OrderBooks, PlainBooks};
+use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_feedhandler::live::{LiveConfig, ProtocolName, ResyncOutcome};
+use tickpath_matching::Owner;
+use tickpath_matching::workload::{Workload, WorkloadConfig};
+use tickpath_nasdaq::glimpse::EndOfSnapshot;
+use tickpath_nasdaq::itch50::{AddOrder, Message, OrderDelete, market_event_message};
+use tickpath_nasdaq::moldudp64::{PacketBuilder, Request, Session};
+use tickpath_nasdaq::wire::{Shares, ShortPrice};
+use tickpath_net::{SendStatus, UdpEndpoint};
+use tickpath_shm::{Folder, SegmentName, SegmentReader};
+use tickpath_types::{BookHealth, InstrumentId, InstrumentTable, Nanos, OrderId, Sequence, Side};
+use zerocopy::IntoBytes;
+
+use crate::rig::{Rig, all_live};
+
+const INSTRUMENTS: u16 = 3;
+const PER_PACKET: usize = 5;
+
+/// What a venue published.
+struct Recording {
+    messages: Vec<Vec<u8>>,
+    state_hash: u64,
+    symbols: Vec<String>,
+}
+
+fn recording() -> Recording {
+    let workload = Workload::generate(&WorkloadConfig {
+        seed: 11,
+        instrument_count: INSTRUMENTS,
+        session_count: 2,
+        open_order_count: 200,
+        command_count: 800,
+    });
+    let (engine, events) = workload.published::<FastBooks<Owner>>();
+    let table = InstrumentTable::new(&workload.instruments);
+    let messages =
+        events.iter().map(|event| market_event_message(event, table.get(event.instrument)).unwrap().to_vec());
+    let symbols = workload.instruments.iter().map(|instrument| instrument.symbol.to_string()).collect();
+    Recording { messages: messages.collect(), state_hash: engine.books().state_hash(), symbols }
+}
+
+fn session(name: &str) -> Session {
+    Session::new(name).unwrap()
+}
+
+fn packet(session: Session, first: u64, messages: &[Vec<u8>]) -> Vec<u8> {
+    let mut builder = PacketBuilder::new([0; 1_400], session, Sequence(first));
+    messages.iter().for_each(|message| builder.push(message).unwrap());
+    builder.finish().to_vec()
+}
+
+/// Answers requests out of a recording.
+struct RequestServer {
+    endpoint: UdpEndpoint,
+    messages: Vec<Vec<u8>>,
+    asked: usize,
+}
+
+impl RequestServer {
+    fn new(messages: &[Vec<u8>]) -> RequestServer {
+        let endpoint = UdpEndpoint::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        RequestServer { endpoint, messages: messages.to_vec(), asked: 0 }
+    }
+
+    fn serve(&mut self) {
+        let mut bytes = [0; 64];
+        while let Ok(Some(received)) = self.endpoint.recv_from(&mut bytes) {
+            let request = Request::parse(&bytes[..received.len]).unwrap();
+            self.asked += 1;
+            let first = request.sequence.0 as usize - 1;
+            let end = (first + usize::from(request.message_count).min(PER_PACKET)).min(self.messages.len());
+            let answer = packet(request.session, first as u64 + 1, &self.messages[first..end]);
+            assert_eq!(self.endpoint.send_to(&answer, received.from).unwrap(), SendStatus::Sent);
+        }
+    }
+}
+
+#[test]
+fn what_both_lines_lose_is_asked_for_and_the_books_are_the_venues() {
+    let recording = recording();
+    let mut server = RequestServer::new(&recording.messages);
+    let address = server.endpoint.local_address();
+    let mut rig = Rig::open(ProtocolName::Itch, |section| section.retransmission = Some(address));
+    let chunks: Vec<_> = recording.messages.chunks(PER_PACKET).collect();
+    let packet = |index: usize| packet(session("DAY"), (index * PER_PACKET) as u64 + 1, chunks[index]);
+    let last = chunks.len() - 1;
+    // The first is there, so that it is known which session to ask for; and the last.
+    let is_lost = |index: usize, every: usize| index.is_multiple_of(every) && index != 0 && index != last;
+    for index in 0..=chunks.len() {
+        if index <= last && !is_lost(index, 3) {
+            rig.send(0, &packet(index));
+        }
+        // Line B is one packet behind.
+        if index > 0 && !is_lost(index - 1, 5) {
+            rig.send(1, &packet(index - 1));
+        }
+        server.serve();
+    }
+    assert!(last > 45, "some are lost on both lines");
+    let count = recording.messages.len() as u64;
+    let status = rig.until("all messages", || server.serve(), |status| status.next_sequence == count + 1);
+    assert!(all_live(&status), "{status:#?}");
+    assert!(server.asked > 0 && status.lines.gaps_healed_by_retransmission > 0);
+    assert!(status.lines.gaps_healed_by_line > 0 && status.lines.messages_lost == 0);
+    assert!(status.lines.lines[1].skew.count > 0, "copies of line B were timed");
+    let (status, books) = rig.close();
+    assert_eq!(status.state_hash, recording.state_hash);
+    assert_eq!(books.len(), usize::from(INSTRUMENTS));
+}
+
+#[test]
+fn without_anybody_to_ask_a_loss_is_said_and_stays() {
+    let recording = recording();
+    let mut rig = Rig::open(ProtocolName::Itch, |_| {});
+    for (index, messages) in
+        recording.messages.chunks(PER_PACKET).enumerate().filter(|(index, _)| *index != 9)
+    {
+        rig.send_both(&packet(session("DAY"), (index * PER_PACKET) as u64 + 1, messages));
+    }
+    let count = recording.messages.len() as u64;
+    let status = rig.until("the end", || (), |status| status.next_sequence == count + 1);
+    assert!(!status.is_believable());
+    assert_eq!(status.lines.messages_lost, PER_PACKET as u64);
+    let (_, books) = rig.close();
+    assert!(books.iter().all(|(_, health)| *health >= BookHealth::Stale));
+}
+
+#[test]
+fn another_session_is_followed_and_a_stranger_is_not() {
+    let recording = recording();
+    let mut server = RequestServer::new(&recording.messages);
+    let address = server.endpoint.local_address();
+    let mut rig = Rig::open(ProtocolName::Itch, |section| section.retransmission = Some(address));
+    let packets = |name: &str| {
+        let chunks = recording.messages.chunks(PER_PACKET).enumerate();
+        let packets =
+            chunks.map(|(index, chunk)| packet(session(name), (index * PER_PACKET) as u64 + 1, chunk));
+        packets.collect::<Vec<_>>()
+    };
+    packets("MONDAY")[..20].iter().for_each(|packet| rig.send_both(packet));
+    // A stray packet of another session is none.
+    rig.send_both(&packets("STRAY")[3]);
+    for packet in packets("TUESDAY") {
+        rig.send_both(&packet);
+        server.serve();
+    }
+    let count = recording.messages.len() as u64;
+    let status = rig.until(
+        "the new session",
+        || server.serve(),
+        |status| status.channel.session_changes == 1 && status.next_sequence == count + 1,
+    );
+    assert!(all_live(&status), "{status:#?}");
+    let (status, _) = rig.close();
+    assert_eq!(status.state_hash, recording.state_hash, "nothing of the old session is left");
+
+    let mut rig = Rig::open(ProtocolName::Itch, |section| {
+        section.sources = vec![Ipv4Addr::new(127, 0, 0, 9)];
+    });
+    packets("DAY")[..4].iter().for_each(|packet| rig.send_both(packet));
+    let status = rig.until("the strangers", || (), |status| status.strangers == 8);
+    assert_eq!((status.next_sequence, status.builder.messages), (1, 0));
+}
+
+/// A snapshot server that serves the books of a recording up to a message.
+struct Glimpse {
+    listener: TcpListener,
+    clients: Vec<TcpStream>,
+    snapshot: Vec<Vec<u8>>,
+    served: usize,
+}
+
+impl Glimpse {
+    fn open() -> Glimpse {
+        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Glimpse { listener, clients: vec![], snapshot: vec![], served: 0 }
+    }
+
+    fn address(&self) -> SocketAddrV4 {
+        SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.listener.local_addr().unwrap().port())
+    }
+
+    /// The books after so many messages.
+    fn take(&mut self, messages: &[Vec<u8>]) {
+        let limits = BookLimits::new(InstrumentId(INSTRUMENTS), 4_096);
+        let mut books = BookBuilder::new(Indexed::<PlainBooks>::new(limits));
+        self.snapshot.clear();
+        for message in messages {
+            books.handle_message(Sequence(1), message, &mut BooksAlone);
+            if matches!(
+                Message::parse(message),
+                Ok(Message::StockDirectory(_) | Message::StockTradingAction(_))
+            ) {
+                self.snapshot.push(message.clone());
+            }
+        }
+        for id in (1..=INSTRUMENTS).map(InstrumentId) {
+            let symbol = books.instrument(id).unwrap().symbol.unwrap();
+            for order in Side::BOTH.into_iter().flat_map(|side| books.books().orders(id, side)) {
+                let shares = Shares::try_from(order.qty).unwrap();
+                let price = ShortPrice::try_from(order.price).unwrap();
+                let add = AddOrder::new(id, 0_u16, Nanos(7), order.id, order.side, shares, symbol, price);
+                self.snapshot.push(add.as_bytes().to_vec());
+            }
+        }
+        let end = EndOfSnapshot::of(Sequence(messages.len() as u64 + 1));
+        self.snapshot.push(end.as_bytes().to_vec());
+    }
+
+    fn serve(&mut self) {
+        let soup = |kind: u8, body: &[u8]| {
+            let mut packet = (body.len() as u16 + 1).to_be_bytes().to_vec();
+            packet.push(kind);
+            packet.extend(body);
+            packet
+        };
+        if let Ok((client, _)) = self.listener.accept() {
+            client.set_nonblocking(true).unwrap();
+            self.clients.push(client);
+        }
+        let mut bytes = [0; 256];
+        for mut client in std::mem::take(&mut self.clients) {
+            match client.read(&mut bytes) {
+                Ok(count) if count >= 49 && bytes[2] == b'L' => {
+                    let mut answer = soup(b'A', format!("{:>10}{:>20}", "DAY", 1).as_bytes());
+                    self.snapshot.iter().for_each(|message| answer.extend(soup(b'S', message)));
+                    answer.extend(soup(b'Z', b""));
+                    client.set_nonblocking(false).unwrap();
+                    client.write_all(&answer).unwrap();
+                    self.served += 1;
+                }
+                Ok(0) => {}
+                _ => self.clients.push(client),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_book_that_is_contradicted_says_why_once_and_is_read_anew() {
+    let recording = recording();
+    let mut glimpse = Glimpse::open();
+    let address = glimpse.address();
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = LiveConfig::default();
+    config.outputs.segment = Some("test".to_owned());
+    config.outputs.folder = Some(folder.path().to_owned());
+    let mut rig = Rig::with(ProtocolName::Itch, config, |section| section.glimpse = Some(address));
+    for (index, messages) in recording.messages.chunks(PER_PACKET).enumerate() {
+        rig.send_both(&packet(session("DAY"), (index * PER_PACKET) as u64 + 1, messages));
+    }
+    let count = recording.messages.len() as u64;
+    rig.until("all messages", || (), |status| status.next_sequence == count + 1 && all_live(status));
+
+    // Nobody has heard of this order. The snapshot is of before, and a later one heals the book.
+    glimpse.take(&recording.messages);
+    let unknown = OrderDelete::new(InstrumentId(2), 0_u16, Nanos(9), OrderId(1 << 40)).as_bytes().to_vec();
+    rig.send_both(&packet(session("DAY"), count + 1, std::slice::from_ref(&unknown)));
+    let status = rig.until("a suspect book", || (), |status| status.health[3] == 1);
+    assert_eq!(status.builder.unknown_order, 1);
+    let books = rig.status(&mut || ()).books;
+    assert_eq!(books.len(), 1);
+    assert_eq!(books[0].1.symbol.as_str(), recording.symbols[1]);
+    let mut messages = recording.messages.clone();
+    messages.push(unknown);
+    glimpse.take(&messages);
+    let status = rig.until("the healed book", || glimpse.serve(), all_live);
+    assert_eq!((status.channel.resyncs, status.healer.healed), (1, 1));
+    let told = rig.told();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("about an order that does not rest"), "{told:?}");
+
+    // The same when somebody asks.
+    let served = glimpse.served;
+    assert_eq!(rig.resync("NOWHERE"), ResyncOutcome::Unknown);
+    assert_eq!(rig.resync(&recording.symbols[0]), ResyncOutcome::Begun);
+    let status = rig.until("the book asked for", || glimpse.serve(), |status| status.healer.healed == 2);
+    assert!(all_live(&status) && glimpse.served > served && status.channel.resyncs_asked == 1);
+
+    // Others read the same in shared memory.
+    let folder = Folder::open(folder.path()).unwrap();
+    let reader = SegmentReader::open(&folder, &SegmentName::new("test").unwrap()).unwrap();
+    let quote = reader.try_read(reader.find(&recording.symbols[0]).unwrap()).unwrap();
+    assert_eq!(quote.health(), BookHealth::Live);
+    let (status, books) = rig.close();
+    assert_eq!((status.state_hash, books.len()), (recording.state_hash, usize::from(INSTRUMENTS)));
+    let twin = books_of(&recording.messages);
+    let best = |side| twin.books().best(InstrumentId(1), side).map(|level| (level.price, level.qty));
+    assert_eq!((quote.bid(), quote.ask()), (best(Side::Buy), best(Side::Sell)));
+}
+
+fn books_of(messages: &[Vec<u8>]) -> BookBuilder<Indexed<PlainBooks>> {
+    let limits = BookLimits::new(InstrumentId(INSTRUMENTS), 4_096);
+    let mut books = BookBuilder::new(Indexed::<PlainBooks>::new(limits));
+    messages.iter().for_each(|message| books.handle_message(Sequence(1), message, &mut BooksAlone));
+    books
+}

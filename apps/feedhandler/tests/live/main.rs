@@ -1,0 +1,9 @@
+//! Live channels over real loopback multicast, with losses, servers, commands and outputs.
+
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+mod commands;
+mod iex;
+mod itch;
+mod rig;
+mod xdp;

@@ -1,0 +1,143 @@
+//! A handler that listens, run by the test itself.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use tickpath_agent::Invoker;
+use tickpath_feedhandler::live::{
+    ChannelSection, ChannelStatus, LiveCommand, LiveConfig, LiveHandler, LiveStatus, LiveView, ProtocolName,
+    ResyncOutcome,
+};
+use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
+use tickpath_types::{BookHealth, Nanos, Symbol};
+
+/// How long anything may take on a host that does much else.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Simulated time of one turn.
+const TURN: Nanos = Nanos::from_micros(20);
+
+/// A handler of one channel, and the lines that it listens to.
+pub struct Rig {
+    invoker: Option<Invoker>,
+    pub now: Nanos,
+    pub view: Arc<LiveView>,
+    pub commands: SyncSender<LiveCommand>,
+    lines: Vec<MulticastSender>,
+}
+
+impl Rig {
+    pub fn open(protocol: ProtocolName, change: impl FnOnce(&mut ChannelSection)) -> Rig {
+        Rig::with(protocol, LiveConfig::default(), change)
+    }
+
+    pub fn with(
+        protocol: ProtocolName,
+        mut config: LiveConfig,
+        change: impl FnOnce(&mut ChannelSection),
+    ) -> Rig {
+        let mut section = ChannelSection::new("test", protocol);
+        section.line_a = Some(free_multicast_group().unwrap());
+        section.line_b = Some(free_multicast_group().unwrap());
+        (section.max_instruments, section.max_orders) = (16, 4_096);
+        change(&mut section);
+        let groups: Vec<SocketAddrV4> = [section.line_a, section.line_b].into_iter().flatten().collect();
+        config.channels.push(section);
+        config.finish().unwrap();
+        let view = Arc::new(LiveView::default());
+        let (sender, commands) = sync_channel(4);
+        let now = Nanos::from_secs(1_700_000_000);
+        let handler = LiveHandler::open(&config, None, now, commands, Arc::clone(&view)).unwrap();
+        let mut invoker = Invoker::new("feed", vec![Box::new(handler)], &[]).unwrap();
+        invoker.start().unwrap();
+        let sender_of = |group| MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
+        let lines = groups.into_iter().map(sender_of).collect();
+        Rig { invoker: Some(invoker), now, view, commands: sender, lines }
+    }
+
+    pub fn turn(&mut self) {
+        self.now = self.now + TURN;
+        self.invoker.as_mut().unwrap().run_once(self.now).unwrap();
+    }
+
+    pub fn send(&mut self, line: usize, packet: &[u8]) {
+        assert_eq!(self.lines[line].send(packet).unwrap(), SendStatus::Sent);
+        // Read at once, so that no buffer fills.
+        self.turn();
+        self.turn();
+    }
+
+    /// Sends on both lines.
+    pub fn send_both(&mut self, packet: &[u8]) {
+        (0..self.lines.len()).for_each(|line| self.send(line, packet));
+    }
+
+    /// Turns, and whatever `serve` does beside it, until the answer to a status command is as wanted.
+    pub fn until(
+        &mut self,
+        what: &str,
+        mut serve: impl FnMut(),
+        wanted: impl Fn(&ChannelStatus) -> bool,
+    ) -> ChannelStatus {
+        let start = Instant::now();
+        loop {
+            let status = self.status(&mut serve).channels[0].status;
+            if wanted(&status) {
+                return status;
+            }
+            assert!(start.elapsed() < PATIENCE, "{what}: {status:#?}");
+        }
+    }
+
+    /// Asks by command.
+    pub fn status(&mut self, serve: &mut impl FnMut()) -> LiveStatus {
+        let (sender, answer) = sync_channel(1);
+        self.commands.try_send(LiveCommand::Status(sender)).unwrap();
+        loop {
+            self.turn();
+            serve();
+            if let Ok(status) = answer.try_recv() {
+                return status;
+            }
+        }
+    }
+
+    /// What is to be told, once there is something.
+    pub fn told(&mut self) -> Vec<String> {
+        let start = Instant::now();
+        loop {
+            self.turn();
+            let (lines, more) = self.view.take_told();
+            if !lines.is_empty() {
+                assert_eq!(more, 0);
+                return lines;
+            }
+            assert!(start.elapsed() < PATIENCE, "nothing is told");
+        }
+    }
+
+    pub fn resync(&mut self, symbol: &str) -> ResyncOutcome {
+        let (sender, answer) = sync_channel(1);
+        self.commands.try_send(LiveCommand::Resync(Symbol::new(symbol).unwrap(), sender)).unwrap();
+        loop {
+            self.turn();
+            if let Ok(outcomes) = answer.try_recv() {
+                return outcomes[0].1;
+            }
+        }
+    }
+
+    /// Ends the handler: what it leaves, and the health of the books that it lists.
+    pub fn close(mut self) -> (ChannelStatus, Vec<(Symbol, BookHealth)>) {
+        self.invoker.take().unwrap().close();
+        let books = self.view.books.lock().unwrap();
+        let books = books.iter().map(|(_, book)| (book.symbol, book.health)).collect();
+        (self.view.channels()[0].status, books)
+    }
+}
+
+/// True when all that is named is live.
+pub fn all_live(status: &ChannelStatus) -> bool {
+    status.instruments > 0 && status.is_believable()
+}

@@ -1,0 +1,226 @@
+//! XDP: the request server over TCP, retransmissions by multicast, a refresh of one symbol.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+
+use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
+use tickpath_feed::BooksAlone;
+use tickpath_feed::xdp::{BookBuilder, Channel};
+use tickpath_feedhandler::live::{ProtocolName, ResyncOutcome};
+use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
+use tickpath_nyse::{
+    AddOrderRefresh, DeliveryFlag, Message, Packet, PacketBuilder, RefreshHeader, RefreshRequest,
+    RequestResponse, RequestStatus, RetransmissionRequest, SendTime, Side as WireSide,
+};
+use tickpath_sim::{ItchDayConfig, XdpDay, XdpDayConfig};
+use tickpath_types::{InstrumentId, Nanos, Sequence, Side};
+
+use crate::rig::{Rig, all_live};
+
+const MIDNIGHT: Nanos = Nanos::from_secs(1_795_150_800);
+
+/// A day of one channel: its messages in sequence, and the packets that they came in.
+struct Day {
+    messages: Vec<Vec<u8>>,
+    packets: Vec<Vec<u8>>,
+}
+
+fn day() -> Day {
+    let flow = ItchDayConfig { symbols: 8, live: 200, ..ItchDayConfig::itch_500().scaled(2_000) };
+    let mut day = XdpDay::new(XdpDayConfig { flow, channels: 1, ..XdpDayConfig::xdp_500() }).unwrap();
+    let (mut messages, mut packets) = (vec![], vec![]);
+    while let Some(packet) = day.next_packet() {
+        let parsed = Packet::parse(packet.bytes()).unwrap();
+        messages.extend(parsed.messages().map(|(_, message)| message.to_vec()));
+        packets.push(packet.bytes().to_vec());
+    }
+    Day { messages, packets }
+}
+
+fn books(messages: &[Vec<u8>]) -> BookBuilder<Indexed<PlainBooks>> {
+    let limits = BookLimits::new(InstrumentId(16), 4_096);
+    let mut books = BookBuilder::new(Indexed::<PlainBooks>::new(limits), MIDNIGHT);
+    for (message, sequence) in messages.iter().zip(1..) {
+        books.handle_message(Channel(1), Sequence(sequence), message, &mut BooksAlone);
+    }
+    books
+}
+
+/// A request server that answers by multicast.
+struct Server {
+    listener: TcpListener,
+    client: Option<TcpStream>,
+    retransmissions: MulticastSender,
+    refreshes: MulticastSender,
+    messages: Vec<Vec<u8>>,
+    retransmitted: usize,
+    refreshed: usize,
+}
+
+impl Server {
+    fn open(messages: &[Vec<u8>]) -> (Server, SocketAddrV4, [SocketAddrV4; 2]) {
+        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port());
+        let groups = [free_multicast_group().unwrap(), free_multicast_group().unwrap()];
+        let [retransmissions, refreshes] =
+            groups.map(|group| MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap());
+        let messages = messages.to_vec();
+        let server = Server {
+            listener,
+            client: None,
+            retransmissions,
+            refreshes,
+            messages,
+            retransmitted: 0,
+            refreshed: 0,
+        };
+        (server, address, groups)
+    }
+
+    fn serve(&mut self) {
+        if let Ok((mut client, _)) = self.listener.accept() {
+            client.set_nonblocking(true).unwrap();
+            // The server is there, and wants to hear that the client is.
+            let mut heartbeat = PacketBuilder::new([0; 64], 1);
+            client.write_all(heartbeat.finish(DeliveryFlag::HEARTBEAT, SendTime::default())).unwrap();
+            self.client = Some(client);
+        }
+        let mut bytes = [0; 4_096];
+        let Some(Ok(count)) = self.client.as_mut().map(|client| client.read(&mut bytes)) else { return };
+        let mut rest = &bytes[..count];
+        while rest.len() >= 2 {
+            let size = usize::from(u16::from_le_bytes([rest[0], rest[1]]));
+            let packet = Packet::parse(&rest[..size]).unwrap();
+            let (number, message) = packet.messages().next().unwrap();
+            match Message::parse(message).unwrap() {
+                Message::RetransmissionRequest(request) => self.retransmit(number, &request),
+                Message::RefreshRequest(request) => self.refresh(number, &request),
+                Message::HeartbeatResponse(_) => {}
+                other => panic!("a client does not send {other:?}"),
+            }
+            rest = &rest[size..];
+        }
+    }
+
+    fn accept(&mut self, number: u32, begin: u32, end: u32, request: &RetransmissionRequest) {
+        let response = RequestResponse::new(
+            number,
+            begin,
+            end,
+            request.source_id,
+            request.product_id,
+            request.channel_id,
+            RequestStatus::ACCEPTED,
+        );
+        let mut packet = PacketBuilder::new([0; 64], 1);
+        packet.push(&response).unwrap();
+        let bytes = packet.finish(DeliveryFlag::ORIGINAL, SendTime::default()).to_vec();
+        self.client.as_mut().unwrap().write_all(&bytes).unwrap();
+    }
+
+    fn retransmit(&mut self, number: u32, request: &RetransmissionRequest) {
+        self.retransmitted += 1;
+        let (begin, end) = (request.begin_seq_num.get(), request.end_seq_num.get());
+        self.accept(number, begin, end, request);
+        let mut packet = PacketBuilder::new([0; 1_400], begin);
+        for message in &self.messages[begin as usize - 1..end as usize] {
+            if packet.push_bytes(message).is_err() {
+                let bytes = packet.finish(DeliveryFlag::RETRANSMISSION_PART, SendTime::default());
+                assert_eq!(self.retransmissions.send(bytes).unwrap(), SendStatus::Sent);
+                packet.start_next();
+                packet.push_bytes(message).unwrap();
+            }
+        }
+        let bytes = packet.finish(DeliveryFlag::RETRANSMISSION_PART, SendTime::default());
+        assert_eq!(self.retransmissions.send(bytes).unwrap(), SendStatus::Sent);
+    }
+
+    /// One symbol as it stands after all messages.
+    fn refresh(&mut self, _: u32, request: &RefreshRequest) {
+        self.refreshed += 1;
+        let books = books(&self.messages);
+        let index = request.symbol_index.get();
+        let id = books.instrument_of(index).expect("a client asks for what it knows");
+        let last_symbol = books.next_symbol_seq(id).wrapping_sub(1);
+        let mapping = self.messages.iter().find(|message| {
+            matches!(Message::parse(message), Ok(Message::SymbolIndexMapping(mapping)) if mapping.symbol_index.get() == index)
+        });
+        let orders: Vec<_> = Side::BOTH
+            .into_iter()
+            .flat_map(|side| books.instruments().books().orders(id, side).collect::<Vec<_>>())
+            .collect();
+        let chunks: Vec<_> = orders.chunks(20).collect();
+        let total = chunks.len().max(1) as u16;
+        for number in 1..=total {
+            let mut packet = PacketBuilder::new([0; 1_400], u32::from(number));
+            if number == 1 {
+                let header = RefreshHeader::new(number, total, self.messages.len() as u32, last_symbol);
+                packet.push(&header).unwrap();
+                packet.push_bytes(mapping.unwrap()).unwrap();
+            } else {
+                packet.push_bytes(&RefreshHeader::short(number, total)).unwrap();
+            }
+            for order in chunks.get(usize::from(number) - 1).copied().unwrap_or_default() {
+                let side = if order.side == Side::Buy { WireSide::BUY } else { WireSide::SELL };
+                let scale = tickpath_nyse::PriceScale::new(scale_of(mapping.unwrap())).unwrap();
+                let price = scale.units(order.price).unwrap();
+                let add = AddOrderRefresh::new(
+                    1_795_190_400_u32,
+                    0_u32,
+                    index,
+                    last_symbol,
+                    order.id.0,
+                    price,
+                    order.qty.0 as u32,
+                    side,
+                    tickpath_nyse::Firm::NONE,
+                    0_u8,
+                );
+                packet.push(&add).unwrap();
+            }
+            let flag = if total == 1 { DeliveryFlag::REFRESH_ONE } else { DeliveryFlag::REFRESH_PART };
+            let bytes = packet.finish(flag, SendTime::default());
+            assert_eq!(self.refreshes.send(bytes).unwrap(), SendStatus::Sent);
+        }
+    }
+}
+
+fn scale_of(mapping: &[u8]) -> u8 {
+    match Message::parse(mapping).unwrap() {
+        Message::SymbolIndexMapping(mapping) => mapping.price_scale_code,
+        _ => unreachable!("it was found by its type"),
+    }
+}
+
+#[test]
+fn what_both_lines_lose_comes_by_the_request_server_and_a_book_is_refreshed_on_command() {
+    let day = day();
+    let (mut server, address, [retransmissions, refreshes]) = Server::open(&day.messages);
+    let mut rig = Rig::open(ProtocolName::Xdp, |section| {
+        section.request_server = Some(address);
+        section.retransmission_group = Some(retransmissions);
+        section.refresh_group = Some(refreshes);
+    });
+    let last = day.packets.len() - 1;
+    for (index, packet) in day.packets.iter().enumerate() {
+        if index % 7 != 3 || index == last {
+            rig.send(0, packet);
+        }
+        if index % 11 != 3 || index == last {
+            rig.send(1, packet);
+        }
+        server.serve();
+    }
+    let count = day.messages.len() as u64;
+    let status = rig.until("all messages", || server.serve(), |status| status.next_sequence == count + 1);
+    assert!(all_live(&status), "{status:#?}");
+    assert!(server.retransmitted > 0 && status.lines.messages_lost == 0, "{status:#?}");
+    let twin = books(&day.messages);
+    let symbol = twin.instruments().instrument(InstrumentId(1)).unwrap().symbol.unwrap();
+    assert_eq!(rig.resync(symbol.as_str()), ResyncOutcome::Begun);
+    let status = rig.until("the refresh", || server.serve(), |status| status.healer.healed == 1);
+    assert!(all_live(&status) && server.refreshed > 0, "{status:#?}");
+    let (status, _) = rig.close();
+    assert_eq!(status.state_hash, twin.instruments().books().state_hash());
+}

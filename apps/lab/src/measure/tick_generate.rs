@@ -1,0 +1,66 @@
+//! Ticks made in batches.
+
+use std::hint::black_box;
+
+use anyhow::ensure;
+use tickpath_lockfree::vectors::Width;
+use tickpath_sim::{MarketMood, Tick, TickGenerator, TickGeneratorConfig, TickStamps};
+use tickpath_types::Nanos;
+
+use super::{Round, Sample};
+use crate::context::Context;
+
+/// Ticks of a full round.
+const TICKS: usize = 20_000_000;
+const SYMBOLS: usize = 100;
+/// Ticks that vectors of the widest and of the narrowest kind must make alike, before anything is timed.
+const COMPARED: usize = 100_000;
+
+pub(super) fn open(context: Context) -> anyhow::Result<Round> {
+    let market = TickGeneratorConfig::market(MarketMood::Neutral, SYMBOLS, 7).with_jumps(10, 100);
+    check(&market)?;
+    let mut generator = TickGenerator::new(&market)?;
+    Ok(Box::new(move || {
+        let count = context.effort.count(TICKS) as u64;
+        let (mut made, mut sum) = (0, 0);
+        let start = context.clock.ticks();
+        while made < count {
+            let stamps = TickStamps { sequence: made, ts: Nanos(made * 10), interval: Nanos(10) };
+            let batch = generator.next_batch(stamps);
+            made += batch.len() as u64;
+            sum = batch.iter().fold(sum, fold);
+        }
+        let ticks = context.clock.ticks() - start;
+        let last = generator.batch().iter().next_back().map(|tick| tick.sequence());
+        ensure!(last == Some(made - 1) && black_box(sum) != 0, "ticks are missing");
+        let value = context.nanos_each(ticks, made);
+        let note = format!("vectors of {} bytes", Width::widest().bytes());
+        Ok(vec![Sample { note: Some(note), ..Sample::new("tick_generate", value) }])
+    }))
+}
+
+/// Every field of a tick.
+fn fold(sum: u64, tick: Tick) -> u64 {
+    let prices = (tick.bid().0 ^ tick.ask().0 ^ tick.last().0).cast_unsigned();
+    let quantities = u64::from(tick.bid_qty() ^ tick.ask_qty() ^ tick.last_qty());
+    let about = u64::from(tick.symbol()) ^ u64::from(tick.kind().is_trade());
+    sum.wrapping_add(prices ^ quantities ^ tick.volume() ^ tick.sequence() ^ tick.ts().0 ^ about)
+}
+
+/// Ticks are possible ones, and the same with any vectors.
+fn check(market: &TickGeneratorConfig) -> anyhow::Result<()> {
+    let mut widest = TickGenerator::new(market)?;
+    let mut plain = TickGenerator::with_width(market, Width::BASELINE)?;
+    let mut compared = 0;
+    while compared < COMPARED {
+        let stamps = TickStamps { sequence: compared as u64, ..TickStamps::default() };
+        let batch = widest.next_batch(stamps);
+        ensure!(batch == plain.next_batch(stamps), "vectors of two widths made different ticks");
+        ensure!(
+            batch.iter().all(|tick| tick.bid() < tick.ask() && tick.bid_qty() > 0),
+            "a quote that cannot be"
+        );
+        compared += batch.len();
+    }
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! What a thousand clients take of a ticks server's memory: a process of its own, with real connections.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use tickpath_agent::StopSignal;
+use tickpath_ticks::message::{Hello, Tick};
+use tickpath_ticks::parser::{TickListener, TickParser};
+use tickpath_ticks::request::encode_subscribe;
+use tickpath_ticks::seal::seal;
+use tickpath_types::Nanos;
+use zerocopy::IntoBytes;
+
+use super::{Lab, Prepared, Sample};
+
+/// Clients of a full measurement.
+const CLIENTS: usize = 1_000;
+/// Time in which the processor's use is measured.
+const MEASURED: Duration = Duration::from_secs(3);
+/// What takes longer does not come.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Ticks of each client before anything is measured.
+const TICKS_EACH: u64 = 1_000;
+
+pub(super) fn open(lab: &Lab<'_>) -> anyhow::Result<Prepared> {
+    let Some(program) = lab.options.counting_command.as_ref().and_then(|command| command.first()).cloned()
+    else {
+        return Ok(Prepared::Missing("the server is the program tickpath, and this is another".to_owned()));
+    };
+    let clients = lab.context.effort.count(CLIENTS).max(10);
+    let stop = lab.options.stop.clone();
+    // One socket each, and what else is open.
+    let files = tickpath_net::raise_open_files(clients as u64 + 256)?;
+    if files < clients as u64 + 256 {
+        let why = format!("the limit of open files is {files}: raise it by ulimit -n 2048");
+        return Ok(Prepared::Missing(why));
+    }
+    Ok(Prepared::Ready(Box::new(move || {
+        let mut server = Server::start(&program, "1K/s")?;
+        let bytes = server.with_clients(clients, &stop)?;
+        drop(server);
+        let mut paced = Server::start(&program, "100K/s")?;
+        let (cpu_percent, calls) = paced.with_one_client(&stop)?;
+        let note = format!(
+            "{clients} clients of 100 symbols at 1 K ticks/s; at 100 K/s with one client, writes each millisecond: \
+             {cpu_percent:.0}% of a core, {calls:.1} K times a second given up or woken"
+        );
+        Ok(vec![Sample { note: Some(note), ..Sample::new("ticks_server_rss", bytes as f64 / 1e6) }])
+    })))
+}
+
+/// The program as a server; killed when dropped.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has nothing to save.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[derive(Default)]
+struct Counted(u64);
+
+impl TickListener for Counted {
+    fn on_ticks(&mut self, ticks: &[Tick]) {
+        self.0 += ticks.len() as u64;
+    }
+}
+
+struct Client {
+    stream: TcpStream,
+    parser: Box<TickParser>,
+    counted: Counted,
+}
+
+impl Server {
+    fn start(program: &std::ffi::OsStr, rate: &str) -> anyhow::Result<Server> {
+        let mut child = Command::new(program)
+            .args(["ticks", "serve", "--listen", "127.0.0.1:0", "--for", "10m", "--rate", rate])
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("the server does not start")?;
+        let output = child.stdout.take().context("the pipe was asked for")?;
+        let mut server = Server { child, address: String::new() };
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line)?;
+        // `ticks of 100 symbols at 127.0.0.1:9200; ...`
+        let after = line.split(" at ").nth(1).and_then(|rest| rest.split(';').next());
+        server.address = after.context("the server did not say where it listens")?.to_owned();
+        Ok(server)
+    }
+
+    fn connect(&self) -> anyhow::Result<Client> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        let mut request = seal(Hello::client(0, Nanos(0))).as_bytes().to_vec();
+        encode_subscribe(1, &[], &mut request);
+        stream.write_all(&request)?;
+        stream.set_nonblocking(true)?;
+        Ok(Client { stream, parser: Box::new(TickParser::new()), counted: Counted::default() })
+    }
+
+    /// The most memory that the process had at a time, in bytes, once all clients have had their ticks.
+    fn with_clients(&mut self, clients: usize, stop: &StopSignal) -> anyhow::Result<u64> {
+        let mut clients = (0..clients).map(|_| self.connect()).collect::<anyhow::Result<Vec<_>>>()?;
+        listen(&mut clients, stop, |client| client.counted.0 >= TICKS_EACH)?;
+        let lost: u64 = clients.iter().map(|client| client.parser.stats().lost).sum();
+        ensure!(lost == 0, "{lost} ticks were lost");
+        self.status("VmHWM:").map(|kilobytes| kilobytes * 1_024)
+    }
+
+    /// Part of a core in percent, and thousands of switches a second.
+    fn with_one_client(&mut self, stop: &StopSignal) -> anyhow::Result<(f64, f64)> {
+        let mut client = [self.connect()?];
+        listen(&mut client, stop, |client| client.counted.0 >= TICKS_EACH)?;
+        let (cpu, switches, start) = (self.cpu_ticks()?, self.switches()?, Instant::now());
+        listen(&mut client, stop, |_| start.elapsed() >= MEASURED)?;
+        let seconds = start.elapsed().as_secs_f64();
+        // The kernel counts a process's time in hundredths of a second.
+        let percent = (self.cpu_ticks()? - cpu) as f64 / seconds;
+        Ok((percent, (self.switches()? - switches) as f64 / seconds / 1e3))
+    }
+
+    fn status(&self, name: &str) -> anyhow::Result<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        number
+            .and_then(|number| number.parse().ok())
+            .with_context(|| format!("the system does not say {name}"))
+    }
+
+    fn switches(&self) -> anyhow::Result<u64> {
+        Ok(self.status("voluntary_ctxt_switches:")? + self.status("nonvoluntary_ctxt_switches:")?)
+    }
+
+    fn cpu_ticks(&self) -> anyhow::Result<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // Behind the name, which may have spaces: state is the first field, user and system time the 12th and 13th.
+        let fields = text.rsplit_once(')').context("no such line")?.1.split_whitespace();
+        let times = fields.skip(11).take(2).map(str::parse::<u64>);
+        Ok(times.collect::<Result<Vec<_>, _>>()?.iter().sum())
+    }
+}
+
+/// Reads what comes until all are done.
+fn listen(
+    clients: &mut [Client],
+    stop: &StopSignal,
+    is_done: impl Fn(&Client) -> bool,
+) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let mut room = vec![0; 64 << 10];
+    while !clients.iter().all(&is_done) {
+        ensure!(!stop.is_stopped(), "interrupted");
+        ensure!(start.elapsed() < PATIENCE, "no ticks for {} s: is the host overloaded?", PATIENCE.as_secs());
+        for client in &mut *clients {
+            match client.stream.read(&mut room) {
+                Ok(0) => bail!("the connection was closed"),
+                Ok(count) => client.parser.feed(&room[..count], &mut client.counted)?,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}

@@ -1,0 +1,423 @@
+//! The ticks server: from the making of a tick to the cache of a client on the other core, and as fast as it goes;
+//! beside bare TCP.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::sync::mpsc;
+
+use anyhow::{Context as _, bail, ensure};
+use tickpath_agent::{Agent, StopSignal};
+use tickpath_sim::{MarketMood, TickGeneratorConfig};
+use tickpath_ticks::message::{Hello, SymbolDefinition, TICK_LEN, Tick};
+use tickpath_ticks::parser::{Gap, TickListener, TickParser};
+use tickpath_ticks::request::encode_subscribe;
+use tickpath_ticks::seal::seal;
+use tickpath_ticks_app::client::MarketWriter;
+use tickpath_ticks_app::server::{ServeSettings, ServerCounters, TickRate, TicksServer};
+use tickpath_types::Nanos;
+use zerocopy::IntoBytes;
+
+use super::{Round, Sample};
+use crate::context::{Context, wait_for};
+use crate::statistics::quantile;
+
+const SYMBOLS: usize = 100;
+/// Ticks a second of the paced rows, for each client.
+const RATE: u32 = 100_000;
+/// Ticks of a full round: five seconds.
+const PACED_TICKS: usize = 500_000;
+/// Ticks before those that are measured: a tenth of a second.
+const WARM_UP: u64 = 10_000;
+/// Time from one write to the next where writes are coalesced.
+const COALESCE: Nanos = Nanos::from_millis(1);
+/// Clients of the row with many.
+const CLIENTS: usize = 10;
+/// Ticks of a full round as fast as it goes.
+const FAST_TICKS: usize = 40_000_000;
+/// Bytes of a write as fast as it goes, and of a client's read.
+const FAST_WRITE: usize = 112 << 10;
+const READ_LEN: usize = 256 << 10;
+/// Bytes of a client's read at a paced rate.
+const PACED_READ_LEN: usize = 64 << 10;
+/// Bytes that the kernel may hold as fast as it goes.
+const FAST_SEND_BUFFER: usize = 1 << 20;
+
+/// Bare TCP one way: a message at its intended time, read on the other core.
+pub(super) fn open_one_way(context: Context) -> anyhow::Result<Round> {
+    Ok(Box::new(move || {
+        let mut latencies = one_way(&context)?;
+        Ok(vec![
+            Sample::new("tcp_one_way", quantile(&mut latencies, 0.5) as f64 / 1e3),
+            Sample::new("tcp_one_way_p99", quantile(&mut latencies, 0.99) as f64 / 1e3),
+        ])
+    }))
+}
+
+pub(super) fn open_one(context: Context) -> anyhow::Result<Round> {
+    Ok(Box::new(move || {
+        let mut run = paced(&context, 1, Nanos::ZERO)?;
+        let note = run.note();
+        Ok(vec![
+            Sample { note: Some(note), ..Sample::new("ticks_e2e_1", run.quantile_us(0.5)) },
+            Sample::new("ticks_e2e_1_p99", run.quantile_us(0.99)),
+        ])
+    }))
+}
+
+pub(super) fn open_ten(context: Context) -> anyhow::Result<Round> {
+    Ok(Box::new(move || {
+        let mut one = paced(&context, 1, COALESCE)?;
+        let mut ten = paced(&context, CLIENTS, COALESCE)?;
+        let note = ten.note();
+        Ok(vec![
+            Sample::new("ticks_coalesced_1", one.quantile_us(0.99)),
+            Sample { note: Some(note), ..Sample::new("ticks_e2e_10", ten.quantile_us(0.99)) },
+        ])
+    }))
+}
+
+pub(super) fn open_fast(context: Context) -> anyhow::Result<Round> {
+    Ok(Box::new(move || {
+        let bulk = bulk(&context)?;
+        let (rate, note) = as_fast_as_it_goes(&context)?;
+        Ok(vec![
+            Sample::new("tcp_bulk", bulk),
+            Sample { note: Some(note), ..Sample::new("ticks_max_rate", rate) },
+        ])
+    }))
+}
+
+fn tcp_pair() -> std::io::Result<[TcpStream; 2]> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let client = TcpStream::connect(listener.local_addr()?)?;
+    let (server, _) = listener.accept()?;
+    for end in [&client, &server] {
+        end.set_nodelay(true)?;
+        end.set_nonblocking(true)?;
+    }
+    Ok([client, server])
+}
+
+/// Reads once; none when nothing is there.
+fn read(stream: &mut TcpStream, room: &mut [u8]) -> anyhow::Result<Option<usize>> {
+    match stream.read(room) {
+        Ok(0) => bail!("the connection was closed"),
+        Ok(count) => Ok(Some(count)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Nanoseconds from the intended time of each message to when it is read.
+fn one_way(context: &Context) -> anyhow::Result<Vec<u64>> {
+    let count = context.effort.count(PACED_TICKS);
+    let [mut reader, mut writer] = tcp_pair()?;
+    let interval = context.clock.nanos_to_ticks(Nanos(1_000_000_000 / u64::from(RATE)));
+    let clock = context.clock;
+    context.beside(
+        move |_| {
+            let mut message = [0; TICK_LEN];
+            let mut intended = clock.ticks() + interval;
+            for _ in 0..count {
+                while clock.ticks() < intended {}
+                message[..8].copy_from_slice(&intended.to_le_bytes());
+                writer.write_all(&message)?;
+                intended += interval;
+            }
+            Ok(())
+        },
+        |stop| {
+            let mut latencies = Vec::with_capacity(count);
+            let mut room = vec![0; PACED_READ_LEN];
+            let mut waiting = 0;
+            while latencies.len() < count {
+                let got = wait_for(stop, || read(&mut reader, &mut room[waiting..]))
+                    .or_else(|error| if latencies.len() == count { Ok(0) } else { Err(error) })?;
+                let now = clock.ticks();
+                let (messages, rest) = room[..waiting + got].as_chunks::<TICK_LEN>();
+                for message in messages {
+                    let intended = u64::from_le_bytes(*message.first_chunk().expect("56 bytes hold 8"));
+                    latencies.push(clock.ticks_to_nanos(now.saturating_sub(intended)).0);
+                }
+                let (start, len) = (messages.len() * TICK_LEN, rest.len());
+                room.copy_within(start..start + len, 0);
+                waiting = len;
+            }
+            Ok(latencies)
+        },
+    )
+}
+
+/// Millions of messages a second that bare TCP carries in writes of the server's size, read and not looked at.
+fn bulk(context: &Context) -> anyhow::Result<f64> {
+    let bytes = context.effort.count(FAST_TICKS) * TICK_LEN;
+    let [mut reader, writer] = tcp_pair()?;
+    writer.set_nonblocking(false)?;
+    let mut writer = writer;
+    context.beside(
+        move |_| {
+            let block = vec![7; FAST_WRITE];
+            let mut left = bytes;
+            while left > 0 {
+                let count = left.min(block.len());
+                writer.write_all(&block[..count])?;
+                left -= count;
+            }
+            Ok(())
+        },
+        |stop| {
+            let mut room = vec![0; READ_LEN];
+            let mut got = 0;
+            let mut start = None;
+            while got < bytes {
+                let count = wait_for(stop, || read(&mut reader, &mut room));
+                // The writer has ended once it has given all of it to the kernel.
+                got += match count {
+                    Err(error) if error.is::<crate::context::Ended>() => {
+                        read(&mut reader, &mut room)?.unwrap_or(0)
+                    }
+                    other => other?,
+                };
+                start.get_or_insert_with(|| context.clock.ticks());
+            }
+            let ticks = context.clock.ticks() - start.context("nothing was read")?;
+            Ok(1e3 / context.nanos_each(ticks, (bytes / TICK_LEN) as u64))
+        },
+    )
+}
+
+/// A server on the other core while `near` runs on this one; what the server counted.
+fn with_server<T>(
+    context: &Context,
+    settings: &ServeSettings,
+    near: impl FnOnce(&StopSignal, std::net::SocketAddrV4) -> anyhow::Result<T>,
+) -> anyhow::Result<(T, ServerCounters)> {
+    let clock = context.clock;
+    let (tell, hear) = mpsc::channel();
+    let counters = Mutex::new(ServerCounters::default());
+    let result = context.beside(
+        |stop| {
+            let mut server = TicksServer::open(settings, clock)?;
+            tell.send(server.local_address())?;
+            while !stop.is_stopped() {
+                for _ in 0..64 {
+                    server.do_work(clock.now())?;
+                }
+            }
+            *counters.lock().expect("nothing panics while it is held") = *server.counters();
+            Ok(())
+        },
+        |stop| {
+            let address = wait_for(stop, || Ok(hear.try_recv().ok()))?;
+            near(stop, address)
+        },
+    )?;
+    Ok((result, counters.into_inner().expect("as above")))
+}
+
+fn settings() -> ServeSettings {
+    ServeSettings::new(TickGeneratorConfig::market(MarketMood::Neutral, SYMBOLS, 7))
+}
+
+/// A client of all symbols on this core.
+struct Client {
+    stream: TcpStream,
+    parser: TickParser,
+    sink: Sink,
+}
+
+/// Writes ticks into a cache, and notes how long they took.
+struct Sink {
+    clock: tickpath_agent::TscClock,
+    market: Option<MarketWriter>,
+    /// Numbers of the first tick that is measured and of the one behind the last.
+    window: (u64, u64),
+    latencies: Vec<u64>,
+    /// Of all ticks of the window.
+    digest: u64,
+    next: u64,
+    lost: u64,
+}
+
+impl TickListener for Sink {
+    fn on_hello(&mut self, hello: &Hello) {
+        let symbols = u16::try_from(hello.symbol_count.get()).unwrap_or(u16::MAX);
+        self.market = Some(MarketWriter::new(hello.session.get(), symbols, None));
+    }
+
+    fn on_symbol(&mut self, symbol: &SymbolDefinition) {
+        if let Some(market) = &mut self.market {
+            market.define(symbol);
+        }
+    }
+
+    #[inline]
+    fn on_ticks(&mut self, ticks: &[Tick]) {
+        let Some(market) = &mut self.market else { return };
+        for tick in ticks {
+            let is_written = market.apply(tick);
+            let sequence = tick.header.sequence.get();
+            self.next = sequence + 1;
+            if (self.window.0..self.window.1).contains(&sequence) {
+                let now = self.clock.now();
+                self.latencies.push(now.since(Nanos(tick.ts_generate.get())).0);
+                self.digest = self.digest.rotate_left(7) ^ u64::from(tick.checksum.get()) ^ sequence;
+                self.lost += u64::from(!is_written);
+            }
+        }
+    }
+
+    fn on_gap(&mut self, gap: Gap) {
+        self.lost += gap.lost;
+    }
+
+    fn on_skipped(&mut self, skipped: &tickpath_ticks::message::Skipped) {
+        self.lost += skipped.count.get();
+    }
+
+    fn on_corrupt(&mut self) {
+        self.lost += 1;
+    }
+}
+
+impl Client {
+    fn connect(context: &Context, address: std::net::SocketAddrV4) -> anyhow::Result<Client> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        let mut request = seal(Hello::client(0, context.clock.now())).as_bytes().to_vec();
+        encode_subscribe(1, &[], &mut request);
+        stream.write_all(&request)?;
+        stream.set_nonblocking(true)?;
+        let sink = Sink {
+            clock: context.clock,
+            market: None,
+            window: (u64::MAX, u64::MAX),
+            latencies: Vec::new(),
+            digest: 0,
+            next: 0,
+            lost: 0,
+        };
+        Ok(Client { stream, parser: TickParser::new(), sink })
+    }
+
+    /// Reads once; whether something was there.
+    #[inline]
+    fn poll(&mut self, room: &mut [u8]) -> anyhow::Result<Option<()>> {
+        let Some(count) = read(&mut self.stream, room)? else { return Ok(None) };
+        self.parser.feed(&room[..count], &mut self.sink)?;
+        Ok(Some(()))
+    }
+}
+
+/// What a paced run came to.
+struct Run {
+    latencies: Vec<u64>,
+    counters: ServerCounters,
+    seconds: f64,
+}
+
+impl Run {
+    fn quantile_us(&mut self, wanted: f64) -> f64 {
+        quantile(&mut self.latencies, wanted) as f64 / 1e3
+    }
+
+    fn note(&self) -> String {
+        let each = |count: u64| count as f64 / self.seconds / 1e3;
+        let calls = self.counters.writes + self.counters.other_calls;
+        format!(
+            "{:.1} K ticks/s made, {:.1} K/s sent, {:.1} K system calls/s of the server, which spins on its core; 0 lost",
+            each(self.counters.ticks),
+            each(self.counters.ticks_sent),
+            each(calls)
+        )
+    }
+}
+
+/// So many clients at the paced rate: from the intended time of each tick to when it is in the client's cache.
+fn paced(context: &Context, clients: usize, coalesce: Nanos) -> anyhow::Result<Run> {
+    let count = context.effort.count(PACED_TICKS) as u64;
+    let settings = ServeSettings { rate: TickRate::PerSecond(RATE), coalesce, ..settings() };
+    let start = context.clock.now();
+    let (clients, counters) = with_server(context, &settings, |stop, address| {
+        let connect = || Client::connect(context, address);
+        let mut clients =
+            std::iter::repeat_with(connect).take(clients).collect::<anyhow::Result<Vec<_>>>()?;
+        let mut room = vec![0; PACED_READ_LEN];
+        let mut listen = |clients: &mut [Client], until: &dyn Fn(&Client) -> bool| {
+            let mut at = 0;
+            while !clients.iter().all(until) {
+                let found = wait_for(stop, || {
+                    at = (at + 1) % clients.len();
+                    clients[at].poll(&mut room)
+                });
+                found?;
+            }
+            anyhow::Ok(())
+        };
+        listen(&mut clients, &|client| client.sink.next > 0)?;
+        let first = clients.iter().map(|client| client.sink.next).max().unwrap_or(0) + WARM_UP;
+        for client in &mut clients {
+            client.sink.window = (first, first + count);
+            client.sink.latencies.reserve(count as usize);
+        }
+        listen(&mut clients, &|client| client.sink.next >= first + count)?;
+        Ok(clients)
+    })?;
+    let seconds = context.clock.now().since(start).0 as f64 / 1e9;
+    let mut latencies = Vec::with_capacity(clients.len() * count as usize);
+    for client in &clients {
+        let lost = client.sink.lost + client.parser.stats().lost;
+        ensure!(lost == 0, "{lost} ticks were lost: is the host overloaded?");
+        ensure!(client.sink.latencies.len() as u64 == count, "ticks are missing");
+        ensure!(client.sink.digest == clients[0].sink.digest, "two clients were sent different ticks");
+        latencies.extend(&client.sink.latencies);
+    }
+    Ok(Run { latencies, counters, seconds })
+}
+
+/// Counts ticks and nothing else: checksums and numbers are the parser's.
+#[derive(Default)]
+struct Counted {
+    ticks: u64,
+}
+
+impl TickListener for Counted {
+    #[inline]
+    fn on_ticks(&mut self, ticks: &[Tick]) {
+        self.ticks += ticks.len() as u64;
+    }
+}
+
+/// Millions of ticks a second that are made on one core and checked on the other.
+fn as_fast_as_it_goes(context: &Context) -> anyhow::Result<(f64, String)> {
+    let count = context.effort.count(FAST_TICKS) as u64;
+    let settings = ServeSettings {
+        rate: TickRate::Max,
+        coalesce: Nanos::ZERO,
+        fill_bytes: FAST_WRITE,
+        send_buffer: Some(FAST_SEND_BUFFER),
+        ..settings()
+    };
+    let (ticks, counters) = with_server(context, &settings, |stop, address| {
+        let mut client = Client::connect(context, address)?;
+        let (mut room, mut counted) = (vec![0; READ_LEN], Counted::default());
+        let mut start = None;
+        let mut at_start = 0;
+        while counted.ticks < at_start + count {
+            let got = wait_for(stop, || read(&mut client.stream, &mut room))?;
+            client.parser.feed(&room[..got], &mut counted)?;
+            if start.is_none() && counted.ticks > 0 {
+                (start, at_start) = (Some(context.clock.ticks()), counted.ticks);
+            }
+        }
+        let ticks = context.clock.ticks() - start.context("no tick came")?;
+        let stats = client.parser.stats();
+        let bad = stats.lost + stats.corrupt + stats.skipped + stats.duplicates;
+        ensure!(bad == 0, "{bad} ticks were lost or damaged");
+        Ok((ticks, counted.ticks - at_start))
+    })?;
+    let (ticks, made) = ticks;
+    let each_write = counters.bytes_sent / counters.writes.max(1);
+    Ok((1e3 / context.nanos_each(ticks, made), format!("writes of {each_write} bytes on average; 0 lost")))
+}

@@ -1,0 +1,275 @@
+//! Gap fill: messages again, by request.
+
+use std::collections::VecDeque;
+use std::net::SocketAddrV4;
+
+use tickpath_exchange::{RateLimit, RequestLimits};
+use tickpath_iex::gap_fill::{Range, Request, RequestError, UDP_MESSAGES_MAX};
+use tickpath_net::{
+    BufferSizes, Fill, NetError, SendOutcome, SendStatus, TcpAcceptor, TcpConnection, UdpEndpoint,
+};
+use tickpath_types::Nanos;
+
+use super::{SEGMENT_LEN, Stream, write_segment};
+use crate::store::Store;
+
+/// Runs of messages that wait to be sent over UDP; further requests are dropped and counted.
+const PENDING_RANGES: usize = 256;
+/// Segments sent in one duty cycle over UDP, and for each client over TCP.
+const SEGMENTS_PER_CYCLE: usize = 16;
+/// Requests taken in one duty cycle.
+const REQUESTS_PER_CYCLE: usize = 64;
+/// Requests that one address may make.
+const REQUESTS: RateLimit = RateLimit { per_second: 20_000, burst: 4_000 };
+/// TCP connections at a time; further ones are closed at once.
+const CONNECTIONS_MAX: usize = 16;
+/// How long a TCP client may take for its request, and between two pieces that it takes.
+const IDLE_MAX: Nanos = Nanos::from_secs(10);
+/// Bytes for one client that the kernel has not taken.
+const PENDING_LEN: usize = 64 << 10;
+
+/// True for a request that is about this stream.
+fn is_ours(stream: &Stream, request: &Request<'_>) -> bool {
+    let header = request.header;
+    header.protocol_id.get() == stream.feed.protocol_id()
+        && header.channel.get() == stream.channel
+        && header.session.get() == stream.session
+}
+
+/// Gap fill over UDP: 1000 messages a request, and nothing for what is no request.
+pub(super) struct UdpGapFill {
+    endpoint: UdpEndpoint,
+    limits: RequestLimits,
+    pending: VecDeque<(SocketAddrV4, u64, u64)>,
+    buffer: Box<[u8]>,
+    requests: u64,
+    dropped: u64,
+    unavailable: u64,
+    resent: u64,
+}
+
+impl UdpGapFill {
+    pub(super) fn open(address: SocketAddrV4) -> Result<UdpGapFill, NetError> {
+        Ok(UdpGapFill {
+            endpoint: UdpEndpoint::bind(address)?,
+            limits: RequestLimits::new(REQUESTS),
+            pending: VecDeque::with_capacity(PENDING_RANGES),
+            buffer: vec![0; SEGMENT_LEN].into_boxed_slice(),
+            requests: 0,
+            dropped: 0,
+            unavailable: 0,
+            resent: 0,
+        })
+    }
+
+    pub(super) fn local_address(&self) -> SocketAddrV4 {
+        self.endpoint.local_address()
+    }
+
+    pub(super) fn poll(&mut self, now: Nanos, stream: &Stream, store: &Store) -> usize {
+        let mut bytes = [0; Request::LEN_MAX + 1];
+        let mut work = 0;
+        while work < REQUESTS_PER_CYCLE
+            && let Ok(Some(received)) = self.endpoint.recv_from(&mut bytes)
+        {
+            work += 1;
+            self.requests += 1;
+            let bytes = &bytes[..received.len];
+            let request = Request::parse_prefix(bytes).ok().filter(|(_, len)| *len == bytes.len());
+            let request = request.filter(|(request, _)| {
+                is_ours(stream, request)
+                    && request.message_count() <= UDP_MESSAGES_MAX
+                    && self.pending.len() + request.ranges.len() < PENDING_RANGES
+                    && self.limits.allow(now, *received.from.ip())
+            });
+            match request {
+                None => self.dropped += 1,
+                Some((request, _)) if request.ranges.is_empty() => {
+                    // A test: the answer looks like a heartbeat.
+                    let next = store.next_sequence();
+                    self.pending.push_back((received.from, next, next));
+                }
+                Some((request, _)) => {
+                    let ranges = request.ranges.iter();
+                    self.pending.extend(
+                        ranges.map(|range| {
+                            (received.from, range.first.get() as u64, range.last.get() as u64 + 1)
+                        }),
+                    );
+                }
+            }
+        }
+        work + self.answer(stream, store)
+    }
+
+    fn answer(&mut self, stream: &Stream, store: &Store) -> usize {
+        for sent in 0..SEGMENTS_PER_CYCLE {
+            let Some((to, first, end)) = self.pending.pop_front() else { return sent };
+            let (count, segment) = write_segment(stream, store, first, end, &mut self.buffer);
+            if count == 0 && first < end {
+                // Older than what is kept: the next that is kept is sent, if it was asked for.
+                let oldest = store.oldest();
+                self.unavailable += 1;
+                if first < oldest && oldest < end {
+                    self.pending.push_front((to, oldest, end));
+                }
+                continue;
+            }
+            if let Ok(SendStatus::Sent) = self.endpoint.send_to(segment, to) {
+                self.resent += count;
+            }
+            if first + count < end.min(store.next_sequence()) {
+                self.pending.push_front((to, first + count, end));
+            }
+        }
+        SEGMENTS_PER_CYCLE
+    }
+
+    pub(super) fn counters(&self) -> [(&'static str, u64); 4] {
+        [
+            ("gap_fill_requests", self.requests),
+            ("gap_fill_dropped", self.dropped),
+            ("gap_fill_unavailable", self.unavailable),
+            ("gap_fill_messages", self.resent),
+        ]
+    }
+}
+
+struct Client {
+    tcp: TcpConnection,
+    /// What is still to be sent; `None` until the request is whole.
+    ranges: Option<VecDeque<(u64, u64)>>,
+    latest: Nanos,
+    is_done: bool,
+    is_gone: bool,
+}
+
+/// Gap fill over TCP: any number of messages, also those still to come; the connection ends with the last.
+pub(super) struct TcpGapFill {
+    acceptor: TcpAcceptor,
+    clients: Vec<Client>,
+    buffer: Box<[u8]>,
+    connections: u64,
+    refused: u64,
+    resent: u64,
+}
+
+impl TcpGapFill {
+    pub(super) fn open(address: SocketAddrV4) -> Result<TcpGapFill, NetError> {
+        let sizes = BufferSizes { receive: Request::LEN_MAX * 2, pending: PENDING_LEN };
+        Ok(TcpGapFill {
+            acceptor: TcpAcceptor::bind(address, sizes)?,
+            clients: Vec::with_capacity(CONNECTIONS_MAX),
+            buffer: vec![0; SEGMENT_LEN].into_boxed_slice(),
+            connections: 0,
+            refused: 0,
+            resent: 0,
+        })
+    }
+
+    pub(super) fn local_address(&self) -> SocketAddrV4 {
+        self.acceptor.local_address()
+    }
+
+    pub(super) fn poll(&mut self, now: Nanos, stream: &Stream, store: &Store) -> usize {
+        let mut work = 0;
+        while let Ok(Some(tcp)) = self.acceptor.accept() {
+            work += 1;
+            if self.clients.len() == CONNECTIONS_MAX {
+                self.refused += 1;
+                continue;
+            }
+            self.connections += 1;
+            self.clients.push(Client { tcp, ranges: None, latest: now, is_done: false, is_gone: false });
+        }
+        for client in &mut self.clients {
+            work += match client.ranges {
+                None => client.read(now, stream, &mut self.refused),
+                Some(_) => {
+                    let sent = client.write(now, stream, store, &mut self.buffer);
+                    self.resent += sent.1;
+                    sent.0
+                }
+            };
+            client.is_gone |= now.since(client.latest) > IDLE_MAX;
+        }
+        self.clients.retain(|client| !client.is_gone);
+        work
+    }
+
+    pub(super) fn close(&mut self) {
+        self.clients.clear();
+    }
+
+    pub(super) fn counters(&self) -> [(&'static str, u64); 3] {
+        [
+            ("gap_fill_tcp_connections", self.connections),
+            ("gap_fill_tcp_refused", self.refused),
+            ("gap_fill_tcp_messages", self.resent),
+        ]
+    }
+}
+
+impl Client {
+    /// Reads the request; one that is none, or of another stream, ends the connection.
+    fn read(&mut self, now: Nanos, stream: &Stream, refused: &mut u64) -> usize {
+        let Ok(Fill::Bytes { .. }) = self.tcp.fill() else {
+            self.is_gone |= self.tcp.is_closed();
+            return 0;
+        };
+        self.latest = now;
+        match Request::parse_prefix(self.tcp.received()) {
+            Err(RequestError::Truncated { .. }) => {}
+            Ok((request, _)) if is_ours(stream, &request) => {
+                let run = |range: &Range| (range.first.get() as u64, range.last.get() as u64 + 1);
+                self.ranges = Some(request.ranges.iter().map(run).collect());
+            }
+            _ => {
+                *refused += 1;
+                self.is_gone = true;
+            }
+        }
+        1
+    }
+
+    /// Sends on; how much there was to do, and how many messages it was.
+    fn write(&mut self, now: Nanos, stream: &Stream, store: &Store, buffer: &mut [u8]) -> (usize, u64) {
+        if self.is_done {
+            self.tcp.end_sending();
+            self.is_gone = !matches!(self.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty));
+            let unread = self.tcp.received().len();
+            self.tcp.consume(unread);
+            return (0, 0);
+        }
+        let (mut work, mut messages) = (0, 0);
+        let ranges = self.ranges.get_or_insert_default();
+        while work < SEGMENTS_PER_CYCLE && self.tcp.pending_len() + SEGMENT_LEN <= PENDING_LEN {
+            let Some((first, end)) = ranges.front_mut() else { break };
+            *first = (*first).max(store.oldest());
+            if *first >= *end {
+                ranges.pop_front();
+                continue;
+            }
+            if *first >= store.next_sequence() {
+                // Caught up: the rest comes by multicast.
+                ranges.clear();
+                break;
+            }
+            let (count, segment) = write_segment(stream, store, *first, *end, buffer);
+            // One that never came is stepped over.
+            *first += count.max(1);
+            if count > 0 && self.tcp.queue(segment) == SendOutcome::Closed {
+                self.is_gone = true;
+            }
+            work += 1;
+            messages += count;
+        }
+        let flushed = self.tcp.flush_pending();
+        self.is_gone |= matches!(flushed, Err(_) | Ok(SendOutcome::Closed));
+        if work > 0 {
+            self.latest = now;
+        }
+        self.is_done = ranges.is_empty() && self.tcp.pending_len() == 0;
+        (work, messages)
+    }
+}

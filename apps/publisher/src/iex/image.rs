@@ -1,0 +1,221 @@
+//! The state of a feed of IEX as its messages leave it: what a SNAP answer says.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tickpath_iex::{
+    AddOrder, ClearBook, Feed, Listener, OfficialPrice, OperationalHaltStatus, OrderDelete, OrderExecuted,
+    OrderModify, PriceLevelUpdate, QuoteUpdate, RetailLiquidityIndicator, SecurityDirectory, SecurityEvent,
+    ShortSalePriceTestStatus, SystemEvent, SystemEventCode, TradingStatus, decode,
+};
+use zerocopy::IntoBytes;
+
+/// What was last said of one symbol.
+#[derive(Default)]
+struct SymbolImage {
+    directory: Option<SecurityDirectory>,
+    trading: Option<TradingStatus>,
+    event: Option<SecurityEvent>,
+    halt: Option<OperationalHaltStatus>,
+    price_test: Option<ShortSalePriceTestStatus>,
+    official: Option<OfficialPrice>,
+    quote: Option<QuoteUpdate>,
+    interest: Option<RetailLiquidityIndicator>,
+    /// By type and price.
+    levels: BTreeMap<(u8, i64), PriceLevelUpdate>,
+    /// In the order of their priority.
+    orders: BTreeMap<u64, AddOrder>,
+}
+
+/// The state of one channel.
+pub(crate) struct Image {
+    feed: Feed,
+    system: Option<SystemEvent>,
+    symbols: BTreeMap<[u8; 8], SymbolImage>,
+    /// Where an order is: its symbol and its place.
+    places: HashMap<u64, ([u8; 8], u64)>,
+    arrivals: u64,
+    /// Orders and levels at present, and how many there may be.
+    held: usize,
+    held_max: usize,
+    is_whole: bool,
+}
+
+impl Image {
+    pub(crate) fn new(feed: Feed, held_max: u32) -> Image {
+        Image {
+            feed,
+            system: None,
+            symbols: BTreeMap::new(),
+            places: HashMap::new(),
+            arrivals: 0,
+            held: 0,
+            held_max: held_max as usize,
+            is_whole: true,
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn restart(&mut self) {
+        *self = Image::new(self.feed, self.held_max as u32);
+    }
+
+    /// False once there was more than there is room for: no snapshot is given then.
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Applies the next message. What is damaged changes nothing.
+    pub(crate) fn apply(&mut self, message: &[u8]) {
+        let _ = decode(message, self);
+    }
+
+    fn symbol(&mut self, symbol: [u8; 8]) -> &mut SymbolImage {
+        self.symbols.entry(symbol).or_default()
+    }
+
+    fn has_room(&mut self) -> bool {
+        self.is_whole &= self.held < self.held_max;
+        self.is_whole
+    }
+
+    fn add(&mut self, order: AddOrder) {
+        self.remove(order.order_id.get().0);
+        if !self.has_room() {
+            return;
+        }
+        self.arrivals += 1;
+        self.held += 1;
+        let (symbol, place) = (order.symbol.0, self.arrivals);
+        self.places.insert(order.order_id.get().0, (symbol, place));
+        self.symbol(symbol).orders.insert(place, order);
+    }
+
+    fn remove(&mut self, id: u64) -> Option<AddOrder> {
+        let (symbol, place) = self.places.remove(&id)?;
+        self.held -= 1;
+        self.symbol(symbol).orders.remove(&place)
+    }
+
+    /// Gives each message of a snapshot.
+    pub(crate) fn for_each(&self, mut give: impl FnMut(&[u8])) {
+        let mut give_all = |message: Option<&[u8]>| message.into_iter().for_each(&mut give);
+        for symbol in self.symbols.values() {
+            give_all(symbol.directory.as_ref().map(IntoBytes::as_bytes));
+        }
+        give_all(self.system.as_ref().map(IntoBytes::as_bytes));
+        for symbol in self.symbols.values() {
+            give_all(symbol.trading.as_ref().map(IntoBytes::as_bytes));
+            give_all(symbol.event.as_ref().map(IntoBytes::as_bytes));
+            give_all(symbol.halt.as_ref().map(IntoBytes::as_bytes));
+            give_all(symbol.price_test.as_ref().map(IntoBytes::as_bytes));
+            give_all(symbol.official.as_ref().map(IntoBytes::as_bytes));
+            give_all(symbol.quote.as_ref().map(IntoBytes::as_bytes));
+            symbol.levels.values().for_each(|level| give_all(Some(level.as_bytes())));
+            symbol.orders.values().for_each(|order| give_all(Some(order.as_bytes())));
+            give_all(symbol.interest.as_ref().map(IntoBytes::as_bytes));
+        }
+    }
+}
+
+impl Listener for Image {
+    fn on_system_event(&mut self, message: &SystemEvent) {
+        self.system = Some(*message);
+        if message.event == SystemEventCode::END_OF_MESSAGES {
+            self.places.clear();
+            self.held = 0;
+            for symbol in self.symbols.values_mut() {
+                symbol.levels.clear();
+                symbol.orders.clear();
+                symbol.quote = None;
+            }
+        }
+    }
+
+    fn on_security_directory(&mut self, message: &SecurityDirectory) {
+        self.symbol(message.symbol.0).directory = Some(*message);
+    }
+
+    fn on_trading_status(&mut self, message: &TradingStatus) {
+        self.symbol(message.symbol.0).trading = Some(*message);
+    }
+
+    fn on_security_event(&mut self, message: &SecurityEvent) {
+        self.symbol(message.symbol.0).event = Some(*message);
+    }
+
+    fn on_operational_halt_status(&mut self, message: &OperationalHaltStatus) {
+        self.symbol(message.symbol.0).halt = Some(*message);
+    }
+
+    fn on_short_sale_price_test_status(&mut self, message: &ShortSalePriceTestStatus) {
+        self.symbol(message.symbol.0).price_test = Some(*message);
+    }
+
+    fn on_official_price(&mut self, message: &OfficialPrice) {
+        self.symbol(message.symbol.0).official = Some(*message);
+    }
+
+    fn on_retail_liquidity_indicator(&mut self, message: &RetailLiquidityIndicator) {
+        self.symbol(message.symbol.0).interest = Some(*message);
+    }
+
+    fn on_quote_update(&mut self, message: &QuoteUpdate) {
+        self.symbol(message.symbol.0).quote = Some(*message);
+    }
+
+    fn on_price_level_update(&mut self, message: &PriceLevelUpdate) {
+        let key = (message.message_type, message.price.get().0);
+        if message.size.get().is_zero() {
+            let was_there = self.symbol(message.symbol.0).levels.remove(&key).is_some();
+            self.held -= usize::from(was_there);
+        } else if self.has_room() {
+            // A level of a snapshot is a change by itself.
+            let level = PriceLevelUpdate { event_flags: 1.into(), ..*message };
+            let is_new = self.symbol(message.symbol.0).levels.insert(key, level).is_none();
+            self.held += usize::from(is_new);
+        }
+    }
+
+    fn on_add_order(&mut self, message: &AddOrder) {
+        self.add(*message);
+    }
+
+    fn on_order_modify(&mut self, message: &OrderModify) {
+        let id = message.order_id.get().0;
+        let Some((symbol, place)) = self.places.get(&id).copied() else { return };
+        let Some(order) = self.symbol(symbol).orders.get_mut(&place) else { return };
+        let keeps_place = message.flags.has(tickpath_iex::ModifyFlags::KEEPS_PRIORITY)
+            && message.price == order.price
+            && message.size.get() <= order.size.get();
+        let changed = AddOrder { size: message.size, price: message.price, ..*order };
+        if message.size.get().is_zero() {
+            self.remove(id);
+        } else if keeps_place {
+            *order = changed;
+        } else {
+            self.add(AddOrder { timestamp: message.timestamp, ..changed });
+        }
+    }
+
+    fn on_order_executed(&mut self, message: &OrderExecuted) {
+        let id = message.order_id.get().0;
+        let Some((symbol, place)) = self.places.get(&id).copied() else { return };
+        let Some(order) = self.symbol(symbol).orders.get_mut(&place) else { return };
+        match order.size.get().0.checked_sub(message.size.get().0) {
+            None | Some(0) => _ = self.remove(id),
+            Some(left) => order.size = u32::try_from(left).unwrap_or(u32::MAX).into(),
+        }
+    }
+
+    fn on_order_delete(&mut self, message: &OrderDelete) {
+        self.remove(message.order_id.get().0);
+    }
+
+    fn on_clear_book(&mut self, message: &ClearBook) {
+        let orders = std::mem::take(&mut self.symbol(message.symbol.0).orders);
+        self.held -= orders.len();
+        for order in orders.values() {
+            self.places.remove(&order.order_id.get().0);
+        }
+    }
+}

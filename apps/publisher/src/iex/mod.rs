@@ -1,0 +1,151 @@
+//! What serves a channel of IEX: gap fill over UDP and TCP, and SNAP.
+
+mod gap_fill;
+mod image;
+mod snap;
+
+use std::fmt::Write as _;
+
+use tickpath_config::TEST_PASSWORD;
+use tickpath_iex::{Feed, Header, Segment, SegmentBuilder};
+use tickpath_types::{Nanos, Sequence};
+
+use crate::addresses::Addresses;
+use crate::packet::PacketHead;
+use crate::service::Service;
+use crate::store::Store;
+
+use gap_fill::{TcpGapFill, UdpGapFill};
+use image::Image;
+use snap::SnapServer;
+
+/// Longest segment of an answer over UDP, and of TCP.
+const SEGMENT_LEN: usize = 1_400;
+
+/// What answers have to say of the channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stream {
+    pub(super) feed: Feed,
+    pub(super) channel: u32,
+    pub(super) session: u32,
+    /// When the newest segment was sent, by the publisher's clock.
+    pub(super) sent: Nanos,
+}
+
+/// Writes the messages `first..end` of the store into `buffer`, as many as fit and are there; how many, and the segment.
+pub(super) fn write_segment<'a>(
+    stream: &Stream,
+    store: &Store,
+    first: u64,
+    end: u64,
+    buffer: &'a mut [u8],
+) -> (u64, &'a [u8]) {
+    let offset = offset_of(store, first);
+    let Stream { feed, channel, session, sent } = *stream;
+    let mut count = 0;
+    let id = feed.protocol_id();
+    let mut builder = SegmentBuilder::resuming(&mut *buffer, id, channel, session, Sequence(first), offset);
+    for sequence in first..end {
+        match store.message(sequence) {
+            Some((message, _)) if builder.push(message).is_ok() => count += 1,
+            _ => break,
+        }
+    }
+    let len = builder.finish(sent).len();
+    (count, &buffer[..len])
+}
+
+/// The place of a message in the stream; of the next one too, and 0 where nothing is known.
+fn offset_of(store: &Store, sequence: u64) -> u64 {
+    let behind = |sequence: u64| {
+        let (message, offset) = store.message(sequence.checked_sub(1)?)?;
+        Some(offset + 2 + message.len() as u64)
+    };
+    store.message(sequence).map(|(_, offset)| offset).or_else(|| behind(sequence)).unwrap_or(0)
+}
+
+/// Serves one channel.
+pub(crate) struct IexService {
+    stream: Stream,
+    udp: UdpGapFill,
+    tcp: TcpGapFill,
+    snap: SnapServer,
+    image: Image,
+    next: u64,
+    is_from_start: bool,
+}
+
+impl IexService {
+    pub(crate) fn open(
+        feed: Feed,
+        channel: u32,
+        addresses: &mut Addresses,
+        held_max: u32,
+    ) -> anyhow::Result<IexService> {
+        Ok(IexService {
+            stream: Stream { feed, channel, session: 0, sent: Nanos::ZERO },
+            udp: UdpGapFill::open(addresses.next())?,
+            tcp: TcpGapFill::open(addresses.next())?,
+            snap: SnapServer::open(addresses.next())?,
+            image: Image::new(feed, held_max),
+            next: 1,
+            is_from_start: true,
+        })
+    }
+}
+
+impl Service for IexService {
+    fn on_head(&mut self, head: &PacketHead) {
+        self.stream.session = head.session;
+        self.stream.sent = Nanos(self.stream.sent.0.max(head.sent_ns));
+    }
+
+    fn on_restart(&mut self) {
+        self.image.restart();
+        (self.next, self.is_from_start) = (1, true);
+    }
+
+    fn on_message(&mut self, sequence: u64, message: &[u8]) {
+        // A recording that begins late, or has a gap, does not lead to the state of the market.
+        self.is_from_start &= sequence == self.next;
+        self.next = sequence + 1;
+        self.image.apply(message);
+    }
+
+    fn poll(&mut self, now: Nanos, store: &Store) -> usize {
+        let work = self.udp.poll(now, &self.stream, store) + self.tcp.poll(now, &self.stream, store);
+        let last = (self.is_from_start && self.image.is_whole()).then_some(self.next - 1);
+        work + self.snap.poll(now, &self.stream, &self.image, last)
+    }
+
+    fn close(&mut self, _: Nanos) {
+        self.tcp.close();
+        self.snap.close();
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let mut counters = self.udp.counters().to_vec();
+        counters.extend(self.tcp.counters());
+        counters.extend(self.snap.counters());
+        counters
+    }
+
+    fn config(&self) -> String {
+        let mut lines = String::new();
+        let _ = writeln!(lines, "gap_fill = \"{}\"", self.udp.local_address());
+        let _ = writeln!(lines, "# the same over TCP: {}", self.tcp.local_address());
+        let _ = writeln!(lines, "snap = \"{}\"", self.snap.local_address());
+        let _ = writeln!(lines, "token = \"{TEST_PASSWORD}\"");
+        lines
+    }
+}
+
+/// A heartbeat of the channel: which number and which place come next.
+pub(crate) fn heartbeat(last: &[u8], now_ns: u64) -> Option<Vec<u8>> {
+    let segment = Segment::parse(last).ok()?;
+    let (next, offset) = (segment.next_sequence(), segment.stream_offset() + segment.payload().len() as u64);
+    let id = segment.header().protocol_id.get();
+    let (channel, session) = (segment.channel(), segment.session());
+    let mut builder = SegmentBuilder::resuming([0; Header::LEN], id, channel, session, next, offset);
+    Some(builder.finish(Nanos(now_ns)).to_vec())
+}

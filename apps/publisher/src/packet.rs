@@ -1,0 +1,152 @@
+//! What a packet of a recording is, whatever its protocol.
+
+use std::fmt;
+use std::net::SocketAddrV4;
+
+use tickpath_iex::{Feed, Segment};
+use tickpath_nasdaq::moldudp64::{self, Session};
+use tickpath_nyse::DeliveryFlag;
+
+/// What names a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    /// ITCH in MoldUDP64: the session. Both lines of it are one channel.
+    Itch(Session),
+    /// NYSE XDP, whose packets say nothing of their channel: the group.
+    Xdp(SocketAddrV4),
+    /// IEX: the feed and the channel of it.
+    Iex(Feed, u32),
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::Itch(session) => write!(f, "ITCH session '{session}'"),
+            Key::Xdp(group) => write!(f, "XDP of {group}"),
+            Key::Iex(feed, channel) => write!(f, "IEX {} channel {channel}", feed.name()),
+        }
+    }
+}
+
+/// What a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It carries messages.
+    Messages,
+    /// It says which number comes next.
+    Heartbeat,
+    /// It ends the session.
+    EndOfSession,
+    /// Of a recovery: nothing of the channel itself.
+    Aside,
+}
+
+/// What the header of a packet says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PacketHead {
+    pub(crate) key: Key,
+    pub(crate) kind: Kind,
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+    /// It begins a numbering, and was sent then by the publisher's clock.
+    pub(crate) starts: Option<u64>,
+    /// IEX's session id; 0 of the others.
+    pub(crate) session: u32,
+    /// When it was sent, by the publisher's clock in nanoseconds; 0 where the protocol does not say.
+    pub(crate) sent_ns: u64,
+}
+
+/// Reads the head of a packet of any protocol; `None` for one of none. Each of the three is known by its lengths, which
+/// must add up to the last byte.
+pub(crate) fn read_head(payload: &[u8], dst: SocketAddrV4) -> Option<PacketHead> {
+    iex(payload).or_else(|| xdp(payload, dst)).or_else(|| itch(payload))
+}
+
+fn iex(payload: &[u8]) -> Option<PacketHead> {
+    let segment = Segment::parse(payload).ok()?;
+    let sent_ns = segment.send_time().0;
+    Some(PacketHead {
+        key: Key::Iex(segment.feed()?, segment.channel()),
+        kind: if segment.is_heartbeat() { Kind::Heartbeat } else { Kind::Messages },
+        first: segment.sequence().0,
+        count: segment.message_count().into(),
+        starts: segment.is_first().then_some(sent_ns),
+        session: segment.session(),
+        sent_ns,
+    })
+}
+
+fn xdp(payload: &[u8], dst: SocketAddrV4) -> Option<PacketHead> {
+    let packet = tickpath_nyse::Packet::parse(payload).ok()?;
+    let flag = packet.delivery_flag();
+    let kind = match flag {
+        DeliveryFlag::HEARTBEAT => Kind::Heartbeat,
+        DeliveryFlag::FAILOVER | DeliveryFlag::ORIGINAL | DeliveryFlag::SEQUENCE_RESET => Kind::Messages,
+        DeliveryFlag::RETRANSMISSION_ONE
+        | DeliveryFlag::RETRANSMISSION_PART
+        | DeliveryFlag::REFRESH_ONE
+        | DeliveryFlag::REFRESH_START
+        | DeliveryFlag::REFRESH_PART
+        | DeliveryFlag::REFRESH_END
+        | DeliveryFlag::UNAVAILABLE => Kind::Aside,
+        _ => return None,
+    };
+    let sent_ns = packet.send_time().as_nanos();
+    let is_reset = packet.messages().next().is_some_and(|(_, message)| {
+        message.get(2..4) == Some(&tickpath_nyse::SequenceNumberReset::TYPE.to_le_bytes())
+    });
+    Some(PacketHead {
+        key: Key::Xdp(dst),
+        kind,
+        first: packet.sequence().into(),
+        count: packet.message_count().into(),
+        starts: (kind == Kind::Messages && is_reset).then_some(sent_ns),
+        session: 0,
+        sent_ns,
+    })
+}
+
+fn itch(payload: &[u8]) -> Option<PacketHead> {
+    let packet = moldudp64::Packet::parse(payload).ok()?;
+    let kind = match packet.kind() {
+        moldudp64::Kind::Messages => Kind::Messages,
+        moldudp64::Kind::Heartbeat => Kind::Heartbeat,
+        moldudp64::Kind::EndOfSession => Kind::EndOfSession,
+    };
+    // Anything of 20 bytes could be a heartbeat: a session is printable.
+    if !packet.session().to_string().bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return None;
+    }
+    Some(PacketHead {
+        key: Key::Itch(packet.session()),
+        kind,
+        first: packet.sequence().0,
+        count: if kind == Kind::Messages { packet.message_count().into() } else { 0 },
+        starts: None,
+        session: 0,
+        sent_ns: 0,
+    })
+}
+
+/// Gives each message of a packet whose head was read: its number, its bytes and its tag, which of IEX is its place in
+/// the stream.
+pub(crate) fn for_each_message(key: &Key, payload: &[u8], mut take: impl FnMut(u64, &[u8], u64)) {
+    match key {
+        Key::Itch(_) => {
+            let Ok(packet) = moldudp64::Packet::parse(payload) else { return };
+            packet.messages().for_each(|(sequence, message)| take(sequence.0, message, 0));
+        }
+        Key::Xdp(_) => {
+            let Ok(packet) = tickpath_nyse::Packet::parse(payload) else { return };
+            packet.messages().for_each(|(sequence, message)| take(sequence.into(), message, 0));
+        }
+        Key::Iex(..) => {
+            let Ok(segment) = Segment::parse(payload) else { return };
+            let mut offset = segment.stream_offset();
+            for (sequence, message) in segment.messages() {
+                take(sequence.0, message, offset);
+                offset += 2 + message.len() as u64;
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! A recording on its way to the lines.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use tickpath_agent::{StopSignal, TscClock};
+use tickpath_config::Speed;
+use tickpath_types::Nanos;
+
+use crate::addresses::Addresses;
+use crate::channel::Channel;
+use crate::options::PublishOptions;
+use crate::packet::{Kind, PacketHead, read_head};
+use crate::report::PublishReport;
+use crate::source::{Source, Timed};
+use crate::survey::{SURVEY_PACKETS, Survey};
+
+/// Channels of one recording; packets of further ones are counted and not sent.
+pub const CHANNELS_MAX: usize = 64;
+/// Packets sent between two looks at the requests.
+const PACKETS_PER_CYCLE: usize = 32;
+/// Longest rest when there is nothing to do.
+const REST: Duration = Duration::from_micros(200);
+/// How often progress is told.
+const PROGRESS_INTERVAL: Nanos = Nanos::from_millis(500);
+
+/// How far a publication is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublishProgress {
+    /// Bytes of the file that were read, as they are stored.
+    pub bytes: u64,
+    /// Size of the file in bytes; 0 when it is not known.
+    pub bytes_total: u64,
+    /// Packets published so far.
+    pub packets: u64,
+    /// Everything has been sent, and what goes on is recovery.
+    pub is_sent: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Waiting { until: Nanos },
+    Playing,
+    Lingering { until: Nanos },
+}
+
+/// A recording that is ready to be published: its channels are known and its doors are open.
+pub struct Publication {
+    options: PublishOptions,
+    survey: Survey,
+    source: Source,
+    addresses: Option<Addresses>,
+    channels: Vec<Channel>,
+    held: Timed,
+    is_held: bool,
+    /// Recorded time and clock of the first packet.
+    origin: Option<(u64, Nanos)>,
+    packets: u64,
+    unknown: u64,
+    beyond_channels: u64,
+    read_error: Option<String>,
+}
+
+impl Publication {
+    /// Looks into the recording for its channels, and opens lines and services for each.
+    ///
+    /// # Errors
+    /// One line that says what to do: the file is no recording, has no packet of a known protocol at its start, or an
+    /// address cannot be had.
+    pub fn open(options: PublishOptions) -> anyhow::Result<Publication> {
+        ensure!(
+            Some(options.line_a) != options.line_b,
+            "lines A and B are the same group and port: give two"
+        );
+        let survey = Survey::of(&options)?;
+        ensure!(
+            !survey.keys.is_empty(),
+            "{} has no packets of ITCH, XDP or IEX among its first {SURVEY_PACKETS}",
+            options.file.display()
+        );
+        let mut addresses = options.recovery.map(Addresses::from);
+        let mut channels = Vec::new();
+        for (index, key) in survey.keys.iter().enumerate() {
+            channels.push(Channel::open(*key, index as u16, &options, addresses.as_mut())?);
+        }
+        Ok(Publication {
+            source: Source::open(&options.file, options.session)?,
+            options,
+            survey,
+            addresses,
+            channels,
+            held: Timed::default(),
+            is_held: false,
+            origin: None,
+            packets: 0,
+            unknown: 0,
+            beyond_channels: 0,
+            read_error: None,
+        })
+    }
+
+    /// The configuration of a feed handler that hears all of it.
+    #[must_use]
+    pub fn feed_config(&self) -> String {
+        let channels = self.channels.iter().map(|channel| channel.config(self.options.interface));
+        channels.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Publishes until the end of the recording and the time after it, or until told to stop. `observer` is told the
+    /// progress twice a second.
+    pub fn run(
+        mut self,
+        clock: TscClock,
+        stop: &StopSignal,
+        observer: &mut dyn FnMut(&PublishProgress),
+    ) -> PublishReport {
+        let mut phase = Phase::Waiting { until: clock.now() + self.options.start_after };
+        let mut next_progress = Nanos::ZERO;
+        let is_stopped = loop {
+            if stop.is_stopped() {
+                break true;
+            }
+            let now = clock.now();
+            let mut work = 0;
+            phase = match phase {
+                Phase::Waiting { until } if now >= until => Phase::Playing,
+                Phase::Playing => match self.play(&clock) {
+                    Some(sent) => {
+                        work += sent;
+                        Phase::Playing
+                    }
+                    None => {
+                        self.channels.iter_mut().for_each(Channel::end);
+                        Phase::Lingering { until: now + self.options.linger }
+                    }
+                },
+                Phase::Lingering { until } if now >= until => break false,
+                other => other,
+            };
+            work += self.channels.iter_mut().map(|channel| channel.poll(now)).sum::<usize>();
+            let has_ended = matches!(phase, Phase::Lingering { until } if until == now + self.options.linger);
+            if now >= next_progress || has_ended {
+                next_progress = now + PROGRESS_INTERVAL;
+                observer(&self.progress(matches!(phase, Phase::Lingering { .. })));
+            }
+            if work == 0 {
+                std::thread::sleep(REST);
+            }
+        };
+        let now = clock.now();
+        self.channels.iter_mut().for_each(Channel::end);
+        self.channels.iter_mut().for_each(|channel| {
+            channel.poll(now);
+            channel.close(now);
+        });
+        self.report(is_stopped)
+    }
+
+    /// Sends what is due; how much, or `None` at the end of the recording.
+    fn play(&mut self, clock: &TscClock) -> Option<usize> {
+        for sent in 0..PACKETS_PER_CYCLE {
+            if !self.is_held {
+                match self.source.next(&mut self.held) {
+                    Ok(true) => self.is_held = true,
+                    Ok(false) => return None,
+                    Err(error) => {
+                        self.read_error = Some(format!("{error:#}"));
+                        return None;
+                    }
+                }
+            }
+            let now = clock.now();
+            if !self.is_due(now) {
+                return Some(sent);
+            }
+            self.is_held = false;
+            self.publish(now);
+        }
+        Some(PACKETS_PER_CYCLE)
+    }
+
+    fn is_due(&mut self, now: Nanos) -> bool {
+        let Speed::Hundredths(speed) = self.options.speed else { return true };
+        let ts_ns = self.held.ts_ns;
+        let (first_ns, start) = *self.origin.get_or_insert((ts_ns, now));
+        let recorded = u128::from(ts_ns.saturating_sub(first_ns));
+        now.since(start).0 >= (recorded * 100 / u128::from(speed)) as u64
+    }
+
+    fn publish(&mut self, now: Nanos) {
+        let Timed { dst: Some(dst), payload, .. } = &self.held else { return };
+        let Some(head) = read_head(payload, *dst) else {
+            self.unknown += 1;
+            return;
+        };
+        let head = PacketHead { key: self.survey.key_of(&head), ..head };
+        let known = self.channels.iter().position(|channel| *channel.key() == head.key);
+        let index = match known {
+            Some(index) => index,
+            None if head.kind == Kind::Aside => return,
+            None if self.channels.len() == CHANNELS_MAX => {
+                self.beyond_channels += 1;
+                return;
+            }
+            None => {
+                let index = self.channels.len();
+                let addresses = self.addresses.as_mut();
+                match Channel::open(head.key, index as u16, &self.options, addresses) {
+                    Ok(channel) => {
+                        tickpath_config::tell(format_args!(
+                            "tickpath: one more channel:\n{}",
+                            channel.config(self.options.interface)
+                        ));
+                        self.channels.push(channel);
+                    }
+                    Err(error) => {
+                        self.beyond_channels += 1;
+                        tickpath_config::tell(format_args!("tickpath: {} is left out: {error:#}", head.key));
+                        return;
+                    }
+                }
+                index
+            }
+        };
+        self.packets += 1;
+        self.channels[index].publish(now, &head, payload);
+    }
+
+    fn progress(&self, is_sent: bool) -> PublishProgress {
+        let meter = self.source.meter();
+        let (bytes, bytes_total) = (meter.position(), meter.len());
+        PublishProgress { bytes, bytes_total, packets: self.packets, is_sent }
+    }
+
+    fn report(&self, is_stopped: bool) -> PublishReport {
+        let (tcp, counters) = self.source.passed_over();
+        PublishReport {
+            file: self.options.file.clone(),
+            channels: self.channels.iter().map(Channel::report).collect(),
+            unknown: self.unknown,
+            beyond_channels: self.beyond_channels,
+            tcp,
+            skipped: counters.skipped().to_vec(),
+            read_error: self.read_error.clone(),
+            is_stopped,
+        }
+    }
+}

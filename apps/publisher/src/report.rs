@@ -1,0 +1,192 @@
+//! What was published.
+
+use std::fmt;
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+/// What one line sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineReport {
+    /// Its group and port.
+    pub group: SocketAddrV4,
+    /// Packets that were sent, heartbeats included.
+    pub packets: u64,
+    /// Packets that were lost on purpose.
+    pub dropped: u64,
+    /// Packets that the system did not take.
+    pub unsent: u64,
+}
+
+/// What one channel sent, and what it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelReport {
+    /// What names it.
+    pub name: String,
+    /// Packets of the recording that were published.
+    pub packets: u64,
+    /// Messages in them.
+    pub messages: u64,
+    /// Heartbeats that were added.
+    pub heartbeats: u64,
+    /// Packets that were copies of others, as of a second line in the recording.
+    pub copies: u64,
+    /// Packets of retransmissions and refreshes in the recording, which are not published.
+    pub aside: u64,
+    /// Messages that the recording itself lacks.
+    pub missing: u64,
+    /// Times that the numbering began anew.
+    pub restarts: u64,
+    /// Messages that are still kept.
+    pub kept: u64,
+    /// Its lines.
+    pub lines: Vec<LineReport>,
+    /// What those who serve it have done, by name.
+    pub service: Vec<(&'static str, u64)>,
+}
+
+impl ChannelReport {
+    pub(crate) const fn new(name: String) -> ChannelReport {
+        ChannelReport {
+            name,
+            packets: 0,
+            messages: 0,
+            heartbeats: 0,
+            copies: 0,
+            aside: 0,
+            missing: 0,
+            restarts: 0,
+            kept: 0,
+            lines: Vec::new(),
+            service: Vec::new(),
+        }
+    }
+}
+
+/// What was published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublishReport {
+    /// The recording.
+    pub file: PathBuf,
+    /// Its channels, in the order in which they came.
+    pub channels: Vec<ChannelReport>,
+    /// Packets of no known protocol.
+    pub unknown: u64,
+    /// Packets of channels beyond the bound.
+    pub beyond_channels: u64,
+    /// Packets of TCP, which are not published.
+    pub tcp: u64,
+    /// Frames without a payload to publish, by what they were.
+    pub skipped: Vec<(&'static str, u64)>,
+    /// Why reading ended before the end of the recording.
+    pub read_error: Option<String>,
+    /// It was stopped before the end.
+    pub is_stopped: bool,
+}
+
+impl PublishReport {
+    /// True when the recording was published whole.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let lines = || self.channels.iter().flat_map(|channel| &channel.lines);
+        self.read_error.is_none()
+            && !self.is_stopped
+            && self.beyond_channels == 0
+            && !self.channels.is_empty()
+            && lines().all(|line| line.unsent == 0)
+    }
+
+    /// The same with stable names.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let counts = |counts: &[(&'static str, u64)]| {
+            counts.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect::<Map<_, _>>()
+        };
+        let channel = |channel: &ChannelReport| {
+            let lines: Vec<_> = channel
+                .lines
+                .iter()
+                .map(|line| {
+                    json!({
+                        "group": line.group.to_string(),
+                        "packets": line.packets,
+                        "dropped": line.dropped,
+                        "unsent": line.unsent,
+                    })
+                })
+                .collect();
+            json!({
+                "name": channel.name,
+                "packets": channel.packets,
+                "messages": channel.messages,
+                "heartbeats": channel.heartbeats,
+                "copies": channel.copies,
+                "aside": channel.aside,
+                "missing": channel.missing,
+                "restarts": channel.restarts,
+                "kept": channel.kept,
+                "lines": lines,
+                "service": counts(&channel.service),
+            })
+        };
+        json!({
+            "file": self.file.display().to_string(),
+            "channels": self.channels.iter().map(channel).collect::<Vec<_>>(),
+            "unknown": self.unknown,
+            "beyond_channels": self.beyond_channels,
+            "tcp": self.tcp,
+            "skipped": counts(&self.skipped),
+            "read_error": self.read_error,
+            "stopped": self.is_stopped,
+            "whole": self.is_whole(),
+        })
+    }
+}
+
+impl fmt::Display for PublishReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "published of {}", self.file.display())?;
+        for channel in &self.channels {
+            let ChannelReport { name, packets, messages, .. } = channel;
+            write!(f, "\n{name}: {messages} messages in {packets} packets")?;
+            for (count, words) in [
+                (channel.heartbeats, "heartbeats added"),
+                (channel.restarts, "times the numbering began anew"),
+                (channel.copies, "copies left out"),
+                (channel.aside, "packets of recoveries left out"),
+                (channel.missing, "messages missing in the recording"),
+            ] {
+                if count > 0 {
+                    write!(f, ", {count} {words}")?;
+                }
+            }
+            for line in &channel.lines {
+                let LineReport { group, packets, dropped, unsent } = line;
+                write!(
+                    f,
+                    "\n  {group}: {packets} packets sent, {dropped} lost on purpose, {unsent} not taken"
+                )?;
+            }
+            for (name, count) in channel.service.iter().filter(|(_, count)| *count > 0) {
+                write!(f, "\n  {name} {count}")?;
+            }
+        }
+        for (count, words) in [
+            (self.unknown, "packets of no known protocol"),
+            (self.beyond_channels, "packets of channels beyond the bound"),
+            (self.tcp, "packets of TCP"),
+        ] {
+            if count > 0 {
+                write!(f, "\n{count} {words} left out")?;
+            }
+        }
+        for (what, count) in self.skipped.iter().filter(|(_, count)| *count > 0) {
+            write!(f, "\n{count} frames {what} left out")?;
+        }
+        if let Some(error) = &self.read_error {
+            write!(f, "\nnot whole: {error}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! Recordings as packets with their times.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use tickpath_capture::{Format, InputMeter, ItchBlocks, PacketCounters, Packets, RecordingFile, Transport};
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
+use tickpath_types::Sequence;
+
+/// Messages of a file that were sent within this time of each other may share a packet, in nanoseconds.
+const SHARED_PACKET_NS: u64 = 20_000;
+/// Where an ITCH message has its time.
+const TIMESTAMP: std::ops::Range<usize> = 5..11;
+
+/// One packet of a recording.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timed {
+    /// When it was sent, in nanoseconds from whatever the recording counts from.
+    pub(crate) ts_ns: u64,
+    pub(crate) dst: Option<SocketAddrV4>,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// A recording that is read in constant memory.
+pub(crate) struct Source {
+    reader: Reader,
+    meter: InputMeter,
+}
+
+enum Reader {
+    Capture { packets: Box<Packets<Box<dyn std::io::Read + Send>>>, tcp: u64 },
+    Itch(Box<ItchFile>),
+}
+
+impl Source {
+    /// Opens a capture, or a file of ITCH messages, which get the session's name in MoldUDP64.
+    pub(crate) fn open(path: &Path, session: Session) -> anyhow::Result<Source> {
+        let file = RecordingFile::open(path)?;
+        let (format, meter) = (file.format(), file.meter().clone());
+        let reader = match format {
+            Format::Pcap | Format::PcapNg => Reader::Capture { packets: Box::new(Packets::of(file)), tcp: 0 },
+            Format::Itch => Reader::Itch(Box::new(ItchFile::new(ItchBlocks::of(file), session))),
+            other => {
+                bail!(
+                    "{} is {other:?}: --publish sends captures (pcap, pcapng) and ITCH files",
+                    path.display()
+                )
+            }
+        };
+        Ok(Source { reader, meter })
+    }
+
+    /// How far it is read.
+    pub(crate) fn meter(&self) -> &InputMeter {
+        &self.meter
+    }
+
+    /// Reads the next packet into `timed`; false at the end.
+    pub(crate) fn next(&mut self, timed: &mut Timed) -> anyhow::Result<bool> {
+        match &mut self.reader {
+            Reader::Itch(file) => file.next(timed).context("the recording ends here"),
+            Reader::Capture { packets, tcp } => loop {
+                let Some(packet) = packets.next_packet().context("the recording ends here")? else {
+                    return Ok(false);
+                };
+                if packet.transport != Transport::Udp {
+                    *tcp += 1;
+                    continue;
+                }
+                (timed.ts_ns, timed.dst) = (packet.ts_ns, Some(packet.dst));
+                timed.payload.clear();
+                timed.payload.extend_from_slice(packet.payload);
+                return Ok(true);
+            },
+        }
+    }
+
+    /// Frames that were passed over: of TCP, and those without a payload.
+    pub(crate) fn passed_over(&self) -> (u64, PacketCounters) {
+        match &self.reader {
+            Reader::Capture { packets, tcp } => (*tcp, *packets.counters()),
+            Reader::Itch(_) => (0, PacketCounters::default()),
+        }
+    }
+}
+
+/// A file of ITCH messages, framed as its publisher would have.
+struct ItchFile {
+    blocks: ItchBlocks<Box<dyn std::io::Read + Send>>,
+    builder: PacketBuilder<Box<[u8]>>,
+    /// Packets of the block at hand: their time, and where they end.
+    packets: Vec<(u64, usize)>,
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+impl ItchFile {
+    fn new(blocks: ItchBlocks<Box<dyn std::io::Read + Send>>, session: Session) -> ItchFile {
+        let buffer = vec![0; DATAGRAM_LEN_MAX].into_boxed_slice();
+        let builder = PacketBuilder::new(buffer, session, Sequence(1));
+        ItchFile { blocks, builder, packets: Vec::new(), bytes: Vec::new(), taken: 0 }
+    }
+
+    fn next(&mut self, timed: &mut Timed) -> anyhow::Result<bool> {
+        while self.taken == self.packets.len() {
+            if !self.fill()? {
+                return Ok(false);
+            }
+        }
+        let start = self.taken.checked_sub(1).map_or(0, |before| self.packets[before].1);
+        let (ts_ns, end) = self.packets[self.taken];
+        self.taken += 1;
+        let group = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+        (timed.ts_ns, timed.dst) = (ts_ns, Some(group));
+        timed.payload.clear();
+        timed.payload.extend_from_slice(&self.bytes[start..end]);
+        Ok(true)
+    }
+
+    /// Frames the messages of the next block.
+    fn fill(&mut self) -> anyhow::Result<bool> {
+        self.packets.clear();
+        self.bytes.clear();
+        self.taken = 0;
+        if !self.blocks.fill()? {
+            return Ok(false);
+        }
+        let ItchFile { blocks, builder, packets, bytes, .. } = self;
+        let mut finish = |builder: &mut PacketBuilder<Box<[u8]>>, ts_ns| {
+            if !builder.is_empty() {
+                bytes.extend_from_slice(builder.finish());
+                packets.push((ts_ns, bytes.len()));
+                builder.start_next();
+            }
+        };
+        let mut first_ns = 0;
+        for message in blocks.block().messages {
+            let ts_ns = message
+                .get(TIMESTAMP)
+                .map_or(first_ns, |time| time.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)));
+            if !builder.has_room_for(message.len()) || ts_ns.saturating_sub(first_ns) > SHARED_PACKET_NS {
+                finish(builder, first_ns);
+            }
+            if builder.is_empty() {
+                first_ns = ts_ns;
+            }
+            builder.push(message).ok().context("a message is longer than a packet")?;
+        }
+        finish(builder, first_ns);
+        Ok(true)
+    }
+}

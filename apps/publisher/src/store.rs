@@ -1,0 +1,153 @@
+//! Published messages, kept for who lost them.
+
+use std::collections::VecDeque;
+
+/// Room of the index for each byte of the messages' own room: one entry for 32 of them.
+const BYTES_PER_ENTRY: usize = 32;
+
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Bytes written before it, over all time; [`HOLE`] for a message that never came.
+    at: u64,
+    len: u16,
+    /// The protocol's own, such as a stream offset.
+    tag: u64,
+}
+
+const HOLE: u64 = u64::MAX;
+
+/// The newest messages of one channel by number, in a fixed amount of memory. Messages may be of any length.
+pub(crate) struct Store {
+    bytes: Box<[u8]>,
+    /// Bytes written over all time, those left free at the end included.
+    written: u64,
+    entries: VecDeque<Entry>,
+    entries_max: usize,
+    next: u64,
+}
+
+impl Store {
+    /// Keeps messages in `room` bytes, and an index of about as much memory beside them.
+    pub(crate) fn new(room: usize) -> Store {
+        let room = room.max(1 << 16);
+        let entries_max = room / BYTES_PER_ENTRY;
+        Store {
+            bytes: vec![0; room].into_boxed_slice(),
+            written: 0,
+            entries: VecDeque::with_capacity(entries_max),
+            entries_max,
+            next: 1,
+        }
+    }
+
+    /// Forgets everything; the next message is `next`.
+    pub(crate) fn restart(&mut self, next: u64) {
+        self.entries.clear();
+        self.next = next;
+    }
+
+    /// Number of the next message.
+    pub(crate) const fn next_sequence(&self) -> u64 {
+        self.next
+    }
+
+    /// Lowest number that may be kept; the next one when none is.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.next - self.entries.len() as u64
+    }
+
+    /// Takes the message of a number. Those that were skipped never came, and are never found; one that was here before
+    /// is not taken again.
+    pub(crate) fn append(&mut self, sequence: u64, message: &[u8], tag: u64) {
+        if sequence < self.next {
+            return;
+        }
+        if sequence - self.next > self.entries_max as u64 {
+            self.restart(sequence);
+        }
+        while self.next < sequence {
+            self.push(Entry { at: HOLE, len: 0, tag: 0 });
+        }
+        let room = self.bytes.len() as u64;
+        let place = self.written % room;
+        if place + message.len() as u64 > room {
+            self.written += room - place;
+        }
+        let (at, end) = (self.written, self.written + message.len() as u64);
+        // What is about to be written over is kept no longer, nor what came before it.
+        let is_overwritten = |entry: &Entry| entry.at == HOLE || entry.at + room < end;
+        while self.entries.front().is_some_and(is_overwritten) {
+            self.entries.pop_front();
+        }
+        let place = (at % room) as usize;
+        self.bytes[place..place + message.len()].copy_from_slice(message);
+        self.written = end;
+        self.push(Entry { at, len: message.len() as u16, tag });
+    }
+
+    fn push(&mut self, entry: Entry) {
+        if self.entries.len() == self.entries_max {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(entry);
+        self.next += 1;
+    }
+
+    /// The message of a number with its tag, unless it never came or is kept no longer.
+    pub(crate) fn message(&self, sequence: u64) -> Option<(&[u8], u64)> {
+        let index = sequence.checked_sub(self.oldest())?;
+        let Entry { at, len, tag } = *self.entries.get(usize::try_from(index).ok()?)?;
+        if at == HOLE {
+            return None;
+        }
+        let place = (at % self.bytes.len() as u64) as usize;
+        Some((&self.bytes[place..place + usize::from(len)], tag))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(sequence: u64) -> Vec<u8> {
+        vec![sequence as u8; 1 + (sequence * 37 % 900) as usize]
+    }
+
+    #[test]
+    fn the_newest_messages_are_kept_as_far_as_there_is_room() {
+        let mut store = Store::new(1 << 16);
+        for sequence in 1..=5_000 {
+            store.append(sequence, &message(sequence), sequence * 2);
+            let oldest = store.oldest();
+            for kept in [oldest, (oldest + sequence) / 2, sequence] {
+                assert_eq!(store.message(kept), Some((&message(kept)[..], kept * 2)));
+            }
+            assert_eq!(store.message(oldest - 1), None);
+            assert_eq!(store.message(sequence + 1), None);
+        }
+        let kept: usize = (store.oldest()..=5_000).map(|sequence| message(sequence).len()).sum();
+        assert!(kept > 60_000, "{kept}");
+    }
+
+    #[test]
+    fn messages_that_never_came_are_told_from_those_beside_them() {
+        let mut store = Store::new(1);
+        store.append(7, b"seven", 0);
+        store.append(10, b"ten", 0);
+        store.append(8, b"too late", 0);
+        let found = [6, 7, 8, 9, 10, 11].map(|sequence| store.message(sequence).map(|(bytes, _)| bytes));
+        assert_eq!(found, [None, Some(&b"seven"[..]), None, None, Some(&b"ten"[..]), None]);
+        // A jump beyond the index begins anew.
+        store.append(1 << 40, b"far", 0);
+        assert_eq!((store.oldest(), store.next_sequence()), (1 << 40, (1 << 40) + 1));
+        store.restart(1);
+        assert_eq!((store.oldest(), store.message(1)), (1, None));
+    }
+
+    #[test]
+    fn short_messages_are_bounded_by_the_index() {
+        let mut store = Store::new(1 << 16);
+        (1..=10_000).for_each(|sequence| store.append(sequence, b"", 0));
+        assert_eq!(store.oldest(), 10_001 - (1 << 16) / BYTES_PER_ENTRY as u64);
+    }
+}

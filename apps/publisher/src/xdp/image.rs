@@ -1,0 +1,255 @@
+//! The state of a channel of XDP as its messages leave it: what a refresh says.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tickpath_nyse::{
+    AddOrder, AddOrderRefresh, DeleteOrder, Imbalance, Listener, ModifyOrder, OrderExecution, PositionChange,
+    ReplaceOrder, SecurityStatus, SecurityStatusCode, SequenceNumberReset, SourceTimeReference, SymbolClear,
+    SymbolIndexMapping, decode,
+};
+use zerocopy::IntoBytes;
+
+/// What is known of one symbol.
+#[derive(Default)]
+struct SymbolImage {
+    mapping: Option<SymbolIndexMapping>,
+    imbalance: Option<Imbalance>,
+    status: Option<SecurityStatus>,
+    /// In the order of their priority.
+    orders: BTreeMap<u64, AddOrderRefresh>,
+    last_symbol_seq_num: u32,
+}
+
+/// The state of one channel.
+pub(super) struct Image {
+    symbols: BTreeMap<u32, SymbolImage>,
+    /// Where an order is, by symbol and number.
+    places: HashMap<(u32, u64), u64>,
+    arrivals: u64,
+    orders_max: usize,
+    is_whole: bool,
+    /// The second that messages without one belong to.
+    secs: u32,
+    product: Option<(u8, u8)>,
+}
+
+impl Image {
+    pub(super) fn new(orders_max: u32) -> Image {
+        Image {
+            symbols: BTreeMap::new(),
+            places: HashMap::new(),
+            arrivals: 0,
+            orders_max: orders_max as usize,
+            is_whole: true,
+            secs: 0,
+            product: None,
+        }
+    }
+
+    /// Forgets everything but who publishes.
+    pub(super) fn restart(&mut self) {
+        *self = Image { product: self.product, ..Image::new(self.orders_max as u32) };
+    }
+
+    /// False once there were more orders than there is room for: no refresh is given then.
+    pub(super) const fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Product and channel, once a message named them.
+    pub(super) const fn product(&self) -> Option<(u8, u8)> {
+        self.product
+    }
+
+    /// The second in which a packet was sent, for messages that name none before the first that does.
+    pub(super) fn note_time(&mut self, sent_ns: u64) {
+        if self.secs == 0 {
+            self.secs = u32::try_from(sent_ns / 1_000_000_000).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// Applies the next message. What is damaged changes nothing.
+    pub(super) fn apply(&mut self, message: &[u8]) {
+        let _ = decode(message, self);
+    }
+
+    /// The symbols that were mapped.
+    pub(super) fn symbols(&self) -> impl Iterator<Item = u32> {
+        self.symbols.iter().filter(|(_, symbol)| symbol.mapping.is_some()).map(|(index, _)| *index)
+    }
+
+    /// What a symbol index means.
+    pub(super) fn mapping(&self, index: u32) -> Option<&[u8]> {
+        self.symbols.get(&index)?.mapping.as_ref().map(IntoBytes::as_bytes)
+    }
+
+    /// SymbolSeqNum of the symbol's last message.
+    pub(super) fn last_symbol_seq_num(&self, index: u32) -> u32 {
+        self.symbols.get(&index).map_or(0, |symbol| symbol.last_symbol_seq_num)
+    }
+
+    /// Gives each message of the refresh of a symbol: mapping, imbalance, status, orders.
+    pub(super) fn for_each(&self, index: u32, mut give: impl FnMut(&[u8])) {
+        let Some(symbol) = self.symbols.get(&index) else { return };
+        symbol.mapping.iter().for_each(|message| give(message.as_bytes()));
+        symbol.imbalance.iter().for_each(|message| give(message.as_bytes()));
+        symbol.status.iter().for_each(|message| give(message.as_bytes()));
+        for order in symbol.orders.values() {
+            let order = AddOrderRefresh { symbol_seq_num: symbol.last_symbol_seq_num.into(), ..*order };
+            give(order.as_bytes());
+        }
+    }
+
+    fn symbol(&mut self, index: u32, symbol_seq_num: u32) -> &mut SymbolImage {
+        let symbol = self.symbols.entry(index).or_default();
+        symbol.last_symbol_seq_num = symbol.last_symbol_seq_num.max(symbol_seq_num);
+        symbol
+    }
+
+    fn add(&mut self, order: AddOrderRefresh) {
+        let (index, id) = (order.symbol_index.get(), order.order_id.get());
+        self.take(index, id);
+        self.is_whole &= self.places.len() < self.orders_max;
+        if !self.is_whole {
+            return;
+        }
+        self.arrivals += 1;
+        let place = self.arrivals;
+        self.places.insert((index, id), place);
+        self.symbol(index, order.symbol_seq_num.get()).orders.insert(place, order);
+    }
+
+    fn take(&mut self, index: u32, id: u64) -> Option<AddOrderRefresh> {
+        let place = self.places.remove(&(index, id))?;
+        self.symbol(index, 0).orders.remove(&place)
+    }
+
+    fn order(&mut self, index: u32, id: u64) -> Option<&mut AddOrderRefresh> {
+        let place = *self.places.get(&(index, id))?;
+        self.symbols.get_mut(&index)?.orders.get_mut(&place)
+    }
+
+    fn clear(&mut self, index: u32) {
+        let orders = std::mem::take(&mut self.symbol(index, 0).orders);
+        for order in orders.values() {
+            self.places.remove(&(index, order.order_id.get()));
+        }
+    }
+}
+
+impl Listener for Image {
+    fn on_sequence_number_reset(&mut self, message: &SequenceNumberReset) {
+        self.product = Some((message.product_id, message.channel_id));
+        self.restart();
+        self.secs = message.source_time.get();
+    }
+
+    fn on_source_time_reference(&mut self, message: &SourceTimeReference) {
+        self.secs = message.source_time.get();
+    }
+
+    fn on_symbol_index_mapping(&mut self, message: &SymbolIndexMapping) {
+        self.symbol(message.symbol_index.get(), 0).mapping = Some(*message);
+    }
+
+    fn on_symbol_clear(&mut self, message: &SymbolClear) {
+        let index = message.symbol_index.get();
+        self.clear(index);
+        let symbol = self.symbol(index, 0);
+        (symbol.imbalance, symbol.status) = (None, None);
+        symbol.last_symbol_seq_num = message.next_source_seq_num.get().saturating_sub(1);
+    }
+
+    fn on_security_status(&mut self, message: &SecurityStatus) {
+        let index = message.symbol_index.get();
+        self.symbol(index, message.symbol_seq_num.get()).status = Some(*message);
+        if message.security_status == SecurityStatusCode::CLOSED {
+            // At the close orders vanish and nobody deletes them.
+            self.clear(index);
+        }
+    }
+
+    fn on_imbalance(&mut self, message: &Imbalance) {
+        let (index, number) = (message.symbol_index.get(), message.symbol_seq_num.get());
+        self.symbol(index, number).imbalance = Some(*message);
+    }
+
+    fn on_add_order(&mut self, message: &AddOrder) {
+        let AddOrder { source_time_ns, symbol_index, symbol_seq_num, order_id, price, volume, .. } = *message;
+        let (secs, side, firm) = (self.secs, message.side, message.firm_id);
+        let (time, number) = (source_time_ns, symbol_seq_num);
+        self.add(AddOrderRefresh::new(
+            secs,
+            time,
+            symbol_index,
+            number,
+            order_id,
+            price,
+            volume,
+            side,
+            firm,
+            0,
+        ));
+    }
+
+    fn on_modify_order(&mut self, message: &ModifyOrder) {
+        let (index, id) = (message.symbol_index.get(), message.order_id.get());
+        self.symbol(index, message.symbol_seq_num.get());
+        let Some(order) = self.order(index, id) else { return };
+        let keeps_place = message.price == order.price && message.position_change != PositionChange::LOST;
+        let changed = AddOrderRefresh { price: message.price, volume: message.volume, ..*order };
+        if message.volume.get() == 0 {
+            self.take(index, id);
+        } else if keeps_place {
+            *order = changed;
+        } else {
+            self.add(changed);
+        }
+    }
+
+    fn on_delete_order(&mut self, message: &DeleteOrder) {
+        let index = message.symbol_index.get();
+        self.symbol(index, message.symbol_seq_num.get());
+        self.take(index, message.order_id.get());
+    }
+
+    fn on_order_execution(&mut self, message: &OrderExecution) {
+        let (index, id) = (message.symbol_index.get(), message.order_id.get());
+        self.symbol(index, message.symbol_seq_num.get());
+        let Some(order) = self.order(index, id) else { return };
+        match order.volume.get().saturating_sub(message.volume.get()) {
+            0 => _ = self.take(index, id),
+            left => order.volume.set(left),
+        }
+    }
+
+    fn on_replace_order(&mut self, message: &ReplaceOrder) {
+        let index = message.symbol_index.get();
+        self.symbol(index, message.symbol_seq_num.get());
+        if let Some(order) = self.take(index, message.order_id.get()) {
+            let ReplaceOrder { new_order_id, price, volume, .. } = *message;
+            self.add(AddOrderRefresh { order_id: new_order_id, price, volume, ..order });
+        }
+    }
+
+    // What does not rest changes no book, but has its number.
+    fn on_non_displayed_trade(&mut self, message: &tickpath_nyse::NonDisplayedTrade) {
+        self.symbol(message.symbol_index.get(), message.symbol_seq_num.get());
+    }
+
+    fn on_cross_trade(&mut self, message: &tickpath_nyse::CrossTrade) {
+        self.symbol(message.symbol_index.get(), message.symbol_seq_num.get());
+    }
+
+    fn on_trade_cancel(&mut self, message: &tickpath_nyse::TradeCancel) {
+        self.symbol(message.symbol_index.get(), message.symbol_seq_num.get());
+    }
+
+    fn on_cross_correction(&mut self, message: &tickpath_nyse::CrossCorrection) {
+        self.symbol(message.symbol_index.get(), message.symbol_seq_num.get());
+    }
+
+    fn on_retail_price_improvement(&mut self, message: &tickpath_nyse::RetailPriceImprovement) {
+        self.symbol(message.symbol_index.get(), message.symbol_seq_num.get());
+    }
+}

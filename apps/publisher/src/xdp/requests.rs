@@ -1,0 +1,319 @@
+//! The request server: clients ask over TCP, and are told whether they will be answered.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddrV4;
+
+use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_nyse::{
+    DeliveryFlag, HEADER_LEN, Message, Packet, PacketBuilder, RequestResponse, RequestStatus, SendTime,
+    SourceId,
+};
+use tickpath_types::Nanos;
+
+use super::image::Image;
+use super::jobs::{JOBS_MAX, Job};
+use crate::store::Store;
+
+/// Connections at a time; further ones are closed at once.
+const CONNECTIONS_MAX: usize = 32;
+/// Sources that are known in a day; further ones are refused.
+const SOURCES_MAX: usize = 64;
+/// Messages of one request.
+const RANGE_MAX: u64 = 1_000;
+/// Requests of one source in a day: of messages, and of refreshes.
+const REQUESTS_PER_DAY: u32 = 5_000;
+/// How often a client is asked whether it is there, and how long it may take to say so.
+const HEARTBEAT: Nanos = Nanos::from_secs(60);
+const HEARTBEAT_ANSWER: Nanos = Nanos::from_secs(5);
+/// Bytes of a client that wait to be read: requests are short.
+const RECEIVE_LEN: usize = 2 << 10;
+/// Packets of one client taken in one duty cycle.
+const REQUESTS_PER_CYCLE: usize = 16;
+
+/// What requests are judged by.
+pub(super) struct Market<'a> {
+    /// Product and channel.
+    pub(super) product: (u8, u8),
+    pub(super) store: &'a Store,
+    pub(super) image: &'a Image,
+    /// The image is the state of the market.
+    pub(super) can_refresh: bool,
+}
+
+struct Client {
+    tcp: TcpConnection,
+    source: Option<SourceId>,
+    next_heartbeat: Nanos,
+    /// When it must have answered, while it is asked.
+    answer_by: Option<Nanos>,
+    sequence: u32,
+    is_gone: bool,
+}
+
+#[derive(Default)]
+struct Used {
+    requests: u32,
+    refreshes: u32,
+}
+
+/// What a request asks for.
+struct Asked {
+    source: SourceId,
+    product: (u8, u8),
+    range: (u32, u32),
+    job: Result<Job, RequestStatus>,
+    is_refresh: bool,
+}
+
+/// The request server of one channel.
+pub(super) struct RequestServer {
+    acceptor: TcpAcceptor,
+    clients: Vec<Client>,
+    used: HashMap<SourceId, Used>,
+    requests: u64,
+    accepted: u64,
+    refused: u64,
+    malformed: u64,
+    silent: u64,
+}
+
+impl RequestServer {
+    pub(super) fn open(address: SocketAddrV4) -> Result<RequestServer, NetError> {
+        let sizes = BufferSizes { receive: RECEIVE_LEN, pending: 16 << 10 };
+        Ok(RequestServer {
+            acceptor: TcpAcceptor::bind(address, sizes)?,
+            clients: Vec::with_capacity(CONNECTIONS_MAX),
+            used: HashMap::new(),
+            requests: 0,
+            accepted: 0,
+            refused: 0,
+            malformed: 0,
+            silent: 0,
+        })
+    }
+
+    pub(super) fn local_address(&self) -> SocketAddrV4 {
+        self.acceptor.local_address()
+    }
+
+    /// Reads what was asked; what will be answered is added to `jobs`.
+    pub(super) fn poll(&mut self, now: Nanos, market: &Market<'_>, jobs: &mut VecDeque<Job>) -> usize {
+        let mut work = 0;
+        while let Ok(Some(tcp)) = self.acceptor.accept() {
+            work += 1;
+            if self.clients.len() == CONNECTIONS_MAX {
+                self.refused += 1;
+                continue;
+            }
+            let (next_heartbeat, answer_by) = (now + HEARTBEAT, None);
+            let client = Client { tcp, source: None, next_heartbeat, answer_by, sequence: 1, is_gone: false };
+            self.clients.push(client);
+        }
+        for index in 0..self.clients.len() {
+            work += self.read(index, market, jobs);
+            self.silent += u64::from(self.clients[index].keep_alive(now));
+        }
+        self.clients.retain(|client| !client.is_gone);
+        work
+    }
+
+    fn read(&mut self, index: usize, market: &Market<'_>, jobs: &mut VecDeque<Job>) -> usize {
+        let client = &mut self.clients[index];
+        let is_closed = !matches!(client.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty));
+        for taken in 0..REQUESTS_PER_CYCLE {
+            let client = &mut self.clients[index];
+            let received = client.tcp.received();
+            let len = received.first_chunk().map(|len| usize::from(u16::from_le_bytes(*len)));
+            let Some(bytes) = len.and_then(|len| received.get(..len.max(1))).map(<[u8]>::to_vec) else {
+                let is_too_long = len.is_some_and(|len| len > RECEIVE_LEN);
+                self.malformed += u64::from(is_too_long);
+                client.is_gone |= is_closed || is_too_long;
+                return taken;
+            };
+            client.tcp.consume(bytes.len());
+            let Ok(packet) = Packet::parse(&bytes) else {
+                self.malformed += 1;
+                client.is_gone = true;
+                return taken + 1;
+            };
+            for (_, message) in packet.messages() {
+                self.take(index, packet.sequence(), message, market, jobs);
+            }
+        }
+        REQUESTS_PER_CYCLE
+    }
+
+    fn take(
+        &mut self,
+        index: usize,
+        sequence: u32,
+        message: &[u8],
+        market: &Market<'_>,
+        jobs: &mut VecDeque<Job>,
+    ) {
+        let parsed = Message::parse(message);
+        if let Ok(Message::HeartbeatResponse(response)) = &parsed {
+            self.clients[index].answer_by = None;
+            return self.know(index, response.source_id);
+        }
+        self.requests += 1;
+        let Some(asked) = parsed.ok().and_then(|message| asked_for(&message, market)) else {
+            let nothing =
+                RequestResponse::new(sequence, 0, 0, SourceId::NONE, 0, 0, RequestStatus::BAD_MESSAGE);
+            return self.respond(index, &nothing);
+        };
+        let Asked { source, product, range, job, is_refresh } = asked;
+        let is_full = jobs.len() >= JOBS_MAX;
+        let outcome = match job {
+            _ if source == SourceId::NONE => Err(RequestStatus::BAD_SOURCE),
+            _ if product.0 != market.product.0 => Err(RequestStatus::BAD_PRODUCT),
+            _ if product.1 != market.product.1 => Err(RequestStatus::BAD_CHANNEL),
+            _ if is_full => Err(too_many(is_refresh)),
+            Ok(job) => self.count(source, is_refresh).map(|()| job),
+            Err(status) => Err(status),
+        };
+        let status = match outcome {
+            Ok(job) => {
+                jobs.push_back(job);
+                RequestStatus::ACCEPTED
+            }
+            Err(status) => status,
+        };
+        if source != SourceId::NONE {
+            self.know(index, source);
+        }
+        let (begin, end) = range;
+        let response = RequestResponse::new(sequence, begin, end, source, product.0, product.1, status);
+        self.respond(index, &response);
+    }
+
+    /// Counts a request of a source, if it may have one more.
+    fn count(&mut self, source: SourceId, is_refresh: bool) -> Result<(), RequestStatus> {
+        if !self.used.contains_key(&source) && self.used.len() >= SOURCES_MAX {
+            return Err(RequestStatus::BAD_SOURCE);
+        }
+        let used = self.used.entry(source).or_default();
+        let count = if is_refresh { &mut used.refreshes } else { &mut used.requests };
+        if *count >= REQUESTS_PER_DAY {
+            return Err(too_many(is_refresh));
+        }
+        *count += 1;
+        Ok(())
+    }
+
+    /// One connection for each source: a new one takes the place of the old.
+    fn know(&mut self, index: usize, source: SourceId) {
+        for (other, client) in self.clients.iter_mut().enumerate() {
+            client.is_gone |= other != index && client.source == Some(source);
+        }
+        self.clients[index].source = Some(source);
+    }
+
+    fn respond(&mut self, index: usize, response: &RequestResponse) {
+        let is_accepted = response.status == RequestStatus::ACCEPTED;
+        *(if is_accepted { &mut self.accepted } else { &mut self.refused }) += 1;
+        let client = &mut self.clients[index];
+        let mut builder = PacketBuilder::new([0; 64], client.sequence);
+        builder.push(response).expect("an empty packet has room");
+        client.sequence = builder.next_sequence();
+        let packet = builder.finish(DeliveryFlag::ORIGINAL, SendTime::default());
+        client.send(packet);
+    }
+
+    pub(super) fn close(&mut self) {
+        self.clients.clear();
+    }
+
+    pub(super) fn counters(&self) -> [(&'static str, u64); 5] {
+        [
+            ("requests", self.requests),
+            ("requests_accepted", self.accepted),
+            ("requests_refused", self.refused),
+            ("requests_malformed", self.malformed),
+            ("clients_silent", self.silent),
+        ]
+    }
+}
+
+impl Client {
+    fn send(&mut self, bytes: &[u8]) {
+        let outcome = self.tcp.send(bytes);
+        // Who does not read its answers is let go.
+        self.is_gone |= !matches!(outcome, Ok(SendOutcome::Sent | SendOutcome::Pending));
+    }
+
+    /// Asks whether the client is there; true when it has not said so in time, and is let go.
+    fn keep_alive(&mut self, now: Nanos) -> bool {
+        self.is_gone |= matches!(self.tcp.flush_pending(), Err(_) | Ok(SendOutcome::Closed));
+        if self.answer_by.is_some_and(|by| now > by) {
+            self.is_gone = true;
+            return true;
+        }
+        if now >= self.next_heartbeat {
+            self.next_heartbeat = now + HEARTBEAT;
+            self.answer_by.get_or_insert(now + HEARTBEAT_ANSWER);
+            let mut builder = PacketBuilder::new([0; HEADER_LEN], self.sequence);
+            self.send(builder.finish(DeliveryFlag::HEARTBEAT, SendTime::default()));
+        }
+        false
+    }
+}
+
+const fn too_many(is_refresh: bool) -> RequestStatus {
+    if is_refresh { RequestStatus::TOO_MANY_REFRESHES } else { RequestStatus::TOO_MANY_REQUESTS }
+}
+
+/// What a message asks for; `None` when it asks for nothing.
+fn asked_for(message: &Message<'_>, market: &Market<'_>) -> Option<Asked> {
+    Some(match message {
+        Message::RetransmissionRequest(request) => {
+            let range = (request.begin_seq_num.get(), request.end_seq_num.get());
+            Asked {
+                source: request.source_id,
+                product: (request.product_id, request.channel_id),
+                range,
+                job: messages(range.0.into(), u64::from(range.1) + 1, market.store),
+                is_refresh: false,
+            }
+        }
+        Message::RefreshRequest(request) => Asked {
+            source: request.source_id,
+            product: (request.product_id, request.channel_id),
+            range: (0, 0),
+            job: symbols(request.symbol_index.get(), false, market),
+            is_refresh: true,
+        },
+        Message::SymbolIndexMappingRequest(request) => Asked {
+            source: request.source_id,
+            product: (request.product_id, request.channel_id),
+            range: (0, 0),
+            job: symbols(request.symbol_index.get(), true, market),
+            is_refresh: true,
+        },
+        _ => return None,
+    })
+}
+
+/// The job of a run of messages, or why it is none. Of one that is partly too old the channel says which.
+fn messages(begin: u64, end: u64, store: &Store) -> Result<Job, RequestStatus> {
+    if begin == 0 || end <= begin || end > store.next_sequence() {
+        return Err(RequestStatus::BAD_RANGE);
+    }
+    if end - begin > RANGE_MAX {
+        return Err(RequestStatus::RANGE_TOO_LARGE);
+    }
+    if end <= store.oldest() {
+        return Err(RequestStatus::TOO_OLD);
+    }
+    Ok(Job::Messages { next: begin, end, is_sole: true })
+}
+
+/// The job of one symbol or, for 0, of all that are mapped.
+fn symbols(index: u32, is_mapping: bool, market: &Market<'_>) -> Result<Job, RequestStatus> {
+    let symbols: VecDeque<u32> =
+        market.image.symbols().filter(|known| index == 0 || *known == index).collect();
+    if symbols.is_empty() || !(market.can_refresh || is_mapping) {
+        return Err(RequestStatus::BAD_RANGE);
+    }
+    Ok(Job::Symbols { symbols, is_first: true, is_single: index != 0, is_mapping })
+}

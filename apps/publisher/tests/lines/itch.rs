@@ -1,0 +1,106 @@
+//! ITCH: the MoldUDP64 request server and GLIMPSE.
+
+use std::io::Write;
+use std::net::UdpSocket;
+
+use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_nasdaq::glimpse::EndOfSnapshot;
+use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
+use tickpath_nasdaq::moldudp64::{Packet, Request, Session};
+use tickpath_types::{InstrumentId, Sequence};
+use zerocopy::FromBytes;
+
+use super::recordings::itch_day;
+use super::{PATIENCE, Publisher, connect, options, read_bytes, until};
+
+fn session() -> Session {
+    Session::new("TICKPATH").unwrap()
+}
+
+/// A publisher whose recording has been sent whole, and its messages.
+fn published() -> (Publisher, Vec<Vec<u8>>) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = itch_day(folder.path());
+    let bytes = std::fs::read(&file).unwrap();
+    let messages: Vec<Vec<u8>> =
+        Frames::new(&bytes, Lengths::Prefixed).map(|message| message.unwrap().to_vec()).collect();
+    let publisher = Publisher::start(options(&file));
+    let socket = client();
+    let last = messages.len() as u64;
+    until("the last message", || {
+        ask(&socket, &publisher, last, 1).or_else(|| {
+            std::thread::yield_now();
+            None
+        })
+    });
+    (publisher, messages)
+}
+
+fn client() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(std::time::Duration::from_millis(50))).unwrap();
+    socket
+}
+
+/// What a request brings, if it brings something soon.
+fn ask(socket: &UdpSocket, publisher: &Publisher, first: u64, count: u16) -> Option<Vec<(u64, Vec<u8>)>> {
+    let request = Request { session: session(), sequence: Sequence(first), message_count: count };
+    socket.send_to(&request.to_bytes(), publisher.address("retransmission")).unwrap();
+    let mut buffer = [0; 2_000];
+    let len = socket.recv(&mut buffer).ok()?;
+    let packet = Packet::parse(&buffer[..len]).unwrap();
+    assert_eq!(packet.session(), session());
+    Some(packet.messages().map(|(sequence, message)| (sequence.0, message.to_vec())).collect())
+}
+
+#[test]
+fn messages_are_given_again_a_packet_at_a_time() {
+    let (publisher, messages) = published();
+    let socket = client();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut next = 100;
+    while next < 400 {
+        let given = ask(&socket, &publisher, next, (400 - next) as u16).unwrap();
+        assert!(!given.is_empty());
+        for (sequence, message) in given {
+            // What came late from before is a copy.
+            if sequence == next {
+                assert_eq!(messages[sequence as usize - 1], message);
+                next += 1;
+            }
+        }
+    }
+    let report = publisher.stop();
+    assert_eq!(report.channels[0].messages, messages.len() as u64);
+}
+
+#[test]
+fn a_snapshot_by_glimpse_leads_to_the_books_of_all_messages() {
+    let (publisher, messages) = published();
+    let books = || BookBuilder::new(DirectBooks::new(BookLimits::new(InstrumentId(64), 4_096)));
+    let (mut all, mut snapshot) = (books(), books());
+    for (sequence, message) in (1..).zip(&messages) {
+        all.handle_message(Sequence(sequence), message, &mut BooksAlone);
+    }
+
+    let mut stream = connect(publisher.address("glimpse"));
+    let login = format!("L{:<6}{:<10}{:<10}{:>20}", "", "", "", 1);
+    stream.write_all(&(login.len() as u16).to_be_bytes()).unwrap();
+    stream.write_all(login.as_bytes()).unwrap();
+    let mut end = None;
+    while end.is_none() {
+        let len = u16::from_be_bytes(read_bytes(&mut stream, 2).try_into().unwrap());
+        let packet = read_bytes(&mut stream, len.into());
+        match (packet[0], packet.get(1)) {
+            (b'S', Some(b'G')) => {
+                end = EndOfSnapshot::ref_from_bytes(&packet[1..]).ok().and_then(EndOfSnapshot::sequence)
+            }
+            (b'S', Some(_)) => snapshot.handle_message(Sequence(1), &packet[1..], &mut BooksAlone),
+            (b'A' | b'H', _) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(end, Some(Sequence(messages.len() as u64 + 1)));
+    assert_eq!(snapshot.books().state_hash(), all.books().state_hash());
+}

@@ -1,0 +1,115 @@
+//! What is sent on the lines.
+
+use std::net::Ipv4Addr;
+
+use tickpath_config::Speed;
+use tickpath_feed::{Arbiter, ArbiterConfig, IexStream, IexTp, Line, MessageListener};
+use tickpath_iex::{Feed, Segment};
+use tickpath_net::MulticastReceiver;
+use tickpath_publisher::{Publication, PublishOptions};
+use tickpath_types::{Nanos, Sequence};
+
+use super::recordings::{START_NS, append_udp, iex_day, iex_messages, write, xdp_day};
+use super::{Publisher, options, receive};
+
+#[derive(Default)]
+struct Messages(Vec<Vec<u8>>, u64);
+
+impl MessageListener<IexStream> for Messages {
+    fn on_message(&mut self, _: Sequence, message: &[u8]) {
+        self.0.push(message.to_vec());
+    }
+    fn on_lost(&mut self, _: Sequence, count: u64) {
+        self.1 += count;
+    }
+}
+
+/// Both lines bring the recording, and where one loses packets on purpose the other has them.
+#[test]
+fn both_lines_bring_the_recording_and_one_loses_on_purpose() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = iex_day(folder.path(), Feed::Deep10, 2_000);
+    let options = PublishOptions { drop_a_ppm: 200_000, seed: 7, ..options(&file) };
+    let publication = Publication::open(options.clone()).unwrap();
+    let join = |group| MulticastReceiver::join(group, Ipv4Addr::LOCALHOST).unwrap();
+    let (mut a, mut b) = (join(options.line_a), join(options.line_b.unwrap()));
+    let publisher = Publisher::begin(publication);
+
+    let (mut of_a, mut of_b) = (0, 0);
+    let (mut arbiter, mut messages) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Messages::default());
+    // Line B alone brings all of it; of line A what was not lost.
+    while messages.0.len() < 2_000 {
+        arbiter.handle_packet(Nanos(1), Line::B, &receive(&mut b), &mut messages);
+        of_b += 1;
+    }
+    assert_eq!((messages.0, messages.1), (iex_messages(Feed::Deep10, 2_000), 0));
+    // The heartbeat after the last segment says where both are.
+    while !Segment::parse(&receive(&mut a)).unwrap().is_heartbeat() {
+        of_a += 1;
+    }
+    let report = publisher.stop();
+    let [line_a, line_b] = report.channels[0].lines[..] else { panic!("two lines") };
+    assert_eq!((of_a + line_a.dropped, of_b), (of_b, 2_000_u64.div_ceil(7)));
+    assert!(line_a.dropped > 20 && line_b.dropped == 0, "{report}");
+    assert_eq!((report.channels[0].messages, report.unknown), (2_000, 0));
+}
+
+#[test]
+fn packets_are_sent_in_their_own_time_and_silence_is_filled_with_heartbeats() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = tickpath_sim::pcap_header().to_vec();
+    let messages = iex_messages(Feed::Deep10, 20);
+    let mut builder = tickpath_iex::SegmentBuilder::new([0; 1_400], Feed::Deep10, 1, 3);
+    let to = "224.0.0.9:9".parse().unwrap();
+    for (number, message) in messages.iter().enumerate() {
+        builder.push(message).unwrap();
+        let ts_ns = START_NS + number as u64 * 500_000_000;
+        append_udp(ts_ns, to, builder.finish(Nanos(ts_ns)), &mut bytes);
+    }
+    let file = write(folder.path(), "slow.pcap", &bytes);
+    // Ten seconds at twenty times their speed, and nothing after them.
+    let options = PublishOptions {
+        speed: Speed::Hundredths(2_000),
+        linger: Nanos::ZERO,
+        recovery: None,
+        ..options(&file)
+    };
+    let begun = std::time::Instant::now();
+    let report = Publisher::start(options).finish();
+    assert!(begun.elapsed().as_millis() >= 9_500 / 20, "{:?}", begun.elapsed());
+    assert!(report.is_whole(), "{report}");
+    assert_eq!((report.channels[0].packets, report.channels[0].service.len()), (20, 0));
+}
+
+/// The groups of both lines of a channel are found by what they have in common.
+#[test]
+fn the_lines_of_a_recording_are_one_channel() {
+    let folder = tempfile::tempdir().unwrap();
+    let publication = Publication::open(options(&xdp_day(folder.path(), 2))).unwrap();
+    let config = publication.feed_config();
+    assert_eq!(config.matches("[[channel]]").count(), 2, "{config}");
+    let ports: Vec<_> = config.lines().filter(|line| line.starts_with("line_a")).collect();
+    assert_ne!(ports[0], ports[1], "each channel has ports of its own");
+    let report = Publisher::begin(publication).stop();
+    assert!(report.is_stopped && !report.is_whole());
+}
+
+#[test]
+fn what_is_no_recording_or_ends_too_soon_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |file: &std::path::Path| {
+        Publication::open(options(file)).err().map(|error| format!("{error:#}")).unwrap_or_default()
+    };
+    let nothing = write(folder.path(), "nothing.pcap", &tickpath_sim::pcap_header());
+    assert!(refused(&nothing).contains("no packets of ITCH, XDP or IEX"), "{}", refused(&nothing));
+    let text = write(folder.path(), "text", b"neither a capture nor messages");
+    assert!(!refused(&text).is_empty());
+
+    let whole = std::fs::read(iex_day(folder.path(), Feed::Deep10, 500)).unwrap();
+    let cut = write(folder.path(), "cut.pcap", &whole[..whole.len() - 5]);
+    let options = PublishOptions { linger: Nanos::ZERO, recovery: None, ..options(&cut) };
+    let report = Publisher::start(options).finish();
+    assert!(report.read_error.is_some() && !report.is_whole(), "{report}");
+    assert_eq!(report.channels[0].messages, 500 - 500 % 7);
+    assert_eq!(report.to_json()["whole"], false);
+}

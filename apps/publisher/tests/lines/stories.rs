@@ -1,0 +1,201 @@
+//! A publisher that loses packets on purpose, and the feed handler of this project: its books are those of all messages.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use tickpath_agent::{Agent, TscClock};
+use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_capture::Packets;
+use tickpath_feed::{BookBuilder, BooksAlone, iex, xdp};
+use tickpath_feedhandler::live::{ChannelStatus, LiveConfig, LiveHandler, LiveView};
+use tickpath_iex::{Feed, Segment};
+use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
+use tickpath_nyse::Packet;
+use tickpath_publisher::{Publication, PublishOptions, PublishReport};
+use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side, Symbol};
+
+use super::recordings::{iex_day, iex_messages, itch_day, xdp_day};
+use super::{Publisher, options, until};
+
+const LIMITS: BookLimits = BookLimits::new(InstrumentId(64), 1 << 14);
+
+/// Symbols of a day of ITCH or XDP.
+const SYMBOLS: u32 = 12;
+
+/// Best prices of a symbol.
+type Best = (Symbol, Option<i64>, Option<i64>);
+
+/// What a handler knows once it has all messages of its one channel and believes every book.
+struct Heard {
+    status: ChannelStatus,
+    books: Vec<Best>,
+    report: PublishReport,
+}
+
+/// Publishes and hears, until the number of the next message is `next` and the books of so many symbols are live. A handler that comes late
+/// begins when the recording has been sent.
+fn hear(options: PublishOptions, next: u64, symbols: u32, comes_late: bool) -> Heard {
+    let publication = Publication::open(options).unwrap();
+    let text = format!("{}max_instruments = 64\nmax_orders = 16384\n", publication.feed_config());
+    let mut config: LiveConfig = tickpath_config::parse("feed.toml", &text).unwrap();
+    config.finish().unwrap();
+    if comes_late {
+        // Longer gaps than this are healed by a snapshot.
+        config.channels[0].max_gap = 1_000;
+    }
+    let (clock, view) = (TscClock::shared(), Arc::new(LiveView::default()));
+    let (_commands, receiver) = sync_channel(1);
+    let open = |receiver| LiveHandler::open(&config, None, clock.now(), receiver, Arc::clone(&view)).unwrap();
+    let (publisher, mut handler) = if comes_late {
+        let publisher = Publisher::begin(publication);
+        until("the end of the recording", || publisher.has_published().then_some(()));
+        (publisher, open(receiver))
+    } else {
+        let handler = open(receiver);
+        (Publisher::begin(publication), handler)
+    };
+    until("whole books", || {
+        for _ in 0..1_000 {
+            handler.do_work(clock.now()).unwrap();
+        }
+        let channels = view.channels();
+        let status = &channels.first()?.status;
+        (status.next_sequence == next && status.health == [symbols, 0, 0, 0]).then_some(())
+    });
+    handler.on_close();
+    let status = view.channels()[0].status.clone();
+    let mut books: Vec<Best> = Vec::new();
+    for (_, book) in view.books.lock().unwrap().iter() {
+        assert_eq!(book.health, BookHealth::Live);
+        books.push((book.symbol, book.bid.map(|bid| bid.0.0), book.ask.map(|ask| ask.0.0)));
+    }
+    books.sort_unstable();
+    Heard { status, books, report: publisher.stop() }
+}
+
+/// What the twin knows of each symbol.
+fn best(books: &impl BooksById, symbols: impl Iterator<Item = (InstrumentId, Symbol)>) -> Vec<Best> {
+    let price = |id, side| books.best_price(id, side).map(|price| price.0);
+    let best = |(id, symbol)| (symbol, price(id, Side::Buy), price(id, Side::Sell));
+    let mut all: Vec<Best> = symbols.map(best).collect();
+    all.sort_unstable();
+    all
+}
+
+fn losing(file: &Path) -> PublishOptions {
+    PublishOptions { drop_a_ppm: 200_000, drop_b_ppm: 200_000, seed: 11, ..options(file) }
+}
+
+/// Gaps were there, and both lines lost the same packet at least once.
+fn assert_healed(heard: &Heard) {
+    let lines = &heard.report.channels[0].lines;
+    assert!(lines.iter().all(|line| line.dropped > 5), "{}", heard.report);
+    assert!(heard.status.lines.gaps_healed_by_retransmission > 0, "{:?}", heard.status.lines);
+    assert_eq!(heard.status.lines.messages_lost, 0);
+}
+
+fn iex_twin(feed: Feed, count: usize) -> iex::BookBuilder<DirectBooks> {
+    let mut twin = iex::BookBuilder::new(feed, DirectBooks::new(LIMITS));
+    for (sequence, message) in (1..).zip(iex_messages(feed, count)) {
+        twin.handle_message(Sequence(sequence), &message, &mut BooksAlone);
+    }
+    twin
+}
+
+fn iex_symbols(twin: &iex::BookBuilder<DirectBooks>) -> impl Iterator<Item = (InstrumentId, Symbol)> {
+    let ids = (1..=twin.symbol_count()).map(InstrumentId);
+    ids.filter_map(|id| Some((id, twin.instrument(id)?.symbol?)))
+}
+
+#[test]
+fn books_of_iex_survive_losses_by_gap_fill() {
+    for feed in [Feed::Deep10, Feed::DeepPlus10] {
+        let folder = tempfile::tempdir().unwrap();
+        let heard = hear(losing(&iex_day(folder.path(), feed, 6_000)), 6_001, 3, false);
+        assert_healed(&heard);
+        let twin = iex_twin(feed, 6_000);
+        assert_eq!(heard.status.state_hash, twin.books().state_hash());
+        assert_eq!(heard.books, best(twin.books(), iex_symbols(&twin)));
+    }
+}
+
+#[test]
+fn a_handler_of_iex_that_comes_late_begins_with_a_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = hear(options(&iex_day(folder.path(), Feed::Deep10, 6_000)), 6_001, 3, true);
+    let twin = iex_twin(Feed::Deep10, 6_000);
+    assert_eq!(heard.books, best(twin.books(), iex_symbols(&twin)));
+    let service = &heard.report.channels[0].service;
+    assert!(service.iter().any(|(name, count)| *name == "snap_snapshots" && *count > 0), "{service:?}");
+}
+
+/// The messages of a file of ITCH, and the books that they lead to.
+fn itch_twin(file: &Path) -> (u64, BookBuilder<DirectBooks>) {
+    let bytes = std::fs::read(file).unwrap();
+    let mut twin = BookBuilder::new(DirectBooks::new(LIMITS));
+    let mut next = 1;
+    for message in Frames::new(&bytes, Lengths::Prefixed) {
+        twin.handle_message(Sequence(next), message.unwrap(), &mut BooksAlone);
+        next += 1;
+    }
+    (next, twin)
+}
+
+#[test]
+fn books_of_itch_survive_losses_by_retransmission_and_late_ones_begin_with_glimpse() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = itch_day(folder.path());
+    let (next, twin) = itch_twin(&file);
+    let heard = hear(losing(&file), next, SYMBOLS, false);
+    assert_healed(&heard);
+    assert_eq!(heard.status.state_hash, twin.books().state_hash());
+
+    let late = hear(options(&file), next, SYMBOLS, true);
+    assert_eq!(late.status.state_hash, twin.books().state_hash());
+    assert!(late.report.channels[0].service.contains(&("glimpse_logins", 1)), "{}", late.report);
+}
+
+#[test]
+fn books_of_xdp_survive_losses_by_retransmission_and_late_ones_begin_with_a_refresh() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = xdp_day(folder.path(), 1);
+    let mut twin = xdp::BookBuilder::new(DirectBooks::new(LIMITS), Nanos::ZERO);
+    let (mut packets, _) = Packets::open(&file).unwrap();
+    let mut next = 1;
+    while let Some(packet) = packets.next_packet().unwrap() {
+        let packet = Packet::parse(packet.payload).unwrap();
+        if packet.sequence() == next {
+            twin.handle_packet(xdp::Channel(0), &packet, &mut BooksAlone);
+            next += u32::from(packet.message_count());
+        }
+    }
+    let heard = hear(losing(&file), next.into(), SYMBOLS, false);
+    assert_healed(&heard);
+    assert_eq!(heard.status.state_hash, twin.instruments().books().state_hash());
+
+    let late = hear(options(&file), next.into(), SYMBOLS, true);
+    let instruments = twin.instruments();
+    let named = instruments.ids().filter_map(|id| Some((id, instruments.instrument(id)?.symbol?)));
+    assert_eq!(late.books, best(instruments.books(), named));
+    let service = &late.report.channels[0].service;
+    assert!(service.iter().any(|(name, count)| *name == "symbols_refreshed" && *count > 0), "{service:?}");
+}
+
+/// A segment of the committed capture of IEX, to see that real ones go the same way.
+#[test]
+fn a_real_capture_is_heard_whole_over_its_restart() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../protocols/iex/tests/data/deep10_20170425_restart.pcap.gz");
+    let (mut packets, _) = Packets::open(&file).unwrap();
+    let mut last = (0, 0);
+    while let Some(packet) = packets.next_packet().unwrap() {
+        let segment = Segment::parse(packet.payload).unwrap();
+        last = (segment.next_sequence().0, segment.session());
+    }
+    let report = Publisher::start(PublishOptions { linger: Nanos::ZERO, ..options(&file) }).finish();
+    assert!(report.is_whole(), "{report}");
+    let channel = &report.channels[0];
+    assert_eq!((channel.packets, channel.messages, channel.restarts), (400, 861, 1));
+    assert!(last.0 > 500);
+}

@@ -1,0 +1,291 @@
+//! From bytes to the cache: the part of the client that works for each tick.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use tickpath_agent::TscClock;
+use tickpath_lockfree::spsc;
+use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentWriter, TimeBase};
+use tickpath_ticks::message::Message as _;
+use tickpath_ticks::message::{
+    EndOfStream, EndReason, Hello, Refused, Subscribed, SymbolDefinition, Tick, Trade,
+};
+use tickpath_ticks::parser::{Gap, StreamError, TickListener, TickParser};
+use tickpath_types::Nanos;
+
+use super::csv::CsvItem;
+use super::latency::{self, Span};
+use super::market::{Market, MarketWriter};
+use super::shared::{Count, Shared};
+
+/// The clock of the counter, corrected by what it runs off the system's.
+#[derive(Clone, Copy)]
+pub(super) struct Clock {
+    tsc: TscClock,
+    ahead_ns: i64,
+}
+
+impl Clock {
+    pub(super) fn new() -> Clock {
+        Clock { tsc: TscClock::shared(), ahead_ns: 0 }
+    }
+
+    #[inline]
+    pub(super) fn now(&self) -> Nanos {
+        Nanos(self.tsc.now().0.wrapping_add_signed(self.ahead_ns.wrapping_neg()))
+    }
+
+    /// Compares it with the system's clock, by which the server stamps.
+    pub(super) fn correct(&mut self) {
+        self.ahead_ns = self.tsc.drift().ahead_ns;
+    }
+}
+
+/// Where a segment is to be.
+#[derive(Clone, Debug)]
+pub struct SegmentPlace {
+    /// The folder of segments.
+    pub folder: PathBuf,
+    /// The segment's name.
+    pub name: SegmentName,
+}
+
+impl SegmentPlace {
+    fn create(&self, rows: u64, now: Nanos) -> anyhow::Result<SegmentWriter> {
+        let folder = Folder::create(&self.folder)?;
+        let config = SegmentConfig { rows, stream_capacity: 0, time_base: TimeBase::Unix };
+        Ok(SegmentWriter::create(&folder, &self.name, &config, now)?)
+    }
+}
+
+/// Takes what a connection brings, and puts it into the market.
+pub struct Feed {
+    parser: TickParser,
+    pub(super) sink: Sink,
+    /// Where the session was when the last connection ended.
+    left_at: Option<(u64, u64)>,
+}
+
+impl Feed {
+    /// Before the first connection.
+    #[must_use]
+    pub fn new(shared: Arc<Shared>, segment: Option<SegmentPlace>) -> Feed {
+        Feed { parser: TickParser::new(), sink: Sink::new(shared, segment), left_at: None }
+    }
+
+    /// Copies every tick into a ring that a writer of CSV empties; while that is full it waits.
+    pub(super) fn copy_to(&mut self, csv: spsc::Producer<CsvItem>) {
+        self.sink.csv = Some(csv);
+    }
+
+    /// Begins with a new connection.
+    pub fn restart(&mut self) {
+        let session = self.sink.hello.map(|hello| hello.session.get());
+        if let Some(session) = session.filter(|_| self.sink.is_subscribed) {
+            self.left_at = Some((session, self.parser.next_sequence()));
+        }
+        self.parser.restart();
+        self.sink.restart();
+    }
+
+    /// Takes bytes that were read at `received`, in nanoseconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// [`StreamError`] when the connection is to be closed.
+    #[inline]
+    pub fn feed(&mut self, bytes: &[u8], received: Nanos) -> Result<(), StreamError> {
+        self.sink.received = received;
+        let was_subscribed = self.sink.is_subscribed;
+        let result = self.parser.feed(bytes, &mut self.sink);
+        if self.sink.is_subscribed && !was_subscribed {
+            self.count_missed();
+        }
+        self.show();
+        result
+    }
+
+    /// Messages of the same session that were sent between two connections.
+    fn count_missed(&mut self) {
+        let session = self.sink.hello.map(|hello| hello.session.get());
+        if let Some((_, next)) = self.left_at.take().filter(|(left, _)| Some(*left) == session) {
+            let missed = self.sink.subscribed_at.saturating_sub(next);
+            self.sink.shared.add(Count::Missed, missed);
+        }
+    }
+
+    /// Shows the parser's counters.
+    #[inline]
+    fn show(&self) {
+        let (stats, shared) = (self.parser.stats(), &self.sink.shared);
+        shared.set(Count::Bytes, stats.bytes);
+        shared.set(Count::Ticks, stats.ticks);
+        shared.set(Count::Others, stats.others);
+        shared.set(Count::Unknown, stats.unknown);
+        shared.set(Count::Gaps, stats.gaps);
+        shared.set(Count::Lost, stats.lost);
+        shared.set(Count::Skipped, stats.skipped);
+        shared.set(Count::Duplicates, stats.duplicates);
+        shared.set(Count::Corrupt, stats.corrupt);
+        shared.set(Count::ResyncBytes, stats.resync_bytes);
+    }
+}
+
+/// Who learns of the messages.
+pub(super) struct Sink {
+    pub(super) shared: Arc<Shared>,
+    pub(super) clock: Clock,
+    received: Nanos,
+    market: Option<MarketWriter>,
+    segment: Option<SegmentPlace>,
+    csv: Option<spsc::Producer<CsvItem>>,
+    /// Of this connection.
+    pub(super) hello: Option<Hello>,
+    pub(super) is_subscribed: bool,
+    subscribed_at: u64,
+    pub(super) refused: Option<Refused>,
+    pub(super) ended: Option<EndReason>,
+    /// What cannot be got over.
+    pub(super) failure: Option<anyhow::Error>,
+}
+
+impl Sink {
+    fn new(shared: Arc<Shared>, segment: Option<SegmentPlace>) -> Sink {
+        Sink {
+            shared,
+            clock: Clock::new(),
+            received: Nanos::ZERO,
+            market: None,
+            segment,
+            csv: None,
+            hello: None,
+            is_subscribed: false,
+            subscribed_at: 0,
+            refused: None,
+            ended: None,
+            failure: None,
+        }
+    }
+
+    /// The connection is gone: what is in the cache may be wrong from now on.
+    fn restart(&mut self) {
+        if let Some(market) = &mut self.market {
+            market.mark_stale(0);
+        }
+        (self.hello, self.is_subscribed, self.refused, self.ended) = (None, false, None, None);
+    }
+
+    /// Shows whoever reads the segment that this process lives.
+    pub(super) fn show_sign_of_life(&mut self, now: Nanos) {
+        if let Some(segment) = self.market.as_mut().and_then(MarketWriter::segment) {
+            segment.heartbeat(now);
+        }
+    }
+
+    /// The market of the session, the one before if it is the same.
+    fn open_market(&mut self, hello: &Hello) -> anyhow::Result<()> {
+        let symbol_count = u16::try_from(hello.symbol_count.get())
+            .context("the server has more symbols than 65,535: it is in error")?;
+        let rows = usize::from(symbol_count) + 1;
+        let is_same = |market: &Market| market.session() == hello.session.get() && market.rows_end() == rows;
+        if self.market.as_ref().is_some_and(|writer| is_same(writer.market())) {
+            return Ok(());
+        }
+        let old = self.market.as_mut().and_then(MarketWriter::take_segment);
+        // The old one goes first: no other writer may have the name meanwhile.
+        drop(old);
+        let segment =
+            self.segment.as_ref().map(|place| place.create(rows as u64, self.clock.now())).transpose()?;
+        let market = MarketWriter::new(hello.session.get(), symbol_count, segment);
+        self.shared.set_market(Arc::clone(market.market()));
+        self.market = Some(market);
+        Ok(())
+    }
+
+    /// Waits while the ring is full: a file without its ticks is worth nothing, and the server sees who is slow.
+    fn copy(&mut self, ticks: &[Tick]) {
+        let (Some(csv), Some(market)) = (&mut self.csv, &self.market) else { return };
+        for tick in ticks {
+            let item = CsvItem { tick: *tick, symbol: market.name(tick.header.instrument.get()) };
+            while csv.try_push(item).is_err() {
+                if self.shared.is_to_stop() {
+                    return;
+                }
+                std::thread::sleep(super::csv::FULL_WAIT);
+            }
+        }
+    }
+
+    #[inline]
+    fn measure(&self, ticks: &[Tick], handed_over: Nanos) {
+        let latencies = self.shared.latencies();
+        let cached = self.clock.now();
+        latencies.record(Span::Parse, self.received, handed_over);
+        latencies.record(Span::Cache, handed_over, cached);
+        for tick in ticks.iter().step_by(latency::step(ticks.len())) {
+            let (made, sent) = (Nanos(tick.ts_generate.get()), tick.ts_send());
+            latencies.record(Span::Server, made, sent);
+            latencies.record(Span::Network, sent, self.received);
+            latencies.record(Span::Total, made, cached);
+        }
+    }
+}
+
+impl TickListener for Sink {
+    #[inline]
+    fn on_ticks(&mut self, ticks: &[Tick]) {
+        let handed_over = self.clock.now();
+        let Some(market) = &mut self.market else { return };
+        let (mut trades, mut unknown) = (0, 0);
+        for tick in ticks {
+            unknown += u64::from(!market.apply(tick));
+            trades += u64::from(tick.header.message_type == Trade::TYPE);
+        }
+        self.shared.add(Count::Trades, trades);
+        self.shared.add(Count::UnknownInstrument, unknown);
+        self.measure(ticks, handed_over);
+        if self.csv.is_some() {
+            self.copy(ticks);
+        }
+    }
+
+    fn on_hello(&mut self, hello: &Hello) {
+        match self.open_market(hello) {
+            Ok(()) => self.hello = Some(*hello),
+            Err(error) => self.failure = Some(error),
+        }
+    }
+
+    fn on_symbol(&mut self, definition: &SymbolDefinition) {
+        if let Some(market) = &mut self.market
+            && !market.define(definition)
+        {
+            self.shared.add(Count::UnknownInstrument, 1);
+        }
+    }
+
+    fn on_subscribed(&mut self, subscribed: &Subscribed) {
+        self.is_subscribed = true;
+        self.subscribed_at = subscribed.header.sequence.get();
+    }
+
+    fn on_refused(&mut self, refused: &Refused) {
+        self.refused = Some(*refused);
+    }
+
+    fn on_end_of_stream(&mut self, end: &EndOfStream) {
+        self.ended = Some(end.reason().unwrap_or(EndReason::ServerStops));
+    }
+
+    fn on_gap(&mut self, gap: Gap) {
+        if let Some(market) = &mut self.market {
+            market.mark_stale(gap.instrument);
+        }
+    }
+
+    fn on_skipped(&mut self, _: &tickpath_ticks::message::Skipped) {
+        if let Some(market) = &mut self.market {
+            market.mark_stale(0);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Latencies by hop, in histograms that one thread fills and others read.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tickpath_types::Nanos;
+
+/// Parts of a latency, between the times T0 to T6 of a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// T0 to T2: made, to taken by the server to be written.
+    Server,
+    /// T2 to T3: taken by the server, to read by this client.
+    Network,
+    /// T3 to T4: read, to checked and handed over.
+    Parse,
+    /// T4 to T5: handed over, to in the cache.
+    Cache,
+    /// T0 to T5: made, to in the cache.
+    Total,
+    /// T0 to T6: made, to drawn, as the latest quote of a row.
+    Draw,
+}
+
+impl Span {
+    /// All of them, in the order of the way.
+    pub const ALL: [Span; 6] =
+        [Span::Server, Span::Network, Span::Parse, Span::Cache, Span::Total, Span::Draw];
+
+    /// Its name, from one hop to another.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Span::Server => "T0_T2",
+            Span::Network => "T2_T3",
+            Span::Parse => "T3_T4",
+            Span::Cache => "T4_T5",
+            Span::Total => "T0_T5",
+            Span::Draw => "T0_T6",
+        }
+    }
+
+    /// What it is, in a few words.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Span::Server => "made to sent",
+            Span::Network => "sent to read",
+            Span::Parse => "read to checked",
+            Span::Cache => "checked to cached",
+            Span::Total => "made to cached",
+            Span::Draw => "made to drawn",
+        }
+    }
+}
+
+/// Buckets for each doubling: a value is known to one part in 32.
+const PARTS: u64 = 32;
+/// Values below it have buckets of their own.
+const EXACT_BELOW: u64 = 2 * PARTS;
+/// Doublings from there to 2^42 ns, more than an hour, which all longer ones count as.
+const DOUBLINGS: usize = 36;
+const BUCKETS: usize = EXACT_BELOW as usize + DOUBLINGS * PARTS as usize;
+
+/// Percentiles of a span.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Percentiles {
+    /// How many were measured.
+    pub count: u64,
+    /// Half of all took at most so many nanoseconds.
+    pub p50_ns: u64,
+    /// 99 of 100.
+    pub p99_ns: u64,
+    /// 999 of 1000.
+    pub p999_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+struct Histogram {
+    buckets: Box<[AtomicU64]>,
+    max_ns: AtomicU64,
+}
+
+impl Histogram {
+    fn new() -> Histogram {
+        Histogram { buckets: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), max_ns: AtomicU64::new(0) }
+    }
+
+    /// By the one thread that records: a load and a store, nothing locked.
+    #[inline]
+    fn record(&self, ns: u64) {
+        let bucket = &self.buckets[bucket_of(ns)];
+        bucket.store(bucket.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if ns > self.max_ns.load(Ordering::Relaxed) {
+            self.max_ns.store(ns, Ordering::Relaxed);
+        }
+    }
+
+    fn percentiles(&self) -> Percentiles {
+        let mut counts = [0; BUCKETS];
+        counts
+            .iter_mut()
+            .zip(&self.buckets)
+            .for_each(|(count, bucket)| *count = bucket.load(Ordering::Relaxed));
+        let count = counts.iter().sum::<u64>();
+        let max_ns = self.max_ns.load(Ordering::Relaxed);
+        let at = |part: u64| {
+            let rank = count.saturating_mul(part).div_ceil(1000).max(1);
+            let mut seen = 0;
+            let bucket = counts.iter().position(|count| {
+                seen += count;
+                seen >= rank
+            });
+            bucket.map_or(0, |bucket| upper_end(bucket).min(max_ns))
+        };
+        Percentiles { count, p50_ns: at(500), p99_ns: at(990), p999_ns: at(999), max_ns }
+    }
+
+    fn clear(&self) {
+        self.buckets.iter().for_each(|bucket| bucket.store(0, Ordering::Relaxed));
+        self.max_ns.store(0, Ordering::Relaxed);
+    }
+}
+
+#[inline]
+fn bucket_of(ns: u64) -> usize {
+    if ns < EXACT_BELOW {
+        return ns as usize;
+    }
+    let doubling = ns.ilog2() - EXACT_BELOW.ilog2();
+    let part = (ns >> (doubling + 1)) - PARTS;
+    (EXACT_BELOW as usize + doubling as usize * PARTS as usize + part as usize).min(BUCKETS - 1)
+}
+
+/// The largest value of a bucket.
+fn upper_end(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    if bucket < EXACT_BELOW {
+        return bucket;
+    }
+    let (doubling, part) = ((bucket - EXACT_BELOW) / PARTS, (bucket - EXACT_BELOW) % PARTS);
+    ((PARTS + part + 1) << (doubling + 1)) - 1
+}
+
+/// Latencies of all spans, for readers.
+pub struct Latencies {
+    spans: [Histogram; Span::ALL.len()],
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Latencies::new()
+    }
+}
+
+impl Latencies {
+    /// Nothing measured yet; takes its memory now.
+    #[must_use]
+    pub fn new() -> Latencies {
+        Latencies { spans: Span::ALL.map(|_| Histogram::new()) }
+    }
+
+    /// Percentiles of what was recorded so far.
+    #[must_use]
+    pub fn percentiles(&self, span: Span) -> Percentiles {
+        self.spans[span as usize].percentiles()
+    }
+
+    /// Forgets what was recorded. What is recorded at this moment may be kept.
+    pub fn clear(&self) {
+        self.spans.iter().for_each(Histogram::clear);
+    }
+
+    /// Records a latency; of each span one thread alone may record. A later time that is before an earlier one, as by two
+    /// clocks, counts as none.
+    #[inline]
+    pub fn record(&self, span: Span, from: Nanos, to: Nanos) {
+        self.spans[span as usize].record(to.since(from).0);
+    }
+}
+
+/// Ticks of a batch that are measured one by one: of a longer one, evenly spread over it.
+const MEASURED_MAX: usize = 32;
+
+/// Of so many ticks in a batch, the distance from one that is measured to the next.
+#[inline]
+pub(super) fn step(count: usize) -> usize {
+    count.div_ceil(MEASURED_MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_follow_each_other_and_lose_at_most_a_part_in_32() {
+        assert!((1..100_000).all(|ns| [0, 1].contains(&(bucket_of(ns) - bucket_of(ns - 1)))));
+        for ns in (0..100_000).chain((0..42).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit, (1 << bit) + 1])) {
+            let end = upper_end(bucket_of(ns));
+            assert!(end >= ns && end - ns <= ns / PARTS, "{ns} {end}");
+        }
+        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn percentiles_are_those_of_what_was_recorded() {
+        let latencies = Latencies::new();
+        assert_eq!(latencies.percentiles(Span::Total), Percentiles::default());
+        for ns in 1..=1000 {
+            latencies.record(Span::Total, Nanos(5), Nanos(5 + ns));
+        }
+        latencies.record(Span::Total, Nanos(5), Nanos(4));
+        let found = latencies.percentiles(Span::Total);
+        assert_eq!((found.count, found.max_ns), (1001, 1000));
+        assert!(found.p50_ns.abs_diff(500) <= 16 && found.p99_ns.abs_diff(990) <= 32, "{found:?}");
+        latencies.clear();
+        assert_eq!(latencies.percentiles(Span::Total).count, 0);
+    }
+}

@@ -1,0 +1,272 @@
+//! The symbols of a session and the latest of each.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tickpath_lockfree::table;
+use tickpath_shm::SegmentWriter;
+use tickpath_ticks::message::{Quote, Status, SymbolDefinition, Tick, TickKind, Trade};
+use tickpath_types::{BookHealth, Price, Qty, Symbol, TopOfBook};
+
+/// What a server says of a symbol beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SymbolTerms {
+    /// Its name.
+    pub symbol: Symbol,
+    /// The price that changes are counted from.
+    pub reference_price: Price,
+    /// Prices are multiples of it.
+    pub tick_size: Price,
+}
+
+/// A symbol as a reader finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarketRow {
+    /// Its number in the session.
+    pub instrument: u16,
+    /// Its name and terms.
+    pub terms: SymbolTerms,
+    /// Best prices, last trade, state, and whether they can be believed.
+    pub top: TopOfBook,
+    /// Quantity traded in the session.
+    pub volume: u64,
+    /// Ticks received.
+    pub ticks: u64,
+}
+
+/// The symbols of a session, for any number of readers. The writer waits for none of them, except while a symbol is defined.
+pub struct Market {
+    session: u64,
+    terms: Mutex<Vec<Option<SymbolTerms>>>,
+    quotes: table::Reader<TopOfBook>,
+    volumes: Box<[AtomicU64]>,
+    ticks: Box<[AtomicU64]>,
+}
+
+impl Market {
+    /// No session, no symbols.
+    #[must_use]
+    pub fn empty() -> Market {
+        MarketWriter::new(0, 0, None).market.into_new()
+    }
+
+    /// The session that it is of; 0 before the first.
+    #[must_use]
+    pub const fn session(&self) -> u64 {
+        self.session
+    }
+
+    /// Numbers of instruments are below it.
+    #[must_use]
+    pub fn rows_end(&self) -> usize {
+        self.volumes.len()
+    }
+
+    /// Puts every defined symbol into `rows`, which is emptied before. A symbol that is just being written keeps the values
+    /// that `rows` had of it.
+    pub fn read_into(&self, rows: &mut Vec<MarketRow>) {
+        let terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = std::mem::take(rows).into_iter().peekable();
+        let mut found = Vec::with_capacity(kept.len());
+        for (index, terms) in terms.iter().enumerate() {
+            let Some(terms) = *terms else { continue };
+            while kept.next_if(|row| usize::from(row.instrument) < index).is_some() {}
+            let old = kept.next_if(|row| usize::from(row.instrument) == index).map(|row| row.top);
+            found.push(MarketRow {
+                instrument: index as u16,
+                terms,
+                top: self.quotes.try_read(index).unwrap_or(old.unwrap_or_default()),
+                volume: self.volumes[index].load(Ordering::Relaxed),
+                ticks: self.ticks[index].load(Ordering::Relaxed),
+            });
+        }
+        *rows = found;
+    }
+
+    fn into_new(self: Arc<Self>) -> Market {
+        Arc::into_inner(self).expect("its writer is gone")
+    }
+}
+
+/// The one who writes a [`Market`], and the segment beside it.
+pub struct MarketWriter {
+    market: Arc<Market>,
+    quotes: table::Writer<TopOfBook>,
+    /// What stands in the table: the writer reads its own copy.
+    latest: Vec<TopOfBook>,
+    names: Vec<Option<Symbol>>,
+    segment: Option<SegmentWriter>,
+}
+
+impl MarketWriter {
+    /// For a session with instruments from 1 to `symbol_count`. The segment has a row for each of them.
+    #[must_use]
+    pub fn new(session: u64, symbol_count: u16, segment: Option<SegmentWriter>) -> MarketWriter {
+        let rows = usize::from(symbol_count) + 1;
+        let (quotes, reader) = table::table(rows);
+        let counters = || (0..rows).map(|_| AtomicU64::new(0)).collect();
+        let market = Market {
+            session,
+            terms: Mutex::new(vec![None; rows]),
+            quotes: reader,
+            volumes: counters(),
+            ticks: counters(),
+        };
+        MarketWriter {
+            market: Arc::new(market),
+            quotes,
+            latest: vec![TopOfBook::default(); rows],
+            names: vec![None; rows],
+            segment,
+        }
+    }
+
+    /// The half for readers.
+    #[must_use]
+    pub fn market(&self) -> &Arc<Market> {
+        &self.market
+    }
+
+    /// The segment beside it.
+    pub fn segment(&mut self) -> Option<&mut SegmentWriter> {
+        self.segment.as_mut()
+    }
+
+    /// Takes the segment back, for the next session.
+    pub fn take_segment(&mut self) -> Option<SegmentWriter> {
+        self.segment.take()
+    }
+
+    /// Takes over name and terms of a symbol; false when it has no row, or no name.
+    pub fn define(&mut self, definition: &SymbolDefinition) -> bool {
+        let index = usize::from(definition.header.instrument.get());
+        let Some(symbol) = definition.symbol() else { return false };
+        let mut terms = self.market.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(row) = terms.get_mut(index) else { return false };
+        *row = Some(SymbolTerms {
+            symbol,
+            reference_price: Price(definition.reference_price.get()),
+            tick_size: Price(definition.tick_size.get()),
+        });
+        drop(terms);
+        self.names[index] = Some(symbol);
+        self.market.volumes[index].store(definition.volume.get(), Ordering::Relaxed);
+        if let Some(segment) = &mut self.segment {
+            // A name that a segment does not take stays without one there; it has all rows.
+            let _ = segment.name(index, symbol.as_str());
+        }
+        true
+    }
+
+    /// Name of an instrument; `None` when it was not defined.
+    #[inline]
+    #[must_use]
+    pub fn name(&self, instrument: u16) -> Option<Symbol> {
+        self.names.get(usize::from(instrument)).copied().flatten()
+    }
+
+    /// Puts a tick into the cache; false when its instrument has no row.
+    #[inline]
+    pub fn apply(&mut self, tick: &Tick) -> bool {
+        let index = usize::from(tick.header.instrument.get());
+        let Some(latest) = self.latest.get_mut(index) else { return false };
+        latest.ts_event = tick.ts_generate.get();
+        latest.health = BookHealth::Live as u8;
+        match tick.kind() {
+            Some(TickKind::Quote(quote)) => set_quote(latest, quote),
+            Some(TickKind::Trade(trade)) => {
+                set_trade(latest, trade);
+                self.market.volumes[index].store(trade.volume.get(), Ordering::Relaxed);
+            }
+            Some(TickKind::Status(status)) => set_status(latest, status),
+            None => {}
+        }
+        let ticks = &self.market.ticks[index];
+        ticks.store(ticks.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let written = self.quotes.write(index, latest).is_ok();
+        if let Some(segment) = &mut self.segment {
+            return written && segment.write(index, latest).is_ok();
+        }
+        written
+    }
+
+    /// Nothing is known of what happened since: a symbol, or with 0 all of them, may be wrong until its next tick.
+    pub fn mark_stale(&mut self, instrument: u16) {
+        let one = usize::from(instrument);
+        let range =
+            if instrument == 0 { 0..self.latest.len() } else { one..(one + 1).min(self.latest.len()) };
+        for index in range {
+            let latest = &mut self.latest[index];
+            if latest.ts_event == 0 {
+                continue;
+            }
+            latest.health = BookHealth::Stale as u8;
+            // The rows are there: the tables are as long as the copy.
+            let _ = self.quotes.write(index, latest);
+            if let Some(segment) = &mut self.segment {
+                let _ = segment.write(index, latest);
+            }
+        }
+    }
+}
+
+#[inline]
+fn set_quote(top: &mut TopOfBook, quote: &Quote) {
+    let bid = quote.bid().unwrap_or_default();
+    let ask = quote.ask().unwrap_or_default();
+    (top.bid_price, top.bid_qty) = (bid.0.0, u64::from(bid.1));
+    (top.ask_price, top.ask_qty) = (ask.0.0, u64::from(ask.1));
+}
+
+#[inline]
+fn set_trade(top: &mut TopOfBook, trade: &Trade) {
+    top.set_last(Price(trade.price.get()), Qty(u64::from(trade.qty.get())));
+}
+
+#[cold]
+fn set_status(top: &mut TopOfBook, status: &Status) {
+    // A state that is not listed is kept as it came: readers know it as none.
+    top.trading_state = status.state;
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_ticks::message::Place;
+    use tickpath_types::{InstrumentId, Nanos};
+
+    use super::*;
+
+    #[test]
+    fn a_row_has_the_latest_of_its_symbol_and_is_stale_until_the_next() {
+        let mut writer = MarketWriter::new(9, 2, None);
+        let place =
+            |instrument| Place { instrument: InstrumentId(instrument), symbol_sequence: 1, sequence: 1 };
+        for (instrument, name) in [(1, "A"), (2, "B"), (3, "C")] {
+            let symbol = Symbol::new(name).unwrap();
+            let definition = SymbolDefinition::new(place(instrument), symbol, Price(100), Price(1), 7);
+            assert_eq!(writer.define(&definition), instrument < 3);
+        }
+        let quote = |instrument| Quote::new(place(instrument), Nanos(5), (Price(1), 2), (Price(3), 4), 0);
+        assert!(writer.apply(&quote(2).into()));
+        assert!(writer.apply(&Trade::new(place(2), Nanos(6), Price(2), 5, None, 12, 0).into()));
+        assert!(!writer.apply(&quote(3).into()));
+        let mut rows = Vec::new();
+        writer.market().read_into(&mut rows);
+        assert_eq!((rows.len(), rows[0].volume, rows[0].top), (2, 7, TopOfBook::default()));
+        let found = rows[1];
+        assert_eq!((found.terms.symbol.as_str(), found.volume, found.ticks), ("B", 12, 2));
+        assert_eq!((found.top.bid(), found.top.last()), (Some((Price(1), Qty(2))), Some((Price(2), Qty(5)))));
+        writer.mark_stale(0);
+        writer.market().read_into(&mut rows);
+        assert_eq!(
+            rows.iter().map(|row| row.top.health()).collect::<Vec<_>>(),
+            [BookHealth::Live, BookHealth::Stale]
+        );
+        writer.apply(&quote(2).into());
+        writer.market().read_into(&mut rows);
+        assert_eq!(rows[1].top.health(), BookHealth::Live);
+        writer.mark_stale(2);
+        writer.mark_stale(77);
+        assert_eq!(Market::empty().rows_end(), 1);
+    }
+}

@@ -1,0 +1,151 @@
+//! The ticks that all subscribers are sent, written once.
+
+use tickpath_ticks::message::{TICK_LEN, Tick, send_delay_ns};
+use tickpath_ticks::seal::seal_ticks;
+use tickpath_types::Nanos;
+use zerocopy::{FromZeros, IntoBytes};
+
+/// The fewest ticks that are kept.
+const CAPACITY_MIN: usize = 1 << 12;
+
+/// A ring of ticks. A tick's place is counted from 0 over the whole session: its sequence less one.
+///
+/// Ticks are made first and sealed later, when the time of sending is known. Each subscriber reads on from its own place;
+/// the ring waits for nobody, so whoever reads looks first whether its place is within [`kept`](Backlog::kept).
+#[derive(Debug)]
+pub(super) struct Backlog {
+    ticks: Box<[Tick]>,
+    /// Place of the next tick that is made.
+    made: u64,
+    /// Place of the next tick that is sealed.
+    sealed: u64,
+}
+
+impl Backlog {
+    /// A ring of so many ticks, rounded up to a power of two.
+    pub(super) fn new(capacity: usize) -> Backlog {
+        let capacity = capacity.max(CAPACITY_MIN).next_power_of_two();
+        let ticks = vec![Tick::new_zeroed(); capacity].into();
+        Backlog { ticks, made: 0, sealed: 0 }
+    }
+
+    /// Ticks that a subscriber may be behind and still be served: half of the ring.
+    pub(super) fn kept(&self) -> u64 {
+        self.ticks.len() as u64 / 2
+    }
+
+    /// Most ticks that are made before they are sealed: a quarter of the ring.
+    pub(super) fn burst_max(&self) -> u64 {
+        self.ticks.len() as u64 / 4
+    }
+
+    /// Place of the next tick that is made.
+    pub(super) fn made(&self) -> u64 {
+        self.made
+    }
+
+    /// Place of the next tick that is sealed: where subscribers read up to.
+    pub(super) fn sealed(&self) -> u64 {
+        self.sealed
+    }
+
+    /// Room for the next ticks, up to `count` of them: fewer at the ring's end.
+    #[inline]
+    pub(super) fn room(&mut self, count: usize) -> &mut [Tick] {
+        let at = self.index(self.made);
+        let end = self.ticks.len().min(at + count);
+        &mut self.ticks[at..end]
+    }
+
+    /// So many ticks of the room are made.
+    #[inline]
+    pub(super) fn commit(&mut self, count: usize) {
+        self.made += count as u64;
+    }
+
+    /// Writes the time of sending and the checksum into what was made since the last time.
+    #[inline]
+    pub(super) fn seal(&mut self, now: Nanos) {
+        while self.sealed < self.made {
+            let at = self.index(self.sealed);
+            let end = self.ticks.len().min(at + (self.made - self.sealed) as usize);
+            let ticks = &mut self.ticks[at..end];
+            for tick in &mut *ticks {
+                tick.send_delay_ns = send_delay_ns(Nanos(tick.ts_generate.get()), now).into();
+            }
+            seal_ticks(ticks);
+            self.sealed += (end - at) as u64;
+        }
+    }
+
+    /// Ticks from a place on, up to `end` and not beyond the ring's end.
+    #[inline]
+    pub(super) fn ticks(&self, from: u64, end: u64) -> &[Tick] {
+        debug_assert!(self.made - from <= self.ticks.len() as u64 && end <= self.sealed);
+        let at = self.index(from);
+        let len = self.ticks.len().min(at + (end - from) as usize);
+        &self.ticks[at..len]
+    }
+
+    /// The bytes of one tick.
+    pub(super) fn bytes(&self, place: u64) -> [u8; TICK_LEN] {
+        let mut bytes = [0; TICK_LEN];
+        bytes.copy_from_slice(self.ticks[self.index(place)].as_bytes());
+        bytes
+    }
+
+    #[inline]
+    fn index(&self, place: u64) -> usize {
+        place as usize & (self.ticks.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_ticks::message::{Place, Quote};
+    use tickpath_types::{InstrumentId, Price};
+
+    use super::*;
+
+    fn quote(sequence: u64) -> Tick {
+        let place = Place { instrument: InstrumentId(1), symbol_sequence: 0, sequence };
+        Quote::new(place, Nanos(sequence), (Price(1), 1), (Price(2), 1), 0).into()
+    }
+
+    fn make(backlog: &mut Backlog, mut count: usize) {
+        while count > 0 {
+            let next = backlog.made() + 1;
+            let room = backlog.room(count);
+            room.iter_mut().zip(next..).for_each(|(tick, sequence)| *tick = quote(sequence));
+            let made = room.len();
+            backlog.commit(made);
+            count -= made;
+        }
+    }
+
+    #[test]
+    fn ticks_are_read_in_order_around_the_end_of_the_ring() {
+        let mut backlog = Backlog::new(1);
+        let mut place = 0;
+        for burst in [1_000, 1, 1_024, 777, 1_024, 1_024, 1_024] {
+            make(&mut backlog, burst);
+            assert_eq!(backlog.sealed() + burst as u64, backlog.made());
+            backlog.seal(Nanos(backlog.made() + 5));
+            while place < backlog.sealed() {
+                let ticks = backlog.ticks(place, backlog.sealed());
+                for tick in ticks {
+                    place += 1;
+                    assert_eq!(tick.header.sequence.get(), place);
+                    assert_eq!(u64::from(tick.send_delay_ns.get()), backlog.made() + 5 - place);
+                }
+                assert_eq!(backlog.bytes(place - 1), ticks.last().unwrap().as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_are_parts_of_the_ring() {
+        let backlog = Backlog::new(5_000);
+        assert_eq!((backlog.kept(), backlog.burst_max()), (4_096, 2_048));
+    }
+}

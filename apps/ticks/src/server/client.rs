@@ -1,0 +1,396 @@
+//! One subscriber: where it is in the stream, and what it is sent.
+
+use std::io;
+use std::net::Shutdown;
+
+use tickpath_net::{Kernel, Network, StreamSocket};
+use tickpath_ticks::message::{EndOfStream, EndReason, Heartbeat, Message, Skipped, TICK_LEN, Tick};
+use tickpath_ticks::request::RequestParser;
+use tickpath_ticks::seal::seal;
+use tickpath_types::Nanos;
+use zerocopy::IntoBytes;
+
+use super::backlog::Backlog;
+use super::counters::ServerCounters;
+use super::cut::Cut;
+use super::directory::Choice;
+use super::faults::{Faults, TickFault};
+use super::maker::SymbolState;
+use super::settings::SlowClient;
+
+pub(super) type Socket = <Kernel as Network>::Socket;
+
+/// Why a connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// The other end closed it, or it was lost.
+    Lost,
+    /// The last message is on its way; what the client still says is of no interest.
+    Said,
+}
+
+/// What a flush needs beside the client.
+pub(super) struct Flush<'a> {
+    pub(super) backlog: &'a Backlog,
+    pub(super) states: &'a [SymbolState],
+    pub(super) counters: &'a mut ServerCounters,
+    pub(super) cut: &'a mut Cut,
+    pub(super) policy: SlowClient,
+    pub(super) now: Nanos,
+}
+
+/// A connection.
+pub(super) struct Client {
+    pub(super) socket: Socket,
+    pub(super) parser: RequestParser,
+    /// What is subscribed, and the choice that a request in parts has come to.
+    pub(super) choice: Option<Choice>,
+    pub(super) asked: Option<Choice>,
+    /// Place of the next tick to be looked at.
+    place: u64,
+    /// Messages that the chosen symbols had when the subscription began, and those sent or left out since.
+    base: u64,
+    passed: u64,
+    /// The rest of a message that the kernel took the beginning of.
+    carry: [u8; TICK_LEN],
+    carry_from: usize,
+    /// Other messages, to be sent before the next tick.
+    outbox: Vec<u8>,
+    outbox_from: usize,
+    /// The kernel takes nothing; it will say when.
+    pub(super) is_blocked: bool,
+    /// Nothing but the outbox is sent any more, and after this time the connection is closed whatever is left.
+    closing: Option<Nanos>,
+    /// The last message is sent, and the sending side closed.
+    pub(super) has_ended: bool,
+    pub(super) last_sent: Nanos,
+    pub(super) last_received: Nanos,
+    pub(super) stalled_until: Nanos,
+    pub(super) faults: Option<Box<Faults>>,
+}
+
+impl Client {
+    pub(super) fn new(socket: Socket, symbols: u32, now: Nanos) -> Client {
+        Client {
+            socket,
+            parser: RequestParser::new(symbols),
+            choice: None,
+            asked: None,
+            place: 0,
+            base: 0,
+            passed: 0,
+            carry: [0; TICK_LEN],
+            carry_from: TICK_LEN,
+            outbox: Vec::new(),
+            outbox_from: 0,
+            is_blocked: false,
+            closing: None,
+            has_ended: false,
+            last_sent: now,
+            last_received: now,
+            stalled_until: Nanos::ZERO,
+            faults: None,
+        }
+    }
+
+    /// Messages to be sent before the next tick.
+    pub(super) fn outbox(&mut self) -> &mut Vec<u8> {
+        &mut self.outbox
+    }
+
+    /// Adds a message to be sent before the next tick.
+    pub(super) fn say<M: Message>(&mut self, message: M) {
+        self.outbox.extend_from_slice(seal(message).as_bytes());
+    }
+
+    /// Where the stream goes on, for those who get ticks.
+    pub(super) fn tick_place(&self) -> Option<u64> {
+        (self.choice.is_some() && self.closing.is_none()).then_some(self.place)
+    }
+
+    /// Number of the next message of the session on this connection.
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.place + 1
+    }
+
+    /// From here on the stream has these symbols.
+    pub(super) fn subscribe(&mut self, choice: Choice, place: u64, states: &[SymbolState]) {
+        (self.base, self.passed) = (choice.messages(states), 0);
+        (self.choice, self.place) = (Some(choice), place);
+    }
+
+    /// Ends the stream: nothing is sent after what is in the outbox, and in a while the connection is closed.
+    pub(super) fn close_by(&mut self, deadline: Nanos) {
+        self.closing = Some(self.closing.unwrap_or(deadline).min(deadline));
+    }
+
+    pub(super) fn closes_at(&self) -> Option<Nanos> {
+        self.closing
+    }
+
+    /// Ends the stream with a reason.
+    pub(super) fn end(&mut self, reason: EndReason, now: Nanos, deadline: Nanos) {
+        if self.closing.is_none() {
+            self.say(EndOfStream::new(self.next_sequence(), reason, now));
+            self.close_by(deadline);
+        }
+    }
+
+    /// Whether something waits that is no tick.
+    pub(super) fn has_words(&self) -> bool {
+        self.outbox_from < self.outbox.len() || self.carry_from < TICK_LEN
+    }
+
+    /// A sign of life, when nothing else waits to be sent.
+    pub(super) fn beat(&mut self, now: Nanos) -> bool {
+        let is_due =
+            !self.has_words() && !self.is_blocked && self.closing.is_none() && now >= self.stalled_until;
+        if is_due {
+            self.say(Heartbeat::new(self.next_sequence(), now));
+        }
+        is_due
+    }
+
+    /// Sends what there is, as far as the kernel takes it.
+    #[inline]
+    pub(super) fn flush(&mut self, flush: &mut Flush<'_>) -> Result<(), Gone> {
+        if self.is_blocked || flush.now < self.stalled_until {
+            return Ok(());
+        }
+        loop {
+            if self.has_words() && !self.send_words(flush)? {
+                return Ok(());
+            }
+            if self.closing.is_some() {
+                return self.finish();
+            }
+            if self.choice.is_none() || !self.send_ticks(flush)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends what is no tick, as far as the kernel takes it.
+    pub(super) fn speak(&mut self, flush: &mut Flush<'_>) -> Result<(), Gone> {
+        if self.is_blocked || flush.now < self.stalled_until || self.has_words() && !self.send_words(flush)? {
+            return Ok(());
+        }
+        if self.closing.is_some() { self.finish() } else { Ok(()) }
+    }
+
+    /// Everything is said.
+    fn finish(&mut self) -> Result<(), Gone> {
+        if !self.has_ended {
+            self.has_ended = true;
+            // A connection that is over has no side left to close, which is as good.
+            let _ = self.socket.shutdown(Shutdown::Write);
+        }
+        Err(Gone::Said)
+    }
+
+    /// The rest of a tick and other messages; false when the kernel took not all of it.
+    fn send_words(&mut self, flush: &mut Flush<'_>) -> Result<bool, Gone> {
+        if self.carry_from < TICK_LEN {
+            let sent = send(&self.socket, &self.carry[self.carry_from..], flush.counters)?;
+            self.note_sent(sent, flush.now);
+            self.carry_from += sent;
+            if self.carry_from < TICK_LEN {
+                self.is_blocked = true;
+                return Ok(false);
+            }
+        }
+        if self.outbox_from < self.outbox.len() {
+            let sent = send(&self.socket, &self.outbox[self.outbox_from..], flush.counters)?;
+            self.note_sent(sent, flush.now);
+            self.outbox_from += sent;
+            if self.outbox_from < self.outbox.len() {
+                self.is_blocked = true;
+                return Ok(false);
+            }
+            self.outbox_from = 0;
+            self.outbox.clear();
+            // What was long once need not stay.
+            self.outbox.shrink_to(TICK_LEN);
+        }
+        Ok(true)
+    }
+
+    /// Ticks up to the end of what is sealed; true when other messages come first.
+    fn send_ticks(&mut self, flush: &mut Flush<'_>) -> Result<bool, Gone> {
+        let end = flush.backlog.sealed();
+        while self.place < end {
+            if end - self.place > flush.backlog.kept() {
+                self.fall_behind(flush);
+                return Ok(true);
+            }
+            let fault = self.faults.as_mut().map_or(u64::MAX, |faults| faults.next_place(self.place));
+            if fault <= self.place {
+                self.spoil(flush);
+                return Ok(true);
+            }
+            let end = end.min(fault);
+            let sent_all = match &self.choice {
+                Some(Choice::All) => self.send_all(end, flush)?,
+                Some(Choice::Listed(_)) => self.send_chosen(end, flush)?,
+                None => return Ok(false),
+            };
+            if !sent_all {
+                self.is_blocked = true;
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Every tick up to a place, out of the backlog as they lie there; false when the kernel took not all of them.
+    #[inline]
+    fn send_all(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, Gone> {
+        let bytes = flush.backlog.ticks(self.place, end).as_bytes();
+        let sent = send(&self.socket, bytes, flush.counters)?;
+        self.note_sent(sent, flush.now);
+        let whole = (sent / TICK_LEN) as u64;
+        self.place += whole;
+        flush.counters.ticks_sent += whole;
+        let torn = sent % TICK_LEN;
+        if torn > 0 {
+            self.keep_rest(flush.backlog.bytes(self.place), torn, flush.counters);
+            self.place += 1;
+        }
+        Ok(sent == bytes.len())
+    }
+
+    /// The chosen ticks up to a place; false when the kernel took not all of them.
+    fn send_chosen(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, Gone> {
+        let Some(choice) = &self.choice else { return Ok(true) };
+        let looked_to = flush.cut.fill(flush.backlog, choice, self.place, end);
+        let bytes = flush.cut.bytes();
+        if bytes.is_empty() {
+            self.place = looked_to;
+            return Ok(true);
+        }
+        let sent = send(&self.socket, bytes, flush.counters)?;
+        self.note_sent(sent, flush.now);
+        let is_all = sent == bytes.len();
+        let (whole, torn) = (sent / TICK_LEN, sent % TICK_LEN);
+        self.passed += whole as u64;
+        flush.counters.ticks_sent += whole as u64;
+        if is_all {
+            self.place = looked_to;
+            return Ok(true);
+        }
+        self.place = flush.cut.place(whole);
+        if torn > 0 {
+            let rest = flush.cut.tick(whole);
+            self.keep_rest(rest, torn, flush.counters);
+            self.place += 1;
+            self.passed += 1;
+        }
+        Ok(false)
+    }
+
+    /// Keeps what is left of a tick that was begun.
+    fn keep_rest(&mut self, tick: [u8; TICK_LEN], sent: usize, counters: &mut ServerCounters) {
+        (self.carry, self.carry_from) = (tick, sent);
+        counters.ticks_sent += 1;
+    }
+
+    #[inline]
+    fn note_sent(&mut self, sent: usize, now: Nanos) {
+        if sent > 0 {
+            self.last_sent = now;
+        }
+    }
+
+    /// The policy for those who read too slowly.
+    #[cold]
+    fn fall_behind(&mut self, flush: &mut Flush<'_>) {
+        let Some(choice) = self.choice.take() else { return };
+        flush.counters.slow += 1;
+        let end = flush.backlog.sealed();
+        // Of all symbols, places say how many were left out; of some, the symbols' own numbers.
+        let missed = |client: &Client| match &choice {
+            Choice::All => end - client.place,
+            Choice::Listed(_) => (choice.messages(flush.states) - client.base).saturating_sub(client.passed),
+        };
+        let missed = missed(self);
+        match flush.policy {
+            SlowClient::Disconnect => {
+                flush.counters.slow_disconnected += 1;
+                self.end(EndReason::TooSlow, flush.now, flush.now + CLOSE_TIME);
+            }
+            SlowClient::Drop => {
+                flush.counters.skipped += missed;
+                self.say(Skipped::new(end + 1, missed));
+            }
+            SlowClient::Sample => {
+                let kept =
+                    flush.cut.sample(flush.backlog, &choice, flush.states, end, missed, &mut self.outbox);
+                flush.counters.skipped += missed - kept;
+                flush.counters.ticks_sent += kept;
+            }
+        }
+        self.passed += missed;
+        (self.choice, self.place) = (Some(choice), end);
+    }
+
+    /// Trouble for the next tick.
+    #[cold]
+    fn spoil(&mut self, flush: &mut Flush<'_>) {
+        let (Some(faults), Some(choice)) = (&mut self.faults, &self.choice) else { return };
+        let left = flush.backlog.sealed() - self.place;
+        match faults.take(self.place) {
+            TickFault::Gap(count) => {
+                let count = count.min(left);
+                let ticks =
+                    (self.place..self.place + count).map(|place| flush.backlog.ticks(place, place + 1));
+                let hit = ticks.flatten().filter(|tick| choice.has(symbol_of(tick))).count() as u64;
+                flush.counters.fault_gaps += hit;
+                self.passed += hit;
+                self.place += count;
+            }
+            TickFault::Corrupt(bit) => {
+                let tick = flush.backlog.ticks(self.place, self.place + 1);
+                if tick.iter().all(|tick| choice.has(symbol_of(tick))) {
+                    let mut bytes = flush.backlog.bytes(self.place);
+                    bytes[bit / 8 % TICK_LEN] ^= 1 << (bit % 8);
+                    self.keep_rest(bytes, 0, flush.counters);
+                    flush.counters.fault_corrupt += 1;
+                    self.passed += 1;
+                }
+                self.place += 1;
+            }
+        }
+    }
+
+    /// Whether it is so far behind that the policy applies, though the kernel takes nothing.
+    pub(super) fn is_too_slow(&self, backlog: &Backlog) -> bool {
+        self.is_blocked && self.tick_place().is_some_and(|place| backlog.sealed() - place > backlog.kept())
+    }
+}
+
+/// Time for a client to take the last message.
+pub(super) const CLOSE_TIME: Nanos = Nanos::from_secs(2);
+
+/// Place of a tick's symbol among all of them.
+#[inline]
+pub(super) fn symbol_of(tick: &Tick) -> u16 {
+    tick.header.instrument.get().wrapping_sub(1)
+}
+
+/// Gives bytes to the kernel; how many it took.
+#[inline]
+fn send(socket: &Socket, bytes: &[u8], counters: &mut ServerCounters) -> Result<usize, Gone> {
+    counters.writes += 1;
+    match StreamSocket::send(socket, bytes) {
+        Ok(sent) => {
+            counters.bytes_sent += sent as u64;
+            counters.blocked += u64::from(sent < bytes.len());
+            Ok(sent)
+        }
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            counters.blocked += 1;
+            Ok(0)
+        }
+        Err(_) => Err(Gone::Lost),
+    }
+}

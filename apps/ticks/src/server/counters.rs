@@ -1,0 +1,93 @@
+//! What a server counts.
+
+use serde_json::{Value, json};
+
+/// Counts since the server's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerCounters {
+    /// Ticks made.
+    pub ticks: u64,
+    /// Ticks that were late by more than a second and were not made.
+    pub given_up: u64,
+    /// Ticks handed to the kernel, over all subscribers.
+    pub ticks_sent: u64,
+    /// Bytes handed to the kernel.
+    pub bytes_sent: u64,
+    /// System calls that wrote.
+    pub writes: u64,
+    /// System calls that read, accepted or asked what is ready.
+    pub other_calls: u64,
+    /// Writes that the kernel took nothing of, or a part.
+    pub blocked: u64,
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections that ended, for whatever reason.
+    pub closed: u64,
+    /// Connections refused because there were as many as may be.
+    pub refused_full: u64,
+    /// Clients refused because of another version.
+    pub refused_version: u64,
+    /// Clients refused because what they sent is no message.
+    pub refused_malformed: u64,
+    /// Requests refused because they name more symbols than there are.
+    pub refused_symbols: u64,
+    /// Requests refused because they name a symbol that does not exist.
+    pub refused_unknown: u64,
+    /// Requests granted.
+    pub subscriptions: u64,
+    /// Times that a subscriber was too far behind.
+    pub slow: u64,
+    /// Ticks left out for subscribers that were.
+    pub skipped: u64,
+    /// Of those that were, the ones that were disconnected for it.
+    pub slow_disconnected: u64,
+    /// Clients that were silent too long and disconnected.
+    pub silent: u64,
+    /// Heartbeats sent.
+    pub heartbeats: u64,
+    /// Ticks left out on purpose.
+    pub fault_gaps: u64,
+    /// Ticks damaged on purpose.
+    pub fault_corrupt: u64,
+    /// Stalls made on purpose.
+    pub fault_stalls: u64,
+    /// Disconnections made on purpose.
+    pub fault_disconnects: u64,
+}
+
+impl ServerCounters {
+    /// The counts under their names.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "ticks": self.ticks,
+            "given_up": self.given_up,
+            "ticks_sent": self.ticks_sent,
+            "bytes_sent": self.bytes_sent,
+            "writes": self.writes,
+            "other_calls": self.other_calls,
+            "blocked": self.blocked,
+            "accepted": self.accepted,
+            "closed": self.closed,
+            "refused": {
+                "full": self.refused_full,
+                "version": self.refused_version,
+                "malformed": self.refused_malformed,
+                "symbols": self.refused_symbols,
+                "unknown": self.refused_unknown,
+            },
+            "subscriptions": self.subscriptions,
+            "slow": self.slow,
+            "skipped": self.skipped,
+            "slow_disconnected": self.slow_disconnected,
+            "silent": self.silent,
+            "heartbeats": self.heartbeats,
+            "faults": {
+                "gaps": self.fault_gaps,
+                "corrupt": self.fault_corrupt,
+                "stalls": self.fault_stalls,
+                "disconnects": self.fault_disconnects,
+            },
+        })
+    }
+}

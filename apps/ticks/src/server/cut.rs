@@ -1,0 +1,122 @@
+//! What a subscriber of some symbols gets of the stream, and what a slow one gets of it.
+
+use tickpath_ticks::message::{Skipped, TICK_LEN, Tick};
+use tickpath_ticks::seal::seal;
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::backlog::Backlog;
+use super::client::symbol_of;
+use super::directory::Choice;
+use super::maker::SymbolState;
+
+/// Ticks of a cut at most: 56 KiB.
+const CUT_MAX: usize = 1_024;
+
+/// Room for the ticks of one write, shared by all subscribers.
+pub(super) struct Cut {
+    ticks: Box<[Tick]>,
+    places: Box<[u64]>,
+    len: usize,
+}
+
+impl Cut {
+    pub(super) fn new() -> Cut {
+        let ticks = vec![Tick::new_zeroed(); CUT_MAX].into();
+        Cut { ticks, places: vec![0; CUT_MAX].into(), len: 0 }
+    }
+
+    /// Copies the chosen ticks of a part of the stream; returns the place up to which it looked: `end`, or less when there
+    /// is no more room.
+    pub(super) fn fill(&mut self, backlog: &Backlog, choice: &Choice, from: u64, end: u64) -> u64 {
+        self.len = 0;
+        let mut place = from;
+        while place < end {
+            for tick in backlog.ticks(place, end) {
+                if self.len == CUT_MAX {
+                    return place;
+                }
+                // Written whether it is chosen or not; whether it stays is the length's.
+                self.ticks[self.len] = *tick;
+                self.places[self.len] = place;
+                self.len += usize::from(choice.has(symbol_of(tick)));
+                place += 1;
+            }
+        }
+        place
+    }
+
+    /// The ticks as they are sent.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.ticks[..self.len].as_bytes()
+    }
+
+    /// Place of one of them.
+    pub(super) fn place(&self, at: usize) -> u64 {
+        self.places[at]
+    }
+
+    /// One of them.
+    pub(super) fn tick(&self, at: usize) -> [u8; TICK_LEN] {
+        let mut bytes = [0; TICK_LEN];
+        bytes.copy_from_slice(self.ticks[at].as_bytes());
+        bytes
+    }
+
+    /// Appends the latest quote of each chosen symbol, as far as the backlog has them, and before each how many of the
+    /// `missed` messages are left out; returns how many quotes these are.
+    pub(super) fn sample(
+        &mut self,
+        backlog: &Backlog,
+        choice: &Choice,
+        states: &[SymbolState],
+        end: u64,
+        missed: u64,
+        out: &mut Vec<u8>,
+    ) -> u64 {
+        let from = end - backlog.kept();
+        // Places of the latest quotes; in the order of the stream, as many as there is room for.
+        let quotes = states.iter().zip(0_u16..).filter(|(state, at)| state.quoted > from && choice.has(*at));
+        let count = quotes.map(|(state, _)| state.quoted - 1).zip(&mut self.places).fold(
+            0,
+            |count, (quote, place)| {
+                *place = quote;
+                count + 1
+            },
+        );
+        self.places[..count].sort_unstable();
+        let (mut place, mut kept, mut left_out) = (from, 0, 0);
+        // Of what is no longer in the backlog only the number is known.
+        let mut unsaid = missed - wanted(backlog, choice, from, end);
+        for quote in &self.places[..count] {
+            unsaid += wanted(backlog, choice, place, *quote);
+            if unsaid > 0 {
+                out.extend_from_slice(seal(Skipped::new(quote + 1, unsaid)).as_bytes());
+                left_out += unsaid;
+                unsaid = 0;
+            }
+            out.extend_from_slice(backlog.ticks(*quote, quote + 1).as_bytes());
+            kept += 1;
+            place = quote + 1;
+        }
+        unsaid += wanted(backlog, choice, place, end);
+        if unsaid > 0 {
+            out.extend_from_slice(seal(Skipped::new(end + 1, unsaid)).as_bytes());
+        }
+        debug_assert_eq!(left_out + unsaid + kept, missed);
+        kept
+    }
+}
+
+/// How many ticks of a part of the stream are chosen.
+fn wanted(backlog: &Backlog, choice: &Choice, from: u64, end: u64) -> u64 {
+    if *choice == Choice::All {
+        return end - from;
+    }
+    let (mut place, mut count) = (from, 0);
+    while place < end {
+        let ticks = backlog.ticks(place, end);
+        count += ticks.iter().filter(|tick| choice.has(symbol_of(tick))).count();
+        place += ticks.len() as u64;
+    }
+    count as u64
+}

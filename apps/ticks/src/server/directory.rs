@@ -1,0 +1,168 @@
+//! The symbols of a session by name, and what subscribers ask for.
+
+use tickpath_sim::TickGeneratorConfig;
+use tickpath_ticks::message::{Place, Scope, Subscribed, SymbolDefinition};
+use tickpath_ticks::seal::seal;
+use tickpath_types::{InstrumentId, Price, Symbol};
+use zerocopy::IntoBytes;
+
+use super::maker::SymbolState;
+
+const WORD_BITS: usize = u64::BITS as usize;
+
+/// The symbols.
+#[derive(Debug)]
+pub(super) struct Directory {
+    symbols: Vec<Terms>,
+    /// Names in their order, with their places among the symbols.
+    names: Vec<(Symbol, u16)>,
+}
+
+/// What does not change of a symbol.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    name: Symbol,
+    reference_price: Price,
+    tick_size: Price,
+}
+
+impl Directory {
+    pub(super) fn new(market: &TickGeneratorConfig) -> Directory {
+        let terms = market.symbols.iter().map(|symbol| Terms {
+            name: symbol.name,
+            reference_price: symbol.price,
+            tick_size: symbol.tick_size,
+        });
+        let mut names: Vec<_> = market.symbols.iter().map(|symbol| symbol.name).zip(0..).collect();
+        names.sort_unstable();
+        Directory { symbols: terms.collect(), names }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.symbols.len()
+    }
+
+    fn find(&self, name: Symbol) -> Option<u16> {
+        let at = self.names.binary_search_by_key(&name, |(name, _)| *name).ok()?;
+        Some(self.names[at].1)
+    }
+
+    /// Appends the answer to a granted request and a definition of each of its symbols, for a stream that goes on at
+    /// `place`.
+    pub(super) fn define(
+        &self,
+        request: u32,
+        choice: &Choice,
+        states: &[SymbolState],
+        place: u64,
+        out: &mut Vec<u8>,
+    ) {
+        let next = place + 1;
+        let count = u32::try_from(choice.count(self.len())).expect("symbols are numbered by 16 bits");
+        out.extend(seal(Subscribed::new(next, request, choice.scope(), count)).as_bytes());
+        let chosen = self.symbols.iter().zip(states).zip(0_u16..).filter(|(_, at)| choice.has(*at));
+        for ((terms, state), at) in chosen {
+            let place = Place {
+                instrument: InstrumentId(at + 1),
+                symbol_sequence: state.symbol_sequence as u32,
+                sequence: next,
+            };
+            let Terms { name, reference_price, tick_size } = *terms;
+            let definition = SymbolDefinition::new(place, name, reference_price, tick_size, state.volume);
+            out.extend(seal(definition).as_bytes());
+        }
+    }
+}
+
+/// Which symbols a subscriber wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// All of them.
+    All,
+    /// Those whose bits are set, the first symbol's lowest.
+    Listed(Box<[u64]>),
+}
+
+impl Choice {
+    /// A list to be filled.
+    pub(super) fn none(symbols: usize) -> Choice {
+        Choice::Listed(vec![0; symbols.div_ceil(WORD_BITS)].into())
+    }
+
+    /// Adds names to a list; false when one of them is no symbol.
+    #[must_use]
+    pub(super) fn add(&mut self, directory: &Directory, names: &[[u8; 8]]) -> bool {
+        let Choice::Listed(bits) = self else { return true };
+        names.iter().all(|name| {
+            let Some(at) = directory.find(Symbol(*name)) else { return false };
+            bits[usize::from(at) / WORD_BITS] |= 1 << (usize::from(at) % WORD_BITS);
+            true
+        })
+    }
+
+    /// Whether a symbol is wanted, by its place.
+    #[inline]
+    pub(super) fn has(&self, at: u16) -> bool {
+        match self {
+            Choice::All => true,
+            Choice::Listed(bits) => {
+                bits[usize::from(at) / WORD_BITS] >> (usize::from(at) % WORD_BITS) & 1 == 1
+            }
+        }
+    }
+
+    pub(super) const fn scope(&self) -> Scope {
+        match self {
+            Choice::All => Scope::All,
+            Choice::Listed(_) => Scope::Listed,
+        }
+    }
+
+    /// How many symbols are wanted.
+    pub(super) fn count(&self, symbols: usize) -> usize {
+        match self {
+            Choice::All => symbols,
+            Choice::Listed(bits) => bits.iter().map(|word| word.count_ones() as usize).sum(),
+        }
+    }
+
+    /// How many messages the wanted symbols have had.
+    pub(super) fn messages(&self, states: &[SymbolState]) -> u64 {
+        let wanted = states.iter().zip(0_u16..).filter(|(_, at)| self.has(*at));
+        wanted.map(|(state, _)| state.symbol_sequence - 1).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_sim::MarketMood;
+    use zerocopy::FromBytes;
+
+    use super::*;
+
+    #[test]
+    fn listed_symbols_are_found_and_defined() {
+        let market = TickGeneratorConfig::market(MarketMood::Neutral, 130, 7);
+        let directory = Directory::new(&market);
+        let mut choice = Choice::none(130);
+        let names = [0, 64, 129, 64].map(|at: usize| market.symbols[at].name.0);
+        assert!(choice.add(&directory, &names));
+        assert!(!choice.clone().add(&directory, &[*b"nothere "]));
+        assert_eq!((choice.count(130), Choice::All.count(130)), (3, 130));
+        assert!(choice.has(129) && !choice.has(128) && Choice::All.has(128));
+
+        let mut states = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; 130];
+        states[64] = SymbolState { symbol_sequence: 43, volume: 5, quoted: 0 };
+        assert_eq!((choice.messages(&states), Choice::All.messages(&states)), (42, 42));
+        let mut out = Vec::new();
+        directory.define(9, &choice, &states, 1_000, &mut out);
+        let (subscribed, rest) = Subscribed::read_from_prefix(&out).unwrap();
+        assert_eq!((subscribed.scope(), subscribed.symbol_count.get()), (Scope::Listed, 3));
+        let definitions = <[SymbolDefinition]>::ref_from_bytes(rest).unwrap();
+        assert_eq!(definitions[1].header.instrument(), InstrumentId(65));
+        assert_eq!(definitions[1].header.symbol_sequence.get(), 43);
+        assert_eq!(definitions[1].header.sequence.get(), 1_001);
+        assert_eq!(definitions[1].symbol(), Some(market.symbols[64].name));
+        assert_eq!(definitions[1].volume.get(), 5);
+    }
+}

@@ -1,0 +1,282 @@
+//! Clients come, ask and go.
+
+use std::io;
+
+use tickpath_net::{Interest, StreamSocket};
+use tickpath_ticks::message::{EndReason, Hello, Refused, RefusedReason, VERSION};
+use tickpath_ticks::request::{RequestError, RequestListener, SubscribePart};
+use tickpath_ticks::seal::seal;
+use tickpath_types::Nanos;
+use zerocopy::IntoBytes;
+
+use super::client::{CLOSE_TIME, Client, Flush, Gone, Socket};
+use super::directory::{Choice, Directory};
+use super::faults::Faults;
+use super::maker::SymbolState;
+use super::{READ_LEN, ServerCounters, TicksServer};
+
+/// The listener's key at the poller; a client's is its place, and one more.
+pub(super) const LISTENER_KEY: u64 = 0;
+/// Connections taken in one go.
+const ACCEPTS_MAX: usize = 64;
+/// Reads from one client in one go.
+const READS_MAX: usize = 4;
+/// Connections beyond those allowed that are told so at a time; others are closed without a word.
+const REFUSED_MAX: usize = 64;
+/// Bytes of answers that may wait for a client that does not read them; beyond, it is disconnected.
+const ANSWERS_MAX: usize = 64 << 10;
+
+impl TicksServer {
+    /// Looks what sockets have.
+    pub(super) fn poll_sockets(&mut self, now: Nanos) -> io::Result<usize> {
+        self.counters.other_calls += 1;
+        self.ready.clear();
+        self.ready.extend(self.poller.poll()?);
+        for index in 0..self.ready.len() {
+            let ready = self.ready[index];
+            if ready.key == LISTENER_KEY {
+                self.accept(now);
+                continue;
+            }
+            let at = ready.key as usize - 1;
+            if ready.is_writable {
+                self.unblock(at, now);
+            }
+            if ready.is_readable || ready.is_closed {
+                self.read(at, now);
+            }
+        }
+        Ok(self.ready.len())
+    }
+
+    fn accept(&mut self, now: Nanos) {
+        for _ in 0..ACCEPTS_MAX {
+            self.counters.other_calls += 1;
+            // Where the system has no file left the connection waits; one that was reset is passed over.
+            let Ok((socket, peer)) = StreamSocket::accept(&self.listener) else { return };
+            if peer.is_none() || self.is_finishing {
+                continue;
+            }
+            if let Some(bytes) = self.settings.send_buffer {
+                // Without it the kernel's own bound holds.
+                let _ = socket.limit_send_buffer(bytes);
+            }
+            self.admit(socket, now);
+        }
+    }
+
+    fn admit(&mut self, socket: Socket, now: Nanos) {
+        let is_full = self.live >= self.settings.clients_max;
+        self.counters.refused_full += u64::from(is_full);
+        if self.live >= self.settings.clients_max + REFUSED_MAX {
+            return;
+        }
+        self.counters.accepted += 1;
+        self.connections += 1;
+        let symbols = self.directory.len();
+        let mut client = Client::new(socket, symbols as u32, now);
+        let place = self.backlog.made();
+        let symbol_count = u16::try_from(symbols).expect("checked at the start");
+        client.say(Hello::server(place + 1, self.session, self.settings.heartbeat_ms, symbol_count, now));
+        if is_full {
+            client.say(Refused::new(place + 1, 0, RefusedReason::ClientsFull, 0));
+            client.close_by(now + CLOSE_TIME);
+        }
+        if !self.settings.faults.is_none() {
+            let faults = Faults::new(self.settings.faults, self.settings.seed, self.connections, place, now);
+            client.faults = Some(Box::new(faults));
+        }
+        let at = self.free.pop().unwrap_or(self.clients.len());
+        if self.poller.add(&client.socket, at as u64 + 1, Interest::Read).is_err() {
+            self.free.push(at);
+            return;
+        }
+        if at == self.clients.len() {
+            self.clients.push(None);
+        }
+        self.clients[at] = Some(client);
+        self.live += 1;
+        self.speak(at, now);
+    }
+
+    /// Forgets a client; its socket is closed.
+    pub(super) fn close(&mut self, at: usize) {
+        if self.clients[at].take().is_some() {
+            self.free.push(at);
+            self.live -= 1;
+            self.counters.closed += 1;
+            let places = self.clients.iter().flatten().filter_map(Client::tick_place);
+            self.furthest = places.max();
+        }
+    }
+
+    /// Sends a client what is no tick; ticks wait for the next flush.
+    pub(super) fn speak(&mut self, at: usize, now: Nanos) {
+        let Some(client) = &mut self.clients[at] else { return };
+        let is_full_flush = self.backlog.made() == self.backlog.sealed();
+        if !is_full_flush && !client.has_words() && client.closes_at().is_none() {
+            return;
+        }
+        let was_blocked = client.is_blocked;
+        let mut flush = Flush {
+            backlog: &self.backlog,
+            states: self.source.states(),
+            counters: &mut self.counters,
+            cut: &mut self.cut,
+            policy: self.settings.slow_client,
+            now,
+        };
+        let result = if is_full_flush { client.flush(&mut flush) } else { client.speak(&mut flush) };
+        if let Some(place) = client.tick_place() {
+            self.furthest = Some(self.furthest.unwrap_or(0).max(place));
+        }
+        let is_blocked = client.is_blocked;
+        match result {
+            Err(Gone::Lost) => self.close(at),
+            _ if is_blocked && !was_blocked => self.watch_writable(at, true),
+            _ => {}
+        }
+    }
+
+    /// Has the poller tell when the kernel takes more for a client, or not.
+    pub(super) fn watch_writable(&mut self, at: usize, is_blocked: bool) {
+        let Some(client) = &self.clients[at] else { return };
+        self.counters.other_calls += 1;
+        let interest = if is_blocked { Interest::ReadWrite } else { Interest::Read };
+        if self.poller.modify(&client.socket, at as u64 + 1, interest).is_err() {
+            self.close(at);
+        }
+    }
+
+    fn unblock(&mut self, at: usize, now: Nanos) {
+        let Some(client) = self.clients.get_mut(at).and_then(Option::as_mut) else { return };
+        if client.is_blocked {
+            client.is_blocked = false;
+            self.has_unblocked = true;
+            self.watch_writable(at, false);
+            self.speak(at, now);
+        }
+    }
+
+    fn read(&mut self, at: usize, now: Nanos) {
+        let mut buffer = [0; READ_LEN];
+        for _ in 0..READS_MAX {
+            let Some(client) = self.clients.get_mut(at).and_then(Option::as_mut) else { return };
+            self.counters.other_calls += 1;
+            match client.socket.receive(&mut buffer) {
+                Ok(Some((0, _))) => return self.close(at),
+                Ok(Some((count, _))) => {
+                    client.last_received = now;
+                    if client.closes_at().is_none() {
+                        self.hear(at, &buffer[..count], now);
+                    }
+                    if count < READ_LEN {
+                        return;
+                    }
+                }
+                Ok(None) => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return,
+                Err(_) => return self.close(at),
+            }
+        }
+    }
+
+    /// Takes what a client says.
+    fn hear(&mut self, at: usize, bytes: &[u8], now: Nanos) {
+        let Some(client) = &mut self.clients[at] else { return };
+        let place = self.backlog.made();
+        let (choice, asked) = (client.choice.take(), client.asked.take());
+        let mut asking = Asking {
+            directory: &self.directory,
+            states: self.source.states(),
+            counters: &mut self.counters,
+            place,
+            next_sequence: if choice.is_some() { client.next_sequence() } else { place + 1 },
+            granted: None,
+            asked,
+            answers: Vec::new(),
+        };
+        let result = client.parser.feed(bytes, &mut asking);
+        let (granted, answers) = (asking.granted.take(), std::mem::take(&mut asking.answers));
+        client.asked = asking.asked.take();
+        client.choice = choice;
+        if let Some(granted) = granted {
+            client.subscribe(granted, place, self.source.states());
+        }
+        client.outbox().extend_from_slice(&answers);
+        let allowed = ANSWERS_MAX.max((self.directory.len() + 2) * 64);
+        if let Err(error) = result {
+            let (reason, limit) = match error {
+                RequestError::Version(_) => (RefusedReason::Version, u32::from(VERSION)),
+                _ => (RefusedReason::Malformed, 0),
+            };
+            match reason {
+                RefusedReason::Version => self.counters.refused_version += 1,
+                _ => self.counters.refused_malformed += 1,
+            }
+            client.say(Refused::new(client.next_sequence(), 0, reason, limit));
+            client.close_by(now + CLOSE_TIME);
+        } else if client.outbox().len() > allowed {
+            self.counters.slow_disconnected += 1;
+            client.end(EndReason::TooSlow, now, now);
+        }
+        self.speak(at, now);
+    }
+}
+
+/// A client's requests, and the answers to them.
+struct Asking<'a> {
+    directory: &'a Directory,
+    states: &'a [SymbolState],
+    counters: &'a mut ServerCounters,
+    /// Where a new subscription begins.
+    place: u64,
+    next_sequence: u64,
+    granted: Option<Choice>,
+    /// What the parts of a request have come to.
+    asked: Option<Choice>,
+    answers: Vec<u8>,
+}
+
+impl Asking<'_> {
+    fn refuse(&mut self, request: u32, reason: RefusedReason, limit: u32) {
+        let message = Refused::new(self.next_sequence, request, reason, limit);
+        self.answers.extend_from_slice(seal(message).as_bytes());
+    }
+}
+
+impl RequestListener for Asking<'_> {
+    fn on_hello(&mut self, _: &Hello) {}
+
+    fn on_subscribe(&mut self, part: SubscribePart<'_>) {
+        if part.is_first {
+            let none = || Choice::none(self.directory.len());
+            self.asked = Some(if part.total == 0 { Choice::All } else { none() });
+        }
+        // A request that has named an unknown symbol is refused at its end.
+        let is_known = self.asked.as_mut().is_some_and(|asked| asked.add(self.directory, part.names));
+        if !is_known {
+            self.asked = None;
+        }
+        if !part.is_last {
+            return;
+        }
+        match self.asked.take() {
+            Some(choice) => {
+                self.counters.subscriptions += 1;
+                self.directory.define(part.request, &choice, self.states, self.place, &mut self.answers);
+                self.next_sequence = self.place + 1;
+                self.granted = Some(choice);
+            }
+            None => {
+                self.counters.refused_unknown += 1;
+                self.refuse(part.request, RefusedReason::UnknownSymbol, 0);
+            }
+        }
+    }
+
+    fn on_too_many(&mut self, request: u32, _: u32) {
+        self.counters.refused_symbols += 1;
+        self.refuse(request, RefusedReason::TooManySymbols, self.directory.len() as u32);
+    }
+}

@@ -1,0 +1,164 @@
+//! Ticks as messages.
+
+use tickpath_sim::{TickGenerator, TickKind, TickStamps};
+use tickpath_ticks::message::{Message, Quote, TICK_LEN, Tick, Trade, WORD_LEN};
+use tickpath_types::Nanos;
+use zerocopy::little_endian::U64;
+
+/// What is known of a symbol after its latest tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SymbolState {
+    /// Number of its next message; on the wire its lower 32 bits.
+    pub(super) symbol_sequence: u64,
+    /// Quantity traded in the session.
+    pub(super) volume: u64,
+    /// Place of its latest quote, and one more; 0 before the first one.
+    pub(super) quoted: u64,
+}
+
+/// Turns the ticks of a generator into messages.
+#[derive(Debug)]
+pub(super) struct Maker {
+    generator: TickGenerator,
+    /// Ticks of the generator's batch that are taken.
+    taken: usize,
+    /// The first symbol's number on the wire.
+    first_instrument: u16,
+    states: Vec<SymbolState>,
+}
+
+impl Maker {
+    /// Of a generator of so many symbols, the first of which has this number on the wire.
+    pub(super) fn new(generator: TickGenerator, first_instrument: u16, symbols: usize) -> Maker {
+        let states = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; symbols];
+        Maker { generator, taken: 0, first_instrument, states }
+    }
+
+    /// The symbols, in their order.
+    pub(super) fn states(&self) -> &[SymbolState] {
+        &self.states
+    }
+
+    /// Writes the next ticks into all of `room`, the first at `place`, each with the time that `next_ts` gives for it.
+    #[inline]
+    pub(super) fn make(&mut self, place: u64, room: &mut [Tick], mut next_ts: impl FnMut() -> Nanos) {
+        let (mut rest, mut place) = (room, place);
+        while !rest.is_empty() {
+            if self.taken == self.generator.batch().len() {
+                self.generator.next_batch(TickStamps::default());
+                self.taken = 0;
+            }
+            let ticks = self.generator.batch().skip(self.taken);
+            let count = ticks.len().min(rest.len());
+            let (now, later) = rest.split_at_mut(count);
+            let first_symbol = usize::from(self.first_instrument) - 1;
+            for (message, tick) in now.iter_mut().zip(ticks.iter()) {
+                // The generator counts its symbols over all parts of the market, as the wire does from 1 on.
+                let state = &mut self.states[usize::from(tick.symbol()) - first_symbol];
+                *message = message_of(&tick, state.symbol_sequence as u32, place + 1, next_ts());
+                place += 1;
+                state.symbol_sequence += 1;
+                state.volume = tick.volume();
+                state.quoted = if tick.kind().is_trade() { state.quoted } else { place };
+            }
+            self.taken += count;
+            rest = later;
+        }
+    }
+}
+
+/// A quote or a trade, checksum and delay left open. Trades come as they like, so nothing here branches on them: a wrong
+/// guess would cost more than both messages.
+#[inline]
+fn message_of(tick: &tickpath_sim::Tick, symbol_sequence: u32, sequence: u64, ts: Nanos) -> Tick {
+    const QUOTE: u64 = Quote::TYPE as u64;
+    const TRADE: u64 = Trade::TYPE as u64;
+    const LENGTH: u64 = (TICK_LEN / WORD_LEN) as u64;
+    let is_trade = tick.kind().is_trade();
+    let side = if tick.kind() == TickKind::TRADE_AT_ASK { b'B' } else { b'S' };
+    let message_type = if is_trade { TRADE } else { QUOTE };
+    let instrument = u64::from(tick.symbol()) + 1;
+    let quantities = u64::from(tick.bid_qty()) | u64::from(tick.ask_qty()) << 32;
+    let traded = u64::from(tick.last_qty()) | u64::from(side) << 32;
+    let words = [
+        message_type | LENGTH << 8 | instrument << 16 | u64::from(symbol_sequence) << 32,
+        sequence,
+        ts.0,
+        if is_trade { tick.last().0.cast_unsigned() } else { tick.bid().0.cast_unsigned() },
+        if is_trade { tick.volume() } else { tick.ask().0.cast_unsigned() },
+        if is_trade { traded } else { quantities },
+        0,
+    ];
+    zerocopy::transmute!(words.map(U64::new))
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_sim::{MarketMood, TickGeneratorConfig};
+    use tickpath_ticks::message::{Place, TickKind as WireKind};
+    use tickpath_types::{InstrumentId, Side};
+
+    use super::*;
+
+    /// Messages are those that the protocol's own constructors make of the same ticks.
+    #[test]
+    fn messages_say_what_the_ticks_say() {
+        let market = TickGeneratorConfig::market(MarketMood::Neutral, 7, 3);
+        let mut plain = TickGenerator::new(&market).unwrap();
+        let mut maker = Maker::new(plain.clone(), 1, 7);
+        let mut room = vec![Maker::blank(); 1_000];
+        let mut place = 0;
+        for part in room.chunks_mut(77) {
+            let mut ts = 1_000 + place;
+            let from = place;
+            place += part.len() as u64;
+            maker.make(from, part, || {
+                ts += 1;
+                Nanos(ts)
+            });
+        }
+        let mut expected = Vec::new();
+        let mut counts = [0_u32; 7];
+        while expected.len() < room.len() {
+            for tick in plain.next_batch(TickStamps::default()).iter() {
+                let symbol = usize::from(tick.symbol());
+                counts[symbol] += 1;
+                let sequence = expected.len() as u64 + 1;
+                let instrument = InstrumentId(tick.symbol() + 1);
+                let place = Place { instrument, symbol_sequence: counts[symbol], sequence };
+                let ts = Nanos(1_000 + sequence);
+                expected.push(if tick.kind().is_trade() {
+                    let side = if tick.kind() == TickKind::TRADE_AT_ASK { Side::Buy } else { Side::Sell };
+                    Tick::from(Trade::new(
+                        place,
+                        ts,
+                        tick.last(),
+                        tick.last_qty(),
+                        Some(side),
+                        tick.volume(),
+                        0,
+                    ))
+                } else {
+                    let (bid, ask) = ((tick.bid(), tick.bid_qty()), (tick.ask(), tick.ask_qty()));
+                    Quote::new(place, ts, bid, ask, 0).into()
+                });
+            }
+        }
+        expected.truncate(room.len());
+        assert_eq!(room, expected);
+        let trades = room.iter().filter(|tick| matches!(tick.kind(), Some(WireKind::Trade(_)))).count();
+        assert!((200..400).contains(&trades), "{trades}");
+        let state = maker.states()[6];
+        let last = room.iter().rposition(|tick| {
+            matches!(tick.kind(), Some(WireKind::Quote(_))) && tick.header.instrument() == InstrumentId(7)
+        });
+        assert_eq!(state.quoted, last.unwrap() as u64 + 1);
+        assert_eq!(state.symbol_sequence, 1_000 / 7 + 1);
+    }
+
+    impl Maker {
+        fn blank() -> Tick {
+            zerocopy::FromZeros::new_zeroed()
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Makes ticks and sends them to any number of subscribers.
+//!
+//! One thread does all: it makes the ticks that are due into a backlog that all subscribers share, and every subscriber is
+//! sent on from its own place in it, so a tick is encoded once, however many get it. Subscribers of some symbols get their
+//! cut, copied for the write. Other threads may make the ticks; the numbers stay those of one sequence.
+//!
+//! ```
+//! use tickpath_agent::{Agent, TscClock};
+//! use tickpath_sim::{MarketMood, TickGeneratorConfig};
+//! use tickpath_ticks_app::server::{ServeSettings, TicksServer};
+//!
+//! let market = TickGeneratorConfig::market(MarketMood::Neutral, 100, 7);
+//! let clock = TscClock::shared();
+//! let mut server = TicksServer::open(&ServeSettings::new(market), clock)?;
+//! while server.counters().ticks < 100 {
+//!     server.do_work(clock.now())?;
+//! }
+//! while !server.finish(clock.now())? {}
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod backlog;
+mod client;
+mod counters;
+mod cut;
+mod directory;
+mod faults;
+mod listen;
+mod maker;
+mod pace;
+mod run;
+mod settings;
+mod source;
+
+use std::net::SocketAddrV4;
+
+use anyhow::{Context, ensure};
+use tickpath_agent::{Agent, AgentError, TscClock};
+use tickpath_net::{Kernel, Network, Poller};
+use tickpath_ticks::message::EndReason;
+use tickpath_types::Nanos;
+
+use backlog::Backlog;
+use client::{CLOSE_TIME, Client, Flush, Gone, Socket};
+pub use counters::ServerCounters;
+use cut::Cut;
+use directory::Directory;
+use faults::LinkFault;
+use pace::Pace;
+pub use run::{ServeEnd, ServeReport, serve};
+pub use settings::{FaultSettings, ServeSettings, SlowClient, TickRate};
+use source::Source;
+
+/// Symbols of a session at most: they are numbered by 16 bits from 1 on.
+const SYMBOLS_MAX: usize = 65_535;
+/// Sockets looked at in one go.
+const EVENTS_MAX: usize = 64;
+/// How often it is looked what clients say.
+const POLL_INTERVAL: Nanos = Nanos::from_micros(100);
+/// How often it is looked who was silent, or hears nothing.
+const SWEEP_INTERVAL: Nanos = Nanos::from_millis(10);
+/// Intervals of heartbeats after which a silent client is gone.
+const SILENT_HEARTBEATS: u64 = 5;
+/// Bytes read from a client at once.
+const READ_LEN: usize = 4 << 10;
+
+/// The server: an [`Agent`] that makes ticks and sends them.
+pub struct TicksServer {
+    settings: ServeSettings,
+    clock: TscClock,
+    session: u64,
+    poller: Poller,
+    /// Sockets that the poller found; kept so that the poller is free while they are served.
+    ready: Vec<tickpath_net::Ready>,
+    listener: Socket,
+    local_address: SocketAddrV4,
+    clients: Vec<Option<Client>>,
+    free: Vec<usize>,
+    live: usize,
+    /// Connections ever made.
+    connections: u64,
+    directory: Directory,
+    source: Source,
+    backlog: Backlog,
+    pace: Pace,
+    has_begun: bool,
+    cut: Cut,
+    counters: ServerCounters,
+    /// The client that the next flush begins with: each is the first in turn.
+    turn: usize,
+    /// Place of the subscriber that is furthest, where there is one.
+    furthest: Option<u64>,
+    /// Somebody who was blocked can be sent to again.
+    has_unblocked: bool,
+    next_flush: Nanos,
+    next_poll: Nanos,
+    next_sweep: Nanos,
+    is_finishing: bool,
+}
+
+impl TicksServer {
+    /// Listens, and makes ready.
+    ///
+    /// # Errors
+    /// The address is taken or none of this machine; a setting that cannot be.
+    pub fn open(settings: &ServeSettings, clock: TscClock) -> anyhow::Result<TicksServer> {
+        let symbols = settings.market.symbols.len();
+        ensure!(symbols <= SYMBOLS_MAX, "{symbols} symbols: give 1 to {SYMBOLS_MAX}");
+        ensure!(settings.heartbeat_ms > 0, "a heartbeat interval of 0 ms: give 1 to 65535");
+        let source = Source::start(&settings.market, settings.threads)?;
+        // One for each client, and some for what the program has open besides.
+        let wanted = settings.clients_max as u64 + 64;
+        let files = tickpath_net::raise_open_files(wanted)?;
+        ensure!(
+            files >= wanted,
+            "the limit of open files is {files}: raise it by ulimit -n {wanted}, or take fewer clients"
+        );
+        let (listener, local_address) = Kernel.listen(settings.listen)?;
+        let poller = Poller::new(EVENTS_MAX)?;
+        poller
+            .add(&listener, listen::LISTENER_KEY, tickpath_net::Interest::Read)
+            .context("cannot watch for clients")?;
+        let now = clock.now();
+        Ok(TicksServer {
+            session: now.0,
+            poller,
+            ready: Vec::with_capacity(EVENTS_MAX),
+            listener,
+            local_address,
+            clients: Vec::with_capacity(settings.clients_max),
+            free: Vec::with_capacity(settings.clients_max),
+            live: 0,
+            connections: 0,
+            directory: Directory::new(&settings.market),
+            source,
+            backlog: Backlog::new(settings.backlog),
+            pace: Pace::new(settings.rate, now),
+            has_begun: false,
+            cut: Cut::new(),
+            counters: ServerCounters::default(),
+            turn: 0,
+            furthest: None,
+            has_unblocked: false,
+            next_flush: Nanos::ZERO,
+            next_poll: Nanos::ZERO,
+            next_sweep: Nanos::ZERO,
+            is_finishing: false,
+            clock,
+            settings: settings.clone(),
+        })
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddrV4 {
+        self.local_address
+    }
+
+    /// Name of the session.
+    #[must_use]
+    pub fn session(&self) -> u64 {
+        self.session
+    }
+
+    /// Counts so far.
+    #[must_use]
+    pub fn counters(&self) -> &ServerCounters {
+        &self.counters
+    }
+
+    /// Connections that stand.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.live
+    }
+
+    /// Up to when nothing is to be done unless a client says something: a thread without a core of its own may sleep until then.
+    #[must_use]
+    pub fn idle_until(&self) -> Nanos {
+        let next_ticks = match self.settings.rate {
+            TickRate::PerSecond(_) if self.settings.coalesce == Nanos::ZERO => self.pace.next_due(),
+            TickRate::PerSecond(_) => self.next_flush.max(self.pace.next_due()),
+            TickRate::Max if self.furthest.is_some() => Nanos::ZERO,
+            TickRate::Max => self.next_sweep,
+        };
+        next_ticks.min(self.next_sweep)
+    }
+
+    /// Makes what is due; returns how many.
+    #[inline]
+    fn make(&mut self, now: Nanos) -> u64 {
+        let wanted = match self.settings.rate {
+            TickRate::PerSecond(_) => self.pace.due(now, self.backlog.burst_max()),
+            TickRate::Max => self.wanted_at_once(),
+        };
+        let is_paced = matches!(self.settings.rate, TickRate::PerSecond(_));
+        let mut left = wanted.min(self.backlog.burst_max() - (self.backlog.made() - self.backlog.sealed()));
+        let made = self.backlog.made();
+        let now = if is_paced || left == 0 { now } else { self.clock.now() };
+        while left > 0 {
+            let place = self.backlog.made();
+            let room = self.backlog.room(left as usize);
+            let pace = &mut self.pace;
+            let next_ts = || if is_paced { pace.take() } else { now };
+            let count = self.source.take(place, room, next_ts);
+            self.backlog.commit(count);
+            left -= count as u64;
+            if count == 0 {
+                break;
+            }
+        }
+        let count = self.backlog.made() - made;
+        self.counters.ticks += count;
+        count
+    }
+
+    /// As many as a write has, while the furthest subscriber is not a quarter of the backlog behind.
+    fn wanted_at_once(&self) -> u64 {
+        let Some(furthest) = self.furthest else { return 0 };
+        let write = (self.settings.fill_bytes / tickpath_ticks::message::TICK_LEN).max(1) as u64;
+        let behind = self.backlog.made() - furthest;
+        if behind + write <= self.backlog.kept() / 2 { write } else { 0 }
+    }
+
+    /// Whether what was made is to be written now.
+    #[inline]
+    fn is_flush_due(&self, now: Nanos) -> bool {
+        let waiting = (self.backlog.made() - self.backlog.sealed()) as usize;
+        if waiting == 0 {
+            return self.has_unblocked;
+        }
+        now >= self.next_flush || waiting * tickpath_ticks::message::TICK_LEN >= self.settings.fill_bytes
+    }
+
+    /// Seals what was made and sends it to all.
+    #[inline]
+    fn flush(&mut self, now: Nanos) {
+        let sent_at = self.clock.now();
+        self.backlog.seal(sent_at);
+        if self.settings.coalesce > Nanos::ZERO {
+            // On its own grid, whatever the duty cycle took.
+            let interval = self.settings.coalesce;
+            let next = self.next_flush + interval;
+            self.next_flush = if next > now { next } else { now + interval };
+        }
+        self.has_unblocked = false;
+        self.furthest = None;
+        let count = self.clients.len();
+        for at in (self.turn..count).chain(0..self.turn.min(count)) {
+            self.flush_client(at, sent_at);
+        }
+        self.turn = if self.turn + 1 < count { self.turn + 1 } else { 0 };
+    }
+
+    /// Sends to one client what it can take.
+    #[inline]
+    fn flush_client(&mut self, at: usize, now: Nanos) {
+        let Some(client) = &mut self.clients[at] else { return };
+        let was_blocked = client.is_blocked;
+        let mut flush = Flush {
+            backlog: &self.backlog,
+            states: self.source.states(),
+            counters: &mut self.counters,
+            cut: &mut self.cut,
+            policy: self.settings.slow_client,
+            now,
+        };
+        let result = client.flush(&mut flush);
+        if let Some(place) = client.tick_place() {
+            self.furthest = Some(self.furthest.unwrap_or(0).max(place));
+        }
+        let is_blocked = client.is_blocked;
+        match result {
+            Err(Gone::Lost) => self.close(at),
+            _ if is_blocked && !was_blocked => self.watch_writable(at, true),
+            _ => {}
+        }
+    }
+
+    /// Looks after each client: who is silent, who hears nothing, who is to have trouble.
+    fn sweep(&mut self, now: Nanos) {
+        self.next_sweep = now + SWEEP_INTERVAL;
+        self.counters.given_up += self.pace.give_up(now);
+        for at in 0..self.clients.len() {
+            self.look_after(at, now);
+        }
+    }
+
+    fn look_after(&mut self, at: usize, now: Nanos) {
+        let heartbeat = Nanos::from_millis(self.settings.heartbeat_ms.into());
+        let silent = Nanos(heartbeat.0 * SILENT_HEARTBEATS);
+        let Some(client) = &mut self.clients[at] else { return };
+        if client.closes_at().is_some_and(|deadline| now >= deadline) {
+            return self.close(at);
+        }
+        if let Some(fault) = client.faults.as_mut().and_then(|faults| faults.due(now)) {
+            match fault {
+                LinkFault::StallUntil(end) => {
+                    self.counters.fault_stalls += 1;
+                    client.stalled_until = end;
+                }
+                LinkFault::Disconnect => {
+                    self.counters.fault_disconnects += 1;
+                    return self.close(at);
+                }
+            }
+        }
+        if client.closes_at().is_none() && now.since(client.last_received) > silent {
+            self.counters.silent += 1;
+            client.end(EndReason::Silent, now, now + CLOSE_TIME);
+        } else if self.settings.slow_client == SlowClient::Disconnect && client.is_too_slow(&self.backlog) {
+            self.counters.slow += 1;
+            self.counters.slow_disconnected += 1;
+            client.end(EndReason::TooSlow, now, now + CLOSE_TIME);
+        } else if now.since(client.last_sent) >= heartbeat && client.beat(now) {
+            self.counters.heartbeats += 1;
+        }
+        if client.has_words() || client.stalled_until != Nanos::ZERO && now >= client.stalled_until {
+            client.stalled_until =
+                if now >= client.stalled_until { Nanos::ZERO } else { client.stalled_until };
+            self.speak(at, now);
+        }
+    }
+
+    /// Begins to end: the last ticks, and End of Stream to all.
+    fn begin_to_finish(&mut self, now: Nanos) {
+        self.is_finishing = true;
+        self.flush(now);
+        for client in self.clients.iter_mut().flatten() {
+            client.end(EndReason::ServerStops, now, now + CLOSE_TIME);
+        }
+    }
+}
+
+impl Agent for TicksServer {
+    #[inline]
+    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.pace = Pace::new(self.settings.rate, now);
+            self.next_flush = now + self.settings.coalesce;
+        }
+        let mut work = 0;
+        if now >= self.next_poll {
+            work += self.poll_sockets(now).map_err(AgentError::fatal)?;
+            self.next_poll = now + POLL_INTERVAL;
+        }
+        work += self.make(now) as usize;
+        if self.is_flush_due(now) {
+            self.flush(now);
+            work += 1;
+        }
+        if now >= self.next_sweep {
+            self.sweep(now);
+        }
+        Ok(work)
+    }
+
+    fn role_name(&self) -> &'static str {
+        "ticks-server"
+    }
+
+    fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
+        if !self.is_finishing {
+            self.begin_to_finish(now);
+        }
+        self.poll_sockets(now).map_err(AgentError::fatal)?;
+        for at in 0..self.clients.len() {
+            self.speak(at, now);
+            self.look_after(at, now);
+        }
+        Ok(self.live == 0)
+    }
+}

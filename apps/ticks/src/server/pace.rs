@@ -1,0 +1,114 @@
+//! When ticks are due.
+
+use tickpath_types::Nanos;
+
+use super::settings::TickRate;
+
+/// Ticks that are late by more than this are not made up for.
+const BEHIND_MAX: Nanos = Nanos::from_secs(1);
+
+/// The schedule of a rate: tick `i` is due at start + i / rate, whatever became of those before it.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// Whole nanoseconds from one tick to the next, and the rest in 2^-32 of one. 0 without a rate.
+    interval: u64,
+    interval_rest: u32,
+    /// When the next tick is due.
+    due: u64,
+    due_rest: u32,
+}
+
+impl Pace {
+    /// A schedule that begins now.
+    pub(super) fn new(rate: TickRate, now: Nanos) -> Pace {
+        let (interval, interval_rest) = match rate {
+            TickRate::Max => (0, 0),
+            TickRate::PerSecond(rate) => {
+                let scaled = (1_000_000_000_u128 << 32) / u128::from(rate);
+                ((scaled >> 32) as u64, scaled as u32)
+            }
+        };
+        Pace { interval, interval_rest, due: now.0, due_rest: 0 }
+    }
+
+    /// How many are due by now, at most `max`.
+    #[inline]
+    pub(super) fn due(&self, now: Nanos, max: u64) -> u64 {
+        if now.0 < self.due {
+            return 0;
+        }
+        // The rest makes it a little fewer than this; those wait for the next look.
+        ((now.0 - self.due) / (self.interval + 1) + 1).min(max)
+    }
+
+    /// When the next one is due.
+    #[inline]
+    pub(super) fn next_due(&self) -> Nanos {
+        Nanos(self.due)
+    }
+
+    /// Takes the time of the next one.
+    #[inline]
+    pub(super) fn take(&mut self) -> Nanos {
+        let ts = Nanos(self.due);
+        let (rest, carries) = self.due_rest.overflowing_add(self.interval_rest);
+        self.due_rest = rest;
+        self.due += self.interval + u64::from(carries);
+        ts
+    }
+
+    /// Gives up what is late by more than a second; returns how many ticks that is.
+    pub(super) fn give_up(&mut self, now: Nanos) -> u64 {
+        let late = now.since(Nanos(self.due));
+        if late <= BEHIND_MAX || self.interval == 0 {
+            return 0;
+        }
+        let given_up = late.0 / (self.interval + 1);
+        self.due = now.0;
+        given_up
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_kept_to_the_tick() {
+        for rate in [1, 3, 7_000, 100_000, 333_333, 99_999_999] {
+            let mut pace = Pace::new(TickRate::PerSecond(rate), Nanos(5));
+            let mut last = Nanos(0);
+            for _ in 0..rate.min(200_000) {
+                last = pace.take();
+            }
+            let count = u64::from(rate.min(200_000)) - 1;
+            let expected = 5 + (u128::from(count) * 1_000_000_000 / u128::from(rate)) as u64;
+            assert!(last.0.abs_diff(expected) <= 1, "{rate}: {last:?} {expected}");
+        }
+    }
+
+    #[test]
+    fn ticks_are_due_at_their_times_and_not_before() {
+        let mut pace = Pace::new(TickRate::PerSecond(1_000_000), Nanos(1_000));
+        assert_eq!(pace.due(Nanos(999), 10), 0);
+        assert_eq!(pace.due(Nanos(1_000), 10), 1);
+        assert_eq!(pace.due(Nanos(1_000_000), 10), 10);
+        assert_eq!(pace.take(), Nanos(1_000));
+        assert_eq!((pace.due(Nanos(1_999), 10), pace.next_due()), (0, Nanos(2_000)));
+        let mut taken = 0;
+        while pace.due(Nanos(10_000_000), u64::MAX) > 0 {
+            assert!(pace.take() <= Nanos(10_000_000));
+            taken += 1;
+        }
+        assert_eq!(taken, 9_999, "one for each microsecond");
+    }
+
+    #[test]
+    fn what_is_late_by_more_than_a_second_is_given_up() {
+        let mut pace = Pace::new(TickRate::PerSecond(1_000), Nanos(0));
+        assert_eq!(pace.give_up(Nanos::from_secs(1)), 0);
+        let given_up = pace.give_up(Nanos::from_secs(3));
+        assert!((2_990..=3_000).contains(&given_up), "{given_up}");
+        assert_eq!(pace.take(), Nanos::from_secs(3));
+    }
+}

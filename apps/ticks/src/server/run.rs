@@ -1,0 +1,178 @@
+//! A server that runs until somebody ends it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tickpath_agent::{Agent, StopSignal, TscClock};
+use tickpath_config::thousands;
+use tickpath_types::Nanos;
+
+use super::{ServeSettings, ServerCounters, TickRate, TicksServer};
+
+/// How often a line of progress is printed.
+const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
+/// Idle times from this on are slept, but for ...
+const SLEEP_MIN: Nanos = Nanos::from_micros(200);
+/// ... so much before their end, by which the kernel may wake a thread late.
+const WAKE_EARLY: Nanos = Nanos::from_micros(80);
+/// Cycles between two looks whether to stop.
+const CYCLES: u32 = 64;
+
+/// Why a server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServeEnd {
+    /// Its time was over.
+    Time,
+    /// It was interrupted.
+    Interrupted,
+}
+
+/// What a server came to.
+#[derive(Clone, Debug)]
+pub struct ServeReport {
+    /// Why it ended.
+    pub end: ServeEnd,
+    /// From the first tick to the last.
+    pub elapsed: Nanos,
+    /// What was counted.
+    pub counters: ServerCounters,
+    /// The rate that was asked for.
+    pub rate: TickRate,
+}
+
+impl ServeReport {
+    /// Why the result cannot be trusted, if it cannot.
+    #[must_use]
+    pub fn doubt(&self) -> Option<String> {
+        (self.counters.given_up > 0).then(|| {
+            format!(
+                "the rate was not kept: {} ticks were late by more than a second and were not made: ask for a lower --rate",
+                thousands(self.counters.given_up)
+            )
+        })
+    }
+
+    /// The figures.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut json = self.counters.to_json();
+        let elapsed_s = self.elapsed.0 as f64 / 1e9;
+        json["rate"] = json!(self.rate.to_string());
+        json["elapsed_s"] = json!(elapsed_s);
+        json["ticks_per_s"] = json!(self.counters.ticks as f64 / elapsed_s.max(1e-9));
+        json["ended"] = json!(match self.end {
+            ServeEnd::Time => "time",
+            ServeEnd::Interrupted => "interrupted",
+        });
+        json
+    }
+
+    /// The figures in lines.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let it = &self.counters;
+        let seconds = self.elapsed.0 as f64 / 1e9;
+        let each = |count: u64| thousands((count as f64 / seconds.max(1e-9)) as u64);
+        let mut text = format!(
+            "{} ticks in {seconds:.1} s ({}/s of {}), {} sent ({}/s) in {} writes, {} bytes\n\
+             {} connections, {} subscriptions; refused: {} full, {} version, {} malformed, {} too many symbols, {} unknown symbols\n\
+             {} times too slow, {} ticks left out, {} disconnected for it; {} silent; {} heartbeats",
+            thousands(it.ticks),
+            each(it.ticks),
+            self.rate,
+            thousands(it.ticks_sent),
+            each(it.ticks_sent),
+            thousands(it.writes),
+            thousands(it.bytes_sent),
+            thousands(it.accepted),
+            thousands(it.subscriptions),
+            it.refused_full,
+            it.refused_version,
+            it.refused_malformed,
+            it.refused_symbols,
+            it.refused_unknown,
+            thousands(it.slow),
+            thousands(it.skipped),
+            it.slow_disconnected,
+            it.silent,
+            thousands(it.heartbeats),
+        );
+        let faults = it.fault_gaps + it.fault_corrupt + it.fault_stalls + it.fault_disconnects;
+        if faults > 0 {
+            text += &format!(
+                "\non purpose: {} ticks left out, {} damaged, {} stalls, {} disconnections",
+                thousands(it.fault_gaps),
+                thousands(it.fault_corrupt),
+                it.fault_stalls,
+                it.fault_disconnects
+            );
+        }
+        text
+    }
+}
+
+/// Serves until the signal is raised, or for so long; `say` is told where clients connect, and now and then how it goes.
+///
+/// Spins while ticks come closer together than 200 us, and sleeps between them otherwise.
+///
+/// # Errors
+/// The server cannot be [opened](TicksServer::open), or the system fails it.
+pub fn serve(
+    settings: &ServeSettings,
+    time: Option<Nanos>,
+    stop: &StopSignal,
+    mut say: impl FnMut(&str),
+) -> anyhow::Result<ServeReport> {
+    let clock = TscClock::shared();
+    let mut server = TicksServer::open(settings, clock)?;
+    say(&format!(
+        "ticks of {} symbols at {}; {} ticks; stop it with Ctrl-C",
+        settings.market.symbols.len(),
+        server.local_address(),
+        settings.rate,
+    ));
+    let start = clock.now();
+    let deadline = time.map_or(Nanos::MAX, |time| start + time);
+    let mut next_progress = start + PROGRESS_INTERVAL;
+    let mut now = start;
+    while !stop.is_stopped() && now < deadline {
+        for _ in 0..CYCLES {
+            now = clock.now();
+            if server.do_work(now)? == 0 && rest(&server, now) {
+                break;
+            }
+        }
+        if now >= next_progress {
+            next_progress = now + PROGRESS_INTERVAL;
+            say(&progress(&server));
+        }
+    }
+    let elapsed = clock.now().since(start);
+    while !server.finish(clock.now())? {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let end = if stop.is_stopped() { ServeEnd::Interrupted } else { ServeEnd::Time };
+    Ok(ServeReport { end, elapsed, counters: *server.counters(), rate: settings.rate })
+}
+
+/// Sleeps while there is nothing to do for long enough; true when it did.
+fn rest(server: &TicksServer, now: Nanos) -> bool {
+    let idle = server.idle_until().since(now);
+    if idle < SLEEP_MIN {
+        return false;
+    }
+    std::thread::sleep(Duration::from_nanos(idle.0 - WAKE_EARLY.0));
+    true
+}
+
+fn progress(server: &TicksServer) -> String {
+    let counters = server.counters();
+    format!(
+        "{} clients | {} ticks, {} sent | {} left out | {} writes",
+        server.clients(),
+        thousands(counters.ticks),
+        thousands(counters.ticks_sent),
+        thousands(counters.skipped),
+        thousands(counters.writes),
+    )
+}

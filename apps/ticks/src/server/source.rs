@@ -1,0 +1,229 @@
+//! Where ticks come from: made on the server's thread, or on threads of their own.
+
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::JoinHandle;
+
+use anyhow::Context;
+use tickpath_agent::StopSignal;
+use tickpath_sim::{TickGenerator, TickGeneratorConfig};
+use tickpath_ticks::message::{Tick, TickKind};
+use tickpath_types::Nanos;
+use zerocopy::FromZeros;
+
+use super::maker::{Maker, SymbolState};
+
+/// Ticks of a block: threads take turns by blocks, so that the numbers of each are known before it is made.
+const BLOCK: usize = 512;
+/// Blocks that a thread is ahead.
+const BLOCKS_AHEAD: usize = 8;
+
+/// Makes ticks in the order of their numbers.
+pub(super) enum Source {
+    /// On the thread that asks.
+    Here(Box<Maker>),
+    /// On others.
+    Threads(Threads),
+}
+
+impl Source {
+    /// Makers for a market, on so many threads; no more than symbols.
+    pub(super) fn start(market: &TickGeneratorConfig, threads: usize) -> anyhow::Result<Source> {
+        if threads <= 1 {
+            let maker = Maker::new(TickGenerator::new(market)?, 1, market.symbols.len());
+            return Ok(Source::Here(Box::new(maker)));
+        }
+        Threads::start(market, threads).map(Source::Threads)
+    }
+
+    /// The symbols after the ticks that were given out.
+    pub(super) fn states(&self) -> &[SymbolState] {
+        match self {
+            Source::Here(maker) => maker.states(),
+            Source::Threads(threads) => &threads.states,
+        }
+    }
+
+    /// Writes the next ticks into `room`, the first at `place`; returns how many: fewer when the threads are not that far.
+    #[inline]
+    pub(super) fn take(&mut self, place: u64, room: &mut [Tick], next_ts: impl FnMut() -> Nanos) -> usize {
+        match self {
+            Source::Here(maker) => {
+                maker.make(place, room, next_ts);
+                room.len()
+            }
+            Source::Threads(threads) => threads.take(place, room, next_ts),
+        }
+    }
+}
+
+type Block = Box<[Tick; BLOCK]>;
+
+/// One thread that makes ticks.
+struct Worker {
+    full: Receiver<Block>,
+    empty: SyncSender<Block>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The threads, and how far the block of the one whose turn it is has been taken.
+pub(super) struct Threads {
+    workers: Vec<Worker>,
+    stop: StopSignal,
+    turn: usize,
+    block: Option<Block>,
+    taken: usize,
+    states: Vec<SymbolState>,
+}
+
+impl Threads {
+    fn start(market: &TickGeneratorConfig, threads: usize) -> anyhow::Result<Threads> {
+        let stop = StopSignal::new();
+        let parts = market.split(threads);
+        let count = parts.len();
+        let start = |(turn, part): (usize, &TickGeneratorConfig)| {
+            let maker = Maker::new(TickGenerator::new(part)?, part.first_symbol + 1, part.symbols.len());
+            Worker::start(maker, turn, count, stop.clone())
+        };
+        let workers = parts.iter().enumerate().map(start).collect::<anyhow::Result<_>>()?;
+        let states = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; market.symbols.len()];
+        Ok(Threads { workers, stop, turn: 0, block: None, taken: 0, states })
+    }
+
+    fn take(&mut self, place: u64, room: &mut [Tick], mut next_ts: impl FnMut() -> Nanos) -> usize {
+        let mut done = 0;
+        while done < room.len() {
+            let Some(block) = &self.block else {
+                match self.workers[self.turn].full.try_recv() {
+                    Ok(block) => self.block = Some(block),
+                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+                }
+                continue;
+            };
+            let ticks = &block[self.taken..];
+            let count = ticks.len().min(room.len() - done);
+            for (message, tick) in room[done..done + count].iter_mut().zip(ticks) {
+                *message = *tick;
+                message.ts_generate = next_ts().0.into();
+                note(&mut self.states, tick, place + done as u64);
+                done += 1;
+            }
+            self.taken += count;
+            if self.taken == BLOCK {
+                self.pass_on();
+            }
+        }
+        done
+    }
+
+    /// Gives the block back to be filled again, and goes to the next thread's.
+    fn pass_on(&mut self) {
+        if let Some(block) = self.block.take() {
+            // There is room for all blocks; a thread that ended needs none.
+            let _ = self.workers[self.turn].empty.try_send(block);
+        }
+        self.turn = (self.turn + 1) % self.workers.len();
+        self.taken = 0;
+    }
+}
+
+/// Notes a message of a symbol.
+#[inline]
+fn note(states: &mut [SymbolState], tick: &Tick, place: u64) {
+    let state = &mut states[usize::from(tick.header.instrument.get()) - 1];
+    state.symbol_sequence += 1;
+    match tick.kind() {
+        Some(TickKind::Trade(trade)) => state.volume = trade.volume.get(),
+        Some(TickKind::Quote(_)) => state.quoted = place + 1,
+        _ => {}
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.stop.stop();
+        for worker in self.workers.drain(..) {
+            let Worker { full, empty, thread } = worker;
+            // A thread that waits for one of the two learns by it.
+            drop((full, empty));
+            if let Some(thread) = thread {
+                // It has nothing to fail by.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Worker {
+    fn start(mut maker: Maker, turn: usize, turns: usize, stop: StopSignal) -> anyhow::Result<Worker> {
+        let (to_server, full) = sync_channel::<Block>(BLOCKS_AHEAD);
+        let (empty, from_server) = sync_channel::<Block>(BLOCKS_AHEAD);
+        for _ in 0..BLOCKS_AHEAD {
+            let block = Box::new([Tick::new_zeroed(); BLOCK]);
+            empty.try_send(block).expect("as many fit as there are");
+        }
+        let mut place = (turn * BLOCK) as u64;
+        let thread = std::thread::Builder::new().name(format!("ticks-{turn}"));
+        let run = move || {
+            while !stop.is_stopped() {
+                let Ok(mut block) = from_server.recv() else { return };
+                maker.make(place, &mut *block, || Nanos::ZERO);
+                place += (turns * BLOCK) as u64;
+                if to_server.send(block).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = thread.spawn(run).context("cannot start a thread that makes ticks: use --threads 1")?;
+        Ok(Worker { full, empty, thread: Some(thread) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_sim::MarketMood;
+
+    use super::*;
+
+    fn ticks(threads: usize, count: usize) -> Vec<Tick> {
+        let market = TickGeneratorConfig::market(MarketMood::Bull, 10, 5);
+        let mut source = Source::start(&market, threads).unwrap();
+        let mut ticks = vec![Tick::new_zeroed(); count];
+        let (mut done, mut ts) = (0, 0);
+        while done < count {
+            let end = count.min(done + 100);
+            done += source.take(done as u64, &mut ticks[done..end], || {
+                ts += 1;
+                Nanos(ts)
+            });
+            std::thread::yield_now();
+        }
+        let mut expected = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; 10];
+        ticks.iter().enumerate().for_each(|(place, tick)| note(&mut expected, tick, place as u64));
+        assert_eq!(source.states(), expected);
+        ticks
+    }
+
+    #[test]
+    fn threads_make_one_sequence_and_the_same_each_time() {
+        let made = ticks(3, 10_000);
+        for (place, tick) in made.iter().enumerate() {
+            assert_eq!(
+                (tick.header.sequence.get(), tick.ts_generate.get()),
+                (place as u64 + 1, place as u64 + 1)
+            );
+        }
+        let mut next = [1; 10];
+        for tick in &made {
+            let next = &mut next[usize::from(tick.header.instrument.get()) - 1];
+            assert_eq!(tick.header.symbol_sequence.get(), *next);
+            *next += 1;
+        }
+        assert!(next.iter().all(|next| *next > 500), "{next:?}");
+        assert_eq!(made, ticks(3, 10_000));
+    }
+
+    #[test]
+    fn one_thread_makes_them_where_they_are_asked_for() {
+        assert_eq!(ticks(1, 5_000), ticks(1, 5_000));
+    }
+}

@@ -1,0 +1,224 @@
+//! What the user chose to see, and what the last picture showed.
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use tickpath_types::{Price, TopOfBook};
+
+use super::data::TicksView;
+use crate::client::MarketRow;
+
+/// What rows are ordered by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// Quantity traded, the largest first.
+    #[default]
+    Volume,
+    /// Change in percent, the largest first.
+    Change,
+    /// Ticks per second, the most first.
+    Ticks,
+    /// Name, in the order of the alphabet.
+    Symbol,
+}
+
+impl Sort {
+    /// The next one, and after the last the first.
+    #[must_use]
+    pub const fn next(self) -> Sort {
+        match self {
+            Sort::Volume => Sort::Change,
+            Sort::Change => Sort::Ticks,
+            Sort::Ticks => Sort::Symbol,
+            Sort::Symbol => Sort::Volume,
+        }
+    }
+
+    /// In a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Sort::Volume => "volume",
+            Sort::Change => "change",
+            Sort::Ticks => "ticks/s",
+            Sort::Symbol => "symbol",
+        }
+    }
+}
+
+/// A value against that of the picture before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Move {
+    /// The same.
+    #[default]
+    None,
+    /// Higher.
+    Up,
+    /// Lower.
+    Down,
+}
+
+impl Move {
+    fn between(before: i64, now: i64) -> Move {
+        match now.cmp(&before) {
+            Ordering::Greater => Move::Up,
+            Ordering::Less => Move::Down,
+            Ordering::Equal => Move::None,
+        }
+    }
+}
+
+/// How a row moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moves {
+    /// The bid, since the last picture.
+    pub bid: Move,
+    /// The ask, since the last picture.
+    pub ask: Move,
+    /// The last price, at its last change.
+    pub last: Move,
+    /// Ticks per second, over the last interval.
+    pub ticks_per_s: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    top: TopOfBook,
+    ticks: u64,
+    moves: Moves,
+    /// Time of the latest change that was drawn.
+    drawn_ts: u64,
+}
+
+/// What the user chose to see, and what the last picture showed.
+#[derive(Clone, Debug, Default)]
+pub struct Board {
+    /// What rows are ordered by.
+    pub sort: Sort,
+    /// True for the other way round.
+    pub is_reversed: bool,
+    /// Part of the names that are shown, in capitals; empty: all.
+    pub filter: String,
+    /// True while the user writes the filter.
+    pub is_typing: bool,
+    /// True while the help is shown.
+    pub is_help: bool,
+    /// Rows passed over at the top.
+    pub scroll: usize,
+    /// Rows that are shown at most.
+    pub rows_max: usize,
+    session: u64,
+    seen: Vec<Seen>,
+    seen_at: Duration,
+    order: Vec<usize>,
+}
+
+impl Board {
+    /// Shows so many rows at most, by volume.
+    #[must_use]
+    pub fn new(rows_max: usize) -> Board {
+        Board { rows_max, ..Board::default() }
+    }
+
+    /// Compares a new picture with the one before.
+    pub fn observe(&mut self, view: &TicksView) {
+        let end = view.rows.last().map_or(0, |row| usize::from(row.instrument) + 1);
+        if self.session != view.session || self.seen.len() != end {
+            self.session = view.session;
+            self.seen = vec![Seen::default(); end];
+        }
+        let seconds = view.elapsed.saturating_sub(self.seen_at).as_secs_f64();
+        self.seen_at = view.elapsed;
+        for row in &view.rows {
+            let seen = &mut self.seen[usize::from(row.instrument)];
+            let (before, now) = (seen.top, row.top);
+            seen.moves.bid = Move::between(before.bid_price, now.bid_price);
+            seen.moves.ask = Move::between(before.ask_price, now.ask_price);
+            if before.last_qty != 0 && before.last_price != now.last_price {
+                seen.moves.last = Move::between(before.last_price, now.last_price);
+            }
+            if before.ts_event == 0 {
+                seen.moves = Moves::default();
+            }
+            if seconds > 0.0 {
+                seen.moves.ticks_per_s = row.ticks.saturating_sub(seen.ticks) as f64 / seconds;
+            }
+            (seen.top, seen.ticks) = (now, row.ticks);
+        }
+        self.arrange(view);
+    }
+
+    /// Filters and orders the rows anew.
+    pub fn arrange(&mut self, view: &TicksView) {
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        order.extend((0..view.rows.len()).filter(|index| self.shows(&view.rows[*index])));
+        // Equal rows stay in the order of their numbers, whichever way round.
+        order.sort_by(|a, b| {
+            let compared = self.compare(&view.rows[*a], &view.rows[*b]);
+            if self.is_reversed { compared.reverse() } else { compared }
+        });
+        self.order = order;
+        self.scroll = self.scroll.min(self.order.len().saturating_sub(1));
+    }
+
+    fn shows(&self, row: &MarketRow) -> bool {
+        self.filter.is_empty() || row.terms.symbol.as_str().to_ascii_uppercase().contains(&self.filter)
+    }
+
+    fn compare(&self, a: &MarketRow, b: &MarketRow) -> Ordering {
+        match self.sort {
+            Sort::Volume => b.volume.cmp(&a.volume),
+            Sort::Change => change_percent(b).cmp(&change_percent(a)),
+            Sort::Ticks => self.moves(b).ticks_per_s.total_cmp(&self.moves(a).ticks_per_s),
+            Sort::Symbol => a.terms.symbol.cmp(&b.terms.symbol),
+        }
+    }
+
+    /// Indices into the picture's rows, in the order to show, those passed over left out.
+    #[must_use]
+    pub fn shown(&self) -> &[usize] {
+        let shown = &self.order[self.scroll.min(self.order.len())..];
+        &shown[..shown.len().min(self.rows_max)]
+    }
+
+    /// Rows that the filter lets through.
+    #[must_use]
+    pub fn matching(&self) -> usize {
+        self.order.len()
+    }
+
+    /// How a row moved.
+    #[must_use]
+    pub fn moves(&self, row: &MarketRow) -> Moves {
+        self.seen.get(usize::from(row.instrument)).map_or_else(Moves::default, |seen| seen.moves)
+    }
+
+    /// Times of changes that are drawn for the first time by a picture of so many rows.
+    pub fn newly_drawn(&mut self, view: &TicksView, rows: usize) -> Vec<u64> {
+        let shown: Vec<usize> = self.shown().iter().copied().take(rows).collect();
+        let mut times = Vec::with_capacity(shown.len());
+        for row in shown.into_iter().filter_map(|index| view.rows.get(index)) {
+            let Some(seen) = self.seen.get_mut(usize::from(row.instrument)) else { continue };
+            if row.top.ts_event > seen.drawn_ts {
+                seen.drawn_ts = row.top.ts_event;
+                times.push(row.top.ts_event);
+            }
+        }
+        times
+    }
+}
+
+/// Change of the last price against the reference price; `None` before the first trade.
+#[must_use]
+pub fn change(row: &MarketRow) -> Option<Price> {
+    let (last, _) = row.top.last()?;
+    Some(Price(last.0.saturating_sub(row.terms.reference_price.0)))
+}
+
+/// The same in hundredths of a percent; `None` where there is no reference price either.
+#[must_use]
+pub fn change_percent(row: &MarketRow) -> Option<i128> {
+    let reference = i128::from(row.terms.reference_price.0);
+    change(row).filter(|_| reference > 0).map(|change| i128::from(change.0) * 10_000 / reference)
+}

@@ -1,0 +1,133 @@
+//! The view as lines: one a second, no escape codes, safe to pipe.
+
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind, Write};
+
+use tickpath_monitor::format;
+
+use super::data::TicksView;
+use crate::client::{Count, LinkState, Span};
+
+/// The whole view in one line.
+#[must_use]
+pub fn plain_line(view: &TicksView) -> String {
+    let mut line = format::clock(view.elapsed);
+    // Writing to a string does not fail.
+    if let Some(planned) = view.planned {
+        let _ = write!(line, " of {}", format::clock(planned));
+    }
+    let count = |count| format::count(view.counts.of(count));
+    let _ = write!(
+        line,
+        " | {} | ticks {}/s | {} ticks of {} symbols | gaps {} lost {} corrupt {} skipped {} reconnects {}",
+        view.state.word(),
+        format::rate(view.ticks_per_s),
+        count(Count::Ticks),
+        view.rows.len(),
+        count(Count::Gaps),
+        count(Count::Lost),
+        count(Count::Corrupt),
+        count(Count::Skipped),
+        format::count(view.counts.reconnects()),
+    );
+    let total = view.latency(Span::Total);
+    if total.count > 0 {
+        let (p50, p99) = (format::latency(total.p50_ns), format::latency(total.p99_ns));
+        let _ = write!(line, " | {} p50/p99 {p50}/{p99}", Span::Total.name());
+    }
+    line
+}
+
+/// Writes a line whenever a second has passed, and each trouble once.
+pub(super) struct PlainWriter<W> {
+    out: W,
+    second_written: Option<u64>,
+    trouble_written: Option<String>,
+    /// True once the reader went away.
+    is_closed: bool,
+}
+
+impl<W: Write> PlainWriter<W> {
+    pub(super) fn new(out: W) -> PlainWriter<W> {
+        PlainWriter { out, second_written: None, trouble_written: None, is_closed: false }
+    }
+
+    /// Does nothing, quietly, once the reader of a pipe went away.
+    pub(super) fn draw(&mut self, view: &TicksView) -> io::Result<()> {
+        let mut text = String::new();
+        if view.trouble.is_some() && view.trouble != self.trouble_written {
+            let trouble = view.trouble.as_deref().unwrap_or_default();
+            let _ = writeln!(text, "note: {}", format::printable(trouble));
+        }
+        // After a connection that went well the same trouble is another one.
+        if view.trouble.is_some() || view.state == LinkState::Live {
+            self.trouble_written.clone_from(&view.trouble);
+        }
+        let second = view.elapsed.as_secs();
+        if self.second_written != Some(second) {
+            self.second_written = Some(second);
+            text += &plain_line(view);
+            text.push('\n');
+        }
+        if text.is_empty() || self.is_closed {
+            return Ok(());
+        }
+        match self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(())
+            }
+            Err(error) => {
+                Err(io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn one_line_a_second_and_each_trouble_once() {
+        let mut writer = PlainWriter::new(Vec::new());
+        let mut view = TicksView::new("host:1", None);
+        for (millis, trouble) in
+            [(0, None), (500, Some("lost\x1b[1m")), (1000, Some("lost\x1b[1m")), (1500, None)]
+        {
+            view.elapsed = Duration::from_millis(millis);
+            view.trouble = trouble.map(str::to_owned);
+            writer.draw(&view).unwrap();
+        }
+        let text = String::from_utf8(writer.out).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines.len(), lines[1]), (3, "note: lost[1m"), "{text}");
+        assert!(lines[0].starts_with("00:00 | connecting | ticks 0/s | 0 ticks of 0 symbols"), "{text}");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_ends_it_quietly_and_a_full_disk_does_not() {
+        struct Refuses(ErrorKind, usize);
+        impl Write for Refuses {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                self.1 += 1;
+                Err(self.0.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut view = TicksView::new("host:1", None);
+        let mut writer = PlainWriter::new(Refuses(ErrorKind::BrokenPipe, 0));
+        for second in 0..3 {
+            view.elapsed = Duration::from_secs(second);
+            writer.draw(&view).unwrap();
+        }
+        assert_eq!(writer.out.1, 1);
+        let error = PlainWriter::new(Refuses(ErrorKind::StorageFull, 0)).draw(&view).unwrap_err();
+        assert!(error.to_string().starts_with("cannot write to standard output: "), "{error}");
+    }
+}

@@ -1,0 +1,162 @@
+//! The view that a program opens, draws into and closes.
+
+use std::io::{self, Stdout, Write, stdout};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::layout::Rect;
+use ratatui::{Terminal, TerminalOptions, Viewport};
+use tickpath_monitor::Mode;
+use tickpath_monitor::terminal::{self, FullScreen};
+use tickpath_types::Nanos;
+
+use super::board::Board;
+use super::data::TicksView;
+use super::keys::Action;
+use super::plain::PlainWriter;
+use super::screen::render;
+use crate::client::{Shared, Span};
+
+/// A full screen on a terminal, or a line a second. Dropping it restores the terminal, and so does a panic of any thread.
+pub struct Viewer {
+    surface: Surface,
+}
+
+enum Surface {
+    Tui(Box<Tui>),
+    Plain(PlainWriter<Stdout>),
+}
+
+struct Tui {
+    full_screen: FullScreen,
+    board: Board,
+}
+
+/// A picture of fixed size that goes to a writer in place of a terminal, as escape codes.
+pub struct Canvas<W: Write> {
+    terminal: Terminal<CrosstermBackend<W>>,
+    board: Board,
+}
+
+impl<W: Write> Canvas<W> {
+    /// An empty picture with so many symbols at most.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn new(width: u16, height: u16, rows_max: usize, out: W) -> io::Result<Canvas<W>> {
+        let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
+        let terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
+        Ok(Canvas { terminal, board: Board::new(rows_max) })
+    }
+
+    /// Draws what differs from the picture before, and says how many symbols are seen.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn draw(&mut self, view: &TicksView) -> io::Result<usize> {
+        self.board.observe(view);
+        let (board, now, mut rows) = (&self.board, now(), 0);
+        self.terminal.draw(|frame| rows = render(frame.area(), frame.buffer_mut(), view, board, now))?;
+        Ok(rows)
+    }
+}
+
+impl Viewer {
+    /// Opens the view and, for a full screen, takes over the terminal. So many symbols are shown at once.
+    ///
+    /// # Errors
+    /// [`Mode::Tui`] fails when there is no terminal to be had; use [`Mode::Plain`]. [`Mode::Auto`] turns plain by itself.
+    pub fn open(mode: Mode, rows_max: usize) -> io::Result<Viewer> {
+        let tui = match mode {
+            Mode::Tui => Some(FullScreen::open()?),
+            Mode::Auto if terminal::is_capable() => FullScreen::open().ok(),
+            Mode::Auto | Mode::Plain => None,
+        };
+        let surface = match tui {
+            Some(full_screen) => Surface::Tui(Box::new(Tui { full_screen, board: Board::new(rows_max) })),
+            None => Surface::Plain(PlainWriter::new(stdout())),
+        };
+        Ok(Viewer { surface })
+    }
+
+    /// Shows a new picture. How old what is drawn for the first time is, counts as a latency.
+    ///
+    /// # Errors
+    /// What the terminal or file behind standard output reports.
+    pub fn draw(&mut self, view: &TicksView, shared: &Shared) -> io::Result<()> {
+        match &mut self.surface {
+            Surface::Tui(tui) => {
+                tui.board.observe(view);
+                let rows = tui.draw(view)?;
+                let now = now();
+                for time in tui.board.newly_drawn(view, rows) {
+                    shared.latencies().record(Span::Draw, Nanos(time), now);
+                }
+                Ok(())
+            }
+            Surface::Plain(writer) => writer.draw(view),
+        }
+    }
+
+    /// Shows the same picture as the user wants it now.
+    ///
+    /// # Errors
+    /// What the terminal reports.
+    pub fn redraw(&mut self, view: &TicksView) -> io::Result<()> {
+        if let Surface::Tui(tui) = &mut self.surface {
+            tui.board.arrange(view);
+            tui.draw(view)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a key that means something, at most `timeout`. Where there are no keys it waits and returns `None`.
+    ///
+    /// # Errors
+    /// What the terminal reports, for instance that it is gone.
+    pub fn poll_key(&mut self, timeout: Duration) -> io::Result<Option<Action>> {
+        match &mut self.surface {
+            Surface::Tui(tui) if FullScreen::is_held() => tui.poll_key(timeout),
+            _ => {
+                thread::sleep(timeout);
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Tui {
+    /// Draws, and says how many symbols are seen.
+    fn draw(&mut self, view: &TicksView) -> io::Result<usize> {
+        let mut rows = 0;
+        if FullScreen::is_held() {
+            let (board, now) = (&self.board, now());
+            self.full_screen
+                .terminal
+                .draw(|frame| rows = render(frame.area(), frame.buffer_mut(), view, board, now))?;
+        }
+        Ok(rows)
+    }
+
+    fn poll_key(&mut self, timeout: Duration) -> io::Result<Option<Action>> {
+        let deadline = Instant::now() + timeout;
+        while event::poll(deadline.saturating_duration_since(Instant::now()))? {
+            let action = match event::read()? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => self.board.on_key(key),
+                Event::Resize(..) => Some(Action::Redraw),
+                _ => None,
+            };
+            if action.is_some() {
+                return Ok(action);
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn now() -> Nanos {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}

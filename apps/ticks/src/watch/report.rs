@@ -1,0 +1,148 @@
+//! What a watch came to.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tickpath_config::thousands;
+use tickpath_types::Nanos;
+
+use crate::client::{Count, Counts, Percentiles, Shared, Span};
+
+/// Why a watch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The user wanted no more.
+    Quit,
+    /// Ctrl-C.
+    Interrupted,
+    /// The time that it was to last is over.
+    TimeOver,
+    /// It cannot go on.
+    Failed,
+}
+
+/// What a watch came to.
+#[derive(Clone, Debug)]
+pub struct WatchReport {
+    /// The server's address.
+    pub address: String,
+    /// How long it lasted.
+    pub elapsed: Duration,
+    /// What was counted.
+    pub counts: Counts,
+    /// Latencies by hop.
+    pub latencies: Vec<(Span, Percentiles)>,
+    /// True when it was subscribed at the end.
+    pub is_live: bool,
+    /// What went wrong last.
+    pub trouble: Option<String>,
+    /// Why it ended.
+    pub ended: Ended,
+    /// Rows of the CSV file.
+    pub csv_rows: Option<u64>,
+}
+
+impl WatchReport {
+    pub(super) fn latencies_of(shared: &Shared) -> Vec<(Span, Percentiles)> {
+        Span::ALL.map(|span| (span, shared.latencies().percentiles(span))).to_vec()
+    }
+
+    /// Why the result cannot be trusted, in a line that says what to do; `None` when it can.
+    #[must_use]
+    pub fn doubt(&self) -> Option<String> {
+        let trouble = || self.trouble.clone().unwrap_or_else(|| format!("{}: no answer", self.address));
+        let missing = [Count::Lost, Count::Skipped, Count::Missed].map(|count| self.counts.of(count));
+        let missing = missing.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
+        if self.ended == Ended::Failed {
+            return Some(trouble());
+        }
+        if !self.is_live {
+            return Some(format!("not connected at the end: {}", trouble()));
+        }
+        (self.csv_rows.is_some() && missing > 0).then(|| {
+            let missing = thousands(missing);
+            format!("the CSV file lacks {missing} ticks that did not come: see lost, skipped and missed in the report")
+        })
+    }
+
+    /// The report for programs.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let counts: serde_json::Map<String, Value> =
+            Count::ALL.iter().map(|count| (count.name().to_owned(), json!(self.counts.of(*count)))).collect();
+        let latency: serde_json::Map<String, Value> = self
+            .latencies
+            .iter()
+            .map(|(span, found)| {
+                let figures = json!({
+                    "count": found.count,
+                    "p50": found.p50_ns,
+                    "p99": found.p99_ns,
+                    "p999": found.p999_ns,
+                    "max": found.max_ns,
+                });
+                (span.name().to_owned(), figures)
+            })
+            .collect();
+        json!({
+            "address": self.address,
+            "elapsed_s": self.elapsed.as_secs_f64(),
+            "ended": match self.ended {
+                Ended::Quit => "quit",
+                Ended::Interrupted => "interrupted",
+                Ended::TimeOver => "time_over",
+                Ended::Failed => "failed",
+            },
+            "connected_at_end": self.is_live,
+            "reconnects": self.counts.reconnects(),
+            "ticks_per_s": self.rate(),
+            "counts": counts,
+            "latency_ns": latency,
+            "csv_rows": self.csv_rows,
+            "trouble": self.trouble,
+        })
+    }
+
+    fn rate(&self) -> f64 {
+        let seconds = self.elapsed.as_secs_f64();
+        if seconds > 0.0 { self.counts.of(Count::Ticks) as f64 / seconds } else { 0.0 }
+    }
+}
+
+impl fmt::Display for WatchReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |count| thousands(self.counts.of(count));
+        writeln!(
+            f,
+            "{}: {} ticks in {:.1} s, {}/s, {} of them trades",
+            self.address,
+            count(Count::Ticks),
+            self.elapsed.as_secs_f64(),
+            thousands(self.rate().round() as u64),
+            count(Count::Trades),
+        )?;
+        write!(
+            f,
+            "gaps {} with {} lost, skipped by the server {}, missed while away {},\n\
+             duplicates {}, corrupt {}, reconnects {}",
+            count(Count::Gaps),
+            count(Count::Lost),
+            count(Count::Skipped),
+            count(Count::Missed),
+            count(Count::Duplicates),
+            count(Count::Corrupt),
+            thousands(self.counts.reconnects()),
+        )?;
+        for (span, found) in self.latencies.iter().filter(|(_, found)| found.count > 0) {
+            let [p50, p99, p999, max] =
+                [found.p50_ns, found.p99_ns, found.p999_ns, found.max_ns].map(|ns| Nanos(ns).to_string());
+            let (name, meaning) = (span.name(), span.meaning());
+            write!(f, "\n  {name} {meaning:<17} p50 {p50:>7} p99 {p99:>7} p99.9 {p999:>7} max {max:>7}")?;
+        }
+        match self.csv_rows {
+            Some(rows) => write!(f, "\n{} rows of CSV", thousands(rows)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A server on a thread, and a client that keeps what it hears.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddrV4, TcpStream};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tickpath_agent::{Agent, StopSignal, TscClock};
+use tickpath_sim::{MarketMood, TickGeneratorConfig};
+use tickpath_ticks::message::{
+    EndOfStream, EndReason, Hello, Refused, RefusedReason, Skipped, Subscribed, SymbolDefinition, Tick,
+};
+use tickpath_ticks::parser::{Gap, TickListener, TickParser};
+use tickpath_ticks::request::encode_subscribe;
+use tickpath_ticks::seal::seal;
+use tickpath_ticks_app::server::{ServeSettings, ServerCounters, SlowClient, TickRate, TicksServer};
+use tickpath_types::{Nanos, Symbol};
+use zerocopy::IntoBytes;
+
+/// What has not happened by then does not happen.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A market of ten symbols, 20,000 ticks a second.
+pub fn settings() -> ServeSettings {
+    let market = TickGeneratorConfig::market(MarketMood::Neutral, 10, 7);
+    ServeSettings {
+        rate: TickRate::PerSecond(20_000),
+        // Thirteen seconds of ticks: a machine that is busy loses none.
+        backlog: 1 << 19,
+        heartbeat_ms: 10_000,
+        coalesce: Nanos::from_millis(1),
+        ..ServeSettings::new(market)
+    }
+}
+
+/// A server that runs until it is stopped.
+pub struct Server {
+    pub address: SocketAddrV4,
+    stop: StopSignal,
+    thread: JoinHandle<ServerCounters>,
+}
+
+impl Server {
+    pub fn start(settings: &ServeSettings) -> Server {
+        let clock = TscClock::shared();
+        let mut server = TicksServer::open(settings, clock).unwrap();
+        let (address, stop) = (server.local_address(), StopSignal::new());
+        let is_stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            while !is_stopped.is_stopped() {
+                if server.do_work(clock.now()).unwrap() == 0 {
+                    // Tests share their cores.
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+            }
+            while !server.finish(clock.now()).unwrap() {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            *server.counters()
+        });
+        Server { address, stop, thread }
+    }
+
+    pub fn stop(self) -> ServerCounters {
+        self.stop.stop();
+        self.thread.join().unwrap()
+    }
+
+    /// Asks the server to stop, while its clients go on reading.
+    pub fn begin_to_stop(&self) {
+        self.stop.stop();
+    }
+}
+
+/// All that a client heard.
+#[derive(Default)]
+pub struct Heard {
+    pub hello: Option<Hello>,
+    pub subscribed: Vec<Subscribed>,
+    pub symbols: Vec<SymbolDefinition>,
+    pub ticks: Vec<Tick>,
+    pub skipped: Vec<Skipped>,
+    pub refused: Vec<(u32, RefusedReason, u32)>,
+    pub ends: Vec<EndReason>,
+    pub gaps: Vec<Gap>,
+    pub corrupt: u64,
+    pub heartbeats: u64,
+}
+
+impl TickListener for Heard {
+    fn on_ticks(&mut self, ticks: &[Tick]) {
+        self.ticks.extend(ticks);
+    }
+    fn on_hello(&mut self, hello: &Hello) {
+        self.hello = Some(*hello);
+    }
+    fn on_symbol(&mut self, symbol: &SymbolDefinition) {
+        self.symbols.push(*symbol);
+    }
+    fn on_heartbeat(&mut self, _: &tickpath_ticks::message::Heartbeat) {
+        self.heartbeats += 1;
+    }
+    fn on_subscribed(&mut self, subscribed: &Subscribed) {
+        self.subscribed.push(*subscribed);
+    }
+    fn on_refused(&mut self, refused: &Refused) {
+        self.refused.push((refused.request.get(), refused.reason().unwrap(), refused.limit.get()));
+    }
+    fn on_skipped(&mut self, skipped: &Skipped) {
+        self.skipped.push(*skipped);
+    }
+    fn on_end_of_stream(&mut self, end: &EndOfStream) {
+        self.ends.push(end.reason().unwrap());
+    }
+    fn on_gap(&mut self, gap: Gap) {
+        self.gaps.push(gap);
+    }
+    fn on_corrupt(&mut self) {
+        self.corrupt += 1;
+    }
+}
+
+/// A client on the test's own thread.
+pub struct Client {
+    pub stream: TcpStream,
+    pub parser: TickParser,
+    pub heard: Heard,
+    /// The server closed the connection.
+    pub is_closed: bool,
+    last_said: Instant,
+}
+
+impl Client {
+    /// Connects and says nothing.
+    pub fn connect(server: &Server) -> Client {
+        let stream = TcpStream::connect(server.address).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let (parser, heard) = (TickParser::new(), Heard::default());
+        Client { stream, parser, heard, is_closed: false, last_said: Instant::now() }
+    }
+
+    /// Connects, says hello, and asks for symbols; all of them when there are none.
+    pub fn subscribe(server: &Server, symbols: &[Symbol]) -> Client {
+        let mut client = Client::connect(server);
+        client.say(seal(Hello::client(0, Nanos(1))).as_bytes());
+        client.ask(1, symbols);
+        client
+    }
+
+    pub fn ask(&mut self, request: u32, symbols: &[Symbol]) {
+        let mut bytes = Vec::new();
+        encode_subscribe(request, symbols, &mut bytes);
+        self.say(&bytes);
+    }
+
+    /// Writes all of it, as far as the server is there.
+    pub fn say(&mut self, mut bytes: &[u8]) {
+        self.last_said = Instant::now();
+        while !bytes.is_empty() {
+            match self.stream.write(bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.listen_once(),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Reads what is there; a sign of life now and then.
+    pub fn listen_once(&mut self) {
+        if self.last_said.elapsed() > Duration::from_millis(500) {
+            self.last_said = Instant::now();
+            let heartbeat = seal(tickpath_ticks::message::Heartbeat::new(0, Nanos(0)));
+            // A server that closed hears no more, which the read below finds.
+            let _ = self.stream.write(heartbeat.as_bytes());
+        }
+        let mut buffer = [0; 16 << 10];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => self.is_closed = true,
+            Ok(count) => self.parser.feed(&buffer[..count], &mut self.heard).unwrap(),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_micros(200))
+            }
+            Err(_) => self.is_closed = true,
+        }
+    }
+
+    /// Reads until something is so.
+    pub fn listen_until(&mut self, what: &str, mut is_so: impl FnMut(&Client) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
+            assert!(!self.is_closed || is_so(self), "{what}: the connection was closed before");
+            self.listen_once();
+        }
+    }
+
+    pub fn listen_for(&mut self, ticks: usize) {
+        self.listen_until(&format!("{ticks} ticks"), |client| client.heard.ticks.len() >= ticks);
+    }
+
+    pub fn listen_to_the_end(&mut self) {
+        self.listen_until("the end", |client| client.is_closed);
+    }
+}
+
+/// As many ticks as the backlog serves, over the one connection of a client that does not read for a while.
+pub fn slow(policy: SlowClient) -> ServeSettings {
+    ServeSettings {
+        slow_client: policy,
+        rate: TickRate::PerSecond(1_000_000),
+        send_buffer: Some(4 << 10),
+        backlog: 1 << 12,
+        ..settings()
+    }
+}

@@ -1,0 +1,168 @@
+//! Clients that do not do as they should.
+
+use tickpath_ticks::message::{EndReason, Hello, RefusedReason};
+use tickpath_ticks::request::encode_subscribe;
+use tickpath_ticks::seal::seal;
+use tickpath_ticks_app::server::ServeSettings;
+use tickpath_types::{Nanos, Symbol};
+use zerocopy::IntoBytes;
+
+use super::harness::{Client, Server, settings};
+
+/// The server still serves others.
+fn check_that_it_serves(server: &Server) {
+    let mut client = Client::subscribe(server, &[]);
+    client.listen_for(100);
+    assert_eq!(client.heard.gaps.len(), 0);
+}
+
+#[test]
+fn garbage_is_refused_and_the_connection_closed() {
+    let server = Server::start(&settings());
+    for garbage in [&b"GET / HTTP/1.1\r\nHost: nowhere\r\n\r\n"[..], &[0; 100], &[0xff; 5_000]] {
+        let mut client = Client::connect(&server);
+        client.say(garbage);
+        client.listen_to_the_end();
+        assert!(client.heard.hello.is_some());
+        assert_eq!(client.heard.refused, [(0, RefusedReason::Malformed, 0)]);
+    }
+    check_that_it_serves(&server);
+    assert_eq!(server.stop().refused_malformed, 3);
+}
+
+#[test]
+fn a_damaged_request_is_refused() {
+    let server = Server::start(&settings());
+    let mut bytes = seal(Hello::client(0, Nanos(1))).as_bytes().to_vec();
+    encode_subscribe(1, &[], &mut bytes);
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    let mut client = Client::connect(&server);
+    client.say(&bytes);
+    client.listen_to_the_end();
+    assert_eq!(client.heard.refused, [(0, RefusedReason::Malformed, 0)]);
+    server.stop();
+}
+
+#[test]
+fn another_version_is_refused_with_the_one_that_is_spoken() {
+    let server = Server::start(&settings());
+    let mut hello = Hello::client(0, Nanos(1));
+    hello.version = 2.into();
+    let mut client = Client::connect(&server);
+    client.say(seal(hello).as_bytes());
+    client.listen_to_the_end();
+    assert_eq!(client.heard.refused, [(0, RefusedReason::Version, 1)]);
+    assert_eq!(server.stop().refused_version, 1);
+}
+
+#[test]
+fn a_request_may_come_byte_by_byte() {
+    let settings = settings();
+    let server = Server::start(&settings);
+    let mut bytes = seal(Hello::client(0, Nanos(1))).as_bytes().to_vec();
+    encode_subscribe(1, &[settings.market.symbols[3].name], &mut bytes);
+    let mut client = Client::connect(&server);
+    client.stream.set_nodelay(true).unwrap();
+    for byte in bytes {
+        client.say(&[byte]);
+        client.listen_once();
+    }
+    client.listen_for(10);
+    server.stop();
+}
+
+#[test]
+fn half_a_message_and_then_the_end_harms_nobody() {
+    let server = Server::start(&settings());
+    for len in [1, 15, 16, 55] {
+        let mut client = Client::connect(&server);
+        client.say(&seal(Hello::client(0, Nanos(1))).as_bytes()[..len]);
+        drop(client);
+    }
+    check_that_it_serves(&server);
+    let counters = server.stop();
+    assert_eq!((counters.accepted, counters.closed, counters.refused_malformed), (5, 5, 0));
+}
+
+#[test]
+fn a_million_symbols_are_refused_and_the_client_may_ask_again() {
+    let settings = settings();
+    let server = Server::start(&settings);
+    let names: Vec<_> = (0..1_000_000).map(|at| Symbol::new(&format!("S{at}")).unwrap()).collect();
+    let mut client = Client::subscribe(&server, &names);
+    client.listen_until("an answer", |client| !client.heard.refused.is_empty());
+    assert_eq!(client.heard.refused, [(1, RefusedReason::TooManySymbols, 10)]);
+    client.ask(2, &[settings.market.symbols[0].name]);
+    client.listen_for(10);
+    assert_eq!(server.stop().refused_symbols, 1);
+}
+
+#[test]
+fn an_unknown_symbol_is_refused_and_the_subscription_stays() {
+    let settings = settings();
+    let server = Server::start(&settings);
+    let mut client = Client::subscribe(&server, &[settings.market.symbols[0].name]);
+    client.listen_for(10);
+    client.ask(7, &[settings.market.symbols[1].name, Symbol::new("NOTHERE").unwrap()]);
+    client.listen_until("an answer", |client| !client.heard.refused.is_empty());
+    assert_eq!(client.heard.refused, [(7, RefusedReason::UnknownSymbol, 0)]);
+    let before = client.heard.ticks.len();
+    client.listen_for(before + 100);
+    assert!(client.heard.ticks.iter().all(|tick| tick.header.instrument.get() == 1));
+    server.stop();
+}
+
+#[test]
+fn one_client_too_many_is_told_so() {
+    let server = Server::start(&ServeSettings { clients_max: 2, ..settings() });
+    let mut first = Client::subscribe(&server, &[]);
+    first.listen_for(10);
+    let mut second = Client::subscribe(&server, &[]);
+    second.listen_for(10);
+    let mut third = Client::connect(&server);
+    third.listen_to_the_end();
+    assert_eq!(third.heard.refused, [(0, RefusedReason::ClientsFull, 0)]);
+    drop(first);
+    // The place becomes free as soon as the server hears of it.
+    loop {
+        let mut another = Client::subscribe(&server, &[]);
+        another
+            .listen_until("ticks or a refusal", |client| !client.heard.ticks.is_empty() || client.is_closed);
+        if !another.is_closed {
+            break;
+        }
+    }
+    let before = second.heard.ticks.len();
+    second.listen_for(before + 10);
+    server.stop();
+}
+
+#[test]
+fn a_silent_client_is_told_so_and_disconnected() {
+    let server = Server::start(&ServeSettings { heartbeat_ms: 20, ..settings() });
+    let mut client = Client::connect(&server);
+    // The test's client says a heartbeat each half second, too late.
+    client.listen_until("the end", |client| client.is_closed || !client.heard.ends.is_empty());
+    assert_eq!(client.heard.ends, [EndReason::Silent]);
+    assert_eq!(server.stop().silent, 1);
+}
+
+#[test]
+fn a_client_that_asks_and_asks_and_never_reads_is_disconnected() {
+    let settings = ServeSettings { send_buffer: Some(4 << 10), heartbeat_ms: 60_000, ..settings() };
+    let server = Server::start(&settings);
+    let mut client = Client::connect(&server);
+    client.stream.set_nonblocking(false).unwrap();
+    client.stream.set_write_timeout(Some(super::harness::PATIENCE)).unwrap();
+    client.say(seal(Hello::client(0, Nanos(1))).as_bytes());
+    let mut requests = Vec::new();
+    (1..2_000).for_each(|request| encode_subscribe(request, &[], &mut requests));
+    let is_cut = |client: &Client| {
+        use std::io::Write;
+        (0..200).any(|_| (&client.stream).write_all(&requests).is_err())
+    };
+    assert!(is_cut(&client), "it may ask for ever");
+    check_that_it_serves(&server);
+    assert!(server.stop().slow_disconnected >= 1);
+}

@@ -1,0 +1,121 @@
+//! Clients that read more slowly than ticks come, under each policy.
+
+use std::time::{Duration, Instant};
+
+use tickpath_ticks::message::EndReason;
+use tickpath_ticks_app::server::SlowClient;
+
+use super::harness::{Client, PATIENCE, Server, slow};
+
+/// Reads nothing until the server has made many more ticks than it keeps, as another client can tell.
+fn fall_behind(server: &Server, client: &mut Client) {
+    client.listen_until("its first ticks", |client| client.heard.ticks.len() > 10);
+    let behind = client.heard.ticks.last().unwrap().header.sequence.get() + 400_000;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        // A new one each time: the next number of the session is in its hello.
+        let mut witness = Client::connect(server);
+        witness.listen_until("a hello", |witness| witness.heard.hello.is_some());
+        if witness.heard.hello.unwrap().header.sequence.get() > behind {
+            return;
+        }
+        assert!(Instant::now() < deadline, "the server does not go on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn dropped_ticks_are_told_and_the_newest_follow() {
+    let server = Server::start(&slow(SlowClient::Drop));
+    let mut client = Client::subscribe(&server, &[]);
+    fall_behind(&server, &mut client);
+    client.listen_until("what was left out", |client| !client.heard.skipped.is_empty());
+    let before = client.heard.ticks.len();
+    client.listen_for(before + 100);
+    let heard = &client.heard;
+    assert_eq!((heard.gaps.len(), heard.corrupt), (0, 0), "what is told is no gap");
+    // What came and what was left out is all there was.
+    let first = heard.ticks[0].header.sequence.get();
+    let last = heard.ticks.last().unwrap().header.sequence.get();
+    let skipped: u64 = heard.skipped.iter().map(|skipped| skipped.count.get()).sum();
+    assert!(skipped > 10_000, "{skipped}");
+    assert_eq!(heard.ticks.len() as u64 + skipped, last - first + 1);
+    let counters = server.stop();
+    assert!(counters.skipped >= skipped && counters.slow >= 1);
+}
+
+#[test]
+fn of_listed_symbols_too() {
+    let settings = slow(SlowClient::Drop);
+    let server = Server::start(&settings);
+    let names = [0, 5].map(|at: usize| settings.market.symbols[at].name);
+    let mut client = Client::subscribe(&server, &names);
+    fall_behind(&server, &mut client);
+    client.listen_until("what was left out", |client| !client.heard.skipped.is_empty());
+    let before = client.heard.ticks.len();
+    client.listen_for(before + 100);
+    let heard = &client.heard;
+    assert_eq!((heard.gaps.len(), heard.corrupt), (0, 0));
+    let skipped: u64 = heard.skipped.iter().map(|skipped| skipped.count.get()).sum();
+    let passed = |instrument: u16| {
+        let of_it = || heard.ticks.iter().filter(|tick| tick.header.instrument.get() == instrument);
+        let first = of_it().next().unwrap().header.symbol_sequence.get();
+        u64::from(of_it().next_back().unwrap().header.symbol_sequence.get() - first + 1)
+    };
+    let passed: u64 = passed(1) + passed(6);
+    // The symbols take turns, so at the two ends of what was heard one may be a tick ahead of the other.
+    assert!(
+        (heard.ticks.len() as u64 + skipped).abs_diff(passed) <= 2,
+        "{} {skipped} {passed}",
+        heard.ticks.len()
+    );
+    server.stop();
+}
+
+#[test]
+fn a_sample_has_the_latest_quote_of_each_symbol() {
+    let server = Server::start(&slow(SlowClient::Sample));
+    let mut client = Client::subscribe(&server, &[]);
+    fall_behind(&server, &mut client);
+    client.listen_until("what was left out", |client| client.heard.skipped.len() >= 10);
+    let before = client.heard.ticks.len();
+    client.listen_for(before + 100);
+    let heard = &client.heard;
+    assert_eq!((heard.gaps.len(), heard.corrupt), (0, 0), "what is told is no gap");
+    let first = heard.ticks[0].header.sequence.get();
+    let last = heard.ticks.last().unwrap().header.sequence.get();
+    let skipped: u64 = heard.skipped.iter().map(|skipped| skipped.count.get()).sum();
+    assert!(skipped > 10_000, "{skipped}");
+    // Ticks may come before what was left out behind them is told.
+    assert_eq!(heard.ticks.len() as u64 + skipped, last - first + 1);
+    // Ten symbols, each once, between what was left out.
+    let jumps: Vec<_> = heard
+        .ticks
+        .windows(2)
+        .filter(|pair| pair[1].header.sequence.get() != pair[0].header.sequence.get() + 1)
+        .map(|pair| pair[1].header.instrument.get())
+        .collect();
+    assert!(jumps.len() >= 5, "{jumps:?}");
+    server.stop();
+}
+
+#[test]
+fn a_slow_client_is_disconnected_with_the_reason() {
+    let server = Server::start(&slow(SlowClient::Disconnect));
+    let mut client = Client::subscribe(&server, &[]);
+    // It reads on, but too late: the server closes two seconds after it has said so.
+    client.listen_until("its first ticks", |client| client.heard.ticks.len() > 10);
+    let mut other = Client::subscribe(&server, &[]);
+    let start = Instant::now();
+    while !client.is_closed && client.heard.ends.is_empty() {
+        assert!(start.elapsed() < PATIENCE, "it was not disconnected");
+        // So slowly that no test's machine could keep it up with a million ticks a second.
+        std::thread::sleep(Duration::from_millis(20));
+        client.listen_once();
+        other.listen_once();
+    }
+    // Whether the reason is heard depends on what of it the kernel still has room for.
+    assert!(client.heard.ends.iter().all(|reason| *reason == EndReason::TooSlow));
+    let counters = server.stop();
+    assert!(counters.slow_disconnected >= 1);
+}

@@ -1,0 +1,154 @@
+//! What subscribers get.
+
+use tickpath_ticks::message::{EndReason, Scope, TickKind};
+use tickpath_ticks_app::server::{ServeSettings, TickRate};
+use tickpath_types::Nanos;
+
+use super::harness::{Client, Server, settings};
+
+#[test]
+fn a_subscriber_of_all_gets_every_tick_and_the_end() {
+    let settings = settings();
+    let server = Server::start(&settings);
+    let mut client = Client::subscribe(&server, &[]);
+    client.listen_for(5_000);
+    server.begin_to_stop();
+    client.listen_to_the_end();
+    let counters = server.stop();
+
+    let heard = &client.heard;
+    assert_eq!(heard.ends, [EndReason::ServerStops]);
+    assert_eq!((heard.gaps.len(), heard.corrupt, heard.skipped.len()), (0, 0, 0));
+    assert_eq!(heard.subscribed[0].scope(), Scope::All);
+    let names: Vec<_> = heard.symbols.iter().map(|symbol| symbol.symbol().unwrap()).collect();
+    let expected: Vec<_> = settings.market.symbols.iter().map(|symbol| symbol.name).collect();
+    assert_eq!(names, expected);
+    assert_eq!(counters.ticks_sent, heard.ticks.len() as u64);
+    let first = heard.ticks[0].header.sequence.get();
+    for (tick, sequence) in heard.ticks.iter().zip(first..) {
+        assert_eq!(tick.header.sequence.get(), sequence);
+        match tick.kind() {
+            Some(TickKind::Quote(quote)) => {
+                let (bid, ask) = (quote.bid().unwrap(), quote.ask().unwrap());
+                assert!(bid.0 < ask.0 && bid.0.0 % 100 == 0 && bid.1 > 0 && ask.1 > 0);
+            }
+            Some(TickKind::Trade(trade)) => assert!(trade.volume.get() >= trade.qty.get().into()),
+            _ => panic!("no quote and no trade: {tick:?}"),
+        }
+    }
+}
+
+#[test]
+fn ticks_are_those_of_the_rate_and_times_are_their_schedule() {
+    let server = Server::start(&ServeSettings { rate: TickRate::PerSecond(7_000), ..settings() });
+    let mut client = Client::subscribe(&server, &[]);
+    client.listen_for(3_000);
+    server.stop();
+    let times: Vec<_> = client.heard.ticks.iter().map(|tick| tick.ts_generate.get()).collect();
+    for pair in times.windows(2) {
+        // A pause of the machine of more than a second shifts the schedule, once.
+        let interval = pair[1] - pair[0];
+        assert!((142_857..=142_858).contains(&interval) || interval > 900_000_000, "{interval}");
+    }
+}
+
+#[test]
+fn a_subscriber_of_some_gets_all_of_these_and_no_other() {
+    let settings = settings();
+    let server = Server::start(&settings);
+    let wanted = [2, 7, 9].map(|at: usize| settings.market.symbols[at].name);
+    let mut client = Client::subscribe(&server, &wanted);
+    client.listen_for(2_000);
+    let heard = &client.heard;
+    assert_eq!(heard.subscribed[0].scope(), Scope::Listed);
+    assert_eq!((heard.symbols.len(), heard.gaps.len()), (3, 0));
+    let mut next: Vec<_> = heard
+        .symbols
+        .iter()
+        .map(|symbol| (symbol.header.instrument.get(), symbol.header.symbol_sequence.get()))
+        .collect();
+    assert_eq!(next.iter().map(|(instrument, _)| *instrument).collect::<Vec<_>>(), [3, 8, 10]);
+    for tick in &heard.ticks {
+        let instrument = tick.header.instrument.get();
+        let (_, next) = next.iter_mut().find(|(wanted, _)| *wanted == instrument).unwrap();
+        assert_eq!(tick.header.symbol_sequence.get(), *next);
+        *next += 1;
+    }
+    server.stop();
+}
+
+#[test]
+fn a_later_request_replaces_the_subscription() {
+    let settings = settings();
+    let server = Server::start(&settings);
+    let mut client = Client::subscribe(&server, &[settings.market.symbols[0].name]);
+    client.listen_for(50);
+    client.ask(2, &[]);
+    client.listen_until("the second subscription", |client| client.heard.subscribed.len() == 2);
+    let before = client.heard.ticks.len();
+    client.listen_for(before + 1_000);
+    assert_eq!(client.heard.subscribed[1].request.get(), 2);
+    assert_eq!(client.heard.subscribed[1].scope(), Scope::All);
+    assert_eq!(client.heard.gaps.len(), 0);
+    let last: std::collections::BTreeSet<_> =
+        client.heard.ticks[before..].iter().map(|tick| tick.header.instrument.get()).collect();
+    assert_eq!(last.len(), 10);
+    server.stop();
+}
+
+#[test]
+fn two_hundred_subscribers_get_the_same_bytes() {
+    const CLIENTS: usize = 200;
+    let server = Server::start(&ServeSettings { rate: TickRate::PerSecond(2_000), ..settings() });
+    let mut clients: Vec<_> = (0..CLIENTS).map(|_| Client::subscribe(&server, &[])).collect();
+    for client in &mut clients {
+        client.listen_until("its first tick", |client| !client.heard.ticks.is_empty());
+    }
+    let from = clients.iter().map(|client| client.heard.ticks[0].header.sequence.get()).max().unwrap();
+    let to = from + 500;
+    for client in &mut clients {
+        client.listen_until("the same ticks", |client| {
+            client.heard.ticks.last().is_some_and(|tick| tick.header.sequence.get() >= to)
+        });
+        assert_eq!((client.heard.gaps.len(), client.heard.skipped.len()), (0, 0));
+    }
+    let cut = |client: &Client| {
+        let first = client.heard.ticks[0].header.sequence.get();
+        client.heard.ticks[(from - first) as usize..=(to - first) as usize].to_vec()
+    };
+    let expected = cut(&clients[0]);
+    assert!(clients.iter().all(|client| cut(client) == expected));
+    drop(clients);
+    let counters = server.stop();
+    assert_eq!(counters.subscriptions, CLIENTS as u64);
+}
+
+#[test]
+fn at_the_highest_rate_the_server_waits_for_its_subscriber() {
+    let server = Server::start(&ServeSettings {
+        rate: TickRate::Max,
+        threads: 2,
+        backlog: 1 << 14,
+        coalesce: Nanos::ZERO,
+        ..settings()
+    });
+    let mut client = Client::subscribe(&server, &[]);
+    client.listen_for(300_000);
+    assert_eq!((client.heard.gaps.len(), client.heard.skipped.len()), (0, 0));
+    assert!(
+        client.heard.ticks.iter().zip(1..).all(|(tick, sequence)| tick.header.sequence.get() == sequence)
+    );
+    drop(client);
+    let counters = server.stop();
+    assert_eq!(counters.skipped, 0);
+}
+
+#[test]
+fn a_quiet_stream_has_heartbeats() {
+    let server =
+        Server::start(&ServeSettings { rate: TickRate::PerSecond(1), heartbeat_ms: 1_000, ..settings() });
+    let mut client = Client::subscribe(&server, &[]);
+    client.listen_until("three heartbeats", |client| client.heard.heartbeats >= 3);
+    assert_eq!(client.heard.gaps.len(), 0);
+    server.stop();
+}

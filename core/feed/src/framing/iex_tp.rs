@@ -1,0 +1,90 @@
+//! Segments of IEX-TP.
+
+use tickpath_iex::{Header, MESSAGE_LEN_MAX, Messages, Segment};
+use tickpath_types::Sequence;
+use zerocopy::FromBytes;
+
+use super::{Framing, PacketHeader, PacketKind};
+
+/// Segments of one channel of an IEX feed.
+///
+/// The lines may cut segments differently: messages are counted one by one. A segment that begins at 1 and was sent
+/// well after all others begins the numbering again.
+#[derive(Clone, Copy, Debug)]
+pub struct IexTp;
+
+/// What names a run of numbers: feed, channel and session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IexStream {
+    /// Message Protocol ID, which names the feed and its version.
+    pub protocol_id: u16,
+    /// Channel ID.
+    pub channel: u32,
+    /// Session ID.
+    pub session: u32,
+}
+
+/// Messages that were lost, as gap fill is asked for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IexRequest {
+    /// Of what.
+    pub stream: IexStream,
+    /// Number of the first.
+    pub first: u64,
+    /// Number of the last.
+    pub last: u64,
+}
+
+/// The messages of a segment.
+#[derive(Clone, Debug)]
+pub struct IexMessages<'a>(Messages<'a>);
+
+impl<'a> Iterator for IexMessages<'a> {
+    type Item = &'a [u8];
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.0.next().map(|(_, message)| message)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl Framing for IexTp {
+    type Session = IexStream;
+    type Messages<'a> = IexMessages<'a>;
+    type Request = IexRequest;
+    type Room = [u8; MESSAGE_LEN_MAX + 16];
+
+    #[inline]
+    fn header(datagram: &[u8], _near: u64) -> Option<PacketHeader<IexStream>> {
+        let (header, _) = Header::ref_from_prefix(datagram).ok()?;
+        let session = IexStream {
+            protocol_id: header.protocol_id.get(),
+            channel: header.channel.get(),
+            session: header.session.get(),
+        };
+        let count = u64::from(header.message_count.get());
+        let first = u64::try_from(header.first_sequence.get()).ok()?;
+        first.checked_add(count)?;
+        let kind = if count == 0 { PacketKind::Heartbeat } else { PacketKind::Messages };
+        let starts_anew = first == 1 && header.stream_offset.get() == 0;
+        Some(PacketHeader { session, kind, first, count, sent_ns: header.send_time.get().0, starts_anew })
+    }
+
+    #[inline]
+    fn messages(datagram: &[u8]) -> Option<IexMessages<'_>> {
+        Segment::parse(datagram).ok().map(|segment| IexMessages(segment.messages()))
+    }
+
+    #[inline]
+    fn body(datagram: &[u8]) -> &[u8] {
+        datagram.get(size_of::<Header>()..).unwrap_or_default()
+    }
+
+    fn request(stream: IexStream, first: Sequence, count: u16) -> IexRequest {
+        IexRequest { stream, first: first.0, last: first.0 + u64::from(count.max(1)) - 1 }
+    }
+}

@@ -1,0 +1,45 @@
+//! What a live channel needs of the books.
+
+use tickpath_book::BooksById;
+use tickpath_types::{InstrumentId, Sequence, Symbol};
+
+use super::builder::BookBuilder;
+use crate::instruments::{Instruments, UpdateListener};
+use crate::message_books::MessageBooks;
+
+/// Where every message but the System Event has its symbol.
+const SYMBOL: std::ops::Range<usize> = 10..18;
+
+impl<B: BooksById> MessageBooks for BookBuilder<B> {
+    type Books = B;
+
+    fn instruments(&self) -> &Instruments<B> {
+        self.instruments()
+    }
+
+    fn instruments_mut(&mut self) -> &mut Instruments<B> {
+        self.instruments_mut()
+    }
+
+    #[inline(always)]
+    fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
+        self.handle_message(sequence, message, out);
+    }
+
+    fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
+        let symbol = message.get(SYMBOL).and_then(|bytes| bytes.try_into().ok());
+        symbol.and_then(|bytes| self.id_of(Symbol(bytes))).unwrap_or(InstrumentId(0))
+    }
+
+    fn handle_lost(&mut self, out: &mut impl UpdateListener) {
+        self.handle_lost(out);
+    }
+
+    fn handle_restart(&mut self, out: &mut impl UpdateListener) {
+        self.handle_session_start(out);
+    }
+
+    fn begin_snapshot(&mut self, id: InstrumentId) {
+        self.empty(id);
+    }
+}

@@ -1,0 +1,109 @@
+//! One channel's books, as a live channel needs them.
+
+use tickpath_book::BooksById;
+use tickpath_nyse::SendTime;
+use tickpath_types::{InstrumentId, Nanos, Sequence};
+
+use super::{BookBuilder, Channel, Message};
+use crate::instruments::{Instruments, UpdateListener};
+use crate::message_books::MessageBooks;
+
+/// Books of the messages of one channel.
+pub struct LiveBooks<B> {
+    builder: BookBuilder<B>,
+    channel: Channel,
+}
+
+/// Where messages about a symbol have its index, by their types.
+const ORDERS_AND_TRADES: std::ops::Range<usize> = 8..12;
+const WITH_FULL_TIME: std::ops::Range<usize> = 12..16;
+
+impl<B: BooksById> LiveBooks<B> {
+    /// Starts with empty books. `midnight` is that of the exchange's day, since the Unix epoch: updates count from it.
+    #[must_use]
+    pub fn new(books: B, channel: Channel, midnight: Nanos) -> LiveBooks<B> {
+        LiveBooks { builder: BookBuilder::new(books, midnight), channel }
+    }
+
+    /// What builds them.
+    #[must_use]
+    pub const fn builder(&self) -> &BookBuilder<B> {
+        &self.builder
+    }
+
+    /// The next messages were sent at this time: it has to do for theirs until there is a time reference.
+    #[inline]
+    pub fn begin_packet(&mut self, sent: SendTime) {
+        self.builder.begin_packet(self.channel, sent);
+    }
+
+    /// A refresh has brought all about an instrument up to this SymbolSeqNum.
+    pub fn set_symbol_seq(&mut self, id: InstrumentId, last: u32) {
+        if self.builder.symbol_index(id).is_some() {
+            self.builder.symbols.row_mut(id).next_seq = last.wrapping_add(1);
+        }
+    }
+
+    /// The instrument whose symbol a message names, whatever the message; 0 for one that names none or one that is not
+    /// mapped.
+    #[must_use]
+    pub fn named_by(&self, message: &[u8]) -> InstrumentId {
+        let place = match message.get(2..4) {
+            Some([3, 0]) => 4..8,
+            Some([100..=104 | 110..=114, 0]) => ORDERS_AND_TRADES,
+            Some([32 | 34 | 105 | 106, 0]) => WITH_FULL_TIME,
+            _ => return InstrumentId(0),
+        };
+        let index = message.get(place).and_then(|bytes| bytes.first_chunk());
+        let index = index.map(|bytes| u32::from_le_bytes(*bytes));
+        index.and_then(|index| self.builder.instrument_of(index)).unwrap_or(InstrumentId(0))
+    }
+}
+
+impl<B: BooksById> MessageBooks for LiveBooks<B> {
+    type Books = B;
+
+    fn instruments(&self) -> &Instruments<B> {
+        self.builder.instruments()
+    }
+
+    fn instruments_mut(&mut self) -> &mut Instruments<B> {
+        self.builder.instruments_mut()
+    }
+
+    #[inline]
+    fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
+        self.builder.handle_message(self.channel, sequence, message, out);
+    }
+
+    #[inline]
+    fn handle_messages<'a>(
+        &mut self,
+        first: Sequence,
+        messages: impl Iterator<Item = &'a [u8]>,
+        out: &mut impl UpdateListener,
+    ) {
+        let channel = self.channel;
+        let numbered = (first.0 as u32..).zip(messages);
+        self.builder
+            .handle_batch(numbered.map(|(sequence, message)| Message::new(channel, sequence, message)), out);
+    }
+
+    /// The symbols' own numbers begin again as well.
+    fn handle_restart(&mut self, out: &mut impl UpdateListener) {
+        self.builder.instruments_mut().restart(out);
+        for id in (1..=self.builder.symbols.count()).map(InstrumentId) {
+            self.builder.symbols.row_mut(id).next_seq = 0;
+        }
+    }
+
+    /// A mapping is applied whatever the book waits for: without it nothing about the symbol can be understood. A clear
+    /// says all of its book, but it is not the whole of what a refresh says, so it waits with the others.
+    #[inline]
+    fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
+        match message.get(2..4) {
+            Some([3, 0]) => InstrumentId(0),
+            _ => self.named_by(message),
+        }
+    }
+}

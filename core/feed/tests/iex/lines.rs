@@ -1,0 +1,82 @@
+//! Segments of two lines through the arbiter.
+
+use tickpath_feed::{Arbiter, ArbiterConfig, IexRequest, IexStream, IexTp, Line, MessageListener};
+use tickpath_iex::{Feed, SegmentBuilder};
+use tickpath_types::{Nanos, Sequence};
+
+#[derive(Default)]
+struct Seen {
+    numbers: Vec<u64>,
+    lost: u64,
+    restarts: u64,
+}
+
+impl MessageListener<IexStream> for Seen {
+    fn on_message(&mut self, sequence: Sequence, _: &[u8]) {
+        self.numbers.push(sequence.0);
+    }
+    fn on_lost(&mut self, _: Sequence, count: u64) {
+        self.lost += count;
+    }
+    fn on_restart(&mut self) {
+        self.restarts += 1;
+    }
+}
+
+fn segment(first: u64, count: usize, sent_s: u64) -> Vec<u8> {
+    let id = Feed::Deep10.protocol_id();
+    let mut builder = SegmentBuilder::resuming([0; 128], id, 1, 9, Sequence(first), (first - 1) * 3);
+    (0..count).for_each(|_| builder.push(b"z").expect("there is room"));
+    builder.finish(Nanos::from_secs(sent_s)).to_vec()
+}
+
+/// The lines may cut their segments differently: what counts is the number of each message.
+#[test]
+fn lines_that_cut_differently_make_one_sequence() {
+    let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
+    let mut take = |line, bytes: &[u8]| arbiter.handle_packet(Nanos(1), line, bytes, &mut seen);
+    take(Line::A, &segment(1, 2, 10));
+    take(Line::B, &segment(1, 5, 10));
+    take(Line::A, &segment(3, 5, 11));
+    take(Line::B, &segment(9, 1, 11));
+    take(Line::A, &segment(8, 2, 11));
+    assert_eq!(seen.numbers, (1..=9).collect::<Vec<_>>());
+    assert_eq!((seen.lost, arbiter.counters().gaps_healed_by_line), (0, 1));
+}
+
+#[test]
+fn a_lost_tail_is_seen_by_the_heartbeat_and_asked_for() {
+    let config = ArbiterConfig { reorder_wait: Nanos(1), ..ArbiterConfig::default() };
+    let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(config), Seen::default());
+    arbiter.handle_packet(Nanos(1), Line::A, &segment(1, 2, 10), &mut seen);
+    arbiter.handle_packet(Nanos(2), Line::A, &segment(6, 0, 11), &mut seen);
+    arbiter.handle_timeout(Nanos(5), &mut seen);
+    let request = arbiter.poll_request().expect("something is missing");
+    let stream = IexStream { protocol_id: 0x8004, channel: 1, session: 9 };
+    assert_eq!(request, IexRequest { stream, first: 3, last: 5 });
+    arbiter.handle_packet(Nanos(6), Line::Recovery, &segment(3, 3, 11), &mut seen);
+    assert_eq!((seen.numbers.len(), seen.lost), (5, 0));
+}
+
+#[test]
+fn numbers_that_start_again_under_the_same_session_are_told_from_an_old_copy() {
+    let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
+    for bytes in [segment(1, 2, 10), segment(3, 4, 11), segment(1, 2, 10)] {
+        arbiter.handle_packet(Nanos(1), Line::A, &bytes, &mut seen);
+    }
+    assert_eq!((seen.restarts, seen.numbers.len()), (0, 6));
+    for bytes in [segment(1, 0, 20), segment(1, 2, 21)] {
+        arbiter.handle_packet(Nanos(1), Line::A, &bytes, &mut seen);
+    }
+    assert_eq!((seen.restarts, &seen.numbers[6..]), (1, &[1, 2][..]));
+}
+
+#[test]
+fn what_is_no_segment_is_counted() {
+    let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
+    let whole = segment(1, 2, 10);
+    for len in 0..whole.len() {
+        arbiter.handle_packet(Nanos(1), Line::A, &whole[..len], &mut seen);
+    }
+    assert_eq!((arbiter.counters().lines[0].malformed, seen.numbers.len()), (whole.len() as u64, 0));
+}

@@ -1,0 +1,274 @@
+//! Stories of what lines do that they should not: copies that differ, numbers that go back, sessions that begin again.
+
+#![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
+
+use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_feed::{
+    Arbiter, ArbiterConfig, BookBuilder, Channel, ChannelConfig, IexStream, IexTp, JUMP_BACK_PACKETS, Line,
+    MessageListener, MoldUdp64, UpdateListener,
+};
+use tickpath_iex::{Feed, SegmentBuilder};
+use tickpath_nasdaq::itch50::market_event_message;
+use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
+use tickpath_types::{
+    BookHealth, Instrument, InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, Nanos, OrderId, Price,
+    Qty, Sequence, Side, SuspectReason, Symbol,
+};
+
+#[derive(Debug, PartialEq, Eq)]
+enum Out {
+    Message(u64),
+    Lost(u64, u64),
+    Restart,
+    JumpedBack(u64),
+    Disagreement(u64, usize),
+}
+
+#[derive(Default)]
+struct Seen(Vec<Out>);
+
+impl<S> MessageListener<S> for Seen {
+    fn on_message(&mut self, sequence: Sequence, _: &[u8]) {
+        self.0.push(Out::Message(sequence.0));
+    }
+    fn on_lost(&mut self, first: Sequence, count: u64) {
+        self.0.push(Out::Lost(first.0, count));
+    }
+    fn on_restart(&mut self) {
+        self.0.push(Out::Restart);
+    }
+    fn on_jumped_back(&mut self, first: Sequence) {
+        self.0.push(Out::JumpedBack(first.0));
+    }
+    fn on_disagreement<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
+        self.0.push(Out::Disagreement(first.0, messages.count()));
+    }
+}
+
+fn session(name: &str) -> Session {
+    Session::new(name).unwrap()
+}
+
+/// Messages of a MoldUDP64 session, each with `text`.
+fn mold(range: std::ops::Range<u64>, text: &str) -> Vec<u8> {
+    let mut builder = PacketBuilder::new([0; 1_400], session("DAY"), Sequence(range.start));
+    range.for_each(|sequence| builder.push(format!("{sequence} {text}").as_bytes()).unwrap());
+    builder.finish().to_vec()
+}
+
+/// A segment of IEX-TP, sent at `sent` seconds.
+fn segment(range: std::ops::Range<u64>, sent: u64) -> Vec<u8> {
+    let (id, offset) = (Feed::Deep10.protocol_id(), (range.start - 1) * 3);
+    let mut builder = SegmentBuilder::resuming([0; 256], id, 1, 9, Sequence(range.start), offset);
+    range.for_each(|_| builder.push(b"m").unwrap());
+    builder.finish(Nanos::from_secs(sent)).to_vec()
+}
+
+fn at(micros: u64) -> Nanos {
+    Nanos::from_micros(micros)
+}
+
+fn messages(range: std::ops::Range<u64>) -> Vec<Out> {
+    range.map(Out::Message).collect()
+}
+
+#[test]
+fn how_far_a_line_is_behind_is_measured_packet_by_packet() {
+    let (mut arbiter, mut seen) = (Arbiter::<MoldUdp64>::new(ArbiterConfig::default()), Seen::default());
+    arbiter.handle_packet(at(10), Line::A, &mold(1..3, "a"), &mut seen);
+    arbiter.handle_packet(at(13), Line::B, &mold(1..3, "a"), &mut seen);
+    arbiter.handle_packet(at(20), Line::B, &mold(3..5, "a"), &mut seen);
+    arbiter.handle_packet(at(29), Line::A, &mold(3..5, "a"), &mut seen);
+    // The same line twice, and a packet that is cut otherwise, say nothing of the other line.
+    arbiter.handle_packet(at(30), Line::A, &mold(3..5, "a"), &mut seen);
+    arbiter.handle_packet(at(31), Line::A, &mold(4..5, "a"), &mut seen);
+    let [a, b, _] = arbiter.counters().lines;
+    assert_eq!((a.skew.count, a.skew.max), (1, at(9)));
+    assert_eq!((b.skew.count, b.skew.mean()), (1, at(3)));
+    assert_eq!(seen.0, messages(1..5));
+}
+
+#[test]
+fn lines_that_disagree_are_told_of_and_the_first_copy_counts() {
+    let config = ArbiterConfig { compare_lines: true, ..ArbiterConfig::default() };
+    let (mut arbiter, mut seen) = (Arbiter::<MoldUdp64>::new(config), Seen::default());
+    arbiter.handle_packet(at(1), Line::A, &mold(1..4, "one"), &mut seen);
+    arbiter.handle_packet(at(2), Line::B, &mold(1..4, "one"), &mut seen);
+    assert_eq!(arbiter.counters().disagreements, 0);
+    arbiter.handle_packet(at(3), Line::A, &mold(4..7, "one"), &mut seen);
+    arbiter.handle_packet(at(4), Line::B, &mold(4..7, "two"), &mut seen);
+    assert_eq!(arbiter.counters().disagreements, 1);
+    let mut expected = messages(1..7);
+    expected.push(Out::Disagreement(4, 3));
+    assert_eq!(seen.0, expected);
+}
+
+#[test]
+fn what_is_held_is_compared_without_being_asked() {
+    let (mut arbiter, mut seen) = (Arbiter::<MoldUdp64>::new(ArbiterConfig::default()), Seen::default());
+    arbiter.handle_packet(at(1), Line::A, &mold(1..2, "x"), &mut seen);
+    arbiter.handle_packet(at(2), Line::A, &mold(3..5, "one"), &mut seen);
+    arbiter.handle_packet(at(3), Line::B, &mold(3..5, "two"), &mut seen);
+    assert_eq!(arbiter.counters().disagreements, 2);
+    arbiter.handle_packet(at(4), Line::B, &mold(2..3, "x"), &mut seen);
+    let expected = [
+        Out::Message(1),
+        Out::Disagreement(3, 1),
+        Out::Disagreement(4, 1),
+        Out::Message(2),
+        Out::Message(3),
+        Out::Message(4),
+    ];
+    assert_eq!(seen.0, expected);
+}
+
+#[test]
+fn a_line_that_goes_on_further_back_is_told_of_once_and_late_copies_are_not() {
+    let (mut arbiter, mut seen) = (Arbiter::<MoldUdp64>::new(ArbiterConfig::default()), Seen::default());
+    for first in (1..200).step_by(2) {
+        arbiter.handle_packet(at(first), Line::A, &mold(first..first + 2, "a"), &mut seen);
+    }
+    // Line B is far behind, and goes on where it was: nothing is odd about that.
+    for first in (1..200).step_by(2) {
+        arbiter.handle_packet(at(300 + first), Line::B, &mold(first..first + 2, "a"), &mut seen);
+    }
+    assert_eq!((arbiter.counters().jumps_back, arbiter.counters().lines[1].backward), (0, 0));
+    seen.0.clear();
+    let steps = u64::from(JUMP_BACK_PACKETS);
+    for step in 0..steps {
+        let first = 11 + 2 * step;
+        arbiter.handle_packet(at(1_000 + step), Line::A, &mold(first..first + 2, "b"), &mut seen);
+        assert_eq!(seen.0.len(), usize::from(step + 1 == steps), "step {step}");
+    }
+    assert_eq!(seen.0, [Out::JumpedBack(11 + 2 * (steps - 1))]);
+    assert_eq!(arbiter.counters().jumps_back, 1);
+}
+
+#[test]
+fn a_packet_out_of_place_is_no_jump() {
+    let (mut arbiter, mut seen) = (Arbiter::<MoldUdp64>::new(ArbiterConfig::default()), Seen::default());
+    for round in 0..100 {
+        let first = 1 + 4 * round;
+        arbiter.handle_packet(at(round), Line::A, &mold(first + 2..first + 4, "a"), &mut seen);
+        arbiter.handle_packet(at(round), Line::A, &mold(first..first + 2, "a"), &mut seen);
+    }
+    let counters = arbiter.counters();
+    assert_eq!((counters.lines[0].backward, counters.jumps_back), (100, 0));
+    assert_eq!(seen.0, messages(1..401));
+}
+
+#[test]
+fn numbers_that_start_again_are_told_from_old_copies_by_when_they_were_sent() {
+    let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
+    arbiter.handle_packet(at(1), Line::A, &segment(1..3, 100), &mut seen);
+    arbiter.handle_packet(at(2), Line::A, &segment(3..5, 101), &mut seen);
+    // The copy of line B is late, and was sent a little later than that of line A.
+    arbiter.handle_packet(at(3), Line::B, &segment(1..3, 100), &mut seen);
+    arbiter.handle_packet(at(4), Line::B, &segment(3..5, 101), &mut seen);
+    assert_eq!(arbiter.counters().restarts, 0);
+    arbiter.handle_packet(at(5), Line::A, &segment(1..2, 200), &mut seen);
+    arbiter.handle_packet(at(6), Line::A, &segment(2..4, 201), &mut seen);
+    arbiter.handle_packet(at(7), Line::B, &segment(1..2, 200), &mut seen);
+    // An answer about what was is none about what is.
+    arbiter.handle_packet(at(8), Line::Recovery, &segment(1..3, 300), &mut seen);
+    let mut expected = messages(1..5);
+    expected.push(Out::Restart);
+    expected.extend(messages(1..4));
+    assert_eq!(seen.0, expected);
+    assert_eq!((arbiter.counters().restarts, arbiter.next_sequence()), (1, Sequence(4)));
+    let stream = IexStream { protocol_id: Feed::Deep10.protocol_id(), channel: 1, session: 9 };
+    assert_eq!(arbiter.session(), Some(stream));
+}
+
+#[test]
+fn a_start_that_was_lost_on_both_lines_is_seen_by_what_follows() {
+    let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
+    for first in (1..100).step_by(2) {
+        arbiter.handle_packet(at(first), Line::A, &segment(first..first + 2, 100), &mut seen);
+    }
+    seen.0.clear();
+    for step in 0..u64::from(JUMP_BACK_PACKETS) {
+        let first = 3 + 2 * step;
+        arbiter.handle_packet(at(500 + step), Line::A, &segment(first..first + 2, 200), &mut seen);
+    }
+    assert_eq!(seen.0, [Out::Restart]);
+    // What began again is asked for from its first message on.
+    arbiter.handle_packet(at(600), Line::A, &segment(35..37, 201), &mut seen);
+    arbiter.handle_timeout(at(1_000_000), &mut seen);
+    assert_eq!(arbiter.poll_request().map(|request| (request.first, request.last)), Some((1, 34)));
+}
+
+#[derive(Default)]
+struct Updates(Vec<MarketUpdate>);
+
+impl UpdateListener for Updates {
+    fn on_update(&mut self, update: &MarketUpdate) {
+        self.0.push(*update);
+    }
+}
+
+fn itch(sequence: u64, kind: MarketEventKind) -> Vec<u8> {
+    let instrument = Instrument::in_cents(InstrumentId(1), Symbol::new("ALPHA").unwrap(), Price(1_000_000));
+    let (sequence, command, ts) = (Sequence(sequence), Sequence(sequence), Nanos(1));
+    let event = MarketEvent { sequence, command, ts, instrument: instrument.id, kind };
+    market_event_message(&event, Some(&instrument)).unwrap().to_vec()
+}
+
+fn add(order: u64, qty: u64) -> Vec<u8> {
+    let (order_id, side) = (OrderId(order), Side::Buy);
+    itch(1, MarketEventKind::Add { order_id, side, price: Price(1_000_000), qty: Qty(qty) })
+}
+
+fn channel(compare_lines: bool) -> Channel<BookBuilder<DirectBooks>> {
+    let config = ChannelConfig {
+        arbiter: ArbiterConfig { compare_lines, max_requests: 0, ..ArbiterConfig::default() },
+        hold_snapshot: None,
+        resync_suspects: true,
+    };
+    Channel::new(&config, BookBuilder::new(DirectBooks::new(BookLimits::new(InstrumentId(2), 16))))
+}
+
+fn itch_packet(name: &str, first: u64, messages: &[Vec<u8>]) -> Vec<u8> {
+    let mut builder = PacketBuilder::new([0; 1_400], session(name), Sequence(first));
+    messages.iter().for_each(|message| builder.push(message).unwrap());
+    builder.finish().to_vec()
+}
+
+#[test]
+fn the_books_of_lines_that_disagree_are_suspect_and_say_why() {
+    let (mut channel, mut updates) = (channel(true), Updates::default());
+    let directory = itch(1, MarketEventKind::Directory);
+    let one = itch_packet("DAY", 1, &[directory.clone(), add(1, 10)]);
+    let other = itch_packet("DAY", 1, &[directory, add(1, 20)]);
+    channel.handle_packet(at(1), Line::A, &one, &mut updates);
+    channel.handle_packet(at(2), Line::B, &other, &mut updates);
+    let state = channel.books().instrument(InstrumentId(1)).unwrap();
+    assert_eq!((state.health, state.reason), (BookHealth::Suspect, Some(SuspectReason::LinesDisagree)));
+    let told: Vec<_> = updates.0.iter().filter_map(MarketUpdate::reason).collect();
+    assert_eq!(told, [SuspectReason::LinesDisagree], "once");
+}
+
+#[test]
+fn books_begin_anew_with_another_session() {
+    let (mut channel, mut updates) = (channel(false), Updates::default());
+    let directory = itch(1, MarketEventKind::Directory);
+    channel.handle_packet(
+        at(1),
+        Line::A,
+        &itch_packet("MON", 1, &[directory.clone(), add(1, 10), add(1, 10)]),
+        &mut updates,
+    );
+    let state = channel.books().instrument(InstrumentId(1)).unwrap();
+    assert_eq!(state.reason, Some(SuspectReason::DuplicateOrder));
+    let next = itch_packet("TUE", 1, &[directory, add(1, 30)]);
+    for step in 0..3 {
+        assert_eq!(channel.counters().session_changes, 0);
+        channel.handle_packet(at(2 + step), Line::A, &next, &mut updates);
+    }
+    assert_eq!(channel.counters().session_changes, 1);
+    channel.handle_packet(at(9), Line::B, &next, &mut updates);
+    let state = channel.books().instrument(InstrumentId(1)).unwrap();
+    assert_eq!((state.health, state.reason), (BookHealth::Live, None));
+    assert_eq!(updates.0.last().unwrap().bid(), Some((Price(1_000_000), Qty(30))));
+    assert!(!channel.resync(InstrumentId(1), &mut updates), "there are no snapshots");
+}

@@ -1,0 +1,307 @@
+//! Single-producer, single-consumer ring of plain data in memory that two processes share.
+//!
+//! As [`spsc`](crate::spsc), for two ends that do not trust each other: items are copied word by word, so that the
+//! other end can change them at any moment without harm, and a position that the other end cannot have reached is
+//! noticed. Whatever the other end does to the memory, an operation ends, and touches nothing but the ring.
+//!
+//! # Protocol
+//!
+//! Zeros are an empty ring. Three lines come first: the consumer's next position, a word that is 1 once the producer
+//! went, a word that is 1 once the consumer went. Then the slots: a sequence word and the words of the item, from the
+//! start of a line on.
+//!
+//! - Position `p`, from 0, lives in slot `p mod capacity`. The producer stores the words (relaxed), then the slot's
+//!   sequence := `p + 1` (release). The consumer loads the sequence of the slot of its next position `p` (relaxed, then an
+//!   acquire fence); once it is `p + 1` it loads the words (relaxed).
+//! - After it has read items the consumer stores its next position (release). The producer may write position `p` only
+//!   while `p` is less than that plus the capacity. It keeps the last one it loaded and loads it again (acquire) only when
+//!   that one says that the ring is full. The acquire orders the consumer's reads before the overwrite.
+//! - A slot still holds `p + 1 - capacity` until it is written again, so no sequence is mistaken for another lap's.
+//!
+//! ```
+//! use tickpath_lockfree::SharedLines;
+//! use tickpath_lockfree::shared_spsc::{Consumer, Producer, lines_of};
+//!
+//! let lines = SharedLines::zeroed(lines_of::<u64>(4));
+//! let mut producer = Producer::<u64>::over(lines.clone())?;
+//! let mut consumer = Consumer::<u64>::over(lines)?;
+//! assert_eq!(producer.try_push(7), Ok(()));
+//! assert_eq!((consumer.try_pop(), consumer.try_pop()), (Some(7), None));
+//! # Ok::<(), tickpath_lockfree::WrongMemory>(())
+//! ```
+
+use core::{fmt, marker::PhantomData};
+
+use crate::{
+    Full,
+    capacity::ring_capacity,
+    cpu,
+    lines::{LINE_WORDS, Line, SharedLines, WrongMemory, load_acquire},
+    payload::{self, Payload},
+    sync::{AtomicU64, Ordering},
+};
+
+/// Lines before the slots.
+const HEAD_LINES: usize = 3;
+/// Line of the consumer's next position.
+const HEAD: usize = 0;
+/// Line of the word that is 1 once the producer went.
+const PRODUCER_GONE: usize = 1;
+/// Line of the word that is 1 once the consumer went.
+const CONSUMER_GONE: usize = 2;
+/// Slots that the next one to write is fetched ahead of. Not the next itself, which the consumer polls.
+const AHEAD: u64 = 2;
+
+/// Lines that a ring of `capacity` items, rounded up to a power of two, takes.
+///
+/// # Panics
+/// If `capacity` exceeds 2^30.
+#[must_use]
+pub fn lines_of<T: Payload>(capacity: usize) -> usize {
+    HEAD_LINES + ring_capacity(capacity) * slot_lines::<T>()
+}
+
+const fn slot_lines<T>() -> usize {
+    (1 + payload::words_of::<T>()).div_ceil(LINE_WORDS)
+}
+
+/// The memory of a ring, seen to have the size of one.
+struct Ring<T> {
+    lines: SharedLines,
+    /// Capacity - 1.
+    mask: u64,
+    item: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Payload> Ring<T> {
+    fn over(lines: SharedLines) -> Result<Ring<T>, WrongMemory> {
+        let slots = lines.count().checked_sub(HEAD_LINES).ok_or(WrongMemory)?;
+        let capacity = slots / slot_lines::<T>();
+        let is_whole = slots == capacity * slot_lines::<T>() && capacity.is_power_of_two();
+        if !is_whole || !lines.is_writable() {
+            return Err(WrongMemory);
+        }
+        Ok(Ring { lines, mask: capacity as u64 - 1, item: PhantomData })
+    }
+
+    fn head_word(&self, line: usize) -> &AtomicU64 {
+        &self.lines.as_slice()[line].0[0]
+    }
+
+    #[inline(always)]
+    fn slot(&self, position: u64) -> &[Line] {
+        let first = HEAD_LINES + (position & self.mask) as usize * slot_lines::<T>();
+        debug_assert!(first + slot_lines::<T>() <= self.lines.count());
+        // SAFETY: the position in the ring is at most `mask`, and `over` has seen that the lines of `mask + 1` slots
+        // follow the head.
+        unsafe { self.lines.as_slice().get_unchecked(first..first + slot_lines::<T>()) }
+    }
+}
+
+#[inline(always)]
+fn word(slot: &[Line], index: usize) -> &AtomicU64 {
+    &slot[(1 + index) / LINE_WORDS].0[(1 + index) % LINE_WORDS]
+}
+
+/// The end that pushes.
+pub struct Producer<T> {
+    ring: Ring<T>,
+    /// Next position to write.
+    position: u64,
+    /// The consumer's next position, as last loaded.
+    head: u64,
+    is_broken: bool,
+}
+
+impl<T: Payload> Producer<T> {
+    /// The producer of a ring whose memory is all zeros, or will be seen by the consumer as it is now.
+    ///
+    /// # Errors
+    /// [`WrongMemory`] when it has not the size of a ring, or may not be written.
+    pub fn over(lines: SharedLines) -> Result<Producer<T>, WrongMemory> {
+        Ok(Producer { ring: Ring::over(lines)?, position: 0, head: 0, is_broken: false })
+    }
+
+    /// Appends an item.
+    ///
+    /// # Errors
+    /// [`Full`] gives it back while the consumer has not made room; for good once the ring
+    /// [is broken](Producer::is_broken).
+    #[inline]
+    pub fn try_push(&mut self, item: T) -> Result<(), Full<T>> {
+        if self.position - self.head > self.ring.mask && !self.has_room() {
+            return Err(Full(item));
+        }
+        let slot = self.ring.slot(self.position);
+        payload::store(&item, |index| word(slot, index));
+        slot[0].0[0].store(self.position + 1, Ordering::Release);
+        self.position += 1;
+        cpu::prefetch_write_ahead(&self.ring.slot(self.position + AHEAD)[0], 0);
+        Ok(())
+    }
+
+    /// Looks again how far the consumer is.
+    fn has_room(&mut self) -> bool {
+        let head = self.ring.head_word(HEAD).load(Ordering::Acquire);
+        // It neither goes back nor beyond what was pushed.
+        if head < self.head || head > self.position {
+            self.is_broken = true;
+            return false;
+        }
+        self.head = head;
+        self.position - head <= self.ring.mask
+    }
+
+    /// Whether the other end has put a position there that it cannot have reached: it is damaged or hostile, and
+    /// nothing more can be pushed.
+    #[must_use]
+    pub const fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// Whether the consumer has said that it goes; one that was killed does not.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        load_acquire(self.ring.head_word(CONSUMER_GONE)) != 0
+    }
+
+    /// Number of items that the ring holds at most.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.ring.mask as usize + 1
+    }
+}
+
+impl<T> Drop for Producer<T> {
+    fn drop(&mut self) {
+        self.ring.lines.store(PRODUCER_GONE, 0, 1);
+    }
+}
+
+/// The end that pops.
+pub struct Consumer<T> {
+    ring: Ring<T>,
+    /// Next position to read.
+    position: u64,
+}
+
+impl<T: Payload> Consumer<T> {
+    /// The consumer of a ring from which nothing was popped yet.
+    ///
+    /// # Errors
+    /// [`WrongMemory`] when it has not the size of a ring, or may not be written.
+    pub fn over(lines: SharedLines) -> Result<Consumer<T>, WrongMemory> {
+        Ok(Consumer { ring: Ring::over(lines)?, position: 0 })
+    }
+
+    /// Takes the next item; `None` when there is none yet. The item is what the memory held: of a hostile producer any
+    /// value.
+    #[inline]
+    pub fn try_pop(&mut self) -> Option<T> {
+        let slot = self.ring.slot(self.position);
+        if load_acquire(&slot[0].0[0]) != self.position + 1 {
+            return None;
+        }
+        let item = payload::load(|index| word(slot, index));
+        self.position += 1;
+        self.ring.head_word(HEAD).store(self.position, Ordering::Release);
+        Some(item)
+    }
+
+    /// Whether the producer has said that it goes; one that was killed does not. What it pushed before can still be
+    /// popped: true and then `try_pop() == None`, in this order, means that the ring is finished.
+    #[must_use]
+    pub fn is_disconnected(&self) -> bool {
+        load_acquire(self.ring.head_word(PRODUCER_GONE)) != 0
+    }
+
+    /// Number of items that the ring holds at most.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.ring.mask as usize + 1
+    }
+}
+
+impl<T> Drop for Consumer<T> {
+    fn drop(&mut self) {
+        self.ring.lines.store(CONSUMER_GONE, 0, 1);
+    }
+}
+
+impl<T> fmt::Debug for Producer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Producer").field("position", &self.position).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Consumer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Consumer").field("position", &self.position).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn ring(capacity: usize) -> (SharedLines, Producer<[u64; 9]>, Consumer<[u64; 9]>) {
+        let lines = SharedLines::zeroed(lines_of::<[u64; 9]>(capacity));
+        let producer = Producer::over(lines.clone()).expect("made for it");
+        let consumer = Consumer::over(lines.clone()).expect("made for it");
+        (lines, producer, consumer)
+    }
+
+    #[test]
+    fn items_pass_in_order_and_the_bound_gives_them_back() {
+        for capacity in [1, 2, 8] {
+            let (_, mut producer, mut consumer) = ring(capacity);
+            assert_eq!((producer.capacity(), consumer.capacity()), (capacity, capacity));
+            for lap in 0..5 {
+                for item in 0..capacity as u64 {
+                    assert_eq!(producer.try_push([lap * 100 + item; 9]), Ok(()));
+                }
+                assert_eq!(producer.try_push([7; 9]), Err(Full([7; 9])));
+                for item in 0..capacity as u64 {
+                    assert_eq!(consumer.try_pop(), Some([lap * 100 + item; 9]));
+                }
+                assert_eq!(consumer.try_pop(), None);
+            }
+            assert!(!producer.is_broken());
+        }
+    }
+
+    #[test]
+    fn either_end_notices_that_the_other_went() {
+        let (_, mut producer, mut consumer) = ring(2);
+        assert!(!producer.is_abandoned() && !consumer.is_disconnected());
+        producer.try_push([1; 9]).unwrap();
+        drop(producer);
+        assert!(consumer.is_disconnected());
+        assert_eq!((consumer.try_pop(), consumer.try_pop()), (Some([1; 9]), None));
+        let (_, producer, consumer) = ring(2);
+        drop(consumer);
+        assert!(producer.is_abandoned());
+    }
+
+    #[test]
+    fn whatever_the_other_end_writes_is_noticed_or_harmless() {
+        for head in [1, 3, u64::MAX, 1 << 63] {
+            let (lines, mut producer, _consumer) = ring(1);
+            assert!(lines.store(HEAD, 0, head) && !producer.is_broken());
+            let _ = (producer.try_push([1; 9]), producer.try_push([1; 9]), producer.try_push([1; 9]));
+            assert!(producer.is_broken() || head == 1);
+        }
+        let (lines, mut producer, mut consumer) = ring(2);
+        for word in [0, 1, 2, 3, u64::MAX] {
+            (0..lines.count()).for_each(|line| assert!(lines.store(line, 0, word)));
+            for _ in 0..9 {
+                let _ = (producer.try_push([1; 9]), consumer.try_pop());
+            }
+        }
+        for count in [0, 2, 3, 6] {
+            let lines = SharedLines::zeroed(count);
+            assert_eq!(Producer::<u64>::over(lines.clone()).err(), Some(WrongMemory), "{count}");
+            assert_eq!(Consumer::<u64>::over(lines).err(), Some(WrongMemory), "{count}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The properties of `tickpath-shm`'s segments.
+
+use std::fs;
+
+use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentReader, SegmentWriter, TimeBase, verify};
+use tickpath_types::{MarketUpdate, Nanos, TopOfBook};
+use zerocopy::FromZeros;
+
+/// Bytes of a segment that a checksum guards; a change in them is found before anything else is looked at.
+const GUARDED: usize = 256;
+/// Bytes of one change to a segment: where, in two bytes, and what.
+const PATCH_LEN: usize = 3;
+
+/// A segment of any bytes: either it is refused in one line, or everything in it can be read to an end.
+///
+/// Bytes that begin as a segment does are the whole file. Others are changes to a good one behind its checksum: pages
+/// that another process has written into.
+pub fn segment(data: &[u8]) {
+    let place = tempfile::tempdir().expect("a folder can be made");
+    let folder = Folder::create(place.path()).expect("it is ours");
+    let name = SegmentName::new("fuzz").expect("it is a name");
+    let path = folder.file(&name);
+    let is_whole_file = data.starts_with(b"TICKPSHM");
+    if is_whole_file {
+        drop(small_segment(&folder, &name));
+        fs::write(&path, data).expect("there is room");
+    } else {
+        let mut bytes = good_segment(&folder, &name);
+        for patch in data.chunks_exact(PATCH_LEN) {
+            let place = usize::from(u16::from_le_bytes([patch[0], patch[1]]));
+            let place = GUARDED + place % (bytes.len() - GUARDED);
+            bytes[place] = patch[2];
+        }
+        fs::write(&path, &bytes).expect("there is room");
+    }
+    match SegmentReader::open(&folder, &name) {
+        Ok(reader) => read(&reader),
+        Err(error) => {
+            assert!(is_whole_file, "the header is good: {error}");
+            assert_eq!(error.to_string().lines().count(), 1);
+        }
+    }
+}
+
+fn read(reader: &SegmentReader) {
+    let found = verify(reader);
+    assert!(found.problems.len() as u64 <= found.problem_count);
+    assert!(found.symbols <= reader.rows() as u64 && found.quotes <= reader.rows() as u64);
+    for row in 0..=reader.rows() {
+        let _ = reader.try_read(row);
+    }
+    for (_, name) in reader.symbols() {
+        assert!(name.as_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_graphic())));
+    }
+    let _ = (reader.writer_state(), reader.heartbeat(), reader.named(), reader.quotes_written());
+    let Some(mut stream) = reader.stream() else { return };
+    stream.rewind();
+    for _ in 0..2 * stream.capacity() {
+        let _ = stream.try_recv();
+    }
+}
+
+fn small_segment(folder: &Folder, name: &SegmentName) -> SegmentWriter {
+    let config = SegmentConfig { rows: 3, stream_capacity: 2, time_base: TimeBase::Unix };
+    let mut writer = SegmentWriter::create(folder, name, &config, Nanos(5)).expect("there is room");
+    for (row, symbol) in ["ALPHA", "BETA", "BTC-PERPETUAL"].iter().enumerate() {
+        writer.name(row, symbol).expect("there is such a row");
+        writer.write(row, &TopOfBook { bid_qty: 5, ..TopOfBook::default() }).expect("there is such a row");
+        writer.send(&MarketUpdate { kind: 1, ..MarketUpdate::new_zeroed() });
+    }
+    writer
+}
+
+/// The bytes of a small segment whose writer has gone in good order.
+pub(crate) fn good_segment(folder: &Folder, name: &SegmentName) -> Vec<u8> {
+    drop(small_segment(folder, name));
+    fs::read(folder.file(name)).expect("it was written")
+}

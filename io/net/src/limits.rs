@@ -1,0 +1,37 @@
+//! Limits of the process.
+
+use std::io;
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+/// Raises the limit of open files, sockets among them, to `wanted` or as far as the process may, and returns what it is
+/// then. It is never lowered.
+///
+/// # Errors
+/// The system's.
+pub fn raise_open_files(wanted: u64) -> io::Result<u64> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if soft >= wanted {
+        return Ok(soft);
+    }
+    // A process with the right to may go beyond the hard limit.
+    if wanted > hard && setrlimit(Resource::RLIMIT_NOFILE, wanted, wanted).is_ok() {
+        return Ok(wanted);
+    }
+    let granted = wanted.min(hard);
+    setrlimit(Resource::RLIMIT_NOFILE, granted, hard)?;
+    Ok(granted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_raised_and_never_lowered() {
+        let before = raise_open_files(0).unwrap();
+        let after = raise_open_files(before + 1).unwrap();
+        assert!(after == before || after == before + 1);
+        assert_eq!(raise_open_files(0).unwrap(), after);
+    }
+}

@@ -1,0 +1,383 @@
+//! A pair of rings between a server and one client, in memory that both map, agreed upon over a Unix socket.
+//!
+//! A server listens on a socket in the file system ([`ChannelListener`]). It learns from the kernel who calls
+//! ([`Peer`]), talks with the [`Caller`] over the socket as far as it likes - names, passwords, what is to be told - and
+//! then [grants](Caller::grant) it a [`Channel`]: memory that has no name, sealed so that neither end can cut it short
+//! under the other, and handed over with the socket. The socket stays open: its end is the sign that the other process has
+//! gone, however it went.
+//!
+//! Neither end trusts the other with more than the items: [`shared_spsc`] copies them, and notices positions that cannot be.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tickpath_shm::channel::{Channel, ChannelListener, call};
+//!
+//! # let place = tempfile::tempdir()?;
+//! # let path = place.path().join("gateway.sock");
+//! let listener = ChannelListener::bind(&path)?;
+//! let caller = call(&path)?;
+//! let accepted = listener.try_accept()?.ok_or("nobody called")?;
+//! assert_eq!(accepted.peer().pid, std::process::id());
+//! let mut server: Channel<[u64; 2], u64> = accepted.grant(64)?;
+//! let mut client: Channel<u64, [u64; 2]> = caller.receive(Duration::from_secs(5))?;
+//!
+//! client.sender.try_push(7)?;
+//! assert_eq!(server.receiver.try_pop(), Some(7));
+//! server.sender.try_push([7, 8])?;
+//! assert_eq!(client.receiver.try_pop(), Some([7, 8]));
+//! assert!(!client.is_peer_gone());
+//! drop(server);
+//! assert!(client.is_peer_gone());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, getsockopt, recv, recvmsg, sendmsg, sockopt,
+};
+use tickpath_lockfree::shared_spsc::{self, Consumer, Producer};
+use tickpath_lockfree::{LINE_LEN, Payload, SharedLines};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+use crate::mapping;
+
+/// `TICKCHAN`, read as a little-endian number.
+const MAGIC: u64 = u64::from_le_bytes(*b"TICKCHAN");
+/// Version of the greeting and of the rings.
+const VERSION: u32 = 1;
+/// Items that each ring of a channel holds at most.
+pub const CHANNEL_CAPACITY_MAX: u64 = 1 << 20;
+/// Bytes of an item at most.
+const ITEM_LEN_MAX: usize = 4_096;
+/// What keeps either end from changing the memory's length under the other, and from lifting that.
+const SEALS: SealFlag = SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW).union(SealFlag::F_SEAL_SEAL);
+/// Mode of a socket's file: for its user alone.
+const SOCKET_MODE: u32 = 0o600;
+
+/// Why there is no channel.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChannelError {
+    /// Another process listens there.
+    #[error("another process listens on {}: stop it, or use another path", path.display())]
+    InUse {
+        /// The socket's path.
+        path: PathBuf,
+    },
+    /// The other end closed the connection without granting a channel.
+    #[error("the other end has refused the channel")]
+    Refused,
+    /// What came is no channel of this version, or for other items: use the same version on both sides.
+    #[error("the other end offers another kind of channel: use the same version on both sides")]
+    Greeting,
+    /// The memory that came could be cut short by the other end.
+    #[error("the memory that was offered is not sealed: it was refused")]
+    Unsealed,
+    /// More was asked for than there is: lower the capacity.
+    #[error("a channel holds 1 to {CHANNEL_CAPACITY_MAX} items of up to {ITEM_LEN_MAX} bytes each way")]
+    Bounds,
+    /// What the system says.
+    #[error("cannot {what}: {error}")]
+    System {
+        /// What was tried, as a verb and its object.
+        what: &'static str,
+        /// Its answer.
+        #[source]
+        error: io::Error,
+    },
+}
+
+fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> ChannelError {
+    move |error| ChannelError::System { what, error: error.into() }
+}
+
+/// A process, as the kernel knows it from its socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its process id; another process may have it once this one has gone.
+    pub pid: u32,
+    /// The user it runs as.
+    pub uid: u32,
+}
+
+impl Peer {
+    fn of(stream: &UnixStream) -> Result<Peer, ChannelError> {
+        let found = getsockopt(stream, sockopt::PeerCredentials).map_err(system("ask who calls"))?;
+        Ok(Peer { pid: found.pid().unsigned_abs(), uid: found.uid() })
+    }
+}
+
+/// What goes over the socket with the memory.
+#[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Greeting {
+    magic: u64,
+    version: u32,
+    /// Bytes of an item that goes to the server.
+    to_server_len: u32,
+    /// Bytes of an item that goes to the client.
+    to_client_len: u32,
+    reserved: u32,
+    /// Items that each ring holds.
+    capacity: u64,
+    /// Bytes of the memory.
+    len: u64,
+}
+
+impl Greeting {
+    /// `ToServer` and `ToClient` are the items; the capacity is one that a ring can have.
+    fn new<ToServer: Payload, ToClient: Payload>(capacity: u64) -> Option<Greeting> {
+        let is_bounded = (1..=CHANNEL_CAPACITY_MAX).contains(&capacity) && capacity.is_power_of_two();
+        let fits = size_of::<ToServer>() <= ITEM_LEN_MAX && size_of::<ToClient>() <= ITEM_LEN_MAX;
+        (is_bounded && fits).then(|| Greeting {
+            magic: MAGIC,
+            version: VERSION,
+            to_server_len: size_of::<ToServer>() as u32,
+            to_client_len: size_of::<ToClient>() as u32,
+            reserved: 0,
+            capacity,
+            len: LINE_LEN as u64
+                * [lines_of::<ToServer>(capacity), lines_of::<ToClient>(capacity)].iter().sum::<usize>()
+                    as u64,
+        })
+    }
+}
+
+fn lines_of<T: Payload>(capacity: u64) -> usize {
+    shared_spsc::lines_of::<T>(capacity as usize)
+}
+
+/// Where clients call.
+#[derive(Debug)]
+pub struct ChannelListener {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl ChannelListener {
+    /// Listens on a socket at `path`, in the place of one that a process left there when it was killed. Only this user
+    /// may call, and whoever can reach it by rights that stand above files.
+    ///
+    /// # Errors
+    /// [`ChannelError::InUse`], and what the system says.
+    pub fn bind(path: &Path) -> Result<ChannelListener, ChannelError> {
+        let listener = match UnixListener::bind(path) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                if !UnixStream::connect(path)
+                    .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+                {
+                    return Err(ChannelError::InUse { path: path.to_owned() });
+                }
+                fs::remove_file(path).map_err(system("remove the socket that was left"))?;
+                UnixListener::bind(path)
+            }
+            bound => bound,
+        }
+        .map_err(system("listen for channels"))?;
+        fs::set_permissions(path, Permissions::from_mode(SOCKET_MODE)).map_err(system("guard the socket"))?;
+        listener.set_nonblocking(true).map_err(system("listen without waiting"))?;
+        Ok(ChannelListener { listener, path: path.to_owned() })
+    }
+
+    /// The next caller; `None` when nobody calls. Does not wait.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn try_accept(&self) -> Result<Option<Caller>, ChannelError> {
+        match self.listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false).map_err(system("talk with who calls"))?;
+                Ok(Some(Caller { peer: Peer::of(&stream)?, stream }))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(system("accept who calls")(error)),
+        }
+    }
+}
+
+impl Drop for ChannelListener {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Calls the server that listens at `path`.
+///
+/// # Errors
+/// What the system says.
+pub fn call(path: &Path) -> Result<Caller, ChannelError> {
+    let stream = UnixStream::connect(path).map_err(system("call the server"))?;
+    Ok(Caller { peer: Peer::of(&stream)?, stream })
+}
+
+/// One end of a connection that has no channel yet; dropped, it is closed, which refuses the other end.
+#[derive(Debug)]
+pub struct Caller {
+    stream: UnixStream,
+    peer: Peer,
+}
+
+impl Caller {
+    /// The process at the other end.
+    #[must_use]
+    pub const fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// The connection, for whatever is to be said before there is a channel. Both ends must have read all of it when the
+    /// channel is granted.
+    #[must_use]
+    pub const fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    /// The server's part: makes the memory and hands it over. Each ring holds `capacity` items, rounded up to a power of
+    /// two.
+    ///
+    /// # Errors
+    /// [`ChannelError::Bounds`], and what the system says.
+    pub fn grant<S: Payload, R: Payload>(self, capacity: u64) -> Result<Channel<S, R>, ChannelError> {
+        let capacity = capacity.min(CHANNEL_CAPACITY_MAX + 1).next_power_of_two();
+        let greeting = Greeting::new::<R, S>(capacity).ok_or(ChannelError::Bounds)?;
+        let memory = sealed_memory(greeting.len)?;
+        let lines = mapping::map(&memory, greeting.len, true).map_err(system("map the channel's memory"))?;
+        let (to_server, to_client) = halves::<R, S>(&lines, capacity)?;
+        let sent = sendmsg::<()>(
+            self.stream.as_raw_fd(),
+            &[IoSlice::new(greeting.as_bytes())],
+            &[ControlMessage::ScmRights(&[memory.as_raw_fd()])],
+            MsgFlags::MSG_NOSIGNAL,
+            None,
+        )
+        .map_err(system("hand the channel over"))?;
+        // A stream takes so little at once.
+        debug_assert_eq!(sent, size_of::<Greeting>());
+        Channel::over(to_client, to_server, self)
+    }
+
+    /// The client's part: waits for the memory, as long as `timeout`, and checks it.
+    ///
+    /// # Errors
+    /// [`ChannelError::Refused`], [`ChannelError::Greeting`], [`ChannelError::Unsealed`], and what the system says.
+    pub fn receive<S: Payload, R: Payload>(self, timeout: Duration) -> Result<Channel<S, R>, ChannelError> {
+        self.stream.set_read_timeout(Some(timeout)).map_err(system("wait for the channel"))?;
+        let (greeting, memory) = self.receive_memory()?;
+        // What the greeting says of lengths must follow from the items and the capacity.
+        if Greeting::new::<S, R>(greeting.capacity) != Some(greeting) {
+            return Err(ChannelError::Greeting);
+        }
+        check_memory(&memory, greeting.len)?;
+        let lines = mapping::map(&memory, greeting.len, true).map_err(system("map the channel's memory"))?;
+        let (to_server, to_client) = halves::<S, R>(&lines, greeting.capacity)?;
+        Channel::over(to_server, to_client, self)
+    }
+
+    fn receive_memory(&self) -> Result<(Greeting, File), ChannelError> {
+        let mut greeting = Greeting::new_zeroed();
+        let mut room = nix::cmsg_space!([std::os::fd::RawFd; 1]);
+        let mut bytes = [IoSliceMut::new(greeting.as_mut_bytes())];
+        let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_WAITALL;
+        let message = recvmsg::<()>(self.stream.as_raw_fd(), &mut bytes, Some(&mut room), flags)
+            .map_err(system("receive the channel"))?;
+        let len = message.bytes;
+        let mut memory = Vec::new();
+        for control in message.cmsgs().map_err(system("receive the channel"))? {
+            if let ControlMessageOwned::ScmRights(descriptors) = control {
+                // SAFETY: the kernel has just made them for this process, and nobody else knows of them.
+                memory.extend(descriptors.into_iter().map(|it| unsafe { OwnedFd::from_raw_fd(it) }));
+            }
+        }
+        match (len, memory.pop()) {
+            (0, None) => Err(ChannelError::Refused),
+            (len, Some(memory)) if len == size_of::<Greeting>() => Ok((greeting, File::from(memory))),
+            _ => Err(ChannelError::Greeting),
+        }
+    }
+}
+
+/// The lines of the ring to the server, and of the one to the client.
+fn halves<ToServer: Payload, ToClient: Payload>(
+    lines: &SharedLines,
+    capacity: u64,
+) -> Result<(SharedLines, SharedLines), ChannelError> {
+    let first = lines_of::<ToServer>(capacity);
+    let to_server = lines.part(0, first).ok_or(ChannelError::Greeting)?;
+    let to_client = lines.part(first, lines_of::<ToClient>(capacity)).ok_or(ChannelError::Greeting)?;
+    Ok((to_server, to_client))
+}
+
+/// Memory of zeros whose length nobody can change.
+fn sealed_memory(len: u64) -> Result<File, ChannelError> {
+    let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+    let memory = memfd_create("tickpath-channel", flags).map_err(system("make the channel's memory"))?;
+    let memory = File::from(memory);
+    memory.set_len(len).map_err(system("size the channel's memory"))?;
+    fcntl(&memory, FcntlArg::F_ADD_SEALS(SEALS)).map_err(system("seal the channel's memory"))?;
+    Ok(memory)
+}
+
+/// Believes that the memory will stay as long as it is said to be.
+fn check_memory(memory: &File, len: u64) -> Result<(), ChannelError> {
+    let seals = match fcntl(memory, FcntlArg::F_GET_SEALS) {
+        // It is a file of another kind.
+        Err(Errno::EINVAL) => return Err(ChannelError::Unsealed),
+        seals => SealFlag::from_bits_truncate(seals.map_err(system("ask for the memory's seals"))?),
+    };
+    if !seals.contains(SEALS) {
+        return Err(ChannelError::Unsealed);
+    }
+    let found = memory.metadata().map_err(system("look at the channel's memory"))?;
+    if found.len() == len { Ok(()) } else { Err(ChannelError::Greeting) }
+}
+
+/// One end of a channel: sends `S` and receives `R`.
+#[derive(Debug)]
+pub struct Channel<S, R> {
+    /// To the other end.
+    pub sender: Producer<S>,
+    /// From the other end.
+    pub receiver: Consumer<R>,
+    peer: Peer,
+    stream: UnixStream,
+}
+
+impl<S: Payload, R: Payload> Channel<S, R> {
+    fn over(send: SharedLines, receive: SharedLines, caller: Caller) -> Result<Channel<S, R>, ChannelError> {
+        let wrong = |_| ChannelError::Greeting;
+        Ok(Channel {
+            sender: Producer::over(send).map_err(wrong)?,
+            receiver: Consumer::over(receive).map_err(wrong)?,
+            peer: caller.peer,
+            stream: caller.stream,
+        })
+    }
+
+    /// The process at the other end, as it was when the channel was made.
+    #[must_use]
+    pub const fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// Whether the other process has gone, in good order or not; what it sent before can still be received. A system
+    /// call: for now and then.
+    #[must_use]
+    pub fn is_peer_gone(&self) -> bool {
+        let mut byte = [0];
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        match recv(self.stream.as_raw_fd(), &mut byte, flags) {
+            Ok(len) => len == 0,
+            Err(error) => !matches!(error, Errno::EAGAIN | Errno::EINTR),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Channels between a server and its clients: handed over, used, left; and what a bad server offers.
+#![allow(clippy::unwrap_used)]
+
+use std::fs::File;
+use std::io::{IoSlice, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use tickpath_lockfree::Full;
+use tickpath_shm::channel::{CHANNEL_CAPACITY_MAX, Caller, Channel, ChannelError, ChannelListener, call};
+
+/// Where the client of a child process calls.
+const CHILD_SOCKET: &str = "TICKPATH_CHANNEL_TEST_SOCKET";
+const PATIENCE: Duration = Duration::from_secs(60);
+const COUNT: u64 = 20_000;
+
+type Server = Channel<[u64; 9], u64>;
+type Client = Channel<u64, [u64; 9]>;
+
+struct Site {
+    _place: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn site() -> Site {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("socket");
+    Site { _place: place, path }
+}
+
+#[track_caller]
+fn wait_for<T>(mut find: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = find() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "it never came");
+        thread::yield_now();
+    }
+}
+
+fn accept(listener: &ChannelListener) -> Caller {
+    wait_for(|| listener.try_accept().unwrap())
+}
+
+fn pair(site: &Site, capacity: u64) -> (Server, Client) {
+    let listener = ChannelListener::bind(&site.path).unwrap();
+    let caller = call(&site.path).unwrap();
+    let server = accept(&listener).grant(capacity).unwrap();
+    (server, caller.receive(PATIENCE).unwrap())
+}
+
+#[test]
+fn items_pass_both_ways_and_the_bound_gives_them_back() {
+    let site = site();
+    let (mut server, mut client) = pair(&site, 3);
+    assert_eq!((server.peer().pid, client.peer().pid), (std::process::id(), std::process::id()));
+    for item in 0..4 {
+        assert_eq!(client.sender.try_push(item), Ok(()));
+        assert_eq!(server.sender.try_push([item; 9]), Ok(()));
+    }
+    assert_eq!((client.sender.try_push(9), client.sender.capacity()), (Err(Full(9)), 4));
+    for item in 0..4 {
+        assert_eq!((server.receiver.try_pop(), client.receiver.try_pop()), (Some(item), Some([item; 9])));
+    }
+    assert!(!server.is_peer_gone() && !client.is_peer_gone());
+    client.sender.try_push(5).unwrap();
+    drop(client);
+    assert!(server.is_peer_gone() && server.receiver.is_disconnected() && server.sender.is_abandoned());
+    assert_eq!((server.receiver.try_pop(), server.receiver.try_pop()), (Some(5), None));
+}
+
+#[test]
+fn what_is_said_before_the_channel_is_the_servers_to_judge() {
+    let site = site();
+    let listener = ChannelListener::bind(&site.path).unwrap();
+    assert!(listener.try_accept().unwrap().is_none());
+    let password = |given: &[u8; 4]| {
+        let client = call(&site.path).unwrap();
+        { client.stream() }.write_all(given).unwrap();
+        let server = accept(&listener);
+        assert_eq!(server.peer().uid, nix::unistd::geteuid().as_raw());
+        let mut heard = [0; 4];
+        { server.stream() }.read_exact(&mut heard).unwrap();
+        let granted: Option<Server> = (heard == *b"open").then(|| server.grant(8).unwrap());
+        (granted, client.receive::<u64, [u64; 9]>(PATIENCE))
+    };
+    let (granted, received) = password(b"open");
+    assert!(granted.is_some() && received.is_ok());
+    let (granted, received) = password(b"shut");
+    assert!(granted.is_none() && matches!(received, Err(ChannelError::Refused)), "{received:?}");
+}
+
+#[test]
+fn one_process_listens_and_what_a_killed_one_left_is_taken_over() {
+    let site = site();
+    let first = ChannelListener::bind(&site.path).unwrap();
+    assert!(matches!(ChannelListener::bind(&site.path), Err(ChannelError::InUse { .. })));
+    drop(first);
+    assert!(!site.path.exists());
+    // The standard library leaves the file, as a kill does.
+    drop(UnixListener::bind(&site.path).unwrap());
+    assert!(site.path.exists());
+    drop(ChannelListener::bind(&site.path).unwrap());
+    assert!(matches!(call(&site.path), Err(ChannelError::System { .. })));
+}
+
+#[test]
+fn what_is_asked_beyond_the_bounds_is_refused() {
+    let site = site();
+    let listener = ChannelListener::bind(&site.path).unwrap();
+    for capacity in [CHANNEL_CAPACITY_MAX + 1, u64::MAX] {
+        let _client = call(&site.path).unwrap();
+        let granted = accept(&listener).grant::<u64, u64>(capacity);
+        assert!(matches!(granted, Err(ChannelError::Bounds)), "{capacity}");
+    }
+    let _client = call(&site.path).unwrap();
+    let granted = accept(&listener).grant::<[u64; 1_000], u64>(1);
+    assert!(matches!(granted, Err(ChannelError::Bounds)));
+}
+
+#[test]
+fn another_kind_of_channel_is_refused_by_the_client() {
+    let site = site();
+    let listener = ChannelListener::bind(&site.path).unwrap();
+    let client = call(&site.path).unwrap();
+    let _server: Server = accept(&listener).grant(8).unwrap();
+    let received = client.receive::<u64, [u64; 8]>(PATIENCE);
+    assert!(matches!(received, Err(ChannelError::Greeting)), "{received:?}");
+}
+
+/// What a client makes of these bytes and this file from a server.
+fn offer(greeting: &[u8], memory: Option<&File>) -> ChannelError {
+    let site = site();
+    let listener = UnixListener::bind(&site.path).unwrap();
+    let client = call(&site.path).unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    let descriptors: Vec<_> = memory.iter().map(|file| file.as_raw_fd()).collect();
+    let rights = [ControlMessage::ScmRights(&descriptors)];
+    let controls = if descriptors.is_empty() { &[][..] } else { &rights };
+    let bytes = [IoSlice::new(greeting)];
+    sendmsg::<()>(stream.as_raw_fd(), &bytes, controls, MsgFlags::empty(), None).unwrap();
+    drop(stream);
+    client.receive::<u64, u64>(PATIENCE).unwrap_err()
+}
+
+#[test]
+fn a_bad_server_gets_no_client() {
+    // A channel of one item each way: three lines and a slot for each ring.
+    let mut greeting = Vec::new();
+    greeting.extend(b"TICKCHAN");
+    [1_u32, 8, 8, 0].iter().for_each(|number| greeting.extend(number.to_le_bytes()));
+    [1_u64, 8 * 64].iter().for_each(|number| greeting.extend(number.to_le_bytes()));
+    let memory = |len| {
+        let memory = memfd_create("test", MFdFlags::MFD_ALLOW_SEALING).map(File::from).unwrap();
+        memory.set_len(len).unwrap();
+        memory
+    };
+    assert!(matches!(offer(&greeting, Some(&memory(512))), ChannelError::Unsealed));
+    let file = tempfile::tempfile().unwrap();
+    assert!(matches!(offer(&greeting, Some(&file)), ChannelError::Unsealed));
+    let sealed = memory(4_096);
+    let seals = nix::fcntl::SealFlag::all();
+    let seals = nix::fcntl::FcntlArg::F_ADD_SEALS(seals & !nix::fcntl::SealFlag::F_SEAL_WRITE);
+    nix::fcntl::fcntl(&sealed, seals).unwrap();
+    assert!(matches!(offer(&greeting, Some(&sealed)), ChannelError::Greeting), "another length");
+    assert!(matches!(offer(&greeting, None), ChannelError::Greeting));
+    for len in 1..greeting.len() {
+        assert!(matches!(offer(&greeting[..len], Some(&sealed)), ChannelError::Greeting), "{len} bytes");
+    }
+    for byte in 0..greeting.len() {
+        let mut other = greeting.clone();
+        other[byte] ^= 0x81;
+        assert!(matches!(offer(&other, Some(&sealed)), ChannelError::Greeting), "byte {byte}");
+    }
+}
+
+/// Not a test of its own: the client that another test starts as a process and kills.
+#[test]
+fn child_client() {
+    let Some(path) = std::env::var_os(CHILD_SOCKET) else { return };
+    let mut client: Client = call(Path::new(&path)).unwrap().receive(PATIENCE).unwrap();
+    while !client.is_peer_gone() {
+        while let Some(item) = client.receiver.try_pop() {
+            assert_eq!(item, [item[0]; 9]);
+            wait_for(|| client.sender.try_push(item[0]).ok());
+        }
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn another_process_answers_everything_and_its_death_is_seen() {
+    let site = site();
+    let listener = ChannelListener::bind(&site.path).unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_client", "--test-threads", "1"])
+        .env(CHILD_SOCKET, &site.path)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let caller = accept(&listener);
+    assert_eq!(caller.peer().pid, child.id());
+    let mut server: Server = caller.grant(64).unwrap();
+    let (mut sent, mut answered) = (0, 0);
+    wait_for(|| {
+        for _ in 0..64 {
+            if sent < COUNT && server.sender.try_push([sent; 9]).is_ok() {
+                sent += 1;
+            }
+            if let Some(answer) = server.receiver.try_pop() {
+                assert_eq!(answer, answered);
+                answered += 1;
+            }
+        }
+        (answered == COUNT).then_some(())
+    });
+    assert!(!server.is_peer_gone() && !server.sender.is_broken());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_for(|| server.is_peer_gone().then_some(()));
+    assert!(!server.receiver.is_disconnected(), "it had no time to say so");
+}
