@@ -14,5 +14,6 @@ macro_rules! inputs {
 
 inputs! {
     itch mold soup_server soup_client ouch_inbound ouch_outbound binaryfile dbn lobster lobster_book
-    itch_blocks compressed packets replay_file journal command glimpse drop_copy xdp ticks_requests segment ticks
+    itch_blocks compressed replay_file journal command glimpse drop_copy xdp ticks_requests segment ticks
+    packets
 }
