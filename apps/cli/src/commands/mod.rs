@@ -33,9 +33,9 @@ pub enum Command {
     /// Run a trader until Ctrl-C
     Trader(trader::Args),
     /// Recorded markets through full order books: what is in a file, and whether it holds together
+    Replay(Box<replay::Args>),
     /// An exported table in another format: CSV as Parquet, or Parquet as CSV
     Convert(convert::Args),
-    Replay(Box<replay::Args>),
     /// The latency laboratory: benchmarks beside the host's limits
     #[command(subcommand)]
     Lab(lab::Args),
