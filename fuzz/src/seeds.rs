@@ -548,3 +548,50 @@ pub fn iex_books() -> Vec<Vec<u8>> {
     iex_messages().for_each(|message| put(&message));
     vec![stream]
 }
+
+/// Captures: real packets of MoldUDP64 and of IEX-TP, a pcapng file, and segments of TCP.
+#[must_use]
+pub fn packets() -> Vec<Vec<u8>> {
+    vec![
+        include_bytes!("../../apps/replay/tests/data/itch_multiple_packets.pcap").to_vec(),
+        include_bytes!("../../apps/replay/tests/data/iex_quote_update.pcap").to_vec(),
+        pcapng(),
+        pcap_of_tcp(),
+    ]
+}
+
+/// A section with an interface of raw IP in nanoseconds, and a datagram.
+fn pcapng() -> Vec<u8> {
+    let block = |kind: u32, body: &[u8]| {
+        let len = (12 + body.len() as u32).to_le_bytes();
+        [&kind.to_le_bytes()[..], &len, body, &len].concat()
+    };
+    let header = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+    let interface = [101, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0];
+    let frame = ip_packet(17, &[0x30, 0x39, 0x67, 0x21, 0, 12, 0, 0, b'd', b'a', b't', b'a']);
+    let len = (frame.len() as u32).to_le_bytes();
+    let packet = [&[0; 12][..], &len, &len, &frame].concat();
+    [block(0x0a0d_0d0a, &header), block(1, &interface), block(6, &packet)].concat()
+}
+
+/// Three segments of a stream, the last two in the wrong order.
+fn pcap_of_tcp() -> Vec<u8> {
+    let mut file = [0xa1b2_c3d4_u32, 2 | 4 << 16, 0, 0, 65_535, 101].map(u32::to_le_bytes).concat();
+    for (sequence, flags) in [(9_u32, 2), (14, 0), (10, 0)] {
+        let mut segment = [&[0x30, 0x39, 0x67, 0x21][..], &sequence.to_be_bytes(), &[0; 4]].concat();
+        segment.extend([0x50, flags, 0, 0, 0, 0, 0, 0]);
+        segment.extend(if flags == 0 { &b"data"[..] } else { b"" });
+        let frame = ip_packet(6, &segment);
+        let len = frame.len() as u32;
+        file.extend([1, 5, len, len].map(u32::to_le_bytes).concat());
+        file.extend(frame);
+    }
+    file
+}
+
+fn ip_packet(protocol: u8, segment: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 20 + segment.len() as u8, 0, 0, 0, 0, 9, protocol, 0, 0];
+    packet.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+    packet.extend(segment);
+    packet
+}

@@ -224,6 +224,8 @@ pub(crate) const ROWS: &[RowSpec] = &[
         reference: "S3 5.7 MB",
         note: "resident memory of `tickpath ticks watch --no-tui` that gets 100,000 ticks/s of 100 symbols, each of which \
                must come into its cache",
+    },
+    RowSpec {
         name: "iex_decode",
         unit: "ns",
         limit: None,
@@ -542,6 +544,8 @@ pub(crate) const ROWS: &[RowSpec] = &[
         goal: Some(Goal::ValueAtMost(12.0)),
         reference: "8.2 MB with one client",
         note: "the most memory that the process of a ticks server had with 1,000 clients",
+    },
+    RowSpec {
         name: "feed_live",
         unit: "ns",
         limit: None,

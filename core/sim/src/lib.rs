@@ -47,7 +47,7 @@ pub use network::{
 pub use schedule::{Burst, Spacing};
 pub use ticks::{
     LANES as TICK_BATCH_MAX, MarketMood, Tick, TickConfigError, TickGenerator, TickGeneratorConfig, TickKind,
-    TickStamps, TickSymbol, tick_symbol_name,
+    TickStamps, TickSymbol, Ticks, tick_symbol_name,
 };
 pub use xdp_day::{
     XdpDay, XdpDayConfig, XdpDayCounters, XdpDayError, XdpPacket, append_record, pcap_header, xdp_group,

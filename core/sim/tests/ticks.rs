@@ -43,8 +43,8 @@ fn ticks(config: &TickGeneratorConfig, each: usize) -> Vec<Vec<Tick>> {
     let mut generator = TickGenerator::new(config).unwrap();
     let mut ticks = vec![Vec::new(); config.symbols.len()];
     while ticks.iter().any(|ticks| ticks.len() < each) {
-        for tick in generator.next_batch(TickStamps::default()) {
-            ticks[usize::from(tick.symbol())].push(*tick);
+        for tick in generator.next_batch(TickStamps::default()).iter() {
+            ticks[usize::from(tick.symbol())].push(tick);
         }
     }
     ticks
@@ -223,7 +223,7 @@ fn vectors_of_every_width_make_the_same_ticks() {
                 let expected = generator.next_len();
                 let batch = generator.next_batch(stamps);
                 assert_eq!(batch.len(), expected);
-                made.extend(batch);
+                made.extend(batch.iter());
             }
             made
         };
@@ -243,7 +243,7 @@ fn a_seed_gives_these_ticks() {
     let mut generator = TickGenerator::new(&market).unwrap();
     let mut bytes = Vec::new();
     for _ in 0..100 {
-        for tick in generator.next_batch(TickStamps::default()) {
+        for tick in generator.next_batch(TickStamps::default()).iter() {
             bytes.extend(tick.bid().0.to_le_bytes());
             bytes.extend(tick.ask().0.to_le_bytes());
             bytes.extend(tick.volume().to_le_bytes());

@@ -10,15 +10,11 @@ use zerocopy::{FromBytes, IntoBytes};
 /// 2026-01-02 14:30:00.000000123 UTC.
 const TS: Nanos = Nanos(1_767_364_200_000_000_123);
 
-fn page() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocols/ticks.md");
-    std::fs::read_to_string(path).expect("the document lies beside the crate")
-}
+const PAGE: &str = include_str!("../../../docs/protocols/ticks.md");
 
 /// The bytes of the worked example of this name: what stands before two spaces in each line, without spaces.
 fn example(name: &str) -> Vec<u8> {
-    let page = page();
-    let block = page.split(&format!("```text {name}\n")).nth(1).expect("the example is there");
+    let block = PAGE.split(&format!("```text {name}\n")).nth(1).expect("the example is there");
     let lines = block.lines().take_while(|line| *line != "```");
     let hex: String = lines.flat_map(|line| line.split("  ").next()).collect::<String>().replace(' ', "");
     hex.as_bytes()
@@ -67,16 +63,15 @@ fn the_document_lists_every_type_with_its_length() {
         assert!(line.ends_with(&format!("| {} |", M::LEN)), "{line}");
     }
     use tickpath_ticks::message::*;
-    let page = page();
-    row::<Quote>(&page, "Quote");
-    row::<Trade>(&page, "Trade");
-    row::<Status>(&page, "Status");
-    row::<Hello>(&page, "Hello");
-    row::<SymbolDefinition>(&page, "SymbolDefinition");
-    row::<Heartbeat>(&page, "Heartbeat");
-    row::<Subscribed>(&page, "Subscribed");
-    row::<Refused>(&page, "Refused");
-    row::<EndOfStream>(&page, "EndOfStream");
-    row::<Skipped>(&page, "Skipped");
-    assert!(page.contains(&format!("| `{SUBSCRIBE:02x}` | [Subscribe]")));
+    row::<Quote>(PAGE, "Quote");
+    row::<Trade>(PAGE, "Trade");
+    row::<Status>(PAGE, "Status");
+    row::<Hello>(PAGE, "Hello");
+    row::<SymbolDefinition>(PAGE, "SymbolDefinition");
+    row::<Heartbeat>(PAGE, "Heartbeat");
+    row::<Subscribed>(PAGE, "Subscribed");
+    row::<Refused>(PAGE, "Refused");
+    row::<EndOfStream>(PAGE, "EndOfStream");
+    row::<Skipped>(PAGE, "Skipped");
+    assert!(PAGE.contains(&format!("| `{SUBSCRIBE:02x}` | [Subscribe]")));
 }

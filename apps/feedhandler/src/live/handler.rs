@@ -154,20 +154,20 @@ impl LiveHandler {
     }
 
     fn reports(&self, with_hash: bool) -> Vec<ChannelReport> {
-        let report = |channel: &Box<dyn LiveFeed>| {
+        let report = |channel: &dyn LiveFeed| {
             let state_hash = if with_hash { channel.state_hash() } else { 0 };
             let status = ChannelStatus { state_hash, ..channel.status() };
             ChannelReport { name: channel.name().to_owned(), status }
         };
-        self.channels.iter().map(report).collect()
+        self.channels.iter().map(|channel| report(channel.as_ref())).collect()
     }
 
     fn listed(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> Vec<(String, BookStatus)> {
-        let of = |channel: &Box<dyn LiveFeed>| {
+        let of = |channel: &dyn LiveFeed| {
             let name = channel.name().to_owned();
             channel.books(wanted).into_iter().map(move |book| (name.clone(), book))
         };
-        self.channels.iter().flat_map(of).collect()
+        self.channels.iter().flat_map(|channel| of(channel.as_ref())).collect()
     }
 
     /// Takes one command, if there is one. Formats and allocates: somebody asked for it.

@@ -139,7 +139,7 @@ fn what_was_held_behind_a_loss_comes_at_once() {
     channel.until("the loss", |channel| !of_messages(&channel.heard).is_empty());
     assert_eq!(channel.take_heard(), [32, 33, 34, 35, 36, 37]);
     channel.pass(Nanos::from_millis(1));
-    assert_eq!(channel.take_heard(), []);
+    assert!(channel.take_heard().is_empty());
 }
 
 #[test]

@@ -56,11 +56,11 @@ fn each_message_of_a_short_packet_has_a_duty_cycle_of_its_own() {
             assert_eq!(channel.take_heard(), [message], "of {count} from {first}");
             channel.turn();
         }
-        assert_eq!(channel.take_heard(), [], "of {count} from {first}");
+        assert!(channel.take_heard().is_empty(), "of {count} from {first}");
         // The other line's copy.
         channel.send(1, &packet);
         channel.turn();
-        assert_eq!(channel.take_heard(), []);
+        assert!(channel.take_heard().is_empty());
         first += count as u64;
     }
 }
@@ -109,7 +109,7 @@ fn a_packet_that_closes_a_gap_is_delivered_at_once() {
     channel.is_answering = false;
     let (missing, ahead) = (channel.packet(OPENING + 1, 3), channel.packet(OPENING + 4, 2));
     channel.send(0, &ahead);
-    assert_eq!(channel.take_heard(), []);
+    assert!(channel.take_heard().is_empty());
     channel.send(1, &missing);
     assert_eq!(channel.take_heard(), [1, 2, 3, 4, 5].map(|message| OPENING + message));
 }
@@ -139,7 +139,7 @@ fn a_message_too_long_to_wait_overtakes_none() {
     channel.send(0, &packet);
     assert_eq!(channel.take_heard(), [1, 2, 3, 5].map(|message| OPENING + message), "all at once then");
     channel.turn();
-    assert_eq!(channel.take_heard(), []);
+    assert!(channel.take_heard().is_empty());
     let (feed, ..) = channel.close();
     assert_eq!((feed.builder.messages, feed.builder.unknown_type), (OPENING + 5, 1));
 }

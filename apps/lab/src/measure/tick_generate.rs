@@ -31,7 +31,7 @@ pub(super) fn open(context: Context) -> anyhow::Result<Round> {
             sum = batch.iter().fold(sum, fold);
         }
         let ticks = context.clock.ticks() - start;
-        let last = generator.batch().last().map(Tick::sequence);
+        let last = generator.batch().iter().next_back().map(|tick| tick.sequence());
         ensure!(last == Some(made - 1) && black_box(sum) != 0, "ticks are missing");
         let value = context.nanos_each(ticks, made);
         let note = format!("vectors of {} bytes", Width::widest().bytes());
@@ -40,7 +40,7 @@ pub(super) fn open(context: Context) -> anyhow::Result<Round> {
 }
 
 /// Every field of a tick.
-fn fold(sum: u64, tick: &Tick) -> u64 {
+fn fold(sum: u64, tick: Tick) -> u64 {
     let prices = (tick.bid().0 ^ tick.ask().0 ^ tick.last().0).cast_unsigned();
     let quantities = u64::from(tick.bid_qty() ^ tick.ask_qty() ^ tick.last_qty());
     let about = u64::from(tick.symbol()) ^ u64::from(tick.kind().is_trade());

@@ -48,14 +48,14 @@ impl Maker {
                 self.generator.next_batch(TickStamps::default());
                 self.taken = 0;
             }
-            let ticks = &self.generator.batch()[self.taken..];
+            let ticks = self.generator.batch().skip(self.taken);
             let count = ticks.len().min(rest.len());
             let (now, later) = rest.split_at_mut(count);
             let first_symbol = usize::from(self.first_instrument) - 1;
-            for (message, tick) in now.iter_mut().zip(ticks) {
+            for (message, tick) in now.iter_mut().zip(ticks.iter()) {
                 // The generator counts its symbols over all parts of the market, as the wire does from 1 on.
                 let state = &mut self.states[usize::from(tick.symbol()) - first_symbol];
-                *message = message_of(tick, state.symbol_sequence as u32, place + 1, next_ts());
+                *message = message_of(&tick, state.symbol_sequence as u32, place + 1, next_ts());
                 place += 1;
                 state.symbol_sequence += 1;
                 state.volume = tick.volume();
@@ -120,7 +120,7 @@ mod tests {
         let mut expected = Vec::new();
         let mut counts = [0_u32; 7];
         while expected.len() < room.len() {
-            for tick in plain.next_batch(TickStamps::default()) {
+            for tick in plain.next_batch(TickStamps::default()).iter() {
                 let symbol = usize::from(tick.symbol());
                 counts[symbol] += 1;
                 let sequence = expected.len() as u64 + 1;

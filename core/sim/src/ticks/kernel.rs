@@ -2,13 +2,14 @@
 //!
 //! Each does one thing for all lanes, and none of the vector loops has a branch.
 
+use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use super::config::Step;
 use super::normal::normals;
 use super::streams::{STREAMS, Streams};
 use super::tile::{Lanes, Tile};
-use super::{LANES, Tick, TickStamps};
+use super::{LANES, Words};
 use tickpath_lockfree::vectors::Work;
 
 /// Added to a number below 2^51 it leaves the nearest integer in the lowest bits; ties go to the even one.
@@ -56,10 +57,12 @@ impl Walk {
     }
 }
 
-/// The lanes at work, and the ticks that come out.
+/// The lanes at work, and the words of the ticks that come out.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct Batch {
+    pairs: [u64; STREAMS],
+    normals: [[f32; STREAMS]; 2],
     bits: [u64; LANES],
     /// Steps of the logarithms, then the logarithms.
     logs: [f64; LANES],
@@ -72,14 +75,14 @@ pub(super) struct Batch {
     ask_qty: [u32; LANES],
     last_qty: [u32; LANES],
     kind: [u32; LANES],
-    /// Words of the ticks.
-    words: [[u64; LANES]; 6],
-    pub(super) ticks: [Tick; LANES],
+    pub(super) words: Words,
 }
 
 impl Default for Batch {
     fn default() -> Batch {
         Batch {
+            pairs: [0; STREAMS],
+            normals: [[0.0; STREAMS]; 2],
             bits: [0; LANES],
             logs: [0.0; LANES],
             bid: [0; LANES],
@@ -90,7 +93,6 @@ impl Default for Batch {
             last_qty: [0; LANES],
             kind: [0; LANES],
             words: [[0; LANES]; 6],
-            ticks: [Tick::default(); LANES],
         }
     }
 }
@@ -101,7 +103,6 @@ pub(super) struct Next<'a> {
     pub(super) walk: &'a mut Walk,
     pub(super) tile: &'a Tile,
     pub(super) chunk: usize,
-    pub(super) stamps: TickStamps,
     pub(super) batch: &'a mut Batch,
 }
 
@@ -110,7 +111,7 @@ impl Work for Next<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Next { streams, walk, tile, chunk, stamps, batch } = self;
+        let Next { streams, walk, tile, chunk, batch } = self;
         let lanes = tile.lanes(chunk);
         draw(streams, lanes, batch);
         step(walk, tile, chunk, &mut batch.logs);
@@ -119,29 +120,26 @@ impl Work for Next<'_> {
         trade(tile.trade_below, batch);
         settle(walk, tile, chunk, batch);
         pack(lanes, batch);
-        write(tile.count(chunk), stamps, batch);
     }
 }
 
 /// Random bits for each lane, and the step of its logarithm without the drift.
 #[inline(always)]
 fn draw(streams: &mut Streams, lanes: &Lanes, batch: &mut Batch) {
-    let mut pairs = [0; STREAMS];
-    let mut normal = [0.0_f32; LANES];
-    streams.fill(&mut pairs);
-    let (first, second) = normal.split_at_mut(STREAMS);
-    for ((first, second), bits) in first.iter_mut().zip(second).zip(&pairs) {
+    streams.fill(&mut batch.pairs);
+    let [first, second] = &mut batch.normals;
+    for ((first, second), bits) in first.iter_mut().zip(second).zip(&batch.pairs) {
         (*first, *second) = normals(*bits);
     }
     for half in batch.bits.as_chunks_mut::<STREAMS>().0 {
         streams.fill(half);
     }
-    // One index into five arrays of the same length.
-    #[allow(clippy::needless_range_loop)]
-    for lane in 0..LANES {
+    let normals = batch.normals.as_flattened();
+    let normals: &[f32; LANES] = normals.try_into().expect("two halves of the lanes");
+    for (lane, normal) in normals.iter().enumerate() {
         let is_jump = (batch.bits[lane] >> JUMP_SHIFT) as u32 & JUMP_MASK < lanes.jump_below[lane];
-        let sigma = if is_jump { lanes.jump_sigma[lane] } else { lanes.sigma[lane] };
-        batch.logs[lane] = f64::from(normal[lane] * sigma);
+        let (sigma, jump_sigma) = (lanes.sigma[lane], lanes.jump_sigma[lane]);
+        batch.logs[lane] = f64::from(normal * if is_jump { jump_sigma } else { sigma });
     }
 }
 
@@ -186,7 +184,7 @@ fn quote(lanes: &Lanes, batch: &mut Batch) {
         let (bid, ask) = (round(price - half - 0.5), round(price + half + 0.5));
         batch.bid[lane] = bid;
         // Two halves that both round to the even tick would meet.
-        batch.ask[lane] = if ask > bid { ask } else { bid + 1 };
+        batch.ask[lane] = ask.max(bid + 1);
     }
 }
 
@@ -250,18 +248,6 @@ fn pack(lanes: &Lanes, batch: &mut Batch) {
     }
 }
 
-/// The ticks, one by one.
-#[inline(always)]
-fn write(count: usize, stamps: TickStamps, batch: &mut Batch) {
-    let [bid, ask, last, volume, sizes, about] = &batch.words;
-    let (mut sequence, mut ts) = (stamps.sequence, stamps.ts.0);
-    for lane in 0..count.min(LANES) {
-        batch.ticks[lane] =
-            Tick([sequence, ts, bid[lane], ask[lane], last[lane], volume[lane], sizes[lane], about[lane]]);
-        (sequence, ts) = (sequence + 1, ts + stamps.interval.0);
-    }
-}
-
 /// The nearest integer of a number from 0 to 2^22; ties go to the even one.
 #[inline(always)]
 fn round(x: f32) -> u32 {
@@ -275,8 +261,7 @@ fn exp2(x: f64) -> f32 {
     let rest = (x - (whole - ROUND)) as f32;
     // The series of e^(rest ln 2).
     let fourth = 9.618_129e-3 + rest * (1.333_355_8e-3 + rest * 1.540_353e-4);
-    let series =
-        1.0 + rest * (std::f32::consts::LN_2 + rest * (0.240_226_5 + rest * (5.550_41e-2 + rest * fourth)));
+    let series = 1.0 + rest * (LN_2 + rest * (0.240_226_5 + rest * (5.550_41e-2 + rest * fourth)));
     series * f32::from_bits((whole.to_bits() as u32).wrapping_add(EXPONENT_OF_ONE) << EXPONENT_SHIFT)
 }
 

@@ -1,8 +1,7 @@
 //! Ticks of many symbols whose prices follow geometric Brownian motion, made a batch at a time.
 //!
 //! A batch goes through loops over arrays of [`LANES`] that the compiler turns into the widest vector instructions
-//! that the CPU has: random numbers, normals, the walk of the logarithms, prices and quantities, and last the ticks one
-//! by one. Only additions, multiplications, divisions and square roots of IEEE 754 are used, none of them fused, so a
+//! that the CPU has: random numbers, normals, the walk of the logarithms, prices and quantities. Only additions, multiplications, divisions and square roots of IEEE 754 are used, none of them fused, so a
 //! seed gives the same ticks on every machine.
 
 mod config;
@@ -159,6 +158,68 @@ pub struct TickStamps {
     pub interval: Nanos,
 }
 
+/// The words of a batch's ticks, each for all ticks: bid, ask, price of the latest trade, volume, the quantities of bid and
+/// ask, and the latest quantity with symbol and kind.
+type Words = [[u64; LANES]; 6];
+
+/// The ticks of a batch. They lie field by field, as vectors make them; each is put together when it is looked at.
+#[derive(Clone, Copy)]
+pub struct Ticks<'a> {
+    words: &'a Words,
+    stamps: TickStamps,
+    from: usize,
+    end: usize,
+}
+
+impl<'a> Ticks<'a> {
+    /// How many.
+    #[inline]
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.end - self.from
+    }
+
+    /// Whether there are none.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.from == self.end
+    }
+
+    /// Without the first `count`, or as many as there are.
+    #[inline]
+    #[must_use]
+    pub fn skip(self, count: usize) -> Ticks<'a> {
+        Ticks { from: self.end.min(self.from + count), ..self }
+    }
+
+    /// One after another.
+    #[inline]
+    pub fn iter(self) -> impl ExactSizeIterator<Item = Tick> + DoubleEndedIterator + use<'a> {
+        let Ticks { words: [bid, ask, last, volume, sizes, about], stamps, from, end } = self;
+        let end = end.min(LANES);
+        let words = bid[from..end].iter().zip(&ask[from..end]).zip(&last[from..end]);
+        let words = words.zip(&volume[from..end]).zip(&sizes[from..end]).zip(&about[from..end]);
+        words.enumerate().map(move |(at, (((((bid, ask), last), volume), sizes), about))| {
+            let place = (from + at) as u64;
+            let ts = stamps.ts.0.wrapping_add(place.wrapping_mul(stamps.interval.0));
+            Tick([stamps.sequence.wrapping_add(place), ts, *bid, *ask, *last, *volume, *sizes, *about])
+        })
+    }
+}
+
+impl PartialEq for Ticks<'_> {
+    fn eq(&self, other: &Ticks<'_>) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl fmt::Debug for Ticks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
 /// Makes ticks without end.
 ///
 /// Symbols take turns in the order of the configuration, so each ticks equally often. The logarithm of a symbol's
@@ -173,8 +234,9 @@ pub struct TickGenerator {
     tiles: Vec<Tile>,
     /// The tile and its chunk that come next.
     next: (usize, usize),
-    /// Ticks of the batch.
+    /// Number of ticks of the batch, and their numbers and times.
     len: usize,
+    stamps: TickStamps,
     batch: Box<Batch>,
 }
 
@@ -200,18 +262,19 @@ impl TickGenerator {
             tiles: Tile::lay(config.trade_below(), config.first_symbol, &steps),
             next: (0, 0),
             len: 0,
+            stamps: TickStamps::default(),
             batch: Box::default(),
         })
     }
 
     /// The next ticks: one at least, [`LANES`] at most. How many it is follows from the number of symbols.
     #[inline]
-    pub fn next_batch(&mut self, stamps: TickStamps) -> &[Tick] {
+    pub fn next_batch(&mut self, stamps: TickStamps) -> Ticks<'_> {
         let (tile, chunk) = self.next;
         let tile = &self.tiles[tile];
         let count = tile.count(chunk);
         let TickGenerator { width, streams, walk, batch, .. } = self;
-        width.run(kernel::Next { streams, walk, tile, chunk, stamps, batch });
+        width.run(kernel::Next { streams, walk, tile, chunk, batch });
         self.next = if chunk + 1 < tile.chunks() {
             (self.next.0, chunk + 1)
         } else if self.next.0 + 1 < self.tiles.len() {
@@ -219,15 +282,15 @@ impl TickGenerator {
         } else {
             (0, 0)
         };
-        self.len = count;
+        (self.len, self.stamps) = (count, stamps);
         self.batch()
     }
 
     /// The ticks that were made last; none before the first batch.
     #[inline]
     #[must_use]
-    pub fn batch(&self) -> &[Tick] {
-        &self.batch.ticks[..self.len]
+    pub fn batch(&self) -> Ticks<'_> {
+        Ticks { words: &self.batch.words, stamps: self.stamps, from: 0, end: self.len }
     }
 
     /// How many ticks the next batch has.
