@@ -24,7 +24,6 @@ mod shm;
 mod ticks;
 
 pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, packets, replay_file};
-pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, replay_file};
 pub use iex::{iex_books, iex_recovery, iex_segment};
 pub use inputs::inputs;
 pub use journal::{command, journal};
