@@ -395,7 +395,12 @@ impl<R: MessageRoom> SnapshotHealer<R> {
 
     /// The latest snapshot of one instrument has ended: perhaps the turn has, too. What an instrument that was added
     /// since it began has published is held.
+    ///
+    /// Only snapshots of ITCH go by turns; whoever reads others knows when all have come, see [`end_turn`](Self::end_turn).
     fn turn(&mut self, end: u64, builder: &mut impl MessageBooks, out: &mut impl UpdateListener) -> u32 {
+        if self.latest == InstrumentId(0) {
+            return 0;
+        }
         if self.turn.is_some_and(|turn| turn.first != self.latest) {
             return 0;
         }

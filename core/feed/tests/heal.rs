@@ -504,3 +504,25 @@ fn engines_hear_of_a_healed_book_once_and_of_nothing_before() {
         assert_eq!(update.bid_price, best.map_or(0, |level| level.price.0));
     }
 }
+
+/// Snapshots that are read by message say nothing of the instruments between them, until all of them have come.
+#[test]
+fn snapshots_without_turns_heal_nobody_else() {
+    let recording = Recording::new();
+    let end = recording.len() + 1;
+    let (mut healer, mut builder): (SnapshotHealer, _) =
+        (SnapshotHealer::new(InstrumentId(INSTRUMENTS), 64), builder());
+    healer.handle_lost(Sequence(end));
+    for id in 1..INSTRUMENTS {
+        healer.begin(INSTRUMENT);
+        healer.begin_instrument(InstrumentId(id), &mut builder);
+        for message in recording.state(end, [id]) {
+            healer.load(InstrumentId(id), &message, &mut builder);
+        }
+        let outcome = healer.end(Some(Sequence(end)), &mut builder, &mut Updates::default());
+        assert_eq!(outcome, SnapshotOutcome::Healed(1));
+        assert_eq!(healer.waiting(), u32::from(INSTRUMENTS - id));
+    }
+    assert_eq!(healer.end_turn(Sequence(end), &mut builder, &mut Updates::default()), 1);
+    assert!(!healer.needs_snapshot());
+}

@@ -84,9 +84,13 @@ impl<B: BooksById> MessageBooks for LiveBooks<B> {
         out: &mut impl UpdateListener,
     ) {
         let channel = self.channel;
-        let numbered = (first.0 as u32..).zip(messages);
-        self.builder
-            .handle_batch(numbered.map(|(sequence, message)| Message::new(channel, sequence, message)), out);
+        let mut sequence = first.0 as u32;
+        let numbered = messages.map(|message| {
+            let numbered = Message::new(channel, sequence, message);
+            sequence = sequence.wrapping_add(1);
+            numbered
+        });
+        self.builder.handle_batch(numbered, out);
     }
 
     /// The symbols' own numbers begin again as well.
