@@ -199,33 +199,6 @@ pub(crate) const ROWS: &[RowSpec] = &[
                stands",
     },
     RowSpec {
-        name: "ticks_parse",
-        unit: "ns",
-        limit: None,
-        goal: Some(Goal::ValueAtMost(4.0)),
-        reference: "S3 182 ns (17-45 ns here)",
-        note: "a tick of 56 bytes out of a stream, checksum and number checked, handed to a listener that reads it; the \
-               slowest of pieces of 64 KiB, 4 KiB, 1448 and 100 bytes, each the median of its passes",
-    },
-    RowSpec {
-        name: "view_refresh",
-        unit: "ms",
-        limit: None,
-        goal: Some(Goal::ValueAtMost(0.5)),
-        reference: "S3 1.8 ms",
-        note: "a picture of 120 x 40 from the symbol cache: 100 symbols read and ordered, 20 drawn with latencies, what \
-               changed written as escape codes; every symbol moves between two pictures; p50",
-    },
-    RowSpec {
-        name: "ticks_client_rss",
-        unit: "MB",
-        limit: None,
-        goal: Some(Goal::ValueAtMost(6.0)),
-        reference: "S3 5.7 MB",
-        note: "resident memory of `tickpath ticks watch --no-tui` that gets 100,000 ticks/s of 100 symbols, each of which \
-               must come into its cache",
-    },
-    RowSpec {
         name: "iex_decode",
         unit: "ns",
         limit: None,
@@ -269,6 +242,33 @@ pub(crate) const ROWS: &[RowSpec] = &[
         reference: "",
         note: "the same against a million writes a second on the other core, in groups of 16 (a step of the counter is \
                too coarse for one): p99 of a group's time per read; every read is checked",
+    },
+    RowSpec {
+        name: "ticks_parse",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(4.0)),
+        reference: "S3 182 ns (17-45 ns here)",
+        note: "a tick of 56 bytes out of a stream, checksum and number checked, handed to a listener that reads it; the \
+               slowest of pieces of 64 KiB, 4 KiB, 1448 and 100 bytes, each the median of its passes",
+    },
+    RowSpec {
+        name: "view_refresh",
+        unit: "ms",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(0.5)),
+        reference: "S3 1.8 ms",
+        note: "a picture of 120 x 40 from the symbol cache: 100 symbols read and ordered, 20 drawn with latencies, what \
+               changed written as escape codes; every symbol moves between two pictures; p50",
+    },
+    RowSpec {
+        name: "ticks_client_rss",
+        unit: "MB",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(6.0)),
+        reference: "S3 5.7 MB",
+        note: "resident memory of `tickpath ticks watch --no-tui` that gets 100,000 ticks/s of 100 symbols, each of which \
+               must come into its cache",
     },
     RowSpec {
         name: "udp_echo",
@@ -464,6 +464,16 @@ pub(crate) const ROWS: &[RowSpec] = &[
                one core, as fast as they go; the row fails unless the books are the venue's, order by order",
     },
     RowSpec {
+        name: "feed_live",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(120.0)),
+        reference: "commercial feed handlers 100 to 250 ns an update",
+        note: "a message of itch-8000 in full packets on two lines of loopback multicast: packet in, arbitration of both \
+               copies, decoding, full books, the update made; without the receive call, which is beside it; one core; the \
+               row fails unless the books end as the day's",
+    },
+    RowSpec {
         name: "tick_generate",
         unit: "ns",
         limit: None,
@@ -544,16 +554,6 @@ pub(crate) const ROWS: &[RowSpec] = &[
         goal: Some(Goal::ValueAtMost(12.0)),
         reference: "8.2 MB with one client",
         note: "the most memory that the process of a ticks server had with 1,000 clients",
-    },
-    RowSpec {
-        name: "feed_live",
-        unit: "ns",
-        limit: None,
-        goal: Some(Goal::ValueAtMost(120.0)),
-        reference: "commercial feed handlers 100 to 250 ns an update",
-        note: "a message of itch-8000 in full packets on two lines of loopback multicast: packet in, arbitration of both \
-               copies, decoding, full books, the update made; without the receive call, which is beside it; one core; the \
-               row fails unless the books end as the day's",
     },
 ];
 

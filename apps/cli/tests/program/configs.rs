@@ -29,6 +29,10 @@ fn every_sample_is_valid_as_what_it_is() {
                 &["strategy = \"random\"", "max_position = 5000", "\"order-gateway\""][..],
             ),
             "demo.toml" => ("demo configuration", &["rate = 20000", "loss = \"0.1%\"", "maker-gateway"][..]),
+            "feed.toml" => (
+                "feed handler configuration",
+                &["name = \"itch\"", "reorder_wait = \"1ms\"", "max_orders = 1048576"][..],
+            ),
             "instruments.toml" => ("instrument file", &["ALPHA", "HARBOR", "\"1250.00\"", "1375.0000"][..]),
             other => panic!("{other}: say here what it is"),
         };
@@ -43,7 +47,7 @@ fn every_sample_is_valid_as_what_it_is() {
         }
         count += 1;
     }
-    assert_eq!(count, 5);
+    assert_eq!(count, 6);
 }
 
 #[test]

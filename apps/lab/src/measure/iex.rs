@@ -179,7 +179,7 @@ mod tests {
             return;
         }
         let Outcome { messages, iex, symbols, .. } = Capture::load(&path).unwrap().outcome;
-        assert_eq!((messages, symbols), (329_936, 7_803));
+        assert_eq!((messages, symbols), (329_936, 7_802));
         assert_eq!((iex.book_messages, iex.trades, iex.trade_breaks), (18_915, 29_970, 37));
         assert_eq!((iex.absent_levels, iex.session_starts, iex.beyond_symbols), (7, 11, 0));
     }
