@@ -146,7 +146,7 @@ fn at_the_highest_rate_the_server_waits_for_its_subscriber() {
 #[test]
 fn a_quiet_stream_has_heartbeats() {
     let server =
-        Server::start(&ServeSettings { rate: TickRate::PerSecond(1), heartbeat_ms: 1_000, ..settings() });
+        Server::start(&ServeSettings { rate: TickRate::PerSecond(1), heartbeat_ms: 300, ..settings() });
     let mut client = Client::subscribe(&server, &[]);
     client.listen_until("three heartbeats", |client| client.heard.heartbeats >= 3);
     assert_eq!(client.heard.gaps.len(), 0);
