@@ -6,7 +6,7 @@ use std::io::{self, Cursor, Read};
 use tickpath_agent::StopSignal;
 use tickpath_capture::{
     DbnReader, Depth, EventReader, ItchBlocks, ItchReader, LobsterBookReader, LobsterBookRow, LobsterReader,
-    Position, ReadError, RecordedEvent, decompress,
+    Packets, Position, ReadError, RecordedEvent, StreamData, StreamReader, Transport, decompress,
 };
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_replay::{ReplayOptions, replay};
@@ -194,4 +194,32 @@ pub fn replay_file(data: &[u8]) {
         }
         Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
     }
+}
+
+/// A capture of packets: never a panic, payloads that lie within the file, and after an error or the end nothing more. Streams
+/// of TCP are put together of whatever segments there are, and give no byte that no segment had.
+pub fn packets(data: &[u8]) {
+    let mut reader = Packets::new(data);
+    let mut streams = StreamReader::default();
+    let (mut segment_bytes, mut stream_bytes) = (0, 0);
+    let mut count = 0;
+    let mut give = |data: StreamData<'_>| {
+        if let StreamData::Bytes(bytes) = data {
+            stream_bytes += bytes.len();
+        }
+    };
+    while let Ok(Some(packet)) = reader.next_packet() {
+        count += 1;
+        assert!(packet.payload.len() <= data.len() && packet.number >= count);
+        if let Transport::Tcp(segment) = packet.transport {
+            segment_bytes += packet.payload.len();
+            streams.handle_segment(&segment, packet.payload, &mut give);
+        }
+    }
+    streams.finish(&mut give);
+    assert!(stream_bytes <= segment_bytes);
+    assert!(matches!(reader.next_packet(), Ok(None)));
+    let counters = reader.counters();
+    let skipped: u64 = counters.skipped().iter().map(|(_, count)| count).sum();
+    assert_eq!(counters.frames, counters.udp + counters.tcp + skipped);
 }

@@ -13,6 +13,7 @@
 //! ```
 
 mod capture;
+mod iex;
 mod inputs;
 mod journal;
 mod nasdaq;
@@ -22,7 +23,8 @@ pub mod seeds;
 mod shm;
 mod ticks;
 
-pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, replay_file};
+pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, packets, replay_file};
+pub use iex::{iex_books, iex_recovery, iex_segment};
 pub use inputs::inputs;
 pub use journal::{command, journal};
 pub use nasdaq::{binaryfile, itch, mold, ouch_inbound, ouch_outbound, soup_client, soup_server};

@@ -476,3 +476,122 @@ pub fn ticks_requests() -> Vec<Vec<u8>> {
         })
         .collect()
 }
+
+/// Captures: real packets of MoldUDP64 and of IEX-TP, a pcapng file, and segments of TCP.
+#[must_use]
+pub fn packets() -> Vec<Vec<u8>> {
+    vec![
+        include_bytes!("../../apps/replay/tests/data/itch_multiple_packets.pcap").to_vec(),
+        include_bytes!("../../apps/replay/tests/data/iex_quote_update.pcap").to_vec(),
+        pcapng(),
+        pcap_of_tcp(),
+    ]
+}
+
+/// A section with an interface of raw IP in nanoseconds, and a datagram.
+fn pcapng() -> Vec<u8> {
+    let block = |kind: u32, body: &[u8]| {
+        let len = (12 + body.len() as u32).to_le_bytes();
+        [&kind.to_le_bytes()[..], &len, body, &len].concat()
+    };
+    let header = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+    let interface = [101, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0];
+    let frame = ip_packet(17, &[0x30, 0x39, 0x67, 0x21, 0, 12, 0, 0, b'd', b'a', b't', b'a']);
+    let len = (frame.len() as u32).to_le_bytes();
+    let packet = [&[0; 12][..], &len, &len, &frame].concat();
+    [block(0x0a0d_0d0a, &header), block(1, &interface), block(6, &packet)].concat()
+}
+
+/// Three segments of a stream, the last two in the wrong order.
+fn pcap_of_tcp() -> Vec<u8> {
+    let mut file = [0xa1b2_c3d4_u32, 2 | 4 << 16, 0, 0, 65_535, 101].map(u32::to_le_bytes).concat();
+    for (sequence, flags) in [(9_u32, 2), (14, 0), (10, 0)] {
+        let mut segment = [&[0x30, 0x39, 0x67, 0x21][..], &sequence.to_be_bytes(), &[0; 4]].concat();
+        segment.extend([0x50, flags, 0, 0, 0, 0, 0, 0]);
+        segment.extend(if flags == 0 { &b"data"[..] } else { b"" });
+        let frame = ip_packet(6, &segment);
+        let len = frame.len() as u32;
+        file.extend([1, 5, len, len].map(u32::to_le_bytes).concat());
+        file.extend(frame);
+    }
+    file
+}
+
+fn ip_packet(protocol: u8, segment: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 20 + segment.len() as u8, 0, 0, 0, 0, 9, protocol, 0, 0];
+    packet.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+    packet.extend(segment);
+    packet
+}
+
+/// One message of every type of IEX, filled with a digit.
+fn iex_messages() -> impl Iterator<Item = Vec<u8>> {
+    tickpath_iex::MESSAGE_TYPES.iter().map(|message_type| {
+        let len = tickpath_iex::message_len_min(*message_type).expect("it is listed");
+        let mut message = vec![b'1'; len];
+        message[0] = *message_type;
+        message
+    })
+}
+
+/// A segment of every feed, with a message of every type, and a heartbeat.
+#[must_use]
+pub fn iex_segment() -> Vec<Vec<u8>> {
+    let segment = |feed| {
+        let mut builder = tickpath_iex::SegmentBuilder::new([0; 1_400], feed, 1, 9);
+        iex_messages().for_each(|message| builder.push(&message).expect("there is room"));
+        vec![builder.finish(Nanos(7)).to_vec(), builder.finish(Nanos(8)).to_vec()]
+    };
+    tickpath_iex::Feed::ALL.into_iter().flat_map(segment).collect()
+}
+
+/// A request for gap fill, and every frame of SNAP.
+#[must_use]
+pub fn iex_recovery() -> Vec<Vec<u8>> {
+    use tickpath_iex::gap_fill::{Range, Request};
+    use tickpath_iex::snap::{ErrorCode, Frame, SnapshotRequest, encode};
+
+    let heartbeat = iex_segment().remove(1);
+    let header = tickpath_iex::Segment::parse(&heartbeat).expect("as it was written").header();
+    let token = tickpath_iex::wire::Alpha(*b"0123456789012345678901234567890123456789");
+    let request = SnapshotRequest { token, channel: 1, session: 9, minimum: Sequence(5) };
+    let mut frames = vec![Frame::Request(request), Frame::Start { total_len: 99 }];
+    let messages: Vec<Vec<u8>> = iex_messages().collect();
+    frames.extend(messages.iter().map(|message| Frame::Data { header, message }));
+    frames.extend([Frame::End { sequence: Sequence(5) }, Frame::Error(ErrorCode::NOT_YET)]);
+    let mut stream = Vec::new();
+    for frame in &frames {
+        let mut room = [0; 200];
+        let len = encode(frame, &mut room).expect("there is room");
+        stream.extend_from_slice(&room[..len]);
+    }
+    let mut room = [0; Request::LEN_MAX];
+    let ranges = [Range::new(1, 5), Range::new(9, 9)];
+    let gap_fill = Request::encode(0x8004, 1, 9, &ranges, &mut room).expect("two ranges");
+    vec![stream, gap_fill.to_vec()]
+}
+
+/// Messages of books, each with its length before it.
+#[must_use]
+pub fn iex_books() -> Vec<Vec<u8>> {
+    use tickpath_iex::{AddOrder, OrderExecuted, OrderModify, PriceLevelUpdate, QuoteUpdate, wire::Ticker};
+
+    let ticker = |index: usize| Ticker::new(["A", "B"][index % 2]).expect("one character");
+    let mut stream = Vec::new();
+    let mut put = |message: &[u8]| {
+        stream.push(message.len() as u8);
+        stream.extend_from_slice(message);
+    };
+    for index in 0..12_usize {
+        let (side, symbol) = (tickpath_types::Side::BOTH[index / 2 % 2], ticker(index));
+        let (id, price) = (tickpath_types::OrderId(index as u64 % 5), 100 + index as i64 % 4);
+        let (size, is_complete) = ((index as u32 * 7) % 40, index % 3 != 0);
+        put(PriceLevelUpdate::of(side, is_complete, Nanos(1), symbol, size, price).as_bytes());
+        put(AddOrder::of(side, Nanos(1), symbol, id, size, price).as_bytes());
+        put(OrderModify::new(index as u8, Nanos(1), symbol, id, size + 1, price).as_bytes());
+        put(OrderExecuted::new(0, Nanos(1), symbol, id, 3, price, 1).as_bytes());
+        put(QuoteUpdate::new(0, Nanos(1), symbol, size, price, price + 1, size).as_bytes());
+    }
+    iex_messages().for_each(|message| put(&message));
+    vec![stream]
+}

@@ -1,10 +1,10 @@
-//! Best prices, trades and depth into tables.
+//! Best prices, trades, depth and changes of orders into tables.
 
 use std::path::{Path, PathBuf};
 
 use tickpath_book::{BooksById, Level};
 use tickpath_capture::table::{Cell, Column, ColumnKind, TableError, TableWriter};
-use tickpath_types::{InstrumentId, Price, Side};
+use tickpath_types::{InstrumentId, MarketUpdate, Price, Side, UpdateKind};
 
 use crate::options::Exports;
 use crate::tape::{Bbo, Seen, SeenTrade};
@@ -47,6 +47,20 @@ const DEPTH_COLUMNS: [Column; 9] = [
     Column::new("orders", ColumnKind::Integer),
 ];
 
+const ORDER_COLUMNS: [Column; 11] = [
+    FILE,
+    Column::new("ts_ns", ColumnKind::Integer),
+    Column::new("message", ColumnKind::Integer),
+    Column::new("symbol", ColumnKind::Text),
+    Column::new("event", ColumnKind::Text),
+    Column::new("order_id", ColumnKind::Integer),
+    Column::new("replaced_id", ColumnKind::Integer),
+    Column::new("side", ColumnKind::Text),
+    Column::new("price", ColumnKind::Price),
+    Column::new("qty", ColumnKind::Integer),
+    Column::new("kind", ColumnKind::Text),
+];
+
 /// The levels that were written last, per instrument and side.
 #[derive(Default)]
 struct Shown {
@@ -61,6 +75,7 @@ pub(crate) struct Exporter {
     bbo: Option<TableWriter>,
     trades: Option<TableWriter>,
     depth: Option<TableWriter>,
+    orders: Option<TableWriter>,
     level_count: usize,
     shown: Shown,
     /// The recording of the rows that come, when they name it.
@@ -86,6 +101,7 @@ impl Exporter {
             bbo: table(&exports.bbo, &BBO_COLUMNS)?,
             trades: table(&exports.trades, &TRADE_COLUMNS)?,
             depth: table(&exports.depth, &DEPTH_COLUMNS)?,
+            orders: table(&exports.orders, &ORDER_COLUMNS)?,
             level_count,
             skipped,
             ..Exporter::default()
@@ -106,12 +122,50 @@ impl Exporter {
 
     fn all_rows(&self) -> ExportedRows {
         let rows = |table: &Option<TableWriter>| table.as_ref().map(TableWriter::row_count);
-        ExportedRows { bbo: rows(&self.bbo), trades: rows(&self.trades), depth: rows(&self.depth) }
+        ExportedRows {
+            bbo: rows(&self.bbo),
+            trades: rows(&self.trades),
+            depth: rows(&self.depth),
+            orders: rows(&self.orders),
+        }
     }
 
     /// True when the books are looked at after every single message.
     pub(crate) const fn wants_depth(&self) -> bool {
         self.depth.is_some()
+    }
+
+    /// True when changes of orders are wanted.
+    pub(crate) const fn wants_orders(&self) -> bool {
+        self.orders.is_some()
+    }
+
+    /// Writes what a message did to an order, if it did anything.
+    pub(crate) fn order(
+        &mut self,
+        seen: &Seen<'_>,
+        symbol: &str,
+        update: Option<&MarketUpdate>,
+    ) -> Result<(), TableError> {
+        let Some(table) = &mut self.orders else { return Ok(()) };
+        let Some(event) = OrderEvent::of(seen, update) else { return Ok(()) };
+        let number = |number: u64| if number == 0 { Cell::Empty } else { Cell::Integer(number) };
+        let row = [
+            file_cell(&self.file),
+            Cell::Integer(seen.ts_ns),
+            Cell::Integer(seen.number),
+            Cell::Text(symbol),
+            Cell::Text(event.name),
+            number(event.order_id),
+            number(seen.replaced),
+            event.side.map_or(Cell::Empty, |side| Cell::Text(side_name(side))),
+            event.price.map_or(Cell::Empty, Cell::Price),
+            Cell::Integer(event.qty),
+            seen.trade
+                .filter(|_| event.name == "execute")
+                .map_or(Cell::Empty, |trade| Cell::Text(trade.kind)),
+        ];
+        table.row(&row[self.skipped..])
     }
 
     pub(crate) fn bbo(&mut self, ts_ns: u64, number: u64, symbol: &str, bbo: Bbo) -> Result<(), TableError> {
@@ -196,10 +250,47 @@ impl Exporter {
 
     /// Completes all tables; without it nothing is left of them.
     pub(crate) fn finish(self) -> Result<(), TableError> {
-        for table in [self.bbo, self.trades, self.depth].into_iter().flatten() {
+        for table in [self.bbo, self.trades, self.depth, self.orders].into_iter().flatten() {
             table.finish()?;
         }
         Ok(())
+    }
+}
+
+/// What a message did to an order.
+struct OrderEvent {
+    name: &'static str,
+    order_id: u64,
+    side: Option<Side>,
+    price: Option<Price>,
+    /// Of an add or a replacement what rests then, of the others what went away.
+    qty: u64,
+}
+
+impl OrderEvent {
+    fn of(seen: &Seen<'_>, update: Option<&MarketUpdate>) -> Option<OrderEvent> {
+        if let Some(update) = update.filter(|update| update.order_id != 0) {
+            let name = match update.kind()? {
+                UpdateKind::Add => "add",
+                UpdateKind::Delete => "delete",
+                UpdateKind::Reduce => "reduce",
+                UpdateKind::Replace => "replace",
+                UpdateKind::Trade => "execute",
+                _ => return None,
+            };
+            let (order_id, price) = (update.order_id, Some(Price(update.price)));
+            return Some(OrderEvent { name, order_id, side: Some(update.side()), price, qty: update.qty });
+        }
+        // An execution whose outcome another record reports once more.
+        let trade = seen.trade.filter(|trade| seen.is_execution && !trade.counts && trade.order_id != 0)?;
+        let side = trade.aggressor.map(|side| side.opposite());
+        Some(OrderEvent {
+            name: "execute",
+            order_id: trade.order_id,
+            side,
+            price: trade.price,
+            qty: trade.qty.0,
+        })
     }
 }
 
@@ -216,6 +307,8 @@ pub struct ExportedRows {
     pub trades: Option<u64>,
     /// Changes of levels.
     pub depth: Option<u64>,
+    /// Changes of orders.
+    pub orders: Option<u64>,
 }
 
 impl ExportedRows {
@@ -228,6 +321,7 @@ impl ExportedRows {
         self.bbo = sum(self.bbo, other.bbo);
         self.trades = sum(self.trades, other.trades);
         self.depth = sum(self.depth, other.depth);
+        self.orders = sum(self.orders, other.orders);
     }
 
     /// Those since an earlier count.
@@ -237,6 +331,7 @@ impl ExportedRows {
             bbo: since(self.bbo, before.bbo),
             trades: since(self.trades, before.trades),
             depth: since(self.depth, before.depth),
+            orders: since(self.orders, before.orders),
         }
     }
 }
@@ -245,5 +340,20 @@ const fn side_name(side: Side) -> &'static str {
     match side {
         Side::Buy => "buy",
         Side::Sell => "sell",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_capture::table::KNOWN_COLUMNS;
+
+    use super::*;
+
+    #[test]
+    fn every_column_can_be_read_again() {
+        let all = [&BBO_COLUMNS[..], &TRADE_COLUMNS, &DEPTH_COLUMNS, &ORDER_COLUMNS].concat();
+        for column in all {
+            assert!(KNOWN_COLUMNS.contains(&column), "{column:?}");
+        }
     }
 }

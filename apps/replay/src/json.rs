@@ -181,7 +181,7 @@ fn integrity(integrity: &Integrity) -> Value {
 }
 
 fn exported(rows: &ExportedRows) -> Value {
-    json!({ "bbo": rows.bbo, "trades": rows.trades, "depth": rows.depth })
+    json!({ "bbo": rows.bbo, "trades": rows.trades, "depth": rows.depth, "orders": rows.orders })
 }
 
 fn crossed(crossed: &Crossed) -> Value {

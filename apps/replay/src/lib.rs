@@ -46,6 +46,8 @@ mod tape;
 mod text;
 mod zone;
 
+pub use tickpath_capture::table::{ConvertError, Converted, convert};
+
 pub use captures::{CaptureReport, ChannelReport, ParseProtocolError, Protocol, UnknownPackets};
 pub use check::TwinReport;
 pub use cost::Cost;

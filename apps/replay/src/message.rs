@@ -107,6 +107,7 @@ fn see_itch<'s>(message: &'s [u8], seen: &mut Seen<'s>) {
         Message::OrderReplace(m) => {
             seen.needs_order = true;
             seen.order_price = Some(m.price.get());
+            seen.replaced = m.original_order_ref.get().0;
         }
         Message::OrderExecuted(m) => {
             let trade = trade(None, m.executed_shares.get(), "executed");
@@ -156,6 +157,7 @@ pub(crate) const fn blank<'s>(number: u64, ts_ns: u64, instrument: u16, code: u8
         number,
         ts_ns,
         instrument,
+        channel: 0,
         code,
         symbol: None,
         state: None,
@@ -165,6 +167,7 @@ pub(crate) const fn blank<'s>(number: u64, ts_ns: u64, instrument: u16, code: u8
         order_price: None,
         is_add: false,
         is_execution: false,
+        replaced: 0,
         trade: None,
     }
 }
@@ -185,8 +188,9 @@ impl RecordedMessage for RecordedEvent {
                 seen.order_price = Some(level.price);
             }
             EventKind::Modify { level, .. } => seen.order_price = Some(level.price),
-            EventKind::Replace { price, .. } => {
+            EventKind::Replace { price, order_id, .. } => {
                 seen.needs_order = true;
+                seen.replaced = order_id;
                 seen.order_price = Some(price);
             }
             EventKind::Delete { .. } | EventKind::Reduce { .. } => seen.needs_order = true,

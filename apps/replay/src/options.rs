@@ -31,6 +31,8 @@ pub struct Exports {
     pub trades: Option<PathBuf>,
     /// Each of the best levels of a symbol after each message that changed it.
     pub depth: Option<PathBuf>,
+    /// Every change of an order, of recordings that have orders.
+    pub orders: Option<PathBuf>,
 }
 
 /// What to replay, and how.

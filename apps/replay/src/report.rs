@@ -243,6 +243,7 @@ impl ReplayReport {
             bbo: sum(|rows| rows.bbo),
             trades: sum(|rows| rows.trades),
             depth: sum(|rows| rows.depth),
+            orders: sum(|rows| rows.orders),
         }
     }
 

@@ -41,6 +41,14 @@ pub enum ReplayError {
     /// A time has a date, and the recording counts from midnight.
     #[error("the recording has times of day without dates: give --from and --to as HH:MM:SS, or its --date")]
     NoDates,
+    /// The feed publishes levels or quotes, and changes of orders were asked for: leave `--orders` out.
+    #[error(
+        "{feed} has no orders, only what rests at prices: leave out --orders, and use --depth-out or --bbo"
+    )]
+    NoOrders {
+        /// The feed.
+        feed: &'static str,
+    },
     /// No packet of the capture is of a known protocol, or what was asked for: see what there is.
     #[error("{file} has no market data of a known protocol ({found}): known are {}", known())]
     NothingKnown {

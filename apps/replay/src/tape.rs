@@ -17,6 +17,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) ts_ns: u64,
     /// Id in the books; 0 for the whole system.
     pub(crate) instrument: u16,
+    /// Of a recording of several channels, which: each has times of its own.
+    pub(crate) channel: u8,
     /// Its type, an index into the counts.
     pub(crate) code: u8,
     /// The symbol, where the message tells it, perhaps with blanks behind it.
@@ -33,6 +35,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) is_add: bool,
     /// An execution of a resting order.
     pub(crate) is_execution: bool,
+    /// The order whose place this message's order takes; 0 for none.
+    pub(crate) replaced: u64,
     /// A trade; without a price it is at the price of the resting order.
     pub(crate) trade: Option<SeenTrade>,
 }
@@ -123,7 +127,8 @@ pub(crate) struct Tape<'a> {
     chosen: Vec<String>,
     /// The stage of the session that was published last.
     stage: Option<SystemEventCode>,
-    last_ts_ns: u64,
+    /// By channel.
+    last_ts_ns: Box<[u64; 256]>,
 }
 
 /// What a tape keeps of one recording, while another one of the same file is written on.
@@ -134,7 +139,8 @@ pub(crate) struct TapeState {
     window: Window,
     span_ns: Option<(u64, u64)>,
     stage: Option<SystemEventCode>,
-    last_ts_ns: u64,
+    /// By channel.
+    last_ts_ns: Box<[u64; 256]>,
 }
 
 impl TapeState {
@@ -147,7 +153,7 @@ impl TapeState {
             window: Window::WHOLE,
             span_ns: None,
             stage: None,
-            last_ts_ns: 0,
+            last_ts_ns: Box::new([0; 256]),
         }
     }
 }
@@ -163,7 +169,7 @@ impl<'a> Tape<'a> {
             span_ns: None,
             chosen: options.symbols.clone(),
             stage: None,
-            last_ts_ns: 0,
+            last_ts_ns: Box::new([0; 256]),
         }
     }
 
@@ -222,10 +228,10 @@ impl<'a> Tape<'a> {
             self.integrity.malformed.add(place);
             return Ok(());
         }
-        if seen.ts_ns < self.last_ts_ns {
+        let last_ts_ns = &mut self.last_ts_ns[usize::from(seen.channel)];
+        if seen.ts_ns < std::mem::replace(last_ts_ns, seen.ts_ns) {
             self.integrity.time_backwards.add(&place);
         }
-        self.last_ts_ns = seen.ts_ns;
         // What tells of a book's state alone did nothing to an order.
         let is_applied = update.is_some_and(|update| update.kind() != Some(UpdateKind::Status));
         if seen.needs_order && !is_applied && has_books {
@@ -275,6 +281,9 @@ impl<'a> Tape<'a> {
                 let aggressor = trade.aggressor.or(executed.map(MarketUpdate::aggressor));
                 self.exporter.trade(seen, symbol, &SeenTrade { price, aggressor, ..trade })?;
             }
+        }
+        if instrument.is_chosen && self.exporter.wants_orders() {
+            self.exporter.order(seen, symbol, update)?;
         }
         if let Some(bbo) = bbo {
             if bbo.has_both() && bbo.ask.0 > bbo.bid.0 {

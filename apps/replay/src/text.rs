@@ -361,9 +361,12 @@ fn write_tops(tops: &[SymbolBook], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 fn write_exports(exported: &ExportedRows, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for (name, rows) in
-        [("best prices", exported.bbo), ("trades", exported.trades), ("depth", exported.depth)]
-    {
+    for (name, rows) in [
+        ("best prices", exported.bbo),
+        ("trades", exported.trades),
+        ("depth", exported.depth),
+        ("changes of orders", exported.orders),
+    ] {
         if let Some(rows) = rows {
             write!(f, "\nExported {} row(s) of {name}.", grouped(rows))?;
         }

@@ -7,6 +7,7 @@ use tickpath_agent::Host;
 use tickpath_config::{ConfigError, HIDDEN_PASSWORD, Instruments, say, to_toml};
 use tickpath_demo::DemoConfig;
 use tickpath_exchange::ExchangeConfig;
+use tickpath_feedhandler::live::LiveConfig;
 use tickpath_trader::{TraderConfig, TraderSettings, strategy_by_name};
 use tickpath_types::Instrument;
 
@@ -15,14 +16,14 @@ use tickpath_types::Instrument;
 pub enum Args {
     /// Say whether a file can be used, and as what
     Check {
-        /// A venue's, trader's, demo's or instrument file
+        /// A venue's, trader's, feed handler's, demo's or instrument file
         file: PathBuf,
     },
     /// Show a file with every default filled in, as a file that can be edited and used
     ///
     /// Threads are placed as on this host. A password that stands in the file is not shown.
     Show {
-        /// A venue's, trader's, demo's or instrument file
+        /// A venue's, trader's, feed handler's, demo's or instrument file
         file: PathBuf,
     },
 }
@@ -31,6 +32,7 @@ pub enum Args {
 enum Config {
     Exchange(Box<ExchangeConfig>),
     Trader(Box<TraderConfig>),
+    Feed(Box<LiveConfig>),
     Demo(Box<DemoConfig>),
     Instruments(Instruments, Vec<Instrument>),
 }
@@ -48,6 +50,7 @@ impl Config {
         match self {
             Config::Exchange(_) => "venue configuration",
             Config::Trader(_) => "trader configuration",
+            Config::Feed(_) => "feed handler configuration",
             Config::Demo(_) => "demo configuration",
             Config::Instruments(..) => "instrument file",
         }
@@ -58,6 +61,7 @@ impl Config {
         let toml = match self {
             Config::Exchange(config) => to_toml(config),
             Config::Trader(config) => to_toml(config),
+            Config::Feed(config) => to_toml(config),
             Config::Demo(config) => to_toml(config),
             Config::Instruments(list, definitions) => to_toml(list) + &prices_allowed(definitions),
         };
@@ -85,6 +89,12 @@ fn read(file: &Path) -> anyhow::Result<Config> {
         let mut config = settings.config.filled(&cores);
         config.instruments = from_anywhere(file, &config.instruments)?;
         Config::Trader(Box::new(config))
+    } else if has("channel") || has("outputs") {
+        let mut config = LiveConfig::load(file)?;
+        if let Some(socket) = &mut config.admin.socket {
+            *socket = std::path::absolute(&*socket)?;
+        }
+        Config::Feed(Box::new(config))
     } else if has("instruments") {
         let mut config = ExchangeConfig::load(file)?.0.filled(&cores);
         config.instruments = from_anywhere(file, &config.instruments)?;

@@ -8,7 +8,9 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use tickpath_agent::StopSignal;
 use tickpath_config::{Duration, say, tell, tell_part};
-use tickpath_feedhandler::live::{LiveConfig, LiveReport, Notice, ask, run as run_handler, summary, to_json};
+use tickpath_feedhandler::live::{
+    LiveConfig, LiveReport, Notice, ask, book_line, run as run_handler, summary, to_json,
+};
 
 use super::json;
 
@@ -99,16 +101,22 @@ fn run_until_stopped(args: &RunArgs) -> anyhow::Result<ExitCode> {
     if is_terminal {
         tell("");
     }
-    finish(args, &report)
+    finish(args, &report, !config.feed.symbols.is_empty())
 }
 
-fn finish(args: &RunArgs, report: &LiveReport) -> anyhow::Result<ExitCode> {
+/// Books are listed where they were chosen by name.
+fn finish(args: &RunArgs, report: &LiveReport, is_chosen: bool) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.json {
         json::write(path, &to_json(&report.channels, &report.books).to_string())?;
     }
     if args.json.as_deref() != Some(Path::new("-")) {
         for channel in &report.channels {
             say(summary(channel))?;
+        }
+        if is_chosen {
+            for (channel, book) in &report.books {
+                say(book_line(channel, book))?;
+            }
         }
     }
     if report.is_believable() {

@@ -2,6 +2,7 @@
 
 mod admin;
 mod config;
+mod convert;
 mod demo;
 mod exchange;
 mod feed;
@@ -33,6 +34,8 @@ pub enum Command {
     Trader(trader::Args),
     /// Recorded markets through full order books: what is in a file, and whether it holds together
     Replay(Box<replay::Args>),
+    /// An exported table in another format: CSV as Parquet, or Parquet as CSV
+    Convert(convert::Args),
     /// The latency laboratory: benchmarks beside the host's limits
     #[command(subcommand)]
     Lab(lab::Args),
@@ -65,6 +68,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Feed(args) => feed::run(&args),
         Command::Trader(args) => trader::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Convert(args) => convert::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Admin(args) => admin::run(&args),

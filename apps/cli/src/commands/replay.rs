@@ -93,6 +93,10 @@ pub struct Args {
     /// Export every change of the best --depth levels, as .csv or .parquet; of several FILEs with a column `file`
     #[arg(long, value_name = "FILE", conflicts_with = "decode_only")]
     depth_out: Option<PathBuf>,
+    /// Export every change of an order, as .csv or .parquet: of recordings order by order; of several FILEs with a
+    /// column `file`
+    #[arg(long, value_name = "FILE", conflicts_with = "decode_only")]
+    orders: Option<PathBuf>,
     /// Write the report as JSON to a file, or to standard output for "-"
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -120,6 +124,7 @@ impl Args {
                 bbo: self.bbo.clone(),
                 trades: self.trades.clone(),
                 depth: self.depth_out.clone(),
+                orders: self.orders.clone(),
             },
             decode_only: self.decode_only,
             orders_max: self.max_orders,
@@ -136,6 +141,7 @@ impl Args {
             ("--bbo", self.bbo.as_deref()),
             ("--trades", self.trades.as_deref()),
             ("--depth-out", self.depth_out.as_deref()),
+            ("--orders", self.orders.as_deref()),
             ("--json", json),
         ];
         let written: Vec<(&str, &Path)> =

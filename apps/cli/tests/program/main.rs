@@ -10,6 +10,7 @@ mod generate;
 mod help;
 mod journal;
 mod lab;
+mod publish;
 mod replay;
 mod shm;
 mod sim;

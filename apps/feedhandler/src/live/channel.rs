@@ -55,6 +55,15 @@ impl ChannelStatus {
         let [_, recovering, stale, suspect] = self.health;
         recovering == 0 && stale == 0 && suspect == 0
     }
+
+    /// True when nothing at all has come that was taken.
+    #[must_use]
+    pub const fn is_silent(&self) -> bool {
+        self.builder.messages == 0
+            && self.next_sequence <= 1
+            && self.lines.lines[0].packets == 0
+            && self.lines.lines[1].packets == 0
+    }
 }
 
 /// One book as a status lists it.

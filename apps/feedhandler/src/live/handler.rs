@@ -154,20 +154,22 @@ impl LiveHandler {
     }
 
     fn reports(&self, with_hash: bool) -> Vec<ChannelReport> {
-        let report = |channel: &dyn LiveFeed| {
+        let mut reports = Vec::with_capacity(self.channels.len());
+        for channel in &self.channels {
             let state_hash = if with_hash { channel.state_hash() } else { 0 };
             let status = ChannelStatus { state_hash, ..channel.status() };
-            ChannelReport { name: channel.name().to_owned(), status }
-        };
-        self.channels.iter().map(|channel| report(channel.as_ref())).collect()
+            reports.push(ChannelReport { name: channel.name().to_owned(), status });
+        }
+        reports
     }
 
     fn listed(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> Vec<(String, BookStatus)> {
-        let of = |channel: &dyn LiveFeed| {
-            let name = channel.name().to_owned();
-            channel.books(wanted).into_iter().map(move |book| (name.clone(), book))
-        };
-        self.channels.iter().flat_map(|channel| of(channel.as_ref())).collect()
+        let mut listed = vec![];
+        for channel in &self.channels {
+            let books = channel.books(wanted).into_iter();
+            listed.extend(books.map(|book| (channel.name().to_owned(), book)));
+        }
+        listed
     }
 
     /// Takes one command, if there is one. Formats and allocates: somebody asked for it.

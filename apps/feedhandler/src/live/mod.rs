@@ -21,5 +21,5 @@ pub use config::{
 };
 pub use handler::{ChannelReport, LiveCommand, LiveError, LiveHandler, LiveStatus, LiveView};
 pub use recovery::RecoveryCounters;
-pub use report::{health_name, status_line, summary, to_json};
+pub use report::{book_line, health_name, status_line, summary, to_json};
 pub use run::{LiveReport, Notice, RunError, run};

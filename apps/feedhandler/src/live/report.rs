@@ -172,6 +172,17 @@ pub fn status_line(report: &ChannelReport, rate: u64) -> String {
     line + &format!("; gaps {}, lost {}", lines.gaps_opened, lines.messages_lost)
 }
 
+/// One book in a line.
+#[must_use]
+pub fn book_line(channel: &str, book: &BookStatus) -> String {
+    let level = |level: Option<(Price, Qty)>| {
+        level.map_or_else(|| "-".to_owned(), |(price, qty)| format!("{} at {price}", thousands(qty.0)))
+    };
+    let (bid, ask) = (level(book.bid), level(book.ask));
+    let why = book.reason.map_or(String::new(), |reason| format!(": {}", reason.as_str()));
+    format!("  {channel} {:<8} bid {bid}, ask {ask}, {}{why}", book.symbol, health_name(book.health))
+}
+
 /// What a channel has done, in a few lines.
 #[must_use]
 pub fn summary(report: &ChannelReport) -> String {

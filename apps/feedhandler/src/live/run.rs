@@ -120,7 +120,14 @@ pub fn run(
     tell(&view, &mut notice);
     ended?;
     let books = view.books.lock().map(|books| books.clone()).unwrap_or_default();
-    Ok(LiveReport { channels: view.channels(), books })
+    let report = LiveReport { channels: view.channels(), books };
+    for silent in report.channels.iter().filter(|channel| channel.status.is_silent()) {
+        notice(Notice::Trouble(format!(
+            "channel '{}': nothing came: check its groups, its interface and who may send",
+            silent.name
+        )));
+    }
+    Ok(report)
 }
 
 fn endpoint(channel: &ChannelSection) -> String {

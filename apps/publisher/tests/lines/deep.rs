@@ -163,7 +163,10 @@ fn what_is_too_old_is_not_given() {
     assert_eq!(report.channels[0].kept, kept as u64);
 }
 
-fn levels(builder: &BookBuilder<DirectBooks>) -> Vec<(&'static str, Side, Vec<(i64, u64)>)> {
+/// Prices and quantities of one side of a symbol, in priority.
+type Queue = (&'static str, Side, Vec<(i64, u64)>);
+
+fn levels(builder: &BookBuilder<DirectBooks>) -> Vec<Queue> {
     let mut found = Vec::new();
     for symbol in ["ALPHA", "BRAVO", "CHARLIE"] {
         let id = builder.find(Symbol::new(symbol).unwrap()).unwrap();

@@ -64,7 +64,7 @@ fn hear(options: PublishOptions, next: u64, symbols: u32, comes_late: bool) -> H
         (status.next_sequence == next && status.health == [symbols, 0, 0, 0]).then_some(())
     });
     handler.on_close();
-    let status = view.channels()[0].status.clone();
+    let status = view.channels()[0].status;
     let mut books: Vec<Best> = Vec::new();
     for (_, book) in view.books.lock().unwrap().iter() {
         assert_eq!(book.health, BookHealth::Live);

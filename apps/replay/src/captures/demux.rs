@@ -88,7 +88,7 @@ enum ChannelKey {
 struct Numbered {
     channel: Channel,
     market: usize,
-    /// Session and latest send time of IEX-TP.
+    /// Session of IEX-TP, and when the latest packet was sent.
     session: (u32, u64),
     /// Which of its recording's channels, counted from 0.
     ordinal: u8,
@@ -315,9 +315,12 @@ impl<'s> Demux<'s> {
             return self.settle(place.channel, Some(packet.ts_ns), run);
         }
         let is_reset = xdp.messages().next().is_some_and(|(_, message)| message.get(2..4) == Some(&[1, 0]));
-        // Resets are repeated until the session begins.
+        // Resets are repeated until the session begins, and come late on the other line: one is new when it was sent later.
         let end = u64::from(xdp.sequence()) + count;
-        if is_reset && numbered.channel.next().is_some_and(|next| next != end) {
+        let (_, latest) = numbered.session;
+        let sent = xdp.send_time().as_nanos();
+        numbered.session.1 = latest.max(sent);
+        if is_reset && sent > latest && numbered.channel.next().is_some_and(|next| next != end) {
             self.flush(run)?;
             let numbered = &mut self.channels[place.channel];
             numbered.channel.restart(u64::from(xdp.sequence()));

@@ -239,6 +239,9 @@ impl Market {
                 };
                 apply(session, &run.messages, source, pair, framing, decode, place)?;
             }
+            Books::Iex(_, feed, _) if *feed != Feed::DeepPlus10 && session.tape.exporter.wants_orders() => {
+                return Err(ReplayError::NoOrders { feed: feed.name() });
+            }
             Books::Iex(symbols, feed, pair) => {
                 pair.create(
                     session,

@@ -154,6 +154,7 @@ impl XdpMessage<'_> {
             }
             Message::ReplaceOrder(m) => {
                 seen.needs_order = true;
+                seen.replaced = m.order_id.get();
                 seen.order_price = self.price(m.price.get());
             }
             Message::DeleteOrder(_) => seen.needs_order = true,
@@ -191,7 +192,7 @@ impl RecordedMessage for XdpMessage<'_> {
 
     fn see<'s>(&'s self, number: u64, _source: Source<'s>) -> Seen<'s> {
         let code = u8::try_from(word16(self.bytes, 2)).unwrap_or(0);
-        let mut seen = blank(number, self.ts_ns, self.instrument, code);
+        let mut seen = Seen { channel: self.channel.0, ..blank(number, self.ts_ns, self.instrument, code) };
         let Ok(message) = Message::parse(self.bytes) else {
             return Seen { is_malformed: true, ..seen };
         };

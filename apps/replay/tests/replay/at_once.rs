@@ -38,7 +38,7 @@ fn lines(count: u64) -> String {
 fn exported(path: &Path, options: ReplayOptions) -> (FileReport, [Vec<u8>; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let [bbo, trades] = ["bbo.csv", "trades.csv"].map(|name| folder.path().join(name));
-    let exports = Exports { bbo: Some(bbo.clone()), trades: Some(trades.clone()), depth: None };
+    let exports = Exports { bbo: Some(bbo.clone()), trades: Some(trades.clone()), ..Exports::default() };
     let report = run(path, &ReplayOptions { exports, ..options });
     (report, [bbo, trades].map(|path| std::fs::read(path).unwrap()))
 }

@@ -72,6 +72,7 @@ fn lines_are_known_by_their_packets_and_fill_each_others_gaps() {
     assert!(both.is_trustworthy(), "{:?}", both.contradictions);
     let channels = &both.capture.as_ref().unwrap().channels;
     assert_eq!((channels.len(), channels[0].lines.len()), (1, 2), "{both}");
+    assert_eq!((channels[0].restarts, channels[0].disagreements), (0, 0), "{both}");
     assert_eq!((both.messages, both.checksum), (alone.messages, alone.checksum));
     assert_eq!(format!("{:?}", both.tops), format!("{:?}", alone.tops));
 }

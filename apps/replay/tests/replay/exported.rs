@@ -9,7 +9,7 @@ use tickpath_replay::{Exports, ReplayOptions, replay, replay_all};
 use crate::support::{Day, OPEN_NS, checked, file, run, try_run};
 
 fn options(bbo: PathBuf, trades: PathBuf, depth: PathBuf) -> ReplayOptions {
-    let exports = Exports { bbo: Some(bbo), trades: Some(trades), depth: Some(depth) };
+    let exports = Exports { bbo: Some(bbo), trades: Some(trades), depth: Some(depth), ..Exports::default() };
     ReplayOptions { exports, depth: 2, ..checked() }
 }
 
@@ -141,4 +141,29 @@ fn a_stop_leaves_no_table_and_none_of_its_rows() {
     let report = replay_all(&[path.clone(), path], &options, &stop, &mut |_| {}).unwrap();
     assert!(report.is_stopped() && report.left_out.len() == 2);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "only the recording is left");
+}
+
+#[test]
+fn orders_are_exported_with_what_they_replace() {
+    let folder = tempfile::tempdir().unwrap();
+    let orders = folder.path().join("orders.csv");
+    let exports = Exports { orders: Some(orders.clone()), ..Exports::default() };
+    let (_folder, path) = file("day", &Day::small().bytes);
+    let report = run(&path, &ReplayOptions { exports, ..ReplayOptions::default() });
+    assert_eq!(report.exported.orders, Some(9));
+    let text = std::fs::read_to_string(&orders).unwrap();
+    let rows: Vec<&str> =
+        text.lines().map(|line| line.split_once(',').map_or("", |(_, rest)| rest)).collect();
+    assert_eq!(rows[0], "message,symbol,event,order_id,replaced_id,side,price,qty,kind");
+    assert_eq!(rows[1], "4,AAA,add,1,,buy,100.0000,100,");
+    assert_eq!(rows[5], "8,AAA,execute,1,,buy,100.0000,40,executed");
+    assert_eq!(rows[6], "10,AAA,replace,5,2,sell,100.0200,150,");
+    assert_eq!(
+        &rows[7..],
+        [
+            "11,AAA,reduce,5,,sell,100.0200,50,",
+            "12,AAA,delete,3,,buy,99.9900,50,",
+            "13,BBB,delete,4,,sell,5.0000,10,"
+        ]
+    );
 }

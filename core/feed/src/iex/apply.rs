@@ -61,7 +61,13 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
                 books.reduce(instrument, id, by);
                 return Some((UpdateKind::Reduce, by));
             }
-            Some(old) => (UpdateKind::Add, Qty(qty.0 - old.qty.0)),
+            Some(old) => {
+                let by = Qty(qty.0 - old.qty.0);
+                if books.increase(instrument, id, by).is_none() {
+                    self.builder.instruments.refuse(instrument);
+                }
+                return Some((UpdateKind::Add, by));
+            }
         };
         if old.is_some() {
             books.remove(instrument, id);

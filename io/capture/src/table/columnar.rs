@@ -1,6 +1,8 @@
 //! Parquet: columns in groups of rows.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{ConvertedType, Encoding, LogicalType, Repetition, Type as PhysicalType};
@@ -8,9 +10,14 @@ use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
+use parquet::record::Field;
+use parquet::record::reader::RowIter;
 use parquet::schema::types::{ColumnPath, Type};
+use tickpath_types::Price;
 
+use super::reader::known;
 use super::{Cell, Column, ColumnKind};
 
 /// Rows of a group, which are kept in memory until it is written.
@@ -146,6 +153,64 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
     .build()
 }
 
+/// The rows of a file, group by group.
+pub(super) struct ParquetRows {
+    rows: RowIter<'static>,
+    kinds: Vec<Column>,
+}
+
+impl ParquetRows {
+    /// Columns and rows of a file.
+    pub(super) fn open(path: &Path) -> Result<(Vec<Column>, ParquetRows), String> {
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        let reader = SerializedFileReader::new(file).map_err(|error| one_line(&error))?;
+        let schema = reader.metadata().file_metadata().schema_descr_ptr();
+        let mut columns = Vec::new();
+        for found in schema.columns() {
+            let column = known(found.name())?;
+            let kind = match (found.physical_type(), found.converted_type()) {
+                (PhysicalType::INT64, ConvertedType::DECIMAL) if found.type_scale() == DECIMAL_SCALE => {
+                    ColumnKind::Price
+                }
+                (PhysicalType::INT64, ConvertedType::NONE) => ColumnKind::Integer,
+                (PhysicalType::BYTE_ARRAY, ConvertedType::UTF8) => ColumnKind::Text,
+                _ => return Err(format!("column {} holds something else than in our tables", column.name)),
+            };
+            if kind != column.kind {
+                return Err(format!("column {} holds something else than in our tables", column.name));
+            }
+            columns.push(column);
+        }
+        let rows = RowIter::from_file_into(Box::new(reader));
+        Ok((columns.clone(), ParquetRows { rows, kinds: columns }))
+    }
+
+    /// Gives the cells of the next row: false when there are no more.
+    pub(super) fn next_row(&mut self, mut cell: impl FnMut(Cell<'_>)) -> Result<bool, String> {
+        let Some(row) = self.rows.next() else { return Ok(false) };
+        let row = row.map_err(|error| one_line(&error))?;
+        for ((_, field), column) in row.get_column_iter().zip(&self.kinds) {
+            match (field, column.kind) {
+                (Field::Null, _) => cell(Cell::Empty),
+                (Field::Long(number), ColumnKind::Integer) if *number >= 0 => {
+                    cell(Cell::Integer(number.cast_unsigned()));
+                }
+                (Field::Decimal(decimal), ColumnKind::Price) => {
+                    let bytes = decimal.data().try_into().map_err(|_| "a price is too long".to_owned())?;
+                    cell(Cell::Price(Price(i64::from_be_bytes(bytes))));
+                }
+                (Field::Str(text), ColumnKind::Text) => cell(Cell::Text(text)),
+                _ => return Err(format!("column {} has a value out of range", column.name)),
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn one_line(error: &ParquetError) -> String {
+    error.to_string().replace('\n', " ")
+}
+
 /// What the library could not do, as an error of the file where it is one.
 fn io_error(error: ParquetError) -> io::Error {
     match error {
@@ -159,9 +224,7 @@ fn io_error(error: ParquetError) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use parquet::file::reader::{FileReader, SerializedFileReader};
-    use parquet::record::{Field, RowAccessor};
-    use tickpath_types::Price;
+    use parquet::record::RowAccessor;
 
     use super::*;
 

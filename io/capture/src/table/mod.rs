@@ -21,6 +21,7 @@
 #[cfg(feature = "parquet")]
 mod columnar;
 mod csv;
+mod reader;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -29,6 +30,8 @@ use std::path::{Path, PathBuf};
 use tickpath_types::Price;
 
 use csv::CsvSink;
+
+pub use reader::{ConvertError, Converted, KNOWN_COLUMNS, ROW_LEN_MAX, convert};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,55 @@
+//! `tickpath convert`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use serde_json::json;
+use tickpath_agent::StopSignal;
+use tickpath_config::{say, tell, thousands};
+use tickpath_replay::{Converted, convert};
+
+use super::replay::outputs;
+use super::{INTERRUPTED, json};
+
+/// Write an exported table in another format: CSV as Parquet, or Parquet as CSV.
+///
+/// For the tables that `tickpath replay` and `tickpath feed` write. Every value is checked to be what its column holds,
+/// memory is constant however long the table is, and the other table has its name once it is whole. CSV that is read
+/// may be compressed (.gz, .zst).
+#[derive(clap::Args)]
+pub struct Args {
+    /// The table to read
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    /// The table to write; its name ends in .csv or .parquet
+    #[arg(value_name = "OUT")]
+    output: PathBuf,
+    /// Write what was converted as JSON to a file, or to standard output for "-"
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let report = args.json.as_deref().filter(|path| path.as_os_str() != "-");
+    let mut written = vec![("OUT", args.output.as_path())];
+    written.extend(report.map(|path| ("--json", path)));
+    outputs::check(&written, &[&args.input])?;
+    let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
+    let Some(Converted { rows, columns }) =
+        convert(&args.input, &args.output, &mut |_, _| !stop.is_stopped())?
+    else {
+        tell(format_args!("tickpath: interrupted: nothing was written"));
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    let (from, to) = (args.input.display(), args.output.display());
+    if let Some(path) = &args.json {
+        let found =
+            json!({ "from": from.to_string(), "to": to.to_string(), "rows": rows, "columns": columns });
+        json::write(path, &format!("{found:#}"))?;
+    }
+    if args.json.as_deref().is_none_or(|path| path.as_os_str() != "-") {
+        say(format_args!("{} row(s) of {columns} column(s) from {from} to {to}", thousands(rows)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

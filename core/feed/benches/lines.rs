@@ -1,0 +1,86 @@
+//! What a live channel costs for each message: two lines of full packets in memory, arbitration, decoding, full books of a
+//! whole day, with and without updates. The books must end as the same messages leave them one by one.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_feed::{
+    ArbiterConfig, BookBuilder, BooksAlone, Channel, ChannelConfig, Line, MoldUdp64, UpdateListener,
+};
+use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
+use tickpath_sim::{ItchDay, ItchDayConfig};
+use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Sequence};
+
+/// Packets of one line taken before those of the other, as a batch off a socket.
+const BATCH: usize = 32;
+
+struct Updates(u64);
+
+impl UpdateListener for Updates {
+    #[inline]
+    fn on_update(&mut self, update: &MarketUpdate) {
+        self.0 += u64::from(black_box(update).kind);
+    }
+}
+
+fn limits(config: &ItchDayConfig) -> BookLimits {
+    BookLimits::new(InstrumentId(config.symbols as u16), config.live * 2 + 1_000)
+}
+
+/// The day in full packets, and the digest of the books that it leads to.
+fn packets(config: ItchDayConfig) -> (Vec<Vec<u8>>, u64) {
+    let mut builder = PacketBuilder::new([0; DATAGRAM_LEN_MAX], Session::BLANK, Sequence(1));
+    let mut twin = BookBuilder::new(DirectBooks::new(limits(&config)));
+    let mut packets = vec![];
+    let mut day = ItchDay::new(config).unwrap();
+    let mut room = [0; MESSAGE_LEN_MAX];
+    while let Some(len) = day.next_message(&mut room) {
+        let message = &room[..len];
+        twin.handle_message(Sequence(1), message, &mut BooksAlone);
+        if !builder.has_room_for(message.len()) {
+            packets.push(builder.finish().to_vec());
+            builder.start_next();
+        }
+        builder.push(message).unwrap();
+    }
+    packets.push(builder.finish().to_vec());
+    (packets, twin.books().state_hash())
+}
+
+/// Nanoseconds a message.
+fn pass(packets: &[Vec<u8>], config: &ItchDayConfig, hash: u64, out: &mut impl UpdateListener) -> f64 {
+    let core = ChannelConfig {
+        arbiter: ArbiterConfig::default(),
+        hold_snapshot: Some(1 << 16),
+        resync_suspects: true,
+    };
+    let books = BookBuilder::new(DirectBooks::new(limits(config)));
+    let mut channel = Channel::<_, MoldUdp64>::new(&core, books);
+    let start = Instant::now();
+    for batch in packets.chunks(BATCH) {
+        for line in [Line::A, Line::B] {
+            for packet in batch {
+                channel.handle_packet(Nanos(1), line, packet, out);
+            }
+        }
+    }
+    let elapsed = start.elapsed();
+    assert_eq!(channel.books().books().state_hash(), hash);
+    elapsed.as_nanos() as f64 / config.messages as f64
+}
+
+fn main() {
+    // `cargo test --benches` passes no `--bench`: run once, small, to see that it still works.
+    let is_bench = std::env::args().any(|arg| arg == "--bench");
+    let config = ItchDayConfig::itch_8000().scaled(if is_bench { 20 } else { 2_000 });
+    let (packets, hash) = packets(config);
+    let (mut alone, mut told) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..if is_bench { 7 } else { 1 } {
+        alone = alone.min(pass(&packets, &config, hash, &mut BooksAlone));
+        told = told.min(pass(&packets, &config, hash, &mut Updates(0)));
+    }
+    println!("lines: {told:.1} ns a message with updates, {alone:.1} ns for the books alone");
+}

@@ -1,0 +1,85 @@
+//! The properties of `tickpath-iex`'s decoders, and of the books built from what they give.
+
+use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, PlainBooks};
+use tickpath_feed::BooksAlone;
+use tickpath_feed::iex::BookBuilder;
+use tickpath_iex::gap_fill::Request;
+use tickpath_iex::{
+    Feed, Listener, Message, Segment, SegmentBuilder, SegmentError, decode, message_len_min, snap,
+};
+use tickpath_types::{InstrumentId, Sequence};
+
+struct Nobody;
+impl Listener for Nobody {}
+
+/// IEX-TP: a segment is written back to its bytes, every cut of it is an error, and both readers of messages agree.
+pub fn iex_segment(data: &[u8]) {
+    let Ok(segment) = Segment::parse(data) else { return };
+    let header = segment.header();
+    let (first, offset) = (segment.sequence(), segment.stream_offset());
+    let id = header.protocol_id.get();
+    let mut builder = SegmentBuilder::resuming(
+        vec![0; data.len()],
+        id,
+        header.channel.get(),
+        header.session.get(),
+        first,
+        offset,
+    );
+    for (sequence, message) in segment.messages() {
+        assert_eq!(sequence, builder.next_sequence());
+        builder.push(message).expect("it fitted before");
+        let parsed = Message::parse(message);
+        assert_eq!(decode(message, &mut Nobody).err(), parsed.err());
+        if let Ok(Message::Unknown(unknown)) = parsed {
+            assert_eq!(message_len_min(unknown[0]), None);
+        }
+    }
+    assert_eq!(segment.next_sequence(), builder.next_sequence());
+    let written = builder.finish(segment.send_time());
+    // The reserved byte means nothing, and a time before the epoch reads as the epoch.
+    assert_eq!((&written[2..32], &written[40..]), (&data[2..32], &data[40..]));
+    for len in 0..data.len() {
+        assert!(matches!(Segment::parse(&data[..len]), Err(SegmentError::Truncated { .. })));
+    }
+}
+
+/// Gap fill and SNAP: what is read is as long as it says, and is written back to the same bytes.
+pub fn iex_recovery(data: &[u8]) {
+    if let Ok((request, len)) = Request::parse_prefix(data) {
+        let header = request.header;
+        let (id, channel, session) = (header.protocol_id.get(), header.channel.get(), header.session.get());
+        let mut room = [0; Request::LEN_MAX];
+        let written =
+            Request::encode(id, channel, session, request.ranges, &mut room).expect("as many as were read");
+        assert_eq!(written, &data[..len]);
+        assert!((0..len).all(|len| Request::parse_prefix(&data[..len]).is_err()));
+    }
+    let mut rest = data;
+    while let Ok(Some((frame, len))) = snap::next_frame(rest) {
+        let mut room = vec![0; snap::FRAME_LEN_MAX];
+        if let Some(written) = snap::encode(&frame, &mut room) {
+            let again = snap::next_frame(&room[..written]);
+            assert!(matches!(again, Ok(Some((_, read))) if read == written));
+        }
+        rest = &rest[len..];
+    }
+}
+
+/// Books of each feed from blocks of a length and a message: the fast ones end as the plain ones.
+pub fn iex_books(data: &[u8]) {
+    let limits = BookLimits::new(InstrumentId(4), 32);
+    for feed in Feed::ALL {
+        let mut fast = BookBuilder::new(feed, DirectBooks::new(limits));
+        let mut plain = BookBuilder::new(feed, Indexed::<PlainBooks>::new(limits));
+        let (mut rest, mut sequence) = (data, 1);
+        while let Some((&len, after)) = rest.split_first() {
+            let (message, after) = after.split_at(usize::from(len).min(after.len()));
+            fast.handle_message(Sequence(sequence), message, &mut BooksAlone);
+            plain.handle_message(Sequence(sequence), message, &mut BooksAlone);
+            (rest, sequence) = (after, sequence + 1);
+        }
+        assert_eq!(fast.books().state_hash(), plain.books().state_hash());
+        assert_eq!((fast.counters(), fast.iex_counters()), (plain.counters(), plain.iex_counters()));
+    }
+}

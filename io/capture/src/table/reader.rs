@@ -1,0 +1,344 @@
+//! Tables read again: CSV, and Parquet with the feature `parquet`.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use tickpath_types::Price;
+
+use super::{Cell, Column, ColumnKind, TableError, TableWriter};
+use crate::CaptureError;
+use crate::format::open;
+use crate::input::{Input, InputMeter};
+
+/// Bytes that one row of CSV may have.
+pub const ROW_LEN_MAX: usize = 64 * 1024;
+/// Rows between two looks at whether to go on.
+const ROWS_AT_ONCE: u64 = 1_024;
+
+const fn column(name: &'static str, kind: ColumnKind) -> Column {
+    Column::new(name, kind)
+}
+
+/// The columns of the tables that are exported, whose names say what they hold.
+pub const KNOWN_COLUMNS: [Column; 21] = [
+    column("file", ColumnKind::Text),
+    column("ts_ns", ColumnKind::Integer),
+    column("message", ColumnKind::Integer),
+    column("symbol", ColumnKind::Text),
+    column("bid_price", ColumnKind::Price),
+    column("bid_qty", ColumnKind::Integer),
+    column("ask_price", ColumnKind::Price),
+    column("ask_qty", ColumnKind::Integer),
+    column("price", ColumnKind::Price),
+    column("qty", ColumnKind::Integer),
+    column("aggressor", ColumnKind::Text),
+    column("kind", ColumnKind::Text),
+    column("order_id", ColumnKind::Integer),
+    column("replaced_id", ColumnKind::Integer),
+    column("event", ColumnKind::Text),
+    column("side", ColumnKind::Text),
+    column("level", ColumnKind::Integer),
+    column("orders", ColumnKind::Integer),
+    column("sequence", ColumnKind::Integer),
+    column("health", ColumnKind::Text),
+    column("channel", ColumnKind::Text),
+];
+
+/// Why a table could not be converted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// The table could not be opened: see the source.
+    #[error(transparent)]
+    Open(#[from] CaptureError),
+    /// The other table could not be written: see the source.
+    #[error(transparent)]
+    Write(#[from] TableError),
+    /// It is none of the tables that are exported, or damaged: export it again.
+    #[error("{} is no table that can be converted: {what}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        what: String,
+    },
+}
+
+/// A value of a row that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Value {
+    Empty,
+    Integer(u64),
+    Price(Price),
+    Text(String),
+}
+
+impl Value {
+    fn cell(&self) -> Cell<'_> {
+        match self {
+            Value::Empty => Cell::Empty,
+            Value::Integer(number) => Cell::Integer(*number),
+            Value::Price(price) => Cell::Price(*price),
+            Value::Text(text) => Cell::Text(text),
+        }
+    }
+}
+
+/// The rows of a table, one after the other, in constant memory.
+trait Rows {
+    /// Reads the next row: false when there are no more.
+    fn next(&mut self, row: &mut Vec<Value>) -> Result<bool, String>;
+}
+
+/// What was converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Converted {
+    /// Rows.
+    pub rows: u64,
+    /// Columns of each.
+    pub columns: usize,
+}
+
+/// Writes a table of exported rows in the format that the other's name tells: CSV as Parquet, or the other way, or as it is.
+///
+/// Every value is checked to be what its column holds. Memory is constant. `go_on` is asked every thousand rows, with
+/// their number and the bytes read; when it says false nothing is written and the answer is `None`. CSV may be
+/// compressed by gzip or Zstandard.
+///
+/// # Errors
+/// [`ConvertError`]; nothing of the other table is left then.
+pub fn convert(
+    from: &Path,
+    to: &Path,
+    go_on: &mut dyn FnMut(u64, &InputMeter) -> bool,
+) -> Result<Option<Converted>, ConvertError> {
+    let (input, meter) = open(from)?;
+    let malformed = |what| ConvertError::Malformed { path: from.to_owned(), what };
+    let (columns, mut rows) = open_rows(from, input).map_err(malformed)?;
+    let mut table = TableWriter::create(to, &columns)?;
+    let mut row = Vec::with_capacity(columns.len());
+    loop {
+        let count = table.row_count();
+        if count.is_multiple_of(ROWS_AT_ONCE) && !go_on(count, &meter) {
+            return Ok(None);
+        }
+        match rows.next(&mut row) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(what) => return Err(malformed(format!("row {}: {what}", count + 1))),
+        }
+        let cells: Vec<Cell<'_>> = row.iter().map(Value::cell).collect();
+        table.row(&cells)?;
+    }
+    Ok(Some(Converted { rows: table.finish()?, columns: columns.len() }))
+}
+
+/// Columns and rows of a table, whatever its format.
+fn open_rows(path: &Path, input: Input) -> Result<(Vec<Column>, Box<dyn Rows>), String> {
+    let mut input = BufReader::new(input);
+    let begin = input.fill_buf().map_err(|error| error.to_string())?;
+    if begin.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    if begin.starts_with(b"PAR1") {
+        return parquet_rows(path);
+    }
+    let mut csv = CsvRows { input, columns: Vec::new(), line: Vec::new() };
+    if !csv.read_line()? {
+        return Err("it has no line of column names".to_owned());
+    }
+    csv.columns = fields(&csv.line)?.iter().map(|name| known(name)).collect::<Result<_, _>>()?;
+    Ok((csv.columns.clone(), Box::new(csv)))
+}
+
+#[cfg(feature = "parquet")]
+fn parquet_rows(path: &Path) -> Result<(Vec<Column>, Box<dyn Rows>), String> {
+    let (columns, rows) = super::columnar::ParquetRows::open(path)?;
+    Ok((columns, Box::new(rows)))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet_rows(_: &Path) -> Result<(Vec<Column>, Box<dyn Rows>), String> {
+    Err("it is a Parquet file, and this program has no Parquet".to_owned())
+}
+
+/// The column of a name.
+pub(super) fn known(name: &str) -> Result<Column, String> {
+    let found = KNOWN_COLUMNS.into_iter().find(|column| column.name == name);
+    found.ok_or_else(|| format!("no exported table has a column '{}'", name.escape_debug()))
+}
+
+struct CsvRows {
+    input: BufReader<Input>,
+    columns: Vec<Column>,
+    line: Vec<u8>,
+}
+
+impl CsvRows {
+    /// Reads a line, which goes on where a quote is open: false at the end.
+    fn read_line(&mut self) -> Result<bool, String> {
+        self.line.clear();
+        loop {
+            let left = (ROW_LEN_MAX + 1 - self.line.len()) as u64;
+            let len = self.input.by_ref().take(left).read_until(b'\n', &mut self.line);
+            if len.map_err(|error| error.to_string())? == 0 {
+                break;
+            }
+            if self.line.len() > ROW_LEN_MAX {
+                return Err(format!("it is longer than {ROW_LEN_MAX} bytes"));
+            }
+            let quotes = self.line.iter().filter(|byte| **byte == b'"').count();
+            if self.line.ends_with(b"\n") && quotes.is_multiple_of(2) {
+                break;
+            }
+        }
+        let is_there = !self.line.is_empty();
+        for end in [b'\n', b'\r'] {
+            if self.line.last() == Some(&end) {
+                self.line.pop();
+            }
+        }
+        Ok(is_there)
+    }
+}
+
+impl Rows for CsvRows {
+    fn next(&mut self, row: &mut Vec<Value>) -> Result<bool, String> {
+        row.clear();
+        if !self.read_line()? {
+            return Ok(false);
+        }
+        let fields = fields(&self.line)?;
+        if fields.len() != self.columns.len() {
+            return Err(format!(
+                "it has {} fields, and there are {} columns",
+                fields.len(),
+                self.columns.len()
+            ));
+        }
+        for (column, field) in self.columns.iter().zip(fields) {
+            row.push(value(column, field)?);
+        }
+        Ok(true)
+    }
+}
+
+/// The fields of a line, their quotes taken off.
+fn fields(line: &[u8]) -> Result<Vec<String>, String> {
+    let text = std::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
+    let mut fields = vec![String::new()];
+    let mut is_quoted = false;
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let field = fields.last_mut().expect("there is one from the beginning");
+        match character {
+            '"' if is_quoted && characters.peek() == Some(&'"') => {
+                characters.next();
+                field.push('"');
+            }
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => fields.push(String::new()),
+            other => field.push(other),
+        }
+    }
+    if is_quoted { Err("a quote is not closed".to_owned()) } else { Ok(fields) }
+}
+
+fn value(column: &Column, field: String) -> Result<Value, String> {
+    if field.is_empty() {
+        return Ok(Value::Empty);
+    }
+    let wrong = |what: &str| format!("column {}: '{}' is {what}", column.name, field.escape_debug());
+    match column.kind {
+        ColumnKind::Text => Ok(Value::Text(field)),
+        ColumnKind::Integer => {
+            let is_number = field.bytes().all(|byte| byte.is_ascii_digit());
+            let number =
+                field.parse().ok().filter(|number: &u64| is_number && i64::try_from(*number).is_ok());
+            number.map(Value::Integer).ok_or_else(|| wrong("no whole number from 0 to 2^63 - 1"))
+        }
+        ColumnKind::Price => {
+            price(&field).map(Value::Price).ok_or_else(|| wrong("no price with at most four decimals"))
+        }
+    }
+}
+
+/// A decimal with at most four decimals, exactly.
+fn price(text: &str) -> Option<Price> {
+    let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, "0"));
+    let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !are_digits(whole) || !are_digits(decimals) || decimals.len() > 4 {
+        return None;
+    }
+    let units = whole.parse::<i64>().ok()?.checked_mul(10_000)?;
+    let units = units.checked_add(format!("{decimals:0<4}").parse().ok()?)?;
+    Some(Price(if is_negative { -units } else { units }))
+}
+
+#[cfg(feature = "parquet")]
+impl Rows for super::columnar::ParquetRows {
+    fn next(&mut self, row: &mut Vec<Value>) -> Result<bool, String> {
+        row.clear();
+        self.next_row(|field| {
+            row.push(match field {
+                Cell::Empty => Value::Empty,
+                Cell::Integer(number) => Value::Integer(number),
+                Cell::Price(price) => Value::Price(price),
+                Cell::Text(text) => Value::Text(text.to_owned()),
+            });
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const TEXT: &str = "ts_ns,symbol,price,order_id\n1,AAA,100.2500,7\n2,\"B,\"\"B\",-0.0001,\n3,,,9\n";
+
+    fn always(_: u64, _: &InputMeter) -> bool {
+        true
+    }
+
+    #[cfg(feature = "parquet")]
+    #[test]
+    fn there_and_back_is_the_same_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("a.csv"), TEXT).unwrap();
+        let expected = Some(Converted { rows: 3, columns: 4 });
+        assert_eq!(convert(&path("a.csv"), &path("b.parquet"), &mut always).unwrap(), expected);
+        assert_eq!(convert(&path("b.parquet"), &path("c.parquet"), &mut always).unwrap(), expected);
+        assert_eq!(convert(&path("c.parquet"), &path("d.csv"), &mut always).unwrap(), expected);
+        assert_eq!(fs::read_to_string(path("d.csv")).unwrap(), TEXT);
+        assert_eq!(convert(&path("a.csv"), &path("e.csv"), &mut |_, _| false).unwrap(), None);
+        assert!(!path("e.csv").exists());
+    }
+
+    #[test]
+    fn what_is_no_exported_table_is_refused_with_the_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for (text, words) in [
+            ("", "it is empty"),
+            ("a,b\n1,2\n", "no exported table has a column 'a'"),
+            ("ts_ns,price\n1,1.00001\n", "row 1: column price: '1.00001' is no price"),
+            ("ts_ns,price\n1,1\nx,1\n", "row 2: column ts_ns: 'x' is no whole number"),
+            ("ts_ns,price\n9223372036854775808,1\n", "row 1: column ts_ns"),
+            ("ts_ns,price\n1\n", "row 1: it has 1 fields, and there are 2 columns"),
+            ("symbol\n\"a\n", "a quote is not closed"),
+            ("PAR1 and nothing behind", "no table"),
+        ] {
+            fs::write(path("bad.csv"), text).unwrap();
+            let error = convert(&path("bad.csv"), &path("out.csv"), &mut always).unwrap_err().to_string();
+            assert!(error.contains(words) && !error.contains('\n'), "{text:?}: {error}");
+            assert!(!path("out.csv").exists());
+        }
+        fs::write(path("long.csv"), format!("symbol\n{}\n", "x".repeat(ROW_LEN_MAX))).unwrap();
+        let error = convert(&path("long.csv"), &path("out.csv"), &mut always).unwrap_err().to_string();
+        assert!(error.contains("longer than 65536 bytes"), "{error}");
+    }
+}
