@@ -343,7 +343,7 @@ fn paced(context: &Context, clients: usize, coalesce: Nanos) -> anyhow::Result<R
         let connect = || Client::connect(context, address);
         let mut clients =
             std::iter::repeat_with(connect).take(clients).collect::<anyhow::Result<Vec<_>>>()?;
-        let mut listen = |clients: &mut [Client], until: &dyn Fn(&Client) -> bool| {
+        let listen = |clients: &mut [Client], until: &dyn Fn(&Client) -> bool| {
             let mut at = 0;
             while !clients.iter().all(until) {
                 let found = wait_for(stop, || {
