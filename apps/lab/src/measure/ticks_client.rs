@@ -49,7 +49,7 @@ const SPARE: Duration = Duration::from_secs(2);
 fn tick(sequence: u64, ts: Nanos) -> Tick {
     let instrument = InstrumentId((sequence * 7_919 % u64::from(SYMBOLS)) as u16 + 1);
     let place = Place { instrument, symbol_sequence: sequence as u32, sequence };
-    let price = Price(1_000_000 + (sequence * 2_654_435_761 % 1_000) as i64 * 100);
+    let price = Price(1_000_000 + (sequence * 2_654_435_761 % 997) as i64 * 100);
     match sequence * 40_503 % 10 {
         0..3 => Trade::new(place, ts, price, 100, None, sequence * 100, 0).into(),
         _ => Quote::new(place, ts, (price, 300), (Price(price.0 + 100), 200), 0).into(),
