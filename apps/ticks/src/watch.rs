@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use tickpath_agent::StopSignal;
+use tickpath_agent::{StopSignal, give_back_code};
 use tickpath_config::{say, tell};
 use tickpath_monitor::Mode;
 
@@ -86,7 +86,7 @@ fn run(
     stop: &StopSignal,
     started: Instant,
 ) -> anyhow::Result<Ended> {
-    let mut draw_at = started;
+    let (mut draw_at, mut is_starting) = (started, true);
     loop {
         if stop.is_stopped() {
             return Ok(Ended::Interrupted);
@@ -109,6 +109,11 @@ fn run(
             view.update(client.shared(), elapsed);
             if let Some(viewer) = viewer {
                 viewer.draw(view, client.shared())?;
+            }
+            // By now each kind of work was done once; that it cannot be had changes nothing.
+            if is_starting && client.shared().state() == LinkState::Live {
+                is_starting = false;
+                let _ = give_back_code();
             }
         }
         let left = view.planned.map_or(POLL_INTERVAL, |planned| planned.saturating_sub(started.elapsed()));

@@ -42,6 +42,7 @@ mod idle;
 mod invoker;
 mod jitter;
 mod kernel_time;
+mod resident;
 mod runner;
 mod stop;
 
@@ -54,6 +55,7 @@ pub use idle::{IdleStrategy, Idler, ParseIdleError};
 pub use invoker::{Invoker, PlanError};
 pub use jitter::{Jitter, measure_jitter};
 pub use kernel_time::KernelTime;
+pub use resident::give_back_code;
 pub use runner::{
     FINISH_TIMEOUT, PinGuard, Runner, RunnerError, ThreadPlan, ThreadReport, pin_current_thread,
 };

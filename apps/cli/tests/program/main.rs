@@ -15,4 +15,5 @@ mod replay;
 mod shm;
 mod sim;
 mod support;
+mod ticks;
 mod venue_and_traders;

@@ -104,7 +104,11 @@ impl Server {
         encode_subscribe(1, &[], &mut request);
         stream.write_all(&request)?;
         stream.set_nonblocking(true)?;
-        Ok(Client { stream, parser: Box::new(TickParser::new()), counted: Counted::default() })
+        Ok(Client {
+            stream,
+            parser: Box::new(TickParser::with_buffer(16 << 10)),
+            counted: Counted::default(),
+        })
     }
 
     /// The most memory that the process had at a time, in bytes, once all clients have had their ticks.

@@ -303,9 +303,9 @@ impl Client {
 
     /// Reads once; whether something was there.
     #[inline]
-    fn poll(&mut self, room: &mut [u8]) -> anyhow::Result<Option<()>> {
-        let Some(count) = read(&mut self.stream, room)? else { return Ok(None) };
-        self.parser.feed(&room[..count], &mut self.sink)?;
+    fn poll(&mut self) -> anyhow::Result<Option<()>> {
+        let Some(count) = read(&mut self.stream, self.parser.room())? else { return Ok(None) };
+        self.parser.commit(count, &mut self.sink)?;
         Ok(Some(()))
     }
 }
@@ -343,13 +343,12 @@ fn paced(context: &Context, clients: usize, coalesce: Nanos) -> anyhow::Result<R
         let connect = || Client::connect(context, address);
         let mut clients =
             std::iter::repeat_with(connect).take(clients).collect::<anyhow::Result<Vec<_>>>()?;
-        let mut room = vec![0; PACED_READ_LEN];
-        let mut listen = |clients: &mut [Client], until: &dyn Fn(&Client) -> bool| {
+        let listen = |clients: &mut [Client], until: &dyn Fn(&Client) -> bool| {
             let mut at = 0;
             while !clients.iter().all(until) {
                 let found = wait_for(stop, || {
                     at = (at + 1) % clients.len();
-                    clients[at].poll(&mut room)
+                    clients[at].poll()
                 });
                 found?;
             }
@@ -401,12 +400,12 @@ fn as_fast_as_it_goes(context: &Context) -> anyhow::Result<(f64, String)> {
     };
     let (ticks, counters) = with_server(context, &settings, |stop, address| {
         let mut client = Client::connect(context, address)?;
-        let (mut room, mut counted) = (vec![0; READ_LEN], Counted::default());
+        let mut counted = Counted::default();
         let mut start = None;
         let mut at_start = 0;
         while counted.ticks < at_start + count {
-            let got = wait_for(stop, || read(&mut client.stream, &mut room))?;
-            client.parser.feed(&room[..got], &mut counted)?;
+            let got = wait_for(stop, || read(&mut client.stream, client.parser.room()))?;
+            client.parser.commit(got, &mut counted)?;
             if start.is_none() && counted.ticks > 0 {
                 (start, at_start) = (Some(context.clock.ticks()), counted.ticks);
             }

@@ -89,15 +89,38 @@ impl Feed {
         self.sink.restart();
     }
 
-    /// Takes bytes that were read at `received`, in nanoseconds since the Unix epoch.
+    /// Where the next bytes of the connection are to be read to.
+    #[inline]
+    pub fn room(&mut self) -> &mut [u8] {
+        self.parser.room()
+    }
+
+    /// Takes the first `len` bytes of the [room](Feed::room), which were read at `received`, in nanoseconds since the Unix epoch.
     ///
     /// # Errors
     /// [`StreamError`] when the connection is to be closed.
     #[inline]
+    pub fn commit(&mut self, len: usize, received: Nanos) -> Result<(), StreamError> {
+        self.take(received, |parser, sink| parser.commit(len, sink))
+    }
+
+    /// Takes bytes that lie elsewhere; else as [`commit`](Feed::commit).
+    ///
+    /// # Errors
+    /// As for [`commit`](Feed::commit).
     pub fn feed(&mut self, bytes: &[u8], received: Nanos) -> Result<(), StreamError> {
+        self.take(received, |parser, sink| parser.feed(bytes, sink))
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        received: Nanos,
+        parse: impl FnOnce(&mut TickParser, &mut Sink) -> Result<(), StreamError>,
+    ) -> Result<(), StreamError> {
         self.sink.received = received;
         let was_subscribed = self.sink.is_subscribed;
-        let result = self.parser.feed(bytes, &mut self.sink);
+        let result = parse(&mut self.parser, &mut self.sink);
         if self.sink.is_subscribed && !was_subscribed {
             self.count_missed();
         }

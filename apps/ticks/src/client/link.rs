@@ -32,8 +32,6 @@ const SILENT_INTERVALS: u64 = 5;
 const CARE_INTERVAL: Nanos = Nanos::from_millis(50);
 /// How often the clock is compared with the system's.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Bytes of a read at most.
-const READ_LEN: usize = 64 << 10;
 /// The number of the one request that is made on a connection.
 const REQUEST: u32 = 1;
 
@@ -236,11 +234,10 @@ impl Link {
 
     /// Reads until the connection ends, one way or the other.
     fn serve(&mut self, mut connection: Connection) -> io::Result<End> {
-        let mut buffer = vec![0; READ_LEN];
         let (mut care_at, mut clock_at) = (Nanos::ZERO, Nanos::ZERO);
         connection.send(seal(Hello::client(0, connection.began)).as_bytes(), connection.began)?;
         loop {
-            let len = match connection.stream.read(&mut buffer) {
+            let len = match connection.stream.read(self.feed.room()) {
                 Ok(0) => return Ok(self.closed()),
                 Ok(len) => len,
                 Err(error) if is_nothing_there(&error) => 0,
@@ -250,7 +247,7 @@ impl Link {
             if len > 0 {
                 connection.received = now;
                 self.shared.add(Count::Reads, 1);
-                let fed = self.feed.feed(&buffer[..len], now);
+                let fed = self.feed.commit(len, now);
                 if let Some(end) = self.look_at_session(&mut connection, now)? {
                     return Ok(end);
                 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tickpath_agent::{Agent, StopSignal, TscClock};
+use tickpath_agent::{Agent, StopSignal, TscClock, give_back_code};
 use tickpath_config::thousands;
 use tickpath_types::Nanos;
 
@@ -125,6 +125,8 @@ pub fn serve(
 ) -> anyhow::Result<ServeReport> {
     let clock = TscClock::shared();
     let mut server = TicksServer::open(settings, clock)?;
+    // What the start alone needed; that it cannot be had changes nothing.
+    let _ = give_back_code();
     say(&format!(
         "ticks of {} symbols at {}; {} ticks; stop it with Ctrl-C",
         settings.market.symbols.len(),

@@ -4,16 +4,13 @@ use tickpath_lockfree::crc32c::{Instruction, Step, Table};
 use zerocopy::FromBytes;
 
 use crate::message::{
-    EndOfStream, HEADER_LEN, Header, Heartbeat, Hello, MAGIC, MESSAGE_LEN_MIN, Message, Refused, Skipped,
-    Subscribed, SymbolDefinition, TICK_LEN, Tick, VERSION, WORD_LEN,
+    EndOfStream, Header, Heartbeat, Hello, MAGIC, MESSAGE_LEN_MIN, Message, Refused, Skipped, Subscribed,
+    SymbolDefinition, TICK_LEN, Tick, VERSION, WORD_LEN,
 };
 use crate::seal::{is_sealed, tick_checksum};
 
 use super::numbers::{Numbers, Order};
 use super::{BATCH_MAX, Gap, ParserStats, RESYNC_LEN_MAX, StreamError, TickListener};
-
-/// Bytes of a hello up to its version, which stays where it is.
-const VERSION_END: usize = HEADER_LEN + 10;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
@@ -56,28 +53,48 @@ impl Machine {
         *self = Machine { stats: self.stats, ..Machine::new() };
     }
 
-    /// Takes all messages that are whole, and returns how many bytes they have.
+    /// Takes all messages that are whole, and returns what is left.
+    ///
+    /// What nearly always comes, a few ticks and perhaps the beginning of another one, is a short straight way.
     #[inline]
-    pub(super) fn take_all(
+    pub(super) fn take_all<'a>(
         &mut self,
-        bytes: &[u8],
+        bytes: &'a [u8],
         listener: &mut impl TickListener,
-    ) -> Result<usize, StreamError> {
-        let mut at = 0;
+    ) -> Result<&'a [u8], StreamError> {
+        let mut rest = bytes;
+        if self.is_plain() {
+            rest = self.take_ticks(bytes, listener);
+            if is_start_of_tick(rest) {
+                return Ok(rest);
+            }
+        }
+        self.take_any(rest, listener)
+    }
+
+    /// The same for messages of all kinds.
+    #[inline(never)]
+    fn take_any<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        listener: &mut impl TickListener,
+    ) -> Result<&'a [u8], StreamError> {
+        let mut rest = bytes;
         loop {
-            if self.is_plain() {
-                let ticks = self.take_ticks(&bytes[at..], listener);
-                at += ticks * TICK_LEN;
-                if ticks == BATCH_MAX {
-                    continue;
+            // After a full batch the next one, before anything is taken alone.
+            while self.is_plain() {
+                let batch = rest;
+                rest = self.take_ticks(batch, listener);
+                if is_start_of_tick(rest) {
+                    return Ok(rest);
                 }
-                if is_start_of_tick(&bytes[at..]) {
-                    return Ok(at);
+                if batch.len() - rest.len() < BATCH_MAX * TICK_LEN {
+                    break;
                 }
             }
-            match self.take_one(&bytes[at..], listener)? {
-                0 => return Ok(at),
-                taken => at += taken,
+            match self.take_one(rest, listener)? {
+                0 => return Ok(rest),
+                taken => rest = &rest[taken..],
             }
         }
     }
@@ -88,49 +105,57 @@ impl Machine {
         self.state == State::Messages && self.numbers.are_of_session()
     }
 
-    /// Takes a tick if it is good and the next one.
+    /// Takes the ticks at the beginning that are good and the next ones, [`BATCH_MAX`] at most, and returns what follows.
     #[inline]
-    pub(super) fn take_tick(&mut self, bytes: &[u8; TICK_LEN], listener: &mut impl TickListener) -> bool {
-        self.is_plain() && self.take_ticks(bytes, listener) == 1
+    fn take_ticks<'a>(&mut self, bytes: &'a [u8], listener: &mut impl TickListener) -> &'a [u8] {
+        let few = match self.instruction {
+            Some(_) if bytes.len() < TICK_LEN => return bytes,
+            Some(step) if bytes.len() < 2 * TICK_LEN => self.take_few::<_, 1>(step, bytes, listener),
+            Some(step) if bytes.len() < 3 * TICK_LEN => self.take_few::<_, 2>(step, bytes, listener),
+            _ => None,
+        };
+        few.unwrap_or_else(|| self.take_many(bytes, listener))
     }
 
-    /// Takes the ticks at the beginning that are good and the next ones, and returns how many.
-    #[inline]
-    fn take_ticks(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> usize {
-        let count = (bytes.len() / TICK_LEN).min(BATCH_MAX);
-        let Ok((ticks, _)) = <[Tick]>::ref_from_prefix_with_elems(bytes, count) else { return 0 };
+    /// Takes so many ticks if all of them are good and the next ones: a straight way, as the compiler knows how many they are.
+    #[inline(always)]
+    fn take_few<'a, S: Step, const N: usize>(
+        &mut self,
+        step: S,
+        bytes: &'a [u8],
+        listener: &mut impl TickListener,
+    ) -> Option<&'a [u8]> {
+        let (ticks, rest) = <[Tick; N]>::ref_from_prefix(bytes).ok()?;
         let first = self.numbers.next_sequence();
-        let good = match self.instruction {
-            Some(step) => good_ticks(step, ticks, first),
-            None => good_ticks(Table, ticks, first),
+        let are_good = (first..).zip(ticks).all(|(number, tick)| is_good(step, tick, number));
+        are_good.then(|| {
+            self.numbers.advance(N);
+            self.stats.ticks += N as u64;
+            listener.on_ticks(ticks);
+            rest
+        })
+    }
+
+    #[inline(never)]
+    fn take_many<'a>(&mut self, bytes: &'a [u8], listener: &mut impl TickListener) -> &'a [u8] {
+        let first = self.numbers.next_sequence();
+        let (good, rest) = match self.instruction {
+            Some(step) => good_ticks(step, bytes, first),
+            None => good_ticks_by_table(bytes, first),
         };
-        if good > 0 {
+        if good > 0
+            && let Ok((ticks, _)) = <[Tick]>::ref_from_prefix_with_elems(bytes, good)
+        {
             self.numbers.advance(good);
             self.stats.ticks += good as u64;
-            listener.on_ticks(&ticks[..good]);
+            listener.on_ticks(ticks);
         }
-        good
-    }
-
-    /// How many bytes it needs to decide about what begins here: more than these, or the message is whole.
-    pub(super) fn needed(&self, start: &[u8]) -> usize {
-        let Ok((header, _)) = Header::ref_from_prefix(start) else { return HEADER_LEN };
-        match self.state {
-            State::BeforeHello if header.message_type == Refused::TYPE => Refused::LEN,
-            State::BeforeHello if start.len() < VERSION_END => VERSION_END,
-            State::BeforeHello => Hello::LEN,
-            State::Resync(_) if listed_len(header.message_type) == Some(header.len()) => header.len(),
-            State::Messages if has_right_len(header) => header.len(),
-            _ => HEADER_LEN,
-        }
+        rest
     }
 
     /// Takes one message, or a piece of something damaged, and returns its bytes; 0 when more must come first.
-    pub(super) fn take_one(
-        &mut self,
-        bytes: &[u8],
-        listener: &mut impl TickListener,
-    ) -> Result<usize, StreamError> {
+    #[cold]
+    fn take_one(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> Result<usize, StreamError> {
         let taken = match self.state {
             State::Failed(error) => Err(error),
             State::BeforeHello => self.take_hello(bytes, listener),
@@ -302,20 +327,42 @@ impl Machine {
     }
 }
 
-/// How many ticks from the first on are whole, undamaged, and numbered one after the other.
+/// How many ticks at the beginning are whole, undamaged, and numbered one after the other, [`BATCH_MAX`] at most; and what
+/// follows them.
 #[inline]
-fn good_ticks<S: Step>(step: S, ticks: &[Tick], first: u64) -> usize {
-    for (index, tick) in ticks.iter().enumerate() {
-        let sequence = first.wrapping_add(index as u64);
-        let other_kind = !is_kind_of_tick([tick.header.message_type, tick.header.length_words]);
-        let wrong = u64::from(tick_checksum(step, tick) ^ tick.checksum.get())
-            | (tick.header.sequence.get() ^ sequence)
-            | u64::from(other_kind);
-        if wrong != 0 {
-            return index;
-        }
+fn good_ticks<S: Step>(step: S, bytes: &[u8], first: u64) -> (usize, &[u8]) {
+    let (mut rest, mut good) = (bytes, 0);
+    while good < BATCH_MAX
+        && let Ok((tick, later)) = Tick::ref_from_prefix(rest)
+        && faults(step, tick, first.wrapping_add(good as u64)) == 0
+    {
+        (rest, good) = (later, good + 1);
     }
-    ticks.len()
+    (good, rest)
+}
+
+/// True when it is an undamaged tick of this number.
+#[inline(always)]
+fn is_good<S: Step>(step: S, tick: &Tick, number: u64) -> bool {
+    is_kind_of_tick([tick.header.message_type, tick.header.length_words])
+        && tick.header.sequence.get() == number
+        && tick_checksum(step, tick) == tick.checksum.get()
+}
+
+/// The same without a branch, which is faster where many ticks follow each other: 0 when it is good.
+#[inline(always)]
+fn faults<S: Step>(step: S, tick: &Tick, number: u64) -> u64 {
+    let other_kind = !is_kind_of_tick([tick.header.message_type, tick.header.length_words]);
+    u64::from(tick_checksum(step, tick) ^ tick.checksum.get())
+        | (tick.header.sequence.get() ^ number)
+        | u64::from(other_kind)
+}
+
+/// Apart, so that it is not in the way of the CPU's instruction.
+#[cold]
+#[inline(never)]
+fn good_ticks_by_table(bytes: &[u8], first: u64) -> (usize, &[u8]) {
+    good_ticks(Table, bytes, first)
 }
 
 /// True when these are type and length of a tick.
@@ -327,10 +374,10 @@ fn is_kind_of_tick(type_and_length: [u8; 2]) -> bool {
     u16::from_le_bytes(type_and_length).wrapping_sub(FIRST) <= OTHERS
 }
 
-/// True when a tick begins here whose rest is to come, or nothing at all.
+/// True when nothing is here but perhaps the beginning of a tick, as far as it can be told.
 #[inline]
 fn is_start_of_tick(rest: &[u8]) -> bool {
-    rest.is_empty() || rest.len() < TICK_LEN && rest.first_chunk().is_some_and(|kind| is_kind_of_tick(*kind))
+    rest.len() < TICK_LEN && rest.first_chunk().is_none_or(|kind| is_kind_of_tick(*kind))
 }
 
 /// A message whose length was found to be that of its type.

@@ -6,8 +6,7 @@ mod numbers;
 use thiserror::Error;
 
 use crate::message::{
-    EndOfStream, Heartbeat, Hello, MESSAGE_LEN_MAX, Refused, Skipped, Subscribed, SymbolDefinition, TICK_LEN,
-    Tick,
+    EndOfStream, Heartbeat, Hello, MESSAGE_LEN_MAX, Refused, Skipped, Subscribed, SymbolDefinition, Tick,
 };
 use machine::Machine;
 
@@ -15,6 +14,8 @@ use machine::Machine;
 pub const RESYNC_LEN_MAX: u64 = 65_536;
 /// Ticks that are given out together at most: they are still in the nearest cache when the listener reads them.
 pub const BATCH_MAX: usize = 256;
+/// Bytes of a parser's buffer, unless other ones are asked for.
+pub const BUFFER_LEN: usize = 64 << 10;
 
 /// The stream cannot be read on: close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -101,12 +102,33 @@ pub struct ParserStats {
 }
 
 /// Messages out of a stream: see the [module](self).
+///
+/// It has the buffer that the stream is received into, and reads messages where they lie: nothing is put together, and a
+/// copy is made only where the buffer ends.
+///
+/// ```
+/// use tickpath_ticks::message::Tick;
+/// use tickpath_ticks::parser::{StreamError, TickListener, TickParser};
+///
+/// struct Count(usize);
+/// impl TickListener for Count {
+///     fn on_ticks(&mut self, ticks: &[Tick]) {
+///         self.0 += ticks.len();
+///     }
+/// }
+///
+/// let (mut parser, mut count) = (TickParser::new(), Count(0));
+/// let mut socket: &[u8] = b"GET / HTTP/1.1\r\n";
+/// let len = std::io::Read::read(&mut socket, parser.room())?;
+/// assert_eq!(parser.commit(len, &mut count), Err(StreamError::NotTicks));
+/// # std::io::Result::Ok(())
+/// ```
 pub struct TickParser {
     machine: Machine,
-    /// The beginning of a message whose rest is to come, from `partial_start` on.
-    partial: [u8; MESSAGE_LEN_MAX],
-    partial_start: usize,
-    partial_len: usize,
+    /// What was received and not yet taken lies from `start` to `end`, the beginning of a message.
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
 }
 
 impl Default for TickParser {
@@ -116,21 +138,23 @@ impl Default for TickParser {
 }
 
 impl TickParser {
-    /// A parser at the beginning of a stream.
+    /// A parser at the beginning of a stream, with a buffer of [`BUFFER_LEN`] bytes.
     #[must_use]
     pub fn new() -> TickParser {
-        TickParser {
-            machine: Machine::new(),
-            partial: [0; MESSAGE_LEN_MAX],
-            partial_start: 0,
-            partial_len: 0,
-        }
+        TickParser::with_buffer(BUFFER_LEN)
+    }
+
+    /// A parser with a buffer of so many bytes, at least twice the longest message. Half of them is room at any time.
+    #[must_use]
+    pub fn with_buffer(len: usize) -> TickParser {
+        let buffer = vec![0; len.max(2 * MESSAGE_LEN_MAX)].into_boxed_slice();
+        TickParser { machine: Machine::new(), buffer, start: 0, end: 0 }
     }
 
     /// Begins with a new connection; what was counted stays.
     pub fn restart(&mut self) {
         self.machine.restart();
-        (self.partial_start, self.partial_len) = (0, 0);
+        (self.start, self.end) = (0, 0);
     }
 
     /// What was seen so far.
@@ -145,88 +169,60 @@ impl TickParser {
         self.machine.numbers.next_sequence()
     }
 
-    /// Takes the next bytes of the stream, any number of them, and gives what is whole to `listener`.
+    /// Where the next bytes of the stream are to be received: never empty.
+    #[inline]
+    pub fn room(&mut self) -> &mut [u8] {
+        if self.end > self.buffer.len() / 2 {
+            self.move_to_front();
+        }
+        &mut self.buffer[self.end..]
+    }
+
+    /// The rest is shorter than the longest message.
+    #[cold]
+    fn move_to_front(&mut self) {
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+    }
+
+    /// Takes the first `len` bytes of the [room](TickParser::room), in which the next ones of the stream are now, and gives
+    /// what is whole to `listener`.
     ///
     /// # Errors
     /// [`StreamError`] when the stream cannot be read on; then each later call says the same, until
     /// [`restart`](TickParser::restart).
-    #[inline]
-    pub fn feed(&mut self, piece: &[u8], listener: &mut impl TickListener) -> Result<(), StreamError> {
-        self.machine.stats.bytes += piece.len() as u64;
-        let rest = match self.partial_len {
-            0 => piece,
-            _ => match self.complete_tick(piece, listener) {
-                Some(rest) => rest,
-                None => self.complete(piece, listener)?,
-            },
-        };
-        if self.partial_len > 0 {
-            return Ok(());
-        }
-        let taken = self.machine.take_all(rest, listener)?;
-        self.keep(piece, rest.len() - taken);
-        Ok(())
-    }
-
-    /// Puts a tick together that began in the piece before, and returns what follows it; `None` when that is not what began,
-    /// or it is not good.
     ///
-    /// All lengths that are copied are known to the compiler: a copy of any length costs as much as the tick.
+    /// # Panics
+    /// The room is shorter.
     #[inline]
-    fn complete_tick<'a>(&mut self, piece: &'a [u8], listener: &mut impl TickListener) -> Option<&'a [u8]> {
-        let missing = TICK_LEN.checked_sub(self.partial_len)?;
-        let head = piece.first_chunk::<TICK_LEN>()?;
-        // Behind what is there is room for another tick: nothing as long as a tick begins behind one.
-        let end = self.partial_start + self.partial_len;
-        self.partial.get_mut(end..)?.first_chunk_mut::<TICK_LEN>()?.copy_from_slice(head);
-        let tick = self.partial.get(self.partial_start..)?.first_chunk::<TICK_LEN>()?;
-        if self.machine.take_tick(tick, listener) {
-            self.partial_len = 0;
-            return piece.get(missing..);
+    pub fn commit(&mut self, len: usize, listener: &mut impl TickListener) -> Result<(), StreamError> {
+        self.machine.stats.bytes += len as u64;
+        self.end += len;
+        match self.machine.take_all(&self.buffer[self.start..self.end], listener) {
+            Ok(rest) => {
+                self.start = self.end - rest.len();
+                Ok(())
+            }
+            Err(error) => {
+                self.start = self.end;
+                Err(error)
+            }
         }
-        None
     }
 
-    /// Puts the message together that began in an earlier piece, and returns what follows it.
-    #[cold]
-    fn complete<'a>(
-        &mut self,
-        piece: &'a [u8],
-        listener: &mut impl TickListener,
-    ) -> Result<&'a [u8], StreamError> {
-        let start = std::mem::take(&mut self.partial_start);
-        self.partial.copy_within(start..start + self.partial_len, 0);
-        let mut rest = piece;
-        while self.partial_len > 0 {
-            let needed = self.machine.needed(&self.partial[..self.partial_len]);
-            let add = needed.saturating_sub(self.partial_len).min(rest.len());
-            let (now, later) = rest.split_at(add);
-            self.partial[self.partial_len..][..add].copy_from_slice(now);
-            self.partial_len += add;
+    /// Takes bytes that lie elsewhere: copies them into the room, and [commits](TickParser::commit) them.
+    ///
+    /// # Errors
+    /// As for [`commit`](TickParser::commit).
+    pub fn feed(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> Result<(), StreamError> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let room = self.room();
+            let (now, later) = rest.split_at(room.len().min(rest.len()));
+            room[..now.len()].copy_from_slice(now);
+            self.commit(now.len(), listener)?;
             rest = later;
-            if self.partial_len < needed {
-                break;
-            }
-            let taken = self.machine.take_one(&self.partial[..self.partial_len], listener)?;
-            self.partial.copy_within(taken..self.partial_len, 0);
-            self.partial_len -= taken;
         }
-        Ok(rest)
-    }
-
-    /// Keeps the last `len` bytes of a piece, the beginning of a message, which is shorter than the longest one.
-    #[inline]
-    fn keep(&mut self, piece: &[u8], len: usize) {
-        self.partial_len = len;
-        match piece.last_chunk::<TICK_LEN>() {
-            Some(tail) if len <= TICK_LEN => {
-                self.partial[..TICK_LEN].copy_from_slice(tail);
-                self.partial_start = TICK_LEN - len;
-            }
-            _ => {
-                self.partial[..len].copy_from_slice(&piece[piece.len() - len..]);
-                self.partial_start = 0;
-            }
-        }
+        Ok(())
     }
 }

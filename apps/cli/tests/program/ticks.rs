@@ -1,0 +1,110 @@
+//! A ticks server and who watches it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Running, assert_refused, run};
+
+/// A server on a free port, and its address.
+fn serve() -> (Running, String) {
+    let mut server = Running::start(&["ticks", "serve", "--listen", "127.0.0.1:0", "--rate", "1K/s"]);
+    let address = server.hear("address", |line| {
+        let (_, rest) = line.split_once(" at ")?;
+        rest.split(';').next().map(str::to_owned)
+    });
+    (server, address)
+}
+
+/// Once a line says that ticks came.
+fn is_live(line: &str) -> Option<()> {
+    (line.contains("| live |") && !line.contains(" 0 ticks of")).then_some(())
+}
+
+#[test]
+fn a_watch_ends_in_time_with_its_report() {
+    let (server, address) = serve();
+    let printed = run(&["ticks", "watch", &address, "--no-tui", "--for", "3s"]);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+    assert!(!printed.out.contains('\x1b') && printed.out.contains("gaps 0 with 0 lost"), "{}", printed.out);
+
+    let printed = run(&["ticks", "watch", &address, "--for", "3s", "--json", "-"]);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""));
+    let report: Value = serde_json::from_str(&printed.out).unwrap();
+    assert_eq!((&report["ended"], &report["connected_at_end"]), (&"time_over".into(), &true.into()));
+    assert!(report["counts"]["ticks"].as_u64().unwrap() > 0, "{report}");
+    server.interrupt();
+    let printed = server.join();
+    assert_eq!((printed.code, printed.err.as_str()), (Some(130), ""), "{}", printed.out);
+}
+
+#[test]
+fn ctrl_c_ends_a_watch_with_its_report() {
+    let (_server, address) = serve();
+    let mut watch = Running::start(&["ticks", "watch", &address, "--no-tui"]);
+    watch.hear("ticks", is_live);
+    watch.interrupt();
+    let printed = watch.join();
+    assert_eq!((printed.code, printed.err.as_str()), (Some(130), ""), "{}", printed.out);
+    assert!(printed.out.contains("gaps 0 with 0 lost"), "{}", printed.out);
+}
+
+#[test]
+fn a_watch_without_its_server_at_the_end_fails_and_says_so() {
+    let (server, address) = serve();
+    let mut once = Running::start(&["ticks", "watch", &address, "--no-tui", "--no-reconnect"]);
+    let mut patient = Running::start(&["ticks", "watch", &address, "--no-tui"]);
+    once.hear("ticks", is_live);
+    patient.hear("ticks", is_live);
+    server.interrupt();
+    server.join();
+    let printed = once.join();
+    assert_eq!(printed.code, Some(1), "{}", printed.out);
+    assert_eq!(printed.err, format!("tickpath: {address}: the server stopped\n"));
+
+    patient.hear("what happened", |line| line.starts_with("note: ").then_some(()));
+    patient.interrupt();
+    let printed = patient.join();
+    assert_eq!(printed.code, Some(130), "{}", printed.out);
+    assert!(printed.err.contains("not connected at the end"), "{}", printed.err);
+
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let printed = run(&["ticks", "watch", &nobody, "--for", "1s", "--json", "-"]);
+    assert_eq!((printed.code, printed.err.lines().count()), (Some(1), 1), "{}", printed.err);
+    let report: Value = serde_json::from_str(&printed.out).unwrap();
+    assert_eq!(report["connected_at_end"], Value::from(false));
+}
+
+#[test]
+fn what_is_no_address_or_file_is_refused() {
+    assert_refused(&["ticks", "watch", "9200"], &["give host and port", "ticks watch --help"]);
+    assert_refused(&["ticks", "watch", "127.0.0.1:70000"], &["give host and port"]);
+    assert_refused(
+        &["ticks", "watch", "127.0.0.1:1", "--csv", "/nowhere/ticks.csv"],
+        &["/nowhere/ticks.csv"],
+    );
+    assert_refused(&["ticks", "watch", "127.0.0.1:1", "--csv", "-", "--json", "-"], &["name the same file"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_reason_to_panic() {
+    let (_server, address) = serve();
+    for (output, first) in [("--no-tui", "00:00"), ("--csv=-", "")] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tickpath"))
+            .args(["ticks", "watch", &address, "--for", "3s", output])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        assert!(!line.is_empty() && line.starts_with(first), "{line}");
+        drop(out);
+        let mut err = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""), "{output}");
+    }
+}
