@@ -21,7 +21,7 @@ pub struct ChannelConfig {
     /// Messages held for books that wait for a snapshot; `None` where there are no snapshots, so that books that lost
     /// messages stay stale.
     pub hold_snapshot: Option<usize>,
-    /// Read suspect books anew, each [`RESYNCS_MAX`] times at most.
+    /// Read suspect books anew, each three times at most.
     pub resync_suspects: bool,
 }
 
