@@ -101,6 +101,10 @@ impl Channel {
         let mut text = String::new();
         let _ = writeln!(text, "# {}", self.key);
         let _ = writeln!(text, "[[channel]]");
+        // Channels of one protocol are told apart by the port of line A.
+        if let Some(line) = self.lines.first() {
+            let _ = writeln!(text, "name = \"{}-{}\"", self.protocol(), line.sender.group().port());
+        }
         let _ = writeln!(text, "protocol = \"{}\"", self.protocol());
         for (line, name) in self.lines.iter().zip(["line_a", "line_b"]) {
             let _ = writeln!(text, "{name} = \"{}\"", line.sender.group());

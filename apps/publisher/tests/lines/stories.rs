@@ -199,3 +199,12 @@ fn a_real_capture_is_heard_whole_over_its_restart() {
     assert_eq!((channel.packets, channel.messages, channel.restarts), (400, 861, 1));
     assert!(last.0 > 500);
 }
+
+#[test]
+fn the_configuration_of_two_channels_is_one_that_a_handler_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let publication = Publication::open(options(&xdp_day(folder.path(), 2))).unwrap();
+    let mut config: LiveConfig = tickpath_config::parse("feed.toml", &publication.feed_config()).unwrap();
+    config.finish().unwrap();
+    assert_eq!(config.channels.len(), 2);
+}

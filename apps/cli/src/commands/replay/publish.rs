@@ -71,7 +71,9 @@ impl PublishArgs {
         let (line_a, line_b) = match self.publish.as_slice() {
             [line] => (*line, None),
             [line_a, line_b] => (*line_a, Some(*line_b)),
-            _ => bail!("--publish takes one line or two: GROUP:PORT or GROUP:PORT,GROUP:PORT"),
+            _ => bail!(
+                "--publish takes one line or two, GROUP:PORT or GROUP:PORT,GROUP:PORT: further channels have the ports behind them"
+            ),
         };
         ensure!(
             line_b.is_some() || self.drop_b.ppm == 0,
