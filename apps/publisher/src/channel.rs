@@ -49,9 +49,10 @@ pub(crate) struct Channel {
 
 impl Channel {
     /// Opens the lines of a channel, and its services where they are wanted. The port of channel `index` is so many above
-    /// the first one's.
+    /// the first one's. An XDP channel has a product and a number of its own.
     pub(crate) fn open(
         key: Key,
+        product: (u8, u8),
         index: u16,
         options: &PublishOptions,
         addresses: Option<&mut Addresses>,
@@ -75,7 +76,7 @@ impl Channel {
             });
         }
         let service = addresses
-            .map(|addresses| serve(key, of_channel(options.line_a), interface, options, addresses))
+            .map(|addresses| serve(key, product, of_channel(options.line_a), options, addresses))
             .transpose()?;
         Ok(Channel {
             key,
@@ -239,15 +240,15 @@ impl Channel {
 
 fn serve(
     key: Key,
+    product: (u8, u8),
     line: SocketAddrV4,
-    interface: Ipv4Addr,
     options: &PublishOptions,
     addresses: &mut Addresses,
 ) -> anyhow::Result<Box<dyn Service>> {
     let orders = options.max_orders;
     Ok(match key {
         Key::Itch(session) => Box::new(ItchService::open(session, addresses, orders)?),
-        Key::Xdp(_) => Box::new(XdpService::open(line, interface, addresses, orders)?),
+        Key::Xdp(_) => Box::new(XdpService::open(product, line, options.interface, addresses, orders)?),
         Key::Iex(feed, channel) => Box::new(IexService::open(feed, channel, addresses, orders)?),
     })
 }

@@ -81,7 +81,13 @@ impl Publication {
         let mut addresses = options.recovery.map(Addresses::from);
         let mut channels = Vec::new();
         for (index, key) in survey.keys.iter().enumerate() {
-            channels.push(Channel::open(*key, index as u16, &options, addresses.as_mut())?);
+            channels.push(Channel::open(
+                *key,
+                survey.product(key),
+                index as u16,
+                &options,
+                addresses.as_mut(),
+            )?);
         }
         Ok(Publication {
             source: Source::open(&options.file, options.session)?,
@@ -205,7 +211,13 @@ impl Publication {
             None => {
                 let index = self.channels.len();
                 let addresses = self.addresses.as_mut();
-                match Channel::open(head.key, index as u16, &self.options, addresses) {
+                match Channel::open(
+                    head.key,
+                    self.survey.product(&head.key),
+                    index as u16,
+                    &self.options,
+                    addresses,
+                ) {
                     Ok(channel) => {
                         tickpath_config::tell(format_args!(
                             "tickpath: one more channel:\n{}",

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddrV4;
 
+use tickpath_nyse::{Message, Packet};
+
 use crate::options::PublishOptions;
 use crate::packet::{Key, Kind, PacketHead, read_head};
 use crate::publication::CHANNELS_MAX;
 use crate::source::{Source, Timed};
+use crate::xdp::PRODUCT_DEFAULT;
 
 /// Packets that are looked at before the first is sent, to know the channels.
 pub(crate) const SURVEY_PACKETS: usize = 65_536;
@@ -25,6 +28,8 @@ pub(crate) struct Survey {
     pub(crate) keys: Vec<Key>,
     /// Groups that are another line of a channel, and that channel's.
     lines: HashMap<SocketAddrV4, SocketAddrV4>,
+    /// Product and channel that XDP's groups name.
+    products: HashMap<SocketAddrV4, (u8, u8)>,
 }
 
 /// Packets of one group by number: XDP says nothing of channel and line, but the lines of a channel say the same.
@@ -47,6 +52,9 @@ impl Survey {
             let Some(head) = head.filter(|head| head.kind != Kind::Aside) else { continue };
             if let Key::Xdp(group) = head.key {
                 note(&mut groups, group, &head, &timed.payload);
+                if let Some(product) = product_of(&timed.payload) {
+                    survey.products.insert(group, product);
+                }
             }
             if !survey.keys.contains(&head.key) && survey.keys.len() < CHANNELS_MAX {
                 survey.keys.push(head.key);
@@ -81,6 +89,14 @@ impl Survey {
         });
     }
 
+    /// Product and channel of a channel of XDP.
+    pub(crate) fn product(&self, key: &Key) -> (u8, u8) {
+        match key {
+            Key::Xdp(group) => self.products.get(group).copied().unwrap_or(PRODUCT_DEFAULT),
+            _ => PRODUCT_DEFAULT,
+        }
+    }
+
     /// The channel of a packet.
     pub(crate) fn key_of(&self, head: &PacketHead) -> Key {
         match head.key {
@@ -88,6 +104,15 @@ impl Survey {
             key => key,
         }
     }
+}
+
+/// What the reset at the start of a channel's day names.
+fn product_of(payload: &[u8]) -> Option<(u8, u8)> {
+    let packet = Packet::parse(payload).ok()?;
+    packet.messages().find_map(|(_, message)| match Message::parse(message) {
+        Ok(Message::SequenceNumberReset(reset)) => Some((reset.product_id, reset.channel_id)),
+        _ => None,
+    })
 }
 
 /// Notes which other groups brought the same under the same number.

@@ -30,7 +30,6 @@ pub(super) struct Image {
     is_whole: bool,
     /// The second that messages without one belong to.
     secs: u32,
-    product: Option<(u8, u8)>,
 }
 
 impl Image {
@@ -42,23 +41,17 @@ impl Image {
             orders_max: orders_max as usize,
             is_whole: true,
             secs: 0,
-            product: None,
         }
     }
 
-    /// Forgets everything but who publishes.
+    /// Forgets everything.
     pub(super) fn restart(&mut self) {
-        *self = Image { product: self.product, ..Image::new(self.orders_max as u32) };
+        *self = Image::new(self.orders_max as u32);
     }
 
     /// False once there were more orders than there is room for: no refresh is given then.
     pub(super) const fn is_whole(&self) -> bool {
         self.is_whole
-    }
-
-    /// Product and channel, once a message named them.
-    pub(super) const fn product(&self) -> Option<(u8, u8)> {
-        self.product
     }
 
     /// The second in which a packet was sent, for messages that name none before the first that does.
@@ -139,7 +132,6 @@ impl Image {
 
 impl Listener for Image {
     fn on_sequence_number_reset(&mut self, message: &SequenceNumberReset) {
-        self.product = Some((message.product_id, message.channel_id));
         self.restart();
         self.secs = message.source_time.get();
     }

@@ -21,7 +21,7 @@ use jobs::Jobs;
 use requests::{Market, RequestServer};
 
 /// Product and channel of recordings that name none: NYSE's, and the first.
-const PRODUCT_DEFAULT: (u8, u8) = (11, 1);
+pub(crate) const PRODUCT_DEFAULT: (u8, u8) = (11, 1);
 /// How often the channels of retransmission and refresh say that they are alive.
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
 /// How far above a line's port those of its channels of retransmission and refresh are.
@@ -32,6 +32,8 @@ pub(crate) struct XdpService {
     requests: RequestServer,
     jobs: Jobs,
     image: Image,
+    /// Product and channel.
+    product: (u8, u8),
     groups: [SocketAddrV4; 2],
     next: u64,
     is_from_start: bool,
@@ -42,6 +44,7 @@ pub(crate) struct XdpService {
 impl XdpService {
     /// Opens the request server, and channels of their own for what it sends.
     pub(crate) fn open(
+        product: (u8, u8),
         line: SocketAddrV4,
         interface: Ipv4Addr,
         addresses: &mut Addresses,
@@ -54,16 +57,13 @@ impl XdpService {
             requests: RequestServer::open(addresses.next())?,
             jobs: Jobs::new(retransmission?, refresh?),
             image: Image::new(orders_max),
+            product,
             groups,
             next: 1,
             is_from_start: true,
             sent_ns: 0,
             next_heartbeat: Nanos::ZERO,
         })
-    }
-
-    fn product(&self) -> (u8, u8) {
-        self.image.product().unwrap_or(PRODUCT_DEFAULT)
     }
 }
 
@@ -86,7 +86,7 @@ impl Service for XdpService {
     }
 
     fn poll(&mut self, now: Nanos, store: &Store) -> usize {
-        let (product, time) = (self.product(), SendTime::of_nanos(self.sent_ns));
+        let (product, time) = (self.product, SendTime::of_nanos(self.sent_ns));
         let can_refresh = self.is_from_start && self.image.is_whole();
         let market = Market { product, store, image: &self.image, can_refresh };
         let work = self.requests.poll(now, &market, &mut self.jobs.waiting);
@@ -113,7 +113,7 @@ impl Service for XdpService {
     }
 
     fn config(&self) -> String {
-        let (product, channel) = self.product();
+        let (product, channel) = self.product;
         let [retransmission, refresh] = self.groups;
         let mut lines = String::new();
         let _ = writeln!(lines, "request_server = \"{}\"", self.requests.local_address());

@@ -206,5 +206,6 @@ fn the_configuration_of_two_channels_is_one_that_a_handler_takes() {
     let publication = Publication::open(options(&xdp_day(folder.path(), 2))).unwrap();
     let mut config: LiveConfig = tickpath_config::parse("feed.toml", &publication.feed_config()).unwrap();
     config.finish().unwrap();
-    assert_eq!(config.channels.len(), 2);
+    let numbers: Vec<u8> = config.channels.iter().map(|channel| channel.channel_id).collect();
+    assert_eq!(numbers, [1, 2]);
 }
