@@ -217,7 +217,8 @@ mod tests {
 
     #[test]
     fn instruction_and_tables_agree_with_the_plain_loop_for_every_length() {
-        let bytes: Vec<u8> = (0..200_u32).map(|at| (at * 37 + at / 7) as u8).collect();
+        let len = if cfg!(miri) { 24 } else { 200_u32 };
+        let bytes: Vec<u8> = (0..len).map(|at| (at * 37 + at / 7) as u8).collect();
         for from in 0..9 {
             for to in from..bytes.len() {
                 let expected = plain(&bytes[from..to]);
