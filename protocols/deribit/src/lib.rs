@@ -16,6 +16,8 @@
 //! | [`codes`] | the texts that fields may have |
 //! | [`method`], [`channel`], [`error_code`] | names and codes, with what they mean |
 //! | [`sign`] | signatures of clients |
+//! | [`continuity`] | whether book messages follow each other, and how to get a whole book again |
+//! | [`credits`] | how many requests may be sent |
 //!
 //! ```
 //! use tickpath_deribit::envelope::{Id, Inbound, ServerTime, write_request};
@@ -51,6 +53,8 @@
 
 pub mod channel;
 pub mod codes;
+pub mod continuity;
+pub mod credits;
 pub mod envelope;
 pub mod error_code;
 pub mod field;

@@ -279,7 +279,7 @@ fn empty_sides_of_old_servers_are_read() {
     assert_eq!(interest.text(), "0.0028213400122472977");
     assert!(interest.decimal().is_err());
     let error = Ticker::read(&mut Scanner::new(r#"{"timestamp":1,"best_bid_price":"x"}"#)).unwrap_err();
-    assert_eq!((error.member, error.at), ("best_bid_price", 33));
+    assert_eq!((error.member, error.at), ("best_bid_price", 32));
 }
 
 /// Reads the results and data of one frame in one pass.
