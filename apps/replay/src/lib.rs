@@ -46,7 +46,7 @@ mod tape;
 mod text;
 mod zone;
 
-pub use tickpath_capture::table::{ConvertError, Converted, convert};
+pub use tickpath_capture::table::{ConvertError, ConvertProgress, Converted, convert};
 
 pub use captures::{CaptureReport, ChannelReport, ParseProtocolError, Protocol, UnknownPackets};
 pub use check::TwinReport;
