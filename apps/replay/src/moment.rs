@@ -4,8 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use tickpath_capture::TimeBase;
-
-use crate::zone::{Date, Zone};
+use tickpath_config::{Date, Zone};
 
 const NS_PER_SEC: u64 = 1_000_000_000;
 const NS_PER_DAY: u64 = 86_400 * NS_PER_SEC;
@@ -39,9 +38,9 @@ impl FromStr for Moment {
             Some((date, time)) => (Some(date), time),
             None => (None, text),
         };
-        let day = date.map(|date| parse_date(date).ok_or(()));
-        match (day.transpose(), parse_time(time)) {
-            (Ok(day), Some(ns)) => Ok(Moment { day, ns }),
+        let day = date.map(str::parse::<Date>).transpose();
+        match (day, parse_time(time)) {
+            (Ok(day), Some(ns)) => Ok(Moment { day: day.map(Date::day), ns }),
             _ => Err(ParseMomentError { text: text.to_owned() }),
         }
     }
@@ -88,39 +87,8 @@ fn parse_time(text: &str) -> Option<u64> {
     parts.next().is_none().then_some(seconds * NS_PER_SEC + ns)
 }
 
-pub(crate) fn parse_date(text: &str) -> Option<u64> {
-    let mut parts = text.split('-');
-    let year = digits(parts.next().filter(|part| part.len() == 4)?)?;
-    let month =
-        digits(parts.next().filter(|part| part.len() == 2)?).filter(|month| (1..=12).contains(month))?;
-    let day = digits(parts.next().filter(|part| part.len() == 2)?)?;
-    let is_whole = parts.next().is_none() && year >= 1970 && (1..=month_len(year, month)).contains(&day);
-    is_whole.then(|| {
-        days_before_year(year) + (1..month).map(|month| month_len(year, month)).sum::<u64>() + day - 1
-    })
-}
-
 fn digits(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
-}
-
-const fn is_leap(year: u64) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-}
-
-const fn month_len(year: u64, month: u64) -> u64 {
-    match month {
-        2 if is_leap(year) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days from 1970-01-01 to the first of a year from 1970 on.
-fn days_before_year(year: u64) -> u64 {
-    let leap_years = |year: u64| year / 4 - year / 100 + year / 400;
-    (year - 1970) * 365 + leap_years(year - 1) - leap_years(1969)
 }
 
 /// What the times of a recording mean.
@@ -167,21 +135,6 @@ impl fmt::Display for RecordedTime {
             _ => write!(f, " {zone}"),
         }
     }
-}
-
-/// The date of a day since 1970-01-01.
-pub(crate) fn date(day: u64) -> (u64, u64, u64) {
-    let mut year = 1970 + day / 366;
-    while days_before_year(year + 1) <= day {
-        year += 1;
-    }
-    let mut left = day - days_before_year(year);
-    let mut month = 1;
-    while left >= month_len(year, month) {
-        left -= month_len(year, month);
-        month += 1;
-    }
-    (year, month, left + 1)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tickpath_book::{FastBooks, Indexed, PlainBooks};
 use tickpath_capture::{Format, InputMeter, RecordingInfo, TimeBase};
+use tickpath_config::{Date, Zone};
 use tickpath_feed::xdp::BookBuilder as XdpBooks;
 use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_iex::Feed;
@@ -25,7 +26,6 @@ use crate::moment::Calendar;
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{BookSize, Ended, PassState, Session};
-use crate::zone::{Date, Zone};
 
 const NS_PER_DAY: u64 = 86_400_000_000_000;
 

@@ -265,7 +265,10 @@ impl<B: BooksById> BookBuilder<B> {
         let entered = self.symbols.enter(symbol);
         match entered {
             Some(id) => self.instruments.name(id, symbol),
-            None => self.counters.beyond_symbols += 1,
+            None => {
+                self.counters.beyond_symbols += 1;
+                self.instruments.note_bookless();
+            }
         }
         entered
     }
