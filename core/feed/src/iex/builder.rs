@@ -211,8 +211,16 @@ impl<B: BooksById> BookBuilder<B> {
     pub fn handle_session_start(&mut self, out: &mut impl UpdateListener) {
         self.counters.session_starts += 1;
         for id in (1..=self.symbols.count()).map(InstrumentId) {
+            self.restart(id, out);
+        }
+    }
+
+    /// The same of one instrument, where a channel has only some of them.
+    pub fn restart(&mut self, id: InstrumentId, out: &mut impl UpdateListener) {
+        if let Some(status) = self.statuses.get_mut(usize::from(id.0)) {
+            let has_book = status.has_book;
+            *status = Status { has_book, ..UNTOLD };
             self.empty(id);
-            self.statuses[usize::from(id.0)] = UNTOLD;
             self.instruments.set_health(id, BookHealth::Live, None);
             self.instruments.note_trading(id, None);
             self.instruments.report_status(id, out);
@@ -332,7 +340,10 @@ impl<B: BooksById> BookBuilder<B> {
         let entered = self.symbols.enter(symbol);
         match entered {
             Some(id) => self.instruments.name(id, symbol),
-            None => self.counters.beyond_symbols += 1,
+            None => {
+                self.counters.beyond_symbols += 1;
+                self.instruments.note_bookless();
+            }
         }
         entered
     }
