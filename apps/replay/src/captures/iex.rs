@@ -213,11 +213,13 @@ impl<B: BooksById> ApplyMessages<IexMessage<'_>> for IexBooks<B> {
         let mut start = 0;
         for group in messages.chunks(LOOK_AHEAD_LEN) {
             let before = *self.builder_mut().counters();
-            for (number, message) in (first + start as u64..).zip(group) {
+            for (at, message) in (start..).zip(group) {
                 if message.is_first {
                     self.enter(message.bytes);
                 }
-                self.builder_mut().handle_message(Sequence(number), message.bytes, updates);
+                let (sequence, next) = (Sequence(first + at as u64), messages.get(at + 1));
+                let waiting = next.map(|next| next.bytes);
+                self.builder_mut().handle_next(sequence, message.bytes, waiting, updates);
             }
             updates.note(&before, self.builder_mut().counters(), || start..=start + group.len() - 1);
             start += group.len();
