@@ -248,10 +248,9 @@ impl FromStr for Decimal {
     type Err = NumberError;
 
     fn from_str(text: &str) -> Result<Decimal, NumberError> {
-        match Decimal::read(text.as_bytes())? {
-            (decimal, len) if len == text.len() => Ok(decimal),
-            _ => Err(NumberError::NotANumber),
-        }
+        // A number that does not fit may have something behind it.
+        Number::new(text)?;
+        Decimal::read(text.as_bytes()).map(|(decimal, _)| decimal)
     }
 }
 
@@ -416,6 +415,8 @@ mod tests {
             ("1e+", NumberError::NotANumber),
             ("1x", NumberError::NotANumber),
             ("NaN", NumberError::NotANumber),
+            ("1e-50-0.0", NumberError::NotANumber),
+            ("0.5 ", NumberError::NotANumber),
             ("9223372036854775808", NumberError::TooLong),
             ("1.2345678901234567891", NumberError::TooLong),
             ("0.0028213400122472977", NumberError::TooFine),

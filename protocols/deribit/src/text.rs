@@ -65,7 +65,7 @@ impl<'a> Text<'a> {
     }
 
     /// Copies the string into `buffer` and gives it; none when it has no room.
-    pub(crate) fn copy_into<'b>(self, buffer: &'b mut [u8]) -> Option<&'b str> {
+    pub(crate) fn copy_into(self, buffer: &mut [u8]) -> Option<&str> {
         let mut len = 0;
         for character in self.chars() {
             let room = buffer.get_mut(len..len + character.len_utf8())?;
