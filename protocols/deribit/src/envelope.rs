@@ -175,8 +175,8 @@ impl<'a> Inbound<'a> {
     fn read(mut scanner: Scanner<'a>, visitor: &mut impl Visitor<'a>) -> Result<Inbound<'a>, ScanError> {
         let mut parts = Parts::default();
         scanner.open_object()?;
-        while let Some(key) = scanner.next_key()? {
-            parts.read_member(key, &mut scanner, visitor)?;
+        while scanner.next_member()? {
+            parts.read_member(&mut scanner, visitor)?;
         }
         let end = scanner.clone();
         scanner.finish()?;
@@ -209,10 +209,25 @@ impl<'a> Parts<'a> {
     #[inline]
     fn read_member(
         &mut self,
-        key: &'a str,
         scanner: &mut Scanner<'a>,
         visitor: &mut impl Visitor<'a>,
     ) -> Result<(), ScanError> {
+        // The usual forms, taken at a glance.
+        let key = match () {
+            () if scanner.take("\"jsonrpc\":\"2.0\"") => return Ok(()),
+            () if scanner.take("\"method\":\"subscription\"") => {
+                self.method = Some(Text::new("subscription"));
+                return Ok(());
+            }
+            () if scanner.take("\"params\":") => "params",
+            () if scanner.take("\"id\":") => "id",
+            () if scanner.take("\"result\":") => "result",
+            () if scanner.take("\"usIn\":") => "usIn",
+            () if scanner.take("\"usOut\":") => "usOut",
+            () if scanner.take("\"usDiff\":") => "usDiff",
+            () if scanner.take("\"testnet\":") => "testnet",
+            () => scanner.key()?,
+        };
         match key {
             "id" => self.id = Some(Option::read(scanner)?),
             "result" => {
@@ -242,7 +257,12 @@ impl<'a> Parts<'a> {
         visitor: &mut impl Visitor<'a>,
     ) -> Result<(), ScanError> {
         scanner.open_object()?;
-        while let Some(key) = scanner.next_key()? {
+        while scanner.next_member()? {
+            let key = match () {
+                () if scanner.take("\"channel\":") => "channel",
+                () if scanner.take("\"data\":") => "data",
+                () => scanner.key()?,
+            };
             match key {
                 "channel" => self.channel = Some(scanner.text()?),
                 "data" => {

@@ -122,6 +122,9 @@ impl<'a> Field<'a> for bool {
 /// A whole number, however it is written.
 #[inline]
 fn whole(scanner: &mut Scanner<'_>) -> Result<i64, ScanError> {
+    if let Some(value) = scanner.quick_whole() {
+        return Ok(value);
+    }
     let at = scanner.at();
     let decimal = scanner.decimal()?;
     if decimal.scale() == 0 {
@@ -329,18 +332,16 @@ pub(crate) fn write_member<'a, T: Field<'a>>(name: &str, value: &T, out: &mut Ve
     }
 }
 
-/// Where `key` is in `names`: members come in the order of their structure nearly always, so the search starts at
-/// `hint`. The length of `names` when it is nowhere.
-#[inline]
-pub(crate) fn find_member(names: &[&str], hint: usize, key: &str) -> usize {
-    if names.get(hint) == Some(&key) {
-        return hint;
-    }
-    let (before, after) = names.split_at(hint.min(names.len()));
-    if let Some(place) = after.iter().position(|name| *name == key) {
-        return hint + place;
-    }
-    before.iter().position(|name| *name == key).unwrap_or(names.len())
+/// Reads the member of a name that is not written in the usual form.
+#[cold]
+#[inline(never)]
+pub(crate) fn read_rare<'a, T: Field<'a>>(
+    scanner: &mut Scanner<'a>,
+    name: &'static str,
+    value: &mut Option<T>,
+) -> Result<(), ScanError> {
+    *value = Some(T::read(scanner).map_err(|error| error.of_member(name))?);
+    Ok(())
 }
 
 /// Makes a structure a message: an object whose members are its fields. Unknown members are passed over; `null` stands
@@ -374,38 +375,46 @@ macro_rules! message {
         impl<$life> $crate::field::Field<$life> for $self {
             fn read(scanner: &mut $crate::scan::Scanner<$life>) -> Result<Self, $crate::scan::ScanError> {
                 use $crate::field::Field;
-                #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
-                enum Member { $($field),* }
-                const NAMES: &[&str] = &[$($crate::field::message!(@name $field $($wire)?)),*];
                 $( let mut $field: Option<$type> = None; )*
                 let at = scanner.at();
                 scanner.open_object()?;
-                let mut hint = 0;
-                while let Some(key) = scanner.next_key()? {
-                    let place = $crate::field::find_member(NAMES, hint, key);
-                    $(
-                        if place == Member::$field as usize {
-                            match <$type as Field<$life>>::read(scanner) {
-                                Ok(value) => $field = Some(value),
-                                Err(error) => return Err(error.of_member(NAMES[place])),
+                if scanner.next_member()? {
+                    'members: loop {
+                        // Members nearly always come in the order of the structure, without spaces.
+                        let before = scanner.at();
+                        $(
+                            if scanner.take($crate::field::message!(@start $field $($wire)?)) {
+                                match <$type as Field<$life>>::read(scanner) {
+                                    Ok(value) => $field = Some(value),
+                                    Err(error) => {
+                                        return Err(error.of_member($crate::field::message!(@name $field $($wire)?)));
+                                    }
+                                }
+                                if !scanner.next_member()? {
+                                    break 'members;
+                                }
                             }
-                        } else
-                    )*
-                    {
-                        scanner.skip()?;
-                        continue;
+                        )*
+                        if scanner.at() == before {
+                            match scanner.key()? {
+                                $( $crate::field::message!(@name $field $($wire)?) => {
+                                    let name = $crate::field::message!(@name $field $($wire)?);
+                                    $crate::field::read_rare(scanner, name, &mut $field)?;
+                                } )*
+                                _ => scanner.skip()?,
+                            }
+                            if !scanner.next_member()? {
+                                break 'members;
+                            }
+                        }
                     }
-                    hint = place + 1;
                 }
-                let missing = |member: Member| {
-                    scanner
-                        .error_at(at, $crate::scan::ScanErrorKind::Missing)
-                        .of_member(NAMES[member as usize])
-                };
+                let missing = |name| scanner.error_at(at, $crate::scan::ScanErrorKind::Missing).of_member(name);
                 Ok(Self {
                     $( $field: match $field {
                         Some(value) => value,
-                        None => <$type as Field<$life>>::absent().ok_or_else(|| missing(Member::$field))?,
+                        None => <$type as Field<$life>>::absent()
+                            .ok_or_else(|| missing($crate::field::message!(@name $field $($wire)?)))?,
                     } ),*
                 })
             }
@@ -419,6 +428,8 @@ macro_rules! message {
     };
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $wire:literal) => { $wire };
+    (@start $field:ident) => { concat!("\"", stringify!($field), "\":") };
+    (@start $field:ident $wire:literal) => { concat!("\"", $wire, "\":") };
 }
 pub(crate) use message;
 

@@ -1,9 +1,10 @@
 //! The messages: params of requests, results of replies, data of channels. One structure for each, read from a frame
 //! and written into a buffer.
 //!
-//! Prices and amounts are [`Decimal`](crate::number::Decimal)s. Figures that are only shown, and whose digits may be
-//! more than one holds (funding, greeks, profit, margins), are [`Number`](crate::number::Number)s: the server's own text,
-//! exact when it is asked for. What an older or newer server may leave out is optional.
+//! Prices and amounts are [`Decimal`](crate::number::Decimal)s. Figures that nothing is traded at, and whose digits may
+//! be more than one holds (funding, greeks, profit, margins, mark and index prices), are
+//! [`Number`](crate::number::Number)s: the server's own text, exact when it is asked for. What an older or newer server
+//! may leave out is optional.
 
 mod account;
 mod book;

@@ -119,6 +119,41 @@ impl Decimal {
         }
     }
 
+    /// The number at the start of `bytes` and its length, where it is an everyday one: at most 16 digits before the point
+    /// and 18 in all, no exponent, no zeros at the end but `.0`, and some bytes behind it. None for any other.
+    #[inline(always)]
+    pub(crate) fn read_quick(bytes: &[u8]) -> Option<(Decimal, usize)> {
+        let sign_len = usize::from(bytes.first() == Some(&b'-'));
+        let unsigned = bytes.get(sign_len..)?;
+        let (whole, whole_len) = quick_whole(unsigned)?;
+        let (magnitude, scale, len) = match unsigned.get(whole_len)? {
+            b'.' => {
+                let fraction = unsigned.get(whole_len + 1..)?;
+                let first = digit_at(fraction, 0)?;
+                match fraction.get(1)? {
+                    b'0'..=b'9' => {
+                        let (digits, len) = quick_digits(fraction)?;
+                        if whole_len + len >= DIGITS_EXACT || fraction[len - 1] == b'0' {
+                            return None;
+                        }
+                        (whole * POWERS[len] as u64 + digits, len, whole_len + 1 + len)
+                    }
+                    b'e' | b'E' => return None,
+                    _ if first == 0 => (whole, 0, whole_len + 2),
+                    _ => (whole * 10 + first, 1, whole_len + 2),
+                }
+            }
+            b'e' | b'E' => return None,
+            _ => (whole, 0, whole_len),
+        };
+        if matches!(unsigned.get(len)?, b'e' | b'E') {
+            return None;
+        }
+        // Fewer than 19 digits are below 10^18.
+        let mantissa = if sign_len == 1 { -(magnitude as i64) } else { magnitude as i64 };
+        Some((Decimal { mantissa, scale: scale as u8 }, sign_len + len))
+    }
+
     /// The number at the start of `bytes` and its length.
     ///
     /// # Errors
@@ -171,10 +206,60 @@ impl Decimal {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn digit_at(bytes: &[u8], at: usize) -> Option<u64> {
     let digit = bytes.get(at)?.wrapping_sub(b'0');
     (digit < 10).then_some(u64::from(digit))
+}
+
+/// A whole number of at most 16 digits at the start of `bytes`, and its length; none for any other, or near the end.
+#[inline(always)]
+pub(crate) fn quick_whole(bytes: &[u8]) -> Option<(u64, usize)> {
+    let (value, len) = quick_digits(bytes)?;
+    if bytes[0] == b'0' && len > 1 { None } else { Some((value, len)) }
+}
+
+/// 1 to 16 digits at the start of `bytes`.
+#[inline(always)]
+fn quick_digits(bytes: &[u8]) -> Option<(u64, usize)> {
+    let (high, high_len) = up_to_eight_digits(bytes.first_chunk()?);
+    if high_len < 8 {
+        return if high_len == 0 { None } else { Some((high, high_len)) };
+    }
+    let (low, low_len) = up_to_eight_digits(bytes[8..].first_chunk()?);
+    if low_len == 8 && digit_at(bytes, 16).is_some() {
+        return None;
+    }
+    Some((high * POWERS[low_len] as u64 + low, 8 + low_len))
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// Eight characters; digits become 0 to 9.
+#[inline(always)]
+const fn digit_values(bytes: &[u8; 8]) -> u64 {
+    u64::from_le_bytes(*bytes) ^ (ONES * 0x30)
+}
+
+/// A flag in each byte that is over 9. The lowest is exact: only from a byte that has one is anything carried.
+#[inline(always)]
+const fn non_digits(values: u64) -> u64 {
+    (values.wrapping_add(ONES * 0x76) | values) & (ONES * 0x80)
+}
+
+/// The digits that eight bytes start with, and how many they are; all eight are worked on at once.
+#[inline(always)]
+const fn up_to_eight_digits(bytes: &[u8; 8]) -> (u64, usize) {
+    let digits = digit_values(bytes);
+    let len = non_digits(digits).trailing_zeros() / 8;
+    if len == 0 {
+        return (0, 0);
+    }
+    // The last digit goes into the highest byte, zeros before the first; then pairs, fours and all of them are added.
+    let digits = digits << (64 - 8 * len);
+    let pairs = (digits.wrapping_mul(1 + (10 << 8)) >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(1 + (100 << 16)) >> 16) & 0x0000_ffff_0000_ffff;
+    (fours.wrapping_mul(1 + (10_000 << 32)) >> 32, len as usize)
 }
 
 /// A number with an exponent or more digits than fit at a glance. `scale` digits follow the point, if there are any.
@@ -327,9 +412,23 @@ impl fmt::Display for Number<'_> {
     }
 }
 
+/// How many digits `bytes` start with.
+#[inline(always)]
+fn digits_len(bytes: &[u8]) -> usize {
+    let mut len = 0;
+    while let Some(chunk) = bytes.get(len..).and_then(|rest| rest.first_chunk()) {
+        let flags = non_digits(digit_values(chunk));
+        if flags != 0 {
+            return len + flags.trailing_zeros() as usize / 8;
+        }
+        len += 8;
+    }
+    len + bytes[len..].iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
 /// Length of the JSON number at the start of `bytes`; none when there is none.
 pub(crate) fn number_len(bytes: &[u8]) -> Option<usize> {
-    let digits = |at: usize| bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = |at: usize| digits_len(&bytes[at..]);
     let mut at = usize::from(bytes.first() == Some(&b'-'));
     let whole = digits(at);
     if whole == 0 || (bytes[at] == b'0' && whole > 1) {
@@ -400,6 +499,41 @@ mod tests {
             assert_eq!((decimal.mantissa(), decimal.scale()), (mantissa, scale), "{text}");
             assert_eq!(decimal.to_string(), written);
         }
+    }
+
+    #[test]
+    fn the_quick_reading_is_the_same_where_there_is_one() {
+        let digits = [
+            "0",
+            "7",
+            "10",
+            "05",
+            "1234567",
+            "12345678",
+            "123456789",
+            "1234567890123456",
+            "12345678901234567",
+        ];
+        let ends = [",", "]", "}", " ", "e5", ".", "-", "/", ":", "\u{e9}"];
+        let mut quick_count = 0;
+        for whole in digits {
+            for fraction in [""].into_iter().chain(digits) {
+                for (sign, end) in ["", "-"].into_iter().flat_map(|sign| ends.map(|end| (sign, end))) {
+                    let point = if fraction.is_empty() { "" } else { "." };
+                    let text = format!("{sign}{whole}{point}{fraction}{end}        ");
+                    if let Some(quick) = Decimal::read_quick(text.as_bytes()) {
+                        assert_eq!(Decimal::read(text.as_bytes()), Ok(quick), "{text}");
+                        quick_count += 1;
+                    }
+                }
+            }
+        }
+        assert!(quick_count > 500, "{quick_count}");
+        assert_eq!(Decimal::read_quick(b"809.5,"), None, "too near the end");
+        assert_eq!(
+            Decimal::read_quick(b"36809.5,        "),
+            Some((Decimal { mantissa: 368_095, scale: 1 }, 7))
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::number::{Decimal, Number, NumberError, number_len};
+use crate::number::{Decimal, Number, NumberError, number_len, quick_whole};
 pub use crate::text::Text;
 
 /// Containers that may be open at once.
@@ -245,17 +245,20 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    #[inline]
-    fn pass_spaces(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.byte(self.at) {
-            self.at += 1;
+    /// The first character of the next value, which stays.
+    #[inline(always)]
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        match self.byte(self.at) {
+            Some(byte) if byte > b' ' => Some(byte),
+            _ => self.peek_beyond_spaces(),
         }
     }
 
-    /// The first character of the next value, which stays.
-    #[inline]
-    pub(crate) fn peek(&mut self) -> Option<u8> {
-        self.pass_spaces();
+    #[cold]
+    fn peek_beyond_spaces(&mut self) -> Option<u8> {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.byte(self.at) {
+            self.at += 1;
+        }
         self.byte(self.at)
     }
 
@@ -292,7 +295,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// True when another item follows in the open container, which `bracket` closes; else it is closed.
-    #[inline]
+    #[inline(always)]
     fn next_item(&mut self, bracket: u8) -> Result<bool, ScanError> {
         let is_first = std::mem::replace(&mut self.is_first, false);
         match self.peek() {
@@ -306,8 +309,7 @@ impl<'a> Scanner<'a> {
                 Ok(true)
             }
             Some(_) if is_first => Ok(true),
-            Some(_) => Err(self.error(ScanErrorKind::Unexpected)),
-            None => Err(self.error(ScanErrorKind::End)),
+            _ => Err(self.end_or_unexpected()),
         }
     }
 
@@ -319,24 +321,57 @@ impl<'a> Scanner<'a> {
     /// When the object is broken here.
     #[inline]
     pub fn next_key(&mut self) -> Result<Option<&'a str>, ScanError> {
-        if !self.next_item(b'}')? {
-            return Ok(None);
-        }
+        if self.next_member()? { self.key().map(Some) } else { Ok(None) }
+    }
+
+    /// True when another member of the open object follows, whose name must be taken next.
+    #[inline(always)]
+    pub(crate) fn next_member(&mut self) -> Result<bool, ScanError> {
+        self.next_item(b'}')
+    }
+
+    /// Takes the name of a member and the colon behind it.
+    pub(crate) fn key(&mut self) -> Result<&'a str, ScanError> {
         if self.peek() != Some(b'"') {
-            return Err(match self.byte(self.at) {
-                None => self.error(ScanErrorKind::End),
-                Some(_) => self.error(ScanErrorKind::Unexpected),
-            });
+            return Err(self.end_or_unexpected());
         }
         let (start, end, _) = self.string()?;
         if self.peek() != Some(b':') {
-            return Err(match self.byte(self.at) {
-                None => self.error(ScanErrorKind::End),
-                Some(_) => self.error(ScanErrorKind::Unexpected),
-            });
+            return Err(self.end_or_unexpected());
         }
         self.at += 1;
-        Ok(Some(&self.frame[start..end]))
+        Ok(&self.frame[start..end])
+    }
+
+    /// Takes what is written exactly like this, if it stands here: the usual form of a name or a value.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, literal: &'static str) -> bool {
+        let is_here =
+            self.frame.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(literal.as_bytes()));
+        if is_here {
+            self.at += literal.len();
+        }
+        is_here
+    }
+
+    /// Takes what `read` finds at the start of the rest, and as many bytes as it says. It may open one container, which
+    /// it must close.
+    #[inline(always)]
+    pub(crate) fn quick<T>(&mut self, read: impl FnOnce(&[u8]) -> Option<(T, usize)>) -> Option<T> {
+        if self.depth == DEPTH_MAX {
+            return None;
+        }
+        let (value, len) = read(self.frame.as_bytes().get(self.at..)?)?;
+        self.at += len;
+        Some(value)
+    }
+
+    #[cold]
+    fn end_or_unexpected(&self) -> ScanError {
+        match self.byte(self.at) {
+            None => self.error(ScanErrorKind::End),
+            Some(_) => self.error(ScanErrorKind::Unexpected),
+        }
     }
 
     /// True when another item of the open array follows, which must be taken next.
@@ -365,40 +400,12 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn string(&mut self) -> Result<(usize, usize, bool), ScanError> {
         let start = self.at + 1;
-        let end = self.string_stop(start);
+        let end = string_stop(self.frame.as_bytes(), start);
         if self.byte(end) == Some(b'"') {
             self.at = end + 1;
             return Ok((start, end, false));
         }
         self.long_string(start, end)
-    }
-
-    /// The first quote, backslash or control character from here on; the frame's end when there is none.
-    #[inline]
-    fn string_stop(&self, mut at: usize) -> usize {
-        const ONES: u64 = 0x0101_0101_0101_0101;
-        const HIGH: u64 = 0x8080_8080_8080_8080;
-        let bytes = self.frame.as_bytes();
-        while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-            let word = u64::from_le_bytes(*chunk);
-            let is_zero = |word: u64| word.wrapping_sub(ONES) & !word;
-            // The lowest flag is exact: a borrow can only reach the bytes above one.
-            let flags = (is_zero(word ^ (ONES * b'"' as u64))
-                | is_zero(word ^ (ONES * b'\\' as u64))
-                | (word.wrapping_sub(ONES * 0x20) & !word))
-                & HIGH;
-            if flags != 0 {
-                return at + flags.trailing_zeros() as usize / 8;
-            }
-            at += 8;
-        }
-        while let Some(byte) = self.byte(at) {
-            if byte == b'"' || byte == b'\\' || byte < 0x20 {
-                break;
-            }
-            at += 1;
-        }
-        at
     }
 
     /// The rest of a string in which something else than a plain character stands at `at`.
@@ -414,7 +421,7 @@ impl<'a> Scanner<'a> {
                 Some(b'\\') => at = self.escape(at)?,
                 Some(_) => return Err(self.error_at(at, ScanErrorKind::Control)),
             }
-            at = self.string_stop(at);
+            at = string_stop(self.frame.as_bytes(), at);
         }
     }
 
@@ -441,8 +448,25 @@ impl<'a> Scanner<'a> {
     ///
     /// # Errors
     /// When none stands here, or it does not fit.
-    #[inline]
+    #[inline(never)]
     pub fn decimal(&mut self) -> Result<Decimal, ScanError> {
+        match self.quick(Decimal::read_quick) {
+            Some(decimal) => Ok(decimal),
+            None => self.any_decimal(),
+        }
+    }
+
+    /// A whole number in its everyday form, if one stands here.
+    #[inline]
+    pub(crate) fn quick_whole(&mut self) -> Option<i64> {
+        self.quick(|rest| {
+            let (value, len) = quick_whole(rest)?;
+            // At most 16 digits.
+            if matches!(rest.get(len), Some(b'.' | b'e' | b'E')) { None } else { Some((value as i64, len)) }
+        })
+    }
+
+    fn any_decimal(&mut self) -> Result<Decimal, ScanError> {
         if !matches!(self.peek(), Some(b'-' | b'0'..=b'9')) {
             return Err(self.unexpected());
         }
@@ -523,7 +547,19 @@ impl<'a> Scanner<'a> {
     ///
     /// # Errors
     /// When it is no JSON or nested too deeply.
+    #[inline]
     pub fn skip(&mut self) -> Result<(), ScanError> {
+        match quick_value_end(self.frame.as_bytes(), self.at, DEPTH_MAX - self.depth) {
+            Some(end) => {
+                self.at = end;
+                self.is_first = false;
+                Ok(())
+            }
+            None => self.skip_any(),
+        }
+    }
+
+    fn skip_any(&mut self) -> Result<(), ScanError> {
         // One bit for each container opened here: 1 for an object.
         let (mut kinds, base) = (0_u64, self.depth);
         loop {
@@ -572,7 +608,7 @@ impl<'a> Scanner<'a> {
     /// Where the next value starts.
     #[inline]
     pub(crate) fn mark(&mut self) -> usize {
-        self.pass_spaces();
+        self.peek();
         self.at
     }
 
@@ -593,6 +629,98 @@ impl<'a> Scanner<'a> {
             Some(_) => Err(self.error(ScanErrorKind::Trailing)),
         }
     }
+}
+
+/// The first quote, backslash or control character from `at` on; the end when there is none.
+#[inline(always)]
+fn string_stop(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*chunk);
+        // Bytes without the sign bit that become less than nothing: 0 after the first two, and control characters. The
+        // lowest flag is exact: a borrow can only reach the bytes above one.
+        let less = (word ^ (ONES * b'"' as u64)).wrapping_sub(ONES)
+            | (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES)
+            | word.wrapping_sub(ONES * 0x20);
+        let flags = less & !word & HIGH;
+        if flags != 0 {
+            return at + flags.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while let Some(byte) = bytes.get(at) {
+        if matches!(byte, b'"' | b'\\' | 0..0x20) {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Where the value at `at` ends, when it is written without spaces and escapes, with at most `room` containers within
+/// each other. None for any other value, and what is no value.
+fn quick_value_end(bytes: &[u8], mut at: usize, room: u8) -> Option<usize> {
+    // One bit for each container opened here: 1 for an object.
+    let (mut kinds, mut depth) = (0_u64, 0);
+    loop {
+        match *bytes.get(at)? {
+            b'"' => at = quick_string_end(bytes, at + 1)?,
+            b'-' | b'0'..=b'9' => at += number_len(&bytes[at..])?,
+            b'{' if depth < room => {
+                (kinds, depth, at) = (kinds << 1 | 1, depth + 1, at + 1);
+                if *bytes.get(at)? != b'}' {
+                    at = quick_key_end(bytes, at)?;
+                    continue;
+                }
+            }
+            b'[' if depth < room => {
+                (kinds, depth, at) = (kinds << 1, depth + 1, at + 1);
+                if *bytes.get(at)? != b']' {
+                    continue;
+                }
+            }
+            b't' if bytes[at..].starts_with(b"true") => at += 4,
+            b'f' if bytes[at..].starts_with(b"false") => at += 5,
+            b'n' if bytes[at..].starts_with(b"null") => at += 4,
+            _ => return None,
+        }
+        // To the next value, or out of every container that ends here.
+        while depth > 0 {
+            match (*bytes.get(at)?, kinds & 1) {
+                (b',', 0) => {
+                    at += 1;
+                    break;
+                }
+                (b',', _) => {
+                    at = quick_key_end(bytes, at + 1)?;
+                    break;
+                }
+                (b']', 0) | (b'}', 1) => (kinds, depth, at) = (kinds >> 1, depth - 1, at + 1),
+                _ => return None,
+            }
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// Where the string ends whose content starts at `at`, behind its quote.
+#[inline(always)]
+fn quick_string_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let end = string_stop(bytes, at);
+    if bytes.get(end) == Some(&b'"') { Some(end + 1) } else { None }
+}
+
+/// Where the name at `at` ends, behind its colon.
+#[inline(always)]
+fn quick_key_end(bytes: &[u8], at: usize) -> Option<usize> {
+    if bytes.get(at) != Some(&b'"') {
+        return None;
+    }
+    let end = quick_string_end(bytes, at + 1)?;
+    if bytes.get(end) == Some(&b':') { Some(end + 1) } else { None }
 }
 
 /// Checks that a frame is one JSON value within [`DEPTH_MAX`].

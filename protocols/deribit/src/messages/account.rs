@@ -20,13 +20,13 @@ message! {
         /// Its side; an empty one is `zero`, and `buy` on some servers.
         pub direction: Direction,
         /// Price of the index.
-        pub index_price: Option<Decimal>,
+        pub index_price: Option<Number<'a>>,
         /// The instrument.
         pub instrument_name: Text<'a>,
         /// Price of the last settlement.
-        pub settlement_price: Option<Decimal>,
+        pub settlement_price: Option<Number<'a>>,
         /// The price that profit is reckoned at.
-        pub mark_price: Option<Decimal>,
+        pub mark_price: Option<Number<'a>>,
         /// Of perpetuals: the value of the funding.
         pub interest_value: Option<Number<'a>>,
         /// Change of its value with the underlying's price.

@@ -1,6 +1,6 @@
 //! The order book: the channel's snapshots and changes, and their levels.
 
-use crate::field::{Field, List, codes, find_member, message};
+use crate::field::{Field, List, codes, message};
 use crate::number::Decimal;
 use crate::scan::{ScanError, ScanErrorKind, Scanner};
 use crate::text::Text;
@@ -176,6 +176,50 @@ impl BookLevels {
     }
 }
 
+/// A member of a book message.
+#[derive(Clone, Copy)]
+enum Member {
+    Kind,
+    Timestamp,
+    PrevChangeId,
+    InstrumentName,
+    ChangeId,
+    Bids,
+    Asks,
+    Unknown,
+}
+
+impl Member {
+    #[cold]
+    fn of(name: &str) -> Member {
+        match name {
+            "type" => Member::Kind,
+            "timestamp" => Member::Timestamp,
+            "prev_change_id" => Member::PrevChangeId,
+            "instrument_name" => Member::InstrumentName,
+            "change_id" => Member::ChangeId,
+            "bids" => Member::Bids,
+            "asks" => Member::Asks,
+            _ => Member::Unknown,
+        }
+    }
+}
+
+/// Takes the name of a member in the form that the server writes.
+#[inline(always)]
+fn usual_member(scanner: &mut Scanner<'_>) -> Option<Member> {
+    Some(match () {
+        () if scanner.take("\"timestamp\":") => Member::Timestamp,
+        () if scanner.take("\"type\":") => Member::Kind,
+        () if scanner.take("\"change_id\":") => Member::ChangeId,
+        () if scanner.take("\"prev_change_id\":") => Member::PrevChangeId,
+        () if scanner.take("\"instrument_name\":") => Member::InstrumentName,
+        () if scanner.take("\"bids\":") => Member::Bids,
+        () if scanner.take("\"asks\":") => Member::Asks,
+        () => return None,
+    })
+}
+
 /// Data of every book channel, read in one pass; the levels are in a [`BookLevels`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookUpdate<'a> {
@@ -199,33 +243,29 @@ impl<'a> BookUpdate<'a> {
     /// # Errors
     /// [`ScanError`]; `levels` then has nothing that may be used.
     pub fn read(scanner: &mut Scanner<'a>, levels: &mut BookLevels) -> Result<BookUpdate<'a>, ScanError> {
-        const NAMES: &[&str] =
-            &["type", "timestamp", "prev_change_id", "instrument_name", "change_id", "bids", "asks"];
         let (mut kind, mut timestamp, mut prev_change_id) = (None, None, None);
         let (mut instrument_name, mut change_id) = (None, None);
         levels.bids.clear();
         levels.asks.clear();
         let at = scanner.at();
         scanner.open_object()?;
-        let mut hint = 0;
-        while let Some(key) = scanner.next_key()? {
-            let place = find_member(NAMES, hint, key);
-            match place {
-                0 => kind = Option::<BookUpdateKind>::read(scanner)?,
-                1 => timestamp = Some(u64::read(scanner)?),
-                2 => prev_change_id = Option::<u64>::read(scanner)?,
-                3 => instrument_name = Some(scanner.text()?),
-                4 => change_id = Some(u64::read(scanner)?),
-                5 => read_levels(scanner, &mut levels.bids)?,
-                6 => read_levels(scanner, &mut levels.asks)?,
-                _ => {
-                    scanner.skip()?;
-                    continue;
-                }
+        while scanner.next_member()? {
+            let member = match usual_member(scanner) {
+                Some(member) => member,
+                None => Member::of(scanner.key()?),
+            };
+            match member {
+                Member::Kind => kind = Option::<BookUpdateKind>::read(scanner)?,
+                Member::Timestamp => timestamp = Some(u64::read(scanner)?),
+                Member::PrevChangeId => prev_change_id = Option::<u64>::read(scanner)?,
+                Member::InstrumentName => instrument_name = Some(scanner.text()?),
+                Member::ChangeId => change_id = Some(u64::read(scanner)?),
+                Member::Bids => read_levels(scanner, &mut levels.bids)?,
+                Member::Asks => read_levels(scanner, &mut levels.asks)?,
+                Member::Unknown => scanner.skip()?,
             }
-            hint = place + 1;
         }
-        let missing = |place: usize| scanner.error_at(at, ScanErrorKind::Missing).of_member(NAMES[place]);
+        let missing = |name| scanner.error_at(at, ScanErrorKind::Missing).of_member(name);
         Ok(BookUpdate {
             kind: match (kind, prev_change_id) {
                 (Some(BookUpdateKind::Other), _) => {
@@ -235,12 +275,35 @@ impl<'a> BookUpdate<'a> {
                 (None, None) => BookUpdateKind::Snapshot,
                 (None, Some(_)) => BookUpdateKind::Change,
             },
-            timestamp: timestamp.ok_or_else(|| missing(1))?,
+            timestamp: timestamp.ok_or_else(|| missing("timestamp"))?,
             prev_change_id,
-            instrument_name: instrument_name.ok_or_else(|| missing(3))?,
-            change_id: change_id.ok_or_else(|| missing(4))?,
+            instrument_name: instrument_name.ok_or_else(|| missing("instrument_name"))?,
+            change_id: change_id.ok_or_else(|| missing("change_id"))?,
         })
     }
+}
+
+/// A level in the form that the server writes, at the start of `bytes`, and its length.
+#[inline]
+fn quick_level(bytes: &[u8]) -> Option<(BookLevel, usize)> {
+    let (action, mut at) = match bytes {
+        [b'[', b'"', b'n', b'e', b'w', b'"', b',', ..] => (LevelAction::New, 7),
+        [b'[', b'"', b'c', b'h', b'a', b'n', b'g', b'e', b'"', b',', ..] => (LevelAction::Change, 10),
+        [b'[', b'"', b'd', b'e', b'l', b'e', b't', b'e', b'"', b',', ..] => (LevelAction::Delete, 10),
+        [b'[', b'0'..=b'9', ..] => (LevelAction::New, 1),
+        _ => return None,
+    };
+    let (price, len) = Decimal::read_quick(bytes.get(at..)?)?;
+    at += len;
+    if bytes.get(at) != Some(&b',') {
+        return None;
+    }
+    let (amount, len) = Decimal::read_quick(bytes.get(at + 1..)?)?;
+    at += 1 + len;
+    if bytes.get(at) != Some(&b']') {
+        return None;
+    }
+    Some((BookLevel { action, price, amount }, at + 1))
 }
 
 #[inline]
@@ -251,7 +314,10 @@ fn read_levels(scanner: &mut Scanner<'_>, levels: &mut Vec<BookLevel>) -> Result
         if levels.len() == LEVELS_MAX {
             return Err(scanner.error(ScanErrorKind::TooMany));
         }
-        levels.push(BookLevel::read(scanner)?);
+        levels.push(match scanner.quick(quick_level) {
+            Some(level) => level,
+            None => BookLevel::read(scanner)?,
+        });
     }
     Ok(())
 }

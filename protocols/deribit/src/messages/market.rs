@@ -52,13 +52,13 @@ message! {
         /// The last 24 hours.
         pub stats: Option<TickerStats<'a>>,
         /// Price of the index.
-        pub index_price: Option<Decimal>,
+        pub index_price: Option<Number<'a>>,
         /// The instrument.
         pub instrument_name: Text<'a>,
         /// Last trade, if there was one.
         pub last_price: Option<Decimal>,
         /// Price of the last settlement.
-        pub settlement_price: Option<Decimal>,
+        pub settlement_price: Option<Number<'a>>,
         /// Lower end of the trading band.
         pub min_price: Option<Decimal>,
         /// Upper end of the trading band.
@@ -66,7 +66,7 @@ message! {
         /// Open positions, in amount.
         pub open_interest: Option<Number<'a>>,
         /// The price that profit is reckoned at.
-        pub mark_price: Option<Decimal>,
+        pub mark_price: Option<Number<'a>>,
         /// Of perpetuals: the value of the funding.
         pub interest_value: Option<Number<'a>>,
         /// Best ask.
@@ -74,7 +74,7 @@ message! {
         /// Best bid.
         pub best_bid_price: Option<Decimal>,
         /// Price at which it would be delivered now.
-        pub estimated_delivery_price: Option<Decimal>,
+        pub estimated_delivery_price: Option<Number<'a>>,
         /// Amount of the best ask.
         pub best_ask_amount: Option<Decimal>,
         /// Amount of the best bid.
@@ -84,7 +84,7 @@ message! {
         /// Of perpetuals: the funding rate of 8 hours.
         pub funding_8h: Option<Number<'a>>,
         /// Of closed instruments: the price at which it was delivered.
-        pub delivery_price: Option<Decimal>,
+        pub delivery_price: Option<Number<'a>>,
         /// Of options: price of the underlying.
         pub underlying_price: Option<Number<'a>>,
         /// Of options: name of the underlying.
@@ -128,13 +128,13 @@ message! {
         /// Amount of the best ask.
         pub best_ask_amount: Option<Decimal>,
         /// Price of the index.
-        pub index_price: Option<Decimal>,
+        pub index_price: Option<Number<'a>>,
         /// The price that profit is reckoned at.
-        pub mark_price: Option<Decimal>,
+        pub mark_price: Option<Number<'a>>,
         /// Last trade, if there was one.
         pub last_price: Option<Decimal>,
         /// Price of the last settlement.
-        pub settlement_price: Option<Decimal>,
+        pub settlement_price: Option<Number<'a>>,
         /// Lower end of the trading band.
         pub min_price: Option<Decimal>,
         /// Upper end of the trading band.
@@ -174,17 +174,17 @@ message! {
         /// The incoming side.
         pub direction: Direction,
         /// Price of the index then.
-        pub index_price: Option<Decimal>,
+        pub index_price: Option<Number<'a>>,
         /// The instrument.
         pub instrument_name: Text<'a>,
         /// Number of the trade within its instrument, one more each.
         pub trade_seq: u64,
         /// The mark price then.
-        pub mark_price: Option<Decimal>,
+        pub mark_price: Option<Number<'a>>,
         /// 0 up, 1 the same after up, 2 down, 3 the same after down.
         pub tick_direction: Option<u8>,
         /// The amount in contracts; of newer servers.
-        pub contracts: Option<Decimal>,
+        pub contracts: Option<Number<'a>>,
         /// Number of the combination's trade.
         pub combo_trade_id: Option<Id<'a>>,
         /// The combination that it is a part of.

@@ -99,7 +99,7 @@ message! {
         /// True when market maker protection counts it.
         pub mmp: bool,
         /// Its amount in contracts; of newer servers.
-        pub contracts: Option<Decimal>,
+        pub contracts: Option<Number<'a>>,
         /// True when it is refused rather than moved where it would take liquidity; of `post_only` orders.
         pub reject_post_only: Option<bool>,
         /// Where it is in its life.
@@ -121,7 +121,7 @@ message! {
         /// Of trailing stops: the distance.
         pub trigger_offset: Option<Decimal>,
         /// The price of the trigger when the order was entered.
-        pub trigger_reference_price: Option<Decimal>,
+        pub trigger_reference_price: Option<Number<'a>>,
         /// True once the trigger fired.
         pub triggered: Option<bool>,
         /// Of an order that a trigger made: the trigger order.
@@ -173,13 +173,13 @@ message! {
         /// The user's side.
         pub direction: Direction,
         /// Price of the index then.
-        pub index_price: Option<Decimal>,
+        pub index_price: Option<Number<'a>>,
         /// The instrument.
         pub instrument_name: Text<'a>,
         /// Number of the trade within its instrument.
         pub trade_seq: u64,
         /// The mark price then.
-        pub mark_price: Option<Decimal>,
+        pub mark_price: Option<Number<'a>>,
         /// True for an order through the API.
         pub api: bool,
         /// The order.
@@ -199,7 +199,7 @@ message! {
         /// True when market maker protection counts the order.
         pub mmp: bool,
         /// The amount in contracts; of newer servers.
-        pub contracts: Option<Decimal>,
+        pub contracts: Option<Number<'a>>,
         /// Its id; both sides see the same.
         pub trade_id: Text<'a>,
         /// What the order is.
