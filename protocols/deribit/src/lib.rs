@@ -18,6 +18,7 @@
 //! | [`sign`] | signatures of clients |
 //! | [`continuity`] | whether book messages follow each other, and how to get a whole book again |
 //! | [`credits`] | how many requests may be sent |
+//! | [`session`] | a client: login, heartbeats, replies matched to requests, subscriptions |
 //!
 //! ```
 //! use tickpath_deribit::envelope::{Id, Inbound, ServerTime, write_request};
@@ -63,5 +64,6 @@ pub mod method;
 pub mod number;
 pub mod request;
 pub mod scan;
+pub mod session;
 pub mod sign;
 pub mod text;
