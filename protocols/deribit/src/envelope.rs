@@ -293,7 +293,8 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    fn classify(self, end: &Scanner<'a>) -> Result<Inbound<'a>, ScanError> {
+    #[inline(always)]
+    fn classify(&self, end: &Scanner<'a>) -> Result<Inbound<'a>, ScanError> {
         let missing = |member| end.error(ScanErrorKind::Missing).of_member(member);
         if let Some(method) = self.method {
             return match method.plain() {

@@ -120,11 +120,7 @@ impl<'a> Field<'a> for bool {
 }
 
 /// A whole number, however it is written.
-#[inline]
 fn whole(scanner: &mut Scanner<'_>) -> Result<i64, ScanError> {
-    if let Some(value) = scanner.quick_whole() {
-        return Ok(value);
-    }
     let at = scanner.at();
     let decimal = scanner.decimal()?;
     if decimal.scale() == 0 {
@@ -137,10 +133,13 @@ fn whole(scanner: &mut Scanner<'_>) -> Result<i64, ScanError> {
 macro_rules! whole_numbers {
     ($($number:ty)*) => { $(
         impl<'a> Field<'a> for $number {
-            #[inline]
+            #[inline(always)]
             fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
                 let at = scanner.at();
-                let value = whole(scanner)?;
+                let value = match scanner.quick_whole() {
+                    Some(value) => value,
+                    None => whole(scanner)?,
+                };
                 <$number>::try_from(value).map_err(|_| scanner.error_at(at, ScanErrorKind::NumberRange))
             }
 
@@ -478,7 +477,13 @@ macro_rules! codes {
         }
 
         impl<'a> $crate::field::Field<'a> for $name {
+            #[inline]
             fn read(scanner: &mut $crate::scan::Scanner<'a>) -> Result<Self, $crate::scan::ScanError> {
+                $(
+                    if scanner.take(concat!("\"", $text, "\"")) {
+                        return Ok($name::$value);
+                    }
+                )*
                 scanner.peek();
                 let at = scanner.at();
                 let text = scanner.text()?;

@@ -257,7 +257,8 @@ impl<'a> BookUpdate<'a> {
             match member {
                 Member::Kind => kind = Option::<BookUpdateKind>::read(scanner)?,
                 Member::Timestamp => timestamp = Some(u64::read(scanner)?),
-                Member::PrevChangeId => prev_change_id = Option::<u64>::read(scanner)?,
+                Member::PrevChangeId if scanner.try_null()? => prev_change_id = None,
+                Member::PrevChangeId => prev_change_id = Some(u64::read(scanner)?),
                 Member::InstrumentName => instrument_name = Some(scanner.text()?),
                 Member::ChangeId => change_id = Some(u64::read(scanner)?),
                 Member::Bids => read_levels(scanner, &mut levels.bids)?,
@@ -286,12 +287,16 @@ impl<'a> BookUpdate<'a> {
 /// A level in the form that the server writes, at the start of `bytes`, and its length.
 #[inline]
 fn quick_level(bytes: &[u8]) -> Option<(BookLevel, usize)> {
-    let (action, mut at) = match bytes {
-        [b'[', b'"', b'n', b'e', b'w', b'"', b',', ..] => (LevelAction::New, 7),
-        [b'[', b'"', b'c', b'h', b'a', b'n', b'g', b'e', b'"', b',', ..] => (LevelAction::Change, 10),
-        [b'[', b'"', b'd', b'e', b'l', b'e', b't', b'e', b'"', b',', ..] => (LevelAction::Delete, 10),
-        [b'[', b'0'..=b'9', ..] => (LevelAction::New, 1),
-        _ => return None,
+    let (action, mut at) = if bytes.starts_with(b"[\"change\",") {
+        (LevelAction::Change, 10)
+    } else if bytes.starts_with(b"[\"new\",") {
+        (LevelAction::New, 7)
+    } else if bytes.starts_with(b"[\"delete\",") {
+        (LevelAction::Delete, 10)
+    } else if bytes.first() == Some(&b'[') {
+        (LevelAction::New, 1)
+    } else {
+        return None;
     };
     let (price, len) = Decimal::read_quick(bytes.get(at..)?)?;
     at += len;
@@ -306,6 +311,20 @@ fn quick_level(bytes: &[u8]) -> Option<(BookLevel, usize)> {
     Some((BookLevel { action, price, amount }, at + 1))
 }
 
+/// Takes levels from the start of `bytes` as long as they are in that form, and gives their length; none when the first
+/// is not.
+#[inline]
+fn quick_levels(bytes: &[u8], levels: &mut Vec<BookLevel>) -> Option<((), usize)> {
+    let (first, mut end) = quick_level(bytes)?;
+    levels.push(first);
+    while levels.len() < LEVELS_MAX && bytes.get(end) == Some(&b',') {
+        let Some((level, len)) = bytes.get(end + 1..).and_then(quick_level) else { break };
+        levels.push(level);
+        end += 1 + len;
+    }
+    Some(((), end))
+}
+
 #[inline]
 fn read_levels(scanner: &mut Scanner<'_>, levels: &mut Vec<BookLevel>) -> Result<(), ScanError> {
     levels.clear();
@@ -314,10 +333,9 @@ fn read_levels(scanner: &mut Scanner<'_>, levels: &mut Vec<BookLevel>) -> Result
         if levels.len() == LEVELS_MAX {
             return Err(scanner.error(ScanErrorKind::TooMany));
         }
-        levels.push(match scanner.quick(quick_level) {
-            Some(level) => level,
-            None => BookLevel::read(scanner)?,
-        });
+        if scanner.quick(|rest| quick_levels(rest, levels)).is_none() {
+            levels.push(BookLevel::read(scanner)?);
+        }
     }
     Ok(())
 }
