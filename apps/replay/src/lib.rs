@@ -45,7 +45,7 @@ mod statistics;
 mod tape;
 mod text;
 
-pub use tickpath_capture::table::{ConvertError, Converted, convert};
+pub use tickpath_capture::table::{ConvertError, ConvertProgress, Converted, convert};
 pub use tickpath_config::{Date, ParseDateError, ParseZoneError, Zone};
 
 pub use captures::{CaptureReport, ChannelReport, ParseProtocolError, Protocol, UnknownPackets};

@@ -130,6 +130,8 @@ pub struct Arbiter<F: Framing = MoldUdp64> {
     end: u64,
     held: HoldBuffer<F::Room>,
     gap: Option<Gap>,
+    /// Nothing is missing, so nothing is held; the session goes on; and no line is still at numbers that have been left.
+    is_plain: bool,
     request_due: bool,
     end_of_session: Option<u64>,
     ended: bool,
@@ -155,6 +157,7 @@ impl<F: Framing> Arbiter<F> {
             end: 1,
             held: HoldBuffer::new(config.hold_messages),
             gap: None,
+            is_plain: false,
             request_due: false,
             end_of_session: None,
             ended: false,
@@ -386,7 +389,7 @@ impl<F: Framing> Arbiter<F> {
     fn restart_numbers(&mut self) {
         (self.next, self.end) = (1, 1);
         self.held.clear();
-        self.gap = None;
+        (self.gap, self.is_plain) = (None, false);
         self.request_due = false;
         (self.end_of_session, self.ended) = (None, false);
         self.far_ahead = None;
@@ -462,13 +465,10 @@ impl<F: Framing> Arbiter<F> {
     /// True for messages that come when nothing is missing, and of which some are next: as nearly always.
     #[inline(always)]
     fn goes_on(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
-        // Where there is no gap nothing is held, and nothing beyond the next message is known to exist.
-        header.kind == PacketKind::Messages
-            && line != Line::Recovery
+        self.is_plain
             && header.first <= self.next
-            && self.gap.is_none()
-            && self.end_of_session.is_none()
-            && !self.counters.lines[line as usize].is_elsewhere()
+            && header.kind == PacketKind::Messages
+            && line != Line::Recovery
             && !is_planted(Fault::DuplicatesDelivered)
             && !is_planted(Fault::HeldMessagesSwapped)
     }
@@ -527,6 +527,19 @@ impl<F: Framing> Arbiter<F> {
 
     /// Delivers what is held and has become next, then opens, keeps or closes the gap.
     fn settle(
+        &mut self,
+        now: Nanos,
+        line: Line,
+        before_packet: u64,
+        out: &mut impl MessageListener<F::Session>,
+    ) {
+        self.deliver_held(now, line, before_packet, out);
+        self.is_plain = self.gap.is_none()
+            && self.end_of_session.is_none()
+            && !self.counters.lines.iter().any(LineCounters::is_elsewhere);
+    }
+
+    fn deliver_held(
         &mut self,
         now: Nanos,
         line: Line,

@@ -63,7 +63,6 @@ impl LineCounters {
     }
 
     /// True while the line has not come to the numbers of the latest restart, as far as is known.
-    #[inline(always)]
     pub(crate) const fn is_elsewhere(&self) -> bool {
         self.left_behind != 0
     }

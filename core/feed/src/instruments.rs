@@ -566,6 +566,14 @@ impl<B: BooksById> Instruments<B> {
     // `inline(always)`: what nobody asks for is then not even looked up.
     #[inline(always)]
     pub fn add(&mut self, change: &Change) {
+        if self.enter(change) {
+            self.check_crossed(change.instrument);
+        }
+    }
+
+    /// The same without judging whether the book is crossed then: true where the order crosses what rests on the other side.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, change: &Change) -> bool {
         let &Change { instrument, order_id, side, price, qty, .. } = change;
         let crosses = self.books.would_trade(instrument, side, price);
         match self.books.add(Order { id: order_id, instrument, side, price, qty, data: () }) {
@@ -573,9 +581,7 @@ impl<B: BooksById> Instruments<B> {
             Err(AddError::DuplicateId { .. }) => self.count_duplicate(instrument),
             Err(_) => self.refuse(instrument),
         }
-        if crosses {
-            self.check_crossed(instrument);
-        }
+        crosses
     }
 
     #[cold]

@@ -484,6 +484,11 @@ impl ChannelSection {
         if self.request_messages == 0 || self.request_messages > 1_000 {
             return wrong("request_messages: 1 to 1000".to_owned());
         }
+        if self.request_timeout.0 == Nanos::ZERO {
+            return wrong(
+                "request_timeout: more than 0, or requests would follow each other at once".to_owned(),
+            );
+        }
         if self.source_id.is_empty() || self.source_id.len() > 10 || !self.source_id.is_ascii() {
             return wrong("source_id: 1 to 10 characters".to_owned());
         }
@@ -548,6 +553,7 @@ mod tests {
             (&format!("{ITCH}{ITCH}"), "two channels are called 'itch'"),
             (&format!("{ITCH}lines = 3\n"), "unknown field `lines`"),
             (&format!("{ITCH}max_orders = 0\n"), "max_orders"),
+            (&format!("{ITCH}request_timeout = \"0s\"\n"), "request_timeout"),
             (&format!("{ITCH}[feed]\ntime_zone = \"EST\"\n"), "feed.time_zone: 'EST' is not a time zone"),
             (&format!("{ITCH}[feed]\nsession_date = \"2026-02-29\"\n"), "write YYYY-MM-DD"),
             (&format!("{ITCH}[feed]\nsymbols = [\"TOOLONGNAME\"]\n"), "symbol"),

@@ -225,13 +225,14 @@ pub fn summary(report: &ChannelReport) -> String {
     let [live, recovering, stale, suspect] = status.health;
     let mut text = format!(
         "channel '{}': {} messages, {} updates, {} trades; books {:016x}\n  health    {live} live, {recovering} \
-         recovering, {stale} stale, {suspect} suspect of {} instruments\n",
+         recovering, {stale} stale, {suspect} suspect of {} instruments{}\n",
         report.name,
         thousands(status.builder.messages),
         thousands(status.updates),
         thousands(status.trades),
         status.state_hash,
         status.instruments,
+        if status.lacks_books { ", and others without a book" } else { "" },
     );
     for (name, line) in ["A", "B"].iter().zip(&lines.lines) {
         if line.packets == 0 && line.malformed == 0 && line.wrong_session == 0 {

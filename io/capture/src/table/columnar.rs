@@ -117,7 +117,10 @@ impl Buffer {
 
     fn push(&mut self, cell: &Cell<'_>) {
         match (&mut self.values, cell) {
-            (Values::Numbers(values), Cell::Integer(number)) => values.push(number.cast_signed()),
+            (Values::Numbers(values), Cell::Integer(number)) => match i64::try_from(*number) {
+                Ok(number) => values.push(number),
+                Err(_) => return self.defined.push(0),
+            },
             (Values::Numbers(values), Cell::Price(price)) => values.push(price.0),
             (Values::Texts(values), Cell::Text(text)) => values.push(ByteArray::from(*text)),
             _ => {
@@ -158,8 +161,10 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
 pub(super) struct ParquetRows {
     rows: RowIter<'static>,
     kinds: Vec<Column>,
-    /// Rows that are still to come, as the file says.
-    left: i64,
+    /// Rows that it says there are.
+    count: u64,
+    /// Those that were read.
+    read: u64,
 }
 
 impl ParquetRows {
@@ -184,19 +189,26 @@ impl ParquetRows {
             }
             columns.push(column);
         }
-        let left = reader.metadata().file_metadata().num_rows();
+        let count = reader.metadata().file_metadata().num_rows();
+        let count =
+            u64::try_from(count).map_err(|_| "it is damaged: it says no number of rows".to_owned())?;
         let rows = guarded(|| Ok(RowIter::from_file_into(Box::new(reader))))?;
-        Ok((columns.clone(), ParquetRows { rows, kinds: columns, left }))
+        Ok((columns.clone(), ParquetRows { rows, kinds: columns, count, read: 0 }))
+    }
+
+    /// How many rows there are.
+    pub(super) const fn row_count(&self) -> u64 {
+        self.count
     }
 
     /// Gives the cells of the next row: false when there are no more.
     pub(super) fn next_row(&mut self, mut cell: impl FnMut(Cell<'_>)) -> Result<bool, String> {
-        let row = match (guarded(|| self.rows.next().transpose())?, self.left) {
+        let row = match (guarded(|| self.rows.next().transpose())?, self.count - self.read) {
             (None, 0) => return Ok(false),
             (Some(row), 1..) => row,
             _ => return Err("it is damaged: it has another number of rows than it says".to_owned()),
         };
-        self.left -= 1;
+        self.read += 1;
         for ((_, field), column) in row.get_column_iter().zip(&self.kinds) {
             match (field, column.kind) {
                 (Field::Null, _) => cell(Cell::Empty),

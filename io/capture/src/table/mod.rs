@@ -31,12 +31,12 @@ use tickpath_types::Price;
 
 use csv::CsvSink;
 
-pub use reader::{ConvertError, Converted, KNOWN_COLUMNS, ROW_LEN_MAX, convert};
+pub use reader::{ConvertError, ConvertProgress, Converted, KNOWN_COLUMNS, ROW_LEN_MAX, convert};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Whole numbers from 0 to 2^63 - 1; Parquet `INT64`.
+    /// Whole numbers from 0 to 2^63 - 1, a greater one is left empty; Parquet `INT64`.
     Integer,
     /// Prices; in CSV with four decimals, Parquet `DECIMAL(18, 4)`.
     Price,
