@@ -226,9 +226,13 @@ fn progress_words(file_count: usize, progress: &Progress) -> String {
         return format!("{which}{done:.1} MiB, {messages:.1} M messages, {rate:.2} M/s");
     }
     let bytes = progress.bytes.min(progress.bytes_total);
-    let left = seconds * (progress.bytes_total - bytes) as f64 / (bytes as f64).max(1.0);
+    // From the very beginning nothing follows.
+    let left = match bytes.saturating_mul(1_000) >= progress.bytes_total {
+        true => format!(", {:.0} s left", seconds * (progress.bytes_total - bytes) as f64 / bytes as f64),
+        false => String::new(),
+    };
     format!(
-        "{which}{} {done:.1} of {:.1} MiB, {messages:.1} M messages, {rate:.2} M/s, {left:.0} s left",
+        "{which}{} {done:.1} of {:.1} MiB, {messages:.1} M messages, {rate:.2} M/s{left}",
         bar(bytes, progress.bytes_total),
         progress.bytes_total as f64 / MIB
     )
@@ -251,6 +255,8 @@ mod tests {
         };
         let words = progress_words(1, &progress);
         assert!(words.contains(" 25% 1.0 of 4.0 MiB, 3.0 M messages, 1.50 M/s, 6 s left"), "{words}");
+        let words = progress_words(1, &Progress { bytes: 100, ..progress });
+        assert!(words.ends_with("M/s"), "nothing follows from so little: {words}");
         let unknown = Progress { bytes_total: 0, ..progress };
         assert_eq!(progress_words(2, &unknown), "file 1 of 2 1.0 MiB, 3.0 M messages, 1.50 M/s");
     }

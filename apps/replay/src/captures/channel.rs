@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
 use tickpath_capture::StreamCounters;
+use tickpath_feed::JUMP_BACK_PACKETS;
 
 /// How much later, by the time of the capture, a packet may come whose successor is there already: on the other line, or
 /// out of order.
@@ -50,8 +51,8 @@ pub struct ChannelReport {
     pub malformed: u64,
     /// Packets that carry other messages than their copies on another line.
     pub disagreements: u64,
-    /// Packets whose numbers jumped back by more than a second, without the numbering beginning anew; none of their
-    /// messages was taken.
+    /// Packets whose numbers jumped back by more than a second without a word, and whose messages were left out; of several
+    /// in a row those before the one with which the numbering was taken to begin anew.
     pub jumped_back: u64,
     /// Packets that are no part of the sequence: refreshes and the like.
     pub skipped: u64,
@@ -76,6 +77,8 @@ pub(crate) enum Verdict {
     Take(u64),
     /// They all came before.
     Duplicate,
+    /// The numbering has begun anew without a word: [`Channel::restart`], and judge again.
+    Anew,
     /// Others are missing in front of them.
     Hold,
 }
@@ -98,6 +101,8 @@ pub(crate) struct Channel {
     recent: Vec<(u64, u64, u32)>,
     /// The next number at two times, the first of them so long ago that no copy of what was before it comes any more.
     past: [(u64, u64); 2],
+    /// Packets in a row whose numbers jumped back.
+    back_run: u32,
     /// Lines that were first with something: a bit each, of the first 64.
     leaders: u64,
     /// Remember contents also of a single line: whether another flow is a line of this channel shows by them.
@@ -147,6 +152,10 @@ impl Channel {
         }
         if end <= next {
             if end <= self.past[0].1 && self.leaders & leader != 0 {
+                self.back_run += 1;
+                if self.back_run == JUMP_BACK_PACKETS {
+                    return Verdict::Anew;
+                }
                 self.report.jumped_back += 1;
             } else {
                 self.report.duplicates += count;
@@ -154,6 +163,7 @@ impl Channel {
             return Verdict::Duplicate;
         }
         self.leaders |= leader;
+        self.back_run = 0;
         if first > next {
             self.gap_since.get_or_insert(ts_ns);
             return Verdict::Hold;
@@ -209,6 +219,7 @@ impl Channel {
         self.gap_since = None;
         self.recent.clear();
         self.past = Default::default();
+        self.back_run = 0;
     }
 
     /// Keeps a packet that must wait.
@@ -383,6 +394,15 @@ mod tests {
             assert_eq!(channel.judge(line, number, 1, 12 * SECOND + 1, || 7), Verdict::Duplicate);
         }
         assert_eq!((channel.report.duplicates, channel.report.jumped_back), (3, 1));
+        // Something new between them, and then three in a row.
+        assert_eq!(channel.judge(1, 4, 1, 12 * SECOND + 2, || 7), Verdict::Take(0));
+        let verdicts: Vec<_> =
+            (0..JUMP_BACK_PACKETS).map(|_| channel.judge(0, 1, 1, 12 * SECOND + 3, || 7)).collect();
+        let (last, others) = verdicts.split_last().unwrap();
+        assert!(*last == Verdict::Anew && others.iter().all(|verdict| *verdict == Verdict::Duplicate));
+        channel.restart(1);
+        assert_eq!(channel.judge(0, 1, 1, 12 * SECOND + 3, || 7), Verdict::Take(0));
+        assert_eq!((channel.report.jumped_back, channel.report.restarts), (u64::from(JUMP_BACK_PACKETS), 1));
     }
 
     #[test]

@@ -309,14 +309,25 @@ impl<'s> Demux<'s> {
             market::Kind::Iex(_) => iex_tp::Header::LEN,
             market::Kind::Xdp(_) => tickpath_nyse::HEADER_LEN,
         };
-        let channel = &mut self.channels[index].channel;
-        match channel.judge(place.line, first, count, packet.ts_ns, || content(packet.payload, header_len)) {
+        let content = || content(packet.payload, header_len);
+        let mut verdict = self.channels[index].channel.judge(place.line, first, count, packet.ts_ns, content);
+        if verdict == Verdict::Anew {
+            self.flush(run)?;
+            let numbered = &mut self.channels[index];
+            // What is missing of its beginning is lost.
+            numbered.channel.restart(1);
+            self.markets[numbered.market].restart(numbered.ordinal);
+            verdict = numbered.channel.judge(place.line, first, count, packet.ts_ns, content);
+        }
+        match verdict {
             Verdict::Take(known) => {
                 let origin = self.origin(index, packet.payload);
                 self.push(index, packet.number, origin, messages.skip(known as usize), run)?;
             }
-            Verdict::Duplicate => {}
-            Verdict::Hold => channel.hold(first, count, packet.number, packet.payload),
+            Verdict::Duplicate | Verdict::Anew => {}
+            Verdict::Hold => {
+                self.channels[index].channel.hold(first, count, packet.number, packet.payload);
+            }
         }
         self.settle(index, Some(packet.ts_ns), run)
     }

@@ -7,7 +7,7 @@ use tickpath_book::{FastBooks, Indexed, PlainBooks};
 use tickpath_capture::{Format, InputMeter, RecordingInfo, TimeBase};
 use tickpath_config::{Date, Zone};
 use tickpath_feed::xdp::BookBuilder as XdpBooks;
-use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
 use tickpath_iex::Feed;
 use tickpath_nasdaq::itch50;
 use tickpath_nyse::SendTime;
@@ -204,8 +204,13 @@ impl Market {
     /// The numbering of a channel began anew, and its books with it.
     pub(super) fn restart(&mut self, channel: u8) {
         let instruments: Vec<u16> = match &mut self.books {
-            // What begins anew is a session of its own.
-            Books::Itch(_) => Vec::new(),
+            Books::Itch(pair) => {
+                pair.change(
+                    |books| books.handle_restart(&mut BooksAlone),
+                    |books| books.handle_restart(&mut BooksAlone),
+                );
+                (0..=u16::MAX).collect()
+            }
             Books::Iex(symbols, _, pair) => {
                 let instruments = symbols.restart(channel);
                 pair.change(|books| books.restart(&instruments), |books| books.restart(&instruments));

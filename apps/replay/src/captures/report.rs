@@ -54,7 +54,7 @@ impl CaptureReport {
             }
             if channel.jumped_back > 0 {
                 words.push(format!(
-                    "{} packet(s) of {name} whose numbers jumped back: their messages were left out",
+                    "{} packet(s) of {name} whose numbers jumped back without a word: their messages were left out",
                     channel.jumped_back
                 ));
             }

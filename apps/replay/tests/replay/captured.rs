@@ -215,9 +215,25 @@ fn numbers_that_jump_back_are_told() {
     let report = capture.run(&checked());
     assert_eq!(
         report.contradictions,
-        ["2 packet(s) of session DAY1 whose numbers jumped back: their messages were left out"]
+        [
+            "2 packet(s) of session DAY1 whose numbers jumped back without a word: their messages were left out"
+        ]
     );
     assert_eq!(report.messages, whole.messages);
+    // It goes on so - but for number 13, which may be a late copy - and with the sixteenth packet, number 4, the books begin
+    // anew.
+    for index in (0..13).chain(0..13).skip(2) {
+        capture.mold(LINE_A, "DAY1", 1 + index as u64, &messages[index..=index]);
+    }
+    let report = capture.run(&checked());
+    let channel = &report.capture.as_ref().unwrap().channels[0];
+    assert_eq!(
+        (channel.restarts, channel.jumped_back, channel.gaps, channel.lost),
+        (1, 15, 1, 3),
+        "{report}"
+    );
+    assert_eq!(report.messages, whole.messages + 10);
+    assert_eq!(report.check.twin.unwrap().difference, None);
 }
 
 #[test]

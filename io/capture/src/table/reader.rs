@@ -320,6 +320,7 @@ mod tests {
 
     use super::*;
 
+    #[cfg(feature = "parquet")]
     const TEXT: &str = "ts_ns,symbol,price,order_id\n1,AAA,100.2500,7\n2,\"B,\"\"B\",-0.0001,\n3,,,9\n";
 
     fn always(_: &ConvertProgress) -> bool {
