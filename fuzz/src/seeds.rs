@@ -595,3 +595,40 @@ pub fn iex_books() -> Vec<Vec<u8>> {
     iex_messages().for_each(|message| put(&message));
     vec![stream]
 }
+
+/// Recorded replies and notifications of the Deribit API, and small ones by hand.
+#[must_use]
+pub fn deribit_inbound() -> Vec<Vec<u8>> {
+    const RECORDED: [&str; 9] = [
+        include_str!("../../protocols/deribit/tests/data/channels.jsonl"),
+        include_str!("../../protocols/deribit/tests/data/user_channels.jsonl"),
+        include_str!("../../protocols/deribit/tests/data/ws_error.json"),
+        include_str!("../../protocols/deribit/tests/data/ws_order_buy_response.json"),
+        include_str!("../../protocols/deribit/tests/data/ws_order_cancel_response.json"),
+        include_str!("../../protocols/deribit/tests/data/ws_order_stop_market_no_filled_amount.json"),
+        include_str!("../../protocols/deribit/tests/data/ws_portfolio.json"),
+        include_str!("../../protocols/deribit/tests/data/http_get_instrument.json"),
+        include_str!("../../protocols/deribit/tests/data/http_get_order_book.json"),
+    ];
+    const BY_HAND: [&str; 4] = [
+        r#"{"jsonrpc":"2.0","method":"heartbeat","params":{"type":"test_request"}}"#,
+        r#"{"result":"a\"\u00e9\ud83d\ude00\/","id":"x"}"#,
+        r#"[1e-5,-0.0,3.2E+4,9223372036854775807,0.0028213400122472977]"#,
+        r#" { "id" : 1 , "result" : [ true , false , null , { } ] } "#,
+    ];
+    let lines = RECORDED.iter().flat_map(|file| file.lines()).chain(BY_HAND);
+    lines.map(|line| line.as_bytes().to_vec()).collect()
+}
+
+/// Requests to the Deribit API.
+#[must_use]
+pub fn deribit_request() -> Vec<Vec<u8>> {
+    const REQUESTS: [&str; 5] = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"private/buy","params":{"instrument_name":"A","amount":10,"type":"limit","price":5042.5,"label":"a\"b","post_only":true}}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"private\/edit","params":{"order_id":"1","amount":20.0,"price":1e3}}"#,
+        r#"{"jsonrpc":"2.0","id":3,"method":"public/auth","params":{"grant_type":"client_signature","client_id":"A","timestamp":1576074319000,"nonce":"n","data":"","signature":"00"}}"#,
+        r#"{"jsonrpc":"2.0","id":4,"method":"public/subscribe","params":{"channels":["book.A.raw","trades.any.any.100ms"]}}"#,
+        r#"{"id":"x","method":"private/get_user_trades_by_instrument","params":{"instrument_name":"A","count":5,"sorting":"asc"}}"#,
+    ];
+    REQUESTS.iter().map(|request| request.as_bytes().to_vec()).collect()
+}

@@ -1,0 +1,98 @@
+//! How long a book change and an order reply take to read: the best of several rounds, in one thread.
+//!
+//! `cargo bench -p tickpath-deribit`
+#![allow(clippy::disallowed_methods, reason = "it measures time and prints")]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use tickpath_deribit::envelope::{Id, Inbound, Visitor};
+use tickpath_deribit::field::Field;
+use tickpath_deribit::messages::{BookLevels, BookUpdate, OrderReply};
+use tickpath_deribit::scan::{ScanError, Scanner};
+use tickpath_deribit::text::Text;
+
+const BOOK: &str = concat!(
+    r#"{"jsonrpc":"2.0","method":"subscription","params":{"channel":"book.BTC-PERPETUAL.100ms","data":{"#,
+    r#""type":"change","timestamp":1622627435737,"prev_change_id":31479598064,"#,
+    r#""instrument_name":"BTC-PERPETUAL","change_id":31479598217,"bids":[["delete",36779.0,0.0],"#,
+    r#"["new",36809.5,254870.0]],"asks":[["delete",37462.5,0.0],["change",37394.0,42670.0]]}}}"#
+);
+const ORDER: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":3,"result":{"order":{"label":"O-1","price":92100.0,"user_id":10580,"amount":10.0,"#,
+    r#""direction":"buy","time_in_force":"good_til_cancelled","instrument_name":"BTC-PERPETUAL","web":false,"#,
+    r#""api":true,"order_id":"74365704227","creation_timestamp":1765505266849,"replaced":false,"#,
+    r#""filled_amount":10.0,"last_update_timestamp":1765505266849,"post_only":false,"reduce_only":false,"#,
+    r#""average_price":92037.0,"mmp":false,"contracts":1.0,"order_state":"filled","order_type":"limit","#,
+    r#""is_liquidation":false,"risk_reducing":false},"trades":[{"label":"O-1","timestamp":1765505266849,"#,
+    r#""state":"filled","price":92037.0,"user_id":10580,"amount":10.0,"direction":"buy","#,
+    r#""index_price":92035.22,"instrument_name":"BTC-PERPETUAL","trade_seq":123024306,"api":true,"#,
+    r#""mark_price":92035.41,"order_id":"74365704227","tick_direction":0,"profit_loss":-4.0e-7}]},"#,
+    r#""usIn":1767978363485278,"usOut":1767978363495053,"usDiff":9775,"testnet":false}"#
+);
+/// Rounds of a measurement; as a test there is one.
+const ROUNDS: usize = 30;
+const REPEATS: u32 = 20_000;
+
+struct OrderVisitor(bool);
+
+impl<'a> Visitor<'a> for OrderVisitor {
+    fn on_result(&mut self, _: Option<Id<'a>>, result: &mut Scanner<'a>) -> Result<(), ScanError> {
+        self.0 = !black_box(OrderReply::read(result)?).order.post_only;
+        Ok(())
+    }
+}
+
+struct BookVisitor {
+    levels: BookLevels,
+    change_id: u64,
+}
+
+impl<'a> Visitor<'a> for BookVisitor {
+    fn on_data(&mut self, _: Text<'a>, data: &mut Scanner<'a>) -> Result<(), ScanError> {
+        self.change_id = BookUpdate::read(data, &mut self.levels)?.change_id;
+        Ok(())
+    }
+}
+
+/// The best and the median round, in tenths of a nanosecond a call.
+fn measure(name: &str, len: usize, mut call: impl FnMut()) {
+    let count = if std::env::args().any(|arg| arg == "--bench") { ROUNDS } else { 1 };
+    let mut rounds: Vec<u128> = (0..count)
+        .map(|_| {
+            let start = Instant::now();
+            (0..REPEATS).for_each(|_| call());
+            start.elapsed().as_nanos() * 10 / u128::from(REPEATS)
+        })
+        .collect();
+    rounds.sort_unstable();
+    let (best, median) = (rounds[0], rounds[count / 2]);
+    println!(
+        "{name} ({len} B): best {}.{} ns, median {}.{} ns",
+        best / 10,
+        best % 10,
+        median / 10,
+        median % 10
+    );
+}
+
+fn main() {
+    let mut book = BookVisitor { levels: BookLevels::with_capacity(16), change_id: 0 };
+    measure("book change, one pass", BOOK.len(), || {
+        black_box(Inbound::parse_with(black_box(BOOK), &mut book)).expect("the message is good");
+    });
+    assert_eq!((book.change_id, book.levels.bids.len()), (31_479_598_217, 2));
+    measure("book change, with its UTF-8 checked and two passes", BOOK.len(), || {
+        let inbound = Inbound::parse(black_box(BOOK).as_bytes()).expect("the message is good");
+        let Inbound::Notification(notification) = inbound else { panic!("a notification") };
+        black_box(BookUpdate::read(&mut notification.data.scanner(), &mut book.levels)).expect("a book");
+    });
+    let mut order = OrderVisitor(false);
+    measure("order reply, one pass", ORDER.len(), || {
+        black_box(Inbound::parse_with(black_box(ORDER), &mut order)).expect("the message is good");
+    });
+    assert!(order.0);
+    measure("order reply, checked only", ORDER.len(), || {
+        black_box(Inbound::parse(black_box(ORDER).as_bytes())).expect("the message is good");
+    });
+}

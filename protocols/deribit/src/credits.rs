@@ -1,0 +1,96 @@
+//! Credits: how many requests a client may send, as the server reckons it.
+
+use tickpath_types::Nanos;
+
+const NANOS_PER_S: u128 = 1_000_000_000;
+
+/// What a kind of request costs, and how credits are refilled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreditPlan {
+    /// Credits of one request.
+    pub cost: u64,
+    /// Credits at most.
+    pub pool: u64,
+    /// Credits refilled each second.
+    pub refill_per_s: u64,
+}
+
+impl CreditPlan {
+    /// Requests that the matching engine has nothing to do with: 20 a second, 100 at once.
+    pub const NON_MATCHING: CreditPlan = CreditPlan { cost: 500, pool: 50_000, refill_per_s: 10_000 };
+    /// `public/get_instruments`: one a second, 50 at once.
+    pub const GET_INSTRUMENTS: CreditPlan = CreditPlan { cost: 10_000, pool: 500_000, refill_per_s: 10_000 };
+    /// Subscribe requests: 3.3 a second, 10 at once.
+    pub const SUBSCRIBE: CreditPlan = CreditPlan { cost: 3_000, pool: 30_000, refill_per_s: 10_000 };
+
+    /// So many requests a second and so many at once, as the account summary states limits: 5 and 20 for orders of an
+    /// account that trades little.
+    #[must_use]
+    pub const fn rate(rate_per_s: u64, burst: u64) -> CreditPlan {
+        CreditPlan { cost: 1, pool: burst, refill_per_s: rate_per_s }
+    }
+}
+
+/// The credits left of one plan. Running out of them ends the session: ask before sending.
+#[derive(Clone, Debug)]
+pub struct Credits {
+    plan: CreditPlan,
+    /// In credits times nanoseconds, so that nothing is lost between two calls.
+    available: u128,
+    refilled_at: Nanos,
+}
+
+impl Credits {
+    /// All of them, at this time.
+    #[must_use]
+    pub const fn new(plan: CreditPlan, now: Nanos) -> Credits {
+        Credits { plan, available: plan.pool as u128 * NANOS_PER_S, refilled_at: now }
+    }
+
+    /// Takes the cost of a request. Time that goes back refills nothing.
+    ///
+    /// # Errors
+    /// How many nanoseconds to wait, `u64::MAX` where waiting does not help.
+    pub fn try_take(&mut self, now: Nanos) -> Result<(), u64> {
+        let elapsed = now.0.saturating_sub(self.refilled_at.0);
+        let refill = u128::from(elapsed) * u128::from(self.plan.refill_per_s);
+        self.available = (self.available + refill).min(u128::from(self.plan.pool) * NANOS_PER_S);
+        self.refilled_at = Nanos(self.refilled_at.0.max(now.0));
+        let cost = u128::from(self.plan.cost) * NANOS_PER_S;
+        if cost <= self.available {
+            self.available -= cost;
+            return Ok(());
+        }
+        if self.plan.refill_per_s == 0 || self.plan.cost > self.plan.pool {
+            return Err(u64::MAX);
+        }
+        let wait = (cost - self.available).div_ceil(u128::from(self.plan.refill_per_s));
+        Err(u64::try_from(wait).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_then_the_rate() {
+        let start = 1_000_000_000;
+        let mut credits = Credits::new(CreditPlan::NON_MATCHING, Nanos(start));
+        assert!((0..100).all(|_| credits.try_take(Nanos(start)).is_ok()));
+        assert_eq!(credits.try_take(Nanos(start)), Err(50_000_000));
+        assert_eq!(credits.try_take(Nanos(start + 49_999_999)), Err(1));
+        assert_eq!(credits.try_take(Nanos(start + 50_000_000)), Ok(()));
+        assert_eq!(credits.try_take(Nanos(0)), Err(50_000_000));
+        assert_eq!(credits.try_take(Nanos(u64::MAX)), Ok(()));
+        assert_eq!((0..200).filter(|_| credits.try_take(Nanos(u64::MAX)).is_ok()).count(), 99);
+    }
+
+    #[test]
+    fn what_can_never_be_paid_says_so() {
+        let mut credits = Credits::new(CreditPlan { cost: 2, pool: 1, refill_per_s: 1 }, Nanos(0));
+        assert_eq!(credits.try_take(Nanos(5)), Err(u64::MAX));
+        let mut credits = Credits::new(CreditPlan::rate(0, 1), Nanos(0));
+        assert_eq!((credits.try_take(Nanos(0)), credits.try_take(Nanos(9))), (Ok(()), Err(u64::MAX)));
+    }
+}

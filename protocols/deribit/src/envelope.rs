@@ -1,0 +1,315 @@
+//! What is around a message: the client's reading and writing of frames.
+
+use std::fmt;
+
+use crate::error_code::ErrorCode;
+use crate::field::{Field, message, separate, write_member};
+use crate::method::Method;
+use crate::scan::{ScanError, ScanErrorKind, Scanner, Value};
+use crate::text::Text;
+
+/// The number or text by which a reply is matched to its request; echoed as it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Id<'a> {
+    /// A whole number.
+    Number(i64),
+    /// A text.
+    Text(Text<'a>),
+}
+
+impl fmt::Debug for Id<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Id::Number(number) => fmt::Debug::fmt(number, f),
+            Id::Text(text) => fmt::Debug::fmt(text, f),
+        }
+    }
+}
+
+impl fmt::Display for Id<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Id::Number(number) => fmt::Display::fmt(number, f),
+            Id::Text(text) => fmt::Display::fmt(text, f),
+        }
+    }
+}
+
+impl<'a> Field<'a> for Id<'a> {
+    #[inline]
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        if scanner.peek() == Some(b'"') {
+            scanner.text().map(Id::Text)
+        } else {
+            i64::read(scanner).map(Id::Number)
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Id::Number(number) => number.write(out),
+            Id::Text(text) => text.write(out),
+        }
+    }
+}
+
+message! {
+    /// Why a request was refused.
+    #[derive(Copy)]
+    pub struct ErrorBody<'a> {
+        /// The number, see [`ErrorCode`].
+        pub code: i64,
+        /// The message; some go on with a limit: `price_too_high 43666.4288`.
+        pub message: Text<'a>,
+        /// More about it.
+        pub data: Option<Value<'a>>,
+    }
+}
+
+impl ErrorBody<'_> {
+    /// The code, when it is a known one.
+    #[must_use]
+    pub const fn error_code(&self) -> Option<ErrorCode> {
+        ErrorCode::from_code(self.code)
+    }
+}
+
+/// When the server took a request and when it answered, in microseconds since 1970; 0 where it does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerTime {
+    /// When it came in.
+    pub us_in: u64,
+    /// When the reply went out.
+    pub us_out: u64,
+}
+
+/// A reply.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Response<'a> {
+    /// The request's id; none in a reply to what the server could not read.
+    pub id: Option<Id<'a>>,
+    /// The result, to be read as the request's method says, or why there is none.
+    pub outcome: Result<Value<'a>, ErrorBody<'a>>,
+    /// When the server worked on it.
+    pub server_time: ServerTime,
+    /// True on the test environment.
+    pub testnet: bool,
+}
+
+/// Data of a channel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Notification<'a> {
+    /// The channel's name, see [`Channel`](crate::channel::Channel).
+    pub channel: Text<'a>,
+    /// What there is new.
+    pub data: Value<'a>,
+    /// The label that the client gave when it subscribed.
+    pub label: Option<Text<'a>>,
+}
+
+/// A frame from the server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Inbound<'a> {
+    /// A reply.
+    Response(Response<'a>),
+    /// Data of a channel.
+    Notification(Notification<'a>),
+    /// The server is there.
+    Heartbeat,
+    /// The server asks if the client is there: answer with `public/test` at once.
+    TestRequest,
+    /// A notification of a later version of the API.
+    Unknown {
+        /// What it calls itself.
+        method: Text<'a>,
+    },
+}
+
+/// Reads results and data in the same pass as their envelope. Each function must take exactly one value of the scanner.
+///
+/// What was read counts only once the whole frame was: an error may follow, and a frame that has a value twice gives it
+/// twice, of which the last counts.
+pub trait Visitor<'a> {
+    /// A result, and the id of the request that it is of.
+    ///
+    /// # Errors
+    /// [`ScanError`] refuses the frame.
+    fn on_result(&mut self, id: Option<Id<'a>>, result: &mut Scanner<'a>) -> Result<(), ScanError> {
+        let _ = id;
+        result.skip()
+    }
+
+    /// Data of a channel.
+    ///
+    /// # Errors
+    /// [`ScanError`] refuses the frame.
+    fn on_data(&mut self, channel: Text<'a>, data: &mut Scanner<'a>) -> Result<(), ScanError> {
+        let _ = channel;
+        data.skip()
+    }
+}
+
+/// Leaves results and data to be read later.
+struct Later;
+
+impl Visitor<'_> for Later {}
+
+impl<'a> Inbound<'a> {
+    /// Reads a frame and checks all of it; results and data are read later, from their [`Value`]s.
+    ///
+    /// # Errors
+    /// [`ScanError`] when it is no message of the server: count it and drop it.
+    pub fn parse(frame: &'a [u8]) -> Result<Inbound<'a>, ScanError> {
+        Inbound::read(Scanner::from_bytes(frame)?, &mut Later)
+    }
+
+    /// Reads a frame of a transport that has checked its UTF-8, with its result or data in the same pass.
+    ///
+    /// # Errors
+    /// [`ScanError`] when it is no message of the server, or `visitor` says so.
+    pub fn parse_with(frame: &'a str, visitor: &mut impl Visitor<'a>) -> Result<Inbound<'a>, ScanError> {
+        Inbound::read(Scanner::new(frame), visitor)
+    }
+
+    fn read(mut scanner: Scanner<'a>, visitor: &mut impl Visitor<'a>) -> Result<Inbound<'a>, ScanError> {
+        let mut parts = Parts::default();
+        scanner.open_object()?;
+        while let Some(key) = scanner.next_key()? {
+            parts.read_member(key, &mut scanner, visitor)?;
+        }
+        let end = scanner.clone();
+        scanner.finish()?;
+        parts.read_postponed(visitor)?;
+        parts.classify(&end)
+    }
+}
+
+/// The members of a frame.
+#[derive(Default)]
+struct Parts<'a> {
+    /// Outside: if it was there; inside: null or the id.
+    id: Option<Option<Id<'a>>>,
+    result: Option<Value<'a>>,
+    /// True when the result came before the id.
+    is_result_postponed: bool,
+    error: Option<ErrorBody<'a>>,
+    method: Option<Text<'a>>,
+    channel: Option<Text<'a>>,
+    data: Option<Value<'a>>,
+    /// True when the data came before its channel.
+    is_data_postponed: bool,
+    heartbeat: Option<Text<'a>>,
+    label: Option<Text<'a>>,
+    server_time: ServerTime,
+    testnet: bool,
+}
+
+impl<'a> Parts<'a> {
+    #[inline]
+    fn read_member(
+        &mut self,
+        key: &'a str,
+        scanner: &mut Scanner<'a>,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<(), ScanError> {
+        match key {
+            "id" => self.id = Some(Option::read(scanner)?),
+            "result" => {
+                let mark = scanner.mark();
+                match self.id {
+                    Some(id) => visitor.on_result(id, scanner)?,
+                    None => scanner.skip()?,
+                }
+                self.is_result_postponed = self.id.is_none();
+                self.result = Some(scanner.value_since(mark));
+            }
+            "params" => self.read_params(scanner, visitor)?,
+            "method" => self.method = Some(scanner.text()?),
+            "error" => self.error = Option::read(scanner)?,
+            "usIn" => self.server_time.us_in = u64::read(scanner)?,
+            "usOut" => self.server_time.us_out = u64::read(scanner)?,
+            "testnet" => self.testnet = scanner.bool()?,
+            _ => scanner.skip()?,
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_params(
+        &mut self,
+        scanner: &mut Scanner<'a>,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<(), ScanError> {
+        scanner.open_object()?;
+        while let Some(key) = scanner.next_key()? {
+            match key {
+                "channel" => self.channel = Some(scanner.text()?),
+                "data" => {
+                    let mark = scanner.mark();
+                    match self.channel {
+                        Some(channel) => visitor.on_data(channel, scanner)?,
+                        None => scanner.skip()?,
+                    }
+                    self.is_data_postponed = self.channel.is_none();
+                    self.data = Some(scanner.value_since(mark));
+                }
+                "type" => self.heartbeat = Some(scanner.text()?),
+                "label" => self.label = Option::read(scanner)?,
+                _ => scanner.skip()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what could not be read where it stood.
+    fn read_postponed(&self, visitor: &mut impl Visitor<'a>) -> Result<(), ScanError> {
+        if let (Some(result), true) = (self.result, self.is_result_postponed) {
+            visitor.on_result(self.id.flatten(), &mut result.scanner())?;
+        }
+        if let (Some(data), Some(channel), true) = (self.data, self.channel, self.is_data_postponed) {
+            visitor.on_data(channel, &mut data.scanner())?;
+        }
+        Ok(())
+    }
+
+    fn classify(self, end: &Scanner<'a>) -> Result<Inbound<'a>, ScanError> {
+        let missing = |member| end.error(ScanErrorKind::Missing).of_member(member);
+        if let Some(method) = self.method {
+            return match method.plain() {
+                Some("subscription") => Ok(Inbound::Notification(Notification {
+                    channel: self.channel.ok_or_else(|| missing("channel"))?,
+                    data: self.data.ok_or_else(|| missing("data"))?,
+                    label: self.label,
+                })),
+                Some("heartbeat") => match self.heartbeat.ok_or_else(|| missing("type"))?.plain() {
+                    Some("test_request") => Ok(Inbound::TestRequest),
+                    _ => Ok(Inbound::Heartbeat),
+                },
+                _ => Ok(Inbound::Unknown { method }),
+            };
+        }
+        let outcome = match (self.error, self.result) {
+            (Some(error), _) => Err(error),
+            (None, Some(result)) => Ok(result),
+            (None, None) => return Err(missing("result")),
+        };
+        let id = self.id.flatten();
+        if id.is_none() && outcome.is_ok() {
+            return Err(missing("id"));
+        }
+        let (server_time, testnet) = (self.server_time, self.testnet);
+        Ok(Inbound::Response(Response { id, outcome, server_time, testnet }))
+    }
+}
+
+/// Appends a client's request.
+pub fn write_request<'a>(id: Id<'_>, method: Method, params: &impl Field<'a>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    id.write(out);
+    write_member("method", &Text::new(method.name()), out);
+    separate(out);
+    out.extend_from_slice(b"\"params\":");
+    params.write(out);
+    out.push(b'}');
+}

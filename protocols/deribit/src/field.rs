@@ -1,0 +1,488 @@
+//! How values of messages are read and written, and the macros that make messages of them.
+
+use std::marker::PhantomData;
+
+use crate::number::{Decimal, Number};
+use crate::scan::{ScanError, ScanErrorKind, Scanner, Value};
+use crate::text::{Secret, Text};
+
+/// A value that can stand in a message.
+pub trait Field<'a>: Sized {
+    /// Takes the value from a message.
+    ///
+    /// # Errors
+    /// [`ScanError`] when another value stands there.
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError>;
+
+    /// Appends the value as JSON.
+    fn write(&self, out: &mut Vec<u8>);
+
+    /// The value of a member that is not there; none when it must be.
+    #[must_use]
+    fn absent() -> Option<Self> {
+        None
+    }
+
+    /// True when the member is left out rather than written.
+    #[must_use]
+    fn is_absent(&self) -> bool {
+        false
+    }
+
+    /// Takes what a peer writes in the place of an optional value that there is not.
+    ///
+    /// # Errors
+    /// [`ScanError`] when the message is broken there.
+    fn try_nothing(scanner: &mut Scanner<'a>) -> Result<bool, ScanError> {
+        scanner.try_null()
+    }
+}
+
+impl<'a, T: Field<'a>> Field<'a> for Option<T> {
+    #[inline]
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        if T::try_nothing(scanner)? { Ok(None) } else { T::read(scanner).map(Some) }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Some(value) => value.write(out),
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_none()
+    }
+}
+
+/// Takes an empty string, which older servers write for a price that there is not.
+fn try_empty(scanner: &mut Scanner<'_>) -> Result<bool, ScanError> {
+    if scanner.peek() != Some(b'"') {
+        return scanner.try_null();
+    }
+    let mut ahead = scanner.clone();
+    if ahead.text()?.is_empty() {
+        *scanner = ahead;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+impl<'a> Field<'a> for Decimal {
+    #[inline]
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        scanner.decimal()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        Decimal::write(*self, out);
+    }
+
+    fn try_nothing(scanner: &mut Scanner<'a>) -> Result<bool, ScanError> {
+        try_empty(scanner)
+    }
+}
+
+impl<'a> Field<'a> for Number<'a> {
+    #[inline]
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        scanner.number()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.text().as_bytes());
+    }
+
+    fn try_nothing(scanner: &mut Scanner<'a>) -> Result<bool, ScanError> {
+        try_empty(scanner)
+    }
+}
+
+impl<'a> Field<'a> for bool {
+    #[inline]
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        scanner.bool()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if *self { b"true" } else { b"false" });
+    }
+
+    /// A flag that is not there is not set.
+    fn absent() -> Option<Self> {
+        Some(false)
+    }
+}
+
+/// A whole number, however it is written.
+#[inline]
+fn whole(scanner: &mut Scanner<'_>) -> Result<i64, ScanError> {
+    let at = scanner.at();
+    let decimal = scanner.decimal()?;
+    if decimal.scale() == 0 {
+        Ok(decimal.mantissa())
+    } else {
+        Err(scanner.error_at(at, ScanErrorKind::NumberRange))
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($number:ty)*) => { $(
+        impl<'a> Field<'a> for $number {
+            #[inline]
+            fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+                let at = scanner.at();
+                let value = whole(scanner)?;
+                <$number>::try_from(value).map_err(|_| scanner.error_at(at, ScanErrorKind::NumberRange))
+            }
+
+            fn write(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(itoa::Buffer::new().format(*self).as_bytes());
+            }
+        }
+    )* };
+}
+
+whole_numbers! { i64 u64 u32 u8 i32 }
+
+impl<'a> Field<'a> for Text<'a> {
+    #[inline]
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        scanner.text()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        Text::write(*self, out);
+    }
+}
+
+impl<'a> Field<'a> for Secret<'a> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        scanner.text().map(Secret::from_text)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.expose().write(out);
+    }
+}
+
+impl<'a> Field<'a> for Value<'a> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        scanner.value()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.text().as_bytes());
+    }
+}
+
+impl<'a> Value<'a> {
+    /// Reads the value; unknown codes become `Other`.
+    ///
+    /// # Errors
+    /// [`ScanError`] when it is another value.
+    pub fn parse<T: Field<'a>>(&self) -> Result<T, ScanError> {
+        T::read(&mut self.scanner())
+    }
+
+    /// Reads the value as a venue does: unknown codes are errors.
+    ///
+    /// # Errors
+    /// [`ScanError`] when it is another value.
+    pub fn parse_strict<T: Field<'a>>(&self) -> Result<T, ScanError> {
+        T::read(&mut self.scanner().strict())
+    }
+}
+
+/// A list of values: checked as JSON when it was received, read one by one; or a list of ours, to be written.
+#[derive(Clone, Copy)]
+pub struct List<'a, T>(Source<'a, T>);
+
+#[derive(Clone, Copy)]
+enum Source<'a, T> {
+    Received(Value<'a>, PhantomData<T>),
+    Ours(&'a [T]),
+}
+
+impl<'a, T: Field<'a> + Clone> List<'a, T> {
+    /// A list of ours.
+    #[must_use]
+    pub const fn new(items: &'a [T]) -> List<'a, T> {
+        List(Source::Ours(items))
+    }
+
+    /// Its items; the first that cannot be read is the last given.
+    pub fn iter(&self) -> impl Iterator<Item = Result<T, ScanError>> + use<'a, T> {
+        let (mut received, ours) = match self.0 {
+            Source::Received(value, _) => {
+                let mut scanner = value.scanner();
+                (scanner.open_array().is_ok().then_some(scanner), &[][..])
+            }
+            Source::Ours(items) => (None, items),
+        };
+        let from_frame = std::iter::from_fn(move || {
+            let scanner = received.as_mut()?;
+            let item = match scanner.next_element() {
+                Ok(false) => {
+                    received = None;
+                    return None;
+                }
+                Ok(true) => T::read(scanner),
+                Err(error) => Err(error),
+            };
+            if item.is_err() {
+                received = None;
+            }
+            Some(item)
+        });
+        from_frame.chain(ours.iter().map(|item| Ok(item.clone())))
+    }
+
+    /// How many items it has.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        match self.0 {
+            Source::Ours(items) => items.len(),
+            Source::Received(value, _) => {
+                let mut scanner = value.scanner();
+                let mut count = 0;
+                if scanner.open_array().is_ok() {
+                    while scanner.next_element() == Ok(true) && scanner.skip().is_ok() {
+                        count += 1;
+                    }
+                }
+                count
+            }
+        }
+    }
+}
+
+impl<T> Default for List<'_, T> {
+    fn default() -> Self {
+        List(Source::Ours(&[]))
+    }
+}
+
+impl<'a, T: Field<'a> + Clone + std::fmt::Debug> std::fmt::Debug for List<'a, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<'a, T: Field<'a> + Clone + PartialEq> PartialEq for List<'a, T> {
+    fn eq(&self, other: &Self) -> bool {
+        // What cannot be read is the same wherever it stands.
+        self.iter().map(Result::ok).eq(other.iter().map(Result::ok))
+    }
+}
+
+impl<'a, T: Field<'a> + Clone> Field<'a> for List<'a, T> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        let is_array = scanner.peek() == Some(b'[');
+        let at = scanner.at();
+        let value = scanner.value()?;
+        if is_array {
+            Ok(List(Source::Received(value, PhantomData)))
+        } else {
+            Err(scanner.error_at(at, ScanErrorKind::WrongType))
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self.0 {
+            Source::Received(value, _) => value.write(out),
+            Source::Ours(items) => write_list(items, out),
+        }
+    }
+}
+
+/// Appends an array.
+pub fn write_list<'a, T: Field<'a>>(items: &[T], out: &mut Vec<u8>) {
+    out.push(b'[');
+    for item in items {
+        separate(out);
+        item.write(out);
+    }
+    out.push(b']');
+}
+
+/// Appends the comma between two items, where one is needed.
+pub(crate) fn separate(out: &mut Vec<u8>) {
+    if !matches!(out.last(), Some(b'{' | b'[' | b':')) {
+        out.push(b',');
+    }
+}
+
+/// Appends a member of the object that is being written, unless its value is absent.
+pub(crate) fn write_member<'a, T: Field<'a>>(name: &str, value: &T, out: &mut Vec<u8>) {
+    if !value.is_absent() {
+        separate(out);
+        out.push(b'"');
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\":");
+        value.write(out);
+    }
+}
+
+/// Where `key` is in `names`: members come in the order of their structure nearly always, so the search starts at
+/// `hint`. The length of `names` when it is nowhere.
+#[inline]
+pub(crate) fn find_member(names: &[&str], hint: usize, key: &str) -> usize {
+    if names.get(hint) == Some(&key) {
+        return hint;
+    }
+    let (before, after) = names.split_at(hint.min(names.len()));
+    if let Some(place) = after.iter().position(|name| *name == key) {
+        return hint + place;
+    }
+    before.iter().position(|name| *name == key).unwrap_or(names.len())
+}
+
+/// Makes a structure a message: an object whose members are its fields. Unknown members are passed over; `null` stands
+/// for an optional member that is not there; the last of two members of the same name counts.
+macro_rules! message {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident<$life:lifetime> { $($body:tt)* }
+    ) => {
+        $crate::field::message! { @make [$life] [$name<$life>] $(#[$meta])* pub struct $name<$life> { $($body)* } }
+    };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident { $($body:tt)* }
+    ) => {
+        $crate::field::message! { @make ['frame] [$name] $(#[$meta])* pub struct $name { $($body)* } }
+    };
+    (
+        @make [$life:lifetime] [$self:ty]
+        $(#[$meta:meta])*
+        pub struct $name:ident $(<$own:lifetime>)? {
+            $( $(#[$field_meta:meta])* pub $field:ident $(as $wire:literal)? : $type:ty ),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name $(<$own>)? {
+            $( $(#[$field_meta])* pub $field: $type ),*
+        }
+
+        impl<$life> $crate::field::Field<$life> for $self {
+            fn read(scanner: &mut $crate::scan::Scanner<$life>) -> Result<Self, $crate::scan::ScanError> {
+                use $crate::field::Field;
+                #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+                enum Member { $($field),* }
+                const NAMES: &[&str] = &[$($crate::field::message!(@name $field $($wire)?)),*];
+                $( let mut $field: Option<$type> = None; )*
+                let at = scanner.at();
+                scanner.open_object()?;
+                let mut hint = 0;
+                while let Some(key) = scanner.next_key()? {
+                    let place = $crate::field::find_member(NAMES, hint, key);
+                    $(
+                        if place == Member::$field as usize {
+                            match <$type as Field<$life>>::read(scanner) {
+                                Ok(value) => $field = Some(value),
+                                Err(error) => return Err(error.of_member(NAMES[place])),
+                            }
+                        } else
+                    )*
+                    {
+                        scanner.skip()?;
+                        continue;
+                    }
+                    hint = place + 1;
+                }
+                let missing = |member: Member| {
+                    scanner
+                        .error_at(at, $crate::scan::ScanErrorKind::Missing)
+                        .of_member(NAMES[member as usize])
+                };
+                Ok(Self {
+                    $( $field: match $field {
+                        Some(value) => value,
+                        None => <$type as Field<$life>>::absent().ok_or_else(|| missing(Member::$field))?,
+                    } ),*
+                })
+            }
+
+            fn write(&self, out: &mut Vec<u8>) {
+                out.push(b'{');
+                $( $crate::field::write_member($crate::field::message!(@name $field $($wire)?), &self.$field, out); )*
+                out.push(b'}');
+            }
+        }
+    };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $wire:literal) => { $wire };
+}
+pub(crate) use message;
+
+/// Makes an enumeration of the texts a field may have, with `Other` for those of a later version of the API.
+macro_rules! codes {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $( $(#[$value_meta:meta])* $value:ident = $text:literal ),* $(,)? }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $( $(#[$value_meta])* $value, )*
+            /// A text that is none of the others; a venue refuses it.
+            Other,
+        }
+
+        impl $name {
+            /// Every value but `Other`.
+            pub const ALL: &[$name] = &[$($name::$value),*];
+
+            /// The text of a message.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self {
+                    $( $name::$value => $text, )*
+                    $name::Other => "other",
+                }
+            }
+
+            /// The value of a text; `Other` when it is none.
+            #[must_use]
+            pub fn from_text(text: &str) -> $name {
+                match text {
+                    $( $text => $name::$value, )*
+                    _ => $name::Other,
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.text())
+            }
+        }
+
+        impl<'a> $crate::field::Field<'a> for $name {
+            fn read(scanner: &mut $crate::scan::Scanner<'a>) -> Result<Self, $crate::scan::ScanError> {
+                scanner.peek();
+                let at = scanner.at();
+                let text = scanner.text()?;
+                match text.plain().map_or($name::Other, $name::from_text) {
+                    $name::Other if scanner.is_strict() => {
+                        Err(scanner.error_at(at, $crate::scan::ScanErrorKind::UnknownValue))
+                    }
+                    value => Ok(value),
+                }
+            }
+
+            fn write(&self, out: &mut Vec<u8>) {
+                $crate::text::Text::new(self.text()).write(out);
+            }
+        }
+    };
+}
+pub(crate) use codes;

@@ -1,0 +1,37 @@
+//! The messages: params of requests, results of replies, data of channels. One structure for each, read from a frame
+//! and written into a buffer.
+//!
+//! Prices and amounts are [`Decimal`](crate::number::Decimal)s. Figures that are only shown, and whose digits may be
+//! more than one holds (funding, greeks, profit, margins), are [`Number`](crate::number::Number)s: the server's own text,
+//! exact when it is asked for. What an older or newer server may leave out is optional.
+
+mod account;
+mod book;
+mod instrument;
+mod market;
+mod order;
+mod requests;
+mod session;
+
+pub use account::{AccountSummary, Position};
+pub use book::{
+    Book, BookLevel, BookLevels, BookUpdate, BookUpdateKind, GroupedBook, LEVELS_MAX, LevelAction,
+    PriceAmount,
+};
+pub use instrument::{GetInstrument, GetInstruments, Instrument, TickSizeStep};
+pub use market::{
+    Greeks, IndexPrice, InstrumentStateChange, OrderBook, PlatformState, PublicTrade, PublicTrades, Quote,
+    Ticker, TickerStats,
+};
+pub use order::{Order, OrderPrice, OrderReply, UserChanges, UserTrade, UserTrades};
+pub use requests::{
+    CancelAll, CancelAllByCurrency, CancelAllByCurrencyPair, CancelAllByInstrument, CancelAllByKindOrType,
+    CancelByLabel, CancelOrder, ClosePosition, EditByLabel, EditOrder, GetAccountSummary, GetIndexPrice,
+    GetLastTradesByInstrument, GetOpenOrders, GetOpenOrdersByCurrency, GetOpenOrdersByInstrument,
+    GetOpenOrdersByLabel, GetOrderBook, GetOrderState, GetOrderStateByLabel, GetPosition, GetPositions,
+    GetTicker, GetUserTradesByCurrency, GetUserTradesByInstrument, GetUserTradesByOrder, PlaceOrder,
+};
+pub use session::{
+    Auth, AuthResult, CancelOnDisconnect, Hello, Logout, NoParams, PrivateSubscribe, SetCancelOnDisconnect,
+    SetHeartbeat, Subscribe, Test, Version,
+};

@@ -1,0 +1,202 @@
+//! The methods of the API.
+
+use std::fmt;
+
+use crate::text::Text;
+
+/// Bytes of the longest method name that is looked up.
+const NAME_LEN_MAX: usize = 64;
+
+macro_rules! methods {
+    ($( $method:ident = $name:literal, )*) => {
+        /// A method that a client calls.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Method {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                $method,
+            )*
+        }
+
+        impl Method {
+            /// All of them.
+            pub const ALL: &[Method] = &[$(Method::$method),*];
+
+            /// Its name in a request.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $( Method::$method => $name, )*
+                }
+            }
+
+            /// The method of a name; names are case-sensitive.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Method> {
+                match name {
+                    $( $name => Some(Method::$method), )*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+methods! {
+    Auth = "public/auth",
+    ExchangeToken = "public/exchange_token",
+    ForkToken = "public/fork_token",
+    Logout = "private/logout",
+    SetHeartbeat = "public/set_heartbeat",
+    DisableHeartbeat = "public/disable_heartbeat",
+    Test = "public/test",
+    Hello = "public/hello",
+    GetTime = "public/get_time",
+    Status = "public/status",
+    EnableCancelOnDisconnect = "private/enable_cancel_on_disconnect",
+    DisableCancelOnDisconnect = "private/disable_cancel_on_disconnect",
+    GetCancelOnDisconnect = "private/get_cancel_on_disconnect",
+    PublicSubscribe = "public/subscribe",
+    PublicUnsubscribe = "public/unsubscribe",
+    PublicUnsubscribeAll = "public/unsubscribe_all",
+    PrivateSubscribe = "private/subscribe",
+    PrivateUnsubscribe = "private/unsubscribe",
+    PrivateUnsubscribeAll = "private/unsubscribe_all",
+    GetInstruments = "public/get_instruments",
+    GetInstrument = "public/get_instrument",
+    GetCurrencies = "public/get_currencies",
+    GetContractSize = "public/get_contract_size",
+    GetOrderBook = "public/get_order_book",
+    GetOrderBookByInstrumentId = "public/get_order_book_by_instrument_id",
+    Ticker = "public/ticker",
+    GetIndexPrice = "public/get_index_price",
+    GetBookSummaryByCurrency = "public/get_book_summary_by_currency",
+    GetBookSummaryByInstrument = "public/get_book_summary_by_instrument",
+    GetFundingRateValue = "public/get_funding_rate_value",
+    GetLastTradesByInstrument = "public/get_last_trades_by_instrument",
+    GetLastTradesByInstrumentAndTime = "public/get_last_trades_by_instrument_and_time",
+    GetLastTradesByCurrency = "public/get_last_trades_by_currency",
+    GetLastTradesByCurrencyAndTime = "public/get_last_trades_by_currency_and_time",
+    Buy = "private/buy",
+    Sell = "private/sell",
+    Edit = "private/edit",
+    EditByLabel = "private/edit_by_label",
+    Cancel = "private/cancel",
+    CancelByLabel = "private/cancel_by_label",
+    CancelAll = "private/cancel_all",
+    CancelAllByInstrument = "private/cancel_all_by_instrument",
+    CancelAllByCurrency = "private/cancel_all_by_currency",
+    CancelAllByCurrencyPair = "private/cancel_all_by_currency_pair",
+    CancelAllByKindOrType = "private/cancel_all_by_kind_or_type",
+    ClosePosition = "private/close_position",
+    MassQuote = "private/mass_quote",
+    CancelQuotes = "private/cancel_quotes",
+    GetOpenOrders = "private/get_open_orders",
+    GetOpenOrdersByInstrument = "private/get_open_orders_by_instrument",
+    GetOpenOrdersByCurrency = "private/get_open_orders_by_currency",
+    GetOpenOrdersByLabel = "private/get_open_orders_by_label",
+    GetOrderState = "private/get_order_state",
+    GetOrderStateByLabel = "private/get_order_state_by_label",
+    GetOrderHistoryByInstrument = "private/get_order_history_by_instrument",
+    GetOrderHistoryByCurrency = "private/get_order_history_by_currency",
+    GetUserTradesByInstrument = "private/get_user_trades_by_instrument",
+    GetUserTradesByInstrumentAndTime = "private/get_user_trades_by_instrument_and_time",
+    GetUserTradesByCurrency = "private/get_user_trades_by_currency",
+    GetUserTradesByCurrencyAndTime = "private/get_user_trades_by_currency_and_time",
+    GetUserTradesByOrder = "private/get_user_trades_by_order",
+    GetPosition = "private/get_position",
+    GetPositions = "private/get_positions",
+    GetAccountSummary = "private/get_account_summary",
+    GetAccountSummaries = "private/get_account_summaries",
+    GetMargins = "private/get_margins",
+    SetSelfTradingConfig = "private/set_self_trading_config",
+    SetMmpConfig = "private/set_mmp_config",
+    GetMmpConfig = "private/get_mmp_config",
+    GetMmpStatus = "private/get_mmp_status",
+    ResetMmp = "private/reset_mmp",
+}
+
+impl Method {
+    /// The method of a name as it came; some encoders escape its slash.
+    #[must_use]
+    pub fn from_text(name: Text<'_>) -> Option<Method> {
+        match name.plain() {
+            Some(plain) => Method::from_name(plain),
+            None => Method::from_name(name.copy_into(&mut [0; NAME_LEN_MAX])?),
+        }
+    }
+
+    /// True when only an authenticated client may call it.
+    #[must_use]
+    pub fn is_private(self) -> bool {
+        self.name().starts_with("private/")
+    }
+
+    /// True when the matching engine does it: such requests have a rate limit of their own, and their replies can
+    /// overtake those of others.
+    #[must_use]
+    pub const fn is_matching(self) -> bool {
+        matches!(
+            self,
+            Method::Buy
+                | Method::Sell
+                | Method::Edit
+                | Method::EditByLabel
+                | Method::Cancel
+                | Method::CancelByLabel
+                | Method::CancelAll
+                | Method::CancelAllByInstrument
+                | Method::CancelAllByCurrency
+                | Method::CancelAllByCurrencyPair
+                | Method::CancelAllByKindOrType
+                | Method::ClosePosition
+                | Method::MassQuote
+                | Method::CancelQuotes
+        )
+    }
+
+    /// True when the same request may be sent again although its reply was lost: it changes nothing, or the same thing
+    /// once.
+    #[must_use]
+    pub const fn is_idempotent(self) -> bool {
+        !matches!(
+            self,
+            Method::Auth
+                | Method::ExchangeToken
+                | Method::ForkToken
+                | Method::Logout
+                | Method::Buy
+                | Method::Sell
+                | Method::Edit
+                | Method::EditByLabel
+                | Method::ClosePosition
+                | Method::MassQuote
+        )
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::Scanner;
+
+    #[test]
+    fn names_and_methods_are_one_to_one() {
+        for method in Method::ALL {
+            assert_eq!(Method::from_name(method.name()), Some(*method));
+            assert!(method.name().len() <= NAME_LEN_MAX);
+        }
+        assert_eq!(Method::from_name("private/Buy"), None);
+        let escaped = Scanner::new(r#""private\/buy""#).text().unwrap();
+        assert_eq!(Method::from_text(escaped), Some(Method::Buy));
+        assert!(Method::Buy.is_private() && Method::Buy.is_matching() && !Method::Buy.is_idempotent());
+        assert!(!Method::Ticker.is_private() && Method::Cancel.is_idempotent());
+    }
+}

@@ -1,0 +1,682 @@
+//! A pull scanner over one received message: strict JSON, no allocation, bounded depth.
+//!
+//! The reader says what it expects; what it does not know it passes over, checked all the same. Every error names its
+//! place. Strings are borrowed as they lie in the frame and un-escaped only when they are read.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::number::{Decimal, Number, NumberError, number_len};
+pub use crate::text::Text;
+
+/// Containers that may be open at once.
+pub const DEPTH_MAX: u8 = 64;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ScanErrorKind {
+    /// The frame ends within a value.
+    #[error("the message ends too early")]
+    End,
+    /// Another character was expected.
+    #[error("an unexpected character")]
+    Unexpected,
+    /// A control character lies in a string.
+    #[error("a control character in a string")]
+    Control,
+    /// A backslash is followed by what is no escape.
+    #[error("an unknown escape in a string")]
+    Escape,
+    /// A number is no JSON number.
+    #[error("not a number")]
+    Number,
+    /// A number does not fit its field: too long, too fine or too large.
+    #[error("a number that does not fit its field")]
+    NumberRange,
+    /// More than [`DEPTH_MAX`] containers are open.
+    #[error("nested too deeply")]
+    TooDeep,
+    /// Something follows the message.
+    #[error("something follows the message")]
+    Trailing,
+    /// The frame is not UTF-8.
+    #[error("not UTF-8")]
+    Utf8,
+    /// A member that must be there is absent.
+    #[error("a required value is missing")]
+    Missing,
+    /// A value is of another type than its field.
+    #[error("a value of the wrong type")]
+    WrongType,
+    /// A text is none of the values its field may have.
+    #[error("a value that is not one of those allowed")]
+    UnknownValue,
+    /// A list is longer than its bound.
+    #[error("a list that is too long")]
+    TooMany,
+}
+
+/// What is wrong with a message, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{kind} at byte {at}{}", MemberName(member))]
+pub struct ScanError {
+    /// Bytes before the place.
+    pub at: u32,
+    /// What is wrong there.
+    pub kind: ScanErrorKind,
+    /// The innermost known member that it concerns; empty outside of one.
+    pub member: &'static str,
+}
+
+impl ScanError {
+    /// True when the message is no JSON (within the bound of depth), false when it is another message than expected.
+    #[must_use]
+    pub const fn is_syntax(&self) -> bool {
+        use ScanErrorKind as K;
+        matches!(
+            self.kind,
+            K::End | K::Unexpected | K::Control | K::Escape | K::Number | K::TooDeep | K::Trailing | K::Utf8
+        )
+    }
+
+    /// The error as one of this member, when it is of none yet.
+    #[cold]
+    pub(crate) fn of_member(self, member: &'static str) -> ScanError {
+        if self.member.is_empty() { ScanError { member, ..self } } else { self }
+    }
+}
+
+struct MemberName<'m>(&'m str);
+
+impl fmt::Display for MemberName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
+    }
+}
+
+/// A value that was checked and passed over, to be read later.
+#[derive(Clone, Copy)]
+pub struct Value<'a> {
+    frame: &'a str,
+    start: u32,
+    end: u32,
+    depth: u8,
+}
+
+impl<'a> Value<'a> {
+    /// Its text.
+    #[must_use]
+    pub fn text(&self) -> &'a str {
+        &self.frame[self.start as usize..self.end as usize]
+    }
+
+    /// A scanner at its start; places count from the start of the whole message.
+    #[must_use]
+    pub const fn scanner(&self) -> Scanner<'a> {
+        Scanner {
+            frame: self.frame,
+            at: self.start as usize,
+            depth: self.depth,
+            is_first: false,
+            is_strict: false,
+        }
+    }
+
+    /// True for `null`.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.text() == "null"
+    }
+}
+
+impl PartialEq for Value<'_> {
+    /// The same text.
+    fn eq(&self, other: &Value<'_>) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for Value<'_> {}
+
+impl fmt::Debug for Value<'_> {
+    /// Its place, not its text: that may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Value({}..{})", self.start, self.end)
+    }
+}
+
+/// Reads one message from its start to its end.
+///
+/// ```
+/// use tickpath_deribit::scan::Scanner;
+///
+/// let mut scanner = Scanner::new(r#"{"price":5042.5,"other":[1,{}],"label":"a\"b"}"#);
+/// let (mut price, mut label) = (None, None);
+/// scanner.open_object().unwrap();
+/// while let Some(key) = scanner.next_key().unwrap() {
+///     match key {
+///         "price" => price = Some(scanner.decimal().unwrap()),
+///         "label" => label = Some(scanner.text().unwrap()),
+///         _ => scanner.skip().unwrap(),
+///     }
+/// }
+/// scanner.finish().unwrap();
+/// assert_eq!(price.unwrap().to_string(), "5042.5");
+/// assert_eq!(label.unwrap().to_string(), "a\"b");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scanner<'a> {
+    frame: &'a str,
+    at: usize,
+    depth: u8,
+    /// True between the opening of a container and its first item.
+    is_first: bool,
+    is_strict: bool,
+}
+
+impl<'a> Scanner<'a> {
+    /// For a message that is known to be UTF-8, of less than 4 GiB.
+    #[must_use]
+    pub const fn new(frame: &'a str) -> Scanner<'a> {
+        Scanner { frame, at: 0, depth: 0, is_first: false, is_strict: false }
+    }
+
+    /// For a message as it was received.
+    ///
+    /// # Errors
+    /// [`ScanErrorKind::Utf8`].
+    pub fn from_bytes(frame: &'a [u8]) -> Result<Scanner<'a>, ScanError> {
+        let error = |error: std::str::Utf8Error| ScanError {
+            at: error.valid_up_to() as u32,
+            kind: ScanErrorKind::Utf8,
+            member: "",
+        };
+        Ok(Scanner::new(std::str::from_utf8(frame).map_err(error)?))
+    }
+
+    /// Refuses texts that are none of the values a field may have, as a venue does; a client takes them as `Other`.
+    #[must_use]
+    pub const fn strict(self) -> Scanner<'a> {
+        Scanner { is_strict: true, ..self }
+    }
+
+    pub(crate) const fn is_strict(&self) -> bool {
+        self.is_strict
+    }
+
+    /// Bytes before the next one.
+    #[must_use]
+    pub const fn at(&self) -> usize {
+        self.at
+    }
+
+    #[inline]
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.frame.as_bytes().get(at).copied()
+    }
+
+    #[cold]
+    pub(crate) const fn error_at(&self, at: usize, kind: ScanErrorKind) -> ScanError {
+        ScanError { at: at as u32, kind, member: "" }
+    }
+
+    /// An error here.
+    #[cold]
+    pub(crate) const fn error(&self, kind: ScanErrorKind) -> ScanError {
+        self.error_at(self.at, kind)
+    }
+
+    /// Another character than expected: the end of the frame, a value of another type, or no JSON.
+    #[cold]
+    fn unexpected(&mut self) -> ScanError {
+        match self.byte(self.at) {
+            None => self.error(ScanErrorKind::End),
+            Some(b'"' | b'{' | b'[' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => {
+                // A value stands here: the error is its type, unless it is broken itself.
+                let place = self.error(ScanErrorKind::WrongType);
+                match self.skip() {
+                    Ok(()) => place,
+                    Err(error) => error,
+                }
+            }
+            Some(_) => self.error(ScanErrorKind::Unexpected),
+        }
+    }
+
+    #[inline]
+    fn pass_spaces(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.byte(self.at) {
+            self.at += 1;
+        }
+    }
+
+    /// The first character of the next value, which stays.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        self.pass_spaces();
+        self.byte(self.at)
+    }
+
+    /// Takes the opening brace of an object.
+    ///
+    /// # Errors
+    /// When no object stands here, or it is nested too deeply.
+    #[inline]
+    pub fn open_object(&mut self) -> Result<(), ScanError> {
+        self.open(b'{')
+    }
+
+    /// Takes the opening bracket of an array.
+    ///
+    /// # Errors
+    /// When no array stands here, or it is nested too deeply.
+    #[inline]
+    pub fn open_array(&mut self) -> Result<(), ScanError> {
+        self.open(b'[')
+    }
+
+    #[inline]
+    fn open(&mut self, bracket: u8) -> Result<(), ScanError> {
+        if self.peek() != Some(bracket) {
+            return Err(self.unexpected());
+        }
+        if self.depth == DEPTH_MAX {
+            return Err(self.error(ScanErrorKind::TooDeep));
+        }
+        self.at += 1;
+        self.depth += 1;
+        self.is_first = true;
+        Ok(())
+    }
+
+    /// True when another item follows in the open container, which `bracket` closes; else it is closed.
+    #[inline]
+    fn next_item(&mut self, bracket: u8) -> Result<bool, ScanError> {
+        let is_first = std::mem::replace(&mut self.is_first, false);
+        match self.peek() {
+            Some(byte) if byte == bracket => {
+                self.at += 1;
+                self.depth = self.depth.saturating_sub(1);
+                Ok(false)
+            }
+            Some(b',') if !is_first => {
+                self.at += 1;
+                Ok(true)
+            }
+            Some(_) if is_first => Ok(true),
+            Some(_) => Err(self.error(ScanErrorKind::Unexpected)),
+            None => Err(self.error(ScanErrorKind::End)),
+        }
+    }
+
+    /// The name of the next member of the open object, whose value must be taken next; none at its end.
+    ///
+    /// A name is given as it is spelled. One spelled with an escape is therefore no name of the dialect.
+    ///
+    /// # Errors
+    /// When the object is broken here.
+    #[inline]
+    pub fn next_key(&mut self) -> Result<Option<&'a str>, ScanError> {
+        if !self.next_item(b'}')? {
+            return Ok(None);
+        }
+        if self.peek() != Some(b'"') {
+            return Err(match self.byte(self.at) {
+                None => self.error(ScanErrorKind::End),
+                Some(_) => self.error(ScanErrorKind::Unexpected),
+            });
+        }
+        let (start, end, _) = self.string()?;
+        if self.peek() != Some(b':') {
+            return Err(match self.byte(self.at) {
+                None => self.error(ScanErrorKind::End),
+                Some(_) => self.error(ScanErrorKind::Unexpected),
+            });
+        }
+        self.at += 1;
+        Ok(Some(&self.frame[start..end]))
+    }
+
+    /// True when another item of the open array follows, which must be taken next.
+    ///
+    /// # Errors
+    /// When the array is broken here.
+    #[inline]
+    pub fn next_element(&mut self) -> Result<bool, ScanError> {
+        self.next_item(b']')
+    }
+
+    /// A string.
+    ///
+    /// # Errors
+    /// When none stands here, or it is broken.
+    #[inline]
+    pub fn text(&mut self) -> Result<Text<'a>, ScanError> {
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected());
+        }
+        let (start, end, has_escapes) = self.string()?;
+        Ok(Text::borrowed(&self.frame[start..end], has_escapes))
+    }
+
+    /// Passes over the string whose first quote is here: where its content starts and ends, and if it has escapes.
+    #[inline]
+    fn string(&mut self) -> Result<(usize, usize, bool), ScanError> {
+        let start = self.at + 1;
+        let end = self.string_stop(start);
+        if self.byte(end) == Some(b'"') {
+            self.at = end + 1;
+            return Ok((start, end, false));
+        }
+        self.long_string(start, end)
+    }
+
+    /// The first quote, backslash or control character from here on; the frame's end when there is none.
+    #[inline]
+    fn string_stop(&self, mut at: usize) -> usize {
+        const ONES: u64 = 0x0101_0101_0101_0101;
+        const HIGH: u64 = 0x8080_8080_8080_8080;
+        let bytes = self.frame.as_bytes();
+        while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+            let word = u64::from_le_bytes(*chunk);
+            let is_zero = |word: u64| word.wrapping_sub(ONES) & !word;
+            // The lowest flag is exact: a borrow can only reach the bytes above one.
+            let flags = (is_zero(word ^ (ONES * b'"' as u64))
+                | is_zero(word ^ (ONES * b'\\' as u64))
+                | (word.wrapping_sub(ONES * 0x20) & !word))
+                & HIGH;
+            if flags != 0 {
+                return at + flags.trailing_zeros() as usize / 8;
+            }
+            at += 8;
+        }
+        while let Some(byte) = self.byte(at) {
+            if byte == b'"' || byte == b'\\' || byte < 0x20 {
+                break;
+            }
+            at += 1;
+        }
+        at
+    }
+
+    /// The rest of a string in which something else than a plain character stands at `at`.
+    #[cold]
+    fn long_string(&mut self, start: usize, mut at: usize) -> Result<(usize, usize, bool), ScanError> {
+        loop {
+            match self.byte(at) {
+                None => return Err(self.error_at(at, ScanErrorKind::End)),
+                Some(b'"') => {
+                    self.at = at + 1;
+                    return Ok((start, at, true));
+                }
+                Some(b'\\') => at = self.escape(at)?,
+                Some(_) => return Err(self.error_at(at, ScanErrorKind::Control)),
+            }
+            at = self.string_stop(at);
+        }
+    }
+
+    /// Where the escape that starts at `at` ends.
+    fn escape(&self, at: usize) -> Result<usize, ScanError> {
+        match self.byte(at + 1) {
+            None => Err(self.error_at(at + 1, ScanErrorKind::End)),
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
+            Some(b'u') => {
+                for digit in at + 2..at + 6 {
+                    match self.byte(digit) {
+                        None => return Err(self.error_at(digit, ScanErrorKind::End)),
+                        Some(byte) if byte.is_ascii_hexdigit() => {}
+                        Some(_) => return Err(self.error_at(digit, ScanErrorKind::Escape)),
+                    }
+                }
+                Ok(at + 6)
+            }
+            Some(_) => Err(self.error_at(at + 1, ScanErrorKind::Escape)),
+        }
+    }
+
+    /// A number, exactly.
+    ///
+    /// # Errors
+    /// When none stands here, or it does not fit.
+    #[inline]
+    pub fn decimal(&mut self) -> Result<Decimal, ScanError> {
+        if !matches!(self.peek(), Some(b'-' | b'0'..=b'9')) {
+            return Err(self.unexpected());
+        }
+        match Decimal::read(&self.frame.as_bytes()[self.at..]) {
+            Ok((decimal, len)) => {
+                self.at += len;
+                Ok(decimal)
+            }
+            Err(error) => Err(self.number_error(error)),
+        }
+    }
+
+    #[cold]
+    fn number_error(&self, error: NumberError) -> ScanError {
+        self.error(match error {
+            NumberError::NotANumber => ScanErrorKind::Number,
+            _ => ScanErrorKind::NumberRange,
+        })
+    }
+
+    /// A number as it is written.
+    ///
+    /// # Errors
+    /// When none stands here.
+    #[inline]
+    pub fn number(&mut self) -> Result<Number<'a>, ScanError> {
+        if !matches!(self.peek(), Some(b'-' | b'0'..=b'9')) {
+            return Err(self.unexpected());
+        }
+        let start = self.at;
+        self.pass_number()?;
+        Ok(Number(&self.frame[start..self.at]))
+    }
+
+    #[inline]
+    fn pass_number(&mut self) -> Result<(), ScanError> {
+        let len = number_len(&self.frame.as_bytes()[self.at..]);
+        self.at += len.ok_or_else(|| self.error(ScanErrorKind::Number))?;
+        Ok(())
+    }
+
+    /// `true` or `false`.
+    ///
+    /// # Errors
+    /// When none of them stands here.
+    #[inline]
+    pub fn bool(&mut self) -> Result<bool, ScanError> {
+        match self.peek() {
+            Some(b't') => self.word("true").map(|()| true),
+            Some(b'f') => self.word("false").map(|()| false),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Takes a `null` when one stands here.
+    ///
+    /// # Errors
+    /// When something starts like it and is not.
+    #[inline]
+    pub fn try_null(&mut self) -> Result<bool, ScanError> {
+        if self.peek() == Some(b'n') { self.word("null").map(|()| true) } else { Ok(false) }
+    }
+
+    #[inline]
+    fn word(&mut self, word: &str) -> Result<(), ScanError> {
+        let rest = &self.frame.as_bytes()[self.at..];
+        if rest.starts_with(word.as_bytes()) {
+            self.at += word.len();
+            return Ok(());
+        }
+        let same = rest.iter().zip(word.as_bytes()).take_while(|(a, b)| a == b).count();
+        let is_end = same == rest.len();
+        Err(self
+            .error_at(self.at + same, if is_end { ScanErrorKind::End } else { ScanErrorKind::Unexpected }))
+    }
+
+    /// Checks the next value and passes over it.
+    ///
+    /// # Errors
+    /// When it is no JSON or nested too deeply.
+    pub fn skip(&mut self) -> Result<(), ScanError> {
+        // One bit for each container opened here: 1 for an object.
+        let (mut kinds, base) = (0_u64, self.depth);
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    self.string()?;
+                }
+                Some(b'-' | b'0'..=b'9') => self.pass_number()?,
+                Some(bracket @ (b'{' | b'[')) => {
+                    self.open(bracket)?;
+                    kinds = kinds << 1 | u64::from(bracket == b'{');
+                }
+                Some(b't') => self.word("true")?,
+                Some(b'f') => self.word("false")?,
+                Some(b'n') => self.word("null")?,
+                Some(_) => return Err(self.error(ScanErrorKind::Unexpected)),
+                None => return Err(self.error(ScanErrorKind::End)),
+            }
+            // To the next value, or out of every container that ends here.
+            loop {
+                if self.depth == base {
+                    return Ok(());
+                }
+                let follows = match kinds & 1 {
+                    1 => self.next_key()?.is_some(),
+                    _ => self.next_element()?,
+                };
+                if follows {
+                    break;
+                }
+                kinds >>= 1;
+            }
+        }
+    }
+
+    /// Checks the next value and gives it, to be read later.
+    ///
+    /// # Errors
+    /// When it is no JSON or nested too deeply.
+    pub fn value(&mut self) -> Result<Value<'a>, ScanError> {
+        let mark = self.mark();
+        self.skip()?;
+        Ok(self.value_since(mark))
+    }
+
+    /// Where the next value starts.
+    #[inline]
+    pub(crate) fn mark(&mut self) -> usize {
+        self.pass_spaces();
+        self.at
+    }
+
+    /// The value that starts at `mark` and was just read.
+    #[inline]
+    pub(crate) fn value_since(&self, mark: usize) -> Value<'a> {
+        // Frames of 4 GiB are refused long before by every transport.
+        Value { frame: self.frame, start: mark as u32, end: self.at as u32, depth: self.depth }
+    }
+
+    /// The end of the message.
+    ///
+    /// # Errors
+    /// [`ScanErrorKind::Trailing`] when something else follows.
+    pub fn finish(mut self) -> Result<(), ScanError> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.error(ScanErrorKind::Trailing)),
+        }
+    }
+}
+
+/// Checks that a frame is one JSON value within [`DEPTH_MAX`].
+///
+/// # Errors
+/// The first thing wrong, with its place.
+pub fn check(frame: &[u8]) -> Result<Value<'_>, ScanError> {
+    let mut scanner = Scanner::from_bytes(frame)?;
+    let value = scanner.value()?;
+    scanner.finish()?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strict_json_is_accepted_and_nothing_else() {
+        for good in [
+            "0",
+            "-0.5e+7",
+            "\"\"",
+            "\"a\\u00e9\\n\\/\"",
+            "[]",
+            "{}",
+            " [ 1 , {\"a\" : [ ] } ]\n",
+            "true",
+            "null",
+            "\"\u{e9}\u{1f600} longer than eight\"",
+            "{\"a\":1,\"a\":2}",
+        ] {
+            check(good.as_bytes()).unwrap_or_else(|error| panic!("{good}: {error}"));
+            serde_json::from_str::<serde::de::IgnoredAny>(good).unwrap();
+        }
+        for (bad, at) in [
+            ("", 0),
+            ("[", 1),
+            ("[1", 2),
+            ("[1,]", 3),
+            ("[,1]", 1),
+            ("{\"a\"}", 4),
+            ("{\"a\":}", 5),
+            ("{a:1}", 1),
+            ("{\"a\":1,}", 7),
+            ("[1}", 2),
+            ("tru", 3),
+            ("trux", 3),
+            ("01", 0),
+            ("\"a", 2),
+            ("\"\\x\"", 2),
+            ("\"\\u12g4\"", 5),
+            ("\"\n\"", 1),
+            ("1 2", 2),
+            ("nul", 3),
+            ("'a'", 0),
+            ("[1 2]", 3),
+            ("\"\\", 2),
+        ] {
+            let error = check(bad.as_bytes()).expect_err(bad);
+            assert_eq!((error.at, error.is_syntax()), (at, true), "{bad}: {error}");
+        }
+        assert_eq!(check(b"\"\xff\"").map_err(|error| (error.at, error.kind)), Err((1, ScanErrorKind::Utf8)));
+    }
+
+    #[test]
+    fn depth_has_a_bound() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(check(nested(64).as_bytes()).is_ok());
+        assert_eq!(check(nested(65).as_bytes()).map_err(|error| error.kind), Err(ScanErrorKind::TooDeep));
+        assert!(check(nested(100_000).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_told_from_broken_json() {
+        let mut scanner = Scanner::new("{\"a\":1}");
+        assert_eq!(
+            scanner.text().map_err(|error| (error.at, error.kind)),
+            Err((0, ScanErrorKind::WrongType))
+        );
+        let mut scanner = Scanner::new("{\"a\":x}");
+        assert_eq!(
+            scanner.text().map_err(|error| (error.at, error.kind)),
+            Err((5, ScanErrorKind::Unexpected))
+        );
+    }
+}

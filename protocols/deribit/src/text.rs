@@ -1,0 +1,222 @@
+//! Strings as they lie in a frame, un-escaped when they are read.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A string, borrowed; its escapes are resolved only when its characters are asked for.
+#[derive(Clone, Copy)]
+pub struct Text<'a> {
+    raw: &'a str,
+    has_escapes: bool,
+}
+
+impl<'a> Text<'a> {
+    /// A string of ours, to be written; what JSON requires is escaped when it is.
+    #[must_use]
+    pub const fn new(text: &'a str) -> Text<'a> {
+        Text { raw: text, has_escapes: false }
+    }
+
+    /// The content of a JSON string, which the scanner has checked.
+    pub(crate) const fn borrowed(raw: &'a str, has_escapes: bool) -> Text<'a> {
+        Text { raw, has_escapes }
+    }
+
+    /// The string when nothing in it is escaped: names, codes and ids never need it.
+    #[must_use]
+    pub const fn plain(self) -> Option<&'a str> {
+        if self.has_escapes { None } else { Some(self.raw) }
+    }
+
+    /// The string, borrowed where nothing in it is escaped.
+    #[must_use]
+    pub fn to_cow(self) -> Cow<'a, str> {
+        match self.plain() {
+            Some(plain) => Cow::Borrowed(plain),
+            None => Cow::Owned(self.chars().collect()),
+        }
+    }
+
+    /// True for the string without a character.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// Its characters. An escaped half of a surrogate pair without its other half is U+FFFD.
+    pub fn chars(self) -> impl Iterator<Item = char> + 'a {
+        let mut rest = self.raw.chars();
+        std::iter::from_fn(move || {
+            let next = rest.next()?;
+            if next != '\\' || !self.has_escapes {
+                return Some(next);
+            }
+            Some(match rest.next()? {
+                'b' => '\u{8}',
+                'f' => '\u{c}',
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                'u' => unescape_unicode(&mut rest),
+                // A quote, a backslash or a slash.
+                other => other,
+            })
+        })
+    }
+
+    /// Copies the string into `buffer` and gives it; none when it has no room.
+    pub(crate) fn copy_into(self, buffer: &mut [u8]) -> Option<&str> {
+        let mut len = 0;
+        for character in self.chars() {
+            let room = buffer.get_mut(len..len + character.len_utf8())?;
+            len += character.encode_utf8(room).len();
+        }
+        std::str::from_utf8(&buffer[..len]).ok()
+    }
+
+    /// Appends it as a JSON string.
+    pub fn write(self, out: &mut Vec<u8>) {
+        out.push(b'"');
+        if self.has_escapes {
+            // It came as JSON and goes as JSON.
+            out.extend_from_slice(self.raw.as_bytes());
+        } else {
+            write_escaped(self.raw, out);
+        }
+        out.push(b'"');
+    }
+}
+
+fn hex4(rest: &mut std::str::Chars<'_>) -> Option<u32> {
+    let mut value = 0;
+    for _ in 0..4 {
+        value = value * 16 + rest.next()?.to_digit(16)?;
+    }
+    Some(value)
+}
+
+fn unescape_unicode(rest: &mut std::str::Chars<'_>) -> char {
+    let Some(first) = hex4(rest) else { return char::REPLACEMENT_CHARACTER };
+    if !(0xd800..0xdc00).contains(&first) {
+        return char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER);
+    }
+    let mut after = rest.clone();
+    let second =
+        if after.next() == Some('\\') && after.next() == Some('u') { hex4(&mut after) } else { None };
+    match second {
+        Some(second @ 0xdc00..0xe000) => {
+            *rest = after;
+            let value = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+            char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER)
+        }
+        _ => char::REPLACEMENT_CHARACTER,
+    }
+}
+
+fn write_escaped(text: &str, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            0..0x20 => {
+                out.extend_from_slice(b"\\u00");
+                out.push(HEX[usize::from(byte >> 4)]);
+                out.push(HEX[usize::from(byte & 15)]);
+            }
+            _ => out.push(byte),
+        }
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Text<'_>) -> bool {
+        match (self.plain(), other.plain()) {
+            (Some(a), Some(b)) => a == b,
+            _ => self.chars().eq(other.chars()),
+        }
+    }
+}
+
+impl Eq for Text<'_> {}
+
+impl PartialEq<str> for Text<'_> {
+    fn eq(&self, other: &str) -> bool {
+        *self == Text::new(other)
+    }
+}
+
+impl PartialEq<&str> for Text<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        *self == Text::new(other)
+    }
+}
+
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(text: &'a str) -> Text<'a> {
+        Text::new(text)
+    }
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.to_cow())
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.to_cow(), f)
+    }
+}
+
+/// A string that is never shown: a client's secret, a token, a signature.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Secret<'a>(Text<'a>);
+
+impl<'a> Secret<'a> {
+    /// A secret of ours.
+    #[must_use]
+    pub const fn new(text: &'a str) -> Secret<'a> {
+        Secret(Text::new(text))
+    }
+
+    pub(crate) const fn from_text(text: Text<'a>) -> Secret<'a> {
+        Secret(text)
+    }
+
+    /// The string itself: not to be logged or stored in the open.
+    #[must_use]
+    pub const fn expose(self) -> Text<'a> {
+        self.0
+    }
+}
+
+impl fmt::Debug for Secret<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_resolved_when_read_and_made_when_written() {
+        let text = Text::borrowed(r#"a\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud800x\udc00"#, true);
+        let plain = "a\"\\/\u{8}\u{c}\n\r\t\u{e9}\u{1f600}\u{fffd}x\u{fffd}";
+        assert_eq!(text.to_string(), plain);
+        assert_eq!((text, text.plain()), (Text::new(plain), None));
+        let mut out = Vec::new();
+        Text::new("q\"\\\u{1}\n\u{e9}").write(&mut out);
+        assert_eq!(String::from_utf8(out.clone()).unwrap(), "\"q\\\"\\\\\\u0001\\u000a\u{e9}\"");
+        assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), "q\"\\\u{1}\n\u{e9}");
+        assert_eq!(text.copy_into(&mut [0; 8]), None);
+        assert_eq!(Text::borrowed(r"public\/auth", true).copy_into(&mut [0; 11]), Some("public/auth"));
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        assert_eq!(format!("{:?}", Secret::new("AMANDASECRECT")), "[secret]");
+    }
+}
