@@ -13,6 +13,7 @@
 //! ```
 
 mod capture;
+mod fix;
 mod iex;
 mod inputs;
 mod journal;
@@ -24,6 +25,7 @@ mod shm;
 mod ticks;
 
 pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, packets, replay_file};
+pub use fix::{fix, fix_session};
 pub use iex::{iex_books, iex_recovery, iex_segment};
 pub use inputs::inputs;
 pub use journal::{command, journal};
