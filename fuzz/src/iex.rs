@@ -1,8 +1,8 @@
 //! The properties of `tickpath-iex`'s decoders, and of the books built from what they give.
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, PlainBooks};
-use tickpath_feed::BooksAlone;
 use tickpath_feed::iex::BookBuilder;
+use tickpath_feed::{BooksAlone, MessageBooks};
 use tickpath_iex::gap_fill::Request;
 use tickpath_iex::{
     Feed, Listener, Message, Segment, SegmentBuilder, SegmentError, decode, message_len_min, snap,
@@ -72,13 +72,14 @@ pub fn iex_books(data: &[u8]) {
     for feed in Feed::ALL {
         let mut fast = BookBuilder::new(feed, DirectBooks::new(limits));
         let mut plain = BookBuilder::new(feed, Indexed::<PlainBooks>::new(limits));
-        let (mut rest, mut sequence) = (data, 1);
+        let (mut messages, mut rest) = (Vec::new(), data);
         while let Some((&len, after)) = rest.split_first() {
             let (message, after) = after.split_at(usize::from(len).min(after.len()));
-            fast.handle_message(Sequence(sequence), message, &mut BooksAlone);
-            plain.handle_message(Sequence(sequence), message, &mut BooksAlone);
-            (rest, sequence) = (after, sequence + 1);
+            messages.push(message);
+            rest = after;
         }
+        fast.handle_messages(Sequence(1), messages.iter().copied(), &mut BooksAlone);
+        plain.handle_messages(Sequence(1), messages.iter().copied(), &mut BooksAlone);
         assert_eq!(fast.books().state_hash(), plain.books().state_hash());
         assert_eq!((fast.counters(), fast.iex_counters()), (plain.counters(), plain.iex_counters()));
     }

@@ -37,10 +37,18 @@ pub fn xdp(data: &[u8]) {
     for (_, bytes) in &messages {
         message(bytes);
     }
-    // Twice: the second time many orders rest already.
+    // Twice: the second time many orders rest already. One message after the other comes to the same.
+    let mut alone = BookBuilder::new(DirectBooks::new(limits), Nanos(0));
+    alone.handle_message(Channel(0), Sequence(1), data, &mut BooksAlone);
     for _ in 0..2 {
         builder.handle_packet(Channel(0), &packet, &mut BooksAlone);
+        for (number, bytes) in &messages {
+            alone.handle_message(Channel(0), Sequence(u64::from(*number)), bytes, &mut BooksAlone);
+        }
     }
+    let (together, alone_is) = (builder.instruments(), alone.instruments());
+    assert_eq!((together.counters(), builder.counters()), (alone_is.counters(), alone.counters()));
+    assert_eq!(together.books().state_hash(), alone_is.books().state_hash());
     assert_eq!(builder.instruments().counters().messages, 1 + 2 * messages.len() as u64);
 }
 

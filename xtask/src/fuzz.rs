@@ -37,7 +37,7 @@ pub fn commands(root: &Path, seconds: u64) -> Result<Vec<Command>> {
     let run = |name: &&str| {
         Command::new(&format!(
             "cargo +nightly fuzz run {name} --features libfuzzer -- -max_total_time={seconds} -rss_limit_mb={MEMORY_MB_MAX} \
-             -verbosity=0"
+             -verbosity=0 -print_funcs=0"
         ))
         .env("CARGO_TARGET_DIR", &target_dir)
     };

@@ -1,6 +1,6 @@
-//! Configuration files: loading with errors that fit one line, human units, instruments, secrets and the
-//! placement of agents on threads; and what every program of this project writes alike: standard output and standard
-//! error, and files that are whole or not there.
+//! Configuration files: loading with errors that fit one line, human units, dates and time zones, instruments,
+//! secrets and the placement of agents on threads; and what every program of this project writes alike: standard
+//! output and standard error, and files that are whole or not there.
 //!
 //! ```
 //! use tickpath_config::{Instruments, parse};
@@ -17,6 +17,7 @@
 //! # Ok::<(), tickpath_config::ConfigError>(())
 //! ```
 
+mod date;
 mod error;
 mod instruments;
 mod load;
@@ -26,7 +27,9 @@ mod placement;
 mod secret;
 mod speed;
 mod units;
+mod zone;
 
+pub use date::{Date, ParseDateError};
 pub use error::ConfigError;
 pub use instruments::{InstrumentConfig, Instruments};
 pub use load::{load, parse, to_toml};
@@ -36,3 +39,4 @@ pub use placement::{IdleConfig, Placement, ThreadConfig};
 pub use secret::{HIDDEN_PASSWORD, Secret, TEST_PASSWORD};
 pub use speed::Speed;
 pub use units::{ByteSize, Duration, Fraction, PriceText};
+pub use zone::{ParseZoneError, Zone};

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, MessageListener,
-    OtherSymbol, SnapshotHealer, UpdateListener,
+    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, MessageBooks,
+    MessageListener, OtherSymbol, SnapshotHealer, UpdateListener,
 };
 use tickpath_lockfree::broadcast;
 use tickpath_nasdaq::moldudp64::Session;
@@ -478,6 +478,16 @@ impl<T: Tracer, N: Network> MessageListener for Sink<T, N> {
         if let Some(snapshots) = &mut self.snapshots {
             snapshots.healer.handle_lost(Sequence(first.0 + count));
             self.is_healing = true;
+        }
+    }
+
+    /// The books begin anew, as the numbers do.
+    #[cold]
+    fn on_restart(&mut self) {
+        let builder = self.builder.as_mut().expect("a closed agent takes no messages");
+        builder.handle_restart(&mut self.updates);
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.healer.restart();
         }
     }
 

@@ -172,9 +172,8 @@ impl<'a> Run<'a> {
             self.rows[place].values.push(sample.value);
             self.rows[place].limits.extend(limit);
             self.rows[place].again.extend(sample.again);
-            if let (Some(found), [_]) = (&sample.note, &self.rows[place].values[..]) {
-                let note = &mut self.rows[place].note;
-                *note = format!("{note}; {found}");
+            if let (Some(found), Some(spec)) = (&sample.note, rows::spec(sample.row)) {
+                self.rows[place].note = format!("{}; {found}", spec.note);
             }
         }
     }

@@ -39,7 +39,7 @@ pub(crate) struct Sample {
     pub(crate) limit: Option<f64>,
     /// What is equal to the limit, measured beside it in this round, divided by it.
     pub(crate) again: Option<f64>,
-    /// What was found beside the value, for the row's note.
+    /// What was found beside the value, for the row's note; that of the last round is kept.
     pub(crate) note: Option<String>,
 }
 

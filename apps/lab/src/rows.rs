@@ -10,7 +10,8 @@ pub(crate) struct RowSpec {
     pub(crate) limit: Option<&'static str>,
     goal: Option<Goal>,
     reference: &'static str,
-    note: &'static str,
+    /// What exactly is measured; what was found beside the value follows it.
+    pub(crate) note: &'static str,
 }
 
 /// In the order of the report.
@@ -240,8 +241,9 @@ pub(crate) const ROWS: &[RowSpec] = &[
         limit: None,
         goal: Some(Goal::ValueAtMost(60.0)),
         reference: "",
-        note: "the same against a million writes a second on the other core, in groups of 16 (a step of the counter is \
-               too coarse for one): p99 of a group's time per read; every read is checked",
+        note: "the same against a million writes a second on the other core - those that it misses while the host takes the \
+               core follow at once - in groups of 16 (a step of the counter is too coarse for one): p99 of a group's time \
+               per read; every read is checked",
     },
     RowSpec {
         name: "ticks_parse",
@@ -569,6 +571,11 @@ impl RowSpec {
             ..Row::new(self.name, self.unit)
         }
     }
+}
+
+/// The row of this name.
+pub(crate) fn spec(name: &str) -> Option<&'static RowSpec> {
+    ROWS.iter().find(|spec| spec.name == name)
 }
 
 /// Names of the rows that [`bench`](crate::bench) measures, in the order of the report.

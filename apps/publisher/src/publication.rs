@@ -13,10 +13,12 @@ use crate::options::PublishOptions;
 use crate::packet::{Kind, PacketHead, read_head};
 use crate::report::PublishReport;
 use crate::source::{Source, Timed};
-use crate::survey::{SURVEY_PACKETS, Survey};
+use crate::survey::{INSTRUMENTS_MAX, SURVEY_PACKETS, Survey};
 
 /// Channels of one recording; packets of further ones are counted and not sent.
 pub const CHANNELS_MAX: usize = 64;
+/// Instruments of a channel that a feed handler has room for without being told.
+const INSTRUMENTS_DEFAULT: usize = 1_024;
 /// Packets sent between two looks at the requests.
 const PACKETS_PER_CYCLE: usize = 32;
 /// Longest rest when there is nothing to do.
@@ -108,8 +110,21 @@ impl Publication {
     /// The configuration of a feed handler that hears all of it.
     #[must_use]
     pub fn feed_config(&self) -> String {
-        let channels = self.channels.iter().map(|channel| channel.config(self.options.interface));
-        channels.collect::<Vec<_>>().join("\n")
+        let mut parts = Vec::with_capacity(self.channels.len() + 1);
+        if let Some(date) = self.survey.date {
+            parts.push(format!("[feed]\nsession_date = \"{date}\"\n"));
+        }
+        for channel in &self.channels {
+            let mut text = channel.config(self.options.interface);
+            let instruments = self.survey.instruments(channel.key());
+            if instruments > INSTRUMENTS_DEFAULT {
+                // Some more than have been seen, as others may come.
+                let room = (instruments + instruments / 4).min(INSTRUMENTS_MAX);
+                text.push_str(&format!("max_instruments = {room}\n"));
+            }
+            parts.push(text);
+        }
+        parts.join("\n")
     }
 
     /// Publishes until the end of the recording and the time after it, or until told to stop. `observer` is told the

@@ -1,13 +1,15 @@
 //! The channels of a recording, found in its first packets.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddrV4;
 
-use tickpath_nyse::{Message, Packet};
+use tickpath_config::{Date, Zone};
+use tickpath_nasdaq::itch50::StockDirectory;
+use tickpath_nyse::{Message, Packet, SymbolIndexMapping};
 
 use crate::options::PublishOptions;
-use crate::packet::{Key, Kind, PacketHead, read_head};
+use crate::packet::{Key, Kind, PacketHead, for_each_message, read_head};
 use crate::publication::CHANNELS_MAX;
 use crate::source::{Source, Timed};
 use crate::xdp::PRODUCT_DEFAULT;
@@ -20,6 +22,10 @@ const COMMON_PACKETS: u32 = 3;
 const REMEMBERED_PACKETS: usize = 4_096;
 /// Bytes before the messages of an XDP packet; when it was sent is among them, and differs from line to line.
 const XDP_HEADER_LEN: usize = tickpath_nyse::HEADER_LEN;
+/// Instruments of one channel that are told apart: a feed handler has numbers for no more.
+pub(crate) const INSTRUMENTS_MAX: usize = u16::MAX as usize - 1;
+/// Where IEX's messages name their symbol.
+const IEX_SYMBOL: std::ops::Range<usize> = 10..18;
 
 /// What was found.
 #[derive(Default)]
@@ -30,6 +36,10 @@ pub(crate) struct Survey {
     lines: HashMap<SocketAddrV4, SocketAddrV4>,
     /// Product and channel that XDP's groups name.
     products: HashMap<SocketAddrV4, (u8, u8)>,
+    /// Instruments of each channel: locates, symbol indexes or symbols.
+    instruments: HashMap<Key, HashSet<u64>>,
+    /// The day in New York on which the first packet was sent, where packets say when that was.
+    pub(crate) date: Option<Date>,
 }
 
 /// Packets of one group by number: XDP says nothing of channel and line, but the lines of a channel say the same.
@@ -56,6 +66,15 @@ impl Survey {
                     survey.products.insert(group, product);
                 }
             }
+            if survey.date.is_none() && head.sent_ns > 0 {
+                survey.date = Some(Zone::EASTERN.date_at(head.sent_ns));
+            }
+            let instruments = survey.instruments.entry(head.key).or_default();
+            for_each_message(&head.key, &timed.payload, |_, message, _| {
+                if instruments.len() < INSTRUMENTS_MAX {
+                    instruments.extend(instrument_of(&head.key, message));
+                }
+            });
             if !survey.keys.contains(&head.key) && survey.keys.len() < CHANNELS_MAX {
                 survey.keys.push(head.key);
             }
@@ -97,12 +116,36 @@ impl Survey {
         }
     }
 
+    /// The least number of instruments that a handler of a channel needs room for, as far as they were seen.
+    pub(crate) fn instruments(&self, key: &Key) -> usize {
+        let Some(seen) = self.instruments.get(key) else { return 0 };
+        match key {
+            // A locate is a place in a table.
+            Key::Itch(_) => seen.iter().max().map_or(0, |locate| *locate as usize),
+            Key::Xdp(_) | Key::Iex(..) => seen.len(),
+        }
+    }
+
     /// The channel of a packet.
     pub(crate) fn key_of(&self, head: &PacketHead) -> Key {
         match head.key {
             Key::Xdp(group) => Key::Xdp(self.lines.get(&group).copied().unwrap_or(group)),
             key => key,
         }
+    }
+}
+
+/// The instrument that a message names, by the channel's own numbers or characters.
+fn instrument_of(key: &Key, message: &[u8]) -> Option<u64> {
+    match key {
+        Key::Itch(_) if message.first() == Some(&StockDirectory::TYPE) => {
+            message.get(1..3)?.try_into().ok().map(u16::from_be_bytes).map(u64::from)
+        }
+        Key::Xdp(_) if message.get(2..4) == Some(&SymbolIndexMapping::TYPE.to_le_bytes()) => {
+            message.get(4..8)?.try_into().ok().map(u32::from_le_bytes).map(u64::from)
+        }
+        Key::Iex(..) => message.get(IEX_SYMBOL)?.try_into().ok().map(u64::from_le_bytes),
+        _ => None,
     }
 }
 

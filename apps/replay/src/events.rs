@@ -19,7 +19,7 @@ use crate::message::{Source, Types};
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{BookSize, PART_LEN, Session};
-use crate::zone::Zone;
+use tickpath_config::Zone;
 
 /// Events of a block that is read before any of it is applied.
 const BLOCK_LEN: usize = 4_096;

@@ -9,11 +9,14 @@ use tickpath_types::{InstrumentId, MarketUpdate, Price, Side, UpdateKind};
 use crate::options::Exports;
 use crate::tape::{Bbo, Seen, SeenTrade};
 
-/// The first column of a table of several recordings.
+/// The first column of a table of several files, ...
 const FILE: Column = Column::new("file", ColumnKind::Text);
+/// ... and that of a table of captures, which may have several recordings.
+const RECORDING: Column = Column::new("recording", ColumnKind::Integer);
+/// Columns of the widest table, with those two.
+const COLUMNS_MAX: usize = 2 + ORDER_COLUMNS.len();
 
-const BBO_COLUMNS: [Column; 8] = [
-    FILE,
+const BBO_COLUMNS: [Column; 7] = [
     Column::new("ts_ns", ColumnKind::Integer),
     Column::new("message", ColumnKind::Integer),
     Column::new("symbol", ColumnKind::Text),
@@ -23,8 +26,7 @@ const BBO_COLUMNS: [Column; 8] = [
     Column::new("ask_qty", ColumnKind::Integer),
 ];
 
-const TRADE_COLUMNS: [Column; 9] = [
-    FILE,
+const TRADE_COLUMNS: [Column; 8] = [
     Column::new("ts_ns", ColumnKind::Integer),
     Column::new("message", ColumnKind::Integer),
     Column::new("symbol", ColumnKind::Text),
@@ -35,8 +37,7 @@ const TRADE_COLUMNS: [Column; 9] = [
     Column::new("order_id", ColumnKind::Integer),
 ];
 
-const DEPTH_COLUMNS: [Column; 9] = [
-    FILE,
+const DEPTH_COLUMNS: [Column; 8] = [
     Column::new("ts_ns", ColumnKind::Integer),
     Column::new("message", ColumnKind::Integer),
     Column::new("symbol", ColumnKind::Text),
@@ -47,8 +48,7 @@ const DEPTH_COLUMNS: [Column; 9] = [
     Column::new("orders", ColumnKind::Integer),
 ];
 
-const ORDER_COLUMNS: [Column; 11] = [
-    FILE,
+const ORDER_COLUMNS: [Column; 10] = [
     Column::new("ts_ns", ColumnKind::Integer),
     Column::new("message", ColumnKind::Integer),
     Column::new("symbol", ColumnKind::Text),
@@ -69,7 +69,8 @@ struct Shown {
 
 /// The tables that were asked for.
 ///
-/// The rows of several recordings stand one recording after the other, each row with the name of its file.
+/// The rows of several files stand one file after the other, each row with the name of its file; the recordings of a
+/// capture are numbered.
 #[derive(Default)]
 pub(crate) struct Exporter {
     bbo: Option<TableWriter>,
@@ -77,25 +78,56 @@ pub(crate) struct Exporter {
     depth: Option<TableWriter>,
     orders: Option<TableWriter>,
     level_count: usize,
-    shown: Shown,
-    /// The recording of the rows that come, when they name it.
-    file: Option<String>,
-    /// Columns that are left out: that of the file where there is only one.
-    skipped: usize,
-    /// Rows of the recordings before.
+    /// By recording of the file at hand.
+    shown: Vec<Shown>,
+    head: Head,
+    /// Rows of the files before.
     before: ExportedRows,
 }
 
+/// What the rows that come begin with.
+#[derive(Default)]
+struct Head {
+    names_files: bool,
+    numbers_recordings: bool,
+    file: String,
+    /// Counted from 0; `None` of a file that is no capture.
+    recording: Option<usize>,
+}
+
+impl Head {
+    fn columns(&self) -> impl Iterator<Item = Column> {
+        let columns = [(self.names_files, FILE), (self.numbers_recordings, RECORDING)];
+        columns.into_iter().filter_map(|(is_there, column)| is_there.then_some(column))
+    }
+
+    /// Writes a row.
+    fn write(&self, table: &mut TableWriter, cells: &[Cell<'_>]) -> Result<(), TableError> {
+        let recording = self.recording.map_or(Cell::Empty, |index| Cell::Integer(index as u64 + 1));
+        let head = [(self.names_files, Cell::Text(&self.file)), (self.numbers_recordings, recording)];
+        let mut row = [Cell::Empty; COLUMNS_MAX];
+        let mut len = 0;
+        for (_, cell) in head.into_iter().filter(|(is_there, _)| *is_there) {
+            row[len] = cell;
+            len += 1;
+        }
+        row[len..len + cells.len()].copy_from_slice(cells);
+        table.row(&row[..len + cells.len()])
+    }
+}
+
 impl Exporter {
-    /// Starts the tables; rows name their file when `is_of_several`.
+    /// Starts the tables; rows name their file when `names_files`, and number their recording when `numbers_recordings`.
     pub(crate) fn create(
         exports: &Exports,
         level_count: usize,
-        is_of_several: bool,
+        names_files: bool,
+        numbers_recordings: bool,
     ) -> Result<Exporter, TableError> {
-        let skipped = usize::from(!is_of_several);
+        let head = Head { names_files, numbers_recordings, ..Head::default() };
         let table = |path: &Option<PathBuf>, columns: &[Column]| {
-            path.as_deref().map(|path| TableWriter::create(path, &columns[skipped..])).transpose()
+            let columns: Vec<Column> = head.columns().chain(columns.iter().copied()).collect();
+            path.as_deref().map(|path| TableWriter::create(path, &columns)).transpose()
         };
         Ok(Exporter {
             bbo: table(&exports.bbo, &BBO_COLUMNS)?,
@@ -103,19 +135,25 @@ impl Exporter {
             depth: table(&exports.depth, &DEPTH_COLUMNS)?,
             orders: table(&exports.orders, &ORDER_COLUMNS)?,
             level_count,
-            skipped,
+            head,
             ..Exporter::default()
         })
     }
 
-    /// The rows that come are of this recording.
+    /// The rows that come are of this file.
     pub(crate) fn start_file(&mut self, path: &Path) {
-        self.file = (self.skipped == 0).then(|| path.display().to_string());
-        self.shown = Shown::default();
+        self.head.file = path.display().to_string();
+        self.head.recording = None;
+        self.shown.clear();
         self.before = self.all_rows();
     }
 
-    /// Rows of the recording that was started last.
+    /// The rows that come are of this recording of a capture, counted from 0.
+    pub(crate) const fn go_to(&mut self, recording: usize) {
+        self.head.recording = Some(recording);
+    }
+
+    /// Rows of the file that was started last.
     pub(crate) fn rows(&self) -> ExportedRows {
         self.all_rows().since(&self.before)
     }
@@ -151,7 +189,6 @@ impl Exporter {
         let Some(event) = OrderEvent::of(seen, update) else { return Ok(()) };
         let number = |number: u64| if number == 0 { Cell::Empty } else { Cell::Integer(number) };
         let row = [
-            file_cell(&self.file),
             Cell::Integer(seen.ts_ns),
             Cell::Integer(seen.number),
             Cell::Text(symbol),
@@ -165,7 +202,7 @@ impl Exporter {
                 .filter(|_| event.name == "execute")
                 .map_or(Cell::Empty, |trade| Cell::Text(trade.kind)),
         ];
-        table.row(&row[self.skipped..])
+        self.head.write(table, &row)
     }
 
     pub(crate) fn bbo(&mut self, ts_ns: u64, number: u64, symbol: &str, bbo: Bbo) -> Result<(), TableError> {
@@ -176,9 +213,8 @@ impl Exporter {
         };
         let ((bid_price, bid_qty), (ask_price, ask_qty)) = (side(bbo.bid), side(bbo.ask));
         let (time, message) = (Cell::Integer(ts_ns), Cell::Integer(number));
-        let file = file_cell(&self.file);
-        let row = [file, time, message, Cell::Text(symbol), bid_price, bid_qty, ask_price, ask_qty];
-        table.row(&row[self.skipped..])
+        let row = [time, message, Cell::Text(symbol), bid_price, bid_qty, ask_price, ask_qty];
+        self.head.write(table, &row)
     }
 
     pub(crate) fn trade(
@@ -189,7 +225,6 @@ impl Exporter {
     ) -> Result<(), TableError> {
         let Some(table) = &mut self.trades else { return Ok(()) };
         let row = [
-            file_cell(&self.file),
             Cell::Integer(seen.ts_ns),
             Cell::Integer(seen.number),
             Cell::Text(symbol),
@@ -199,7 +234,7 @@ impl Exporter {
             Cell::Text(trade.kind),
             if trade.order_id == 0 { Cell::Empty } else { Cell::Integer(trade.order_id) },
         ];
-        table.row(&row[self.skipped..])
+        self.head.write(table, &row)
     }
 
     /// Writes the levels of one instrument that are not as they were last.
@@ -212,12 +247,16 @@ impl Exporter {
         books: &impl BooksById,
     ) -> Result<(), TableError> {
         let Some(table) = &mut self.depth else { return Ok(()) };
-        let index = usize::from(instrument.0);
-        if self.shown.by_instrument.len() <= index {
-            self.shown.by_instrument.resize_with(index + 1, Default::default);
+        let (recording, index) = (self.head.recording.unwrap_or_default(), usize::from(instrument.0));
+        if self.shown.len() <= recording {
+            self.shown.resize_with(recording + 1, Shown::default);
+        }
+        let shown = &mut self.shown[recording].by_instrument;
+        if shown.len() <= index {
+            shown.resize_with(index + 1, Default::default);
         }
         for side in Side::BOTH {
-            let shown = &mut self.shown.by_instrument[index][side.index()];
+            let shown = &mut shown[index][side.index()];
             let mut levels = books.levels(instrument, side);
             for rank in 0..self.level_count {
                 let level = levels.next();
@@ -230,7 +269,6 @@ impl Exporter {
                     None => {}
                 }
                 let row = [
-                    file_cell(&self.file),
                     Cell::Integer(ts_ns),
                     Cell::Integer(number),
                     Cell::Text(symbol),
@@ -240,7 +278,7 @@ impl Exporter {
                     Cell::Integer(level.map_or(0, |level| level.qty.0)),
                     Cell::Integer(level.map_or(0, |level| u64::from(level.order_count))),
                 ];
-                table.row(&row[self.skipped..])?;
+                self.head.write(table, &row)?;
             }
             let left = books.levels(instrument, side).take(self.level_count).count();
             shown.truncate(left);
@@ -292,10 +330,6 @@ impl OrderEvent {
             qty: trade.qty.0,
         })
     }
-}
-
-fn file_cell(file: &Option<String>) -> Cell<'_> {
-    file.as_deref().map_or(Cell::Empty, Cell::Text)
 }
 
 /// Rows that were exported; `None` for a table that was not asked for.
@@ -351,7 +385,8 @@ mod tests {
 
     #[test]
     fn every_column_can_be_read_again() {
-        let all = [&BBO_COLUMNS[..], &TRADE_COLUMNS, &DEPTH_COLUMNS, &ORDER_COLUMNS].concat();
+        let all =
+            [&[FILE, RECORDING][..], &BBO_COLUMNS, &TRADE_COLUMNS, &DEPTH_COLUMNS, &ORDER_COLUMNS].concat();
         for column in all {
             assert!(KNOWN_COLUMNS.contains(&column), "{column:?}");
         }

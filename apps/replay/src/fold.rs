@@ -21,58 +21,42 @@ impl Fold {
         self.checksum = (self.checksum ^ value).rotate_left(5).wrapping_mul(MULTIPLIER);
     }
 
-    /// Several fields of one event: summed with rotations first, which do not wait for each other.
+    /// Several fields: summed with rotations first, which do not wait for each other.
     #[inline(always)]
-    fn fields<const N: usize>(&mut self, fields: [u64; N]) {
-        let mut sum = 0_u64;
-        for (index, field) in fields.into_iter().enumerate() {
-            sum = sum.wrapping_add(field.rotate_left(index as u32 * 11));
-        }
-        self.add(sum);
-    }
-
-    /// Folds the bytes of a message, eight at a time.
-    #[inline]
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        let mut sum = bytes.len() as u64;
-        for (index, word) in words.iter().enumerate() {
-            sum = sum.wrapping_add(u64::from_le_bytes(*word).rotate_left(index as u32 * 11));
-        }
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        self.add(sum ^ u64::from_le_bytes(last));
+    pub(crate) fn fields(&mut self, fields: &[u64]) {
+        let turned = fields.iter().zip(0..).map(|(field, place)| field.rotate_left(place * 11 % u64::BITS));
+        self.add(turned.fold(0, u64::wrapping_add));
     }
 
     /// Folds an event, all its fields.
     #[inline]
     pub fn event(&mut self, event: &RecordedEvent) {
-        self.fields([event.ts_ns, u64::from(event.instrument), u64::from(event.ends_transaction)]);
+        self.fields(&[event.ts_ns, u64::from(event.instrument), u64::from(event.ends_transaction)]);
         let place = |level: Level| level.price.0.cast_unsigned() ^ (level.side as u64) << 63;
         let side = |side: Option<Side>| side.map_or(2, |side| side as u64);
         match event.kind {
-            EventKind::Add { order_id, level, qty } => self.fields([1, order_id, place(level), qty.0]),
+            EventKind::Add { order_id, level, qty } => self.fields(&[1, order_id, place(level), qty.0]),
             EventKind::Delete { order_id, level, qty } => {
-                self.fields([2, order_id, level.map_or(0, place), qty.map_or(0, |qty| qty.0)]);
+                self.fields(&[2, order_id, level.map_or(0, place), qty.map_or(0, |qty| qty.0)]);
             }
             EventKind::Reduce { order_id, by, level } => {
-                self.fields([3, order_id, level.map_or(0, place), by.0]);
+                self.fields(&[3, order_id, level.map_or(0, place), by.0]);
             }
-            EventKind::Modify { order_id, level, qty } => self.fields([4, order_id, place(level), qty.0]),
+            EventKind::Modify { order_id, level, qty } => self.fields(&[4, order_id, place(level), qty.0]),
             EventKind::Replace { order_id, new_order_id, price, qty } => {
-                self.fields([5, order_id, new_order_id, price.0.cast_unsigned(), qty.0]);
+                self.fields(&[5, order_id, new_order_id, price.0.cast_unsigned(), qty.0]);
             }
             EventKind::Fill { order_id, qty, side: resting, price, in_auction } => {
                 let price = price.map_or(0, |price| price.0.cast_unsigned());
-                self.fields([6, order_id, qty.0, side(resting), price, u64::from(in_auction)]);
+                self.fields(&[6, order_id, qty.0, side(resting), price, u64::from(in_auction)]);
             }
             EventKind::Trade { order_id, price, qty, aggressor, is_hidden } => {
                 let price = price.0.cast_unsigned();
-                self.fields([7, order_id, qty.0, side(aggressor), price, u64::from(is_hidden)]);
+                self.fields(&[7, order_id, qty.0, side(aggressor), price, u64::from(is_hidden)]);
             }
-            EventKind::Clear => self.fields([8]),
-            EventKind::Status(_) => self.fields([9]),
-            EventKind::Ignored(_) => self.fields([10]),
+            EventKind::Clear => self.fields(&[8]),
+            EventKind::Status(_) => self.fields(&[9]),
+            EventKind::Ignored(_) => self.fields(&[10]),
         }
     }
 }

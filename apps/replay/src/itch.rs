@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use tickpath_book::{FastBooks, Indexed, PlainBooks};
 use tickpath_capture::{Depth, Format, ItchBlocks, RecordingFile, RecordingInfo, TimeBase};
+use tickpath_config::Zone;
 use tickpath_feed::BookBuilder;
 use tickpath_nasdaq::itch50;
 use tickpath_types::InstrumentId;
@@ -16,7 +17,6 @@ use crate::message::{Source, Types};
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{BookSize, Session};
-use crate::zone::Zone;
 
 pub(crate) const INFO: RecordingInfo =
     RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false };

@@ -141,7 +141,9 @@ fn capture(capture: &CaptureReport) -> Value {
             "unnumbered": channel.unnumbered,
             "malformed": channel.malformed,
             "disagreements": channel.disagreements,
+            "jumped_back": channel.jumped_back,
             "skipped": channel.skipped,
+            "healed": channel.healed,
             "stream": channel.stream.map(|stream| json!({
                 "segments": stream.segments,
                 "retransmitted_bytes": stream.retransmitted_bytes,

@@ -44,9 +44,9 @@ mod session;
 mod statistics;
 mod tape;
 mod text;
-mod zone;
 
-pub use tickpath_capture::table::{ConvertError, Converted, convert};
+pub use tickpath_capture::table::{ConvertError, ConvertProgress, Converted, convert};
+pub use tickpath_config::{Date, ParseDateError, ParseZoneError, Zone};
 
 pub use captures::{CaptureReport, ChannelReport, ParseProtocolError, Protocol, UnknownPackets};
 pub use check::TwinReport;
@@ -64,4 +64,3 @@ pub use report::{CheckReport, FileReport, ReplayReport, SymbolBook, TypeCount};
 pub use run::{Progress, ReplayError, replay, replay_all};
 pub use session::Ended;
 pub use statistics::SymbolStatistics;
-pub use zone::{Date, ParseDateError, ParseZoneError, Zone};

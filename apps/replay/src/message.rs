@@ -303,10 +303,10 @@ const fn itch_name(code: u8) -> &'static str {
 #[cfg(test)]
 mod tests {
     use tickpath_capture::{Depth, TimeBase};
+    use tickpath_config::Zone;
     use tickpath_types::{SystemEventCode, TradingState};
 
     use super::*;
-    use crate::zone::Zone;
 
     #[test]
     fn events_publish_the_state_of_session_and_instrument() {

@@ -4,11 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use tickpath_capture::TimeBase;
-
-use crate::zone::{Date, Zone};
+use tickpath_config::{Date, Zone};
 
 const NS_PER_SEC: u64 = 1_000_000_000;
 const NS_PER_DAY: u64 = 86_400 * NS_PER_SEC;
+/// Whose midnight times count from, where they do: ITCH and LOBSTER are of New York.
+const EXCHANGE: Zone = Zone::EASTERN;
 
 /// A time of day, perhaps with a date: `09:30:00`, `15:59:59.999999999`, `2023-12-25T23:00:00`.
 ///
@@ -39,9 +40,9 @@ impl FromStr for Moment {
             Some((date, time)) => (Some(date), time),
             None => (None, text),
         };
-        let day = date.map(|date| parse_date(date).ok_or(()));
-        match (day.transpose(), parse_time(time)) {
-            (Ok(day), Some(ns)) => Ok(Moment { day, ns }),
+        let day = date.map(str::parse::<Date>).transpose();
+        match (day, parse_time(time)) {
+            (Ok(day), Some(ns)) => Ok(Moment { day: day.map(Date::day), ns }),
             _ => Err(ParseMomentError { text: text.to_owned() }),
         }
     }
@@ -52,6 +53,11 @@ impl Moment {
     /// has a date and the recording has none.
     pub(crate) fn in_recording(self, calendar: &Calendar, first_ns: u64) -> Option<u64> {
         match (calendar.base, self.day) {
+            (TimeBase::Midnight, day) if calendar.zone != EXCHANGE => {
+                let session = calendar.date?.day();
+                let utc_ns = calendar.zone.utc_ns(day.unwrap_or(session) * NS_PER_DAY + self.ns);
+                Some(utc_ns.saturating_sub(EXCHANGE.utc_ns(session * NS_PER_DAY)))
+            }
             (TimeBase::Midnight, None) => Some(self.ns),
             (TimeBase::Midnight, Some(day)) => {
                 let session = calendar.date?.day();
@@ -88,39 +94,8 @@ fn parse_time(text: &str) -> Option<u64> {
     parts.next().is_none().then_some(seconds * NS_PER_SEC + ns)
 }
 
-pub(crate) fn parse_date(text: &str) -> Option<u64> {
-    let mut parts = text.split('-');
-    let year = digits(parts.next().filter(|part| part.len() == 4)?)?;
-    let month =
-        digits(parts.next().filter(|part| part.len() == 2)?).filter(|month| (1..=12).contains(month))?;
-    let day = digits(parts.next().filter(|part| part.len() == 2)?)?;
-    let is_whole = parts.next().is_none() && year >= 1970 && (1..=month_len(year, month)).contains(&day);
-    is_whole.then(|| {
-        days_before_year(year) + (1..month).map(|month| month_len(year, month)).sum::<u64>() + day - 1
-    })
-}
-
 fn digits(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
-}
-
-const fn is_leap(year: u64) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-}
-
-const fn month_len(year: u64, month: u64) -> u64 {
-    match month {
-        2 if is_leap(year) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days from 1970-01-01 to the first of a year from 1970 on.
-fn days_before_year(year: u64) -> u64 {
-    let leap_years = |year: u64| year / 4 - year / 100 + year / 400;
-    (year - 1970) * 365 + leap_years(year - 1) - leap_years(1969)
 }
 
 /// What the times of a recording mean.
@@ -146,42 +121,30 @@ pub struct RecordedTime {
 impl fmt::Display for RecordedTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Calendar { base, zone, date: session } = self.calendar;
-        let of_day = match base {
-            TimeBase::Midnight => {
-                if let Some(session) = session {
-                    write!(f, "{session} ")?;
-                }
-                self.ns
+        let local_ns = match (base, session) {
+            (TimeBase::UnixEpoch, _) => Some(zone.local_ns(self.ns)),
+            (TimeBase::Midnight, Some(session)) => {
+                Some(zone.local_ns(EXCHANGE.utc_ns(session.day() * NS_PER_DAY).saturating_add(self.ns)))
             }
-            TimeBase::UnixEpoch => {
-                let local_ns = zone.local_ns(self.ns);
+            (TimeBase::Midnight, None) => None,
+        };
+        let of_day = match local_ns {
+            Some(local_ns) => {
                 write!(f, "{} ", Date::of_day(local_ns / NS_PER_DAY))?;
                 local_ns % NS_PER_DAY
             }
+            None => self.ns,
         };
         let seconds = of_day / NS_PER_SEC;
         let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
         write!(f, "{hour:02}:{minute:02}:{second:02}.{:09}", of_day % NS_PER_SEC)?;
-        match base {
-            TimeBase::Midnight if session.is_none() => Ok(()),
-            _ => write!(f, " {zone}"),
+        match local_ns {
+            Some(_) => write!(f, " {zone}"),
+            // Another zone's would need the date.
+            None if zone != EXCHANGE => write!(f, " {EXCHANGE}"),
+            None => Ok(()),
         }
     }
-}
-
-/// The date of a day since 1970-01-01.
-pub(crate) fn date(day: u64) -> (u64, u64, u64) {
-    let mut year = 1970 + day / 366;
-    while days_before_year(year + 1) <= day {
-        year += 1;
-    }
-    let mut left = day - days_before_year(year);
-    let mut month = 1;
-    while left >= month_len(year, month) {
-        left -= month_len(year, month);
-        month += 1;
-    }
-    (year, month, left + 1)
 }
 
 #[cfg(test)]
@@ -194,7 +157,8 @@ mod tests {
 
     #[test]
     fn times_are_exact() {
-        let ns = |text: &str| text.parse::<Moment>().unwrap().in_recording(&calendar(TimeBase::Midnight), 0);
+        let calendar = Calendar { base: TimeBase::Midnight, zone: EXCHANGE, date: None };
+        let ns = |text: &str| text.parse::<Moment>().unwrap().in_recording(&calendar, 0);
         assert_eq!(ns("09:30:00"), Some(34_200 * NS_PER_SEC));
         assert_eq!(ns("09:30:00.5"), Some(34_200 * NS_PER_SEC + 500_000_000));
         assert_eq!(ns("00:00:00.000000001"), Some(1));
@@ -238,6 +202,29 @@ mod tests {
             noon.in_recording(&calendar(TimeBase::UnixEpoch), 3 * NS_PER_DAY + 5),
             Some(7 * NS_PER_DAY / 2)
         );
+    }
+
+    #[test]
+    fn times_from_midnight_are_the_exchanges_whatever_zone_people_mean() {
+        let calendar = |zone, date: Option<&str>| Calendar {
+            base: TimeBase::Midnight,
+            zone,
+            date: date.map(|date| date.parse().unwrap()),
+        };
+        let opened = 34_200 * NS_PER_SEC;
+        // Half past nine in New York is 13:30 UTC in summer and 14:30 in winter.
+        for (date, utc) in [("2023-08-22", "13:30:00"), ("2023-12-22", "14:30:00")] {
+            let calendar = calendar(Zone::UTC, Some(date));
+            assert_eq!(utc.parse::<Moment>().unwrap().in_recording(&calendar, 0), Some(opened));
+            let dated: Moment = format!("{date}T{utc}").parse().unwrap();
+            assert_eq!(dated.in_recording(&calendar, 0), Some(opened));
+            let shown = RecordedTime { ns: opened, calendar }.to_string();
+            assert_eq!(shown, format!("{date} {utc}.000000000 UTC"));
+        }
+        // Without the date nobody knows.
+        let undated = calendar(Zone::UTC, None);
+        assert_eq!("13:30:00".parse::<Moment>().unwrap().in_recording(&undated, 0), None);
+        assert_eq!(RecordedTime { ns: opened, calendar: undated }.to_string(), "09:30:00.000000000 ET");
     }
 
     #[test]

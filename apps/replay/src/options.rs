@@ -5,10 +5,10 @@ use std::path::PathBuf;
 pub use tickpath_config::Speed;
 
 use tickpath_capture::TimeBase;
+use tickpath_config::{Date, Zone};
 
 use crate::captures::Protocol;
 use crate::moment::{Calendar, Moment};
-use crate::zone::{Date, Zone};
 
 /// Messages between two comparisons with the plain twin, unless another number is asked for.
 pub const CHECK_EVERY_DEFAULT: u64 = 100_000;

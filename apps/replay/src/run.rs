@@ -8,7 +8,7 @@ use tickpath_capture::table::TableError;
 use tickpath_capture::{CaptureError, Format, RecordingFile};
 
 use crate::exports::{ExportedRows, Exporter};
-use crate::options::ReplayOptions;
+use crate::options::{Exports, ReplayOptions};
 use crate::report::{FileReport, ReplayReport};
 use crate::session::Session;
 use crate::{captures, events, itch};
@@ -38,8 +38,11 @@ pub enum ReplayError {
     /// An export could not be written: see the source.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// A time has a date, and the recording counts from midnight.
-    #[error("the recording has times of day without dates: give --from and --to as HH:MM:SS, or its --date")]
+    /// A time has a date or another zone than the exchange's, and the recording counts from midnight of a day that is not
+    /// known: give the exchange's times, or the day.
+    #[error(
+        "the recording has times of day without dates: give --from and --to as HH:MM:SS of the exchange, or its --date"
+    )]
     NoDates,
     /// The feed publishes levels or quotes, and changes of orders were asked for: leave `--orders` out.
     #[error(
@@ -69,7 +72,7 @@ pub enum ReplayError {
 }
 
 fn known() -> &'static str {
-    "ITCH 5.0 in MoldUDP64 or SoupBinTCP; TOPS, DEEP and DEEP+ of IEX; NYSE XDP"
+    "ITCH 5.0 in MoldUDP64 or SoupBinTCP; TOPS, DEEP and DEEP+ of IEX; the Integrated Feeds of NYSE's markets, XDP"
 }
 
 /// Replays one file and reports what is in it and whether it can be trusted: one report, and of a capture of packets
@@ -87,7 +90,7 @@ pub fn replay(
     observer: &mut dyn FnMut(&Progress),
 ) -> Result<ReplayReport, ReplayError> {
     let file = RecordingFile::open(path)?;
-    let mut exporter = Exporter::create(&options.exports, options.depth, false)?;
+    let mut exporter = Exporter::create(&options.exports, options.depth, false, file.format().is_capture())?;
     let files = replay_into(path, file, options, &mut exporter, stop, observer)?;
     let mut report = ReplayReport { files, ..ReplayReport::default() };
     finish_exports(exporter, &mut report)?;
@@ -105,7 +108,8 @@ fn finish_exports(exporter: Exporter, report: &mut ReplayReport) -> Result<(), R
 
 /// Replays several files, one after the other, and reports each; one that cannot be replayed is among the
 /// failures. Each table of the exports has the rows of all files in this order, and their names in a first
-/// column `file`; numbers of messages count from 1 in each file.
+/// column `file`; where one of them is a capture, the numbers of its recordings stand in a column `recording`. Numbers of
+/// messages count from 1 in each file.
 ///
 /// # Errors
 /// [`ReplayError`] when an export fails, or the window is empty.
@@ -115,7 +119,7 @@ pub fn replay_all(
     stop: &StopSignal,
     observer: &mut dyn FnMut(&Progress),
 ) -> Result<ReplayReport, ReplayError> {
-    let mut exporter = Exporter::create(&options.exports, options.depth, true)?;
+    let mut exporter = Exporter::create(&options.exports, options.depth, true, has_captures(paths, options))?;
     let mut report = ReplayReport::default();
     for (index, path) in paths.iter().enumerate() {
         if stop.is_stopped() {
@@ -134,6 +138,12 @@ pub fn replay_all(
     }
     finish_exports(exporter, &mut report)?;
     Ok(report)
+}
+
+/// Whether one of the files is a capture, where there are tables to tell; what is no regular file cannot be looked into.
+fn has_captures(paths: &[PathBuf], options: &ReplayOptions) -> bool {
+    let is_capture = |path: &PathBuf| path.is_file() && Format::detect(path).is_ok_and(Format::is_capture);
+    options.exports != Exports::default() && paths.iter().any(is_capture)
 }
 
 /// Replays one file into tables that may have rows of others.

@@ -89,6 +89,18 @@ impl PassState {
             has_window: false,
         }
     }
+
+    /// Takes the name of an instrument that no message of the sequence told.
+    pub(crate) fn learn(&mut self, session: &mut Session<'_>, instrument: u16, name: &[u8]) {
+        session.swap(self);
+        session.tape.learn(instrument, name);
+        session.swap(self);
+    }
+
+    /// The states of these instruments are not known any more.
+    pub(crate) fn forget(&mut self, instruments: &[u16]) {
+        self.tape.forget(instruments);
+    }
 }
 
 impl<'a> Session<'a> {
@@ -299,7 +311,10 @@ fn take_contradictions(integrity: &mut Integrity, found: &Contradictions, place:
     let (first, last) = (*found.messages.start(), *found.messages.end());
     let places = || match first == last {
         true => place(first),
-        false => format!("{} to {}", place(first), place(last)),
+        false => match (place(first), place(last)) {
+            (first, last) if first == last => first,
+            (first, last) => format!("{first} to {last}"),
+        },
     };
     integrity.beyond_quantity.add_all(found.beyond_qty, places);
     integrity.duplicate_references.add_all(found.duplicate_order, places);

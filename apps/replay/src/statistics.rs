@@ -12,7 +12,8 @@ pub struct SymbolStatistics {
     /// Executions of resting orders.
     pub executions: u64,
     /// Sum of the quantities of all trades, hidden ones and crosses included. An execution that its message
-    /// marks as part of a later print is not counted by itself.
+    /// marks as part of a later print is not counted by itself. It is what was told as it happened: a trade that is broken
+    /// or cancelled later, or a cross whose volume is corrected, is not taken back.
     pub volume: u128,
     /// Highest price of these trades.
     pub high: Option<Price>,

@@ -156,6 +156,15 @@ impl TapeState {
             last_ts_ns: Box::new([0; 256]),
         }
     }
+
+    /// The trading states of these instruments are not known any more.
+    pub(crate) fn forget(&mut self, instruments: &[u16]) {
+        for number in instruments {
+            if let Some(instrument) = self.instruments.get_mut(usize::from(*number)) {
+                instrument.trading = None;
+            }
+        }
+    }
 }
 
 impl<'a> Tape<'a> {
@@ -189,6 +198,11 @@ impl<'a> Tape<'a> {
     pub(crate) fn name(&self, instrument: u16) -> String {
         let symbol = self.instruments.get(usize::from(instrument)).and_then(|known| known.symbol.clone());
         symbol.unwrap_or_else(|| format!("#{instrument}"))
+    }
+
+    /// Takes the name of an instrument.
+    pub(crate) fn learn(&mut self, id: u16, symbol: &[u8]) {
+        self.instrument(id, Some(symbol));
     }
 
     fn instrument(&mut self, id: u16, symbol: Option<&[u8]>) -> &mut TapeInstrument {

@@ -117,7 +117,11 @@ fn write_capture(capture: &CaptureReport, f: &mut fmt::Formatter<'_>) -> fmt::Re
     let CaptureReport { channels, recordings, frames, unknown, .. } = capture;
     if recordings.len() > 1 {
         write!(f, "\nThe capture has {} recordings, each reported by itself: ", recordings.len())?;
-        let shown: Vec<&str> = recordings.iter().take(RECORDINGS_SHOWN).map(String::as_str).collect();
+        let shown: Vec<String> = (1..)
+            .zip(recordings)
+            .take(RECORDINGS_SHOWN)
+            .map(|(number, name)| format!("{number} {name}"))
+            .collect();
         write!(f, "{}", shown.join("; "))?;
         if recordings.len() > shown.len() {
             write!(f, "; and {} more", recordings.len() - shown.len())?;
@@ -167,7 +171,9 @@ fn write_channel(channel: &ChannelReport, f: &mut fmt::Formatter<'_>) -> fmt::Re
         (channel.restarts, "restart(s) of the numbering"),
         (channel.unnumbered, "message(s) without a number"),
         (channel.disagreements, "packet(s) that differ from line to line"),
+        (channel.jumped_back, "packet(s) whose numbers jumped back"),
         (channel.skipped, "packet(s) outside the sequence"),
+        (channel.healed, "book(s) made whole by refreshes"),
     ];
     notes.extend(
         counts

@@ -15,8 +15,8 @@ use crate::marks::Marks;
 pub const MAX_AHEAD: u64 = 1 << 16;
 /// Packets of one foreign session, in a row and on lines A and B, after which the publisher has started anew.
 pub const FOREIGN_PACKETS: u32 = 3;
-/// Packets of one line, in a row and none with anything new, that begin again further back than the line had come: its
-/// publisher numbers from an earlier place on, and did not say so.
+/// Packets of one line, in a row, that begin again further back than the line had come, while nothing new comes by any
+/// line: the publisher numbers from an earlier place on, and did not say so.
 pub const JUMP_BACK_PACKETS: u32 = 16;
 /// Two packets that both begin the numbering are copies of one when they were sent less than this apart.
 const RESTART_APART_NS: u64 = 1_000_000_000;
@@ -59,13 +59,9 @@ pub trait MessageListener<S = Session> {
     fn on_foreign_session(&mut self, session: S) {
         let _ = session;
     }
-    /// The publisher numbers from 1 again, within the same session: what was built is of the past.
+    /// The publisher numbers anew, within the same session: because it said so, or because [`JUMP_BACK_PACKETS`] came of
+    /// numbers that had been. What was built is of the past, and the next message is the first one.
     fn on_restart(&mut self) {}
-    /// The lines go on with numbers from `first` on that have been, and nobody said why: [`JUMP_BACK_PACKETS`] came and
-    /// nothing new among them. What was built may be of the past. They are dropped.
-    fn on_jumped_back(&mut self, first: Sequence) {
-        let _ = first;
-    }
     /// The lines brought different bytes under the same numbers, from `first` on. What came first was delivered; these
     /// are the others.
     fn on_disagreement<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
@@ -134,6 +130,8 @@ pub struct Arbiter<F: Framing = MoldUdp64> {
     end: u64,
     held: HoldBuffer<F::Room>,
     gap: Option<Gap>,
+    /// Nothing is missing, so nothing is held; the session goes on; and no line is still at numbers that have been left.
+    is_plain: bool,
     request_due: bool,
     end_of_session: Option<u64>,
     ended: bool,
@@ -159,6 +157,7 @@ impl<F: Framing> Arbiter<F> {
             end: 1,
             held: HoldBuffer::new(config.hold_messages),
             gap: None,
+            is_plain: false,
             request_due: false,
             end_of_session: None,
             ended: false,
@@ -177,6 +176,7 @@ impl<F: Framing> Arbiter<F> {
         self.session = None;
         self.foreign = None;
         self.restart_numbers();
+        self.counters.lines.iter_mut().for_each(|line| line.restart(true));
     }
 
     /// Takes one datagram from `line`.
@@ -196,7 +196,8 @@ impl<F: Framing> Arbiter<F> {
         };
         let is_ours = self.session == Some(header.session);
         if header.starts_anew && is_ours && self.is_restart(line, &header) {
-            self.restart(&header, out);
+            self.counters.restarts += 1;
+            self.restart(line, &header, out);
         }
         if header.end() <= self.next
             && header.kind == PacketKind::Messages
@@ -210,6 +211,12 @@ impl<F: Framing> Arbiter<F> {
             self.line(line).malformed += 1;
             return;
         };
+        if is_ours && self.goes_on(line, &header) {
+            self.foreign = None;
+            self.note_line(now, line, &header, datagram);
+            self.take_next(line, &header, messages, out);
+            return;
+        }
         if header.kind == PacketKind::Aside {
             self.counters.aside += 1;
             return;
@@ -223,20 +230,20 @@ impl<F: Framing> Arbiter<F> {
             self.started_ns = header.sent_ns;
         }
         self.foreign = None;
-        let first = header.first;
+        let (first, next) = (header.first, self.next);
+        if self.line(line).is_elsewhere() && self.line(line).is_left_behind(first, next) {
+            self.counters.left_behind += 1;
+            return;
+        }
         if first > self.end.saturating_add(MAX_AHEAD) && !self.is_confirmed(first) {
             self.line(line).far_ahead += 1;
             return;
         }
-        let before_packet = self.next;
         match header.kind {
             PacketKind::Messages => {
-                self.count_line(line, &header);
-                if line != Line::Recovery {
-                    self.newest_ns = self.newest_ns.max(header.sent_ns);
-                    self.marks.note(now, line, &header, F::body(datagram));
-                }
-                self.take_messages(line, &header, messages, out);
+                self.note_line(now, line, &header, datagram);
+                self.end = self.end.max(header.end());
+                self.take_apart(line, first, messages, out);
             }
             PacketKind::Heartbeat | PacketKind::Aside => {
                 self.count_line(line, &header);
@@ -249,10 +256,7 @@ impl<F: Framing> Arbiter<F> {
             }
             PacketKind::Unavailable => self.take_unavailable(line, &header, out),
         }
-        let is_settled = self.next == self.end && self.gap.is_none() && self.end_of_session.is_none();
-        if !is_settled || is_planted(Fault::HeldMessagesSwapped) {
-            self.settle(now, line, before_packet, out);
-        }
+        self.settle(now, line, next, out);
     }
 
     /// Lets time pass: decides that a request is due, or that messages are lost.
@@ -368,23 +372,29 @@ impl<F: Framing> Arbiter<F> {
     }
 
     #[cold]
-    fn restart(&mut self, header: &PacketHeader<F::Session>, out: &mut impl MessageListener<F::Session>) {
+    fn restart(
+        &mut self,
+        line: Line,
+        header: &PacketHeader<F::Session>,
+        out: &mut impl MessageListener<F::Session>,
+    ) {
         self.restart_numbers();
+        for (place, counters) in self.counters.lines.iter_mut().enumerate() {
+            counters.restart(place == line as usize);
+        }
         self.started_ns = header.sent_ns;
-        self.counters.restarts += 1;
         out.on_restart();
     }
 
     fn restart_numbers(&mut self) {
         (self.next, self.end) = (1, 1);
         self.held.clear();
-        self.gap = None;
+        (self.gap, self.is_plain) = (None, false);
         self.request_due = false;
         (self.end_of_session, self.ended) = (None, false);
         self.far_ahead = None;
         (self.started_ns, self.newest_ns) = (0, 0);
         self.marks.clear();
-        self.counters.lines.iter_mut().for_each(LineCounters::restart);
     }
 
     /// Takes a packet that has nothing new, by its header alone.
@@ -409,8 +419,10 @@ impl<F: Framing> Arbiter<F> {
                 self.disagree(header.first, datagram, out);
             }
         }
-        if self.line(line).back_run == JUMP_BACK_PACKETS {
-            self.jump_back(line, header, out);
+        if self.line(line).back_run >= JUMP_BACK_PACKETS {
+            // From the first message on: what of it is not on the lines any more is a gap like any other.
+            self.counters.jumps_back += 1;
+            self.restart(line, header, out);
         }
     }
 
@@ -419,24 +431,6 @@ impl<F: Framing> Arbiter<F> {
         self.counters.disagreements += 1;
         if let Some(messages) = F::messages(datagram) {
             out.on_disagreement(Sequence(first), messages);
-        }
-    }
-
-    /// A line has begun again further back. Where packets say when they were sent, and these later than all others, the
-    /// numbering has started again and the packet that said so is lost.
-    #[cold]
-    fn jump_back(
-        &mut self,
-        line: Line,
-        header: &PacketHeader<F::Session>,
-        out: &mut impl MessageListener<F::Session>,
-    ) {
-        self.line(line).back_run = 0;
-        self.counters.jumps_back += 1;
-        if header.sent_ns > self.newest_ns {
-            self.restart(header, out);
-        } else {
-            out.on_jumped_back(Sequence(header.first));
         }
     }
 
@@ -468,27 +462,33 @@ impl<F: Framing> Arbiter<F> {
         self.held.first_held(self.next, self.end).unwrap_or(self.end)
     }
 
+    /// True for messages that come when nothing is missing, and of which some are next: as nearly always.
     #[inline(always)]
-    fn take_messages<'a>(
+    fn goes_on(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
+        self.is_plain
+            && header.first <= self.next
+            && header.kind == PacketKind::Messages
+            && line != Line::Recovery
+            && !is_planted(Fault::DuplicatesDelivered)
+            && !is_planted(Fault::HeldMessagesSwapped)
+    }
+
+    /// Delivers what is new of a packet that [goes on](Self::goes_on).
+    #[inline(always)]
+    fn take_next<'a>(
         &mut self,
         line: Line,
         header: &PacketHeader<F::Session>,
         mut messages: impl Iterator<Item = &'a [u8]>,
         out: &mut impl MessageListener<F::Session>,
     ) {
-        let (first, end) = (header.first, header.end());
-        self.end = self.end.max(end);
-        if first > self.next || !self.held.is_empty() || is_planted(Fault::DuplicatesDelivered) {
-            return self.take_apart(line, first, messages, out);
-        }
-        // Nothing is held and nothing is missing: what is new in the packet is next.
-        let next = self.next;
-        for _ in first..next {
+        let (next, end) = (self.next, header.end());
+        for _ in header.first..next {
             messages.next();
         }
-        self.next = end;
+        (self.next, self.end) = (end, end);
         let line = self.line(line);
-        line.duplicate_messages += next - first;
+        line.duplicate_messages += next - header.first;
         line.first_messages += end - next;
         out.on_messages(Sequence(next), messages);
     }
@@ -527,6 +527,19 @@ impl<F: Framing> Arbiter<F> {
 
     /// Delivers what is held and has become next, then opens, keeps or closes the gap.
     fn settle(
+        &mut self,
+        now: Nanos,
+        line: Line,
+        before_packet: u64,
+        out: &mut impl MessageListener<F::Session>,
+    ) {
+        self.deliver_held(now, line, before_packet, out);
+        self.is_plain = self.gap.is_none()
+            && self.end_of_session.is_none()
+            && !self.counters.lines.iter().any(LineCounters::is_elsewhere);
+    }
+
+    fn deliver_held(
         &mut self,
         now: Nanos,
         line: Line,
@@ -579,16 +592,25 @@ impl<F: Framing> Arbiter<F> {
         &mut self.counters.lines[line as usize]
     }
 
+    /// Counts a packet with messages, and when it came.
+    #[inline(always)]
+    fn note_line(&mut self, now: Nanos, line: Line, header: &PacketHeader<F::Session>, datagram: &[u8]) {
+        self.count_line(line, header);
+        if line != Line::Recovery {
+            self.newest_ns = self.newest_ns.max(header.sent_ns);
+            self.marks.note(now, line, header, F::body(datagram));
+        }
+    }
+
     #[inline(always)]
     fn count_line(&mut self, line: Line, header: &PacketHeader<F::Session>) {
-        let (first, end) = (header.first, header.end());
-        let is_next_new = end > self.next;
+        let (first, end, known_end) = (header.first, header.end(), self.end);
         let line = self.line(line);
         line.packets += 1;
         if first == line.next_sequence {
             line.next_sequence = end;
             return;
         }
-        line.count_step(first, end, is_next_new);
+        line.count_step(first, end, known_end);
     }
 }

@@ -212,8 +212,9 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         }
     }
 
+    /// Goes over to another session: the books begin anew.
     #[cold]
-    fn follow(&mut self, out: &mut impl UpdateListener) {
+    pub fn follow(&mut self, out: &mut impl UpdateListener) {
         self.content.foreign = None;
         self.content.counters.session_changes += 1;
         self.arbiter.start_anew();
@@ -307,12 +308,6 @@ impl<B: MessageBooks, F: Framing, L: UpdateListener> MessageListener<F::Session>
     #[cold]
     fn on_restart(&mut self) {
         self.content.restart(self.out);
-    }
-
-    /// The books are of numbers that have been left.
-    #[cold]
-    fn on_jumped_back(&mut self, first: Sequence) {
-        self.content.lose(first, self.out);
     }
 
     #[cold]

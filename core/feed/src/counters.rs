@@ -27,30 +27,53 @@ pub struct LineCounters {
     pub skew: Skew,
     /// What the line should bring next; 0 before its first datagram.
     pub(crate) next_sequence: u64,
-    /// What it would bring next if it had begun again further back, and how many packets in a row say so.
+    /// What it would bring next if it had begun again further back, how many packets in a row say so, and what was known
+    /// to exist when the first of them came.
     back_next: u64,
     pub(crate) back_run: u32,
+    back_known_end: u64,
+    /// Where it had come in numbers that have been left for others, until it leaves them too; 0 when it has.
+    left_behind: u64,
 }
 
 impl LineCounters {
-    /// A datagram came that does not begin where the one before it ended.
-    pub(crate) fn count_step(&mut self, first: u64, end: u64, is_new: bool) {
+    /// A datagram came that does not begin where the one before it ended; messages before `known_end` are known to exist.
+    pub(crate) fn count_step(&mut self, first: u64, end: u64, known_end: u64) {
         if first > self.next_sequence {
             if self.next_sequence != 0 {
                 self.missed_messages += first - self.next_sequence;
             }
         } else if end > first {
             self.backward += 1;
-            let goes_on = first >= self.back_next && first - self.back_next <= MAX_AHEAD && !is_new;
-            self.back_run = if goes_on && self.back_run > 0 { self.back_run + 1 } else { u32::from(!is_new) };
-            self.back_next = end;
+            let is_old = end <= known_end;
+            // Something new by the other line says that only this one repeats itself.
+            let goes_on = first >= self.back_next
+                && first - self.back_next <= MAX_AHEAD
+                && known_end == self.back_known_end;
+            self.back_run = if is_old && goes_on { self.back_run + 1 } else { u32::from(is_old) };
+            (self.back_next, self.back_known_end) = (end, known_end);
         }
         self.next_sequence = self.next_sequence.max(end);
     }
 
-    /// The numbering has started again.
-    pub(crate) fn restart(&mut self) {
-        (self.next_sequence, self.back_next, self.back_run) = (0, 0, 0);
+    /// The numbering has started again, on this line or on the other one.
+    pub(crate) fn restart(&mut self, is_here: bool) {
+        self.left_behind = if is_here { 0 } else { self.next_sequence.max(self.left_behind) };
+        (self.next_sequence, self.back_next, self.back_run, self.back_known_end) = (0, 0, 0, 0);
+    }
+
+    /// True while the line has not come to the numbers of the latest restart, as far as is known.
+    pub(crate) const fn is_elsewhere(&self) -> bool {
+        self.left_behind != 0
+    }
+
+    /// True for a packet that begins at `first` and is still of the numbers before the latest restart, which the line has
+    /// not come to: it goes on where it was. Never true once the new numbers have come as far, `next` being the next.
+    pub(crate) const fn is_left_behind(&mut self, first: u64, next: u64) -> bool {
+        if first < self.left_behind || next >= self.left_behind {
+            self.left_behind = 0;
+        }
+        self.left_behind != 0
     }
 }
 
@@ -122,10 +145,13 @@ pub struct ArbiterCounters {
     pub not_held: u64,
     /// Times that the lines went over to another session: the publisher started anew.
     pub foreign_sessions: u64,
-    /// Times that the publisher began to number from 1 again, within a session.
+    /// Times that the publisher began to number from 1 again, within a session, and said so.
     pub restarts: u64,
-    /// Times that a line went on with numbers that had been.
+    /// Times that the lines went on with numbers that had been, and nobody said why.
     pub jumps_back: u64,
+    /// Packets that were dropped because they are of numbers that have been left: their line has not come to the new ones
+    /// yet.
+    pub left_behind: u64,
     /// Packets, or messages held, that differ from what the other line brought under the same numbers.
     pub disagreements: u64,
     /// Messages that the publisher said it does not have any more.

@@ -357,6 +357,7 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         self.scope = None;
         let healed = match scope {
             SnapshotScope::Market => {
+                builder.instruments_mut().set_whole();
                 self.load_unnamed(scope, builder);
                 self.join(end, builder, out)
             }
@@ -376,6 +377,7 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         if end.0 < self.floor {
             return 0;
         }
+        builder.instruments_mut().set_whole();
         self.load_unnamed(SnapshotScope::Instrument, builder);
         self.join(end.0, builder, out)
     }

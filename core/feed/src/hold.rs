@@ -59,12 +59,6 @@ impl<R: MessageRoom> HoldBuffer<R> {
         true
     }
 
-    /// True while nothing is held.
-    #[inline]
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// Forgets everything that is held.
     pub(crate) fn clear(&mut self) {
         if self.count > 0 {

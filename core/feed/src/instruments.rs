@@ -159,6 +159,9 @@ pub struct Instruments<B> {
     expected: Box<[Symbol]>,
 }
 
+/// The number that no instrument has, and whose state is that of all without a book.
+const NOBODY: InstrumentId = InstrumentId(0);
+
 /// Instruments whose fronts are refreshed by one call.
 const FRONTS_PER_CALL: usize = 8;
 
@@ -271,6 +274,24 @@ impl<B: TopLevels> Instruments<B> {
         self.books.clear_book(id);
     }
 
+    /// False once a message came that is about an instrument without a book: beyond their bound, or never mapped. True
+    /// again after [`set_whole`](Self::set_whole), or a [`restart`](Self::restart).
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        matches!(self.states[NOBODY.0 as usize].health, BookHealth::Live)
+    }
+
+    /// A message came about an instrument without a book.
+    #[cold]
+    pub(crate) fn note_bookless(&mut self) {
+        self.suspect(NOBODY, SuspectReason::Refused);
+    }
+
+    /// A snapshot has named every instrument: from now on each has a book, as far as is known.
+    pub fn set_whole(&mut self) {
+        self.set_health(NOBODY, BookHealth::Live, None);
+    }
+
     /// Says whether the book of an instrument can be believed, and why not; that of another symbol than is expected never
     /// can. Tells nobody: [`report_status`](Self::report_status) does.
     pub fn set_health(&mut self, id: InstrumentId, health: BookHealth, reason: Option<SuspectReason>) {
@@ -292,6 +313,7 @@ impl<B: TopLevels> Instruments<B> {
             self.set_health(id, BookHealth::Live, None);
             self.report_status(id, out);
         }
+        self.set_whole();
         self.worsened = None;
     }
 
@@ -377,7 +399,7 @@ impl<B: TopLevels> Instruments<B> {
         }
         match self.states.get_mut(usize::from(id.0)) {
             Some(state) => state.symbol = Some(symbol),
-            None => self.counters.refused += 1,
+            None => self.refuse(id),
         }
         if self.other_symbol(id).is_some() {
             self.counters.other_symbols += 1;
@@ -416,11 +438,12 @@ impl<B: TopLevels> Instruments<B> {
         self.suspect(id, SuspectReason::SymbolGap);
     }
 
+    /// What is about no book that there is goes to that of nobody: see [`is_whole`](Self::is_whole).
     #[cold]
     fn worsen(&mut self, id: InstrumentId, health: BookHealth, reason: Option<SuspectReason>) {
-        if let Some(state) = self.states.get_mut(usize::from(id.0))
-            && state.health < health
-        {
+        let id = if usize::from(id.0) < self.states.len() { id } else { NOBODY };
+        let state = &mut self.states[usize::from(id.0)];
+        if state.health < health {
             (state.health, state.reason) = (health, reason);
             self.worsened = Some(id);
             self.suspected += u64::from(health == BookHealth::Suspect);
@@ -543,6 +566,14 @@ impl<B: BooksById> Instruments<B> {
     // `inline(always)`: what nobody asks for is then not even looked up.
     #[inline(always)]
     pub fn add(&mut self, change: &Change) {
+        if self.enter(change) {
+            self.check_crossed(change.instrument);
+        }
+    }
+
+    /// The same without judging whether the book is crossed then: true where the order crosses what rests on the other side.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, change: &Change) -> bool {
         let &Change { instrument, order_id, side, price, qty, .. } = change;
         let crosses = self.books.would_trade(instrument, side, price);
         match self.books.add(Order { id: order_id, instrument, side, price, qty, data: () }) {
@@ -550,9 +581,7 @@ impl<B: BooksById> Instruments<B> {
             Err(AddError::DuplicateId { .. }) => self.count_duplicate(instrument),
             Err(_) => self.refuse(instrument),
         }
-        if crosses {
-            self.check_crossed(instrument);
-        }
+        crosses
     }
 
     #[cold]

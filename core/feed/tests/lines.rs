@@ -4,8 +4,8 @@
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, BookBuilder, Channel, ChannelConfig, IexStream, IexTp, JUMP_BACK_PACKETS, Line,
-    MessageListener, MoldUdp64, UpdateListener,
+    Arbiter, ArbiterConfig, BookBuilder, BooksAlone, Channel, ChannelConfig, IexStream, IexTp,
+    JUMP_BACK_PACKETS, Line, MessageListener, MoldUdp64, UpdateListener,
 };
 use tickpath_iex::{Feed, SegmentBuilder};
 use tickpath_nasdaq::itch50::market_event_message;
@@ -20,7 +20,6 @@ enum Out {
     Message(u64),
     Lost(u64, u64),
     Restart,
-    JumpedBack(u64),
     Disagreement(u64, usize),
 }
 
@@ -36,9 +35,6 @@ impl<S> MessageListener<S> for Seen {
     }
     fn on_restart(&mut self) {
         self.0.push(Out::Restart);
-    }
-    fn on_jumped_back(&mut self, first: Sequence) {
-        self.0.push(Out::JumpedBack(first.0));
     }
     fn on_disagreement<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
         self.0.push(Out::Disagreement(first.0, messages.count()));
@@ -123,7 +119,7 @@ fn what_is_held_is_compared_without_being_asked() {
 }
 
 #[test]
-fn a_line_that_goes_on_further_back_is_told_of_once_and_late_copies_are_not() {
+fn lines_that_go_on_further_back_begin_anew_and_late_copies_do_not() {
     let (mut arbiter, mut seen) = (Arbiter::<MoldUdp64>::new(ArbiterConfig::default()), Seen::default());
     for first in (1..200).step_by(2) {
         arbiter.handle_packet(at(first), Line::A, &mold(first..first + 2, "a"), &mut seen);
@@ -140,8 +136,27 @@ fn a_line_that_goes_on_further_back_is_told_of_once_and_late_copies_are_not() {
         arbiter.handle_packet(at(1_000 + step), Line::A, &mold(first..first + 2, "b"), &mut seen);
         assert_eq!(seen.0.len(), usize::from(step + 1 == steps), "step {step}");
     }
-    assert_eq!(seen.0, [Out::JumpedBack(11 + 2 * (steps - 1))]);
-    assert_eq!(arbiter.counters().jumps_back, 1);
+    assert_eq!(seen.0, [Out::Restart]);
+    assert_eq!((arbiter.counters().jumps_back, arbiter.counters().restarts), (1, 0));
+    // What came before is asked for like any gap, and the numbers go on from there.
+    let first = 11 + 2 * steps;
+    arbiter.handle_packet(at(2_000), Line::B, &mold(first..first + 2, "b"), &mut seen);
+    arbiter.handle_timeout(at(1_000_000), &mut seen);
+    assert_eq!(arbiter.poll_request().map(|request| request.sequence), Some(Sequence(1)));
+    arbiter.handle_packet(at(1_000_001), Line::Recovery, &mold(1..first, "b"), &mut seen);
+    assert_eq!(seen.0[1..], messages(1..first + 2));
+}
+
+#[test]
+fn one_line_that_repeats_itself_while_the_other_goes_on_is_no_jump() {
+    let (mut arbiter, mut seen) = (Arbiter::<MoldUdp64>::new(ArbiterConfig::default()), Seen::default());
+    for first in (1..400).step_by(2) {
+        arbiter.handle_packet(at(first), Line::A, &mold(first..first + 2, "a"), &mut seen);
+        let again = if first < 200 { first } else { first - 150 };
+        arbiter.handle_packet(at(first), Line::B, &mold(again..again + 2, "a"), &mut seen);
+    }
+    assert_eq!(seen.0, messages(1..401));
+    assert_eq!(arbiter.counters().jumps_back, 0);
 }
 
 #[test]
@@ -178,6 +193,35 @@ fn numbers_that_start_again_are_told_from_old_copies_by_when_they_were_sent() {
     assert_eq!((arbiter.counters().restarts, arbiter.next_sequence()), (1, Sequence(4)));
     let stream = IexStream { protocol_id: Feed::Deep10.protocol_id(), channel: 1, session: 9 };
     assert_eq!(arbiter.session(), Some(stream));
+}
+
+#[test]
+fn a_line_that_has_not_come_to_the_new_numbers_brings_nothing_of_the_old_ones() {
+    let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
+    arbiter.handle_packet(at(1), Line::A, &segment(1..5, 100), &mut seen);
+    arbiter.handle_packet(at(2), Line::B, &segment(1..5, 100), &mut seen);
+    arbiter.handle_packet(at(2), Line::Recovery, &segment(3..5, 100), &mut seen);
+    arbiter.handle_packet(at(3), Line::A, &segment(1..3, 200), &mut seen);
+    // Of the old numbering: what line A lost of it, a heartbeat, an answer.
+    arbiter.handle_packet(at(4), Line::B, &segment(5..7, 101), &mut seen);
+    arbiter.handle_packet(at(5), Line::B, &segment(7..7, 102), &mut seen);
+    arbiter.handle_packet(at(6), Line::Recovery, &segment(6..7, 101), &mut seen);
+    assert_eq!(arbiter.counters().left_behind, 3);
+    assert!(!arbiter.has_gap());
+    // And of the new one.
+    arbiter.handle_packet(at(7), Line::B, &segment(1..3, 200), &mut seen);
+    arbiter.handle_packet(at(8), Line::B, &segment(3..7, 201), &mut seen);
+    arbiter.handle_packet(at(9), Line::A, &segment(3..7, 201), &mut seen);
+    let mut expected = messages(1..5);
+    expected.push(Out::Restart);
+    expected.extend(messages(1..7));
+    assert_eq!(seen.0, expected);
+    // One that missed all of the new numbers up to its old place is heard again once they have come that far.
+    let restart = segment(1..2, 300);
+    arbiter.handle_packet(at(10), Line::A, &restart, &mut seen);
+    arbiter.handle_packet(at(11), Line::A, &segment(2..9, 301), &mut seen);
+    arbiter.handle_packet(at(12), Line::B, &segment(9..11, 302), &mut seen);
+    assert_eq!((arbiter.next_sequence(), arbiter.counters().left_behind), (Sequence(11), 3));
 }
 
 #[test]
@@ -271,4 +315,34 @@ fn books_begin_anew_with_another_session() {
     assert_eq!((state.health, state.reason), (BookHealth::Live, None));
     assert_eq!(updates.0.last().unwrap().bid(), Some((Price(1_000_000), Qty(30))));
     assert!(!channel.resync(InstrumentId(1), &mut updates), "there are no snapshots");
+}
+
+#[test]
+fn books_begin_anew_with_numbers_that_have_been() {
+    let mut channel = channel(false);
+    let directory = itch(1, MarketEventKind::Directory);
+    let mut messages = vec![directory];
+    messages.extend((1..=16).map(|order| add(order, 10)));
+    let send = |channel: &mut Channel<BookBuilder<DirectBooks>>, now: u64, numbers: std::ops::Range<u64>| {
+        for number in numbers {
+            let packet = itch_packet("DAY", number, std::slice::from_ref(&messages[number as usize - 1]));
+            channel.handle_packet(at(now + number), Line::A, &packet, &mut BooksAlone);
+        }
+    };
+    let health = |channel: &Channel<BookBuilder<DirectBooks>>| {
+        (channel.books().books().order_count(), channel.books().instrument(InstrumentId(1)).unwrap().health)
+    };
+    send(&mut channel, 0, 1..18);
+    send(&mut channel, 100, 1..JUMP_BACK_PACKETS as u64 + 1);
+    assert_eq!(channel.line_counters().jumps_back, 1);
+    assert_eq!(health(&channel), (0, BookHealth::Live), "what was built is of the past");
+    // Nobody can be asked for the messages that said so, and what follows does not make up for them.
+    send(&mut channel, 200, 17..18);
+    channel.handle_timeout(Nanos::from_secs(1), &mut BooksAlone);
+    assert_eq!(health(&channel), (1, BookHealth::Stale));
+    // From the first message on there is nothing to ask for.
+    send(&mut channel, 2_000_000, 1..JUMP_BACK_PACKETS as u64 + 1);
+    send(&mut channel, 3_000_000, 1..18);
+    assert_eq!(channel.line_counters().jumps_back, 2);
+    assert_eq!(health(&channel), (16, BookHealth::Live));
 }

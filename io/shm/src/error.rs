@@ -90,6 +90,14 @@ pub enum ShmError {
         /// The writer's process, where the header says it.
         pid: Option<u32>,
     },
+    /// The memory that files may take there is full: free some, or ask for fewer rows or a shorter stream.
+    #[error("no room for {len} bytes at {}: free some, or ask for fewer rows or a shorter stream", path.display())]
+    NoRoom {
+        /// The file that was to be made.
+        path: PathBuf,
+        /// Its length.
+        len: u64,
+    },
     /// Others made and removed it all the time; try again.
     #[error("{} changes all the time: try again", path.display())]
     Unsettled {

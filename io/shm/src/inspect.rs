@@ -1,7 +1,10 @@
 //! Segments seen from outside: are they whole, and may they go.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
+use nix::fcntl::OFlag;
 use tickpath_lockfree::table::ReadError;
 
 use crate::folder::system;
@@ -150,11 +153,13 @@ pub fn reclaim(folder: &Folder, name: &SegmentName) -> Result<Reclaimed, ShmErro
 /// # Errors
 /// What the system says of the folder.
 pub fn reclaim_unfinished(folder: &Folder) -> Result<usize, ShmError> {
-    let is_abandoned = |path: &std::path::PathBuf| File::open(path).is_ok_and(|file| file.try_lock().is_ok());
-    Ok(folder
-        .unfinished()?
-        .into_iter()
-        .filter(is_abandoned)
-        .filter(|path| fs::remove_file(path).is_ok())
-        .count())
+    Ok(folder.unfinished()?.iter().filter(|path| is_removed(path)).count())
+}
+
+/// Removes a file unless its writer lives, which holds its lock.
+fn is_removed(path: &Path) -> bool {
+    // A pipe must not keep this waiting, and a link is none of a writer's.
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path);
+    opened.is_ok_and(|file| file.try_lock().is_ok() && fs::remove_file(path).is_ok())
 }

@@ -57,9 +57,9 @@ impl SegmentWriter {
         for _ in 0..TRIES_MAX {
             let Some(old) = Old::lock(folder, name)? else { continue };
             let writer = WriterId::this_process().map_err(system("describe this process for", &path))?;
-            let header = Header::new(config, old.generation + 1, now.0, writer);
+            let header = Header::new(config, old.generation.wrapping_add(1), now.0, writer);
             let number = NEW_FILES.fetch_add(1, Ordering::Relaxed);
-            let new = NewFile::create(folder.new_file(name, number), &header)?;
+            let Some(new) = NewFile::create(folder.new_file(name, number), &header)? else { continue };
             if !new.publish(&path, &old)? {
                 continue;
             }
@@ -242,27 +242,35 @@ struct NewFile {
 }
 
 impl NewFile {
-    fn create(path: PathBuf, header: &Header) -> Result<NewFile, ShmError> {
-        let file = OpenOptions::new()
+    /// `None` when a killed writer, whose process had the same number, has left a file of this name.
+    fn create(path: PathBuf, header: &Header) -> Result<Option<NewFile>, ShmError> {
+        let created = OpenOptions::new()
             .read(true)
             .write(true)
             .create_new(true)
             .mode(0o600)
             .custom_flags(OFlag::O_NOFOLLOW.bits())
-            .open(&path)
-            .map_err(system("make", &path))?;
+            .open(&path);
+        let file = match created {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            created => created.map_err(system("make", &path))?,
+        };
         match NewFile::fill(&file, header) {
-            Ok(lines) => Ok(NewFile { path, file, lines }),
+            Ok(lines) => Ok(Some(NewFile { path, file, lines })),
             Err(error) => {
                 let _ = fs::remove_file(&path);
-                Err(system("fill", &path)(error))
+                Err(match error.kind() {
+                    io::ErrorKind::StorageFull => ShmError::NoRoom { path, len: header.file_len },
+                    _ => system("fill", &path)(error),
+                })
             }
         }
     }
 
     /// Locks it and takes all its room at once, as a write into a mapping that finds none ends the process.
     fn fill(file: &File, header: &Header) -> io::Result<SharedLines> {
-        file.try_lock()?;
+        // Waits for whoever removes unfinished files, and looks at it before it is locked.
+        file.lock()?;
         let len = header.file_len.try_into().map_err(|_| io::ErrorKind::InvalidInput)?;
         fallocate(file, FallocateFlags::empty(), 0, len)?;
         file.write_all_at(header.as_bytes(), 0)?;
@@ -271,7 +279,8 @@ impl NewFile {
         Ok(lines)
     }
 
-    /// Gives it its name in the place of `old`; false when another writer was first.
+    /// Gives it its name in the place of `old`; false when another writer was first, or it was taken for one that a
+    /// killed writer left.
     fn publish(&self, path: &Path, old: &Old) -> Result<bool, ShmError> {
         let done = match old.file {
             Some(_) => fs::rename(&self.path, path),
@@ -280,8 +289,43 @@ impl NewFile {
         };
         let _ = fs::remove_file(&self.path);
         match done {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {
+                Ok(false)
+            }
             done => done.map(|()| true).map_err(system("name", path)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_left_or_taken_away_means_another_try() {
+        let place = tempfile::tempdir().expect("a folder can be made");
+        let folder = Folder::create(place.path()).expect("it is ours");
+        let name = SegmentName::new("feed").expect("it is a name");
+        let writer = WriterId::this_process().expect("/proc is there");
+        let config = SegmentConfig { rows: 1, stream_capacity: 0, ..SegmentConfig::default() };
+        let header = Header::new(&config, 1, 0, writer);
+        let create = || NewFile::create(folder.new_file(&name, 0), &header).expect("there is room");
+        fs::write(folder.new_file(&name, 0), b"").expect("there is room");
+        assert!(create().is_none());
+
+        let path = folder.file(&name);
+        for old in
+            [Old { generation: 0, file: None }, Old { generation: 0, file: File::open(place.path()).ok() }]
+        {
+            assert_eq!(
+                crate::reclaim_unfinished(&folder).unwrap_or_default(),
+                usize::from(old.file.is_none())
+            );
+            let new = create().expect("nothing is left there");
+            assert_eq!(crate::reclaim_unfinished(&folder).unwrap_or_default(), 0, "its writer lives");
+            fs::remove_file(&new.path).expect("it is there");
+            assert!(!new.publish(&path, &old).expect("that is no error"));
+            assert!(!path.exists());
         }
     }
 }

@@ -50,10 +50,10 @@ pub use codes::{
 };
 pub use feed::Feed;
 pub use messages::{
-    AddOrder, AuctionInformation, ClearBook, DecodeError, Listener, MESSAGE_TYPES, Message, OfficialPrice,
-    OperationalHaltStatus, OrderDelete, OrderExecuted, OrderModify, PriceLevelUpdate, QuoteUpdate,
-    RetailLiquidityIndicator, SecurityDirectory, SecurityEvent, ShortSalePriceTestStatus, SystemEvent,
-    TradeBreak, TradeReport, TradingStatus, decode, message_len_min,
+    AddOrder, AuctionInformation, ClearBook, DecodeError, Fields, Listener, MESSAGE_TYPES, Message,
+    OfficialPrice, OperationalHaltStatus, OrderDelete, OrderExecuted, OrderModify, PriceLevelUpdate,
+    QuoteUpdate, RetailLiquidityIndicator, SecurityDirectory, SecurityEvent, ShortSalePriceTestStatus,
+    SystemEvent, TradeBreak, TradeReport, TradingStatus, decode, message_len_min,
 };
 pub use transport::{Header, Messages, PushError, SEGMENT_LEN_MAX, Segment, SegmentBuilder, SegmentError};
 

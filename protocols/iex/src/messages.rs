@@ -12,7 +12,7 @@ use crate::codes::{
     PriceTestDetail, PriceType, QuoteFlags, RetailInterest, SaleFlags, SecurityEventCode, SystemEventCode,
     TradingCode, side_code, side_of,
 };
-use crate::wire::{Alpha, EventTime, LongPrice, OrderNumber, Shares, Ticker, Timestamp, TradeNumber};
+use crate::wire::{Alpha, EventTime, LongPrice, OrderNumber, Shares, Ticker, Timestamp, TradeNumber, bits};
 
 /// A message that its type does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -125,6 +125,28 @@ macro_rules! iex_messages {
             #[inline]
             fn on_unknown(&mut self, message_type: u8, message: &[u8]) {
                 let _ = (message_type, message);
+            }
+        }
+
+        /// Gives all fields of each message to a function, the type first: what is left of a decoder for who sums up
+        /// what it decoded.
+        ///
+        /// A field is its bytes as a little-endian number. A message that is not listed is its type, its length and its
+        /// bytes.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Fields<F>(pub F);
+
+        impl<F: FnMut(&[u64])> Listener for Fields<F> {
+            $(
+                #[inline]
+                fn $handler(&mut self, message: &$name) {
+                    (self.0)(&[u64::from(message.message_type), $( bits(&message.$field), )*]);
+                }
+            )*
+
+            fn on_unknown(&mut self, message_type: u8, message: &[u8]) {
+                (self.0)(&[u64::from(message_type), message.len() as u64]);
+                message.chunks(8).for_each(|part| (self.0)(&[bits(part)]));
             }
         }
 

@@ -6,9 +6,9 @@ use tickpath_iex::gap_fill::{Range, Request, RequestError};
 use tickpath_iex::snap::{self, ErrorCode, Frame, FrameError, SnapshotRequest};
 use tickpath_iex::wire::{Alpha, Ticker};
 use tickpath_iex::{
-    AddOrder, DecodeError, Feed, Header, Listener, Message, PriceLevelUpdate, QuoteUpdate, SaleFlags,
-    Segment, SegmentBuilder, SegmentError, SystemEvent, SystemEventCode, TradeReport, decode,
-    message_len_min,
+    AddOrder, DecodeError, Feed, Fields, Header, Listener, MESSAGE_TYPES, Message, PriceLevelUpdate,
+    QuoteUpdate, SaleFlags, Segment, SegmentBuilder, SegmentError, SystemEvent, SystemEventCode, TradeReport,
+    decode, message_len_min,
 };
 use tickpath_types::{MatchId, Nanos, OrderId, Price, Qty, Sequence, Side};
 use zerocopy::IntoBytes;
@@ -283,4 +283,27 @@ fn cut_snapshot_frames_wait_and_wrong_ones_are_errors() {
     let mut wrong = write(&Frame::Data { header, message: b"abc" });
     wrong[43] = 99;
     assert!(matches!(snap::next_frame(&wrong), Err(FrameError::WrongLength { frame_type: b'd', .. })));
+}
+
+#[test]
+fn every_byte_of_every_message_is_in_a_field() {
+    let sum = |message: &[u8]| {
+        let mut sum = 0_u64;
+        let mut fields = Fields(|fields: &[u64]| {
+            sum = fields.iter().fold(sum, |sum, field| sum.rotate_left(9).wrapping_mul(31) ^ field);
+        });
+        decode(message, &mut fields).unwrap();
+        sum
+    };
+    for message_type in MESSAGE_TYPES.iter().chain(b"z") {
+        let len = message_len_min(*message_type).unwrap_or(21);
+        let mut message: Vec<u8> = (0..len as u8).map(|byte| byte.wrapping_mul(37) ^ 0x5a).collect();
+        message[0] = *message_type;
+        let plain = sum(&message);
+        for byte in 1..len {
+            let mut changed = message.clone();
+            changed[byte] ^= 1;
+            assert_ne!(sum(&changed), plain, "byte {byte} of {}", *message_type as char);
+        }
+    }
 }

@@ -48,12 +48,12 @@ pub use codes::{
     SsrState, TradeCondition, YesNo,
 };
 pub use messages::{
-    AddOrder, AddOrderRefresh, CrossCorrection, CrossTrade, DecodeError, DeleteOrder, HeartbeatResponse,
-    Imbalance, Listener, MESSAGE_LEN_MAX, MESSAGE_TYPES, Message, MessageHeader, MessageUnavailable,
-    ModifyOrder, NonDisplayedTrade, OrderExecution, RefreshHeader, RefreshRequest, ReplaceOrder,
-    RequestResponse, RetailPriceImprovement, RetransmissionRequest, SecurityStatus, SequenceNumberReset,
-    SourceTimeReference, StockSummary, SymbolClear, SymbolIndexMapping, SymbolIndexMappingRequest,
-    TradeCancel, decode, message_len, message_len_min,
+    AddOrder, AddOrderRefresh, CrossCorrection, CrossTrade, DecodeError, DeleteOrder, Fields,
+    HeartbeatResponse, Imbalance, Listener, MESSAGE_LEN_MAX, MESSAGE_TYPES, Message, MessageHeader,
+    MessageUnavailable, ModifyOrder, NonDisplayedTrade, OrderExecution, RefreshHeader, RefreshRequest,
+    ReplaceOrder, RequestResponse, RetailPriceImprovement, RetransmissionRequest, SecurityStatus,
+    SequenceNumberReset, SourceTimeReference, StockSummary, SymbolClear, SymbolIndexMapping,
+    SymbolIndexMappingRequest, TradeCancel, decode, message_len, message_len_min,
 };
 pub use packet::{
     HEADER_LEN, Header, MESSAGE_HEADER_LEN, Messages, PACKET_LEN_MAX, Packet, PacketError, SendTime,

@@ -58,4 +58,13 @@ macro_rules! wire_message {
     };
 }
 
+/// The bytes of a field as one number.
+#[inline(always)]
+pub(crate) fn bits<T: zerocopy::IntoBytes + zerocopy::Immutable + ?Sized>(field: &T) -> u64 {
+    let (words, rest) = field.as_bytes().as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    words.iter().fold(u64::from_le_bytes(last), |sum, word| sum.rotate_left(29) ^ u64::from_le_bytes(*word))
+}
+
 pub(crate) use wire_message;

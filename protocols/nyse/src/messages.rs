@@ -9,7 +9,7 @@ use std::hint::cold_path;
 use zerocopy::byteorder::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::message::wire_message;
+use crate::message::{bits, wire_message};
 use crate::{
     AuctionType, CrossType, ExchangeCode, Firm, HaltCondition, ImbalanceSide, MarketState, PositionChange,
     PrintableFlag, RequestStatus, RpiIndicator, SecurityStatusCode, SecurityType, Side, SourceId, SsrState,
@@ -86,6 +86,28 @@ macro_rules! xdp_messages {
             #[inline]
             fn on_unknown(&mut self, message_type: u16, message: &[u8]) {
                 let _ = (message_type, message);
+            }
+        }
+
+        /// Gives all fields of each message to a function, the type first: what is left of a decoder for who sums up
+        /// what it decoded.
+        ///
+        /// A field is its bytes as a little-endian number, of text beyond eight bytes with the others mixed in. A message
+        /// that is not known is its type, its length and its bytes.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Fields<F>(pub F);
+
+        impl<F: FnMut(&[u64])> Listener for Fields<F> {
+            $(
+                #[inline]
+                fn $handler(&mut self, message: &$name) {
+                    (self.0)(&[u64::from($name::TYPE), $( bits(&message.$field), )*]);
+                }
+            )*
+
+            fn on_unknown(&mut self, message_type: u16, message: &[u8]) {
+                (self.0)(&[u64::from(message_type), message.len() as u64]);
+                message.chunks(8).for_each(|part| (self.0)(&[bits(part)]));
             }
         }
 

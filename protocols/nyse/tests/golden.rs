@@ -5,11 +5,11 @@ mod samples;
 
 use samples::{packet, samples};
 use tickpath_nyse::{
-    AddOrder, AuctionType, CrossTrade, CrossType, DeleteOrder, DeliveryFlag, ExchangeCode, Firm,
-    HaltCondition, Imbalance, ImbalanceSide, MarketState, Message, NonDisplayedTrade, OrderExecution,
-    PACKET_LEN_MAX, Packet, PacketBuilder, PrintableFlag, ReplaceOrder, SecurityStatus, SecurityStatusCode,
-    SecurityType, SendTime, SequenceNumberReset, Side, SourceTimeReference, SsrState, StockSummary,
-    SymbolIndexMapping, TradeCondition, XdpSymbol, YesNo,
+    AddOrder, AuctionType, CrossTrade, CrossType, DeleteOrder, DeliveryFlag, ExchangeCode, Fields, Firm,
+    HaltCondition, Imbalance, ImbalanceSide, MESSAGE_TYPES, MarketState, Message, NonDisplayedTrade,
+    OrderExecution, PACKET_LEN_MAX, Packet, PacketBuilder, PrintableFlag, ReplaceOrder, SecurityStatus,
+    SecurityStatusCode, SecurityType, SendTime, SequenceNumberReset, Side, SourceTimeReference, SsrState,
+    StockSummary, SymbolIndexMapping, TradeCondition, XdpSymbol, YesNo, decode, message_len,
 };
 use zerocopy::IntoBytes;
 
@@ -253,5 +253,29 @@ fn every_cut_of_a_packet_and_of_a_message_is_an_error() {
         }
         let longer = [&bytes[..], &[0]].concat();
         assert!(Packet::parse(&longer).is_err(), "{name} with a byte behind it");
+    }
+}
+
+#[test]
+fn every_byte_of_every_message_is_in_a_field() {
+    let sum = |message: &[u8]| {
+        let mut sum = 0_u64;
+        let mut fields = Fields(|fields: &[u64]| {
+            sum = fields.iter().fold(sum, |sum, field| sum.rotate_left(9).wrapping_mul(31) ^ field);
+        });
+        decode(message, &mut fields).unwrap();
+        sum
+    };
+    for message_type in MESSAGE_TYPES.iter().chain(&[999]) {
+        let len = message_len(*message_type).unwrap_or(21);
+        let mut message: Vec<u8> = (0..len as u8).map(|byte| byte.wrapping_mul(37) ^ 0x5a).collect();
+        message[..2].copy_from_slice(&(len as u16).to_le_bytes());
+        message[2..4].copy_from_slice(&message_type.to_le_bytes());
+        let plain = sum(&message);
+        for byte in 4..len {
+            let mut changed = message.clone();
+            changed[byte] ^= 1;
+            assert_ne!(sum(&changed), plain, "byte {byte} of {message_type}");
+        }
     }
 }

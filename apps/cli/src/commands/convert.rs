@@ -2,15 +2,20 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::json;
 use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell, thousands};
-use tickpath_replay::{Converted, convert};
+use tickpath_replay::{ConvertProgress, Converted, convert};
 
+use super::progress::{Line, bar};
 use super::replay::outputs;
 use super::{INTERRUPTED, json};
+
+/// Progress is shown no more often.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Write an exported table in another format: CSV as Parquet, or Parquet as CSV.
 ///
@@ -36,9 +41,18 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     written.extend(report.map(|path| ("--json", path)));
     outputs::check(&written, &[&args.input])?;
     let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
-    let Some(Converted { rows, columns }) =
-        convert(&args.input, &args.output, &mut |_, _| !stop.is_stopped())?
-    else {
+    let (mut line, begin) = (Line::new(), Instant::now());
+    let mut next = PROGRESS_INTERVAL;
+    let mut go_on = |progress: &ConvertProgress| {
+        if begin.elapsed() >= next {
+            next = begin.elapsed() + PROGRESS_INTERVAL;
+            line.show(|| progress_words(progress));
+        }
+        !stop.is_stopped()
+    };
+    let converted = convert(&args.input, &args.output, &mut go_on);
+    line.clear();
+    let Some(Converted { rows, columns }) = converted? else {
         tell(format_args!("tickpath: interrupted: nothing was written"));
         return Ok(ExitCode::from(INTERRUPTED));
     };
@@ -52,4 +66,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         say(format_args!("{} row(s) of {columns} column(s) from {from} to {to}", thousands(rows)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn progress_words(progress: &ConvertProgress) -> String {
+    let &ConvertProgress { rows, done, total } = progress;
+    match total {
+        0 => format!("{} rows", thousands(rows)),
+        _ => format!("{} {} rows", bar(done, total), thousands(rows)),
+    }
 }

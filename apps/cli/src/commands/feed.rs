@@ -156,7 +156,7 @@ fn describe(answer: &Value) -> String {
     for channel in answer["channels"].as_array().map(Vec::as_slice).unwrap_or_default() {
         let health = &channel["health"];
         lines.push(format!(
-            "{}: {} messages, gaps {}, lost {}; books {} live, {} recovering, {} stale, {} suspect",
+            "{}: {} messages, gaps {}, lost {}; books {} live, {} recovering, {} stale, {} suspect{}",
             text(&channel["name"]),
             channel["messages"],
             channel["gaps"]["opened"],
@@ -165,6 +165,7 @@ fn describe(answer: &Value) -> String {
             health["recovering"],
             health["stale"],
             health["suspect"],
+            if channel["lacks_books"] == true { ", and instruments without a book" } else { "" },
         ));
     }
     for book in answer["books"].as_array().map(Vec::as_slice).unwrap_or_default() {

@@ -10,6 +10,7 @@ mod generate;
 mod journal;
 mod json;
 mod lab;
+mod progress;
 mod replay;
 mod shm;
 mod sim;

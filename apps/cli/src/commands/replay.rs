@@ -3,7 +3,6 @@
 pub mod outputs;
 mod publish;
 
-use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,14 +14,15 @@ use tickpath_replay::{
     ReplayReport, Speed, Zone, replay, replay_all,
 };
 
+use super::progress::{Line, bar};
 use super::{INTERRUPTED, json};
 
 /// Replay recorded markets through full order books: ITCH 5.0, Databento DBN MBO or LOBSTER message files, and
 /// captures of packets (pcap, pcapng), plain, .gz or .zst. At the end: what is in the file, what each message cost,
 /// and whether it holds together.
 ///
-/// A capture may hold several recordings - sessions of ITCH, other protocols - each of which is reported by itself.
-/// Lines A and B of a channel are put together by their sequence numbers.
+/// A capture may hold several recordings - sessions of ITCH, markets of XDP, other protocols - each of which is reported by
+/// itself. Lines A and B of a channel are put together by their sequence numbers.
 ///
 /// The books are always built from the first message, for all symbols. --from and --to choose the messages that
 /// are counted, exported and part of the statistics; --symbols chooses whose statistics, books and exports are
@@ -30,8 +30,9 @@ use super::{INTERRUPTED, json};
 /// for DBN.
 ///
 /// Exports of several files are one table: the rows of all files in the order in which they are named, each with
-/// its file in a first column `file`. In every table `ts_ns` counts from midnight (ITCH, LOBSTER) or 1970-01-01
-/// UTC (DBN), and `message` from 1 in each file. A table appears under its name once it is whole; Ctrl-C leaves
+/// its file in a first column `file`. Tables of captures number the recording of each row in a column `recording`. In
+/// every table `ts_ns` counts from midnight (ITCH, LOBSTER) or 1970-01-01
+/// UTC (DBN, IEX, XDP), and `message` from 1 in each file. A table appears under its name once it is whole; Ctrl-C leaves
 /// none behind.
 ///
 /// Exit code 0 when nothing contradicts any of the files and every symbol of --symbols is in one of them; 1
@@ -44,7 +45,7 @@ pub struct Args {
     /// Only these symbols in statistics, books and exports
     #[arg(long, value_name = "A,B...", value_delimiter = ',')]
     symbols: Vec<String>,
-    /// Count from this time on: HH:MM:SS, with a fraction or (DBN) a date before it if need be
+    /// Count from this time on: HH:MM:SS, with a fraction or a date before it if need be
     #[arg(long, value_name = "TIME")]
     from: Option<Moment>,
     /// End before the first message of this time
@@ -162,8 +163,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     );
     args.check_outputs()?;
     let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
-    let mut line = ProgressLine::new(args.files.len());
-    let mut observer = |progress: &Progress| line.show(progress);
+    let mut line = Line::new();
+    let mut observer = |progress: &Progress| line.show(|| progress_words(args.files.len(), progress));
     let result = match args.files.as_slice() {
         [file] => replay(file, &options, &stop, &mut observer),
         files => replay_all(files, &options, &stop, &mut observer),
@@ -210,55 +211,29 @@ fn tell_doubts(report: &ReplayReport) {
     }
 }
 
-/// One line on standard error that is written over, when that is a terminal.
-struct ProgressLine {
-    file_count: usize,
-    is_terminal: bool,
-    is_shown: bool,
-}
-
-impl ProgressLine {
-    fn new(file_count: usize) -> ProgressLine {
-        ProgressLine { file_count, is_terminal: stderr().is_terminal(), is_shown: false }
-    }
-
-    fn show(&mut self, progress: &Progress) {
-        if self.is_terminal {
-            self.is_shown = true;
-            let which = match self.file_count {
-                1 => String::new(),
-                count => format!("file {} of {count} ", progress.file + 1),
-            };
-            // A terminal that cannot be written to is no reason to stop.
-            let _ = write!(stderr(), "\r\x1b[K{which}{}", progress_words(progress));
-        }
-    }
-
-    fn clear(&mut self) {
-        if self.is_shown {
-            let _ = write!(stderr(), "\r\x1b[K");
-        }
-    }
-}
-
 /// How far, how fast and how long yet.
-fn progress_words(progress: &Progress) -> String {
+fn progress_words(file_count: usize, progress: &Progress) -> String {
     const MIB: f64 = (1 << 20) as f64;
-    const BAR_LEN: u64 = 30;
+    let which = match file_count {
+        1 => String::new(),
+        count => format!("file {} of {count} ", progress.file + 1),
+    };
     let seconds = progress.elapsed.as_secs_f64().max(1e-9);
     let rate = progress.messages as f64 / seconds / 1e6;
     let messages = progress.messages as f64 / 1e6;
     let done = progress.bytes as f64 / MIB;
     if progress.bytes_total == 0 {
-        return format!("{done:.1} MiB, {messages:.1} M messages, {rate:.2} M/s");
+        return format!("{which}{done:.1} MiB, {messages:.1} M messages, {rate:.2} M/s");
     }
     let bytes = progress.bytes.min(progress.bytes_total);
-    let filled = (bytes * BAR_LEN / progress.bytes_total) as usize;
-    let bar = format!("{}{}", "#".repeat(filled), "-".repeat(BAR_LEN as usize - filled));
-    let left = seconds * (progress.bytes_total - bytes) as f64 / (bytes as f64).max(1.0);
-    let percent = bytes * 100 / progress.bytes_total;
+    // From the very beginning nothing follows.
+    let left = match bytes.saturating_mul(1_000) >= progress.bytes_total {
+        true => format!(", {:.0} s left", seconds * (progress.bytes_total - bytes) as f64 / bytes as f64),
+        false => String::new(),
+    };
     format!(
-        "[{bar}] {percent:>3}% {done:.1} of {:.1} MiB, {messages:.1} M messages, {rate:.2} M/s, {left:.0} s left",
+        "{which}{} {done:.1} of {:.1} MiB, {messages:.1} M messages, {rate:.2} M/s{left}",
+        bar(bytes, progress.bytes_total),
         progress.bytes_total as f64 / MIB
     )
 }
@@ -278,9 +253,11 @@ mod tests {
             elapsed: Duration::from_secs(2),
             file: 0,
         };
-        let words = progress_words(&progress);
+        let words = progress_words(1, &progress);
         assert!(words.contains(" 25% 1.0 of 4.0 MiB, 3.0 M messages, 1.50 M/s, 6 s left"), "{words}");
+        let words = progress_words(1, &Progress { bytes: 100, ..progress });
+        assert!(words.ends_with("M/s"), "nothing follows from so little: {words}");
         let unknown = Progress { bytes_total: 0, ..progress };
-        assert_eq!(progress_words(&unknown), "1.0 MiB, 3.0 M messages, 1.50 M/s");
+        assert_eq!(progress_words(2, &unknown), "file 1 of 2 1.0 MiB, 3.0 M messages, 1.50 M/s");
     }
 }

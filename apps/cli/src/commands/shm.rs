@@ -79,9 +79,21 @@ impl Place {
         Folder::open(&self.path())
     }
 
-    /// Nothing was ever written to a folder that is not there, unless it was asked for.
+    /// The folder is the usual one, and nothing was ever written to it.
+    fn is_unused(&self) -> bool {
+        self.folder.is_none() && !self.path().exists()
+    }
+
+    /// The folder of a segment that is asked for by name.
+    fn open_for(&self, name: &SegmentName) -> Result<Folder, ShmError> {
+        if self.is_unused() {
+            return Err(ShmError::Missing { name: name.to_string(), folder: self.path() });
+        }
+        self.open()
+    }
+
     fn names(&self) -> anyhow::Result<Vec<(Folder, SegmentName)>> {
-        if self.folder.is_none() && !self.path().exists() {
+        if self.is_unused() {
             return Ok(Vec::new());
         }
         let folder = self.open()?;
@@ -197,7 +209,7 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     if json != Some(Path::new("-")) {
         match names.len() {
             0 => say(format_args!("no segments in {}", place.path().display()))?,
-            _ => say(table.text(stdout().is_terminal()))?,
+            _ => say(table.text(stdout().is_terminal(), usize::MAX))?,
         }
     }
     ensure!(damaged.is_empty(), "{}", damaged.join("; "));
@@ -209,8 +221,11 @@ fn chosen(names: &[String], place: &Place) -> anyhow::Result<Vec<(Folder, Segmen
     if names.is_empty() {
         return place.names();
     }
-    let folder = place.open()?;
-    names.iter().map(|name| Ok((folder.clone(), SegmentName::new(name)?))).collect()
+    let named = |name: &String| {
+        let name = SegmentName::new(name)?;
+        Ok((place.open_for(&name)?, name))
+    };
+    names.iter().map(named).collect()
 }
 
 fn verify_all(names: &[String], place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
@@ -237,7 +252,7 @@ fn verify_all(names: &[String], place: &Place, json: Option<&Path>) -> anyhow::R
             if found.problem_count == 0 {
                 "whole".to_owned()
             } else {
-                format!("{} problems", found.problem_count)
+                format!("problems: {}", thousands(found.problem_count))
             },
         ));
         report.push(json!({
@@ -271,26 +286,22 @@ fn verify_all(names: &[String], place: &Place, json: Option<&Path>) -> anyhow::R
 }
 
 fn reclaim_all(names: &[String], place: &Place) -> anyhow::Result<ExitCode> {
-    let mut kept = Vec::new();
+    let mut failed = Vec::new();
     let chosen = chosen(names, place)?;
-    let unfinished = match chosen.first() {
-        Some((folder, _)) if names.is_empty() => reclaim_unfinished(folder)?,
-        None if place.folder.is_some() || place.path().exists() => reclaim_unfinished(&place.open()?)?,
-        _ => 0,
-    };
+    let unfinished =
+        if names.is_empty() && !place.is_unused() { reclaim_unfinished(&place.open()?)? } else { 0 };
     if unfinished > 0 {
-        say(format_args!("{unfinished} unfinished files removed"))?;
+        say(format_args!("unfinished files removed: {unfinished}"))?;
     }
     for (folder, name) in chosen {
-        match reclaim(&folder, &name)? {
-            Reclaimed::Removed => say(format_args!("{name}: removed"))?,
-            Reclaimed::Kept => kept.push(name.to_string()),
+        match reclaim(&folder, &name) {
+            Ok(Reclaimed::Removed) => say(format_args!("{name}: removed"))?,
+            Ok(Reclaimed::Kept) if names.is_empty() => say(format_args!("{name}: kept, its writer lives"))?,
+            Ok(Reclaimed::Kept) => failed.push(format!("{name}: the writer lives: stop it first")),
+            // The others can be removed all the same.
+            Err(error) => failed.push(error.to_string()),
         }
     }
-    if names.is_empty() {
-        kept.iter().try_for_each(|name| say(format_args!("{name}: kept, its writer lives")))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    ensure!(kept.is_empty(), "{}: the writer lives: stop it first", kept.join(", "));
+    ensure!(failed.is_empty(), "{}", failed.join("; "));
     Ok(ExitCode::SUCCESS)
 }

@@ -49,7 +49,11 @@ fn a_day_of_xdp_is_a_capture() {
     assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""));
     let bytes = fs::read(&day).unwrap();
     assert_eq!(bytes[..4], 0xa1b2_3c4d_u32.to_le_bytes());
-    for words in ["--channels 2 --lines 1 --window 100000", "2e13ea4c660d7ee4", "messages a packet"] {
+    for words in [
+        "--channels 2 --lines 1 --window 100us --loss 0% --common-loss 0%",
+        "2e13ea4c660d7ee4",
+        "messages a packet",
+    ] {
         assert!(printed.out.contains(words), "no '{words}' in\n{}", printed.out);
     }
     let json: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();

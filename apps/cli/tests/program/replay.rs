@@ -29,6 +29,38 @@ fn a_file_that_contradicts_itself_fails_and_its_decoding_does_not() {
 }
 
 #[test]
+fn captures_that_are_whole_cut_damaged_or_of_something_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let day = path("day.pcap");
+    let small = ["--messages", "9000", "--live", "1000", "--symbols", "20", "--lines", "2", "--heartbeats"];
+    let written = run(&[&["generate", "xdp", "--output", &day][..], &small].concat());
+    assert_eq!(written.code, Some(0), "{}", written.err);
+    let whole = run(&["replay", &day, "--check"]);
+    assert_eq!(whole.code, Some(0), "{}", whole.out);
+    assert!(whole.out.contains("times that run backwards                      0\n"), "{}", whole.out);
+    let bytes = std::fs::read(&day).unwrap();
+    std::fs::write(path("cut.pcap"), &bytes[..bytes.len() / 2]).unwrap();
+    let cut = run(&["replay", &path("cut.pcap")]);
+    assert_eq!(cut.code, Some(1));
+    assert!(cut.out.contains("NOT TO BE TRUSTED:\n  cut short at byte"), "{}", cut.out);
+    let packed = run(&[&["generate", "xdp", "--output", &path("day.pcap.gz")][..], &small].concat());
+    assert_eq!(packed.code, Some(0), "{}", packed.err);
+    let mut damaged = std::fs::read(path("day.pcap.gz")).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle..middle + 64].fill(0x55);
+    std::fs::write(path("damaged.pcap.gz"), damaged).unwrap();
+    let damaged = run(&["replay", &path("damaged.pcap.gz"), "--json", "-"]);
+    assert_eq!(damaged.code, Some(1));
+    assert!(damaged.err.contains("compressed data is damaged"), "{}", damaged.err);
+    // The header alone, and half of it.
+    std::fs::write(path("empty.pcap"), &bytes[..24]).unwrap();
+    assert_refused(&["replay", &path("empty.pcap")], &["no market data of a known protocol", "0 frames"]);
+    std::fs::write(path("short.pcap"), &bytes[..20]).unwrap();
+    assert_refused(&["replay", &path("short.pcap")], &["cut short"]);
+}
+
+#[test]
 fn several_files_are_summed_and_one_that_fails_is_told() {
     let ritch = stored("ritch_ex20101224.TEST_ITCH_50.gz");
     let trades = stored("test_data.trades.v3.dbn.zst");

@@ -108,8 +108,17 @@ fn only_what_has_no_writer_is_reclaimed() {
     let printed = run(&["shm", "reclaim", "--all", "--folder", &folder]);
     assert_eq!(
         (printed.code, printed.out.as_str()),
-        (Some(0), "old: removed\nfeed: kept, its writer lives\n")
+        (Some(0), "feed: kept, its writer lives\nold: removed\n")
     );
+    // What is no segment does not keep others from being removed.
+    drop(Site::writer(&site.place, "old"));
+    fs::create_dir(format!("{folder}/folder.seg")).unwrap();
+    let printed = run(&["shm", "reclaim", "folder", "old", "feed", "--folder", &folder]);
+    assert_eq!((printed.code, printed.out.as_str()), (Some(1), "old: removed\n"));
+    assert!(
+        printed.err.contains("folder.seg is no plain file") && printed.err.contains("feed: the writer lives")
+    );
+    fs::remove_dir(format!("{folder}/folder.seg")).unwrap();
     drop(site.writer);
     let printed = run(&["shm", "reclaim", "feed", "--folder", &folder]);
     assert_eq!((printed.code, printed.out.as_str()), (Some(0), "feed: removed\n"));

@@ -34,6 +34,8 @@ pub struct ChannelStatus {
     pub instruments: u32,
     /// Books by their health: live, recovering, stale, suspect. Of instruments that have a name.
     pub health: [u32; 4],
+    /// Messages came about instruments that have no book: never mapped, or beyond the bound.
+    pub lacks_books: bool,
     /// Datagrams from addresses that may not send, or of another feed.
     pub strangers: u64,
     /// Datagrams that were too long.
@@ -49,11 +51,11 @@ pub struct ChannelStatus {
 }
 
 impl ChannelStatus {
-    /// True when every book that has a name can be believed, and there was nothing that says that it cannot.
+    /// True when every book that has a name can be believed, and every instrument that was heard of has a book.
     #[must_use]
     pub const fn is_believable(&self) -> bool {
         let [_, recovering, stale, suspect] = self.health;
-        recovering == 0 && stale == 0 && suspect == 0
+        recovering == 0 && stale == 0 && suspect == 0 && !self.lacks_books
     }
 
     /// True when nothing at all has come that was taken.
@@ -254,8 +256,9 @@ where
     }
 }
 
-/// Counts the instruments that have a name by the health of their books.
+/// Counts the instruments that have a name by the health of their books, and says whether others have none.
 pub(super) fn count_health<B: TopLevels>(instruments: &Instruments<B>, status: &mut ChannelStatus) {
+    status.lacks_books = !instruments.is_whole();
     for state in instruments.ids().filter_map(|id| instruments.instrument(id)) {
         if state.symbol.is_some() {
             status.instruments += 1;

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Duration, IdleConfig, Secret};
+use tickpath_config::{ConfigError, Date, Duration, IdleConfig, Secret, Zone};
 use tickpath_feed::{ArbiterConfig, ChannelConfig};
 use tickpath_iex::Feed;
 use tickpath_types::{Nanos, Symbol};
@@ -15,8 +15,7 @@ pub const CHANNELS_MAX: usize = 64;
 const MAX_ORDERS_MAX: u32 = 1 << 26;
 /// Messages that can be told to be held.
 const HOLD_MAX: usize = 1 << 22;
-/// Hours that a time zone may be away from UTC.
-const OFFSET_HOURS_MAX: u32 = 14;
+const DAY: Nanos = Nanos::from_secs(86_400);
 
 /// A feed handler as its file describes it.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -45,8 +44,8 @@ pub struct FeedSection {
     /// Day of the session, as 2026-11-22; that of the start when absent. Times in updates count from its midnight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_date: Option<String>,
-    /// Time zone of the exchange, as what it is ahead of UTC.
-    pub utc_offset: String,
+    /// Time zone of the exchange: ET, CT, UTC, or what it is ahead of UTC, as -05:00.
+    pub time_zone: String,
     /// What the thread does when nothing came: `spin`, `yield` or `park`.
     pub idle: IdleConfig,
     /// Core that the thread is pinned to; none when absent.
@@ -59,7 +58,7 @@ impl Default for FeedSection {
         FeedSection {
             symbols: vec![],
             session_date: None,
-            utc_offset: "-05:00".to_owned(),
+            time_zone: Zone::EASTERN.to_string(),
             idle: IdleConfig::default(),
             core: None,
         }
@@ -354,56 +353,17 @@ impl LiveConfig {
     /// The midnight that times in updates count from, since the Unix epoch; `now` is the time of the start.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] when date or offset are none.
+    /// [`ConfigError::Value`] when date or time zone are none.
     pub fn midnight(&self, now: Nanos) -> Result<Nanos, ConfigError> {
-        const DAY_NS: i64 = 86_400_000_000_000;
-        let offset = offset_ns(&self.feed.utc_offset)
-            .ok_or_else(|| ConfigError::value("feed.utc_offset: write it as \"-05:00\""))?;
-        let local_midnight = match &self.feed.session_date {
-            Some(date) => {
-                days_of(date)
-                    .ok_or_else(|| ConfigError::value("feed.session_date: write it as \"2026-11-22\""))?
-                    * DAY_NS
-            }
-            None => {
-                let local = i64::try_from(now.0).unwrap_or(i64::MAX).saturating_add(offset);
-                local - local.rem_euclid(DAY_NS)
-            }
+        let wrong =
+            |key: &str, error: &dyn std::fmt::Display| ConfigError::value(format!("feed.{key}: {error}"));
+        let zone: Zone = self.feed.time_zone.parse().map_err(|error| wrong("time_zone", &error))?;
+        let date = match &self.feed.session_date {
+            Some(date) => date.parse::<Date>().map_err(|error| wrong("session_date", &error))?,
+            None => zone.date_at(now.0),
         };
-        Ok(Nanos(u64::try_from(local_midnight - offset).unwrap_or(0)))
+        Ok(Nanos(zone.utc_ns(date.day() * DAY.0)))
     }
-}
-
-/// `-05:00` in nanoseconds.
-fn offset_ns(text: &str) -> Option<i64> {
-    let (sign, rest) = match text.as_bytes().first()? {
-        b'+' => (1, &text[1..]),
-        b'-' => (-1, &text[1..]),
-        _ => return (text == "Z").then_some(0),
-    };
-    let (hours, minutes) = rest.split_once(':')?;
-    let (hours, minutes): (u32, u32) = (hours.parse().ok()?, minutes.parse().ok()?);
-    (hours <= OFFSET_HOURS_MAX && minutes < 60)
-        .then(|| sign * i64::from(hours * 60 + minutes) * 60_000_000_000)
-}
-
-/// Days from 1970-01-01 to a date of the Gregorian calendar, as `2026-11-22`; none before 1970.
-fn days_of(text: &str) -> Option<i64> {
-    let mut parts = text.split('-').map(str::parse::<u32>);
-    let (year, month, day) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
-    let is_leap =
-        |year: u32| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let february = if is_leap(year) { 29 } else { 28 };
-    let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    if parts.next().is_some() || !(1970..=9999).contains(&year) || !(1..=12).contains(&month) {
-        return None;
-    }
-    if day == 0 || day > lengths[month as usize - 1] {
-        return None;
-    }
-    let years: i64 = (1970..year).map(|year| if is_leap(year) { 366 } else { 365 }).sum();
-    let months: u32 = lengths[..month as usize - 1].iter().sum();
-    Some(years + i64::from(months + day - 1))
 }
 
 impl ChannelSection {
@@ -524,6 +484,11 @@ impl ChannelSection {
         if self.request_messages == 0 || self.request_messages > 1_000 {
             return wrong("request_messages: 1 to 1000".to_owned());
         }
+        if self.request_timeout.0 == Nanos::ZERO {
+            return wrong(
+                "request_timeout: more than 0, or requests would follow each other at once".to_owned(),
+            );
+        }
         if self.source_id.is_empty() || self.source_id.len() > 10 || !self.source_id.is_ascii() {
             return wrong("source_id: 1 to 10 characters".to_owned());
         }
@@ -588,8 +553,9 @@ mod tests {
             (&format!("{ITCH}{ITCH}"), "two channels are called 'itch'"),
             (&format!("{ITCH}lines = 3\n"), "unknown field `lines`"),
             (&format!("{ITCH}max_orders = 0\n"), "max_orders"),
-            (&format!("{ITCH}[feed]\nutc_offset = \"5\"\n"), "-05:00"),
-            (&format!("{ITCH}[feed]\nsession_date = \"2026-02-29\"\n"), "2026-11-22"),
+            (&format!("{ITCH}request_timeout = \"0s\"\n"), "request_timeout"),
+            (&format!("{ITCH}[feed]\ntime_zone = \"EST\"\n"), "feed.time_zone: 'EST' is not a time zone"),
+            (&format!("{ITCH}[feed]\nsession_date = \"2026-02-29\"\n"), "write YYYY-MM-DD"),
             (&format!("{ITCH}[feed]\nsymbols = [\"TOOLONGNAME\"]\n"), "symbol"),
         ] {
             let error = read(text).unwrap_err();
@@ -600,15 +566,17 @@ mod tests {
 
     #[test]
     fn midnight_is_the_exchanges() {
-        let at = |date: Option<&str>, offset: &str, now: u64| {
+        let at = |date: Option<&str>, zone: &str, now: u64| {
             let mut config = read(ITCH).unwrap();
             config.feed.session_date = date.map(str::to_owned);
-            config.feed.utc_offset = offset.to_owned();
+            config.feed.time_zone = zone.to_owned();
             config.midnight(Nanos::from_secs(now)).unwrap().0 / 1_000_000_000
         };
-        assert_eq!(at(Some("1970-01-02"), "+00:00", 0), 86_400);
+        assert_eq!(at(Some("1970-01-02"), "UTC", 0), 86_400);
         assert_eq!(at(Some("2026-11-22"), "-05:00", 0), 1_795_323_600);
+        assert_eq!(at(Some("2026-11-22"), "ET", 0), 1_795_323_600);
+        assert_eq!(at(Some("2026-07-01"), "ET", 0), 1_782_878_400, "summer");
         // 03:00 UTC is still the day before in New York.
-        assert_eq!(at(None, "-05:00", 1_795_316_400), 1_795_237_200);
+        assert_eq!(at(None, "ET", 1_795_316_400), 1_795_237_200);
     }
 }

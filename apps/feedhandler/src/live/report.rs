@@ -74,6 +74,7 @@ fn channel_json(report: &ChannelReport) -> Value {
         "trades": status.trades,
         "state_hash": format!("{:016x}", status.state_hash),
         "instruments": status.instruments,
+        "lacks_books": status.lacks_books,
         "health": {"live": live, "recovering": recovering, "stale": stale, "suspect": suspect},
         "line_a": line_json(&lines.lines[0]),
         "line_b": line_json(&lines.lines[1]),
@@ -93,6 +94,7 @@ fn channel_json(report: &ChannelReport) -> Value {
             "ended": channel.ended_sessions,
             "restarts": lines.restarts,
             "jumps_back": lines.jumps_back,
+            "left_behind": lines.left_behind,
         },
         "disagreements": lines.disagreements,
         "aside": lines.aside,
@@ -123,6 +125,7 @@ fn channel_json(report: &ChannelReport) -> Value {
             "books_waiting": status.waiting,
             "books_healed": healer.healed,
             "snapshots_too_old": healer.too_old,
+            "snapshots_too_far_ahead": healer.too_far_ahead,
             "snapshots_abandoned": healer.abandoned,
             "messages_dropped": healer.dropped,
             "resyncs": channel.resyncs,
@@ -150,6 +153,37 @@ pub(super) fn resynced(symbol: Symbol, outcomes: &[(String, ResyncOutcome)]) -> 
             Err(format!("channel {} has no snapshots to read {symbol} from", channels.join(", ")))
         }
     }
+}
+
+/// What its user has to know of a channel besides its books, each said once; true for what has happened.
+pub(super) fn troubles(status: &ChannelStatus) -> [(bool, &'static str); 14] {
+    let lines = &status.lines;
+    let of_lines = |count: fn(&LineCounters) -> u64| lines.lines.iter().any(|line| count(line) > 0);
+    [
+        (status.strangers > 0, "packets came from addresses that may not send, or of another feed: dropped"),
+        (of_lines(|line| line.malformed), "packets came that are not of its protocol, or damaged: dropped"),
+        (status.truncated > 0, "packets came that are longer than a frame of 9216 bytes: dropped"),
+        (status.kernel_drops > 0, "the kernel dropped packets that were not read in time"),
+        (
+            of_lines(|line| line.far_ahead),
+            "a packet far ahead of all others came: it counts when a second one does",
+        ),
+        (status.channel.session_changes > 0, "the lines went over to another session: its books began anew"),
+        (lines.restarts > 0, "the publisher numbers from 1 again: its books began anew"),
+        (lines.jumps_back > 0, "the lines went on with numbers that had been: its books began anew"),
+        (lines.disagreements > 0, "the lines brought different bytes under the same numbers"),
+        (
+            lines.messages_lost > 0,
+            "messages were lost for good: its books are stale until a snapshot is joined",
+        ),
+        (
+            status.lacks_books,
+            "messages came about instruments without a book: never mapped, or beyond max_instruments",
+        ),
+        (status.recovery.refusals > 0, "a request for what was lost was refused"),
+        (status.recovery.strangers > 0, "answers came from somebody who was not asked: dropped"),
+        (status.builder.unknown_type > 0, "messages of types that its protocol does not list came: skipped"),
+    ]
 }
 
 /// One line a channel on what happens now. `rate` is in messages a second.
@@ -191,13 +225,14 @@ pub fn summary(report: &ChannelReport) -> String {
     let [live, recovering, stale, suspect] = status.health;
     let mut text = format!(
         "channel '{}': {} messages, {} updates, {} trades; books {:016x}\n  health    {live} live, {recovering} \
-         recovering, {stale} stale, {suspect} suspect of {} instruments\n",
+         recovering, {stale} stale, {suspect} suspect of {} instruments{}\n",
         report.name,
         thousands(status.builder.messages),
         thousands(status.updates),
         thousands(status.trades),
         status.state_hash,
         status.instruments,
+        if status.lacks_books { ", and others without a book" } else { "" },
     );
     for (name, line) in ["A", "B"].iter().zip(&lines.lines) {
         if line.packets == 0 && line.malformed == 0 && line.wrong_session == 0 {

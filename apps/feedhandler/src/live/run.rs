@@ -1,5 +1,6 @@
 //! Runs a handler until it is stopped.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -12,7 +13,7 @@ use super::admin::{LiveSocket, SocketError};
 use super::channel::BookStatus;
 use super::config::{ChannelSection, LiveConfig};
 use super::handler::{ChannelReport, LiveError, LiveHandler, LiveView};
-use super::report::status_line;
+use super::report::{status_line, troubles};
 
 /// Commands that wait.
 const COMMANDS_MAX: usize = 4;
@@ -105,10 +106,12 @@ pub fn run(
         notice(Notice::Trouble(warning.to_owned()));
     }
     let (start, mut watch) = (clock.now(), Watch { at: clock.now(), messages: vec![] });
+    let mut said = Said::default();
     while !stop.is_stopped() && !runner.is_finished() {
         std::thread::sleep(LOOK_INTERVAL);
         let now = clock.now();
         tell(&view, &mut notice);
+        said.look(&view.channels(), &mut notice);
         watch.look(now, &view, &mut notice);
         if time.is_some_and(|time| now.since(start) >= time) {
             break;
@@ -121,6 +124,7 @@ pub fn run(
     ended?;
     let books = view.books.lock().map(|books| books.clone()).unwrap_or_default();
     let report = LiveReport { channels: view.channels(), books };
+    said.look(&report.channels, &mut notice);
     for silent in report.channels.iter().filter(|channel| channel.status.is_silent()) {
         notice(Notice::Trouble(format!(
             "channel '{}': nothing came: check its groups, its interface and who may send",
@@ -142,6 +146,22 @@ fn tell(view: &LiveView, notice: &mut impl FnMut(Notice)) {
     lines.into_iter().for_each(|line| notice(Notice::Trouble(line)));
     if more > 0 {
         notice(Notice::Trouble(format!("{more} more books are suspect: tickpath feed status lists them")));
+    }
+}
+
+/// Troubles of channels that have been told of.
+#[derive(Default)]
+struct Said(HashSet<(usize, &'static str)>);
+
+impl Said {
+    fn look(&mut self, channels: &[ChannelReport], notice: &mut impl FnMut(Notice)) {
+        for (index, channel) in channels.iter().enumerate() {
+            for (_, what) in troubles(&channel.status).into_iter().filter(|(has_happened, _)| *has_happened) {
+                if self.0.insert((index, what)) {
+                    notice(Notice::Trouble(format!("channel '{}': {what}", channel.name)));
+                }
+            }
+        }
     }
 }
 

@@ -4,7 +4,9 @@ use std::net::SocketAddrV4;
 
 use tickpath_book::BooksById;
 use tickpath_feed::{BookBuilder, Channel, ChannelConfig, MessageBooks, MoldUdp64};
-use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession, Session};
+use tickpath_nasdaq::soupbintcp::{
+    CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession, LoginRejectReason, Session,
+};
 use tickpath_net::{BufferSizes, Fill, Kernel, SendOutcome, TcpConnection};
 use tickpath_types::{Nanos, Sequence, Symbol};
 
@@ -21,17 +23,9 @@ const RETRY_MIN: Nanos = Nanos::from_millis(100);
 const RETRY_MAX: Nanos = Nanos::from_secs(10);
 
 enum State {
-    Resting {
-        until: Nanos,
-    },
-    Connecting {
-        deadline: Nanos,
-    },
-    Up {
-        session: Box<ClientSession>,
-    },
-    /// The session ended in good order.
-    Ended,
+    Resting { until: Nanos },
+    Connecting { deadline: Nanos },
+    Up { session: Box<ClientSession> },
 }
 
 /// One stream of ITCH messages, which loses none: a lost connection is made again and goes on.
@@ -45,6 +39,13 @@ pub(super) struct SoupChannel<B> {
     /// The session that the books are of.
     session: Option<Session>,
     next: Sequence,
+    /// The server has that session no more: it is asked for its current one.
+    is_session_gone: bool,
+    /// The session ended in good order, and nothing of it is missing.
+    has_ended: bool,
+    ended_sessions: u64,
+    jumps_back: u64,
+    lost: u64,
     messages: u64,
     channel: Channel<BookBuilder<B>, MoldUdp64>,
     output: ChannelOutput,
@@ -69,6 +70,11 @@ impl<B: BooksById> SoupChannel<B> {
             connection: None,
             session: None,
             next: Sequence(1),
+            is_session_gone: false,
+            has_ended: false,
+            ended_sessions: 0,
+            jumps_back: 0,
+            lost: 0,
             messages: 0,
             channel: Channel::new(config, books),
             output,
@@ -89,14 +95,17 @@ impl<B: BooksById> SoupChannel<B> {
         }
     }
 
-    /// The books are of a moment before: they say so until the connection is there again.
     fn fail(&mut self, now: Nanos) {
         self.counters.failures += 1;
+        self.rest(now + self.retry_wait);
+        self.retry_wait = Nanos((self.retry_wait.0 * 2).min(RETRY_MAX.0));
+    }
+
+    fn rest(&mut self, until: Nanos) {
         if let Some(connection) = &mut self.connection {
             connection.close();
         }
-        self.state = State::Resting { until: now + self.retry_wait };
-        self.retry_wait = Nanos((self.retry_wait.0 * 2).min(RETRY_MAX.0));
+        self.state = State::Resting { until };
     }
 
     fn log_in(&mut self, now: Nanos, deadline: Nanos) {
@@ -104,8 +113,9 @@ impl<B: BooksById> SoupChannel<B> {
         match connection.poll_connected() {
             Ok(true) => {
                 let mut config = self.login;
-                config.login.session = self.session.unwrap_or(Session::BLANK);
-                config.login.sequence = self.next;
+                if let Some(session) = self.session.filter(|_| !self.is_session_gone) {
+                    (config.login.session, config.login.sequence) = (session, self.next);
+                }
                 self.state = State::Up { session: Box::new(ClientSession::new(config, now)) };
             }
             Ok(false) if now < deadline => {}
@@ -125,6 +135,9 @@ impl<B: BooksById> SoupChannel<B> {
         let mut count = 0;
         let mut is_over = !is_sent || is_silent;
         while count < MESSAGES_PER_CYCLE && !is_over {
+            let (State::Up { session }, Some(connection)) = (&mut self.state, &mut self.connection) else {
+                return count;
+            };
             let (event, used) = match session.handle_bytes(now, connection.received()) {
                 Ok(Some(found)) => found,
                 Ok(None) => {
@@ -141,44 +154,66 @@ impl<B: BooksById> SoupChannel<B> {
                 ClientEvent::Message { sequence, message } => {
                     self.messages += 1;
                     self.next = sequence.next();
+                    self.has_ended = false;
                     let mut sink = self.output.sink(segment);
                     self.channel.handle_stream(sequence, std::iter::once(message), &mut sink);
                 }
                 ClientEvent::LoginAccepted { session, next_sequence } => {
                     self.retry_wait = RETRY_MIN;
-                    let is_other = self.session.replace(session).is_some_and(|before| before != session);
-                    let mut sink = self.output.sink(segment);
-                    let books = self.channel.books_mut();
-                    books.instruments_mut().handle_recovering(false, &mut sink);
-                    if is_other {
-                        books.handle_restart(&mut sink);
-                    } else if next_sequence > self.next {
-                        // The server does not have what is between.
-                        books.handle_lost(&mut sink);
-                    }
-                    self.next = next_sequence;
+                    is_over = !self.log_on(session, next_sequence, segment);
                 }
                 ClientEvent::EndOfSession => {
-                    connection.close();
-                    self.state = State::Ended;
+                    self.ended_sessions += u64::from(!self.has_ended);
+                    self.has_ended = true;
+                    self.rest(now + RETRY_MAX);
                     return count;
                 }
-                ClientEvent::LoginRejected(_) => {
+                ClientEvent::LoginRejected(reason) => {
                     self.counters.refusals += 1;
+                    self.is_session_gone = reason == LoginRejectReason::SESSION_NOT_AVAILABLE;
                     is_over = true;
                 }
                 ClientEvent::Heartbeat | ClientEvent::Debug(_) | ClientEvent::Unsequenced(_) => {}
             }
+            let Some(connection) = &mut self.connection else { return count };
             connection.consume(used);
         }
         if is_over {
-            self.channel
-                .books_mut()
-                .instruments_mut()
-                .handle_recovering(true, &mut self.output.sink(segment));
+            if !self.has_ended {
+                let instruments = self.channel.books_mut().instruments_mut();
+                instruments.handle_recovering(true, &mut self.output.sink(segment));
+            }
             self.fail(now);
         }
         count
+    }
+
+    /// The server goes on with this message of this session; false when it has to be asked for all of it.
+    fn log_on(&mut self, session: Session, next: Sequence, segment: &mut Option<Segment>) -> bool {
+        let mut sink = self.output.sink(segment);
+        let is_other = self.session.replace(session).is_some_and(|before| before != session);
+        self.is_session_gone = false;
+        if is_other {
+            self.channel.follow(&mut sink);
+            (self.next, self.has_ended) = (Sequence(1), false);
+        } else if next < self.next {
+            // What the books are of has not happened.
+            self.jumps_back += 1;
+            self.channel.books_mut().handle_restart(&mut sink);
+            self.next = Sequence(1);
+            if next > self.next {
+                return false;
+            }
+        }
+        let books = self.channel.books_mut();
+        books.instruments_mut().handle_recovering(false, &mut sink);
+        if next > self.next {
+            // The server does not have what is between.
+            self.lost += next.0 - self.next.0;
+            books.handle_lost(&mut sink);
+        }
+        self.next = next;
+        true
     }
 }
 
@@ -198,7 +233,7 @@ impl<B: BooksById + Send> LiveFeed for SoupChannel<B> {
                 0
             }
             State::Up { .. } => self.read(now, segment),
-            State::Resting { .. } | State::Ended => 0,
+            State::Resting { .. } => 0,
         };
         if work > 0 {
             self.output.name(self.channel.books().instruments(), segment);
@@ -229,6 +264,9 @@ impl<B: BooksById + Send> LiveFeed for SoupChannel<B> {
             ..ChannelStatus::default()
         };
         status.lines.lines[0].first_messages = self.messages;
+        status.lines.messages_lost = self.lost;
+        status.lines.jumps_back = self.jumps_back;
+        status.channel.ended_sessions = self.ended_sessions;
         count_health(instruments, &mut status);
         status
     }

@@ -1,5 +1,6 @@
 //! Packets that a line loses.
 
+use tickpath_book::BooksById;
 use tickpath_nasdaq::moldudp64::Header;
 use tickpath_sim::{LossConfig, LossModel};
 use tickpath_types::{BookHealth, MarketUpdate, Nanos, Sequence};
@@ -168,4 +169,20 @@ fn injected_losses_are_counted_and_healed() {
     assert_equal_books(&feed, &recording);
     assert!(feed.arbiter.gaps_healed_by_retransmission > 0);
     assert_eq!(feed.worst_health(), BookHealth::Live);
+}
+
+#[test]
+fn numbers_that_have_been_begin_the_books_anew() {
+    let Some(mut channel) = Channel::open() else { return };
+    let opening = channel.packet(1, 30);
+    channel.send(0, &opening);
+    for number in 1..=u64::from(tickpath_feed::JUMP_BACK_PACKETS) {
+        let again = channel.packet(number, 1);
+        channel.send(0, &again);
+    }
+    channel.send_all(|_, _| false);
+    let (feed, recording, _) = channel.finish();
+    assert_eq!((feed.arbiter.jumps_back, feed.worst_health()), (1, BookHealth::Live));
+    assert_eq!(feed.builder.messages, 30 + recording.messages.len() as u64);
+    assert_eq!(feed.books.books().state_hash(), recording.state_hash, "nothing of before is left");
 }

@@ -36,21 +36,23 @@ fn a_running_handler_answers_and_reports_at_its_end() {
     let stop = StopSignal::new();
     let stopper = stop.clone();
     let handler = std::thread::spawn(move || {
-        let mut said = vec![];
-        let report = run(&config, None, &stop, None, |notice| {
-            if let Notice::Endpoint(line) = notice {
-                said.push(line);
-            }
+        let (mut said, mut troubles) = (vec![], vec![]);
+        let report = run(&config, None, &stop, None, |notice| match notice {
+            Notice::Endpoint(line) => said.push(line),
+            Notice::Trouble(line) => troubles.push(line),
+            Notice::Status(_) => {}
         });
-        (report.unwrap(), said)
+        (report.unwrap(), said, troubles)
     });
     let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
     let packet = one_packet();
     let start = Instant::now();
     let status = loop {
         assert!(start.elapsed() < Duration::from_secs(60), "the handler answers");
-        // Copies of what came do no harm.
-        assert_eq!(sender.send(&packet).unwrap(), SendStatus::Sent);
+        // Copies of what came do no harm, nor does what is no packet.
+        for datagram in [&packet[..], b"hello", &packet[..packet.len() - 1]] {
+            assert_eq!(sender.send(datagram).unwrap(), SendStatus::Sent);
+        }
         match ask(&socket, "status") {
             Ok(status) if status["channels"][0]["messages"] == 2 => break status,
             _ => std::thread::sleep(Duration::from_millis(10)),
@@ -67,8 +69,11 @@ fn a_running_handler_answers_and_reports_at_its_end() {
     assert_eq!(ask(&socket, "resync NOBODY").unwrap()["error"], "no channel knows NOBODY");
     assert_eq!(ask(&socket, "dance").unwrap()["error"], "status, or resync SYMBOL");
     stopper.stop();
-    let (report, said) = handler.join().unwrap();
+    let (report, said, troubles) = handler.join().unwrap();
     assert!(report.is_believable() && !socket.exists());
+    // However often it happened, and however the threads ran.
+    let of_strangers = "channel 'one': packets came that are not of its protocol, or damaged: dropped";
+    assert_eq!(troubles.iter().filter(|line| *line == of_strangers).count(), 1, "{troubles:?}");
     assert!(said.iter().any(|line| line.contains("channel 'one': itch, line A")), "{said:?}");
     let json = to_json(&report.channels, &report.books);
     assert_eq!(json["books"][0]["bid"], json!({"price": "100.0000", "qty": 7}));

@@ -132,6 +132,19 @@ fn without_anybody_to_ask_a_loss_is_said_and_stays() {
 }
 
 #[test]
+fn instruments_beyond_the_bound_are_told_of_and_those_within_are_live() {
+    let recording = recording();
+    let mut rig = Rig::open(ProtocolName::Itch, |section| section.max_instruments = INSTRUMENTS - 1);
+    for (index, messages) in recording.messages.chunks(PER_PACKET).enumerate() {
+        rig.send_both(&packet(session("DAY"), (index * PER_PACKET) as u64 + 1, messages));
+    }
+    let count = recording.messages.len() as u64;
+    let status = rig.until("the end", || (), |status| status.next_sequence == count + 1);
+    assert_eq!(status.health, [u32::from(INSTRUMENTS) - 1, 0, 0, 0]);
+    assert!(status.lacks_books && !status.is_believable(), "{status:#?}");
+}
+
+#[test]
 fn another_session_is_followed_and_a_stranger_is_not() {
     let recording = recording();
     let mut server = RequestServer::new(&recording.messages);

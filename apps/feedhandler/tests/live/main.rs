@@ -6,4 +6,5 @@ mod commands;
 mod iex;
 mod itch;
 mod rig;
+mod soup;
 mod xdp;

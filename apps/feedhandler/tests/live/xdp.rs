@@ -10,7 +10,7 @@ use tickpath_feedhandler::live::{ProtocolName, ResyncOutcome};
 use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
 use tickpath_nyse::{
     AddOrderRefresh, DeliveryFlag, Message, Packet, PacketBuilder, RefreshHeader, RefreshRequest,
-    RequestResponse, RequestStatus, RetransmissionRequest, SendTime, Side as WireSide,
+    RequestResponse, RequestStatus, RetransmissionRequest, SendTime, Side as WireSide, SourceId,
 };
 use tickpath_sim::{ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_types::{InstrumentId, Nanos, Sequence, Side};
@@ -53,8 +53,14 @@ struct Server {
     retransmissions: MulticastSender,
     refreshes: MulticastSender,
     messages: Vec<Vec<u8>>,
+    /// Messages that have been published: refreshes are of these.
+    published: usize,
+    /// The packet of all refreshes that gets lost.
+    lost_refresh: Option<usize>,
+    refresh_packets: usize,
     retransmitted: usize,
-    refreshed: usize,
+    /// Indexes that refreshes were asked of, 0 for all.
+    refreshed: Vec<u32>,
 }
 
 impl Server {
@@ -71,9 +77,12 @@ impl Server {
             client: None,
             retransmissions,
             refreshes,
+            published: messages.len(),
             messages,
+            lost_refresh: None,
+            refresh_packets: 0,
             retransmitted: 0,
-            refreshed: 0,
+            refreshed: vec![],
         };
         (server, address, groups)
     }
@@ -103,16 +112,10 @@ impl Server {
         }
     }
 
-    fn accept(&mut self, number: u32, begin: u32, end: u32, request: &RetransmissionRequest) {
-        let response = RequestResponse::new(
-            number,
-            begin,
-            end,
-            request.source_id,
-            request.product_id,
-            request.channel_id,
-            RequestStatus::ACCEPTED,
-        );
+    /// Accepts a request.
+    fn answer(&mut self, number: u32, [begin, end]: [u32; 2], source: SourceId, product: u8, channel: u8) {
+        let status = RequestStatus::ACCEPTED;
+        let response = RequestResponse::new(number, begin, end, source, product, channel, status);
         let mut packet = PacketBuilder::new([0; 64], 1);
         packet.push(&response).unwrap();
         let bytes = packet.finish(DeliveryFlag::ORIGINAL, SendTime::default()).to_vec();
@@ -122,7 +125,7 @@ impl Server {
     fn retransmit(&mut self, number: u32, request: &RetransmissionRequest) {
         self.retransmitted += 1;
         let (begin, end) = (request.begin_seq_num.get(), request.end_seq_num.get());
-        self.accept(number, begin, end, request);
+        self.answer(number, [begin, end], request.source_id, request.product_id, request.channel_id);
         let mut packet = PacketBuilder::new([0; 1_400], begin);
         for message in &self.messages[begin as usize - 1..end as usize] {
             if packet.push_bytes(message).is_err() {
@@ -136,11 +139,33 @@ impl Server {
         assert_eq!(self.retransmissions.send(bytes).unwrap(), SendStatus::Sent);
     }
 
-    /// One symbol as it stands after all messages.
-    fn refresh(&mut self, _: u32, request: &RefreshRequest) {
-        self.refreshed += 1;
-        let books = books(&self.messages);
+    /// One symbol, or all of them, as published so far.
+    fn refresh(&mut self, number: u32, request: &RefreshRequest) {
         let index = request.symbol_index.get();
+        self.refreshed.push(index);
+        self.answer(number, [0, 0], request.source_id, request.product_id, request.channel_id);
+        let books = books(&self.messages[..self.published]);
+        if index != 0 {
+            return self.refresh_symbol(&books, index, None);
+        }
+        let ids = (1..=16).map(InstrumentId);
+        let indexes: Vec<u32> = ids.filter_map(|id| books.symbol_index(id)).collect();
+        for (place, index) in indexes.iter().enumerate() {
+            let flag = match place {
+                0 => DeliveryFlag::REFRESH_START,
+                _ if place + 1 == indexes.len() => DeliveryFlag::REFRESH_END,
+                _ => DeliveryFlag::REFRESH_PART,
+            };
+            self.refresh_symbol(&books, *index, Some(flag));
+        }
+    }
+
+    fn refresh_symbol(
+        &mut self,
+        books: &BookBuilder<Indexed<PlainBooks>>,
+        index: u32,
+        flag: Option<DeliveryFlag>,
+    ) {
         let id = books.instrument_of(index).expect("a client asks for what it knows");
         let last_symbol = books.next_symbol_seq(id).wrapping_sub(1);
         let mapping = self.messages.iter().find(|message| {
@@ -155,7 +180,7 @@ impl Server {
         for number in 1..=total {
             let mut packet = PacketBuilder::new([0; 1_400], u32::from(number));
             if number == 1 {
-                let header = RefreshHeader::new(number, total, self.messages.len() as u32, last_symbol);
+                let header = RefreshHeader::new(number, total, self.published as u32, last_symbol);
                 packet.push(&header).unwrap();
                 packet.push_bytes(mapping.unwrap()).unwrap();
             } else {
@@ -179,9 +204,12 @@ impl Server {
                 );
                 packet.push(&add).unwrap();
             }
-            let flag = if total == 1 { DeliveryFlag::REFRESH_ONE } else { DeliveryFlag::REFRESH_PART };
-            let bytes = packet.finish(flag, SendTime::default());
-            assert_eq!(self.refreshes.send(bytes).unwrap(), SendStatus::Sent);
+            let alone = if total == 1 { DeliveryFlag::REFRESH_ONE } else { DeliveryFlag::REFRESH_PART };
+            let bytes = packet.finish(flag.unwrap_or(alone), SendTime::default());
+            self.refresh_packets += 1;
+            if self.lost_refresh != Some(self.refresh_packets) {
+                assert_eq!(self.refreshes.send(bytes).unwrap(), SendStatus::Sent);
+            }
         }
     }
 }
@@ -220,7 +248,43 @@ fn what_both_lines_lose_comes_by_the_request_server_and_a_book_is_refreshed_on_c
     let symbol = twin.instruments().instrument(InstrumentId(1)).unwrap().symbol.unwrap();
     assert_eq!(rig.resync(symbol.as_str()), ResyncOutcome::Begun);
     let status = rig.until("the refresh", || server.serve(), |status| status.healer.healed == 1);
-    assert!(all_live(&status) && server.refreshed > 0, "{status:#?}");
+    assert!(all_live(&status) && !server.refreshed.is_empty(), "{status:#?}");
     let (status, _) = rig.close();
     assert_eq!(status.state_hash, twin.instruments().books().state_hash());
+}
+
+/// A handler that starts late, with a lost packet in the refresh of all symbols.
+#[test]
+fn a_late_start_is_made_up_for_by_a_refresh_of_all_symbols() {
+    let day = day();
+    let (mut server, address, [retransmissions, refreshes]) = Server::open(&day.messages);
+    let mut rig = Rig::open(ProtocolName::Xdp, |section| {
+        section.request_server = Some(address);
+        section.retransmission_group = Some(retransmissions);
+        section.refresh_group = Some(refreshes);
+        section.max_gap = 10;
+    });
+    let (before, after) = day.packets.split_at(day.packets.len() / 2);
+    let (now, later) = after.split_at(after.len() / 2);
+    let count = |packets: &[Vec<u8>]| -> usize {
+        packets.iter().map(|packet| Packet::parse(packet).unwrap().messages().count()).sum()
+    };
+    server.published = count(before) + count(now);
+    // The first packet of some symbol between the first and the last.
+    server.lost_refresh = Some(3);
+    now.iter().for_each(|packet| rig.send_both(packet));
+    let status = rig.until(
+        "the refresh",
+        || server.serve(),
+        |status| all_live(status) && status.instruments == 8 && status.waiting == 0,
+    );
+    assert_eq!((server.refreshed[0], server.retransmitted), (0, 0), "all symbols at first");
+    assert!(server.refreshed.len() > 1, "what was lost of it is asked for again: {:?}", server.refreshed);
+    assert_eq!(status.lines.messages_lost as usize, count(before));
+    later.iter().for_each(|packet| rig.send_both(packet));
+    let end = day.messages.len() as u64 + 1;
+    let status = rig.until("the rest", || server.serve(), |status| status.next_sequence == end);
+    assert!(all_live(&status), "{status:#?}");
+    let (status, _) = rig.close();
+    assert_eq!(status.state_hash, books(&day.messages).instruments().books().state_hash());
 }

@@ -149,11 +149,12 @@ pub(super) fn open_contended(context: Context) -> anyhow::Result<Round> {
     let Site { _place: place, mut writer, reader } = Site::open()?;
     let order = order(GROUP * ROWS);
     let between: Vec<usize> = order.iter().copied().cycle().take(UNTIMED).collect();
+    // Over all rounds.
+    let (mut reads, mut busy, mut written, mut time) = (0, 0, 0, Nanos(0));
     Ok(Box::new(move || {
         let _place = &place;
         let groups = context.effort.count(GROUPS);
-        let mut written = 0;
-        let (ticks, seen, took) = context.beside(
+        let (mut ticks, seen, took) = context.beside(
             |stop| write_paced(&context, stop, &mut writer, &mut written),
             |_| {
                 let start = context.clock.ticks();
@@ -172,26 +173,28 @@ pub(super) fn open_contended(context: Context) -> anyhow::Result<Round> {
                 Ok((ticks, all, context.clock.ticks() - start))
             },
         )?;
-        let reads = (groups * (GROUP + UNTIMED)) as u64;
-        ensure!(seen.torn == 0, "{} of {reads} quotes were torn", seen.torn);
-        ensure!(seen.whole + seen.busy == reads, "{} of {reads} reads came back", seen.whole + seen.busy);
-        let mut ticks = ticks;
-        let seconds = context.clock.ticks_to_nanos(took).as_secs_f64();
-        let mut sample =
-            Sample::new("cache_read_contended", context.quantile_ns(&mut ticks, 0.99) / GROUP as f64);
-        sample.note = Some(format!(
-            "{:.1} M reads a round, 0 torn, {} given up; p50 {:.1} ns; {:.2} M writes/s",
+        let reads_now = (groups * (GROUP + UNTIMED)) as u64;
+        ensure!(seen.torn == 0, "{} of {reads_now} quotes were torn", seen.torn);
+        ensure!(
+            seen.whole + seen.busy == reads_now,
+            "{} of {reads_now} reads came back",
+            seen.whole + seen.busy
+        );
+        (reads, busy) = (reads + reads_now, busy + seen.busy);
+        time = time + context.clock.ticks_to_nanos(took);
+        let note = format!(
+            "{:.0} M reads, 0 torn, {busy} given up; p50 {:.1} ns; {:.2} M writes/s",
             reads as f64 / 1e6,
-            seen.busy,
             context.quantile_ns(&mut ticks, 0.5) / GROUP as f64,
-            written as f64 / seconds / 1e6,
-        ));
-        Ok(vec![sample])
+            written as f64 / time.as_secs_f64() / 1e6,
+        );
+        let p99 = context.quantile_ns(&mut ticks, 0.99) / GROUP as f64;
+        Ok(vec![Sample { note: Some(note), ..Sample::new("cache_read_contended", p99) }])
     }))
 }
 
 /// Writes at the pace until the reader has ended; what could not be written in time, because the thread lost its core, is
-/// left out.
+/// written when it has it again.
 fn write_paced(
     context: &Context,
     stop: &StopSignal,
@@ -205,14 +208,9 @@ fn write_paced(
             return Ok(());
         }
         let value = quote(*written);
-        let now = loop {
-            let now = context.clock.ticks();
-            if now >= due {
-                break now;
-            }
-        };
+        while context.clock.ticks() < due {}
         writer.write(*written as usize % ROWS, &value)?;
         *written += 1;
-        due = (due + interval).max(now.saturating_sub(interval));
+        due += interval;
     }
 }

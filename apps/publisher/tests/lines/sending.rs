@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use tickpath_config::Speed;
 use tickpath_feed::{Arbiter, ArbiterConfig, IexStream, IexTp, Line, MessageListener};
-use tickpath_iex::{Feed, Segment};
+use tickpath_iex::{Feed, Segment, SegmentBuilder};
 use tickpath_net::MulticastReceiver;
 use tickpath_publisher::{Publication, PublishOptions};
 use tickpath_types::{Nanos, Sequence};
@@ -112,4 +112,28 @@ fn what_is_no_recording_or_ends_too_soon_is_told() {
     assert!(report.read_error.is_some() && !report.is_whole(), "{report}");
     assert_eq!(report.channels[0].messages, 500 - 500 % 7);
     assert_eq!(report.to_json()["whole"], false);
+}
+
+/// What a handler needs to know of the recording is in the configuration that is printed for it.
+#[test]
+fn the_printed_configuration_has_the_day_and_room_for_the_instruments() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = tickpath_sim::pcap_header().to_vec();
+    let mut builder = SegmentBuilder::new([0; 1_400], Feed::Deep10, 1, 9);
+    let to = "224.67.0.199:16642".parse().unwrap();
+    for symbols in (0..2_000_u64).collect::<Vec<_>>().chunks(10) {
+        for symbol in symbols {
+            let mut message = [b' '; 18];
+            message[10..].copy_from_slice(format!("S{symbol:<7}").as_bytes());
+            builder.push(&message).unwrap();
+        }
+        append_udp(START_NS, to, builder.finish(Nanos(START_NS)), &mut bytes);
+    }
+    let file = write(folder.path(), "many.pcap", &bytes);
+    let text = Publication::open(options(&file)).unwrap().feed_config();
+    assert!(text.starts_with("[feed]\nsession_date = \"2023-11-14\"\n"), "{text}");
+    assert!(text.contains("\nmax_instruments = 2500\n"), "{text}");
+    let few = iex_day(folder.path(), Feed::Deep10, 100);
+    let text = Publication::open(options(&few)).unwrap().feed_config();
+    assert!(!text.contains("max_instruments"), "{text}");
 }

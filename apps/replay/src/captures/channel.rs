@@ -4,10 +4,16 @@ use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
 use tickpath_capture::StreamCounters;
+use tickpath_feed::JUMP_BACK_PACKETS;
 
 /// How much later, by the time of the capture, a packet may come whose successor is there already: on the other line, or
 /// out of order.
 const REORDER_WAIT_NS: u64 = 100_000_000;
+/// How much later, by the time of the capture, a copy of a packet may come on a line that brought others; one that comes
+/// later is none, but a number that jumped back.
+const COPY_LATE_NS: u64 = 1_000_000_000;
+/// Stands for a line where there is none: what was asked for may come at any time.
+pub(crate) const NO_LINE: usize = usize::MAX;
 /// Bytes of packets that are held for one that is missing; with more it counts as lost.
 const HELD_BYTES_MAX: usize = 16 << 20;
 /// Packets of which the content is remembered, to be compared with their copies on another line: each has the place that
@@ -45,8 +51,13 @@ pub struct ChannelReport {
     pub malformed: u64,
     /// Packets that carry other messages than their copies on another line.
     pub disagreements: u64,
-    /// Packets that are no part of the sequence: refreshes and retransmissions that nobody here asked for.
+    /// Packets whose numbers jumped back by more than a second without a word, and whose messages were left out; of several
+    /// in a row those before the one with which the numbering was taken to begin anew.
+    pub jumped_back: u64,
+    /// Packets that are no part of the sequence: refreshes and the like.
     pub skipped: u64,
+    /// Books that a refresh in the capture made whole again.
+    pub healed: u64,
     /// Of a TCP stream: what happened to its segments.
     pub stream: Option<StreamCounters>,
 }
@@ -66,6 +77,8 @@ pub(crate) enum Verdict {
     Take(u64),
     /// They all came before.
     Duplicate,
+    /// The numbering has begun anew without a word: [`Channel::restart`], and judge again.
+    Anew,
     /// Others are missing in front of them.
     Hold,
 }
@@ -86,6 +99,12 @@ pub(crate) struct Channel {
     gap_since: Option<u64>,
     /// First numbers, counts and contents of packets, for who has more than one line.
     recent: Vec<(u64, u64, u32)>,
+    /// The next number at two times, the first of them so long ago that no copy of what was before it comes any more.
+    past: [(u64, u64); 2],
+    /// Packets in a row whose numbers jumped back.
+    back_run: u32,
+    /// Lines that were first with something: a bit each, of the first 64.
+    leaders: u64,
     /// Remember contents also of a single line: whether another flow is a line of this channel shows by them.
     pub(crate) is_remembering: bool,
 }
@@ -110,9 +129,10 @@ impl Channel {
         self.report.lines[line].1 += 1;
     }
 
-    /// Judges messages `first..first + count`, whose content is hashed by `content` where there are several lines.
+    /// Judges messages `first..first + count` of a line, [`NO_LINE`] for what was asked for, whose content is hashed by `content` where there are several lines.
     pub(crate) fn judge(
         &mut self,
+        line: usize,
         first: u64,
         count: u64,
         ts_ns: u64,
@@ -123,15 +143,27 @@ impl Channel {
             self.end = first;
             first
         });
+        self.note_past(next, ts_ns);
+        let leader = u32::try_from(line).ok().and_then(|line| 1_u64.checked_shl(line)).unwrap_or_default();
         let end = first.saturating_add(count);
         self.end = self.end.max(end);
         if self.report.lines.len() > 1 || self.is_remembering {
             self.compare(first, count, content());
         }
         if end <= next {
-            self.report.duplicates += count;
+            if end <= self.past[0].1 && self.leaders & leader != 0 {
+                self.back_run += 1;
+                if self.back_run == JUMP_BACK_PACKETS {
+                    return Verdict::Anew;
+                }
+                self.report.jumped_back += 1;
+            } else {
+                self.report.duplicates += count;
+            }
             return Verdict::Duplicate;
         }
+        self.leaders |= leader;
+        self.back_run = 0;
         if first > next {
             self.gap_since.get_or_insert(ts_ns);
             return Verdict::Hold;
@@ -139,6 +171,15 @@ impl Channel {
         self.report.duplicates += next - first;
         self.take(end, end - next);
         Verdict::Take(next - first)
+    }
+
+    /// Remembers which number was next when.
+    #[inline]
+    fn note_past(&mut self, next: u64, ts_ns: u64) {
+        let [_, (latest_ns, _)] = self.past;
+        if ts_ns.saturating_sub(latest_ns) >= COPY_LATE_NS {
+            self.past = [self.past[1], (ts_ns, next)];
+        }
     }
 
     /// The next number that is expected, before anything came: `first`.
@@ -177,6 +218,8 @@ impl Channel {
         self.held_bytes = 0;
         self.gap_since = None;
         self.recent.clear();
+        self.past = Default::default();
+        self.back_run = 0;
     }
 
     /// Keeps a packet that must wait.
@@ -288,7 +331,7 @@ mod tests {
     }
 
     fn judge(channel: &mut Channel, first: u64, count: u64, ts_ns: u64) -> Verdict {
-        let verdict = channel.judge(first, count, ts_ns, || 7);
+        let verdict = channel.judge(0, first, count, ts_ns, || 7);
         if verdict == Verdict::Hold {
             channel.hold(first, count, 0, b"held");
         }
@@ -331,12 +374,35 @@ mod tests {
     #[test]
     fn lines_that_disagree_are_told_and_a_restart_forgets() {
         let mut channel = of_two_lines();
-        channel.judge(1, 2, 0, || 1);
-        channel.judge(1, 2, 0, || 2);
+        channel.judge(0, 1, 2, 0, || 1);
+        channel.judge(1, 1, 2, 0, || 2);
         assert_eq!(channel.report.disagreements, 1);
         channel.restart(1);
         assert_eq!(judge(&mut channel, 1, 2, 0), Verdict::Take(0));
         assert_eq!((channel.report.disagreements, channel.report.restarts), (1, 1));
+    }
+
+    #[test]
+    fn numbers_that_jump_back_are_no_copies() {
+        const SECOND: u64 = COPY_LATE_NS;
+        let mut channel = of_two_lines();
+        for (number, ts_ns) in [(1, 10 * SECOND), (2, 11 * SECOND), (3, 12 * SECOND)] {
+            assert_eq!(channel.judge(0, number, 1, ts_ns, || 7), Verdict::Take(0));
+        }
+        // Just now, on the same line and on the other; long ago, on the other, which was never first; and on the same.
+        for (line, number) in [(0, 3), (1, 3), (1, 1), (0, 1)] {
+            assert_eq!(channel.judge(line, number, 1, 12 * SECOND + 1, || 7), Verdict::Duplicate);
+        }
+        assert_eq!((channel.report.duplicates, channel.report.jumped_back), (3, 1));
+        // Something new between them, and then three in a row.
+        assert_eq!(channel.judge(1, 4, 1, 12 * SECOND + 2, || 7), Verdict::Take(0));
+        let verdicts: Vec<_> =
+            (0..JUMP_BACK_PACKETS).map(|_| channel.judge(0, 1, 1, 12 * SECOND + 3, || 7)).collect();
+        let (last, others) = verdicts.split_last().unwrap();
+        assert!(*last == Verdict::Anew && others.iter().all(|verdict| *verdict == Verdict::Duplicate));
+        channel.restart(1);
+        assert_eq!(channel.judge(0, 1, 1, 12 * SECOND + 3, || 7), Verdict::Take(0));
+        assert_eq!((channel.report.jumped_back, channel.report.restarts), (u64::from(JUMP_BACK_PACKETS), 1));
     }
 
     #[test]
@@ -347,11 +413,11 @@ mod tests {
         let packet = vec![0; 1 << 20];
         for index in 0..16 {
             assert!(!channel.give_up(Some(0)));
-            channel.judge(3 + index, 1, 0, || 0);
+            channel.judge(0, 3 + index, 1, 0, || 0);
             channel.hold(3 + index, 1, 0, &packet);
         }
         assert!(!channel.give_up(Some(0)));
-        channel.judge(19, 1, 0, || 0);
+        channel.judge(0, 19, 1, 0, || 0);
         channel.hold(19, 1, 0, &packet);
         assert!(channel.give_up(Some(0)));
     }

@@ -1,5 +1,7 @@
 //! Packets to their flows, flows to their recordings.
 
+mod xdp;
+
 use std::net::SocketAddrV4;
 use std::path::Path;
 use std::time::Instant;
@@ -9,7 +11,6 @@ use tickpath_capture::{Format, InputMeter, Packet, PacketBlock, PacketCounters, 
 use tickpath_iex as iex_tp;
 use tickpath_iex::Feed;
 use tickpath_nasdaq::moldudp64::{self, Kind};
-use tickpath_nyse::DeliveryFlag;
 
 use super::channel::{Channel, Verdict};
 use super::market::{self, Market, Origin, PacketMark, Run};
@@ -19,16 +20,13 @@ use super::soup::{Messages, SoupStream};
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{Ended, Session};
+use xdp::{Aside, Waiting};
 
 /// Flows that are told apart; packets of more count as unknown.
 const FLOWS_MAX: usize = 1 << 16;
 /// Channels that are put in sequence; packets of more count as unknown.
 const CHANNELS_MAX: usize = 1 << 10;
 
-/// How long, by the time of the capture, and for how many packets a flow of XDP may wait to be known as a line of a
-/// channel.
-const WAIT_NS: u64 = 1_000_000_000;
-const WAITING_MAX: usize = 64;
 /// Bytes of the beginning and of the end that a digest is of.
 const DIGEST_LEN: usize = 48;
 
@@ -61,13 +59,6 @@ enum FlowKind {
     XdpWaiting(Vec<Waiting>),
 }
 
-/// A packet that waits for its flow to be known.
-struct Waiting {
-    number: u64,
-    ts_ns: u64,
-    payload: Vec<u8>,
-}
-
 /// A channel and one of its lines.
 #[derive(Clone, Copy)]
 struct Place {
@@ -90,8 +81,11 @@ struct Numbered {
     market: usize,
     /// Session of IEX-TP, and when the latest packet was sent.
     session: (u32, u64),
-    /// Which of its recording's channels, counted from 0.
+    /// Which of the channels of its protocol in the capture, counted from 0.
     ordinal: u8,
+    is_xdp: bool,
+    /// Of XDP: whether a message has told the market.
+    is_market_known: bool,
 }
 
 /// Takes packets to the recordings that they are of.
@@ -103,6 +97,10 @@ pub(super) struct Demux<'s> {
     by_key: FxHashMap<ChannelKey, usize>,
     flows: Vec<Flow>,
     by_flow: FxHashMap<FlowKey, usize>,
+    /// Of XDP: by flow, what comes beside the lines.
+    asides: FxHashMap<usize, Aside>,
+    /// Of XDP: packets of all flows that wait for their flow to be known.
+    waiting: usize,
     /// Packets beyond the bounds.
     beyond: u64,
     /// Messages of the TCP segment at hand.
@@ -121,6 +119,8 @@ impl<'s> Demux<'s> {
             by_key: FxHashMap::default(),
             flows: Vec::new(),
             by_flow: FxHashMap::default(),
+            asides: FxHashMap::default(),
+            waiting: 0,
             beyond: 0,
             stream_messages: Messages::default(),
             begin: Instant::now(),
@@ -188,8 +188,7 @@ impl<'s> Demux<'s> {
         match &flow.kind {
             &FlowKind::Mold(last) => self.mold(index, last, packet, run),
             &FlowKind::Iex(last) => self.iex(index, last, packet, run),
-            &FlowKind::Xdp(place) => self.xdp(place, packet, run),
-            FlowKind::XdpWaiting(_) => self.xdp_waiting(index, packet, run),
+            FlowKind::Xdp(_) | FlowKind::XdpWaiting(_) => self.xdp(index, packet, run),
             FlowKind::Undecided | FlowKind::Soup(..) => {
                 unreachable!("it was decided, and datagrams are no stream")
             }
@@ -235,7 +234,7 @@ impl<'s> Demux<'s> {
             let messages = mold.messages().map(|(_, message)| message);
             return self.push(place.channel, packet.number, Origin::default(), messages, run);
         }
-        self.take(place.channel, first, count, packet, mold.messages().map(|(_, message)| message), run)
+        self.take(place, first, count, packet, mold.messages().map(|(_, message)| message), run)
     }
 
     /// A segment of IEX-TP.
@@ -279,8 +278,9 @@ impl<'s> Demux<'s> {
             if session != known || begins_anew {
                 self.flush(run)?;
                 let numbered = &mut self.channels[place.channel];
-                numbered.channel.restart(first);
-                self.markets[numbered.market].restart();
+                // What is missing of its beginning is lost.
+                numbered.channel.restart(1);
+                self.markets[numbered.market].restart(numbered.ordinal);
             }
         }
         let numbered = &mut self.channels[place.channel];
@@ -289,163 +289,45 @@ impl<'s> Demux<'s> {
             numbered.channel.heartbeat(first, packet.ts_ns);
             return self.settle(place.channel, Some(packet.ts_ns), run);
         }
-        self.take(place.channel, first, count, packet, segment.messages().map(|(_, message)| message), run)
-    }
-
-    /// A packet of XDP of a flow whose channel is known.
-    fn xdp<'a>(&mut self, place: Place, packet: &Packet<'a>, run: &mut Run<'a>) -> Result<(), ReplayError> {
-        let numbered = &mut self.channels[place.channel];
-        numbered.channel.count_packet(place.line);
-        let Ok(xdp) = tickpath_nyse::Packet::parse(packet.payload) else {
-            numbered.channel.report.malformed += 1;
-            return Ok(());
-        };
-        let flag = xdp.delivery_flag();
-        if is_outside(flag) {
-            numbered.channel.report.skipped += 1;
-            return Ok(());
-        }
-        let count = u64::from(xdp.message_count());
-        let first = match numbered.channel.next() {
-            Some(next) => nearest(next, xdp.sequence()),
-            None => u64::from(xdp.sequence()),
-        };
-        if count == 0 {
-            numbered.channel.heartbeat(first, packet.ts_ns);
-            return self.settle(place.channel, Some(packet.ts_ns), run);
-        }
-        let is_reset = xdp.messages().next().is_some_and(|(_, message)| message.get(2..4) == Some(&[1, 0]));
-        // Resets are repeated until the session begins, and come late on the other line: one is new when it was sent later.
-        let end = u64::from(xdp.sequence()) + count;
-        let (_, latest) = numbered.session;
-        let sent = xdp.send_time().as_nanos();
-        numbered.session.1 = latest.max(sent);
-        if is_reset && sent > latest && numbered.channel.next().is_some_and(|next| next != end) {
-            self.flush(run)?;
-            let numbered = &mut self.channels[place.channel];
-            numbered.channel.restart(u64::from(xdp.sequence()));
-            self.markets[numbered.market].restart();
-            return self.take(
-                place.channel,
-                u64::from(xdp.sequence()),
-                count,
-                packet,
-                xdp.messages().map(|(_, message)| message),
-                run,
-            );
-        }
-        self.take(place.channel, first, count, packet, xdp.messages().map(|(_, message)| message), run)
-    }
-
-    /// A packet of XDP of a flow that may be the other line of a known channel: it is where a packet is the same.
-    fn xdp_waiting<'a>(
-        &mut self,
-        index: usize,
-        packet: &Packet<'a>,
-        run: &mut Run<'a>,
-    ) -> Result<(), ReplayError> {
-        let Ok(xdp) = tickpath_nyse::Packet::parse(packet.payload) else {
-            self.flows[index].unknown += 1;
-            return Ok(());
-        };
-        if is_outside(xdp.delivery_flag()) || xdp.message_count() == 0 {
-            self.flows[index].unknown += u64::from(xdp.message_count() > 0);
-            return Ok(());
-        }
-        let (first, count) = (xdp.sequence(), u64::from(xdp.message_count()));
-        let content = content(packet.payload, tickpath_nyse::HEADER_LEN);
-        let same = |numbered: &Numbered| {
-            let next = numbered.channel.next().unwrap_or_default();
-            numbered.channel.is_remembering
-                && numbered.channel.remembers(nearest(next, first), count, content)
-        };
-        let of_xdp = self.channels.iter().filter(|numbered| numbered.channel.is_remembering).count();
-        let known = self.channels.iter().position(same);
-        let FlowKind::XdpWaiting(waiting) = &mut self.flows[index].kind else { return Ok(()) };
-        let is_old = waiting.first().is_some_and(|first| {
-            packet.ts_ns.saturating_sub(first.ts_ns) > WAIT_NS || waiting.len() == WAITING_MAX
-        });
-        if known.is_none() && of_xdp > 0 && !is_old {
-            waiting.push(Waiting {
-                number: packet.number,
-                ts_ns: packet.ts_ns,
-                payload: packet.payload.to_vec(),
-            });
-            return Ok(());
-        }
-        match self.settle_flow(index, known, packet.ts_ns, run)? {
-            Some(place) => self.xdp(place, packet, run),
-            None => Ok(()),
-        }
-    }
-
-    /// Makes a flow of XDP a line of a known channel, or else a channel of its own, and takes the packets that waited;
-    /// `None` where there are too many channels.
-    fn settle_flow(
-        &mut self,
-        index: usize,
-        known: Option<usize>,
-        ts_ns: u64,
-        run: &mut Run<'_>,
-    ) -> Result<Option<Place>, ReplayError> {
-        let dst = self.flows[index].key.dst;
-        let of_xdp = self.channels.iter().filter(|numbered| numbered.channel.is_remembering).count();
-        let is_full = self.channels.len() == CHANNELS_MAX || of_xdp > usize::from(u8::MAX);
-        if known.is_none() && is_full {
-            self.flows[index].unknown += 1;
-            return Ok(None);
-        }
-        let channel = known.unwrap_or_else(|| {
-            let channel = self.add_channel(market::Kind::Xdp, format!("channel {dst}"), ts_ns);
-            self.channels[channel].ordinal = of_xdp as u8;
-            self.channels[channel].channel.is_remembering = true;
-            channel
-        });
-        let place = Place { channel, line: self.channels[channel].channel.line(dst) };
-        let before = std::mem::replace(&mut self.flows[index].kind, FlowKind::Xdp(place));
-        if let FlowKind::XdpWaiting(waiting) = before {
-            self.flush(run)?;
-            for Waiting { number, ts_ns, payload } in &waiting {
-                let mut own = Run::default();
-                let packet = Packet {
-                    number: *number,
-                    ts_ns: *ts_ns,
-                    src: dst,
-                    dst,
-                    transport: Transport::Udp,
-                    payload,
-                };
-                self.xdp(place, &packet, &mut own)?;
-                self.flush(&mut own)?;
-            }
-        }
-        Ok(Some(place))
+        self.take(place, first, count, packet, segment.messages().map(|(_, message)| message), run)
     }
 
     /// Takes the messages of a packet in their turn.
     fn take<'a>(
         &mut self,
-        index: usize,
+        place: Place,
         first: u64,
         count: u64,
         packet: &Packet<'a>,
         messages: impl Iterator<Item = &'a [u8]>,
         run: &mut Run<'a>,
     ) -> Result<(), ReplayError> {
+        let index = place.channel;
         let Numbered { market, .. } = self.channels[index];
         let header_len = match self.markets[market].kind {
             market::Kind::Itch => moldudp64::HEADER_LEN,
             market::Kind::Iex(_) => iex_tp::Header::LEN,
-            market::Kind::Xdp => tickpath_nyse::HEADER_LEN,
+            market::Kind::Xdp(_) => tickpath_nyse::HEADER_LEN,
         };
-        let channel = &mut self.channels[index].channel;
-        match channel.judge(first, count, packet.ts_ns, || content(packet.payload, header_len)) {
+        let content = || content(packet.payload, header_len);
+        let mut verdict = self.channels[index].channel.judge(place.line, first, count, packet.ts_ns, content);
+        if verdict == Verdict::Anew {
+            self.flush(run)?;
+            let numbered = &mut self.channels[index];
+            // What is missing of its beginning is lost.
+            numbered.channel.restart(1);
+            self.markets[numbered.market].restart(numbered.ordinal);
+            verdict = numbered.channel.judge(place.line, first, count, packet.ts_ns, content);
+        }
+        match verdict {
             Verdict::Take(known) => {
                 let origin = self.origin(index, packet.payload);
                 self.push(index, packet.number, origin, messages.skip(known as usize), run)?;
             }
-            Verdict::Duplicate => {}
-            Verdict::Hold => channel.hold(first, count, packet.number, packet.payload),
+            Verdict::Duplicate | Verdict::Anew => {}
+            Verdict::Hold => {
+                self.channels[index].channel.hold(first, count, packet.number, packet.payload);
+            }
         }
         self.settle(index, Some(packet.ts_ns), run)
     }
@@ -538,26 +420,41 @@ impl<'s> Demux<'s> {
         Some(Place { channel, line: self.channels[channel].channel.line(packet.dst) })
     }
 
-    /// A channel: of ITCH with a recording of its own, of others in that of its feed.
+    /// A channel: of ITCH with a recording of its own, of others in that of its feed, of XDP in that of its market once
+    /// that is known.
     fn add_channel(&mut self, kind: market::Kind, name: String, ts_ns: u64) -> usize {
-        let of_kind = self.markets.iter().position(|market| market.kind == kind);
-        let market = of_kind.filter(|_| kind != market::Kind::Itch).unwrap_or_else(|| {
+        use market::Kind;
+        let place = |of: &dyn Fn(Kind) -> bool| self.markets.iter().position(|market| of(market.kind));
+        let known = match kind {
+            Kind::Itch => None,
+            Kind::Iex(_) => place(&|known| known == kind),
+            Kind::Xdp(_) => place(&|known| known == kind).or(place(&|known| matches!(known, Kind::Xdp(_)))),
+        };
+        let market = known.unwrap_or_else(|| {
             let words = match kind {
-                market::Kind::Itch => format!("{}, {name}", kind.name()),
-                market::Kind::Iex(_) | market::Kind::Xdp => kind.name(),
+                Kind::Itch => format!("{}, {name}", kind.name()),
+                Kind::Iex(_) | Kind::Xdp(_) => kind.name(),
             };
             self.markets.push(Market::new(words, kind, &self.session, ts_ns));
             self.markets.len() - 1
         });
-        self.channels.push(Numbered { channel: Channel::new(name), market, session: (0, 0), ordinal: 0 });
+        let is_xdp = matches!(kind, Kind::Xdp(_));
+        let of_protocol = self
+            .channels
+            .iter()
+            .filter(|numbered| numbered.is_xdp == is_xdp && (is_xdp || numbered.market == market));
+        let ordinal = u8::try_from(of_protocol.count()).unwrap_or(u8::MAX);
+        let channel = Channel::new(name);
+        let session = (0, 0);
+        self.channels.push(Numbered { channel, market, session, ordinal, is_xdp, is_market_known: false });
         self.channels.len() - 1
     }
 
     /// What a packet of a channel says about its messages.
     fn origin(&self, index: usize, payload: &[u8]) -> Origin {
-        let Numbered { market, ordinal, .. } = self.channels[index];
-        if self.markets[market].kind != market::Kind::Xdp {
-            return Origin::default();
+        let Numbered { ordinal, is_xdp, .. } = self.channels[index];
+        if !is_xdp {
+            return Origin { channel: ordinal, ..Origin::default() };
         }
         let sent = tickpath_nyse::Packet::parse_header(payload)
             .map_or_else(|_| Default::default(), |xdp| xdp.send_time());
@@ -603,8 +500,8 @@ impl<'s> Demux<'s> {
                 return Ok(());
             }
             self.flush(run)?;
-            let Numbered { market, ordinal, .. } = self.channels[index];
-            self.markets[market].lose(ordinal);
+            let Numbered { market, ordinal, ref channel, .. } = self.channels[index];
+            self.markets[market].lose(ordinal, channel.next().unwrap_or_default());
         }
     }
 
@@ -722,28 +619,11 @@ fn extend<'a>(messages: &mut Vec<&'a [u8]>, kind: market::Kind, payload: &'a [u8
             let segment = iex_tp::Segment::parse(payload).expect("it was read before it was held");
             messages.extend(segment.messages().map(|(_, message)| message).skip(known));
         }
-        market::Kind::Xdp => {
+        market::Kind::Xdp(_) => {
             let packet = tickpath_nyse::Packet::parse(payload).expect("it was read before it was held");
             messages.extend(packet.messages().map(|(_, message)| message).skip(known));
         }
     }
-}
-
-/// True for packets outside the sequence of a channel's data: refreshes, and retransmissions to whoever asked.
-fn is_outside(flag: DeliveryFlag) -> bool {
-    !matches!(
-        flag,
-        DeliveryFlag::HEARTBEAT
-            | DeliveryFlag::FAILOVER
-            | DeliveryFlag::ORIGINAL
-            | DeliveryFlag::SEQUENCE_RESET
-    )
-}
-
-/// The number that a sequence of 32 bits means, as near to another as it can be: it wraps.
-fn nearest(near: u64, sequence: u32) -> u64 {
-    let distance = sequence.wrapping_sub(near as u32).cast_signed();
-    near.checked_add_signed(i64::from(distance)).unwrap_or(u64::from(sequence))
 }
 
 /// What there is instead of market data.

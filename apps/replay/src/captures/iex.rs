@@ -3,10 +3,11 @@
 use rustc_hash::FxHashMap;
 use tickpath_book::BooksById;
 use tickpath_feed::{BooksAlone, LOOK_AHEAD_LEN, iex};
-use tickpath_iex::{Feed, Message, OperationalHalt, SystemEventCode as Stage};
-use tickpath_types::{Sequence, Symbol, SystemEventCode, TradingState};
+use tickpath_iex::{Feed, Fields, Message, OperationalHalt, SystemEventCode as Stage, decode};
+use tickpath_types::{InstrumentId, Sequence, Symbol, SystemEventCode, TradingState};
 
 use crate::apply::{ApplyMessages, Updates};
+use crate::fold::Fold;
 use crate::message::{RecordedMessage, Source, blank, see_execution, trade};
 use crate::tape::{Seen, SeenTrade};
 
@@ -33,6 +34,8 @@ pub(super) struct IexMessage<'a> {
 struct Known {
     told: Option<TradingState>,
     is_halted_here: bool,
+    /// The channel that named it first.
+    channel: u8,
 }
 
 /// Numbers symbols in the order of their first naming, and follows what halts them.
@@ -50,7 +53,7 @@ impl IexSymbols {
 
     /// A message in its place.
     #[inline]
-    pub(super) fn place<'a>(&mut self, bytes: &'a [u8]) -> IexMessage<'a> {
+    pub(super) fn place<'a>(&mut self, bytes: &'a [u8], channel: u8) -> IexMessage<'a> {
         let feed = self.feed;
         let mut message = IexMessage { bytes, instrument: 0, is_first: false, state: None, feed };
         let Some((&[message_type], symbol)) = bytes.first_chunk().zip(bytes.get(SYMBOL)) else {
@@ -65,7 +68,7 @@ impl IexSymbols {
             None => match u16::try_from(self.known.len()) {
                 Ok(number) => {
                     self.by_symbol.insert(symbol, number);
-                    self.known.push(Known::default());
+                    self.known.push(Known { channel, ..Known::default() });
                     (number, true)
                 }
                 Err(_) => (0, false),
@@ -77,9 +80,15 @@ impl IexSymbols {
         message
     }
 
-    /// The numbering of the feed began anew: nothing is known of any symbol but its number.
-    pub(super) fn restart(&mut self) {
-        self.known.fill(Known::default());
+    /// The numbering of a channel began anew: nothing is known of its symbols but their numbers, which are these.
+    pub(super) fn restart(&mut self, channel: u8) -> Vec<u16> {
+        let known = (0..).zip(&mut self.known).skip(1).filter(|(_, known)| known.channel == channel);
+        known
+            .map(|(number, known)| {
+                *known = Known { channel, ..Known::default() };
+                number
+            })
+            .collect()
     }
 
     fn follow(&mut self, instrument: u16, bytes: &[u8]) -> Option<TradingState> {
@@ -94,8 +103,11 @@ impl IexSymbols {
 }
 
 impl IexMessage<'_> {
-    pub(super) const fn bytes(&self) -> &[u8] {
-        self.bytes
+    /// Takes all its fields into a checksum.
+    #[inline]
+    pub(super) fn fold(&self, fold: &mut Fold) {
+        // What is malformed is counted where it is named.
+        let _ = decode(self.bytes, &mut Fields(|fields: &[u64]| fold.fields(fields)));
     }
 }
 
@@ -170,8 +182,11 @@ impl<B: BooksById> IexBooks<B> {
         IexBooks { builder: Some(iex::BookBuilder::new(feed, books)) }
     }
 
-    pub(super) fn restart(&mut self) {
-        self.builder_mut().handle_session_start(&mut BooksAlone);
+    /// The books of these instruments are empty, and nothing is known of them.
+    pub(super) fn restart(&mut self, instruments: &[u16]) {
+        for number in instruments {
+            self.builder_mut().restart(InstrumentId(*number), &mut BooksAlone);
+        }
     }
 
     pub(super) fn lose(&mut self) {
@@ -198,11 +213,13 @@ impl<B: BooksById> ApplyMessages<IexMessage<'_>> for IexBooks<B> {
         let mut start = 0;
         for group in messages.chunks(LOOK_AHEAD_LEN) {
             let before = *self.builder_mut().counters();
-            for (number, message) in (first + start as u64..).zip(group) {
+            for (at, message) in (start..).zip(group) {
                 if message.is_first {
                     self.enter(message.bytes);
                 }
-                self.builder_mut().handle_message(Sequence(number), message.bytes, updates);
+                let (sequence, next) = (Sequence(first + at as u64), messages.get(at + 1));
+                let waiting = next.map(|next| next.bytes);
+                self.builder_mut().handle_next(sequence, message.bytes, waiting, updates);
             }
             updates.note(&before, self.builder_mut().counters(), || start..=start + group.len() - 1);
             start += group.len();

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use tickpath_book::{FastBooks, Indexed, PlainBooks};
 use tickpath_capture::{Format, InputMeter, RecordingInfo, TimeBase};
+use tickpath_config::{Date, Zone};
 use tickpath_feed::xdp::BookBuilder as XdpBooks;
-use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
 use tickpath_iex::Feed;
 use tickpath_nasdaq::itch50;
 use tickpath_nyse::SendTime;
@@ -14,6 +15,7 @@ use tickpath_types::{InstrumentId, Nanos};
 
 use super::iex::{IexBooks, IexMessage, IexSymbols};
 use super::protocol::Protocol;
+use super::refresh::Refresh;
 use super::xdp::{self, XdpMessage, XdpSymbols};
 use crate::apply::ApplyMessages;
 use crate::check::{Twin, TwinReport};
@@ -25,7 +27,6 @@ use crate::moment::Calendar;
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{BookSize, Ended, PassState, Session};
-use crate::zone::{Date, Zone};
 
 const NS_PER_DAY: u64 = 86_400_000_000_000;
 
@@ -48,15 +49,24 @@ pub(super) struct PacketMark {
     pub(super) origin: Origin,
 }
 
-/// What a packet of XDP says about its messages; of other protocols nothing.
+/// What a packet says about its messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Origin {
-    /// The channel, counted in the recording.
+    /// The channel, counted in the capture; of ITCH 0.
     pub(super) channel: u8,
+    /// Of XDP.
     pub(super) sent: SendTime,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// The messages of each packet, with what that says about them.
+    fn by_packet(&self) -> impl Iterator<Item = (Origin, &[&'a [u8]])> {
+        self.packets.iter().enumerate().map(|(index, packet)| {
+            let end = self.packets.get(index + 1).map_or(self.messages.len(), |next| next.first);
+            (packet.origin, &self.messages[packet.first..end])
+        })
+    }
+
     /// The packet that a message came in, in words.
     fn place(&self, index: usize) -> String {
         let at = self.packets.partition_point(|packet| packet.first <= index);
@@ -91,7 +101,8 @@ enum Books {
 pub(super) enum Kind {
     Itch,
     Iex(Feed),
-    Xdp,
+    /// With the number of the market, once a message has told it.
+    Xdp(Option<u16>),
 }
 
 impl Kind {
@@ -99,7 +110,7 @@ impl Kind {
         match self {
             Kind::Itch => Protocol::Itch,
             Kind::Iex(_) => Protocol::Iex,
-            Kind::Xdp => Protocol::Xdp,
+            Kind::Xdp(_) => Protocol::Xdp,
         }
     }
 
@@ -108,14 +119,14 @@ impl Kind {
         match self {
             Kind::Itch => "ITCH 5.0".to_owned(),
             Kind::Iex(feed) => format!("IEX {}", feed.name()),
-            Kind::Xdp => "NYSE XDP Integrated Feed".to_owned(),
+            Kind::Xdp(market) => xdp::market_name(market),
         }
     }
 
     const fn time_base(self) -> TimeBase {
         match self {
             Kind::Itch => TimeBase::Midnight,
-            Kind::Iex(_) | Kind::Xdp => TimeBase::UnixEpoch,
+            Kind::Iex(_) | Kind::Xdp(_) => TimeBase::UnixEpoch,
         }
     }
 }
@@ -154,7 +165,7 @@ impl Market {
         let books = match kind {
             Kind::Itch => Books::Itch(Pair::NONE),
             Kind::Iex(feed) => Books::Iex(IexSymbols::new(feed), feed, Pair::NONE),
-            Kind::Xdp => Books::Xdp(XdpSymbols::default(), Pair::NONE),
+            Kind::Xdp(_) => Books::Xdp(XdpSymbols::default(), Pair::NONE),
         };
         let mut calendar = session.options.calendar(kind.time_base(), Zone::EASTERN);
         calendar.date.get_or_insert(calendar.zone.date_at(ts_ns));
@@ -170,29 +181,96 @@ impl Market {
         }
     }
 
-    /// Messages of a channel were lost for good before its next one.
-    pub(super) fn lose(&mut self, channel: u8) {
+    /// What it is of is known from now on.
+    pub(super) fn rename(&mut self, kind: Kind) {
+        (self.kind, self.name) = (kind, kind.name());
+    }
+
+    /// Messages of a channel were lost for good before this one, its next.
+    pub(super) fn lose(&mut self, channel: u8, next: u64) {
         match &mut self.books {
             Books::Itch(pair) => pair.change(
                 |books| books.handle_lost(&mut BooksAlone),
                 |books| books.handle_lost(&mut BooksAlone),
             ),
             Books::Iex(_, _, pair) => pair.change(IexBooks::lose, IexBooks::lose),
-            Books::Xdp(_, pair) => {
+            Books::Xdp(symbols, pair) => {
+                symbols.lose(channel, next as u32);
                 pair.change(|books| xdp::lose(books, channel), |books| xdp::lose(books, channel));
             }
         }
     }
 
-    /// The numbering began anew, and the books with it.
-    pub(super) fn restart(&mut self) {
-        match &mut self.books {
-            // What begins anew is a session of its own; or each symbol is cleared by a message.
-            Books::Itch(_) | Books::Xdp(..) => {}
-            Books::Iex(symbols, _, pair) => {
-                symbols.restart();
-                pair.change(IexBooks::restart, IexBooks::restart);
+    /// The numbering of a channel began anew, and its books with it.
+    pub(super) fn restart(&mut self, channel: u8) {
+        let instruments: Vec<u16> = match &mut self.books {
+            Books::Itch(pair) => {
+                pair.change(
+                    |books| books.handle_restart(&mut BooksAlone),
+                    |books| books.handle_restart(&mut BooksAlone),
+                );
+                (0..=u16::MAX).collect()
             }
+            Books::Iex(symbols, _, pair) => {
+                let instruments = symbols.restart(channel);
+                pair.change(|books| books.restart(&instruments), |books| books.restart(&instruments));
+                instruments
+            }
+            Books::Xdp(symbols, pair) => {
+                pair.change(|books| xdp::restart(books, channel), |books| xdp::restart(books, channel));
+                symbols.restart(channel).collect()
+            }
+        };
+        self.state.forget(&instruments);
+    }
+
+    /// The channel of XDP on which a symbol is known, by its index.
+    pub(super) fn channel_of(&self, index: u32) -> Option<u8> {
+        match &self.books {
+            Books::Xdp(symbols, _) => symbols.channel_of(index),
+            _ => None,
+        }
+    }
+
+    /// The whole of a symbol came beside a channel of XDP: true when its book was not whole and is now.
+    pub(super) fn refresh(
+        &mut self,
+        session: &mut Session<'_>,
+        meter: &InputMeter,
+        channel: u8,
+        refresh: &Refresh,
+    ) -> bool {
+        let Books::Xdp(symbols, pair) = &mut self.books else { return false };
+        if self.is_ended || session.ended.is_some() {
+            return false;
+        }
+        create_xdp(pair, session, meter, &self.calendar);
+        let Some((cure, number, name)) = symbols.refresh(channel, refresh) else { return false };
+        let mut is_whole = false;
+        pair.change(
+            |books| is_whole = xdp::heal(books, channel, &cure),
+            |books| _ = xdp::heal(books, channel, &cure),
+        );
+        self.state.learn(session, number, name);
+        is_whole
+    }
+
+    /// What a symbol index means was told beside a channel of XDP.
+    pub(super) fn learn(
+        &mut self,
+        session: &mut Session<'_>,
+        meter: &InputMeter,
+        channel: u8,
+        mapping: &[u8],
+    ) {
+        let Books::Xdp(symbols, pair) = &mut self.books else { return };
+        create_xdp(pair, session, meter, &self.calendar);
+        if let Some((number, name)) = symbols.learn(channel, mapping) {
+            pair.change(
+                |books| xdp::learn(books, channel, mapping),
+                |books| xdp::learn(books, channel, mapping),
+            );
+            self.state.learn(session, number, name);
         }
     }
 
@@ -207,6 +285,7 @@ impl Market {
         if self.is_ended || session.ended.is_some() {
             return Ok(());
         }
+        session.tape.exporter.go_to(run.market);
         session.swap(&mut self.state);
         let applied = self.apply_here(session, run, meter, framing);
         session.swap(&mut self.state);
@@ -222,7 +301,7 @@ impl Market {
     ) -> Result<(), ReplayError> {
         let (number, rows) = (session.number, session.tape.exporter.rows());
         let source = self.source();
-        let size = || BookSize::of_file(session.options, meter, InstrumentId(u16::MAX));
+        let size = || book_size(session, meter);
         let place = |index| run.place(index);
         match &mut self.books {
             Books::Itch(pair) => {
@@ -249,29 +328,26 @@ impl Market {
                     || IexBooks::new(*feed, size().empty()),
                 );
                 let begin = Instant::now();
-                let messages: Vec<_> = run.messages.iter().map(|message| symbols.place(message)).collect();
+                let mut messages = Vec::with_capacity(run.messages.len());
+                for (Origin { channel, .. }, packet) in run.by_packet() {
+                    messages.extend(packet.iter().map(|message| symbols.place(message, channel)));
+                }
                 let framing = framing + begin.elapsed();
                 let decode = |session: &mut Session<'_>, messages: &[IexMessage<'_>]| {
-                    messages.iter().for_each(|message| session.fold.bytes(message.bytes()));
+                    messages.iter().for_each(|message| message.fold(&mut session.fold));
                 };
                 apply(session, &messages, source, pair, framing, decode, place)?;
             }
             Books::Xdp(symbols, pair) => {
-                let midnight = midnight(&source.calendar);
-                pair.create(
-                    session,
-                    || xdp::books(size().empty(), midnight),
-                    || xdp::books(size().empty(), midnight),
-                );
+                create_xdp(pair, session, meter, &source.calendar);
                 let begin = Instant::now();
                 let mut messages = Vec::with_capacity(run.messages.len());
-                for (index, packet) in run.packets.iter().enumerate() {
-                    let end = run.packets.get(index + 1).map_or(run.messages.len(), |next| next.first);
-                    symbols.place(&run.messages[packet.first..end], &packet.origin, &mut messages);
+                for (origin, packet) in run.by_packet() {
+                    symbols.place(packet, &origin, &mut messages);
                 }
                 let framing = framing + begin.elapsed();
                 let decode = |session: &mut Session<'_>, messages: &[XdpMessage<'_>]| {
-                    messages.iter().for_each(|message| session.fold.bytes(message.bytes()));
+                    messages.iter().for_each(|message| message.fold(&mut session.fold));
                 };
                 apply(session, &messages, source, pair, framing, decode, place)?;
             }
@@ -290,7 +366,7 @@ impl Market {
         let types = match self.kind {
             Kind::Itch => Types::Itch,
             Kind::Iex(_) => Types::Iex,
-            Kind::Xdp => Types::Xdp,
+            Kind::Xdp(_) => Types::Xdp,
         };
         let info = RecordingInfo { time_base: self.calendar.base, ..INFO };
         Source { format: Format::Pcap, types, info, calendar: self.calendar, symbols: &[] }
@@ -316,6 +392,22 @@ impl Market {
         report.exported = self.exported;
         report
     }
+}
+
+/// Room for every instrument that a number can name.
+fn book_size(session: &Session<'_>, meter: &InputMeter) -> BookSize {
+    BookSize::of_file(session.options, meter, InstrumentId(u16::MAX))
+}
+
+/// Makes the books of XDP, where there are none yet and they are wanted.
+fn create_xdp(
+    pair: &mut Pair<XdpBooks<Indexed<FastBooks>>, XdpBooks<Indexed<PlainBooks>>>,
+    session: &Session<'_>,
+    meter: &InputMeter,
+    calendar: &Calendar,
+) {
+    let (size, midnight) = (|| book_size(session, meter), midnight(calendar));
+    pair.create(session, || xdp::books(size().empty(), midnight), || xdp::books(size().empty(), midnight));
 }
 
 /// The beginning of the session's day.

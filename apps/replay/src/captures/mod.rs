@@ -1,7 +1,7 @@
 //! Captures of packets: which protocols are in them, their channels put in sequence, and books of each.
 //!
 //! A capture may hold several recordings: each session of ITCH is one, each feed of IEX another, and the
-//! channels of XDP are one. Every packet goes to its flow, every flow to its
+//! channels of each market of XDP are one. Every packet goes to its flow, every flow to its
 //! protocol by what is in its packets, and every recording has books and a report of its own. Messages are taken in the
 //! order of the file.
 
@@ -10,6 +10,7 @@ mod demux;
 pub(crate) mod iex;
 mod market;
 mod protocol;
+mod refresh;
 mod report;
 mod soup;
 pub(crate) mod xdp;

@@ -43,9 +43,19 @@ impl CaptureReport {
         for channel in &self.channels {
             let name = &channel.name;
             if channel.gaps > 0 {
+                let healed = match channel.healed {
+                    0 => String::new(),
+                    books => format!("; refreshes made {books} of them whole again"),
+                };
                 words.push(format!(
-                    "{} gap(s) on {name}, {} message(s) lost: books may be wrong from there on",
+                    "{} gap(s) on {name}, {} message(s) lost: books may be wrong from there on{healed}",
                     channel.gaps, channel.lost
+                ));
+            }
+            if channel.jumped_back > 0 {
+                words.push(format!(
+                    "{} packet(s) of {name} whose numbers jumped back without a word: their messages were left out",
+                    channel.jumped_back
                 ));
             }
             if let Some(stream) = channel.stream.filter(|stream| stream.holes > 0) {

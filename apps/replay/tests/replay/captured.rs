@@ -199,6 +199,44 @@ fn lines_that_disagree_are_told() {
 }
 
 #[test]
+fn numbers_that_jump_back_are_told() {
+    let day = Day::small();
+    let messages = messages(&day);
+    let mut capture = Capture::new();
+    for (index, message) in messages.iter().enumerate() {
+        capture.ns += 500_000_000;
+        capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
+    }
+    let whole = capture.run(&checked());
+    assert!(whole.is_trustworthy(), "{:?}", whole.contradictions);
+    // The venue begins again without a word.
+    capture.ns += 3_000_000_000;
+    capture.mold(LINE_A, "DAY1", 1, &messages[..4]).mold(LINE_A, "DAY1", 5, &messages[4..6]);
+    let report = capture.run(&checked());
+    assert_eq!(
+        report.contradictions,
+        [
+            "2 packet(s) of session DAY1 whose numbers jumped back without a word: their messages were left out"
+        ]
+    );
+    assert_eq!(report.messages, whole.messages);
+    // It goes on so - but for number 13, which may be a late copy - and with the sixteenth packet, number 4, the books begin
+    // anew.
+    for index in (0..13).chain(0..13).skip(2) {
+        capture.mold(LINE_A, "DAY1", 1 + index as u64, &messages[index..=index]);
+    }
+    let report = capture.run(&checked());
+    let channel = &report.capture.as_ref().unwrap().channels[0];
+    assert_eq!(
+        (channel.restarts, channel.jumped_back, channel.gaps, channel.lost),
+        (1, 15, 1, 3),
+        "{report}"
+    );
+    assert_eq!(report.messages, whole.messages + 10);
+    assert_eq!(report.check.twin.unwrap().difference, None);
+}
+
+#[test]
 fn sessions_are_recordings_of_their_own_and_strangers_are_counted() {
     let day = Day::small();
     let mut capture = Capture::new();

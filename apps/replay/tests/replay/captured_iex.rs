@@ -12,7 +12,7 @@ use zerocopy::IntoBytes;
 use crate::captured::Capture;
 use crate::support::{Day, checked, run, shared, stored};
 
-const GROUP: &str = "233.215.21.4:10378";
+pub const GROUP: &str = "233.215.21.4:10378";
 /// 2023-08-22, 13:30 UTC.
 const OPENED_NS: u64 = 1_692_711_000_000_000_000;
 
@@ -29,7 +29,7 @@ fn counts(report: &FileReport, codes: &str) -> Vec<u64> {
 }
 
 /// A segment with its messages, sent `sent` nanoseconds after the open.
-fn segment(feed: Feed, first: u64, offset: u64, sent: u64, messages: &[&[u8]]) -> Vec<u8> {
+pub fn segment(feed: Feed, first: u64, offset: u64, sent: u64, messages: &[&[u8]]) -> Vec<u8> {
     let mut builder = SegmentBuilder::new([0; 1_400], feed, 1, 7);
     for message in messages {
         builder.push(message).unwrap();
@@ -40,7 +40,7 @@ fn segment(feed: Feed, first: u64, offset: u64, sent: u64, messages: &[&[u8]]) -
     bytes
 }
 
-fn level(side: Side, is_complete: bool, ns: u64, size: u32, price: i64) -> Vec<u8> {
+pub fn level(side: Side, is_complete: bool, ns: u64, size: u32, price: i64) -> Vec<u8> {
     let ticker = Ticker::new("ZIEXT").unwrap();
     PriceLevelUpdate::of(side, is_complete, Nanos(OPENED_NS + ns), ticker, size, price).as_bytes().to_vec()
 }
@@ -100,14 +100,14 @@ fn a_session_that_begins_anew_begins_with_empty_books() {
     );
 }
 
-#[test]
-fn orders_of_deep_plus_become_books() {
+/// Two orders, one of which is executed in part and the other deleted, and the deletion of one that is not there.
+pub fn deep_plus() -> Vec<Vec<u8>> {
     let ticker = Ticker::new("ZIEXT").unwrap();
     let at = |ns: u64| Nanos(OPENED_NS + ns);
     let add = |id: u64, side: u8, size: u32, price: i64| {
         AddOrder::new(side, at(id), ticker, tickpath_types::OrderId(id), size, price).as_bytes().to_vec()
     };
-    let messages = [
+    vec![
         add(1, b'8', 100, 10_000),
         add(2, b'5', 50, 10_100),
         OrderExecuted::new(
@@ -123,7 +123,12 @@ fn orders_of_deep_plus_become_books() {
         .to_vec(),
         OrderDelete::new(b' ', at(4), ticker, tickpath_types::OrderId(2)).as_bytes().to_vec(),
         OrderDelete::new(b' ', at(5), ticker, tickpath_types::OrderId(77)).as_bytes().to_vec(),
-    ];
+    ]
+}
+
+#[test]
+fn orders_of_deep_plus_become_books() {
+    let messages = deep_plus();
     let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
     let mut capture = Capture::new();
     capture.udp(GROUP, &segment(Feed::DeepPlus10, 1, 0, 1, &slices));
@@ -131,6 +136,41 @@ fn orders_of_deep_plus_become_books() {
     assert_eq!(report.contradictions, ["1 reference to an order that is not there, first at packet 1"]);
     assert_eq!(report.tops[0].sides[0][0].qty.0, 60);
     assert_eq!((report.statistics[0].1.executions, report.statistics[0].1.volume), (1, 40));
+}
+
+#[test]
+fn a_channel_that_begins_anew_leaves_the_others_alone() {
+    let of_channel = |channel: u32, first: u64, offset: u64, sent: u64, ticker: &str, price: i64| {
+        let ticker = Ticker::new(ticker).unwrap();
+        let mut bytes = segment(Feed::DeepPlus10, first, offset, sent, &[]);
+        let add = AddOrder::new(
+            b'8',
+            Nanos(OPENED_NS + sent),
+            ticker,
+            tickpath_types::OrderId(sent),
+            10_u32,
+            price,
+        );
+        let message = add.as_bytes();
+        bytes[4..8].copy_from_slice(&channel.to_le_bytes());
+        bytes[12..14].copy_from_slice(&(message.len() as u16 + 2).to_le_bytes());
+        bytes[14..16].copy_from_slice(&1_u16.to_le_bytes());
+        bytes.extend((message.len() as u16).to_le_bytes());
+        bytes.extend(message);
+        bytes
+    };
+    let mut capture = Capture::new();
+    capture.udp(GROUP, &of_channel(1, 1, 0, 10, "AAA", 10_000));
+    capture.udp("233.215.21.5:10379", &of_channel(2, 1, 0, 20, "ZZZ", 20_000));
+    capture.udp(GROUP, &of_channel(1, 2, 40, 30, "AAA", 10_100));
+    capture.udp(GROUP, &of_channel(1, 1, 0, 40, "AAA", 10_200));
+    let report = capture.run(&checked());
+    assert!(report.is_trustworthy(), "{report}");
+    let bids = |symbol: &str| {
+        let book = report.tops.iter().find(|book| book.symbol == symbol).unwrap();
+        book.sides[0].iter().map(|level| level.price.0).collect::<Vec<_>>()
+    };
+    assert_eq!((bids("AAA"), bids("ZZZ")), (vec![10_200], vec![20_000]));
 }
 
 #[test]
@@ -150,7 +190,7 @@ fn two_protocols_in_one_capture_are_two_recordings() {
     assert_eq!(names, ["ITCH 5.0, session DAY1", "IEX DEEP 1.0"]);
     assert!(report.files.iter().all(|file| file.messages == 13));
     assert!(report.to_string().contains(
-        "The capture has 2 recordings, each reported by itself: ITCH 5.0, session DAY1; IEX DEEP 1.0"
+        "The capture has 2 recordings, each reported by itself: 1 ITCH 5.0, session DAY1; 2 IEX DEEP 1.0"
     ));
     // One of them alone.
     let only = ReplayOptions { protocol: Some(Protocol::Iex), ..checked() };

@@ -4,6 +4,8 @@
 
 mod at_once;
 mod captured;
+mod captured_aside;
+mod captured_exports;
 mod captured_iex;
 mod captured_xdp;
 mod damaged;

@@ -232,10 +232,9 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         let (ts, kind, order_id) = (self.ts(message.timestamp), UpdateKind::Add, message.order_id.get());
         let (price, qty) = (message.price.get(), message.size.get());
         let change = Change { instrument, ts, kind, order_id, side, price, qty };
-        let instruments = &mut self.builder.instruments;
-        let duplicates = instruments.counters().duplicate_order;
-        instruments.add(&change);
-        if instruments.counters().duplicate_order != duplicates {
+        let duplicates = self.builder.counters().duplicate_order;
+        self.enter(&change);
+        if self.builder.counters().duplicate_order != duplicates {
             self.replace_duplicate(&change);
         }
         self.report(&change);
@@ -264,7 +263,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         } else {
             // More at a price, or another price, is behind what rests there already.
             instruments.take(instrument, order_id);
-            instruments.add(&change);
+            self.enter(&change);
             self.report(&change);
         }
     }
@@ -288,7 +287,8 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         self.builder.counters.book_messages += 1;
         let (ts, order_id) = (self.ts(message.timestamp), message.order_id.get());
         let (qty, price) = (message.size.get(), Some(message.price.get()));
-        self.builder.instruments.execute(instrument, ts, order_id, qty, price, self.out);
+        let BookBuilder { instruments, transitions, .. } = &mut *self.builder;
+        instruments.execute(instrument, ts, order_id, qty, price, &mut Held { transitions, out: self.out });
     }
 
     /// What was wrong with the book went away with its orders.
@@ -307,6 +307,14 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
 }
 
 impl<B: BooksById, L> Apply<'_, B, L> {
+    /// Enters an order of DEEP+. Within an event the book may be crossed; behind it is judged.
+    fn enter(&mut self, change: &Change) {
+        let instruments = &mut self.builder.instruments;
+        if instruments.enter(change) && !self.builder.transitions[usize::from(change.instrument.0)].is_open {
+            instruments.check_crossed(change.instrument);
+        }
+    }
+
     /// Of two orders of one number the later one is right.
     #[cold]
     fn replace_duplicate(&mut self, change: &Change) {
@@ -314,6 +322,6 @@ impl<B: BooksById, L> Apply<'_, B, L> {
         if let Some(old) = books.find(change.order_id) {
             books.remove(old.instrument, old.id);
         }
-        self.builder.instruments.add(change);
+        self.enter(change);
     }
 }

@@ -26,7 +26,7 @@ pub struct Counters {
     pub empty: u64,
     /// Levels that went away and were not there.
     pub absent_levels: u64,
-    /// Changes of a DEEP book that were complete.
+    /// Changes of a DEEP book that were complete, and those of a DEEP+ book of which several messages told.
     pub transitions: u64,
     /// Numberings that began anew; books began anew with them.
     pub session_starts: u64,
@@ -57,7 +57,8 @@ pub(super) struct Status {
 ///
 /// Symbols are numbered in the order of their first naming. A price level of DEEP, and a side of a quote of TOPS, is one
 /// order of its size in the books: its order count says nothing. While several levels of a DEEP book change together, the
-/// updates keep the best prices from before until the last of them came, because no market has seen those between.
+/// updates keep the best prices from before until the last of them came, because no market has seen those between. So they
+/// do within an event of DEEP+, as far as its messages [came together](Self::handle_next).
 ///
 /// A message that contradicts its book is counted, applied as far as it makes sense, and makes the book
 /// [`Suspect`](BookHealth::Suspect); lost messages make every book [`Stale`](BookHealth::Stale). A quote of TOPS says all
@@ -116,6 +117,73 @@ impl<B: BooksById> BookBuilder<B> {
     /// Applies the message of `sequence` and reports its effect.
     #[inline(always)]
     pub fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
+        self.handle_next(sequence, message, None, out);
+    }
+
+    /// The same of a message behind which another one waits already.
+    ///
+    /// DEEP+ says nowhere that a change is complete: all messages of one event about a symbol have one time stamp. So while
+    /// the message that waits goes on with the event, updates keep the best prices from before, and the book may be crossed.
+    /// What does not wait yet is not waited for.
+    #[inline(always)]
+    pub fn handle_next(
+        &mut self,
+        sequence: Sequence,
+        message: &[u8],
+        waiting: Option<&[u8]>,
+        out: &mut impl UpdateListener,
+    ) {
+        if self.feed == Feed::DeepPlus10 {
+            self.handle_part(sequence, message, waiting, out);
+        } else {
+            self.apply(sequence, message, out);
+        }
+    }
+
+    /// One of perhaps several messages of one event of DEEP+.
+    fn handle_part(
+        &mut self,
+        sequence: Sequence,
+        message: &[u8],
+        waiting: Option<&[u8]>,
+        out: &mut impl UpdateListener,
+    ) {
+        let id = self.named_by(message);
+        if id.0 == 0 {
+            // Nothing rests there yet.
+            return self.apply(sequence, message, out);
+        }
+        let goes_on = waiting.is_some_and(|waiting| is_same_event(message, waiting));
+        let transition = &mut self.transitions[usize::from(id.0)];
+        let was_open = std::mem::replace(&mut transition.is_open, goes_on);
+        if goes_on && !was_open {
+            self.transitions[usize::from(id.0)].best = Side::BOTH.map(|side| self.best_now(id, side));
+        }
+        let untold =
+            |counters: &BuilderCounters| counters.unknown_order + counters.refused + counters.malformed;
+        let before = *self.instruments.counters();
+        self.apply(sequence, message, out);
+        if was_open && !goes_on {
+            self.counters.transitions += 1;
+            if self.instruments.counters().crossed == before.crossed {
+                self.instruments.check_crossed(id);
+                self.instruments.end_message(out);
+            }
+            if untold(self.instruments.counters()) != untold(&before) {
+                // The last message may have told nothing, and then nobody was told of those before it.
+                self.instruments.report_status(id, out);
+            }
+        }
+    }
+
+    /// The instrument whose symbol is where every message but one has it; 0 where none is known.
+    fn named_by(&self, message: &[u8]) -> InstrumentId {
+        let symbol = message.get(SYMBOL).and_then(|bytes| bytes.try_into().ok());
+        symbol.and_then(|bytes| self.symbols.find(Symbol(bytes))).unwrap_or(InstrumentId(0))
+    }
+
+    #[inline(always)]
+    fn apply(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
         self.instruments.begin_message(sequence);
         let Some(&message_type) = message.first() else {
             self.counters.empty += 1;
@@ -134,8 +202,7 @@ impl<B: BooksById> BookBuilder<B> {
 
     #[cold]
     fn handle_malformed(&mut self, message: &[u8], out: &mut impl UpdateListener) {
-        let symbol = message.get(SYMBOL).and_then(|bytes| bytes.try_into().ok());
-        let id = symbol.and_then(|bytes| self.symbols.find(Symbol(bytes))).unwrap_or(InstrumentId(0));
+        let id = self.named_by(message);
         let BookBuilder { instruments, transitions, .. } = self;
         instruments.handle_malformed(id, &mut Held { transitions, out });
     }
@@ -144,8 +211,16 @@ impl<B: BooksById> BookBuilder<B> {
     pub fn handle_session_start(&mut self, out: &mut impl UpdateListener) {
         self.counters.session_starts += 1;
         for id in (1..=self.symbols.count()).map(InstrumentId) {
+            self.restart(id, out);
+        }
+    }
+
+    /// The same of one instrument, where a channel has only some of them.
+    pub fn restart(&mut self, id: InstrumentId, out: &mut impl UpdateListener) {
+        if let Some(status) = self.statuses.get_mut(usize::from(id.0)) {
+            let has_book = status.has_book;
+            *status = Status { has_book, ..UNTOLD };
             self.empty(id);
-            self.statuses[usize::from(id.0)] = UNTOLD;
             self.instruments.set_health(id, BookHealth::Live, None);
             self.instruments.note_trading(id, None);
             self.instruments.report_status(id, out);
@@ -265,7 +340,10 @@ impl<B: BooksById> BookBuilder<B> {
         let entered = self.symbols.enter(symbol);
         match entered {
             Some(id) => self.instruments.name(id, symbol),
-            None => self.counters.beyond_symbols += 1,
+            None => {
+                self.counters.beyond_symbols += 1;
+                self.instruments.note_bookless();
+            }
         }
         entered
     }
@@ -289,6 +367,14 @@ impl<B: BooksById> BookBuilder<B> {
     pub fn reason(&self, id: InstrumentId) -> Option<SuspectReason> {
         self.instrument(id).and_then(|state| state.reason)
     }
+}
+
+/// True when both messages of DEEP+ are of one event: of one symbol, of one time, and both about orders and trades.
+fn is_same_event(message: &[u8], next: &[u8]) -> bool {
+    const TIME_AND_SYMBOL: std::ops::Range<usize> = 2..18;
+    let is_part = |message: &[u8]| message.first().is_some_and(|kind| b"aMRLT".contains(kind));
+    let (here, there) = (message.get(TIME_AND_SYMBOL), next.get(TIME_AND_SYMBOL));
+    here.is_some() && here == there && is_part(message) && is_part(next)
 }
 
 /// Gives updates of a book in transition the best prices from before.

@@ -26,6 +26,20 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         self.handle_message(sequence, message, out);
     }
 
+    fn handle_messages<'a>(
+        &mut self,
+        first: Sequence,
+        messages: impl Iterator<Item = &'a [u8]>,
+        out: &mut impl UpdateListener,
+    ) {
+        let mut messages = messages.peekable();
+        let mut sequence = first;
+        while let Some(message) = messages.next() {
+            self.handle_next(sequence, message, messages.peek().copied(), out);
+            sequence = sequence.next();
+        }
+    }
+
     fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
         let symbol = message.get(SYMBOL).and_then(|bytes| bytes.try_into().ok());
         symbol.and_then(|bytes| self.id_of(Symbol(bytes))).unwrap_or(InstrumentId(0))

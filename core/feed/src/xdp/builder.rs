@@ -132,6 +132,22 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
+    /// The numbers of a channel begin again, and with them those of its symbols: their books are empty and live, and no
+    /// trading state is known.
+    pub fn handle_restart(&mut self, channel: Channel, out: &mut impl UpdateListener) {
+        for id in (1..=self.symbols.count()).map(InstrumentId) {
+            let row = self.symbols.row_mut(id);
+            if row.channel != channel.0 {
+                continue;
+            }
+            row.next_seq = 0;
+            self.empty(id);
+            self.instruments.note_trading(id, None);
+            self.instruments.set_health(id, BookHealth::Live, None);
+            self.instruments.report_status(id, out);
+        }
+    }
+
     /// A gap opened that the lines do not close (`true`), or the last one closed (`false`).
     pub fn handle_recovering(&mut self, recovering: bool, out: &mut impl UpdateListener) {
         self.instruments.handle_recovering(recovering, out);
@@ -171,6 +187,13 @@ impl<B: BooksById> BookBuilder<B> {
     #[must_use]
     pub fn next_symbol_seq(&self, id: InstrumentId) -> u32 {
         self.symbols.row(id).next_seq
+    }
+
+    /// What is known of an instrument is up to this SymbolSeqNum: a refresh said so.
+    pub fn set_symbol_seq(&mut self, id: InstrumentId, last: u32) {
+        if self.symbol_index(id).is_some() {
+            self.symbols.row_mut(id).next_seq = last.wrapping_add(1);
+        }
     }
 
     /// Takes the number of a message among those about its symbol.

@@ -39,9 +39,7 @@ impl<B: BooksById> LiveBooks<B> {
 
     /// A refresh has brought all about an instrument up to this SymbolSeqNum.
     pub fn set_symbol_seq(&mut self, id: InstrumentId, last: u32) {
-        if self.builder.symbol_index(id).is_some() {
-            self.builder.symbols.row_mut(id).next_seq = last.wrapping_add(1);
-        }
+        self.builder.set_symbol_seq(id, last);
     }
 
     /// The instrument whose symbol a message names, whatever the message; 0 for one that names none or one that is not

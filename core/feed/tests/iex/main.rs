@@ -7,8 +7,8 @@ mod stories;
 mod twins;
 
 use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
-use tickpath_feed::UpdateListener;
 use tickpath_feed::iex::BookBuilder;
+use tickpath_feed::{MessageBooks, UpdateListener};
 use tickpath_iex::wire::Ticker;
 use tickpath_iex::{Feed, OperationalHalt, OperationalHaltStatus, TradingCode, TradingStatus, wire::Alpha};
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Symbol};
@@ -52,6 +52,14 @@ impl Channel {
         self.updates.0.clear();
         self.builder.handle_message(Sequence(self.next), message, &mut self.updates);
         self.next += 1;
+        self.updates.0.clone()
+    }
+
+    /// Messages that came in one packet.
+    pub(crate) fn send_together(&mut self, messages: &[&[u8]]) -> Vec<MarketUpdate> {
+        self.updates.0.clear();
+        self.builder.handle_messages(Sequence(self.next), messages.iter().copied(), &mut self.updates);
+        self.next += messages.len() as u64;
         self.updates.0.clone()
     }
 

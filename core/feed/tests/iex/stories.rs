@@ -4,7 +4,7 @@ use tickpath_book::BooksById;
 use tickpath_iex::{
     AddOrder, ClearBook, Feed, ModifyFlags, OperationalHalt, OrderDelete, OrderExecuted, OrderModify,
     PriceLevelUpdate, QuoteFlags, QuoteUpdate, SaleFlags, SystemEvent, SystemEventCode, TradeBreak,
-    TradeReport, TradingCode,
+    TradeReport, TradingCode, TradingStatus, wire::Alpha,
 };
 use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Side, SuspectReason, Symbol,
@@ -181,6 +181,54 @@ fn orders_keep_or_lose_their_place_as_the_flag_says() {
     // A number may come again.
     deep.send(&add(2, Side::Buy, 5, 49));
     assert_eq!((queue(&deep), deep.health("ALPHA")), (vec![(2, 49, 5)], BookHealth::Live));
+}
+
+/// One event, told by several messages that came together: no best price between them was ever the market's.
+#[test]
+fn messages_of_one_time_change_the_best_prices_together() {
+    let mut deep = Channel::trading(Feed::DeepPlus10);
+    deep.send(&add(1, Side::Buy, 100, 50));
+    deep.send(&add(2, Side::Sell, 100, 60));
+    let symbol = ticker("ALPHA");
+    let executed = OrderExecuted::new(SaleFlags(0), Nanos(9), symbol, OrderId(1), 100, 50, 9);
+    let behind = AddOrder::of(Side::Sell, Nanos(9), symbol, OrderId(3), 40, 50);
+    let updates = deep.send_together(&[executed.as_bytes(), behind.as_bytes()]);
+    let told: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), best(update))).collect();
+    assert_eq!(told, [(UpdateKind::Trade, (Some(50), Some(60))), (UpdateKind::Add, (None, Some(50)))]);
+    // Another time, another symbol, or another kind of message: each its own event.
+    let later = AddOrder::of(Side::Buy, Nanos(10), symbol, OrderId(4), 5, 40);
+    let other = AddOrder::of(Side::Buy, Nanos(11), ticker("BRAVO"), OrderId(5), 5, 41);
+    let status = TradingStatus::new(TradingCode::TRADING, Nanos(11), ticker("BRAVO"), Alpha(*b"    "));
+    let updates = deep.send_together(&[later.as_bytes(), other.as_bytes(), status.as_bytes()]);
+    let bests: Vec<_> = updates.iter().map(|update| best(update).0).collect();
+    assert_eq!(bests, [Some(40), Some(41), Some(41)]);
+    assert_eq!(deep.builder.iex_counters().transitions, 1);
+}
+
+#[test]
+fn a_book_crossed_within_an_event_is_judged_behind_it() {
+    for (size_taken, health) in [(100, BookHealth::Live), (99, BookHealth::Suspect)] {
+        let mut deep = Channel::trading(Feed::DeepPlus10);
+        deep.send(&add(1, Side::Buy, 100, 50));
+        let symbol = ticker("ALPHA");
+        let crossing = AddOrder::of(Side::Sell, Nanos(9), symbol, OrderId(2), 40, 50);
+        let taken = OrderExecuted::new(SaleFlags(0), Nanos(9), symbol, OrderId(1), size_taken, 50, 9);
+        let updates = deep.send_together(&[crossing.as_bytes(), taken.as_bytes()]);
+        assert_eq!(updates[0].health(), BookHealth::Live);
+        assert_eq!((deep.health("ALPHA"), updates.last().unwrap().health()), (health, health));
+    }
+}
+
+#[test]
+fn an_event_that_ends_in_a_contradiction_is_told_all_the_same() {
+    let mut deep = Channel::trading(Feed::DeepPlus10);
+    deep.send(&add(1, Side::Buy, 100, 50));
+    let gone = |id| OrderDelete::new(b' ', Nanos(9), ticker("ALPHA"), OrderId(id));
+    deep.send(&gone(8));
+    assert_eq!(deep.health("ALPHA"), BookHealth::Suspect);
+    let updates = deep.send_together(&[gone(1).as_bytes(), gone(7).as_bytes()]);
+    let told: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), best(update).0)).collect();
+    assert_eq!(told, [(UpdateKind::Delete, Some(50)), (UpdateKind::Status, None)]);
 }
 
 #[test]

@@ -11,7 +11,9 @@ use tickpath_nyse::PositionChange;
 use tickpath_types::{InstrumentId, Nanos, Side};
 use zerocopy::IntoBytes;
 
-use crate::support::{CHANNEL, INDEX, MIDNIGHT_SECS, add_of, delete, execution, mapping, modify, replace};
+use crate::support::{
+    CHANNEL, Feed, INDEX, MIDNIGHT_SECS, add_of, delete, execution, mapping, modify, replace,
+};
 
 #[derive(Clone, Copy, Debug)]
 struct Resting {
@@ -143,6 +145,54 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         },
     );
     vec(step, 0..400)
+}
+
+/// Mappings between the orders, and orders of every unusual kind.
+#[test]
+fn messages_that_come_together_do_what_each_does_alone() {
+    let with_len = |mut bytes: Vec<u8>, len: u16| {
+        bytes[..2].copy_from_slice(&len.to_le_bytes());
+        bytes.resize(usize::from(len), 0);
+        bytes
+    };
+    let order = |seq, id, price| add_of(0, seq, id, Side::Buy, price, 10).as_bytes().to_vec();
+    let mut sideless = order(4, 4, 100);
+    sideless[32] = b'?';
+    let mut cut = delete(7, 2).as_bytes().to_vec();
+    cut.truncate(24);
+    let messages = [
+        order(1, 1, 100),
+        mapping(0, "ALPHA", 4).as_bytes().to_vec(),
+        order(1, 1, 100),
+        mapping(0, "ALPHA", 2).as_bytes().to_vec(),
+        order(2, 2, 100),
+        with_len(order(3, 3, 101), 43),
+        sideless,
+        delete(5, 1).as_bytes().to_vec(),
+        delete(6, 99).as_bytes().to_vec(),
+        cut,
+        with_len(delete(7, 3).as_bytes().to_vec(), 24),
+        with_len(delete(7, 3).as_bytes().to_vec(), 30),
+        mapping(1, "BETA", 6).as_bytes().to_vec(),
+        add_of(1, 1, 5, Side::Sell, 1_000_001, 5).as_bytes().to_vec(),
+        add_of(1, 2, 6, Side::Sell, 0, 5).as_bytes().to_vec(),
+        add_of(1, 3, 7, Side::Sell, 1_000_100, 5).as_bytes().to_vec(),
+        add_of(1, 9, 8, Side::Sell, 1_000_200, 5).as_bytes().to_vec(),
+    ];
+    let mut alone = Feed::new(2);
+    messages.iter().for_each(|bytes| alone.send_bytes(bytes));
+    assert_eq!(alone.orders(1, Side::Buy), [(2, 10_000, 10)]);
+    assert_eq!(alone.orders(2, Side::Sell), [(6, 0, 5), (7, 10_001, 5), (8, 10_002, 5)]);
+    let mut together = Feed::new(2);
+    let numbered = (1..).zip(&messages).map(|(number, bytes)| Message::new(CHANNEL, number, bytes));
+    together.builder.handle_batch(numbered, &mut together.updates);
+    assert_eq!(together.updates.0, alone.updates.0);
+    let of = |feed: &Feed| {
+        let instruments = feed.builder.instruments();
+        let states = [1, 2].map(|id| instruments.instrument(InstrumentId(id)));
+        (*instruments.counters(), *feed.builder.counters(), states, instruments.books().state_hash())
+    };
+    assert_eq!(of(&together), of(&alone));
 }
 
 fn built<B: BooksById>(messages: &[Vec<u8>], batch: usize) -> BookBuilder<B> {

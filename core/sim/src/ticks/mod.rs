@@ -1,7 +1,8 @@
 //! Ticks of many symbols whose prices follow geometric Brownian motion, made a batch at a time.
 //!
 //! A batch goes through loops over arrays of [`LANES`] that the compiler turns into the widest vector instructions
-//! that the CPU has: random numbers, normals, the walk of the logarithms, prices and quantities. Only additions, multiplications, divisions and square roots of IEEE 754 are used, none of them fused, so a
+//! that the CPU has: random numbers, normals, the walk of the logarithms, prices and quantities. Only additions,
+//! multiplications, divisions and square roots of IEEE 754 are used, none of them fused, so a
 //! seed gives the same ticks on every machine.
 
 mod config;

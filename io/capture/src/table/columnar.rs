@@ -116,7 +116,10 @@ impl Buffer {
 
     fn push(&mut self, cell: &Cell<'_>) {
         match (&mut self.values, cell) {
-            (Values::Numbers(values), Cell::Integer(number)) => values.push(number.cast_signed()),
+            (Values::Numbers(values), Cell::Integer(number)) => match i64::try_from(*number) {
+                Ok(number) => values.push(number),
+                Err(_) => return self.defined.push(0),
+            },
             (Values::Numbers(values), Cell::Price(price)) => values.push(price.0),
             (Values::Texts(values), Cell::Text(text)) => values.push(ByteArray::from(*text)),
             _ => {
@@ -157,6 +160,7 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
 pub(super) struct ParquetRows {
     rows: RowIter<'static>,
     kinds: Vec<Column>,
+    count: u64,
 }
 
 impl ParquetRows {
@@ -181,8 +185,14 @@ impl ParquetRows {
             }
             columns.push(column);
         }
+        let count = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or_default();
         let rows = RowIter::from_file_into(Box::new(reader));
-        Ok((columns.clone(), ParquetRows { rows, kinds: columns }))
+        Ok((columns.clone(), ParquetRows { rows, kinds: columns, count }))
+    }
+
+    /// How many rows there are.
+    pub(super) const fn row_count(&self) -> u64 {
+        self.count
     }
 
     /// Gives the cells of the next row: false when there are no more.

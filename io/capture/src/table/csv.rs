@@ -22,6 +22,7 @@ impl<W: Write> CsvSink<W> {
             }
             match cell {
                 Cell::Empty => {}
+                Cell::Integer(number) if i64::try_from(*number).is_err() => {}
                 Cell::Integer(number) => write!(self.out, "{number}")?,
                 Cell::Price(price) => write!(self.out, "{price}")?,
                 Cell::Text(text) if text.contains([',', '"', '\n', '\r']) => {

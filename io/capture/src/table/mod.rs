@@ -23,20 +23,21 @@ mod columnar;
 mod csv;
 mod reader;
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tickpath_types::Price;
 
 use csv::CsvSink;
 
-pub use reader::{ConvertError, Converted, KNOWN_COLUMNS, ROW_LEN_MAX, convert};
+pub use reader::{ConvertError, ConvertProgress, Converted, KNOWN_COLUMNS, ROW_LEN_MAX, convert};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Whole numbers from 0 to 2^63 - 1; Parquet `INT64`.
+    /// Whole numbers from 0 to 2^63 - 1, a greater one is left empty; Parquet `INT64`.
     Integer,
     /// Prices; in CSV with four decimals, Parquet `DECIMAL(18, 4)`.
     Price,
@@ -107,6 +108,8 @@ pub struct TableWriter {
     /// `None` once it is finished or has failed.
     sink: Option<Sink>,
     row_count: u64,
+    /// Keeps the file locked until it has its name.
+    _lock: File,
 }
 
 enum Sink {
@@ -126,19 +129,27 @@ impl TableWriter {
         // A rename would put a file in the place of a device or a pipe.
         let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
         let part = is_file.then(|| beside(path));
-        let open = || match &part {
-            Some(part) => File::create(part).map(BufWriter::new).map_err(failed),
-            None => File::options().write(true).open(path).map(BufWriter::new).map_err(failed),
+        let open = || {
+            let file = match &part {
+                Some(part) => create_alone(part),
+                None => File::options().write(true).open(path),
+            };
+            file.and_then(|file| Ok((BufWriter::new(file.try_clone()?), file))).map_err(failed)
         };
-        let sink = match extension {
-            "csv" => Sink::Csv(CsvSink::new(open()?, columns).map_err(failed)?),
+        let (sink, lock) = match extension {
+            "csv" => {
+                let (out, lock) = open()?;
+                (Sink::Csv(CsvSink::new(out, columns).map_err(failed)?), lock)
+            }
             #[cfg(feature = "parquet")]
             "parquet" => {
-                Sink::Parquet(Box::new(columnar::ParquetSink::new(open()?, columns).map_err(failed)?))
+                let (out, lock) = open()?;
+                let sink = columnar::ParquetSink::new(out, columns).map_err(failed)?;
+                (Sink::Parquet(Box::new(sink)), lock)
             }
             _ => return Err(TableError::UnknownFormat { path: path.to_owned() }),
         };
-        Ok(TableWriter { path: path.to_owned(), part, sink: Some(sink), row_count: 0 })
+        Ok(TableWriter { path: path.to_owned(), part, sink: Some(sink), row_count: 0, _lock: lock })
     }
 
     /// Writes one row: as many cells as there are columns, each of its column's kind or empty.
@@ -202,6 +213,27 @@ impl Drop for TableWriter {
     }
 }
 
+/// Creates a file, or empties one that was left behind; an error while another process writes it.
+fn create_alone(path: &Path) -> io::Result<File> {
+    let file = File::options().write(true).create(true).truncate(false).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Ok(file);
+    }
+    // Not every file system has locks: then nobody can tell.
+    let is_locked = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    // Whoever wrote it may have given it its own name since it was opened.
+    let here = fs::metadata(path);
+    let is_here = here.is_ok_and(|here| (here.dev(), here.ino()) == (metadata.dev(), metadata.ino()));
+    if is_locked || !is_here {
+        return Err(io::Error::other(
+            "another process is writing it: choose another name, or wait for its end",
+        ));
+    }
+    file.set_len(0)?;
+    Ok(file)
+}
+
 /// Where a table is until it is whole.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -228,6 +260,22 @@ mod tests {
         table.row(&[Cell::Empty]).unwrap();
         assert_eq!(table.finish().unwrap(), 1);
         assert_eq!(fs::read_to_string(&path).unwrap(), "n\n\n");
+    }
+
+    #[test]
+    fn two_do_not_write_one_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        // What a killed process left behind is no hindrance.
+        fs::write(beside(&path), "m\n1\n2\n3\n").unwrap();
+        let mut table = TableWriter::create(&path, &COLUMNS).unwrap();
+        let error = TableWriter::create(&path, &COLUMNS).err().unwrap().to_string();
+        assert!(error.contains("another process is writing it") && !error.contains('\n'), "{error}");
+        table.row(&[Cell::Integer(7)]).unwrap();
+        assert_eq!(table.finish().unwrap(), 1);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "n\n7\n");
+        TableWriter::create(&path, &COLUMNS).unwrap().finish().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "n\n");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tickpath_types::Price;
 use super::{Cell, Column, ColumnKind, TableError, TableWriter};
 use crate::CaptureError;
 use crate::format::open;
-use crate::input::{Input, InputMeter};
+use crate::input::Input;
 
 /// Bytes that one row of CSV may have.
 pub const ROW_LEN_MAX: usize = 64 * 1024;
@@ -20,8 +20,9 @@ const fn column(name: &'static str, kind: ColumnKind) -> Column {
 }
 
 /// The columns of the tables that are exported, whose names say what they hold.
-pub const KNOWN_COLUMNS: [Column; 21] = [
+pub const KNOWN_COLUMNS: [Column; 22] = [
     column("file", ColumnKind::Text),
+    column("recording", ColumnKind::Integer),
     column("ts_ns", ColumnKind::Integer),
     column("message", ColumnKind::Integer),
     column("symbol", ColumnKind::Text),
@@ -88,6 +89,22 @@ impl Value {
 trait Rows {
     /// Reads the next row: false when there are no more.
     fn next(&mut self, row: &mut Vec<Value>) -> Result<bool, String>;
+
+    /// How many there are, where the table says so.
+    fn count(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// How far a conversion is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConvertProgress {
+    /// Rows that were written.
+    pub rows: u64,
+    /// What was read, in bytes of CSV as it is stored, or in rows of Parquet.
+    pub done: u64,
+    /// How much there is to be read; 0 when it is not known.
+    pub total: u64,
 }
 
 /// What was converted.
@@ -101,16 +118,15 @@ pub struct Converted {
 
 /// Writes a table of exported rows in the format that the other's name tells: CSV as Parquet, or the other way, or as it is.
 ///
-/// Every value is checked to be what its column holds. Memory is constant. `go_on` is asked every thousand rows, with
-/// their number and the bytes read; when it says false nothing is written and the answer is `None`. CSV may be
-/// compressed by gzip or Zstandard.
+/// Every value is checked to be what its column holds. Memory is constant. `go_on` is asked every thousand rows; when it
+/// says false nothing is written and the answer is `None`. CSV may be compressed by gzip or Zstandard.
 ///
 /// # Errors
 /// [`ConvertError`]; nothing of the other table is left then.
 pub fn convert(
     from: &Path,
     to: &Path,
-    go_on: &mut dyn FnMut(u64, &InputMeter) -> bool,
+    go_on: &mut dyn FnMut(&ConvertProgress) -> bool,
 ) -> Result<Option<Converted>, ConvertError> {
     let (input, meter) = open(from)?;
     let malformed = |what| ConvertError::Malformed { path: from.to_owned(), what };
@@ -119,8 +135,11 @@ pub fn convert(
     let mut row = Vec::with_capacity(columns.len());
     loop {
         let count = table.row_count();
-        if count.is_multiple_of(ROWS_AT_ONCE) && !go_on(count, &meter) {
-            return Ok(None);
+        if count.is_multiple_of(ROWS_AT_ONCE) {
+            let (done, total) = rows.count().map_or((meter.position(), meter.len()), |all| (count, all));
+            if !go_on(&ConvertProgress { rows: count, done, total }) {
+                return Ok(None);
+            }
         }
         match rows.next(&mut row) {
             Ok(true) => {}
@@ -278,6 +297,10 @@ fn price(text: &str) -> Option<Price> {
 
 #[cfg(feature = "parquet")]
 impl Rows for super::columnar::ParquetRows {
+    fn count(&self) -> Option<u64> {
+        Some(self.row_count())
+    }
+
     fn next(&mut self, row: &mut Vec<Value>) -> Result<bool, String> {
         row.clear();
         self.next_row(|field| {
@@ -297,9 +320,10 @@ mod tests {
 
     use super::*;
 
+    #[cfg(feature = "parquet")]
     const TEXT: &str = "ts_ns,symbol,price,order_id\n1,AAA,100.2500,7\n2,\"B,\"\"B\",-0.0001,\n3,,,9\n";
 
-    fn always(_: u64, _: &InputMeter) -> bool {
+    fn always(_: &ConvertProgress) -> bool {
         true
     }
 
@@ -314,8 +338,51 @@ mod tests {
         assert_eq!(convert(&path("b.parquet"), &path("c.parquet"), &mut always).unwrap(), expected);
         assert_eq!(convert(&path("c.parquet"), &path("d.csv"), &mut always).unwrap(), expected);
         assert_eq!(fs::read_to_string(path("d.csv")).unwrap(), TEXT);
-        assert_eq!(convert(&path("a.csv"), &path("e.csv"), &mut |_, _| false).unwrap(), None);
+        assert_eq!(convert(&path("a.csv"), &path("e.csv"), &mut |_| false).unwrap(), None);
         assert!(!path("e.csv").exists());
+    }
+
+    #[cfg(feature = "parquet")]
+    #[test]
+    fn progress_is_of_bytes_or_of_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let text: String =
+            std::iter::once("ts_ns\n".to_owned()).chain((0..5_000).map(|n| format!("{n}\n"))).collect();
+        fs::write(path("a.csv"), &text).unwrap();
+        for (from, to, total) in [("a.csv", "b.parquet", text.len() as u64), ("b.parquet", "c.csv", 5_000)] {
+            let mut told = Vec::new();
+            let mut go_on = |progress: &ConvertProgress| {
+                told.push(*progress);
+                true
+            };
+            convert(&path(from), &path(to), &mut go_on).unwrap();
+            assert!(
+                told.iter().all(|progress| progress.total == total && progress.done <= total),
+                "{told:?}"
+            );
+            assert_eq!(told.last().map(|progress| progress.rows), Some(4_096));
+        }
+        assert_eq!(fs::read_to_string(path("c.csv")).unwrap(), text);
+    }
+
+    #[cfg(feature = "parquet")]
+    #[test]
+    fn numbers_beyond_the_bound_are_empty_in_both_formats() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["a.csv", "a.parquet"] {
+            let mut table =
+                TableWriter::create(&path(name), &[column("order_id", ColumnKind::Integer)]).unwrap();
+            for number in [i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX] {
+                table.row(&[Cell::Integer(number)]).unwrap();
+            }
+            table.finish().unwrap();
+        }
+        convert(&path("a.parquet"), &path("b.csv"), &mut always).unwrap();
+        let text = fs::read_to_string(path("a.csv")).unwrap();
+        assert_eq!(text, "order_id\n9223372036854775807\n\n\n");
+        assert_eq!(fs::read_to_string(path("b.csv")).unwrap(), text);
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time;
 
 use serde_json::{Map, Value, json};
-use tickpath_config::thousands;
+use tickpath_config::{Duration, Fraction, thousands};
 use tickpath_sim::{
     ItchDayConfig, LossConfig, XdpDay, XdpDayConfig, XdpDayCounters, append_record, pcap_header,
 };
+use tickpath_types::Nanos;
 
 use super::super::INTERRUPTED;
 use super::{Outputs, Written, deliver, is_standard_output, percent, tell_of};
@@ -43,18 +44,18 @@ pub struct XdpArgs {
     /// Lines, 1 or 2: line B has the same packets 14 microseconds later
     #[arg(long, value_name = "N", default_value_t = 1)]
     lines: u8,
-    /// How long a packet waits to fill, in nanoseconds
-    #[arg(long, value_name = "NS", default_value_t = XdpDayConfig::xdp_500().window_ns)]
-    window: u64,
+    /// How long a packet waits to fill
+    #[arg(long, value_name = "TIME", default_value = "100us")]
+    window: Duration,
     /// Write a heartbeat for each second without a packet on a channel
     #[arg(long)]
     heartbeats: bool,
-    /// Packets that are lost on each line, in parts per million
-    #[arg(long, value_name = "PPM", default_value_t = 0)]
-    loss: u32,
-    /// Losses that hit both lines, in parts per million of the losses
-    #[arg(long, value_name = "PPM", default_value_t = 0)]
-    common_loss: u32,
+    /// Packets that are lost on each line, such as 0.1%
+    #[arg(long, value_name = "SHARE", default_value = "0")]
+    loss: Fraction,
+    /// Of these losses, those that hit both lines
+    #[arg(long, value_name = "SHARE", default_value = "0")]
+    common_loss: Fraction,
     /// Write the summary as JSON to a file, or to standard output for "-"
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -84,9 +85,9 @@ impl XdpArgs {
             flow,
             channels: self.channels.unwrap_or(preset.channels),
             lines: self.lines,
-            window_ns: self.window,
+            window_ns: self.window.0.0,
             heartbeats: self.heartbeats,
-            loss: LossConfig { seed: flow.seed, loss_ppm: self.loss, common_ppm: self.common_loss },
+            loss: LossConfig { seed: flow.seed, loss_ppm: self.loss.ppm, common_ppm: self.common_loss.ppm },
         }
     }
 }
@@ -120,7 +121,7 @@ struct Summary<'a> {
     config: XdpDayConfig,
     written: Written,
     counters: &'a XdpDayCounters,
-    time: Duration,
+    time: time::Duration,
 }
 
 impl Summary<'_> {
@@ -144,8 +145,10 @@ impl Summary<'_> {
             "settings",
             format!(
                 "--messages {messages} --symbols {symbols} --live {live} --seed {seed} --channels {channels} \
-                 --lines {lines} --window {window_ns} --loss {} --common-loss {}{heartbeats}",
-                loss.loss_ppm, loss.common_ppm
+                 --lines {lines} --window {} --loss {} --common-loss {}{heartbeats}",
+                Duration(Nanos(window_ns)),
+                Fraction { ppm: loss.loss_ppm },
+                Fraction { ppm: loss.common_ppm }
             ),
         );
         line("messages", thousands(self.counters.messages));
@@ -204,5 +207,16 @@ impl Summary<'_> {
             "seconds": seconds,
             "messages_per_second": self.counters.messages as f64 / seconds.max(1e-9),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_window_is_that_of_the_standard_day() {
+        let window: Duration = "100us".parse().unwrap();
+        assert_eq!(window.0.0, XdpDayConfig::xdp_500().window_ns);
     }
 }

@@ -1,5 +1,8 @@
 //! A table of text, coloured where somebody looks.
 
+/// Between two columns.
+const GAP: &str = "  ";
+
 /// Colour of a row's second column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
@@ -34,20 +37,26 @@ impl Table {
         self.rows.push((colour, cells));
     }
 
-    /// The lines without a break at the end.
-    pub fn text(&self, is_terminal: bool) -> String {
+    /// The lines without a break at the end, each cut after `width` characters.
+    pub fn text(&self, is_terminal: bool, width: usize) -> String {
         let columns = self.rows.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0);
-        let width = |column: usize| {
+        let widest = |column: usize| {
             self.rows.iter().filter_map(|(_, cells)| cells.get(column)).map(String::len).max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let widths: Vec<usize> = (0..columns).map(widest).collect();
         let line = |(colour, cells): &(Colour, Vec<String>)| {
-            let mut text = Vec::with_capacity(cells.len());
+            let (mut text, mut left) = (Vec::with_capacity(cells.len()), width);
             for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
-                let padded = if column < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+                if left == 0 {
+                    break;
+                }
+                let mut padded =
+                    if column < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+                padded.truncate(left);
+                left = left.saturating_sub(width + GAP.len());
                 text.push(if column == 1 && is_terminal { paint(&padded, *colour) } else { padded });
             }
-            text.join("  ").trim_end().to_owned()
+            text.join(GAP).trim_end().to_owned()
         };
         self.rows.iter().map(line).collect::<Vec<_>>().join("\n")
     }
@@ -61,7 +70,10 @@ mod tests {
     fn columns_are_aligned_and_colours_are_for_terminals() {
         let mut table = Table::new(&["NAME", "STATE", "N"]);
         table.row(Colour::Green, ["a", "alive", "1,000"].map(str::to_owned).to_vec());
-        assert_eq!(table.text(false), "NAME  STATE      N\na     alive  1,000");
-        assert_eq!(table.text(true).lines().last(), Some("a     \x1b[32malive\x1b[0m  1,000"));
+        assert_eq!(table.text(false, usize::MAX), "NAME  STATE      N\na     alive  1,000");
+        assert_eq!(table.text(true, usize::MAX).lines().last(), Some("a     \x1b[32malive\x1b[0m  1,000"));
+        assert_eq!(table.text(false, 16), "NAME  STATE\na     alive  1,0");
+        assert_eq!(table.text(true, 13), "NAME  STATE\na     \x1b[32malive\x1b[0m");
+        assert_eq!(table.text(false, 9), "NAME  STA\na     ali");
     }
 }

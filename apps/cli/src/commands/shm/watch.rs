@@ -10,6 +10,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell, thousands};
+use tickpath_feedhandler::live::health_name;
 use tickpath_shm::{Folder, SegmentName, SegmentReader, ShmError, SymbolName, TimeBase, WriterState};
 use tickpath_types::{BookHealth, Nanos, TopOfBook, TradingState};
 
@@ -21,6 +22,10 @@ use crate::commands::{INTERRUPTED, json};
 const INTERVAL: Duration = Duration::from_millis(500);
 /// Time between two looks at whether Ctrl-C was pressed.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
+/// Lines on a terminal beside the rows: two heads, how many more there are, and where the cursor stands.
+const OTHER_LINES: usize = 4;
+/// Columns and lines of a terminal that does not say how many it has.
+const SIZE_DEFAULT: (u16, u16) = (80, 24);
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -34,9 +39,9 @@ pub struct Args {
     /// These symbols alone, separated by commas
     #[arg(long, value_name = "SYMBOLS", value_delimiter = ',')]
     symbols: Vec<String>,
-    /// Rows on a terminal at most
-    #[arg(long, value_name = "N", default_value_t = 40)]
-    limit: usize,
+    /// Rows on a terminal at most; as many as fit, unless it is given
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
     /// Write the last quotes as JSON in the end, `-` for standard output, where nothing else is then shown
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -67,14 +72,19 @@ struct Watched {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     json::check(args.json.as_deref())?;
     let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
-    let (folder, name) = (args.place.open()?, SegmentName::new(&args.name)?);
+    let name = SegmentName::new(&args.name)?;
+    let folder = args.place.open_for(&name)?;
     let mut watched = Watched::open(&folder, &name, &args.symbols)?;
     for symbol in &args.symbols {
         let is_there = watched.rows.iter().any(|row| row.name.as_str() == Some(symbol));
         ensure!(is_there || !args.once, "{name} has no symbol {symbol}: see tickpath shm watch {name}");
+        if !is_there {
+            tell(format_args!("{name} has no symbol {symbol} yet: it is shown once it comes"));
+        }
     }
     let is_quiet = args.json.as_deref() == Some(Path::new("-"));
-    let mut screen = Screen { is_terminal: stdout().is_terminal() && !args.once, lines: 0 };
+    let mut screen =
+        Screen { is_terminal: stdout().is_terminal() && !args.once, lines: 0, is_end_told: false };
     loop {
         watched.look(args);
         if !is_quiet {
@@ -83,7 +93,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if args.once || wait(&stop) {
             break;
         }
-        watched.follow(&folder, &name, &args.symbols)?;
+        if watched.follow(&folder, &name, &args.symbols)? {
+            // Its table follows the line that says so.
+            screen.lines = 0;
+        }
     }
     if let Some(json) = &args.json {
         json::write(json, &watched.report(&name).to_string())?;
@@ -127,28 +140,28 @@ impl Watched {
         }
     }
 
-    /// Goes over to another segment when a writer was started anew. A cut file is left before it is looked at.
-    fn follow(&mut self, folder: &Folder, name: &SegmentName, symbols: &[String]) -> anyhow::Result<()> {
+    /// Goes over to another segment when a writer was started anew; whether it did. A cut file is left before it is
+    /// looked at.
+    fn follow(&mut self, folder: &Folder, name: &SegmentName, symbols: &[String]) -> anyhow::Result<bool> {
         ensure!(
             self.reader.is_whole(),
             "{} was cut short: start its writer again",
             self.reader.path().display()
         );
-        if self.reader.is_replaced() {
-            match Watched::open(folder, name, symbols) {
-                Ok(new) => {
-                    tell(format_args!(
-                        "the writer was started anew: generation {}",
-                        new.reader.header().generation
-                    ));
-                    *self = new;
-                }
-                // It was reclaimed, and may come again.
-                Err(ShmError::Missing { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
+        if !self.reader.is_replaced() {
+            return Ok(false);
         }
-        Ok(())
+        match Watched::open(folder, name, symbols) {
+            Ok(new) => {
+                let generation = new.reader.header().generation;
+                tell(format_args!("the writer was started anew: generation {generation}"));
+                *self = new;
+                Ok(true)
+            }
+            // It was reclaimed, and may come again.
+            Err(ShmError::Missing { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn look(&mut self, args: &Args) {
@@ -170,6 +183,11 @@ impl Watched {
         let seconds = self.looked.elapsed().as_secs_f64();
         self.rate = if seconds > 0.01 { fresh as f64 / seconds } else { 0.0 };
         self.looked = Instant::now();
+    }
+
+    /// Whether the writer is gone, in good order or not.
+    fn is_ended(&self) -> bool {
+        self.reader.writer_state() != WriterState::Alive
     }
 
     fn report(&self, name: &SegmentName) -> Value {
@@ -205,12 +223,7 @@ fn quote_json(row: &Row) -> Value {
 }
 
 const fn health(quote: &TopOfBook) -> &'static str {
-    match quote.health() {
-        BookHealth::Live => "live",
-        BookHealth::Recovering => "recovering",
-        BookHealth::Stale => "stale",
-        BookHealth::Suspect => "suspect",
-    }
+    health_name(quote.health())
 }
 
 const fn trading(quote: &TopOfBook) -> &'static str {
@@ -228,6 +241,8 @@ struct Screen {
     is_terminal: bool,
     /// Lines that are shown now.
     lines: usize,
+    /// Whether it was shown that the writer has ended.
+    is_end_told: bool,
 }
 
 impl Screen {
@@ -235,36 +250,51 @@ impl Screen {
     fn show(&mut self, watched: &Watched, args: &Args) -> anyhow::Result<()> {
         let is_first = self.lines == 0;
         let rows = watched.rows.iter();
+        let is_ended = watched.is_ended();
+        let is_new_end = is_ended && !self.is_end_told;
+        self.is_end_told = is_ended;
         if !self.is_terminal && !is_first {
-            return Ok(rows.filter(|row| row.fresh > 0).try_for_each(|row| say(plain_line(watched, row)))?);
+            rows.filter(|row| row.fresh > 0).try_for_each(|row| say(plain_line(watched, row)))?;
+            if is_new_end {
+                say(head(watched, args, false))?;
+            }
+            return Ok(());
         }
-        let limit = if self.is_terminal { args.limit } else { usize::MAX };
+        let (width, limit) = if self.is_terminal { room(args.limit) } else { (usize::MAX, usize::MAX) };
         let mut table =
             Table::new(&["SYMBOL", "HEALTH", "TRADING", "BID QTY", "BID", "ASK", "ASK QTY", "LAST", "TIME"]);
         rows.take(limit).for_each(|row| table.row(colour(&row.quote), cells(watched, row)));
         let left = watched.rows.len().saturating_sub(limit);
-        let mut text = format!("{}\n{}", head(watched, args, self.is_terminal), table.text(self.is_terminal));
+        let mut text =
+            format!("{}\n{}", head(watched, args, self.is_terminal), table.text(self.is_terminal, width));
         if left > 0 {
             text.push_str(&format!("\n{} more: --symbols chooses", thousands(left as u64)));
         }
-        let up = match self.lines {
-            0 => String::new(),
-            lines if self.is_terminal => format!("\x1b[{lines}A\x1b[J"),
-            _ => String::new(),
-        };
-        self.lines = text.lines().count();
-        Ok(say(format_args!("{up}{text}"))?)
+        let before = std::mem::replace(&mut self.lines, text.lines().count());
+        if !self.is_terminal {
+            return Ok(say(text)?);
+        }
+        let up = if is_first { String::new() } else { format!("\x1b[{before}A\x1b[J") };
+        // A head that is too long ends at the edge: one that went on below would be counted as one line.
+        Ok(say(format_args!("{up}\x1b[?7l{text}\x1b[?7h"))?)
     }
+}
+
+/// Columns of the terminal, and the rows of a table for which it has room, at most so many: what scrolled away could not
+/// be written over.
+fn room(limit: Option<usize>) -> (usize, usize) {
+    let (width, height) = ratatui::crossterm::terminal::size().unwrap_or(SIZE_DEFAULT);
+    let rows = usize::from(height).saturating_sub(OTHER_LINES).max(1);
+    (usize::from(width), limit.unwrap_or(usize::MAX).min(rows))
 }
 
 fn head(watched: &Watched, args: &Args, is_terminal: bool) -> String {
     let (state, colour) = state_of(&watched.reader);
     let state = if is_terminal { paint(state, colour) } else { state.to_owned() };
-    let is_ended = watched.reader.writer_state() != WriterState::Alive;
     format!(
         "{}: writer {state}{}; {} symbols; {} quotes/s",
         args.name,
-        if is_ended { ", these are its last quotes" } else { "" },
+        if watched.is_ended() { ", these are its last quotes" } else { "" },
         thousands(watched.rows.len() as u64),
         thousands(watched.rate as u64),
     )

@@ -1,55 +1,13 @@
-//! Time zones of exchanges, and dates.
+//! Time zones of exchanges.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::moment::{date, parse_date};
+use crate::Date;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 const SECONDS_PER_HOUR: i64 = 3_600;
 const NS_PER_SEC: i64 = 1_000_000_000;
-
-/// A day of the calendar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Date {
-    /// Days since 1970-01-01.
-    day: u64,
-}
-
-impl Date {
-    /// The day that so many days after 1970-01-01 is.
-    pub(crate) const fn of_day(day: u64) -> Date {
-        Date { day }
-    }
-
-    /// Days since 1970-01-01.
-    #[must_use]
-    pub const fn day(self) -> u64 {
-        self.day
-    }
-}
-
-impl fmt::Display for Date {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = date(self.day);
-        write!(f, "{year:04}-{month:02}-{day:02}")
-    }
-}
-
-/// The text is no date.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is not a date: write YYYY-MM-DD, e.g. 2023-08-22")]
-pub struct ParseDateError {
-    text: String,
-}
-
-impl FromStr for Date {
-    type Err = ParseDateError;
-
-    fn from_str(text: &str) -> Result<Date, ParseDateError> {
-        parse_date(text).map(Date::of_day).ok_or_else(|| ParseDateError { text: text.to_owned() })
-    }
-}
 
 /// What clocks on the wall show at an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +41,7 @@ impl Zone {
             Zone::UnitedStates { hours_behind } => {
                 let standard = -i64::from(hours_behind) * SECONDS_PER_HOUR;
                 let local = (utc_ns / NS_PER_SEC as u64).cast_signed() + standard;
-                let (year, ..) = date((local / SECONDS_PER_DAY).max(0).cast_unsigned());
+                let (year, ..) = Date::of_day((local / SECONDS_PER_DAY).max(0).cast_unsigned()).parts();
                 // Both in standard time: it ends at two o'clock of summer time.
                 let start = summer_start(year) * SECONDS_PER_DAY + 2 * SECONDS_PER_HOUR;
                 let end = summer_end(year) * SECONDS_PER_DAY + SECONDS_PER_HOUR;
@@ -99,12 +57,14 @@ impl Zone {
     }
 
     /// Nanoseconds since 1970-01-01 as its clocks count.
-    pub(crate) fn local_ns(self, utc_ns: u64) -> u64 {
+    #[must_use]
+    pub fn local_ns(self, utc_ns: u64) -> u64 {
         utc_ns.saturating_add_signed(self.ahead_of_utc_s(utc_ns).saturating_mul(NS_PER_SEC))
     }
 
     /// The time at which its clocks show so many nanoseconds since 1970-01-01; of two such times, in autumn, the first.
-    pub(crate) fn utc_ns(self, local_ns: u64) -> u64 {
+    #[must_use]
+    pub fn utc_ns(self, local_ns: u64) -> u64 {
         // What holds at the time that it would be in summer holds, unless that is before summer time begins.
         let back = |seconds: i64| local_ns.saturating_add_signed((-seconds).saturating_mul(NS_PER_SEC));
         match self {
@@ -185,7 +145,7 @@ fn summer_end(year: u64) -> i64 {
 }
 
 fn day_of(year: u64, month: u64, day: u64) -> i64 {
-    parse_date(&format!("{year:04}-{month:02}-{day:02}")).unwrap_or_default().cast_signed()
+    Date::new(year, month, day).map_or(0, Date::day).cast_signed()
 }
 
 #[cfg(test)]
@@ -238,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_and_dates_are_read() {
+    fn zones_are_read() {
         for (text, shown) in
             [("et", "ET"), ("CT", "CT"), ("utc", "UTC"), ("+01:00", "UTC+01:00"), ("-03:30", "UTC-03:30")]
         {
@@ -247,7 +207,5 @@ mod tests {
         for text in ["", "EDT", "+1", "+15:00", "01:00"] {
             assert!(text.parse::<Zone>().is_err(), "{text}");
         }
-        assert_eq!("2024-02-29".parse::<Date>().unwrap().to_string(), "2024-02-29");
-        assert!("2023-02-29".parse::<Date>().is_err() && "23-02-01".parse::<Date>().is_err());
     }
 }

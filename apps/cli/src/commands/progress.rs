@@ -1,0 +1,59 @@
+//! How far a command is: one line on standard error that is written over.
+
+use std::io::{IsTerminal, Write, stderr};
+
+/// A line that is shown where standard error is a terminal, and gone when it is dropped.
+pub struct Line {
+    is_terminal: bool,
+    is_shown: bool,
+}
+
+impl Line {
+    /// Nothing is shown yet.
+    pub fn new() -> Line {
+        Line { is_terminal: stderr().is_terminal(), is_shown: false }
+    }
+
+    /// Shows words in place of those before.
+    pub fn show(&mut self, words: impl FnOnce() -> String) {
+        if self.is_terminal {
+            self.is_shown = true;
+            // A terminal that cannot be written to is no reason to stop.
+            let _ = write!(stderr(), "\r\x1b[K{}", words());
+        }
+    }
+
+    /// Takes the line away.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
+            let _ = write!(stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// A bar with its per cents; `total` is not 0.
+pub fn bar(done: u64, total: u64) -> String {
+    const LEN: u64 = 30;
+    let done = done.min(total);
+    let filled = (u128::from(done) * u128::from(LEN) / u128::from(total)) as usize;
+    let percent = u128::from(done) * 100 / u128::from(total);
+    format!("[{}{}] {percent:>3}%", "#".repeat(filled), "-".repeat(LEN as usize - filled))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_full_at_the_end_and_never_fuller() {
+        assert_eq!(bar(0, 3), "[------------------------------]   0%");
+        assert_eq!(bar(1, 3), "[##########--------------------]  33%");
+        assert_eq!(bar(9, 3), "[##############################] 100%");
+    }
+}

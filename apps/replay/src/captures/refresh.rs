@@ -1,0 +1,281 @@
+//! Refreshes of XDP: what waits for one, and one that is read packet by packet.
+
+use rustc_hash::FxHashMap;
+use tickpath_nyse::{Message, RefreshHeader};
+
+/// Symbols that may wait for a refresh at a time; messages of more are not kept.
+const WAITING_MAX: usize = 1 << 16;
+/// Bytes of messages that are kept for symbols that wait; with more those of the symbol at hand are dropped, and only a
+/// newer refresh is of use to it.
+const HELD_BYTES_MAX: usize = 64 << 20;
+/// Longest refresh of one symbol in bytes; a longer one is dropped.
+const REFRESH_BYTES_MAX: usize = 16 << 20;
+
+/// Where messages about orders and trades have the number among those about their symbol, ...
+const SYMBOL_SEQ: usize = 12;
+/// ... and those with the whole time.
+const SYMBOL_SEQ_OF_FULL_TIME: usize = 16;
+
+/// A symbol whose book is not whole.
+#[derive(Debug, Default)]
+struct Waiting {
+    channel: u8,
+    /// Number of the channel's first message behind what was lost.
+    since: u32,
+    /// The symbol's own number of the first message that is held, or behind the last that was dropped; `None` before any.
+    floor: Option<u32>,
+    /// Messages about it, one behind the other.
+    held: Vec<u8>,
+}
+
+/// Symbols whose books are not whole because messages were lost or came before the capture began, and what came of them
+/// since: a refresh that covers the loss makes the book whole, and what it does not cover follows from here.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    by_index: FxHashMap<u32, Waiting>,
+    held_bytes: usize,
+    /// By channel: number of its first message behind what was lost last.
+    since: FxHashMap<u8, u32>,
+}
+
+impl Waits {
+    /// True while there is nothing to be held.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_index.is_empty()
+    }
+
+    /// What came before this number of a channel was lost: the books of these symbols are not whole.
+    pub(super) fn lose(&mut self, channel: u8, next: u32, symbols: impl Iterator<Item = u32>) {
+        self.since.insert(channel, next);
+        let known = self.by_index.iter().filter(|(_, waiting)| waiting.channel == channel);
+        let known: Vec<u32> = known.map(|(index, _)| *index).collect();
+        for index in symbols.chain(known) {
+            self.forget(index);
+            if self.by_index.len() < WAITING_MAX {
+                self.by_index.insert(index, Waiting { channel, since: next, ..Waiting::default() });
+            }
+        }
+    }
+
+    /// The numbers of a channel begin again: nothing of it waits.
+    pub(super) fn restart(&mut self, channel: u8) {
+        self.since.remove(&channel);
+        self.by_index.retain(|_, waiting| waiting.channel != channel);
+        self.held_bytes = self.by_index.values().map(|waiting| waiting.held.len()).sum();
+    }
+
+    /// The book of a symbol is whole.
+    pub(super) fn forget(&mut self, index: u32) {
+        if let Some(waiting) = self.by_index.remove(&index) {
+            self.held_bytes -= waiting.held.len();
+        }
+    }
+
+    /// Keeps a message about a symbol that waits, or is not mapped and waits from now on.
+    #[cold]
+    pub(super) fn hold(&mut self, index: u32, channel: u8, message: &[u8], is_mapped: bool) {
+        let Some(sequence) = symbol_seq(message) else { return };
+        if !self.by_index.contains_key(&index) {
+            if is_mapped || self.by_index.len() == WAITING_MAX {
+                return;
+            }
+            let since = self.since.get(&channel).copied().unwrap_or_default();
+            self.by_index.insert(index, Waiting { channel, since, ..Waiting::default() });
+        }
+        let Some(waiting) = self.by_index.get_mut(&index) else { return };
+        waiting.floor.get_or_insert(sequence);
+        if self.held_bytes + message.len() > HELD_BYTES_MAX {
+            self.held_bytes -= waiting.held.len();
+            waiting.held = Vec::new();
+            waiting.floor = Some(sequence.wrapping_add(1));
+            return;
+        }
+        self.held_bytes += message.len();
+        waiting.held.extend_from_slice(message);
+    }
+
+    /// The messages that are held for a symbol that this refresh of a channel makes whole; `None` when its book is whole,
+    /// or the refresh does not reach up to what is held.
+    pub(super) fn take(&mut self, channel: u8, refresh: &Refresh, is_mapped: bool) -> Option<Vec<u8>> {
+        let Some(waiting) = self.by_index.get(&refresh.index) else {
+            let since = self.since.get(&channel).copied().unwrap_or_default();
+            return (!is_mapped && is_up_to(refresh.last_seq, since)).then(Vec::new);
+        };
+        let reaches = is_up_to(refresh.last_seq, waiting.since)
+            && waiting.floor.is_none_or(|floor| is_up_to(refresh.last_symbol_seq, floor));
+        let waiting = reaches.then(|| self.by_index.remove(&refresh.index))??;
+        self.held_bytes -= waiting.held.len();
+        Some(waiting.held)
+    }
+
+    /// The channel on which a symbol was heard that waits.
+    pub(super) fn channel_of(&self, index: u32) -> Option<u8> {
+        self.by_index.get(&index).map(|waiting| waiting.channel)
+    }
+}
+
+/// True when nothing is missing between the last that is covered and the first that is there; numbers wrap.
+const fn is_up_to(last: u32, first: u32) -> bool {
+    last.wrapping_add(1).wrapping_sub(first).cast_signed() >= 0
+}
+
+/// The number of a message among those about its symbol.
+fn symbol_seq(message: &[u8]) -> Option<u32> {
+    let at = match message.get(2..4)? {
+        [100..=104 | 110..=114, 0] => SYMBOL_SEQ,
+        [32 | 34 | 105 | 106, 0] => SYMBOL_SEQ_OF_FULL_TIME,
+        _ => return None,
+    };
+    message.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Messages that lie one behind the other, each with its length first.
+pub(super) fn each(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let len = bytes.first_chunk().map(|len| usize::from(u16::from_le_bytes(*len)))?;
+        let (message, rest) = bytes.split_at_checked(len)?;
+        bytes = rest;
+        Some(message)
+    })
+}
+
+/// The messages of those that are held that a refresh up to `last` does not cover.
+pub(super) fn behind(held: &[u8], last: u32) -> impl Iterator<Item = &[u8]> {
+    each(held).filter(move |message| {
+        symbol_seq(message).is_some_and(|sequence| sequence.wrapping_sub(last).cast_signed() > 0)
+    })
+}
+
+/// The refresh of one symbol.
+#[derive(Debug, Default)]
+pub(super) struct Refresh {
+    /// The symbol.
+    pub(super) index: u32,
+    /// Number of the channel's last message that it covers, ...
+    pub(super) last_seq: u32,
+    /// ... and of the symbol's own.
+    pub(super) last_symbol_seq: u32,
+    /// Its messages, one behind the other.
+    pub(super) messages: Vec<u8>,
+    /// Its packets, and which of them comes next.
+    total: u16,
+    next: u16,
+}
+
+impl Refresh {
+    /// Takes the messages of a packet behind its header: gives the refresh that is complete with it. What does not belong
+    /// to what came before ends that.
+    pub(super) fn take<'a>(
+        at_hand: &mut Option<Refresh>,
+        header: &[u8],
+        messages: impl Iterator<Item = &'a [u8]>,
+    ) -> Option<Refresh> {
+        let Ok(Message::RefreshHeader(parsed)) = Message::parse(header) else { return None };
+        let (current, total) = (parsed.current_refresh_pkt.get(), parsed.total_refresh_pkts.get());
+        if header.len() >= RefreshHeader::LEN {
+            *at_hand = Some(Refresh {
+                last_seq: parsed.last_seq_num.get(),
+                last_symbol_seq: parsed.last_symbol_seq_num.get(),
+                total,
+                next: 1,
+                ..Refresh::default()
+            });
+        }
+        let mut refresh =
+            at_hand.take().filter(|refresh| (refresh.next, refresh.total) == (current, total))?;
+        refresh.next = current.checked_add(1)?;
+        for message in messages {
+            if refresh.index == 0 {
+                refresh.index = super::xdp::index_of(message).unwrap_or_default();
+            }
+            refresh.messages.extend_from_slice(message);
+        }
+        if current == total {
+            return Some(refresh).filter(|refresh| refresh.index != 0);
+        }
+        *at_hand = Some(refresh).filter(|refresh| refresh.messages.len() <= REFRESH_BYTES_MAX);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_nyse::DeleteOrder;
+    use zerocopy::IntoBytes;
+
+    use super::*;
+
+    fn message(index: u32, sequence: u32) -> Vec<u8> {
+        DeleteOrder::new(0, index, sequence, 7, 0).as_bytes().to_vec()
+    }
+
+    fn refresh(index: u32, last_seq: u32, last_symbol_seq: u32) -> Refresh {
+        Refresh { index, last_seq, last_symbol_seq, ..Refresh::default() }
+    }
+
+    #[test]
+    fn what_a_refresh_does_not_cover_follows_it() {
+        let mut waits = Waits::default();
+        waits.lose(1, 100, [5, 6].into_iter());
+        for sequence in [u32::MAX, 0, 1] {
+            waits.hold(5, 1, &message(5, sequence), true);
+        }
+        waits.hold(9, 1, &message(9, 1), true);
+        assert_eq!((waits.channel_of(5), waits.channel_of(9)), (Some(1), None), "9 is whole");
+        assert!(waits.take(1, &refresh(5, 98, 0), true).is_none(), "older than the loss");
+        assert!(waits.take(1, &refresh(5, 99, u32::MAX - 2), true).is_none(), "misses what is not held");
+        let held = waits.take(1, &refresh(5, 99, u32::MAX), true).unwrap();
+        let left: Vec<_> = behind(&held, u32::MAX).collect();
+        assert_eq!(left, [message(5, 0), message(5, 1)]);
+        assert!(waits.take(1, &refresh(5, 99, u32::MAX), true).is_none(), "it is whole");
+        assert_eq!(waits.take(1, &refresh(6, 99, 3), true), Some(Vec::new()));
+        assert!(waits.is_empty() && waits.held_bytes == 0);
+    }
+
+    #[test]
+    fn symbols_that_are_not_mapped_wait_once_they_are_heard() {
+        let mut waits = Waits::default();
+        waits.lose(1, 50, std::iter::empty());
+        waits.hold(5, 1, &message(5, 8), false);
+        assert!(waits.take(1, &refresh(7, 48, 1), false).is_none(), "older than the capture");
+        assert_eq!(waits.take(1, &refresh(7, 49, 1), false), Some(Vec::new()));
+        // Another loss: what was held is of no use.
+        waits.lose(1, 60, std::iter::empty());
+        assert!(waits.take(1, &refresh(5, 58, 8), false).is_none());
+        assert_eq!(waits.take(1, &refresh(5, 59, 9), false), Some(Vec::new()));
+        waits.hold(5, 1, &message(5, 8), false);
+        waits.restart(1);
+        assert!(waits.is_empty() && waits.held_bytes == 0);
+    }
+
+    #[test]
+    fn too_much_is_dropped_and_a_newer_refresh_is_needed() {
+        let mut waits = Waits { held_bytes: HELD_BYTES_MAX - 30, ..Waits::default() };
+        waits.hold(5, 1, &message(5, 8), false);
+        waits.hold(5, 1, &message(5, 9), false);
+        assert_eq!(waits.held_bytes, HELD_BYTES_MAX - 30);
+        assert!(waits.take(1, &refresh(5, 1, 8), false).is_none());
+        assert_eq!(waits.take(1, &refresh(5, 1, 9), false), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_refresh_of_several_packets_is_taken_in_order_only() {
+        let header = |current: u16, total: u16, is_full: bool| {
+            let whole = RefreshHeader::new(current, total, 9, 8);
+            let mut bytes = whole.as_bytes()[..if is_full { 16 } else { 8 }].to_vec();
+            bytes[0] = bytes.len() as u8;
+            bytes
+        };
+        let order = message(5, 1);
+        let mut at_hand = None;
+        let mut take = |header: Vec<u8>| Refresh::take(&mut at_hand, &header, [&order[..]].into_iter());
+        assert!(take(header(1, 2, true)).is_none());
+        let whole = take(header(2, 2, false)).unwrap();
+        assert_eq!((whole.index, whole.last_seq, whole.last_symbol_seq), (5, 9, 8));
+        assert_eq!(each(&whole.messages).count(), 2);
+        assert!(take(header(2, 2, false)).is_none(), "without the first");
+        assert!(take(header(1, 3, true)).is_none() && take(header(3, 3, false)).is_none(), "one is missing");
+        assert!(take(header(1, 1, true)).is_some());
+    }
+}
