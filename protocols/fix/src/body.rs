@@ -116,13 +116,14 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
 
     /// Reads a group behind its count, which `field` is.
     ///
-    /// Unknown fields inside an entry do not matter; in the last they end the group. A group in an entry ends where the
-    /// next of those begins, at the tag `stop`.
+    /// The last entry ends at the first field that what holds the group has (`is_outer`) and an entry has not: unknown
+    /// fields do not matter. A group in an entry ends where the next of those begins, at the tag `stop`.
     #[inline]
     fn read(
         field: Field<'a>,
         fields: &mut Fields<'a>,
         stop: Option<u32>,
+        is_outer: fn(u32) -> bool,
     ) -> Result<Group<'a, E>, FieldError> {
         let wrong = |reason| field.error(reason);
         let said = usize::try_from(field.read::<u64>()?).unwrap_or(usize::MAX);
@@ -142,7 +143,7 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
                 return Err(wrong(SessionRejectReason::GROUP_ORDER));
             } else if tag == E::FIRST {
                 return Err(wrong(SessionRejectReason::GROUP_COUNT));
-            } else if count == said && (count == 0 || !E::has(tag)) {
+            } else if count == said && (count == 0 || (is_outer(tag) && !E::has(tag))) {
                 *fields = before;
                 break;
             }
@@ -238,11 +239,12 @@ pub(crate) fn set_group<'a, E: Entry<'a>>(
     field: Field<'a>,
     fields: &mut Fields<'a>,
     stop: Option<u32>,
+    is_outer: fn(u32) -> bool,
 ) -> Result<(), FieldError> {
     if member.is_some() {
         return Err(field.error(SessionRejectReason::TAG_TWICE));
     }
-    *member = Some(Group::read(field, fields, stop)?);
+    *member = Some(Group::read(field, fields, stop, is_outer)?);
     Ok(())
 }
 
@@ -296,7 +298,9 @@ macro_rules! structure {
                         }
                         $($crate::tag::$rtag => $crate::body::set(&mut $rname, field)?,)*
                         $($crate::tag::$otag => $crate::body::set(&mut $oname, field)?,)*
-                        $($crate::tag::$gtag => $crate::body::set_group(&mut $gname, field, fields, stop)?,)*
+                        $($crate::tag::$gtag => $crate::body::set_group(
+                            &mut $gname, field, fields, stop, Self::has_own,
+                        )?,)*
                         _ => {}
                     }
                     (is_first, before) = (false, *fields);
@@ -307,6 +311,16 @@ macro_rules! structure {
                     $($gname: $gname.unwrap_or_default(),)*
                     $($marker: std::marker::PhantomData,)?
                 })
+            }
+
+            /// Whether it has a field of this tag, those of its groups' entries left out.
+            #[inline]
+            #[allow(dead_code, reason = "a message without groups does not ask")]
+            fn has_own(tag: u32) -> bool {
+                $(tag == $crate::tag::$rtag ||)*
+                $(tag == $crate::tag::$otag ||)*
+                $(tag == $crate::tag::$gtag ||)*
+                false
             }
 
             fn check_fields(&self) -> Result<(), $crate::FieldError> {
@@ -377,10 +391,8 @@ macro_rules! entry {
 
             #[inline]
             fn has(tag: u32) -> bool {
-                $(tag == $crate::tag::$rtag ||)*
-                $(tag == $crate::tag::$otag ||)*
-                $(tag == $crate::tag::$gtag || <$gtype<'_> as $crate::Entry<'_>>::has(tag) ||)*
-                false
+                $(<$gtype<'_> as $crate::Entry<'_>>::has(tag) ||)*
+                Self::has_own(tag)
             }
 
             #[inline]

@@ -184,7 +184,6 @@ tags! {
     MASS_STATUS_ID_TYPE = 9014 MassStatusIDType,
     REPORT_FILLS_AS_EXEC_REPORTS = 9015 ReportFillsAsExecReports,
     DISPLAY_INCREMENT_STEPS = 9018 DisplayIncrementSteps,
-    MMP_GROUP = 9019 MMPGroup,
     FREEZE_QUOTES = 9031 FreezeQuotes,
     USER_EQUITY = 100001 UserEquity,
     USER_BALANCE = 100002 UserBalance,

@@ -97,7 +97,7 @@ impl<'b> Writer<'b> {
     /// # Errors
     /// [`WriteError`] when it does not fit or a value was wrong.
     #[inline]
-    pub fn finish(mut self) -> Result<usize, WriteError> {
+    pub fn finish(self) -> Result<usize, WriteError> {
         if let Some(error) = self.error {
             return Err(error);
         }

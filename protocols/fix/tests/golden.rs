@@ -94,7 +94,7 @@ fn an_execution_report_is_read_field_by_field() {
 #[test]
 fn fills_of_a_report_are_a_group() {
     let report = ExecutionReport::decode(&parse(recorded()[1])).unwrap();
-    assert_eq!((report.ord_status, report.side), (OrdStatus::FILLED, Some(SideCode::SELL)));
+    assert_eq!((report.ord_status, report.side), (OrdStatus::FILLED, Some(SideCode::BUY)));
     assert_eq!(report.commission, Some(decimal("-0.00000021")));
     assert_eq!((report.last_px, report.last_qty), (Some(decimal("9593.5")), Some(decimal("1"))));
     let fills: Vec<_> = report.fills.iter().map(Result::unwrap).collect();
@@ -284,12 +284,14 @@ fn wrong_fields_of_a_body_are_named() {
 }
 
 #[test]
-fn unknown_fields_do_not_matter_and_end_the_last_entry_only() {
-    let bytes =
-        message("35=8|7777=x|39=0|1362=2|1363=a|1364=1|1365=1|8888=y|1363=b|1364=2|1365=2|9999=z|58=t");
+fn unknown_fields_do_not_matter_in_any_entry() {
+    let bytes = message(
+        "35=8|7777=x|39=0|1362=2|1363=a|1364=1|1365=1|8888=y|1363=b|9999=z|1364=2|1365=2|9998=z|58=t",
+    );
     let report = ExecutionReport::decode(&parse(&bytes)).unwrap();
     let ids: Vec<_> = report.fills.iter().map(|fill| fill.unwrap().fill_exec_id).collect();
     assert_eq!((ids, report.text), (vec!["a", "b"], Some("t")));
+    assert_eq!(report.check(), Ok(()));
 }
 
 #[test]

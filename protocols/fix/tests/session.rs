@@ -493,7 +493,33 @@ fn a_wrong_resend_request_is_rejected() {
         "3|34=3|45=4|371=16|372=2|373=6|58=incorrect data format for value",
         "3|34=4|45=5|371=16|372=2|373=1|58=required tag missing",
         "3|34=2|43=Y|122|45=2|371=7|372=2|373=5|58=value is incorrect (out of range) for this tag",
+        "3|34=3|43=Y|122|45=4|371=16|372=2|373=6|58=incorrect data format for value",
+        "3|34=4|43=Y|122|45=5|371=16|372=2|373=1|58=required tag missing",
     ]);
+}
+
+#[test]
+fn a_resend_reaches_up_to_what_was_sent_since_it_was_asked_for() {
+    let mut story = client_that_is_up();
+    story.order("a").unwrap();
+    story.sends(&[&order_text(2, "a")]);
+    story.receives(&["2|34=2|7=2|16=0", "1|34=3|112=T"]);
+    // The peer drops the Heartbeat, which lies beyond its gap, and would wait for it.
+    story.sends(&[
+        "0|34=3|112=T",
+        "D|34=2|43=Y|122|11=a|54=1|38=10|55=BTC-PERPETUAL",
+        "4|34=3|43=Y|122|36=4|123=Y",
+    ]);
+    story.order("b").unwrap();
+    story.sends(&[&order_text(4, "b")]);
+}
+
+#[test]
+fn a_logout_that_cannot_be_written_ends_the_connection() {
+    let mut story = client_that_is_up();
+    story.session.logout(story.now, &Logout { text: Some("a\x01b"), ..Logout::default() });
+    story.sends(&[]);
+    story.closes(CloseReason::BadValue { tag: tag::TEXT });
 }
 
 #[test]

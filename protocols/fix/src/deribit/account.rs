@@ -62,8 +62,6 @@ entry! {
         contract_multiplier: Decimal = CONTRACT_MULTIPLIER,
         /// Mark price.
         mark_price: Decimal = UNDERLYING_SETTL_PRICE,
-        /// Index.
-        index_price: Decimal = PRICE,
         /// Code of the side.
         side: &'a str = SIDE,
         /// Average price.

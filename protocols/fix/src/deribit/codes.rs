@@ -152,16 +152,6 @@ code! {
 }
 
 code! {
-    /// DeribitAdvOrderType (100012): how an option's order is priced.
-    AdvOrderType {
-        /// In implied volatility.
-        VOLATILITY = b'1',
-        /// In USD.
-        USD = b'0',
-    }
-}
-
-code! {
     /// SubscriptionRequestType (263).
     SubscriptionRequestType {
         /// Once.
@@ -208,16 +198,6 @@ code! {
         CHANGE = b'1',
         /// No longer there.
         DELETE = b'2',
-    }
-}
-
-code! {
-    /// DeribitLiquidation (100091): whose order was a liquidation.
-    Liquidation {
-        /// The resting one.
-        MAKER = b'M',
-        /// The incoming one.
-        TAKER = b'T',
     }
 }
 

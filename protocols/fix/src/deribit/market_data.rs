@@ -5,8 +5,7 @@
 use tickpath_types::Nanos;
 
 use super::{
-    Liquidation, MdEntryType, MdUpdateAction, MdUpdateType, OrdStatus, PutOrCall, SideCode,
-    SubscriptionRequestType,
+    MdEntryType, MdUpdateAction, MdUpdateType, OrdStatus, PutOrCall, SideCode, SubscriptionRequestType,
 };
 use crate::body::{entry, message};
 use crate::decimal::Decimal;
@@ -119,8 +118,8 @@ entry! {
         ord_status: OrdStatus = ORD_STATUS,
         /// Label of the own order.
         label: &'a str = DERIBIT_LABEL,
-        /// Whose order was a liquidation.
-        liquidation: Liquidation = DERIBIT_LIQUIDATION,
+        /// Whose order was a liquidation: `M` the resting one, `T` the incoming one, `MT` both.
+        liquidation: &'a str = DERIBIT_LIQUIDATION,
         /// Id of a block trade.
         trd_match_id: &'a str = TRD_MATCH_ID,
     }
@@ -159,8 +158,8 @@ entry! {
         trade_seq: &'a str = TEXT,
         /// Label of the own order.
         label: &'a str = DERIBIT_LABEL,
-        /// Whose order was a liquidation.
-        liquidation: Liquidation = DERIBIT_LIQUIDATION,
+        /// Whose order was a liquidation: `M` the resting one, `T` the incoming one, `MT` both.
+        liquidation: &'a str = DERIBIT_LIQUIDATION,
         /// Id of a block trade.
         trd_match_id: &'a str = TRD_MATCH_ID,
     }

@@ -20,8 +20,8 @@ pub use account::{
     OrderMassStatusRequest, Position, PositionReport, RequestForPositions, UserRequest, UserResponse,
 };
 pub use codes::{
-    AdvOrderType, ExecType, FillLiquidity, Liquidation, MdEntryType, MdUpdateAction, MdUpdateType, OrdStatus,
-    OrdType, PegPriceType, PutOrCall, QtyType, SideCode, SubscriptionRequestType, TimeInForceCode, Trigger,
+    ExecType, FillLiquidity, MdEntryType, MdUpdateAction, MdUpdateType, OrdStatus, OrdType, PegPriceType,
+    PutOrCall, QtyType, SideCode, SubscriptionRequestType, TimeInForceCode, Trigger,
 };
 pub use logon::{
     Credentials, LogonClock, NONCE_LEN_MAX, NONCE_LEN_MIN, NonceError, PASSWORD_LEN, RAW_DATA_LEN_MAX,

@@ -3,8 +3,7 @@
 use tickpath_types::Nanos;
 
 use super::{
-    AdvOrderType, ExecType, FillLiquidity, OrdStatus, OrdType, PegPriceType, QtyType, SideCode,
-    TimeInForceCode, Trigger,
+    ExecType, FillLiquidity, OrdStatus, OrdType, PegPriceType, QtyType, SideCode, TimeInForceCode, Trigger,
 };
 use crate::body::{entry, message};
 use crate::decimal::Decimal;
@@ -47,8 +46,8 @@ message! {
         valid_until_time: Nanos = VALID_UNTIL_TIME,
         /// A text that comes back with every report.
         label: &'a str = DERIBIT_LABEL,
-        /// How an option's order is priced.
-        adv_order_type: AdvOrderType = DERIBIT_ADV_ORDER_TYPE,
+        /// How an option's order is priced, in the venue's code.
+        adv_order_type: &'a str = DERIBIT_ADV_ORDER_TYPE,
         /// Whether market maker protection counts the order.
         mm_protection: bool = DERIBIT_MM_PROTECTION,
         /// Which price triggers.
@@ -157,7 +156,7 @@ message! {
         side: SideCode = SIDE,
         /// When it happened.
         transact_time: Nanos = TRANSACT_TIME,
-        /// Always 0.
+        /// Commission; always 0 in newer versions.
         commission: Decimal = COMMISSION,
         /// What is still open.
         leaves_qty: Decimal = LEAVES_QTY,
@@ -206,10 +205,8 @@ message! {
         label: &'a str = DERIBIT_LABEL,
         /// In a report of a cancelled order: market maker protection cancelled it.
         mm_protection: bool = DERIBIT_MM_PROTECTION,
-        /// Group of the market maker protection.
-        mmp_group: &'a str = MMP_GROUP,
-        /// How an option's order is priced.
-        adv_order_type: AdvOrderType = DERIBIT_ADV_ORDER_TYPE,
+        /// How an option's order is priced, in the venue's code.
+        adv_order_type: &'a str = DERIBIT_ADV_ORDER_TYPE,
         /// Implied volatility of an option's order.
         volatility: Decimal = VOLATILITY,
         /// Price of an order that follows.
@@ -276,7 +273,7 @@ message! {
         symbol: &'a str = SYMBOL,
         /// Orders of this currency.
         currency: &'a str = CURRENCY,
-        /// Whether quotes are refused for a second.
+        /// Whether quotes are refused for a while.
         freeze_quotes: bool = FREEZE_QUOTES,
     }
     {}

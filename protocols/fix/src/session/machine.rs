@@ -13,7 +13,7 @@ use super::{
     ResetPolicy, Role, SendError, SequenceResetPolicy, SessionConfig, SessionStats, Store,
 };
 use crate::body::Body;
-use crate::error::{FieldError, FrameError, SessionRejectReason};
+use crate::error::{FieldError, FrameError, SessionRejectReason, WriteError};
 use crate::message::{Message, MsgType, Parsed};
 use crate::tag;
 use crate::writer::Writer;
@@ -441,17 +441,19 @@ impl<S: Store> Session<S> {
         if end != 0 && end < begin {
             return Err(end_field.error(SessionRejectReason::OUT_OF_RANGE));
         }
-        let sent = self.next_out - 1;
-        self.resend = Some(Range { next: begin, end: if end == 0 { sent } else { end.min(sent) } });
+        self.resend = Some(Range { next: begin, end: if end == 0 { u64::MAX } else { end } });
         Ok(())
     }
 
-    /// Goes on sending again as far as there is room.
+    /// Goes on sending again as far as there is room, up to what has been sent by now: what was sent since the peer asked
+    /// lies beyond its gap, too.
     fn send_again(&mut self, now: Nanos) {
         if let Some(range) = self.resend
             && matches!(self.state, State::Up | State::LogoutSent)
         {
-            self.resend = self.wire.send_again(now, range, &self.store, &mut self.stats);
+            let sent = Range { end: range.end.min(self.next_out - 1), ..range };
+            let rest = self.wire.send_again(now, sent, &self.store, &mut self.stats);
+            self.resend = rest.map(|rest| Range { end: range.end, ..rest });
         }
     }
 
@@ -551,7 +553,8 @@ impl<S: Store> Session<S> {
                 }
                 self.next_out += 1;
             }
-            Err(_) => self.close(CloseReason::OutputFull),
+            Err(WriteError::BadValue { tag }) => self.close(CloseReason::BadValue { tag }),
+            Err(WriteError::BufferTooShort { .. }) => self.close(CloseReason::OutputFull),
         }
     }
 

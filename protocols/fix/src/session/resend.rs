@@ -14,7 +14,7 @@ use crate::writer::Writer;
 /// Most messages that are sent again in one go: what is left waits for the next call.
 const RESEND_BATCH: usize = 64;
 
-/// Numbers that are still to be sent again, both included.
+/// Numbers that are still to be sent again, both included; the end may lie beyond what has been sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) next: u64,
@@ -75,10 +75,10 @@ impl Wire {
             }
             let stored = store.next(now, range.next).filter(|stored| stored.sequence <= range.end);
             let sent = match stored {
-                Some(stored) if stored.sequence == range.next => {
+                Some(stored) if stored.sequence == range.next => self.repeat(now, stored).map(|()| {
                     stats.resent += 1;
-                    self.repeat(now, stored).map(|()| range.next + 1)
-                }
+                    range.next + 1
+                }),
                 Some(stored) => self.skip(now, range.next, stored.sequence),
                 None => self.skip(now, range.next, range.end + 1),
             };
