@@ -13,8 +13,21 @@ use tickpath_fix::session::{
 use tickpath_fix::{Body, Message, MsgType, Parsed, WriteError, Writer};
 use tickpath_types::Nanos;
 
-/// A receive buffer: whatever is there is skipped or is a message, of which every reading is safe.
+/// A receive buffer: whatever is there is skipped or is a message, of which every reading is safe. A body whose length or
+/// sum is wrong is read too, as a message of its own.
 pub fn fix(data: &[u8]) {
+    stream(data);
+    let start = data.windows(3).position(|window| window == b"35=").unwrap_or(0);
+    let end = data.windows(4).rposition(|window| window == b"\x0110=").map_or(data.len(), |at| at + 1);
+    let body = data.get(start..end).unwrap_or(&[]);
+    let mut mended = format!("8=FIX.4.4\x019={}\x01", body.len()).into_bytes();
+    mended.extend(body);
+    let sum = mended.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+    mended.extend(format!("10={sum:03}\x01").bytes());
+    stream(&mended);
+}
+
+fn stream(data: &[u8]) {
     let mut rest = data;
     loop {
         rest = match Message::parse(rest) {
