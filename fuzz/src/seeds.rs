@@ -61,6 +61,33 @@ pub fn xdp() -> Vec<Vec<u8>> {
     seeds
 }
 
+/// Recorded FIX messages.
+#[must_use]
+pub fn fix() -> Vec<Vec<u8>> {
+    let recorded = include_bytes!("../../protocols/fix/tests/data/messages.txt");
+    recorded.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+/// What a FIX client sends, from logon to logout: fields alone, one message a line, see
+/// [`fix_session`](crate::fix_session()).
+#[must_use]
+pub fn fix_session() -> Vec<Vec<u8>> {
+    let all = [
+        "A|34=1|108=30",
+        "D|34=2|11=a|54=1|38=10|55=BTC-PERPETUAL|44=100.5",
+        "1|34=3|112=x",
+        "2|34=4|7=1|16=0",
+        "4|34=5|36=9|123=Y",
+        "4|34=1|36=20",
+        "8|34=20|39=0|1362=1|1363=a|1364=1|1365=1",
+        "3|34=25|45=1|58=no",
+        "0|34=21|43=Y|122=20260101-00:00:00",
+        "5|34=21|58=bye",
+    ];
+    let lines = |lines: &[&str]| lines.join("\n").into_bytes();
+    vec![lines(&all), lines(&all[..3]), lines(&[all[0], all[3], all[3]]), lines(&[all[0], all[9]])]
+}
+
 /// A MoldUDP64 packet of messages, the two packets without, and a request.
 #[must_use]
 pub fn mold() -> Vec<Vec<u8>> {

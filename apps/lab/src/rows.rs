@@ -508,7 +508,7 @@ pub(crate) const ROWS: &[RowSpec] = &[
         goal: Some(Goal::RatioAtMost(1.5)),
         reference: "p50 52 us",
         note: "ticks server to one client at 100 K ticks/s, each tick written as it is made: from its intended time to when it stands in \
-               the client's symbol cache, p50; 5 s a full round",
+               the client's symbol cache, p50; 60 s a full round",
     },
     RowSpec {
         name: "ticks_e2e_1_p99",

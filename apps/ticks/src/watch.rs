@@ -58,18 +58,17 @@ pub fn watch(options: &WatchOptions, stop: &StopSignal) -> anyhow::Result<WatchR
     let started = Instant::now();
     let mut view = TicksView::new(&options.client.address, options.duration);
     let ended = run(&client, &mut viewer, &mut view, csv.as_ref(), stop, started);
-    // The last state, before the end closes the connection.
-    view.update(client.shared(), started.elapsed());
-    let counts = client.shared().counts();
+    // Of the time before the end closes the connection; what came until then counts.
     let is_live = client.shared().state() == LinkState::Live;
     let shared = std::sync::Arc::clone(client.shared());
     let failure = client.finish().err();
+    let elapsed = started.elapsed();
     drop(viewer);
     let csv_rows = csv.map(CsvFile::finish).transpose();
     Ok(WatchReport {
         address: options.client.address.clone(),
-        elapsed: started.elapsed(),
-        counts,
+        elapsed,
+        counts: shared.counts(),
         latencies: WatchReport::latencies_of(&shared),
         is_live,
         trouble: failure.as_ref().map(ToString::to_string).or_else(|| shared.trouble()),

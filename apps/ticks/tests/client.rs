@@ -114,6 +114,31 @@ fn a_lost_connection_is_made_again_and_what_was_missed_meanwhile_is_counted() {
 }
 
 #[test]
+fn of_listed_symbols_their_own_messages_are_missed_and_no_others() {
+    let server = Server::start();
+    let symbols = ["ALPHA", "BRAVO", "CHARLIE"].map(|name| Symbol::new(name).unwrap()).to_vec();
+    let config = tickpath_ticks_app::client::ClientConfig { symbols, ..config(server.address()) };
+    let client = Client::start(config, None).unwrap();
+    // Each symbol begins with its number 1.
+    let mut peer = server.accept_subscribed(9, 1);
+    peer.send(&[quote(1, 1), quote(1, 2)].concat());
+    wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 2);
+    drop(peer);
+    // Meanwhile each came to 5: three of the first two were missed, and four of the third.
+    let mut peer = server.accept_subscribed(9, 5);
+    peer.send(&quote(5, 3));
+    let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 3);
+    assert_eq!((counts.of(Count::Missed), counts.of(Count::Gaps)), (10, 0));
+    drop(peer);
+    // Of another session nothing was missed.
+    let mut peer = server.accept_subscribed(10, 50);
+    peer.send(&quote(50, 1));
+    let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 4);
+    assert_eq!((counts.of(Count::Missed), counts.of(Count::Gaps)), (10, 0));
+    client.finish().unwrap();
+}
+
+#[test]
 fn a_server_that_is_not_there_is_tried_again_and_again() {
     let server = Server::start();
     let address = server.address();

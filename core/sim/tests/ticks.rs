@@ -163,6 +163,10 @@ fn spreads_quantities_and_trades_are_as_asked_for() {
     // Ten basis points, and a tick on the average for the rounding away from the price.
     let share = mean(all.iter().map(|tick| (spread(tick) - 100.0) / mid(tick)));
     check("spread", share / 1e-3, 1.0, 0.01);
+    // Even from half to one and a half of the mean: a twelfth of its square. The rounding adds next to nothing.
+    let second =
+        mean(all.iter().map(|tick| ((spread(tick) - 100.0) / mid(tick) / 1e-3 - share / 1e-3).powi(2)));
+    check("variance of the spread", second * 12.0, 1.0, 0.02);
     for tick in &all {
         let (bid, ask) = (tick.bid().0, tick.ask().0);
         assert!(bid > 0 && ask > bid && bid % 100 == 0 && ask % 100 == 0, "{tick:?}");
@@ -175,10 +179,67 @@ fn spreads_quantities_and_trades_are_as_asked_for() {
     for qty in [Tick::bid_qty, Tick::ask_qty] {
         check("quantity", mean(all.iter().map(|tick| f64::from(qty(tick)))), 1_000.0, 5.0);
     }
+    let traded: Vec<_> = all.iter().filter(|tick| tick.kind().is_trade()).map(Tick::last_qty).collect();
+    assert!(traded.iter().all(|qty| (500..1_500).contains(qty)));
+    check("quantity of a trade", mean(traded.iter().copied().map(f64::from)), 1_000.0, 5.0);
     let share = |kind: TickKind| all.iter().filter(|tick| tick.kind() == kind).count() as f64 / count;
     check("quotes", share(TickKind::QUOTE), 0.7, 0.004);
     check("trades at the ask", share(TickKind::TRADE_AT_ASK), 0.15, 0.003);
     check("trades at the bid", share(TickKind::TRADE_AT_BID), 0.15, 0.003);
+}
+
+/// What one symbol is told is not another's, wherever it lies among the lanes.
+#[test]
+fn each_symbol_has_what_it_is_asked_for() {
+    for count in [7, 130] {
+        let mut config = alike(symbol());
+        config.symbols = (0..count)
+            .map(|at| TickSymbol {
+                name: tick_symbol_name(at as usize),
+                drift_bp: (at as i32 % 3 - 1) * 300_000,
+                volatility_bp: 1_000 + at * 97 % 11 * 500,
+                spread_cbp: 500 + at * 5 % 13 * 100,
+                qty_mean: 100 + at * 3 % 17 * 100,
+                jump_ppm: at % 2 * 20_000,
+                jump_bp: 300,
+                ..symbol()
+            })
+            .collect();
+        config.step = Nanos::from_secs(60);
+        let years = 60.0 / YEAR;
+        // No symbol comes to the end of its range by then.
+        let each = 3_000;
+        for (ticks, asked) in ticks(&config, each).iter().zip(&config.symbols) {
+            let returns = returns(ticks);
+            let count = returns.len() as f64;
+            let (share, jump) = (f64::from(asked.jump_ppm) / 1e6, (f64::from(asked.jump_bp) / 1e4).powi(2));
+            let calm = (f64::from(asked.volatility_bp) / 1e4).powi(2) * years;
+            let variance = calm + share * jump;
+            let fourth = 3.0 * ((1.0 - share) * calm * calm + share * (calm + jump).powi(2));
+            let found = mean(returns.iter().copied());
+            // A jump that goes up as far as down has a mean above 1, which the drift makes up for.
+            let expected = f64::from(asked.drift_bp) / 1e4 * years
+                - calm / 2.0
+                - share * (jump / 2.0 + jump * jump / 8.0);
+            check(&format!("{asked:?} drift"), found, expected, 6.0 * (variance / count).sqrt());
+            let second = mean(returns.iter().map(|it| (it - found).powi(2)));
+            let within = 6.0 * ((fourth - variance * variance) / count).sqrt() / variance;
+            check(&format!("{asked:?} variance"), second / variance, 1.0, within + 0.02);
+            let count = ticks.len() as f64;
+            let spread = mean(ticks.iter().map(|tick| {
+                (tick.ask().0 - tick.bid().0 - 100) as f64 / ((tick.ask().0 + tick.bid().0) as f64 / 2.0)
+            }));
+            let expected = f64::from(asked.spread_cbp) / 1e6;
+            check(
+                &format!("{asked:?} spread"),
+                spread / expected,
+                1.0,
+                6.0 * (1.0 / 12.0 / count).sqrt() + 0.02,
+            );
+            let qty = mean(ticks.iter().map(|tick| f64::from(tick.bid_qty()))) / f64::from(asked.qty_mean);
+            check(&format!("{asked:?} quantity"), qty, 1.0, 6.0 * (1.0 / 12.0 / count).sqrt() + 0.01);
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,9 @@
 
 use tickpath_lockfree::crc32c;
 
-use crate::message::{CHECKSUM_LEN, Message, TICK_LEN, Tick};
+use tickpath_types::Nanos;
+
+use crate::message::{CHECKSUM_LEN, Message, TICK_LEN, Tick, send_delay_ns};
 
 /// Fills a message's checksum.
 #[must_use]
@@ -23,6 +25,21 @@ pub fn seal_ticks(ticks: &mut [Tick]) {
         Some(step) => ticks.iter_mut().for_each(|tick| seal_tick(step, tick)),
         None => ticks.iter_mut().for_each(|tick| seal_tick(crc32c::Table, tick)),
     }
+}
+
+/// Fills the send delays of many ticks that are sent at `ts_send`, and their checksums.
+#[inline]
+pub fn seal_ticks_sent(ticks: &mut [Tick], ts_send: Nanos) {
+    match crc32c::Instruction::detect() {
+        Some(step) => ticks.iter_mut().for_each(|tick| seal_sent(step, tick, ts_send)),
+        None => ticks.iter_mut().for_each(|tick| seal_sent(crc32c::Table, tick, ts_send)),
+    }
+}
+
+#[inline(always)]
+fn seal_sent<S: crc32c::Step>(step: S, tick: &mut Tick, ts_send: Nanos) {
+    tick.send_delay_ns = send_delay_ns(Nanos(tick.ts_generate.get()), ts_send).into();
+    seal_tick(step, tick);
 }
 
 #[inline(always)]

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use tickpath_ticks::message::*;
 use tickpath_ticks::parser::{Gap, ParserStats, RESYNC_LEN_MAX, StreamError, TickListener, TickParser};
-use tickpath_ticks::seal::{seal, seal_ticks};
+use tickpath_ticks::seal::{seal, seal_ticks, seal_ticks_sent};
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol, TradingState};
 use zerocopy::IntoBytes;
 
@@ -389,6 +389,10 @@ proptest! {
         let mut together: Vec<Tick> = quotes.iter().map(|quote| Tick::from(*quote)).collect();
         seal_ticks(&mut together);
         let alone: Vec<Tick> = quotes.iter().map(|quote| Tick::from(seal(*quote))).collect();
-        prop_assert_eq!(together, alone);
+        prop_assert_eq!(&together, &alone);
+        // Each was made at 1 and is sent at 1,001.
+        seal_ticks_sent(&mut together, Nanos(1_001));
+        let sent = |quote: &Quote| Tick::from(seal(Quote { send_delay_ns: 1_000.into(), ..*quote }));
+        prop_assert_eq!(together, quotes.iter().map(sent).collect::<Vec<_>>());
     }
 }

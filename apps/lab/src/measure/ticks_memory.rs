@@ -1,13 +1,15 @@
 //! What a thousand clients take of a ticks server's memory: a process of its own, with real connections.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use tickpath_agent::StopSignal;
-use tickpath_ticks::message::{Hello, Tick};
+use tickpath_ticks::message::{EndOfStream, Hello, Tick};
 use tickpath_ticks::parser::{TickListener, TickParser};
 use tickpath_ticks::request::encode_subscribe;
 use tickpath_ticks::seal::seal;
@@ -18,8 +20,12 @@ use super::{Lab, Prepared, Sample};
 
 /// Clients of a full measurement.
 const CLIENTS: usize = 1_000;
-/// Time in which the processor's use is measured.
-const MEASURED: Duration = Duration::from_secs(3);
+/// How long the server at a paced rate runs, not as long as it would bear a client that says nothing; and from its first
+/// ticks on how long the processor's use is measured.
+const RUNNING: Duration = Duration::from_secs(5);
+const MEASURED: Duration = Duration::from_secs(2);
+/// As long as anybody could want to measure.
+const UNENDING: Duration = Duration::from_secs(600);
 /// What takes longer does not come.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Ticks of each client before anything is measured.
@@ -39,14 +45,17 @@ pub(super) fn open(lab: &Lab<'_>) -> anyhow::Result<Prepared> {
         return Ok(Prepared::Missing(why));
     }
     Ok(Prepared::Ready(Box::new(move || {
-        let mut server = Server::start(&program, "1K/s")?;
+        let folder = tempfile::tempdir()?;
+        let report = folder.path().join("report.json");
+        let mut server = Server::start(&program, "1K/s", UNENDING, &report)?;
         let bytes = server.with_clients(clients, &stop)?;
         drop(server);
-        let mut paced = Server::start(&program, "100K/s")?;
-        let (cpu_percent, calls) = paced.with_one_client(&stop)?;
+        let mut paced = Server::start(&program, "100K/s", RUNNING, &report)?;
+        let cpu_percent = paced.with_one_client(&stop)?;
+        let calls = paced.system_calls(&report)?;
         let note = format!(
             "{clients} clients of 100 symbols at 1 K ticks/s; at 100 K/s with one client, writes each millisecond: \
-             {cpu_percent:.0}% of a core, {calls:.1} K times a second given up or woken"
+             {cpu_percent:.0}% of a core, {calls:.1} K system calls a second"
         );
         Ok(vec![Sample { note: Some(note), ..Sample::new("ticks_server_rss", bytes as f64 / 1e6) }])
     })))
@@ -55,6 +64,8 @@ pub(super) fn open(lab: &Lab<'_>) -> anyhow::Result<Prepared> {
 /// The program as a server; killed when dropped.
 struct Server {
     child: Child,
+    /// What it prints, open until it ends.
+    output: BufReader<ChildStdout>,
     address: String,
 }
 
@@ -67,11 +78,18 @@ impl Drop for Server {
 }
 
 #[derive(Default)]
-struct Counted(u64);
+struct Counted {
+    ticks: u64,
+    has_ended: bool,
+}
 
 impl TickListener for Counted {
     fn on_ticks(&mut self, ticks: &[Tick]) {
-        self.0 += ticks.len() as u64;
+        self.ticks += ticks.len() as u64;
+    }
+
+    fn on_end_of_stream(&mut self, _: &EndOfStream) {
+        self.has_ended = true;
     }
 }
 
@@ -82,16 +100,19 @@ struct Client {
 }
 
 impl Server {
-    fn start(program: &std::ffi::OsStr, rate: &str) -> anyhow::Result<Server> {
+    fn start(program: &OsStr, rate: &str, time: Duration, report: &Path) -> anyhow::Result<Server> {
         let mut child = Command::new(program)
-            .args(["ticks", "serve", "--listen", "127.0.0.1:0", "--for", "10m", "--rate", rate])
+            .args(["ticks", "serve", "--listen", "127.0.0.1:0", "--rate", rate, "--for"])
+            .arg(format!("{}s", time.as_secs()))
+            .arg("--json")
+            .arg(report)
             .stdout(Stdio::piped())
             .spawn()
             .context("the server does not start")?;
-        let output = child.stdout.take().context("the pipe was asked for")?;
-        let mut server = Server { child, address: String::new() };
+        let output = BufReader::new(child.stdout.take().context("the pipe was asked for")?);
+        let mut server = Server { child, output, address: String::new() };
         let mut line = String::new();
-        BufReader::new(output).read_line(&mut line)?;
+        server.output.read_line(&mut line)?;
         // `ticks of 100 symbols at 127.0.0.1:9200; ...`
         let after = line.split(" at ").nth(1).and_then(|rest| rest.split(';').next());
         server.address = after.context("the server did not say where it listens")?.to_owned();
@@ -114,22 +135,34 @@ impl Server {
     /// The most memory that the process had at a time, in bytes, once all clients have had their ticks.
     fn with_clients(&mut self, clients: usize, stop: &StopSignal) -> anyhow::Result<u64> {
         let mut clients = (0..clients).map(|_| self.connect()).collect::<anyhow::Result<Vec<_>>>()?;
-        listen(&mut clients, stop, |client| client.counted.0 >= TICKS_EACH)?;
+        listen(&mut clients, stop, |client| client.counted.ticks >= TICKS_EACH)?;
         let lost: u64 = clients.iter().map(|client| client.parser.stats().lost).sum();
         ensure!(lost == 0, "{lost} ticks were lost");
         self.status("VmHWM:").map(|kilobytes| kilobytes * 1_024)
     }
 
-    /// Part of a core in percent, and thousands of switches a second.
-    fn with_one_client(&mut self, stop: &StopSignal) -> anyhow::Result<(f64, f64)> {
+    /// Part of a core in percent; the client stays to the end.
+    fn with_one_client(&mut self, stop: &StopSignal) -> anyhow::Result<f64> {
         let mut client = [self.connect()?];
-        listen(&mut client, stop, |client| client.counted.0 >= TICKS_EACH)?;
-        let (cpu, switches, start) = (self.cpu_ticks()?, self.switches()?, Instant::now());
+        listen(&mut client, stop, |client| client.counted.ticks >= TICKS_EACH)?;
+        let (cpu, start) = (self.cpu_ticks()?, Instant::now());
         listen(&mut client, stop, |_| start.elapsed() >= MEASURED)?;
         let seconds = start.elapsed().as_secs_f64();
         // The kernel counts a process's time in hundredths of a second.
         let percent = (self.cpu_ticks()? - cpu) as f64 / seconds;
-        Ok((percent, (self.switches()? - switches) as f64 / seconds / 1e3))
+        listen(&mut client, stop, |client| client.counted.has_ended)?;
+        Ok(percent)
+    }
+
+    /// Thousands of system calls a second, as the server counted them by its end.
+    fn system_calls(&mut self, report: &Path) -> anyhow::Result<f64> {
+        let status = self.child.wait()?;
+        ensure!(status.success(), "the server ended with {status}");
+        let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report)?)?;
+        let calls = ["writes", "other_calls", "sleeps"].map(|name| report[name].as_f64());
+        let calls: Option<f64> = calls.into_iter().sum();
+        let seconds = report["elapsed_s"].as_f64();
+        calls.zip(seconds).map(|(calls, seconds)| calls / seconds / 1e3).context("the report lacks a count")
     }
 
     fn status(&self, name: &str) -> anyhow::Result<u64> {
@@ -139,10 +172,6 @@ impl Server {
         number
             .and_then(|number| number.parse().ok())
             .with_context(|| format!("the system does not say {name}"))
-    }
-
-    fn switches(&self) -> anyhow::Result<u64> {
-        Ok(self.status("voluntary_ctxt_switches:")? + self.status("nonvoluntary_ctxt_switches:")?)
     }
 
     fn cpu_ticks(&self) -> anyhow::Result<u64> {

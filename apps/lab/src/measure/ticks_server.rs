@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use anyhow::{Context as _, bail, ensure};
 use tickpath_agent::{Agent, StopSignal};
 use tickpath_sim::{MarketMood, TickGeneratorConfig};
-use tickpath_ticks::message::{Hello, SymbolDefinition, TICK_LEN, Tick};
+use tickpath_ticks::message::{Heartbeat, Hello, SymbolDefinition, TICK_LEN, Tick};
 use tickpath_ticks::parser::{Gap, TickListener, TickParser};
 use tickpath_ticks::request::encode_subscribe;
 use tickpath_ticks::seal::seal;
@@ -25,12 +25,16 @@ use crate::statistics::quantile;
 const SYMBOLS: usize = 100;
 /// Ticks a second of the paced rows, for each client.
 const RATE: u32 = 100_000;
-/// Ticks of a full round: five seconds.
+/// Ticks of a full round with one client: a minute.
+const E2E_TICKS: usize = 6_000_000;
+/// Ticks of a full round of the other paced rows: five seconds.
 const PACED_TICKS: usize = 500_000;
 /// Ticks before those that are measured: a tenth of a second.
 const WARM_UP: u64 = 10_000;
 /// Time from one write to the next where writes are coalesced.
 const COALESCE: Nanos = Nanos::from_millis(1);
+/// How often a client shows that it lives.
+const HEARTBEAT: Nanos = Nanos::from_secs(1);
 /// Clients of the row with many.
 const CLIENTS: usize = 10;
 /// Ticks of a full round as fast as it goes.
@@ -56,7 +60,7 @@ pub(super) fn open_one_way(context: Context) -> anyhow::Result<Round> {
 
 pub(super) fn open_one(context: Context) -> anyhow::Result<Round> {
     Ok(Box::new(move || {
-        let mut run = paced(&context, 1, Nanos::ZERO)?;
+        let mut run = paced(&context, 1, E2E_TICKS, Nanos::ZERO)?;
         let note = run.note();
         Ok(vec![
             Sample { note: Some(note), ..Sample::new("ticks_e2e_1", run.quantile_us(0.5)) },
@@ -67,8 +71,8 @@ pub(super) fn open_one(context: Context) -> anyhow::Result<Round> {
 
 pub(super) fn open_ten(context: Context) -> anyhow::Result<Round> {
     Ok(Box::new(move || {
-        let mut one = paced(&context, 1, COALESCE)?;
-        let mut ten = paced(&context, CLIENTS, COALESCE)?;
+        let mut one = paced(&context, 1, PACED_TICKS, COALESCE)?;
+        let mut ten = paced(&context, CLIENTS, PACED_TICKS, COALESCE)?;
         let note = ten.note();
         Ok(vec![
             Sample::new("ticks_coalesced_1", one.quantile_us(0.99)),
@@ -225,6 +229,8 @@ struct Client {
     stream: TcpStream,
     parser: TickParser,
     sink: Sink,
+    /// When it last said something.
+    said: Nanos,
 }
 
 /// Writes ticks into a cache, and notes how long they took.
@@ -298,7 +304,7 @@ impl Client {
             next: 0,
             lost: 0,
         };
-        Ok(Client { stream, parser: TickParser::new(), sink })
+        Ok(Client { stream, parser: TickParser::new(), sink, said: context.clock.now() })
     }
 
     /// Reads once; whether something was there.
@@ -306,7 +312,19 @@ impl Client {
     fn poll(&mut self) -> anyhow::Result<Option<()>> {
         let Some(count) = read(&mut self.stream, self.parser.room())? else { return Ok(None) };
         self.parser.commit(count, &mut self.sink)?;
+        self.show_life()?;
         Ok(Some(()))
+    }
+
+    /// Says a heartbeat now and then: the server gives up who says nothing.
+    #[inline]
+    fn show_life(&mut self) -> anyhow::Result<()> {
+        let now = self.sink.clock.now();
+        if now.since(self.said) >= HEARTBEAT {
+            self.said = now;
+            self.stream.write_all(seal(Heartbeat::new(0, Nanos::ZERO)).as_bytes())?;
+        }
+        Ok(())
     }
 }
 
@@ -334,9 +352,10 @@ impl Run {
     }
 }
 
-/// So many clients at the paced rate: from the intended time of each tick to when it is in the client's cache.
-fn paced(context: &Context, clients: usize, coalesce: Nanos) -> anyhow::Result<Run> {
-    let count = context.effort.count(PACED_TICKS) as u64;
+/// So many clients at the paced rate, and ticks of a full round for each: from the intended time of each tick to when it is in
+/// the client's cache.
+fn paced(context: &Context, clients: usize, ticks: usize, coalesce: Nanos) -> anyhow::Result<Run> {
+    let count = context.effort.count(ticks) as u64;
     let settings = ServeSettings { rate: TickRate::PerSecond(RATE), coalesce, ..settings() };
     let start = context.clock.now();
     let (clients, counters) = with_server(context, &settings, |stop, address| {
@@ -364,6 +383,11 @@ fn paced(context: &Context, clients: usize, coalesce: Nanos) -> anyhow::Result<R
         Ok(clients)
     })?;
     let seconds = context.clock.now().since(start).0 as f64 / 1e9;
+    ensure!(
+        counters.given_up == 0,
+        "{} ticks were not made in time: is the host overloaded?",
+        counters.given_up
+    );
     let mut latencies = Vec::with_capacity(clients.len() * count as usize);
     for client in &clients {
         let lost = client.sink.lost + client.parser.stats().lost;
@@ -406,6 +430,7 @@ fn as_fast_as_it_goes(context: &Context) -> anyhow::Result<(f64, String)> {
         while counted.ticks < at_start + count {
             let got = wait_for(stop, || read(&mut client.stream, client.parser.room()))?;
             client.parser.commit(got, &mut counted)?;
+            client.show_life()?;
             if start.is_none() && counted.ticks > 0 {
                 (start, at_start) = (Some(context.clock.ticks()), counted.ticks);
             }

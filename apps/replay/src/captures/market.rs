@@ -89,11 +89,15 @@ pub(super) struct Market {
     pub(super) is_ended: bool,
 }
 
+type ItchPair = Pair<BookBuilder<Indexed<FastBooks>>, BookBuilder<Indexed<PlainBooks>>>;
+type IexPair = Pair<IexBooks<Indexed<FastBooks>>, IexBooks<Indexed<PlainBooks>>>;
+type XdpPair = Pair<XdpBooks<Indexed<FastBooks>>, XdpBooks<Indexed<PlainBooks>>>;
+
 /// The books of a protocol.
 enum Books {
-    Itch(Pair<BookBuilder<Indexed<FastBooks>>, BookBuilder<Indexed<PlainBooks>>>),
-    Iex(IexSymbols, Feed, Pair<IexBooks<Indexed<FastBooks>>, IexBooks<Indexed<PlainBooks>>>),
-    Xdp(XdpSymbols, Pair<XdpBooks<Indexed<FastBooks>>, XdpBooks<Indexed<PlainBooks>>>),
+    Itch(Box<ItchPair>),
+    Iex(IexSymbols, Feed, Box<IexPair>),
+    Xdp(XdpSymbols, Box<XdpPair>),
 }
 
 /// What a recording is of.
@@ -163,9 +167,9 @@ impl Market {
     /// A market whose first packet was captured at `ts_ns`.
     pub(super) fn new(name: String, kind: Kind, session: &Session<'_>, ts_ns: u64) -> Market {
         let books = match kind {
-            Kind::Itch => Books::Itch(Pair::NONE),
-            Kind::Iex(feed) => Books::Iex(IexSymbols::new(feed), feed, Pair::NONE),
-            Kind::Xdp(_) => Books::Xdp(XdpSymbols::default(), Pair::NONE),
+            Kind::Itch => Books::Itch(Box::new(Pair::NONE)),
+            Kind::Iex(feed) => Books::Iex(IexSymbols::new(feed), feed, Box::new(Pair::NONE)),
+            Kind::Xdp(_) => Books::Xdp(XdpSymbols::default(), Box::new(Pair::NONE)),
         };
         let mut calendar = session.options.calendar(kind.time_base(), Zone::EASTERN);
         calendar.date.get_or_insert(calendar.zone.date_at(ts_ns));
@@ -380,11 +384,11 @@ impl Market {
         }
         let source = self.source();
         let mut report = match self.books {
-            Books::Itch(pair) => finish::<&[u8], _, _>(path, source, session, pair, true),
+            Books::Itch(pair) => finish::<&[u8], _, _>(path, source, session, *pair, true),
             // Times of different symbols and types are in no order.
-            Books::Iex(_, _, pair) => finish::<IexMessage<'_>, _, _>(path, source, session, pair, false),
+            Books::Iex(_, _, pair) => finish::<IexMessage<'_>, _, _>(path, source, session, *pair, false),
             // Each channel has a clock of its own.
-            Books::Xdp(_, pair) => finish::<XdpMessage<'_>, _, _>(path, source, session, pair, false),
+            Books::Xdp(_, pair) => finish::<XdpMessage<'_>, _, _>(path, source, session, *pair, false),
         };
         session.swap(&mut self.state);
         report.format = format;

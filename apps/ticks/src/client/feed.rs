@@ -9,7 +9,7 @@ use tickpath_lockfree::spsc;
 use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentWriter, TimeBase};
 use tickpath_ticks::message::Message as _;
 use tickpath_ticks::message::{
-    EndOfStream, EndReason, Hello, Refused, Subscribed, SymbolDefinition, Tick, Trade,
+    EndOfStream, EndReason, Hello, Refused, Scope, Subscribed, SymbolDefinition, Tick, Trade,
 };
 use tickpath_ticks::parser::{Gap, StreamError, TickListener, TickParser};
 use tickpath_types::Nanos;
@@ -63,15 +63,22 @@ impl SegmentPlace {
 pub struct Feed {
     parser: TickParser,
     pub(super) sink: Sink,
-    /// Where the session was when the last connection ended.
-    left_at: Option<(u64, u64)>,
+}
+
+/// Where a session was when a connection to it ended.
+struct Left {
+    session: u64,
+    /// The next number of the session.
+    sequence: u64,
+    /// The next number of each symbol by its instrument number, as far as it is known; empty when all were subscribed.
+    symbols: Vec<Option<u32>>,
 }
 
 impl Feed {
     /// Before the first connection.
     #[must_use]
     pub fn new(shared: Arc<Shared>, segment: Option<SegmentPlace>) -> Feed {
-        Feed { parser: TickParser::new(), sink: Sink::new(shared, segment), left_at: None }
+        Feed { parser: TickParser::new(), sink: Sink::new(shared, segment) }
     }
 
     /// Copies every tick into a ring that a writer of CSV empties; while that is full it waits.
@@ -81,12 +88,27 @@ impl Feed {
 
     /// Begins with a new connection.
     pub fn restart(&mut self) {
-        let session = self.sink.hello.map(|hello| hello.session.get());
-        if let Some(session) = session.filter(|_| self.sink.is_subscribed) {
-            self.left_at = Some((session, self.parser.next_sequence()));
+        if let Some(hello) = self.sink.hello.filter(|_| self.sink.is_subscribed) {
+            self.sink.left = Some(self.leave(&hello));
         }
         self.parser.restart();
         self.sink.restart();
+    }
+
+    fn leave(&mut self, hello: &Hello) -> Left {
+        let (session, sequence) = (hello.session.get(), self.parser.next_sequence());
+        let mut symbols = Vec::new();
+        if self.sink.scope == Some(Scope::Listed) {
+            let last = u16::try_from(hello.symbol_count.get()).unwrap_or(u16::MAX);
+            // A symbol that was not defined again is where the connection before left it.
+            let before = self.sink.left.take().filter(|left| left.session == session);
+            let before = before.map(|left| left.symbols).unwrap_or_default();
+            symbols.extend((0..=last).map(|instrument| {
+                let number = self.parser.next_symbol_sequence(instrument);
+                number.or_else(|| before.get(usize::from(instrument)).copied().flatten())
+            }));
+        }
+        Left { session, sequence, symbols }
     }
 
     /// Where the next bytes of the connection are to be read to.
@@ -119,22 +141,9 @@ impl Feed {
         parse: impl FnOnce(&mut TickParser, &mut Sink) -> Result<(), StreamError>,
     ) -> Result<(), StreamError> {
         self.sink.received = received;
-        let was_subscribed = self.sink.is_subscribed;
         let result = parse(&mut self.parser, &mut self.sink);
-        if self.sink.is_subscribed && !was_subscribed {
-            self.count_missed();
-        }
         self.show();
         result
-    }
-
-    /// Messages of the same session that were sent between two connections.
-    fn count_missed(&mut self) {
-        let session = self.sink.hello.map(|hello| hello.session.get());
-        if let Some((_, next)) = self.left_at.take().filter(|(left, _)| Some(*left) == session) {
-            let missed = self.sink.subscribed_at.saturating_sub(next);
-            self.sink.shared.add(Count::Missed, missed);
-        }
     }
 
     /// Shows the parser's counters.
@@ -165,7 +174,9 @@ pub(super) struct Sink {
     /// Of this connection.
     pub(super) hello: Option<Hello>,
     pub(super) is_subscribed: bool,
-    subscribed_at: u64,
+    scope: Option<Scope>,
+    /// The end of the last connection that was subscribed, until it is known what was missed since.
+    left: Option<Left>,
     pub(super) refused: Option<Refused>,
     pub(super) ended: Option<EndReason>,
     /// What cannot be got over.
@@ -183,7 +194,8 @@ impl Sink {
             csv: None,
             hello: None,
             is_subscribed: false,
-            subscribed_at: 0,
+            scope: None,
+            left: None,
             refused: None,
             ended: None,
             failure: None,
@@ -195,7 +207,8 @@ impl Sink {
         if let Some(market) = &mut self.market {
             market.mark_stale(0);
         }
-        (self.hello, self.is_subscribed, self.refused, self.ended) = (None, false, None, None);
+        (self.hello, self.is_subscribed, self.scope) = (None, false, None);
+        (self.refused, self.ended) = (None, None);
     }
 
     /// Shows whoever reads the segment that this process lives.
@@ -223,6 +236,30 @@ impl Sink {
         self.shared.set_market(Arc::clone(market.market()));
         self.market = Some(market);
         Ok(())
+    }
+
+    /// Messages of the same session that were sent between two connections, when all symbols are subscribed; else each
+    /// definition tells those of its symbol.
+    fn count_missed(&mut self, next: u64) {
+        let session = self.hello.map(|hello| hello.session.get());
+        let Some(left) = self.left.take_if(|left| Some(left.session) != session || left.symbols.is_empty())
+        else {
+            return;
+        };
+        if Some(left.session) == session {
+            self.shared.add(Count::Missed, next.saturating_sub(left.sequence));
+        }
+    }
+
+    fn count_missed_of(&mut self, definition: &SymbolDefinition) {
+        let instrument = usize::from(definition.header.instrument.get());
+        let number =
+            self.left.as_mut().and_then(|left| left.symbols.get_mut(instrument)).and_then(Option::take);
+        let missed = number.map_or(0, |left| definition.header.symbol_sequence.get().wrapping_sub(left));
+        // What is that far ahead is behind: it was there before.
+        if missed < 1 << 31 {
+            self.shared.add(Count::Missed, u64::from(missed));
+        }
     }
 
     /// Waits while the ring is full: a file without its ticks is worth nothing, and the server sees who is slow.
@@ -280,6 +317,7 @@ impl TickListener for Sink {
     }
 
     fn on_symbol(&mut self, definition: &SymbolDefinition) {
+        self.count_missed_of(definition);
         if let Some(market) = &mut self.market
             && !market.define(definition)
         {
@@ -288,8 +326,8 @@ impl TickListener for Sink {
     }
 
     fn on_subscribed(&mut self, subscribed: &Subscribed) {
-        self.is_subscribed = true;
-        self.subscribed_at = subscribed.header.sequence.get();
+        (self.is_subscribed, self.scope) = (true, Some(subscribed.scope()));
+        self.count_missed(subscribed.header.sequence.get());
     }
 
     fn on_refused(&mut self, refused: &Refused) {

@@ -24,12 +24,11 @@ use super::shared::{Count, LinkState, Shared};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the server may take to say hello, and to grant the subscription.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
-/// A read waits so long at most: how often it is looked whether there is something else to do.
-const READ_TIMEOUT: Duration = Duration::from_millis(50);
 /// Silent heartbeat intervals after which the server is given up.
 const SILENT_INTERVALS: u64 = 5;
-/// How often heartbeats and time-outs are looked at.
-const CARE_INTERVAL: Nanos = Nanos::from_millis(50);
+/// How often heartbeats and time-outs are looked at, and how long a read waits at most; twice in an interval of heartbeats where
+/// that is more often.
+const CARE_INTERVAL: Duration = Duration::from_millis(50);
 /// How often the clock is compared with the system's.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
 /// The number of the one request that is made on a connection.
@@ -225,7 +224,14 @@ impl Link {
             Err(error) => return lost("cannot connect", error),
         };
         let now = self.feed.sink.clock.now();
-        let connection = Connection { stream, request: Vec::new(), began: now, received: now, sent: now };
+        let connection = Connection {
+            stream,
+            request: Vec::new(),
+            began: now,
+            received: now,
+            sent: now,
+            care: CARE_INTERVAL,
+        };
         match self.serve(connection) {
             Ok(end) => end,
             Err(error) => lost("the connection is lost", error),
@@ -256,7 +262,7 @@ impl Link {
                 }
             }
             if now >= care_at {
-                care_at = now + CARE_INTERVAL;
+                care_at = now + Nanos(connection.care.as_nanos() as u64);
                 if let Some(end) = self.care(&mut connection, now)? {
                     return Ok(end);
                 }
@@ -278,8 +284,9 @@ impl Link {
         if let Some(refused) = sink.refused {
             return Ok(Some(self.refused(&refused)));
         }
-        if sink.hello.is_some() && connection.request.is_empty() {
+        if let Some(hello) = sink.hello.filter(|_| connection.request.is_empty()) {
             self.had_session = true;
+            connection.look_more_often(Duration::from_millis(hello.heartbeat_ms.get().into()))?;
             encode_subscribe(REQUEST, &self.config.symbols, &mut connection.request);
             self.shared.set_state(LinkState::Subscribing);
             connection.send_request(now)?;
@@ -363,6 +370,7 @@ struct Connection {
     began: Nanos,
     received: Nanos,
     sent: Nanos,
+    care: Duration,
 }
 
 impl Connection {
@@ -370,6 +378,12 @@ impl Connection {
         self.stream.write_all(bytes)?;
         self.sent = now;
         Ok(())
+    }
+
+    /// At least twice in an interval of heartbeats.
+    fn look_more_often(&mut self, heartbeat: Duration) -> io::Result<()> {
+        self.care = CARE_INTERVAL.min(heartbeat / 2).max(Duration::from_millis(1));
+        self.stream.set_read_timeout(Some(self.care))
     }
 
     fn send_request(&mut self, now: Nanos) -> io::Result<()> {
@@ -386,7 +400,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
         match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(READ_TIMEOUT))?;
+                stream.set_read_timeout(Some(CARE_INTERVAL))?;
                 stream.set_write_timeout(Some(CONNECT_TIMEOUT))?;
                 return Ok(stream);
             }

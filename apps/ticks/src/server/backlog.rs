@@ -1,7 +1,7 @@
 //! The ticks that all subscribers are sent, written once.
 
-use tickpath_ticks::message::{TICK_LEN, Tick, send_delay_ns};
-use tickpath_ticks::seal::seal_ticks;
+use tickpath_ticks::message::{TICK_LEN, Tick};
+use tickpath_ticks::seal::seal_ticks_sent;
 use tickpath_types::Nanos;
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -69,11 +69,7 @@ impl Backlog {
         while self.sealed < self.made {
             let at = self.index(self.sealed);
             let end = self.ticks.len().min(at + (self.made - self.sealed) as usize);
-            let ticks = &mut self.ticks[at..end];
-            for tick in &mut *ticks {
-                tick.send_delay_ns = send_delay_ns(Nanos(tick.ts_generate.get()), now).into();
-            }
-            seal_ticks(ticks);
+            seal_ticks_sent(&mut self.ticks[at..end], now);
             self.sealed += (end - at) as u64;
         }
     }

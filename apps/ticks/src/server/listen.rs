@@ -23,8 +23,11 @@ const ACCEPTS_MAX: usize = 64;
 const READS_MAX: usize = 4;
 /// Connections beyond those allowed that are told so at a time; others are closed without a word.
 const REFUSED_MAX: usize = 64;
-/// Bytes of answers that may wait for a client that does not read them; beyond, it is disconnected.
-const ANSWERS_MAX: usize = 64 << 10;
+/// Bytes that may wait for a client which asks without reading, the answer to one request beside them; beyond, nothing more
+/// is answered and the client disconnected. A sample for one that reads slowly is less.
+const ANSWERS_MAX: usize = 128 << 10;
+/// Bytes of an answer for each of its symbols, more than a definition has.
+const ANSWER_LEN: usize = 64;
 
 impl TicksServer {
     /// Looks what sockets have.
@@ -186,6 +189,7 @@ impl TicksServer {
         let Some(client) = &mut self.clients[at] else { return };
         let place = self.backlog.made();
         let (choice, asked) = (client.choice.take(), client.asked.take());
+        let allowed = ANSWERS_MAX + (self.directory.len() + 2) * ANSWER_LEN;
         let mut asking = Asking {
             directory: &self.directory,
             states: self.source.states(),
@@ -195,6 +199,7 @@ impl TicksServer {
             granted: None,
             asked,
             answers: Vec::new(),
+            answers_max: allowed.saturating_sub(client.outbox().len()),
         };
         let result = client.parser.feed(bytes, &mut asking);
         let (granted, answers) = (asking.granted.take(), std::mem::take(&mut asking.answers));
@@ -204,7 +209,6 @@ impl TicksServer {
             client.subscribe(granted, place, self.source.states());
         }
         client.outbox().extend_from_slice(&answers);
-        let allowed = ANSWERS_MAX.max((self.directory.len() + 2) * 64);
         if let Err(error) = result {
             let (reason, limit) = match error {
                 RequestError::Version(_) => (RefusedReason::Version, u32::from(VERSION)),
@@ -216,7 +220,7 @@ impl TicksServer {
             }
             client.say(Refused::new(client.next_sequence(), 0, reason, limit));
             client.close_by(now + CLOSE_TIME);
-        } else if client.outbox().len() > allowed {
+        } else if !answers.is_empty() && client.outbox().len() > allowed {
             self.counters.slow_disconnected += 1;
             client.end(EndReason::TooSlow, now, now);
         }
@@ -236,6 +240,8 @@ struct Asking<'a> {
     /// What the parts of a request have come to.
     asked: Option<Choice>,
     answers: Vec<u8>,
+    /// With more bytes of them than this the client is disconnected, so nothing more is answered.
+    answers_max: usize,
 }
 
 impl Asking<'_> {
@@ -258,7 +264,7 @@ impl RequestListener for Asking<'_> {
         if !is_known {
             self.asked = None;
         }
-        if !part.is_last {
+        if !part.is_last || self.answers.len() > self.answers_max {
             return;
         }
         match self.asked.take() {
@@ -278,5 +284,43 @@ impl RequestListener for Asking<'_> {
     fn on_too_many(&mut self, request: u32, _: u32) {
         self.counters.refused_symbols += 1;
         self.refuse(request, RefusedReason::TooManySymbols, self.directory.len() as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_sim::{MarketMood, TickGeneratorConfig};
+
+    use super::*;
+
+    /// A request has 32 bytes and its answer may have megabytes: who asks without reading gets no more than is allowed.
+    #[test]
+    fn answers_end_at_their_bound_however_much_is_asked() {
+        let market = TickGeneratorConfig::market(MarketMood::Neutral, 1_000, 7);
+        let directory = Directory::new(&market);
+        let states = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; 1_000];
+        let mut counters = ServerCounters::default();
+        let mut asking = Asking {
+            directory: &directory,
+            states: &states,
+            counters: &mut counters,
+            place: 0,
+            next_sequence: 1,
+            granted: None,
+            asked: None,
+            answers: Vec::new(),
+            answers_max: ANSWERS_MAX,
+        };
+        for request in 1..=1_000 {
+            let part = SubscribePart { request, total: 0, names: &[], is_first: true, is_last: true };
+            asking.on_subscribe(part);
+        }
+        let answer = 1_000 * ANSWER_LEN;
+        assert!(
+            (ANSWERS_MAX..ANSWERS_MAX + answer).contains(&asking.answers.len()),
+            "{}",
+            asking.answers.len()
+        );
+        assert_eq!(counters.subscriptions, 3);
     }
 }

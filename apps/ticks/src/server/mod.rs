@@ -34,10 +34,10 @@ mod source;
 
 use std::net::SocketAddrV4;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use tickpath_agent::{Agent, AgentError, TscClock};
-use tickpath_net::{Kernel, Network, Poller};
-use tickpath_ticks::message::EndReason;
+use tickpath_net::{Kernel, NetError, Network, Poller};
+use tickpath_ticks::message::{EndReason, TICK_LEN};
 use tickpath_types::Nanos;
 
 use backlog::Backlog;
@@ -84,6 +84,8 @@ pub struct TicksServer {
     backlog: Backlog,
     pace: Pace,
     has_begun: bool,
+    /// Ticks that are written at once, whatever the time.
+    fill: u64,
     cut: Cut,
     counters: ServerCounters,
     /// The client that the next flush begins with: each is the first in turn.
@@ -115,12 +117,20 @@ impl TicksServer {
             files >= wanted,
             "the limit of open files is {files}: raise it by ulimit -n {wanted}, or take fewer clients"
         );
-        let (listener, local_address) = Kernel.listen(settings.listen)?;
+        let (listener, local_address) = Kernel.listen(settings.listen).map_err(|error| match error {
+            NetError::AddressInUse { address } => {
+                anyhow!("{address} is in use: another ticks server? choose another port")
+            }
+            error => error.into(),
+        })?;
         let poller = Poller::new(EVENTS_MAX)?;
         poller
             .add(&listener, listen::LISTENER_KEY, tickpath_net::Interest::Read)
             .context("cannot watch for clients")?;
         let now = clock.now();
+        let backlog = Backlog::new(settings.backlog);
+        // Two such writes at least may wait for a subscriber that is served as fast as it goes.
+        let fill = (settings.fill_bytes / TICK_LEN) as u64;
         Ok(TicksServer {
             session: now.0,
             poller,
@@ -133,7 +143,8 @@ impl TicksServer {
             connections: 0,
             directory: Directory::new(&settings.market),
             source,
-            backlog: Backlog::new(settings.backlog),
+            fill: fill.clamp(1, backlog.kept() / 4),
+            backlog,
             pace: Pace::new(settings.rate, now),
             has_begun: false,
             cut: Cut::new(),
@@ -217,19 +228,18 @@ impl TicksServer {
     /// As many as a write has, while the furthest subscriber is not a quarter of the backlog behind.
     fn wanted_at_once(&self) -> u64 {
         let Some(furthest) = self.furthest else { return 0 };
-        let write = (self.settings.fill_bytes / tickpath_ticks::message::TICK_LEN).max(1) as u64;
         let behind = self.backlog.made() - furthest;
-        if behind + write <= self.backlog.kept() / 2 { write } else { 0 }
+        if behind + self.fill <= self.backlog.kept() / 2 { self.fill } else { 0 }
     }
 
     /// Whether what was made is to be written now.
     #[inline]
     fn is_flush_due(&self, now: Nanos) -> bool {
-        let waiting = (self.backlog.made() - self.backlog.sealed()) as usize;
+        let waiting = self.backlog.made() - self.backlog.sealed();
         if waiting == 0 {
             return self.has_unblocked;
         }
-        now >= self.next_flush || waiting * tickpath_ticks::message::TICK_LEN >= self.settings.fill_bytes
+        now >= self.next_flush || waiting >= self.fill
     }
 
     /// Seals what was made and sends it to all.

@@ -36,6 +36,8 @@ pub struct ServeReport {
     pub elapsed: Nanos,
     /// What was counted.
     pub counters: ServerCounters,
+    /// System calls that slept while nothing was due.
+    pub sleeps: u64,
     /// The rate that was asked for.
     pub rate: TickRate,
 }
@@ -57,6 +59,7 @@ impl ServeReport {
     pub fn to_json(&self) -> Value {
         let mut json = self.counters.to_json();
         let elapsed_s = self.elapsed.0 as f64 / 1e9;
+        json["sleeps"] = json!(self.sleeps);
         json["rate"] = json!(self.rate.to_string());
         json["elapsed_s"] = json!(elapsed_s);
         json["ticks_per_s"] = json!(self.counters.ticks as f64 / elapsed_s.max(1e-9));
@@ -136,11 +139,12 @@ pub fn serve(
     let start = clock.now();
     let deadline = time.map_or(Nanos::MAX, |time| start + time);
     let mut next_progress = start + PROGRESS_INTERVAL;
-    let mut now = start;
+    let (mut now, mut sleeps) = (start, 0);
     while !stop.is_stopped() && now < deadline {
         for _ in 0..CYCLES {
             now = clock.now();
             if server.do_work(now)? == 0 && rest(&server, now) {
+                sleeps += 1;
                 break;
             }
         }
@@ -154,7 +158,7 @@ pub fn serve(
         std::thread::sleep(Duration::from_millis(1));
     }
     let end = if stop.is_stopped() { ServeEnd::Interrupted } else { ServeEnd::Time };
-    Ok(ServeReport { end, elapsed, counters: *server.counters(), rate: settings.rate })
+    Ok(ServeReport { end, elapsed, counters: *server.counters(), sleeps, rate: settings.rate })
 }
 
 /// Sleeps while there is nothing to do for long enough; true when it did.
@@ -170,7 +174,7 @@ fn rest(server: &TicksServer, now: Nanos) -> bool {
 fn progress(server: &TicksServer) -> String {
     let counters = server.counters();
     format!(
-        "{} clients | {} ticks, {} sent | {} left out | {} writes",
+        "clients {} | {} ticks, {} sent | {} left out | {} writes",
         server.clients(),
         thousands(counters.ticks),
         thousands(counters.ticks_sent),

@@ -144,6 +144,22 @@ fn at_the_highest_rate_the_server_waits_for_its_subscriber() {
 }
 
 #[test]
+fn a_write_that_is_longer_than_the_backlog_is_a_part_of_it() {
+    let server = Server::start(&ServeSettings {
+        rate: TickRate::Max,
+        backlog: 1 << 12,
+        fill_bytes: 1 << 30,
+        coalesce: Nanos::from_secs(1_000),
+        ..settings()
+    });
+    let mut client = Client::subscribe(&server, &[]);
+    client.listen_for(100_000);
+    assert_eq!((client.heard.gaps.len(), client.heard.skipped.len()), (0, 0));
+    drop(client);
+    server.stop();
+}
+
+#[test]
 fn a_quiet_stream_has_heartbeats() {
     // Ticks are a second apart: there is room for heartbeats between two of them.
     let server =

@@ -135,7 +135,7 @@ impl Peer {
         for (index, name) in SYMBOLS.iter().enumerate() {
             let place = Place {
                 instrument: InstrumentId(index as u16 + 1),
-                symbol_sequence: 1,
+                symbol_sequence: next_sequence as u32,
                 sequence: next_sequence,
             };
             let symbol = Symbol::new(name).unwrap();

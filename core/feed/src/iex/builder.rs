@@ -65,6 +65,8 @@ pub(super) struct Status {
 /// of its book and heals it; so does a Clear Book of DEEP+.
 pub struct BookBuilder<B> {
     pub(super) feed: Feed,
+    /// By the type of a message: whether the feed has it.
+    listed: [bool; 256],
     pub(super) instruments: Instruments<B>,
     pub(super) symbols: Symbols,
     pub(super) transitions: Box<[Transition]>,
@@ -88,6 +90,7 @@ impl<B: BooksById> BookBuilder<B> {
         let count = usize::from(max.0) + 1;
         BookBuilder {
             feed,
+            listed: std::array::from_fn(|message_type| feed.lists(message_type as u8)),
             instruments: Instruments::new(books),
             symbols: Symbols::new(max),
             transitions: vec![AT_REST; count].into_boxed_slice(),
@@ -189,7 +192,7 @@ impl<B: BooksById> BookBuilder<B> {
             self.counters.empty += 1;
             return;
         };
-        if !self.feed.lists(message_type) {
+        if !self.listed[usize::from(message_type)] {
             self.instruments.count_unknown_type();
             return;
         }

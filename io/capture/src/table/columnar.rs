@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use parquet::basic::{ConvertedType, Encoding, LogicalType, Repetition, Type as PhysicalType};
 use parquet::column::writer::ColumnWriter;
@@ -160,14 +161,17 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
 pub(super) struct ParquetRows {
     rows: RowIter<'static>,
     kinds: Vec<Column>,
+    /// Rows that it says there are.
     count: u64,
+    /// Those that were read.
+    read: u64,
 }
 
 impl ParquetRows {
     /// Columns and rows of a file.
     pub(super) fn open(path: &Path) -> Result<(Vec<Column>, ParquetRows), String> {
         let file = File::open(path).map_err(|error| error.to_string())?;
-        let reader = SerializedFileReader::new(file).map_err(|error| one_line(&error))?;
+        let reader = guarded(|| SerializedFileReader::new(file))?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
         let mut columns = Vec::new();
         for found in schema.columns() {
@@ -185,9 +189,11 @@ impl ParquetRows {
             }
             columns.push(column);
         }
-        let count = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or_default();
-        let rows = RowIter::from_file_into(Box::new(reader));
-        Ok((columns.clone(), ParquetRows { rows, kinds: columns, count }))
+        let count = reader.metadata().file_metadata().num_rows();
+        let count =
+            u64::try_from(count).map_err(|_| "it is damaged: it says no number of rows".to_owned())?;
+        let rows = guarded(|| Ok(RowIter::from_file_into(Box::new(reader))))?;
+        Ok((columns.clone(), ParquetRows { rows, kinds: columns, count, read: 0 }))
     }
 
     /// How many rows there are.
@@ -197,8 +203,12 @@ impl ParquetRows {
 
     /// Gives the cells of the next row: false when there are no more.
     pub(super) fn next_row(&mut self, mut cell: impl FnMut(Cell<'_>)) -> Result<bool, String> {
-        let Some(row) = self.rows.next() else { return Ok(false) };
-        let row = row.map_err(|error| one_line(&error))?;
+        let row = match (guarded(|| self.rows.next().transpose())?, self.count - self.read) {
+            (None, 0) => return Ok(false),
+            (Some(row), 1..) => row,
+            _ => return Err("it is damaged: it has another number of rows than it says".to_owned()),
+        };
+        self.read += 1;
         for ((_, field), column) in row.get_column_iter().zip(&self.kinds) {
             match (field, column.kind) {
                 (Field::Null, _) => cell(Cell::Empty),
@@ -214,6 +224,33 @@ impl ParquetRows {
             }
         }
         Ok(true)
+    }
+}
+
+thread_local! {
+    /// Whether this thread is in a call whose panic is an error.
+    static IS_GUARDED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Calls the library, which panics at some damages of a file: here that is an error like any other, of which the panic
+/// hook says nothing.
+fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IS_GUARDED.get() {
+                usual(info);
+            }
+        }));
+    });
+    IS_GUARDED.set(true);
+    // What it leaves half done is not looked at again: an error ends the reading.
+    let result = panic::catch_unwind(AssertUnwindSafe(call));
+    IS_GUARDED.set(false);
+    match result {
+        Ok(result) => result.map_err(|error| one_line(&error)),
+        Err(_) => Err("it is damaged: its pages cannot be decoded".to_owned()),
     }
 }
 
@@ -272,5 +309,42 @@ mod tests {
             rows += 1;
         }
         assert_eq!(rows, count as i64);
+    }
+
+    /// Reads all rows of a file with these bytes.
+    fn read(bytes: &[u8]) -> Result<u64, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        let (_, mut rows) = ParquetRows::open(file.path())?;
+        let mut count = 0;
+        while rows.next_row(|_| ())? {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    #[test]
+    fn damage_anywhere_is_an_error_or_other_values_and_never_a_panic() {
+        let columns = [
+            Column::new("ts_ns", ColumnKind::Integer),
+            Column::new("price", ColumnKind::Price),
+            Column::new("symbol", ColumnKind::Text),
+        ];
+        let mut bytes = Vec::new();
+        let mut sink = ParquetSink::new(&mut bytes, &columns).unwrap();
+        for n in 0..20 {
+            sink.row(&[Cell::Integer(n), Cell::Price(Price(-5)), Cell::Text("ABC")]).unwrap();
+        }
+        sink.finish().unwrap();
+        assert_eq!(read(&bytes), Ok(20));
+        for at in 0..bytes.len() {
+            assert!(read(&bytes[..at]).is_err(), "cut after {at} bytes");
+            for change in [1, 0x40, 0x80, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= change;
+                let rows = read(&damaged);
+                assert!(rows.is_err() || rows == Ok(20), "byte {at}: {rows:?}");
+            }
+        }
     }
 }

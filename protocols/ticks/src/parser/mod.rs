@@ -169,6 +169,12 @@ impl TickParser {
         self.machine.numbers.next_sequence()
     }
 
+    /// The number expected next of a symbol; `None` while all symbols are subscribed, and where it is not known.
+    #[must_use]
+    pub fn next_symbol_sequence(&self, instrument: u16) -> Option<u32> {
+        self.machine.numbers.next_symbol_sequence(instrument)
+    }
+
     /// Where the next bytes of the stream are to be received: never empty.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {

@@ -47,6 +47,11 @@ impl Numbers {
         is_gap.then(|| Gap { instrument: 0, expected, found: sequence, lost: sequence - expected })
     }
 
+    /// See [`super::TickParser::next_symbol_sequence`].
+    pub(super) fn next_symbol_sequence(&self, instrument: u16) -> Option<u32> {
+        self.symbols.get(usize::from(instrument)).filter(|next| **next != UNKNOWN).map(|next| *next as u32)
+    }
+
     /// Begins with this number of the session.
     pub(super) fn begin(&mut self, sequence: u64) {
         self.sequence = sequence;

@@ -8,9 +8,22 @@ use std::process::ExitCode;
 /// Ticks over TCP: quotes and trades of many symbols, as docs/protocols/ticks.md has them
 #[derive(clap::Subcommand)]
 pub enum Args {
-    /// Make ticks and send them to all who connect
+    /// Make ticks of many symbols and send them to all who connect
+    ///
+    /// Prices follow geometric Brownian motion, each symbol with a price, volatility, spread and quantity of its own, all
+    /// drawn from the seed. A tick of a symbol is one second of trading time, however fast they come. Everything is sent
+    /// over TCP as docs/protocols/ticks.md says; docs/ticks.md has more about rates, slow clients and trouble made on
+    /// purpose.
+    ///
+    /// Exit code 0 when its time is over and the rate was kept; 1 when it was not; 130 after Ctrl-C.
     Serve(serve::Args),
-    /// Connect to a server, fill the symbol cache, and show it
+    /// Connect to a ticks server, check every message, fill the symbol cache, and show it
+    ///
+    /// Checksums and numbers are checked; what is missing or damaged is counted and shown. A lost connection is made again,
+    /// first after 100 ms, then after twice as long each time, up to 30 s. On a terminal the most traded symbols are shown
+    /// twice a second, elsewhere a line a second.
+    ///
+    /// Exit code 0 when it was connected at the end; 1 when it was not, or when a CSV file lacks ticks; 130 after Ctrl-C.
     Watch(watch::Args),
 }
 

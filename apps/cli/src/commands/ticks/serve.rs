@@ -13,13 +13,9 @@ use tickpath_types::Nanos;
 
 use crate::commands::{INTERRUPTED, json};
 
-/// Make ticks of many symbols and send them to all who connect
-///
-/// Prices follow geometric Brownian motion, each symbol with a price, volatility, spread and quantity of its own, all drawn
-/// from the seed. A tick of a symbol is one second of trading time, however fast they come. Everything is sent over TCP as
-/// docs/protocols/ticks.md says; docs/ticks.md has more about rates, slow clients and trouble made on purpose.
-///
-/// Exit code 0 when its time is over and the rate was kept; 1 when it was not; 130 after Ctrl-C.
+/// The shortest interval of heartbeats: a client that the system lets wait for some of it is not silent yet.
+const HEARTBEAT_MS_MIN: u16 = 100;
+
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -101,9 +97,10 @@ impl Args {
             "{} is not on the loopback interface: add --public to let other machines connect",
             self.listen
         );
-        let heartbeat_ms = u16::try_from(self.heartbeat.0.0 / 1_000_000).ok().filter(|time| *time > 0);
-        let heartbeat_ms =
-            heartbeat_ms.ok_or_else(|| anyhow::anyhow!("--heartbeat {}: give 1ms to 65s", self.heartbeat))?;
+        let heartbeat_ms = u16::try_from(self.heartbeat.0.0 / 1_000_000).ok();
+        let heartbeat_ms = heartbeat_ms
+            .filter(|time| *time >= HEARTBEAT_MS_MIN)
+            .ok_or_else(|| anyhow::anyhow!("--heartbeat {}: give 100ms to 65s", self.heartbeat))?;
         ensure!(self.coalesce.0 <= Nanos::from_secs(1), "--coalesce {}: give 0ns to 1s", self.coalesce);
         ensure!((1..=65_535).contains(&self.symbols), "--symbols {}: give 1 to 65535", self.symbols);
         let mood = match self.preset {

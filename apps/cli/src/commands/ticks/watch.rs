@@ -18,18 +18,11 @@ use crate::commands::{INTERRUPTED, json};
 /// Symbols that are shown at once.
 const TOP: usize = 20;
 
-/// Connect to a ticks server, check every message, fill the symbol cache, and show it
-///
-/// Checksums and numbers are checked; what is missing or damaged is counted and shown. A lost connection is made again, first
-/// after 100 ms, then after twice as long each time, up to 30 s. On a terminal the most traded symbols are shown twice a
-/// second, elsewhere a line a second.
-///
-/// Exit code 0 when it was connected at the end; 1 when it was not, or when a CSV file lacks ticks; 130 after Ctrl-C.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   tickpath ticks watch 127.0.0.1:9200
-  tickpath ticks watch 127.0.0.1:9200 --symbols SYM001,SYM002 --for 10s
+  tickpath ticks watch 127.0.0.1:9200 --symbols DMGE,TPYN --for 10s
   tickpath ticks watch 127.0.0.1:9200 --no-tui --json -
   tickpath ticks watch 127.0.0.1:9200 --shm ticks     and elsewhere: tickpath shm watch ticks")]
 pub struct Args {

@@ -1,0 +1,42 @@
+//! Deribit's dialect: its messages both ways, logon, and quantities.
+//!
+//! Source: Deribit "FIX API" (production overview, logon, market data request, position report), 2025, and its users'
+//! recordings. Messages are written and read by [`Body`](crate::Body); what Deribit adds to FIX 4.4 has tags from 5000.
+//!
+//! - Sequence numbers begin at 1 with each connection, nothing is sent again
+//!   ([`SessionConfig::deribit_client`](crate::session::SessionConfig::deribit_client)).
+//! - Quantities are contracts unless `QtyType` says otherwise: [`to_contracts`] and [`to_units`].
+//! - In an [`ExecutionReport`] `ClOrdID` is the venue's id and `OrigClOrdID` is the client's.
+
+mod account;
+mod codes;
+mod logon;
+mod market_data;
+mod orders;
+mod quantity;
+mod reference;
+
+pub use account::{
+    OrderMassStatusRequest, Position, PositionReport, RequestForPositions, UserRequest, UserResponse,
+};
+pub use codes::{
+    ExecType, FillLiquidity, MdEntryType, MdUpdateAction, MdUpdateType, OrdStatus, OrdType, PegPriceType,
+    PutOrCall, QtyType, SideCode, SubscriptionRequestType, TimeInForceCode, Trigger,
+};
+pub use logon::{
+    Credentials, LogonClock, NONCE_LEN_MAX, NONCE_LEN_MIN, NonceError, PASSWORD_LEN, RAW_DATA_LEN_MAX,
+    password, raw_data, timestamp_of, verify,
+};
+pub use market_data::{
+    EntryType, MarketDataIncremental, MarketDataReject, MarketDataRequest, MarketDataSnapshot, MdChange,
+    MdEntry, RequestedSymbol,
+};
+pub use orders::{
+    AffectedOrder, ExecutionReport, Fill, NewOrderSingle, OrderCancelReject, OrderCancelReplaceRequest,
+    OrderCancelRequest, OrderMassCancelReport, OrderMassCancelRequest,
+};
+pub use quantity::{to_contracts, to_units};
+pub use reference::{
+    Security, SecurityAltId, SecurityList, SecurityListRequest, SecurityStatus, SecurityStatusRequest,
+    TickRule,
+};
