@@ -480,19 +480,18 @@ impl Shell {
         if self.link().standing() != Standing::Off {
             self.ensure_ready()?;
         }
-        let mut seen = 0;
+        let (mut seen, is_silent) = (0, self.is_silent);
         self.link().want_news(true);
         let result = self.pump(time.map_or(max, |time| time.0), |link| {
             while let Some((name, place)) = link.next_news() {
-                let Some(entry) = link.history().entry(place) else { continue };
-                // A full pipe or disk is noticed when the command's own result is printed.
-                let _ =
-                    tickpath_config::say(format_args!("{name}  {}", print::channel_line(&name, &entry.text)));
-                if channel == Some(&name) {
-                    seen += 1;
-                    if seen >= count {
-                        return true;
-                    }
+                if let Some(entry) = link.history().entry(place).filter(|_| !is_silent) {
+                    let line = print::channel_line(&name, &entry.text);
+                    // A full pipe or disk is noticed when the command's own result is printed.
+                    let _ = tickpath_config::say(format_args!("{name}  {line}"));
+                }
+                seen += u64::from(channel == Some(&name));
+                if channel.is_some() && seen >= count {
+                    return true;
                 }
             }
             false

@@ -37,7 +37,7 @@ pub(crate) fn run(shell: &mut Shell, runner: &mut Runner<'_>, options: &RunOptio
         let _ = editor.load_history(path);
     }
     let pane = if options.has_no_pane { None } else { Pane::new() };
-    let keeper = Keeper::start(shell.shared_link(), editor.create_external_printer()?, pane)?;
+    let keeper = Keeper::start(shell.shared_link(), editor.create_external_printer().ok(), pane)?;
     say("tickpath shell: help lists the commands, Tab completes, Ctrl-D ends")?;
     let result = read_lines(shell, runner, &mut editor);
     keeper.stop();
@@ -341,7 +341,7 @@ struct Keeper {
 impl Keeper {
     fn start(
         link: Arc<Mutex<Link>>,
-        mut printer: impl ExternalPrinter + Send + 'static,
+        mut printer: Option<impl ExternalPrinter + Send + 'static>,
         mut pane: Option<Pane>,
     ) -> std::io::Result<Keeper> {
         let is_stopped = Arc::new(AtomicBool::new(false));
@@ -352,8 +352,11 @@ impl Keeper {
                     let mut link = link.lock().expect("who holds the link does not panic");
                     link.poll();
                     while let Some(note) = link.next_note() {
-                        // A terminal that is gone ends the shell soon.
-                        let _ = printer.print(format!("tickpath: {note}\n"));
+                        match &mut printer {
+                            // A terminal that is gone ends the shell soon.
+                            Some(printer) => drop(printer.print(format!("tickpath: {note}\n"))),
+                            None => tell(format_args!("tickpath: {note}")),
+                        }
                     }
                     if let Some(pane) = &mut pane {
                         pane.draw(&link);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tickpath_deribit::channel::ChannelError;
-use tickpath_deribit::envelope::{ErrorBody, Inbound};
+use tickpath_deribit::envelope::{ErrorBody, Inbound, Visitor};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{Expiry, Key, RequestError, Session, SessionConfig, SessionEvent};
@@ -144,7 +144,7 @@ impl Link {
             keeps_history: true,
             channels: BTreeSet::new(),
             feeds: BTreeMap::new(),
-            news: VecDeque::with_capacity(NEWS_MAX),
+            news: VecDeque::new(),
             wants_news: false,
             notes: VecDeque::with_capacity(NOTES_MAX),
             answer: None,
@@ -208,6 +208,11 @@ impl Link {
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history
+    }
+
+    /// Whether messages are kept for [`history`](Link::history). They are unless it is measured what that costs.
+    pub fn keep_history(&mut self, keeps: bool) {
+        self.keeps_history = keeps;
     }
 
     /// The channels that gave data.
@@ -423,7 +428,7 @@ impl Link {
                         answer: &mut self.answer,
                         place,
                     };
-                    match Inbound::parse(text.as_bytes()) {
+                    match Inbound::parse_with(text, &mut Later) {
                         Ok(inbound) => {
                             if let Some(event) = self.session.handle(now, inbound) {
                                 taker.take(event);
@@ -537,6 +542,11 @@ impl Link {
         self.awaited = None;
     }
 }
+
+/// Results and data are read when somebody looks at them.
+struct Later;
+
+impl Visitor<'_> for Later {}
 
 /// Takes what the session gives, while its message is still borrowed.
 struct Taker<'l> {
