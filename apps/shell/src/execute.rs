@@ -481,7 +481,9 @@ impl Shell {
             self.ensure_ready()?;
         }
         let (mut seen, is_silent) = (0, self.is_silent);
-        self.link().want_news(true);
+        if self.is_watched {
+            self.link().want_news(true);
+        }
         let result = self.pump(time.map_or(max, |time| time.0), |link| {
             while let Some((name, place)) = link.next_news() {
                 if let Some(entry) = link.history().entry(place).filter(|_| !is_silent) {
@@ -496,7 +498,9 @@ impl Shell {
             }
             false
         });
-        self.link().want_news(false);
+        if self.is_watched {
+            self.link().want_news(false);
+        }
         match (result?, channel) {
             (false, Some(channel)) => {
                 Err(Failure::NotDone(format!("{seen} of {count} messages of {channel} in time")))

@@ -36,6 +36,8 @@ pub(crate) fn run(shell: &mut Shell, runner: &mut Runner<'_>, options: &RunOptio
         // There is none before the first time.
         let _ = editor.load_history(path);
     }
+    shell.is_watched = true;
+    shell.link().want_news(false);
     let pane = if options.has_no_pane { None } else { Pane::new() };
     let keeper = Keeper::start(shell.shared_link(), editor.create_external_printer().ok(), pane)?;
     say("tickpath shell: help lists the commands, Tab completes, Ctrl-D ends")?;

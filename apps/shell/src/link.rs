@@ -232,7 +232,7 @@ impl Link {
         self.session.active_channels()
     }
 
-    /// Whether data of channels is kept to be printed.
+    /// Whether it is kept which channels gave data, to be printed, as many as there is room for; what was kept is forgotten.
     pub fn want_news(&mut self, wanted: bool) {
         self.wants_news = wanted;
         self.news.clear();

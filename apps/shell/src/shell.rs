@@ -143,6 +143,8 @@ pub struct Shell {
     pub(crate) is_dry_run: bool,
     /// Standard output is something else's.
     pub(crate) is_silent: bool,
+    /// A person looks at the terminal: what comes between commands is shown there and not kept for the next `wait`.
+    pub(crate) is_watched: bool,
     /// Instruments that were asked for, as they came.
     pub(crate) instruments: HashMap<String, String>,
     pub(crate) labels: u64,
@@ -152,7 +154,8 @@ pub struct Shell {
 impl Shell {
     /// A shell over a link. `key` is what `auth` logs in with.
     #[must_use]
-    pub fn new(link: Link, key: Option<Key>, is_dry_run: bool, interrupt: Interrupt) -> Shell {
+    pub fn new(mut link: Link, key: Option<Key>, is_dry_run: bool, interrupt: Interrupt) -> Shell {
+        link.want_news(true);
         let link = Arc::new(Mutex::new(link));
         Shell {
             link,
@@ -160,6 +163,7 @@ impl Shell {
             key,
             is_dry_run,
             is_silent: false,
+            is_watched: false,
             instruments: HashMap::new(),
             labels: 0,
             was_ready: false,

@@ -3,9 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4};
+use std::sync::Mutex;
 
 use tickpath_net::{
     Interest, MulticastReceiver, MulticastSender, NetError, Network, Ready, SocketPoller, StreamSocket,
@@ -21,25 +23,28 @@ const CALLS_MAX: usize = 2_000;
 const PEER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4_000);
 
 /// Gives the bytes of one peer, in pieces, to one connection.
-#[derive(Clone, Debug)]
-struct Bytes(Vec<u8>);
-
 #[derive(Debug)]
 struct Socket {
-    bytes: VecDeque<u8>,
+    bytes: Mutex<VecDeque<u8>>,
     piece: usize,
+}
+
+impl Socket {
+    fn new(bytes: Vec<u8>) -> Socket {
+        let piece = 1 + bytes.len() % 7 * 40;
+        Socket { bytes: Mutex::new(bytes.into()), piece }
+    }
 }
 
 thread_local! {
     /// What the peers of this thread send; a socket that listens hands it out.
-    static NEXT: std::cell::RefCell<Option<Bytes>> = const { std::cell::RefCell::new(None) };
+    static NEXT: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-impl StreamSocket for std::sync::Mutex<Socket> {
+impl StreamSocket for Socket {
     fn accept(&self) -> io::Result<(Self, Option<SocketAddrV4>)> {
         let bytes = NEXT.take().ok_or(io::ErrorKind::WouldBlock)?;
-        let piece = 1 + bytes.0.len() % 7 * 40;
-        Ok((std::sync::Mutex::new(Socket { bytes: bytes.0.into(), piece }), Some(PEER)))
+        Ok((Socket::new(bytes), Some(PEER)))
     }
 
     fn poll_connected(&self) -> io::Result<bool> {
@@ -47,9 +52,9 @@ impl StreamSocket for std::sync::Mutex<Socket> {
     }
 
     fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<u64>)>> {
-        let mut socket = self.lock().unwrap();
-        let count = buffer.len().min(socket.piece).min(socket.bytes.len());
-        for (place, byte) in buffer.iter_mut().zip(socket.bytes.drain(..count)) {
+        let mut bytes = self.bytes.lock().unwrap();
+        let count = buffer.len().min(self.piece).min(bytes.len());
+        for (place, byte) in buffer.iter_mut().zip(bytes.drain(..count)) {
             *place = byte;
         }
         Ok(Some((count, None)))
@@ -85,17 +90,17 @@ impl<S> SocketPoller<S> for NoPoller {
 struct Memory;
 
 impl Network for Memory {
-    type Socket = std::sync::Mutex<Socket>;
+    type Socket = Socket;
     type Poller = NoPoller;
     type Sender = MulticastSender;
     type Receiver = MulticastReceiver;
     type Endpoint = UdpEndpoint;
 
-    fn listen(&self, address: SocketAddrV4) -> Result<(Self::Socket, SocketAddrV4), NetError> {
-        Ok((std::sync::Mutex::new(Socket { bytes: VecDeque::new(), piece: 1 }), address))
+    fn listen(&self, address: SocketAddrV4) -> Result<(Socket, SocketAddrV4), NetError> {
+        Ok((Socket::new(Vec::new()), address))
     }
 
-    fn start_connecting(&self, address: SocketAddrV4) -> Result<Self::Socket, NetError> {
+    fn start_connecting(&self, address: SocketAddrV4) -> Result<Socket, NetError> {
         self.listen(address).map(|(socket, _)| socket)
     }
 
@@ -175,7 +180,7 @@ fn mutate(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
 /// Carries a connection to its end. How many events it had.
 fn carry(acceptor: &mut WebAcceptor<Memory>, bytes: Vec<u8>) -> usize {
     let limits = WebLimits::server();
-    NEXT.set(Some(Bytes(bytes)));
+    NEXT.set(Some(bytes));
     let mut now = Nanos::from_secs(1);
     let mut connection = acceptor.accept(now).unwrap().unwrap();
     let mut events = 0;
@@ -196,7 +201,10 @@ fn carry(acceptor: &mut WebAcceptor<Memory>, bytes: Vec<u8>) -> usize {
                 answer = 2;
             }
             Some(ServerEvent::Message(_)) => {}
-            None => now = Nanos(now.0 + 1_000_000),
+            None => {
+                now = Nanos(now.0 + 1_000_000);
+                continue;
+            }
         }
         events += 1;
         match answer {

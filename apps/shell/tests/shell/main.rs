@@ -226,6 +226,9 @@ fn subscriptions_come_back_after_a_loss() {
     assert!(said(&mut shell, "subscriptions").contains("bid 50000 x 100"));
     let text = failure(&mut shell, "subscribe ticker.NO-SUCH.100ms").to_string();
     assert!(text.contains("does not give ticker.NO-SUCH.100ms"), "{text}");
+    // What came since the subscription; nothing more comes.
+    said(&mut shell, &format!("wait {channel} 3"));
+    assert_eq!(failure(&mut shell, &format!("wait {channel} timeout=50ms")).kind(), "not_done");
     venue.drop_all();
     said(&mut shell, &format!("wait {channel} 3 timeout=60s"));
     assert_eq!(venue.seen(Method::PrivateSubscribe), 3);
