@@ -271,7 +271,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["call"],
         usage: "METHOD [JSON]",
         about: "any other method that changes no order",
-        more: "  call public/get_index_price '{\"index_name\":\"btc_usd\"}'",
+        more: "  call public/get_index_price {\"index_name\":\"btc_usd\"}",
     },
     Entry {
         verb: Verb::Help,

@@ -80,7 +80,7 @@ impl Shell {
         let entry = commands::find(name)
             .ok_or_else(|| Failure::Invalid(format!("there is no command {name:?}: help lists them")))?;
         match entry.verb {
-            Verb::Call => return self.call(rest),
+            Verb::Call => return self.call(line),
             Verb::Help => return help(rest),
             _ => {}
         }
@@ -417,6 +417,8 @@ impl Shell {
         let refused: Vec<String> = self.link().refused_channels().map(str::to_owned).collect();
         let refused: Vec<&String> = refused.iter().filter(|name| channels.contains(name)).collect();
         if !refused.is_empty() {
+            // Told here by name.
+            self.link().forget_notes();
             let names = list(refused.iter());
             for channel in refused {
                 self.link().unsubscribe(channel);
@@ -444,6 +446,7 @@ impl Shell {
             }
             link.unsubscribe(channel);
         }
+        link.poll();
         Ok(Done::text(format!("unsubscribed: {} channels", channels.len())))
     }
 
@@ -580,12 +583,17 @@ impl Shell {
     }
 
     /// Any method that changes no order and no session: those have their own commands, with their checks.
-    fn call(&mut self, rest: &[String]) -> Result<Done, Failure> {
-        let (name, params) = match rest {
-            [name] => (name, "{}"),
-            [name, params] => (name, params.as_str()),
-            _ => return Err(Failure::Invalid("call METHOD [JSON in quotes]".to_owned())),
-        };
+    fn call(&mut self, line: &str) -> Result<Done, Failure> {
+        // JSON has quotes of its own: it is what stands behind the method, with quotes around it or without.
+        let rest = line.trim().split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim());
+        let (name, params) = rest.split_once(char::is_whitespace).unwrap_or((rest, "{}"));
+        let params = params.trim();
+        let unquoted =
+            ['\'', '"'].into_iter().find_map(|quote| params.strip_prefix(quote)?.strip_suffix(quote));
+        let params = unquoted.unwrap_or(params);
+        if name.is_empty() {
+            return Err(Failure::Invalid("call METHOD [JSON]".to_owned()));
+        }
         let method = Method::from_name(name)
             .ok_or_else(|| Failure::Invalid(format!("there is no method {name:?}")))?;
         if method.is_matching() || !is_question(method) {

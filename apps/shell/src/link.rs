@@ -248,6 +248,11 @@ impl Link {
         self.notes.pop_front()
     }
 
+    /// Forgets what there was to tell.
+    pub fn forget_notes(&mut self) {
+        self.notes.clear();
+    }
+
     /// Wants a connection, from now on.
     pub fn connect(&mut self) {
         if !self.is_wanted {
@@ -295,23 +300,21 @@ impl Link {
         &self.channels
     }
 
-    /// Wants a channel, now and after each new connection.
+    /// Wants a channel, with the next [`poll`](Link::poll) and after each new connection.
     ///
     /// # Errors
     /// [`ChannelError`] when no channel has such a name.
     pub fn subscribe(&mut self, channel: &str) -> Result<(), ChannelError> {
         self.session.subscribe(channel)?;
         self.channels.insert(channel.to_owned());
-        self.transmit();
         Ok(())
     }
 
-    /// Wants a channel no longer.
+    /// Wants a channel no longer, with the next [`poll`](Link::poll).
     pub fn unsubscribe(&mut self, channel: &str) {
         self.session.unsubscribe(channel);
         self.channels.remove(channel);
         self.feeds.remove(channel);
-        self.transmit();
     }
 
     /// Sends a request; [`take_answer`](Link::take_answer) gives its answer.
