@@ -62,7 +62,9 @@ fn read_lines(
     editor: &mut Editor<Words, FileHistory>,
 ) -> anyhow::Result<()> {
     while !shell.interrupt.shell.load(Ordering::Relaxed) {
-        let line = match editor.readline(&prompt(&shell.link())) {
+        // The link is let go before the person types: whoever keeps it needs it.
+        let prompt = prompt(&shell.link());
+        let line = match editor.readline(&prompt) {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => return Ok(()),

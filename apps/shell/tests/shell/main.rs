@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod terminal;
 mod venue;
 
 use std::os::unix::fs::PermissionsExt;
