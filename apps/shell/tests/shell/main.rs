@@ -168,9 +168,10 @@ fn a_wrong_key_is_told_once_and_not_tried_again() {
 
 #[test]
 fn nobody_there_is_an_error_at_once() {
-    let venue = Venue::start();
-    let mut shell = shell(&venue);
-    drop(venue);
+    // No test listens there.
+    let config: ShellConfig = tickpath_config::parse("shell.toml", "url = 'ws://127.0.0.1:1/'").unwrap();
+    let url = config.checked_url().unwrap();
+    let mut shell = Shell::new(Link::new(config, url, None), None, false, Interrupt::default());
     let failure = failure(&mut shell, "connect");
     assert_eq!(failure.kind(), "not_connected");
     assert!(failure.to_string().contains("cannot connect"), "{failure}");

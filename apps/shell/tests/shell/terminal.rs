@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tickpath_shell::{Ended, Interrupt, RunOptions, Source, run};
+use tickpath_shell::{Interrupt, RunOptions, Source, run};
 
 use crate::venue::{CLIENT_ID, SECRET, Venue};
 
@@ -124,8 +124,7 @@ fn be_a_shell(url: &str) {
         has_no_pane: false,
     };
     let report = run(&options, Interrupt::on_signals().unwrap()).unwrap();
-    assert_eq!(report.ended, Ended::Done);
-    tickpath_config::say("the shell is done").unwrap();
+    tickpath_config::say(format_args!("the shell is over: {:?}", report.ended)).unwrap();
 }
 
 #[test]
@@ -182,8 +181,18 @@ fn a_person_at_a_terminal_trades() {
     terminal.wait_for("no command \"bye\"");
     terminal.wait_for("127.0.0.1 ok> ");
     terminal.type_in("\x04");
-    terminal.wait_for("the shell is done");
+    terminal.wait_for("the shell is over: Done");
     assert!(terminal.child.wait().unwrap().success());
     let kept = std::fs::read_to_string(home.path().join(".tickpath_shell_history")).unwrap();
     assert!(kept.contains("positions") && kept.contains("bye"), "{kept}");
+}
+
+#[test]
+fn a_shell_that_is_told_to_end_ends() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start("ws://127.0.0.1:1/", home.path());
+    terminal.wait_for("127.0.0.1 off> ");
+    kill(Pid::from_raw(i32::try_from(terminal.child.id()).unwrap()), Signal::SIGTERM).unwrap();
+    terminal.wait_for("the shell is over: Interrupted");
+    assert!(terminal.child.wait().unwrap().success());
 }
