@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Secret};
+use tickpath_config::{ConfigError, Secret, TEST_PASSWORD};
 use tickpath_deribit::codes::{Kind, OptionType};
 use tickpath_deribit::number::Decimal;
 use tickpath_derivatives::{Contract, Money, Style};
@@ -361,6 +361,12 @@ impl DeribitConfig {
             let secret = key.client_secret.resolve(file)?;
             if secret.is_empty() {
                 return Err(value(format!("key '{}' has no secret", key.client_id)));
+            }
+            if secret == TEST_PASSWORD && !self.address.ip().is_loopback() {
+                return Err(value(format!(
+                    "key '{}' has a public secret and {} is not the loopback interface: give it another",
+                    key.client_id, self.address
+                )));
             }
             keys.push(KeySettings {
                 client_id: key.client_id.clone(),

@@ -7,10 +7,12 @@ use std::time::Duration;
 use anyhow::Context;
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
 use tickpath_config::{Console, TEST_PASSWORD, tell};
+use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
 use tickpath_exchange::{
-    AdminSocket, DrainWatch, Endpoints, ExchangeConfig, JournalThreads, Venue, VenueJournal, VenueTracers,
-    VenueView, archive,
+    AdminSocket, DrainWatch, Endpoints, ExchangeConfig, JournalThreads, SideDoor, Venue, VenueJournal,
+    VenueSettings, VenueTracers, VenueView, archive,
 };
+use tickpath_journal::Policy;
 use tickpath_timing::{Joiner, JoinerConfig, Trace};
 use tickpath_types::Nanos;
 
@@ -66,6 +68,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let tracers = VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() };
     let venue = Venue::build(&settings, clock, tracers)?;
+    let deribit =
+        venue.side_door.map(|door| open_deribit(args, &config, &settings, door, clock)).transpose()?;
     let mut admin = match &config.admin {
         Some(admin) => Some((
             AdminSocket::open(&admin.socket, venue.admin, venue.instruments.clone(), venue.view.clone())?
@@ -87,6 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let runner = Runner::start(config.placement(&cores).plan(venue.agents)?, clock, threads_stop.clone())?;
     runner.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
     print_endpoints(&mut console, &config, &session, &venue.endpoints, venue.instruments.iter().count());
+    let deribit = deribit.map(|server| start_deribit(&mut console, server, clock)).transpose()?;
     for step in &venue.missed {
         console.say(format_args!("schedule: {step} is carried out now"));
     }
@@ -112,6 +117,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         std::thread::sleep(DRAIN_INTERVAL);
     }
     threads_stop.stop();
+    if let Some(deribit) = deribit {
+        deribit.join().context("the Deribit front")?;
+    }
     runner.join()?;
     drop(market_recovery);
     // What was answered is in the journal, and its threads may end.
@@ -121,6 +129,34 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     console.say(format_args!("{}\n{}", joiner.report(), progress_line(&venue.view)));
     console.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the Deribit front beside the venue.
+fn open_deribit(
+    args: &Args,
+    config: &ExchangeConfig,
+    venue: &VenueSettings,
+    door: SideDoor,
+    clock: TscClock,
+) -> anyhow::Result<DeribitServer> {
+    let table = config.deribit.as_ref().context("deribit: the table is missing")?;
+    let settings = DeribitConfig::from_table(table)?.settings(venue, Some(&args.config))?;
+    let journal = venue.journal.as_ref().context("deribit: it follows the log: choose a journal.policy")?;
+    let mut path = journal.folder.clone().into_os_string();
+    path.push(".deribit-labels");
+    let labels = LabelStore { path: path.into(), is_synced: journal.policy != Policy::Async };
+    DeribitServer::open(settings, door, &labels, clock)
+}
+
+fn start_deribit(
+    console: &mut Console,
+    server: DeribitServer,
+    clock: TscClock,
+) -> anyhow::Result<DeribitThread> {
+    let address = server.local_address();
+    console.say(format_args!("  Deribit          ws://{address}/ws/api/v2   JSON-RPC over WebSocket"));
+    console.say(format_args!("  Deribit          http://{address}/api/v2/   the same over HTTP"));
+    Ok(server.start(clock)?)
 }
 
 /// Says what was found and starts the journal's threads.
