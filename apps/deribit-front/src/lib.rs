@@ -23,11 +23,11 @@ mod server;
 
 pub use config::{
     AccountConfig, AccountSettings, DeribitConfig, FrontSettings, IndexConfig, KeyConfig, KeySettings,
-    KindConfig, ListingConfig,
+    KindConfig, ListingConfig, TlsConfig,
 };
 pub use connection::{Frame, Transport};
 pub use front::{Front, FrontCounters, HttpCall};
 pub use labels::Labels;
 pub use listing::Listing;
 pub use scope::{Access, Scope};
-pub use server::{DeribitServer, DeribitThread, DoorCounters, LabelStore};
+pub use server::{DeribitServer, DeribitThread, DeribitView, DoorCounters, LabelStore};

@@ -13,7 +13,9 @@ use tickpath_agent::{Counter, StopSignal, TscClock};
 use tickpath_exchange::{LogFeedError, SideDoor};
 use tickpath_net::{Kernel, Poller, SendOutcome};
 use tickpath_types::{Nanos, Sequence};
-use tickpath_web::{EndCause, HttpResponse, ServerEvent, WebAcceptor, WebConnection, WebEvent, WebLimits};
+use tickpath_web::{
+    EndCause, HttpResponse, ServerEvent, TlsServer, WebAcceptor, WebConnection, WebEvent, WebLimits,
+};
 
 use crate::config::FrontSettings;
 use crate::connection::Transport;
@@ -65,6 +67,42 @@ struct Client {
     is_closing: bool,
 }
 
+/// What a front has done, to be shown.
+#[derive(Clone)]
+pub struct DeribitView {
+    /// What its clients asked and were told.
+    pub front: Arc<FrontCounters>,
+    /// Their connections.
+    pub door: Arc<DoorCounters>,
+}
+
+impl std::fmt::Display for DeribitView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (front, door) = (&self.front, &self.door);
+        write!(
+            f,
+            "Deribit: {} connections, {} turned away, {} broken | {} logins, {} refused | {} requests, {} refused, {} \
+             malformed | {} over the rate, {} too slow, {} silent | {} notifications",
+            front.connections.read(),
+            door.refused.read(),
+            door.broken.read(),
+            front.logins.read(),
+            front.logins_refused.read(),
+            front.requests.read(),
+            front.refused.read(),
+            front.malformed.read(),
+            front.over_rate.read(),
+            front.slow_clients.read(),
+            front.silent_clients.read(),
+            front.notifications.read(),
+        )?;
+        if door.has_failed.read() != 0 {
+            f.write_str(" | closed: the journal cannot be followed, start the venue again")?;
+        }
+        Ok(())
+    }
+}
+
 /// The Deribit front, ready to run.
 pub struct DeribitServer {
     front: Front,
@@ -108,8 +146,9 @@ impl DeribitServer {
         clock: TscClock,
     ) -> anyhow::Result<DeribitServer> {
         let limits = WebLimits { idle_timeout: Nanos::from_secs(15 * 60), ..WebLimits::server() };
-        let acceptor =
-            WebAcceptor::bind(Kernel, settings.address, None, limits).context("deribit.address")?;
+        let tls = settings.tls.as_ref().map(|(certificate, key)| TlsServer::from_pem_files(certificate, key));
+        let tls = tls.transpose().context("deribit.tls")?;
+        let acceptor = WebAcceptor::bind(Kernel, settings.address, tls, limits).context("deribit.address")?;
         let poller = Poller::new(READY_MAX)?;
         acceptor.watch(&poller, ACCEPTOR_KEY)?;
         let (labels, known) = LabelFile::open(labels)
@@ -139,8 +178,8 @@ impl DeribitServer {
 
     /// What clients have done.
     #[must_use]
-    pub fn counters(&self) -> (Arc<FrontCounters>, Arc<DoorCounters>) {
-        (self.front.counters(), Arc::clone(&self.counters))
+    pub fn view(&self) -> DeribitView {
+        DeribitView { front: self.front.counters(), door: Arc::clone(&self.counters) }
     }
 
     /// Starts the thread.

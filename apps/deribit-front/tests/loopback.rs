@@ -22,7 +22,7 @@ use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
 use tickpath_net::{Kernel, free_multicast_group};
 use tickpath_timing::NoTrace;
 use tickpath_types::Nanos;
-use tickpath_web::{Target, WebEvent, WebLimits, WebSocketClient};
+use tickpath_web::{Target, TlsClient, WebEvent, WebLimits, WebSocketClient};
 
 /// How long a machine under load may take for what it does at once.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,6 +41,10 @@ struct Running {
 impl Running {
     /// A venue as the sample's file describes it, at free addresses, in a folder.
     fn start(folder: &Path) -> Running {
+        Running::start_with(folder, |text| text)
+    }
+
+    fn start_with(folder: &Path, change: impl Fn(String) -> String) -> Running {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let path = folder.join("venue.toml");
         if !path.exists() {
@@ -54,7 +58,7 @@ impl Running {
                 .replace("239.255.26.11:26431", &free_multicast_group().unwrap().to_string())
                 .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string())
                 .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
-            std::fs::write(&path, text).unwrap();
+            std::fs::write(&path, change(text)).unwrap();
         }
         let (config, settings) = ExchangeConfig::load(&path).unwrap();
         let deribit = DeribitConfig::from_table(config.deribit.as_ref().unwrap()).unwrap();
@@ -96,7 +100,10 @@ fn now() -> Nanos {
 impl Client {
     fn connect(address: SocketAddrV4, id: &str, channels: &[&str]) -> Client {
         let url = format!("ws://{address}/ws/api/v2").parse().unwrap();
-        let target = Target { url, address, is_proxy: false, tls: None };
+        Client::start(Target { url, address, is_proxy: false, tls: None }, id, channels)
+    }
+
+    fn start(target: Target, id: &str, channels: &[&str]) -> Client {
         let web = WebSocketClient::start(&Kernel, now(), target, WebLimits::client()).unwrap();
         let key = Key { client_id: id.to_owned(), secret: "test".to_owned() };
         let mut session = Session::new(SessionConfig::new("test", "1", Some(key)));
@@ -232,6 +239,31 @@ fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
     assert_eq!(book["asks"][0], serde_json::json!([60010, 600]));
     let closed = bert.order(Method::Buy, 600, "60010");
     assert_eq!(closed["order"]["filled_amount"], 600);
+    venue.stop();
+}
+
+#[test]
+fn a_client_trades_over_tls() {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+
+    let folder = tempfile::tempdir().unwrap();
+    let (ca_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let mut ca = CertificateParams::new(Vec::new()).unwrap();
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca_pem = ca.self_signed(&ca_key).unwrap().pem();
+    let of_venue = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = of_venue.signed_by(&key, &Issuer::new(ca, ca_key)).unwrap();
+    let file = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
+    file("ca.pem", ca_pem);
+    file("certificate.pem", certificate.pem());
+    file("key.pem", key.serialize_pem());
+    let tls = "[deribit]\ntls = { certificate = 'certificate.pem', private_key = 'key.pem' }\n";
+    let venue = Running::start_with(folder.path(), |text| text.replace("[deribit]\n", tls));
+    let trust = TlsClient::with_ca_file(&folder.path().join("ca.pem")).unwrap();
+    let url = format!("wss://localhost:{}/ws/api/v2", venue.address.port()).parse().unwrap();
+    let target = Target { url, address: venue.address, is_proxy: false, tls: Some(trust) };
+    let mut anna = Client::start(target, "anna", &[BOOK]);
+    assert_eq!(anna.order(Method::Buy, 10, "59000")["order"]["order_state"], "open");
     venue.stop();
 }
 

@@ -238,6 +238,9 @@ impl Front {
             // A logout cancels nothing.
             connection.cancels_on_disconnect = false;
             connection.end = Some("logout");
+            if connection.transport == Transport::Http {
+                return Ok(Some(json(&Text::new("ok"))));
+            }
         }
         Ok(None)
     }
