@@ -91,7 +91,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let runner = Runner::start(config.placement(&cores).plan(venue.agents)?, clock, threads_stop.clone())?;
     runner.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
     print_endpoints(&mut console, &config, &session, &venue.endpoints, venue.instruments.iter().count());
-    let deribit = deribit.map(|server| start_deribit(&mut console, server, clock)).transpose()?;
+    let deribit_view = deribit.as_ref().map(DeribitServer::view);
+    let deribit = deribit.map(|server| start_deribit(&mut console, &config, server, clock)).transpose()?;
     for step in &venue.missed {
         console.say(format_args!("schedule: {step} is carried out now"));
     }
@@ -113,6 +114,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
             console.say(progress_line(&venue.view));
+            deribit_view.iter().for_each(|view| console.say(view));
         }
         std::thread::sleep(DRAIN_INTERVAL);
     }
@@ -127,6 +129,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
     console.say(format_args!("{}\n{}", joiner.report(), progress_line(&venue.view)));
+    deribit_view.iter().for_each(|view| console.say(view));
     console.finish()?;
     Ok(ExitCode::SUCCESS)
 }
@@ -150,12 +153,14 @@ fn open_deribit(
 
 fn start_deribit(
     console: &mut Console,
+    config: &ExchangeConfig,
     server: DeribitServer,
     clock: TscClock,
 ) -> anyhow::Result<DeribitThread> {
     let address = server.local_address();
-    console.say(format_args!("  Deribit          ws://{address}/ws/api/v2   JSON-RPC over WebSocket"));
-    console.say(format_args!("  Deribit          http://{address}/api/v2/   the same over HTTP"));
+    let s = if config.deribit.as_ref().is_some_and(|table| table.contains_key("tls")) { "s" } else { "" };
+    console.say(format_args!("  Deribit          ws{s}://{address}/ws/api/v2   JSON-RPC over WebSocket"));
+    console.say(format_args!("  Deribit          http{s}://{address}/api/v2/   the same over HTTP"));
     Ok(server.start(clock)?)
 }
 
