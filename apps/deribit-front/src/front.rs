@@ -38,7 +38,7 @@ pub use http::HttpCall;
 /// Requests to the engine that may wait in the front; a further one is refused with `matching_engine_queue_full`.
 const REQUESTS_MAX: usize = 8_192;
 /// After so long without the log's word an order's request is given up.
-const ANSWER_US: u64 = 10_000_000;
+const ANSWER_US: u64 = 30_000_000;
 /// After so long without a message a connection is closed.
 const IDLE_US: u64 = 600_000_000;
 /// Connections remembered whose orders are cancelled as they come.

@@ -119,9 +119,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         std::thread::sleep(DRAIN_INTERVAL);
     }
     threads_stop.stop();
-    if let Some(deribit) = deribit {
-        deribit.join().context("the Deribit front")?;
-    }
+    let deribit = deribit.map_or(Ok(()), DeribitThread::join);
     runner.join()?;
     drop(market_recovery);
     // What was answered is in the journal, and its threads may end.
@@ -131,6 +129,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     console.say(format_args!("{}\n{}", joiner.report(), progress_line(&venue.view)));
     deribit_view.iter().for_each(|view| console.say(view));
     console.finish()?;
+    deribit.context("the Deribit front closed before the venue did")?;
     Ok(ExitCode::SUCCESS)
 }
 
