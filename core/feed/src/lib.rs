@@ -48,6 +48,7 @@ pub mod xdp;
 
 pub use arbiter::{
     Arbiter, ArbiterConfig, FOREIGN_PACKETS, JUMP_BACK_PACKETS, Line, MAX_AHEAD, MessageListener,
+    RETURN_AFTER,
 };
 pub use builder::BookBuilder;
 pub use channel::{Channel, ChannelConfig, ChannelCounters};
