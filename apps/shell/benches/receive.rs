@@ -102,6 +102,7 @@ impl Place {
         let mut total = Duration::ZERO;
         for round in 0..rounds {
             link.subscribe(CHANNEL).unwrap();
+            link.poll();
             // All of it is on its way before the clock runs.
             std::thread::sleep(Duration::from_millis(20));
             let start = Instant::now();
