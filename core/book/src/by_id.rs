@@ -117,10 +117,11 @@ pub trait BooksById {
         Announced::NOTHING
     }
 
-    /// Starts to fetch what lies one step further, the levels of orders, once what [`BooksById::announce`] asked for has
-    /// arrived. For messages that wait together; a hint without effect on the books.
+    /// Starts to fetch what lies further, the levels of orders and their neighbours, once what [`BooksById::announce`] asked
+    /// for has arrived. For messages that wait together; a hint without effect on the books. Nothing that was announced is of
+    /// use afterwards.
     #[inline]
-    fn look_ahead(&self, announced: &[Announced]) {
+    fn look_ahead(&self, announced: &mut [Announced]) {
         let _ = announced;
     }
 

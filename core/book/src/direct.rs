@@ -300,17 +300,24 @@ impl BooksById for DirectBooks {
         }
     }
 
-    #[inline(always)]
-    fn look_ahead(&self, announced: &[Announced]) {
-        for &Announced { id, home, level } in announced {
-            let slot = self.orders.peek(home, id);
+    // A loop of its own, with the CPU's registers to itself.
+    #[inline(never)]
+    fn look_ahead(&self, announced: &mut [Announced]) {
+        // No branch in either loop: new orders and open ones come in no order that a CPU could predict.
+        for Announced { id, home, level } in &mut *announced {
+            let slot = self.orders.peek(*home, *id);
             let own = self.record(slot);
-            // No branch: new orders and open ones come in no order that a CPU could predict.
-            let level = select_unpredictable(slot == NIL, level, own.level);
             // An order that leaves is taken out between its neighbours.
             self.orders.prefetch_slot(own.prev);
             self.orders.prefetch_slot(own.next);
-            prefetch_index(self.levels.records(), level as usize);
+            let is_new = slot == NIL;
+            prefetch_index(self.levels.records(), select_unpredictable(is_new, *level, own.level) as usize);
+            *level = select_unpredictable(is_new, *level, NIL);
+        }
+        // One that comes is put behind the last of its level: nobody would wait for what is written there, but for how many
+        // such writes a CPU can keep.
+        for Announced { level, .. } in announced {
+            self.orders.prefetch_slot(self.levels.tail_of_any(*level));
         }
     }
 }

@@ -119,7 +119,7 @@ impl<B: OrderBooks<()>> BooksById for Indexed<B> {
     }
 
     #[inline]
-    fn look_ahead(&self, announced: &[Announced]) {
+    fn look_ahead(&self, announced: &mut [Announced]) {
         for group in announced.chunks(LOOK_AHEAD_LEN) {
             let mut hints = [Hint::NONE; LOOK_AHEAD_LEN];
             for (hint, &Announced { id, home, level }) in hints.iter_mut().zip(group) {

@@ -68,9 +68,9 @@ fn run<B: BooksById>(shape: Shape) {
         let qty = Qty([u64::from(below(50)), u64::MAX][usize::from(below(400) == 0)]);
         let id = ids.draw(&mut last, &mut random);
         // A hint changes nothing, whatever it is about.
-        let announced =
+        let mut announced =
             [fast.announce(&Coming { id, instrument, side, price }), fast.announce(&Coming::NOTHING)];
-        fast.look_ahead(&announced);
+        fast.look_ahead(&mut announced);
         if is_add {
             let order = Order { id, instrument, side, price, qty, data: () };
             let result = fast.add(order);

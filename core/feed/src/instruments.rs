@@ -558,7 +558,7 @@ impl<B: BooksById> Instruments<B> {
             for side in Side::BOTH {
                 if let Some(Order { id, instrument, side, price, .. }) = self.books.front(id, side) {
                     let announced = self.books.announce(&Coming { id, instrument, side, price });
-                    self.books.look_ahead(&[announced]);
+                    self.books.look_ahead(&mut [announced]);
                 }
             }
         }

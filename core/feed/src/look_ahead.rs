@@ -3,7 +3,7 @@
 use std::hint::select_unpredictable;
 
 use tickpath_book::{Announced, BooksById, Coming};
-use tickpath_nasdaq::itch50::{AddOrder, OrderDelete};
+use tickpath_nasdaq::itch50::{AddOrder, OrderDelete, OrderReplace};
 use tickpath_types::{InstrumentId, OrderId, Price, Sequence, Side};
 
 use crate::{BookBuilder, UpdateListener};
@@ -35,19 +35,32 @@ impl<B: BooksById> BookBuilder<B> {
             let mut count = 0;
             for ((place, announced), message) in group.iter_mut().zip(&mut announced).zip(&mut messages) {
                 *place = message;
-                *announced = self.books().announce(&coming_of(message));
+                let coming = coming_of(message);
+                *announced = self.books().announce(&coming);
+                if let Some(id) = new_order_of(message) {
+                    self.books().announce(&Coming { id, ..coming });
+                }
                 count += 1;
             }
             if count == 0 {
                 return sequence.0 - first.0;
             }
             if self.books().order_count() >= OPEN_ORDERS_MIN {
-                self.books().look_ahead(&announced[..count]);
+                self.books().look_ahead(&mut announced[..count]);
             }
-            for message in &group[..count] {
-                self.handle_message(sequence, message, out);
-                sequence = sequence.next();
-            }
+            self.handle_all(sequence, &group[..count], out);
+            sequence = Sequence(sequence.0 + count as u64);
+        }
+    }
+
+    /// Applies messages one after the other.
+    // A loop of its own, with the CPU's registers to itself.
+    #[inline(never)]
+    fn handle_all(&mut self, first: Sequence, messages: &[&[u8]], out: &mut impl UpdateListener) {
+        let mut sequence = first;
+        for message in messages {
+            self.handle_message(sequence, message, out);
+            sequence = sequence.next();
         }
     }
 }
@@ -67,6 +80,13 @@ pub(crate) fn coming_of(message: &[u8]) -> Coming {
         side: Side::BOTH[usize::from(add[0] != b'B')],
         price: Price(i64::from(u32::from_be_bytes(part(add, PRICE)))),
     }
+}
+
+/// The order that rests after a replace message; `None` for other messages, nearly all of which have another length.
+#[inline(always)]
+fn new_order_of(message: &[u8]) -> Option<OrderId> {
+    let message: &[u8; OrderReplace::LEN] = message.try_into().ok()?;
+    (message[0] == OrderReplace::TYPE).then(|| OrderId(u64::from_be_bytes(part(message, HEAD_LEN))))
 }
 
 /// Every message about an order begins with type, locate, tracking number, time and reference; an add goes on with

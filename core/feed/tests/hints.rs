@@ -7,7 +7,7 @@ use tickpath_book::{
     AddError, Announced, BookLimits, BooksById, Coming, DirectBooks, Level, Order, QueuePosition,
 };
 use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
-use tickpath_nasdaq::itch50::{OrderDelete, market_event_message};
+use tickpath_nasdaq::itch50::{OrderDelete, OrderReplace, market_event_message};
 use tickpath_types::{
     Instrument, InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, Nanos, OrderId, Price, Qty,
     Sequence, Side, Symbol,
@@ -69,7 +69,7 @@ impl BooksById for Noting {
         self.announced.borrow_mut().push(coming.id);
         self.books.announce(coming)
     }
-    fn look_ahead(&self, announced: &[Announced]) {
+    fn look_ahead(&self, announced: &mut [Announced]) {
         self.books.look_ahead(announced);
     }
 }
@@ -179,4 +179,18 @@ fn the_greatest_number_of_instruments_goes_round_too() {
         visited.extend(builder.books().fronts.take().into_iter().map(|(id, _)| id.0));
     }
     assert_eq!(visited[2 * usize::from(u16::MAX) - 1..][..2], [u16::MAX, 1]);
+}
+
+#[test]
+fn a_batch_announces_what_leaves_and_what_comes() {
+    let mut builder = builder(3);
+    builder.books().announced.take();
+    let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(100));
+    let (old, new) = (OrderId(300), OrderId(400));
+    let replace = OrderReplace::new(InstrumentId(3), 0_u16, Nanos(1), old, new, 5_u32, 999_900_u32);
+    builder.handle_batch(Sequence(1), [delete.as_bytes(), replace.as_bytes()], &mut Unheard);
+    let mut announced = builder.books().announced.take();
+    announced.sort_unstable();
+    assert_eq!(announced, [OrderId(100), old, new]);
+    assert!(builder.books().find(new).is_some() && builder.books().find(old).is_none());
 }

@@ -25,9 +25,9 @@ pub struct OutOfRange {
     pub max: u64,
 }
 
-/// A field that is narrower than its counterpart in the vocabulary.
-macro_rules! narrow_field {
-    ($(#[$doc:meta])* $name:ident($wire:ty: $inner:ty) = $value:ident($wide:ty) up to $max:expr) => {
+/// Declares fields that are narrower than their counterparts in the vocabulary.
+macro_rules! narrow_fields {
+    ($( $(#[$doc:meta])* $name:ident($wire:ty: $inner:ty) = $value:ident($wide:ty) )+) => { $(
         field! {
             $(#[$doc])*
             $name($wire: $inner) = |bits| $value { $value(bits as $wide) }
@@ -37,19 +37,18 @@ macro_rules! narrow_field {
             type Error = OutOfRange;
 
             #[inline]
-            fn try_from(value: $value) -> Result<Self, OutOfRange> {
-                const MAX: u64 = $max as u64;
-                match <$inner>::try_from(value.0) {
-                    Ok(fits) if u64::from(fits) <= MAX => Ok($name(<$wire>::new(fits))),
-                    _ => Err(OutOfRange {
+            fn try_from($value(value): $value) -> Result<Self, OutOfRange> {
+                match <$inner>::try_from(value) {
+                    Ok(fits) => Ok($name(<$wire>::new(fits))),
+                    Err(_) => Err(OutOfRange {
                         field: stringify!($name),
-                        value: i128::from(value.0),
-                        max: MAX,
+                        value: i128::from(value),
+                        max: u64::from(<$inner>::MAX),
                     }),
                 }
             }
         }
-    };
+    )+ };
 }
 
 field! {
@@ -77,13 +76,11 @@ field! {
     /// A level of an index in 8 bytes with 8 implied decimals, in units of 10^-8: ITCH's Price(8).
     IndexLevel(U64: u64) = |bits| u64 { bits }
 }
-narrow_field! {
+narrow_fields! {
     /// A quantity of shares in 4 bytes.
-    Shares(U32: u32) = Qty(u64) up to u32::MAX
-}
-narrow_field! {
+    Shares(U32: u32) = Qty(u64)
     /// A price in 4 bytes with 4 implied decimals: ITCH's Price(4).
-    ShortPrice(U32: u32) = Price(i64) up to u32::MAX
+    ShortPrice(U32: u32) = Price(i64)
 }
 
 impl LongPrice {

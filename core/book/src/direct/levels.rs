@@ -231,6 +231,12 @@ impl Levels {
         &mut self.records[index as usize]
     }
 
+    /// The last order of a record; nobody where there is none, or no record.
+    #[inline(always)]
+    pub(super) fn tail_of_any(&self, index: u32) -> u32 {
+        self.records.get(index as usize).map_or(NIL, |level| level.tail)
+    }
+
     #[inline(always)]
     pub(super) fn side(&self, side: u32) -> &BookSide {
         self.sides.get(side as usize).unwrap_or(&BookSide::EMPTY)

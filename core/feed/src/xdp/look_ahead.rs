@@ -3,6 +3,7 @@
 use std::hint::select_unpredictable;
 
 use tickpath_book::{Announced, BooksById, Coming};
+use tickpath_nyse::ReplaceOrder;
 use tickpath_types::{InstrumentId, OrderId, Price, Sequence, Side};
 
 use super::{BookBuilder, Channel};
@@ -50,7 +51,10 @@ impl<B: BooksById> BookBuilder<B> {
         loop {
             let mut count = 0;
             for ((place, announced), message) in group.iter_mut().zip(&mut announced).zip(&mut messages) {
-                let coming = self.coming_of(message.bytes);
+                let (coming, new_order) = self.coming_of(message.bytes);
+                if let Some(id) = new_order {
+                    self.instruments().books().announce(&Coming { id, ..coming });
+                }
                 *place = (message, coming.instrument);
                 *announced = self.instruments().books().announce(&coming);
                 count += 1;
@@ -59,57 +63,66 @@ impl<B: BooksById> BookBuilder<B> {
                 return total;
             }
             if self.instruments().books().order_count() >= OPEN_ORDERS_MIN {
-                self.instruments().books().look_ahead(&announced[..count]);
+                self.instruments().books().look_ahead(&mut announced[..count]);
             }
-            for (message, instrument) in &group[..count] {
-                self.apply(
-                    message.channel,
-                    Sequence(u64::from(message.sequence)),
-                    message.bytes,
-                    *instrument,
-                    out,
-                );
-            }
+            self.apply_all(&group[..count], out);
             total += count as u64;
         }
     }
 
+    /// Applies messages whose instruments were looked up before.
+    // A loop of its own, with the CPU's registers to itself.
+    #[inline(never)]
+    fn apply_all(&mut self, messages: &[(Message<'_>, InstrumentId)], out: &mut impl UpdateListener) {
+        for (message, instrument) in messages {
+            let sequence = Sequence(u64::from(message.sequence));
+            self.apply(message.channel, sequence, message.bytes, *instrument, out);
+        }
+    }
+
     /// What a message is about, if it is about an order; else nothing. No branch depends on which of them it is, since they
-    /// come in no order that a CPU could predict: each is taken for an add and for a message about an order at once.
+    /// come in no order that a CPU could predict: each is taken for an add and for a message about an order at once. Only
+    /// replaces, which are few, say more: the order that comes.
     #[inline(always)]
-    fn coming_of(&self, message: &[u8]) -> Coming {
-        let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return Coming::NOTHING };
+    fn coming_of(&self, message: &[u8]) -> (Coming, Option<OrderId>) {
+        let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else {
+            return (Coming::NOTHING, None);
+        };
         let message_type = u16::from_le_bytes(part(head, 2));
         if message_type.wrapping_sub(ORDERS_FIRST) > ORDERS_LAST - ORDERS_FIRST {
-            return Coming::NOTHING;
+            return (Coming::NOTHING, None);
         }
-        let add = rest.first_chunk();
-        let add = select_unpredictable(add.is_some(), add.unwrap_or(&NO_ADD), &NO_ADD);
+        let more = rest.first_chunk();
+        let more = select_unpredictable(more.is_some(), more.unwrap_or(&NO_MORE), &NO_MORE);
         let instrument = self.symbols.find(u32::from_le_bytes(part(head, 8)));
-        let price = self.symbols.row(instrument).scale.price(u32::from_le_bytes(part(add, 0)));
-        Coming {
+        let price = self.symbols.row(instrument).scale.price(u32::from_le_bytes(part(more, 0)));
+        let coming = Coming {
             id: OrderId(u64::from_le_bytes(part(head, 16))),
             instrument,
-            side: Side::BOTH[usize::from(add[8] != b'B')],
+            side: Side::BOTH[usize::from(more[8] != b'B')],
             price: price.unwrap_or(Price(0)),
-        }
+        };
+        let new_order =
+            (message_type == ReplaceOrder::TYPE).then(|| OrderId(u64::from_le_bytes(part(more, 0))));
+        (coming, new_order)
     }
 }
 
 /// Every message about an order begins with size, type, time, symbol, the symbol's number and the order; an add goes on with
-/// its price, volume and side.
+/// its price, volume and side, a replace with the order that comes.
 const HEAD_LEN: usize = 24;
-const ADD_LEN: usize = 9;
-const NO_ADD: [u8; ADD_LEN] = [0; ADD_LEN];
+const MORE_LEN: usize = 9;
+const NO_MORE: [u8; MORE_LEN] = [0; MORE_LEN];
 const ORDERS_FIRST: u16 = 100;
 const ORDERS_LAST: u16 = 104;
 
 const _: () = {
     use std::mem::offset_of;
-    use tickpath_nyse::{AddOrder, DeleteOrder, ModifyOrder, OrderExecution, ReplaceOrder};
+    use tickpath_nyse::{AddOrder, DeleteOrder, ModifyOrder, OrderExecution};
     assert!(AddOrder::TYPE == ORDERS_FIRST && ReplaceOrder::TYPE == ORDERS_LAST);
     assert!(offset_of!(AddOrder, order_id) == 16 && offset_of!(DeleteOrder, order_id) == 16);
     assert!(offset_of!(ModifyOrder, order_id) == 16 && offset_of!(OrderExecution, order_id) == 16);
+    assert!(offset_of!(ReplaceOrder, order_id) == 16 && offset_of!(ReplaceOrder, new_order_id) == HEAD_LEN);
     assert!(offset_of!(AddOrder, price) == HEAD_LEN && offset_of!(AddOrder, side) == HEAD_LEN + 8);
 };
 

@@ -13,6 +13,12 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// 802.1Q, 802.1ad (QinQ) and the older number for the same.
 const ETHERTYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
+/// Ethernet, IPv4 without options, UDP.
+const PLAIN_UDP_LEN: usize = 14 + 20 + 8;
+
+/// Of IPv4's flags and offset: more fragments, or an offset. What is not the first has no ports.
+const FRAGMENT: u16 = 0x3fff;
+
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 
@@ -137,6 +143,23 @@ fn network(mut ethertype: u16, mut rest: &[u8], short: Skip) -> Result<&[u8], Sk
     Err(Skip::Malformed)
 }
 
+/// The same of a whole UDP datagram in an Ethernet frame without tags, behind an IPv4 header without options, as nearly all
+/// market data comes; `None` for all else, which is for [`decode`] to look at.
+#[inline]
+pub(super) fn plain_udp(frame: &[u8]) -> Option<Datagram<'_>> {
+    let (header, rest) = frame.split_first_chunk::<PLAIN_UDP_LEN>()?;
+    let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let is_plain = (half(12) == ETHERTYPE_IPV4) & (header[14] == 0x45) & (header[23] == PROTOCOL_UDP);
+    let (total_len, len) = (usize::from(half(16)), usize::from(half(38)));
+    let fits = (len >= 8) & (20 + len <= total_len) & (14 + total_len <= frame.len());
+    if !(is_plain & fits & (half(20) & FRAGMENT == 0)) {
+        return None;
+    }
+    let address = |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
+    let (src, dst) = (SocketAddrV4::new(address(26), half(34)), SocketAddrV4::new(address(30), half(36)));
+    Some(Datagram { src, dst, transport: Transport::Udp, payload: rest.get(..len - 8)? })
+}
+
 fn internet(packet: &[u8], short: Skip) -> Result<Datagram<'_>, Skip> {
     let header = packet.first_chunk::<20>().ok_or(short)?;
     match header[0] >> 4 {
@@ -153,8 +176,7 @@ fn internet(packet: &[u8], short: Skip) -> Result<Datagram<'_>, Skip> {
     if header_len < 20 || total_len < header_len {
         return Err(Skip::Malformed);
     }
-    // More fragments, or an offset: what is not the first has no ports.
-    if u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0 {
+    if u16::from_be_bytes([header[6], header[7]]) & FRAGMENT != 0 {
         return Err(Skip::Fragment);
     }
     let protocol = header[9];

@@ -302,3 +302,27 @@ fn no_bytes_make_it_panic() {
         read(&file);
     }
 }
+
+#[test]
+fn a_plain_frame_is_what_the_general_way_makes_of_it() {
+    let whole = ethernet(&[], 0x0800, &ip(b"payload of some length"));
+    assert!(frame::plain_udp(&whole).is_some(), "or nothing is compared");
+    let mut next = random();
+    let mut plain = 0;
+    for _ in 0..200_000 {
+        let mut frame = whole.clone();
+        // Padding, a checksum, or less than there was.
+        frame.resize((frame.len() + next(8)).saturating_sub(next(12)), 0);
+        for _ in 0..next(3) {
+            let at = 12 + next(30);
+            if let Some(byte) = frame.get_mut(at) {
+                *byte = [next(256) as u8, byte.wrapping_add(1), byte.wrapping_sub(1), 0][next(4)];
+            }
+        }
+        if let Some(datagram) = frame::plain_udp(&frame) {
+            plain += 1;
+            assert_eq!(decode(LinkLayer::Ethernet, &frame, false), Ok(datagram), "{frame:?}");
+        }
+    }
+    assert!(plain > 10_000, "{plain}");
+}
