@@ -33,7 +33,7 @@ pub use date::{Date, ParseDateError};
 pub use error::ConfigError;
 pub use instruments::{InstrumentConfig, Instruments};
 pub use load::{load, parse, to_toml};
-pub use output::{Console, say, tell, tell_part, thousands};
+pub use output::{Console, has_reader, say, tell, tell_part, thousands};
 pub use output_file::OutputFile;
 pub use placement::{IdleConfig, Placement, ThreadConfig};
 pub use secret::{HIDDEN_PASSWORD, Secret, TEST_PASSWORD};

@@ -2,6 +2,9 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write, stderr, stdout};
+use std::os::fd::AsFd;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// Prints a line, or several, to standard output.
 ///
@@ -20,6 +23,20 @@ fn write_lines(out: &mut impl Write, lines: impl Display) -> io::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// False once the reader of standard output went away: whoever shows something until stopped may end. A file is always
+/// read.
+#[must_use]
+pub fn has_reader() -> bool {
+    is_read(&stdout())
+}
+
+fn is_read(out: &impl AsFd) -> bool {
+    let mut polled = [PollFd::new(out.as_fd(), PollFlags::empty())];
+    let gone = PollFlags::POLLERR | PollFlags::POLLHUP;
+    let is_polled = poll(&mut polled, PollTimeout::ZERO).is_ok();
+    !is_polled || !polled[0].revents().is_some_and(|found| found.intersects(gone))
 }
 
 /// Prints a line, or several, to standard error.
@@ -107,6 +124,15 @@ mod tests {
         let error = write_lines(&mut Refuses(ErrorKind::StorageFull), "").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::StorageFull);
         assert!(error.to_string().starts_with("cannot write to standard output: "), "{error}");
+    }
+
+    #[test]
+    fn a_pipe_is_read_until_its_reader_goes_away() {
+        let (reader, writer) = io::pipe().unwrap();
+        assert!(is_read(&writer));
+        drop(reader);
+        assert!(!is_read(&writer));
+        assert!(is_read(&tempfile::tempfile().unwrap()));
     }
 
     #[test]

@@ -22,7 +22,9 @@ use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, HEADER_LEN, Session};
 use tickpath_types::{InstrumentTable, Nanos, SelfTradePrevention};
 
+use crate::journal::JournalSettings;
 use crate::login::LoginPolicy;
+use crate::users::UserSettings;
 use crate::venue::VenueSettings;
 
 /// Connections at a time at most, of some 50 KiB each.
@@ -76,6 +78,9 @@ pub struct ExchangeConfig {
     /// Commands to the running venue; none are taken when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminConfig>,
+    /// The front that speaks Deribit's dialect, which reads this itself; there is none when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deribit: Option<toml::Table>,
     /// Which agents run on which threads; by the number of cores when absent.
     pub placement: Option<Placement>,
 }
@@ -173,6 +178,8 @@ pub enum PortConfig {
     OrderEntry,
     /// The executions of users, as copies.
     DropCopy,
+    /// The Deribit front, by the keys of `[deribit]`.
+    Deribit,
 }
 
 /// When a user's open orders are cancelled after its connection is gone: a duration, or `never`.
@@ -432,6 +439,7 @@ impl ExchangeConfig {
         if let Some(drop_copy) = &self.drop_copy {
             drop_copy.add_to(journal.as_mut(), &users)?;
         }
+        self.check_deribit(&users, journal.as_ref())?;
         let limits = EngineLimits {
             max_instruments: self.matching.instruments_max(&instruments)?,
             max_open_orders: self.matching.max_open_orders,
@@ -461,6 +469,34 @@ impl ExchangeConfig {
             limits,
             journal,
         })
+    }
+
+    /// The front knows of its accounts what the whole log says.
+    fn check_deribit(
+        &self,
+        users: &[UserSettings],
+        journal: Option<&JournalSettings>,
+    ) -> Result<(), ConfigError> {
+        let user = users.iter().find(|user| user.doors.deribit);
+        let problem = match (&self.deribit, user, journal) {
+            (None, None, _) => return Ok(()),
+            (None, Some(user), _) => {
+                return Err(ConfigError::value(format!(
+                    "user '{}' has the port deribit: add [deribit], or name another port",
+                    user.name
+                )));
+            }
+            (Some(_), None, _) => "no user has it: add [[order_entry.user]] with ports = [\"deribit\"]",
+            (Some(_), Some(_), None) => "it follows the log: choose another journal.policy than off",
+            (Some(_), Some(_), Some(journal)) if journal.snapshot_every > 0 => {
+                "it reads the log from the first command on: set journal.snapshot_every = 0"
+            }
+            _ if !self.day.schedule.is_empty() => {
+                "Deribit's instruments trade around the clock: take the schedule out of [day]"
+            }
+            _ => return Ok(()),
+        };
+        Err(ConfigError::value(format!("deribit: {problem}")))
     }
 
     /// All memory is taken at the start: what a machine cannot have is refused before.

@@ -20,6 +20,7 @@ mod drop_copy;
 mod gate;
 mod journal;
 mod late;
+mod log_feed;
 mod login;
 mod market_recovery;
 mod matcher;
@@ -30,6 +31,7 @@ mod replica;
 mod roster;
 mod sequencer;
 mod session_log;
+mod side_door;
 mod soup_link;
 mod standing;
 mod token_bucket;
@@ -53,6 +55,7 @@ pub use journal::{
     ArchiveError, Audit, Follower, FollowerError, JournalCounters, JournalSettings, JournalThreads, Recovery,
     RecoveryError, ReplayError, VenueJournal, archive, audit, replay,
 };
+pub use log_feed::{LogFeed, LogFeedError, LogListener, VenueEngine};
 pub use login::{LoginPolicy, Password, PasswordHashError, hash_password};
 pub use market_recovery::{
     GlimpseServer, MarketImage, MarketRecovery, MarketRecoverySettings, RecoveryCounters, RecoveryThread,
@@ -65,6 +68,7 @@ pub use publisher::{Publisher, PublisherConfig, PublisherCounters};
 pub use replica::{Definition, Replica, ReplicaError};
 pub use roster::{AddUserError, LimitsView, Roster, UserView};
 pub use session_log::SessionLog;
+pub use side_door::{DoorRequest, SideDoor};
 pub use token_bucket::RateLimit;
 pub use users::{Doors, UserSettings};
 pub use venue::{Endpoints, Venue, VenueSettings, VenueTracers, VenueView};

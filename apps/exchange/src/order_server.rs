@@ -29,6 +29,7 @@ use crate::matcher::Response;
 use crate::roster::Roster;
 use crate::sequencer::{Arrival, Sequencer};
 use crate::session_log::MAX_LOGGED_MESSAGE;
+use crate::side_door::DoorRequests;
 use crate::soup_link::{Hangup, SoupLink};
 use crate::users::Users;
 
@@ -140,6 +141,7 @@ pub(crate) struct OrderServerLinks {
     pub day: Day,
     pub sequencer: Sequencer,
     pub responses: spsc::Consumer<Response>,
+    pub side_door: Option<DoorRequests>,
     pub checker: LoginChecker,
     pub admin: AdminPort,
     pub counters: Arc<OrderServerCounters>,
@@ -174,11 +176,13 @@ pub struct OrderServer<T, N: Network = Kernel> {
     acceptor: TcpAcceptor<N>,
     poller: N::Poller,
     connections: Box<[Option<Connection<N>>]>,
-    users: Users,
+    pub(crate) users: Users,
     guard: LoginGuard,
     checker: LoginChecker,
-    sequencer: Sequencer,
+    pub(crate) sequencer: Sequencer,
     responses: spsc::Consumer<Response>,
+    /// The front that runs beside the venue, if there is one.
+    pub(crate) side_door: Option<DoorRequests>,
     admin: AdminPort,
     /// The answer to the administrator whose command is not safe yet.
     held_answer: Option<control::HeldAnswer>,
@@ -204,7 +208,7 @@ pub struct OrderServer<T, N: Network = Kernel> {
     /// True when a connection has more to be sent than fitted into its last write.
     has_backlog: bool,
     send_buffer: Box<[u8]>,
-    counters: Arc<OrderServerCounters>,
+    pub(crate) counters: Arc<OrderServerCounters>,
     user_views: Roster,
     journal: Arc<JournalCounters>,
     tracer: T,
@@ -219,8 +223,17 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         clock: TscClock,
         tracer: T,
     ) -> anyhow::Result<OrderServer<T, N>> {
-        let OrderServerLinks { day, sequencer, responses, checker, admin, counters, user_views, journal } =
-            links;
+        let OrderServerLinks {
+            day,
+            sequencer,
+            responses,
+            side_door,
+            checker,
+            admin,
+            counters,
+            user_views,
+            journal,
+        } = links;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
         let mut acceptor = TcpAcceptor::bind_on(network.clone(), config.address, buffers)?;
         // One more than there may be, for the one that is turned away.
@@ -236,6 +249,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             checker,
             sequencer,
             responses,
+            side_door,
             admin,
             held_answer: None,
             given: None,
@@ -352,6 +366,21 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
+    /// A request of a user that has no connection here was refused.
+    #[cold]
+    pub(crate) fn note_refused(&mut self, session: SessionId) {
+        self.counters.requests_refused.add(1);
+        let place = usize::from(session.0).checked_sub(1);
+        if let Some(user) = place.and_then(|place| self.user_views.get(place)) {
+            user.requests_refused.add(1);
+        }
+    }
+
+    /// True while a refusal is not to have a record.
+    pub(crate) fn keeps_room_for_cancels(&self) -> bool {
+        log::is_kept_for_cancels(self.log_state, &self.sequencer)
+    }
+
     fn transmit_or_close(&mut self, place: usize, now: Nanos) {
         if let Err(hangup) = self.transmit(place, now) {
             self.hang_up(place, hangup, now);
@@ -435,6 +464,9 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
                 work = self.read_requests(now)?;
                 if self.checker.is_waiting() {
                     work += self.take_checked_logins(now);
+                }
+                if self.side_door.is_some() {
+                    work += self.take_side_door(now);
                 }
                 if now >= self.next_cancel {
                     work += self.cancel_for_absent_users(now);

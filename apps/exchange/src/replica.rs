@@ -122,6 +122,12 @@ impl Replica {
         self.engine.apply(command, &mut Hearing { told: &mut self.told, heard });
     }
 
+    /// As [`Replica::apply`], with the events given to `out` alone: what users are sent is not kept.
+    pub(crate) fn apply_to(&mut self, command: &Command, out: &mut impl EventListener) {
+        self.note(command);
+        self.engine.apply(command, out);
+    }
+
     /// What must be known before the command's events are told.
     fn note(&mut self, command: &Command) {
         self.facts.note(command);

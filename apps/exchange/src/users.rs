@@ -42,12 +42,14 @@ pub struct Doors {
     pub order_entry: bool,
     /// The executions of users, as copies.
     pub drop_copy: bool,
+    /// The Deribit front, and no other door that takes orders: their numbers would be used twice.
+    pub deribit: bool,
 }
 
 impl Default for Doors {
     /// Order entry alone.
     fn default() -> Self {
-        Doors { order_entry: true, drop_copy: false }
+        Doors { order_entry: true, drop_copy: false, deribit: false }
     }
 }
 
@@ -264,7 +266,7 @@ mod tests {
     fn users_are_let_in_or_told_why_not() {
         let maker = UserSettings::new("MAKER", Password::plain("secret"));
         let clerk = UserSettings {
-            doors: Doors { order_entry: false, drop_copy: true },
+            doors: Doors { order_entry: false, drop_copy: true, deribit: false },
             ..UserSettings::new("CLERK", Password::plain("secret"))
         };
         let settings = [maker, clerk];

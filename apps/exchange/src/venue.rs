@@ -17,10 +17,12 @@ use tickpath_types::{AddInstrumentError, Instrument, InstrumentId, InstrumentTab
 
 use crate::admin::{self, AdminClient, UserBasis};
 use crate::day::{Day, DaySettings, commands_max};
+use crate::drop_copy::reading::Source;
 use crate::drop_copy::{DropCopyCounters, DropCopyDoor, Wiring};
 use crate::journal::{
     CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover, wire_name,
 };
+use crate::log_feed::LogFeed;
 use crate::login::{LoginChecker, LoginPolicy};
 use crate::market_recovery::{
     ArchiveSource, MarketRecovery, MarketRecoverySettings, RecoveryBasis, RecoveryCounters,
@@ -35,6 +37,7 @@ use crate::replica::{Definition, Replica};
 use crate::roster::Roster;
 use crate::sequencer::Sequencer;
 use crate::session_log::SessionLog;
+use crate::side_door::SideDoor;
 use crate::standing::Standing;
 use crate::users::{UserSettings, Users};
 
@@ -158,6 +161,8 @@ pub struct Venue {
     pub journal: Option<VenueJournal>,
     /// Snapshots and old messages, for a thread of their own; without one nobody is served them.
     pub market_recovery: Option<MarketRecovery>,
+    /// For the Deribit front, where a user has that door.
+    pub side_door: Option<SideDoor>,
 }
 
 /// What a venue begins with.
@@ -172,6 +177,7 @@ struct StartedJournal {
     durable: tickpath_journal::DurableView,
     drop_copy: Option<SocketAddrV4>,
     archive: ArchiveSource,
+    feed: Option<LogFeed>,
     rest: VenueJournal,
 }
 
@@ -273,12 +279,13 @@ impl Venue {
         }
         let opening = opening(settings, &replica, &standings, added, &mut day);
         let last_ts = replica.facts.last_ts;
-        let (journal, archive) = match journal {
-            Some(StartedJournal { log, durable, drop_copy, archive, rest }) => {
-                (Some((log, durable, drop_copy, rest)), Some(archive))
+        let (journal, archive, feed) = match journal {
+            Some(StartedJournal { log, durable, drop_copy, archive, feed, rest }) => {
+                (Some((log, durable, drop_copy, rest)), Some(archive), feed)
             }
-            None => (None, None),
+            None => (None, None, None),
         };
+        let (side_door, door_requests) = feed.map(|feed| SideDoor::new(feed, instruments.clone())).unzip();
         let basis = RecoveryBasis {
             settings: &settings.market_recovery,
             replica: &replica,
@@ -327,6 +334,7 @@ impl Venue {
                 day,
                 sequencer,
                 responses: responses_out,
+                side_door: door_requests,
                 checker,
                 admin: admin_port,
                 counters: Arc::clone(&view.order_server),
@@ -387,6 +395,7 @@ impl Venue {
             notices,
             journal,
             market_recovery,
+            side_door,
         })
     }
 }
@@ -466,6 +475,11 @@ fn start_from<S: Storage, N: Network>(
         DropCopyDoor::open(drop_copy, network, wiring).context("drop copy")
     };
     let drop_copy = journal.drop_copy.as_ref().map(open_drop_copy).transpose()?;
+    let feed = settings
+        .users
+        .iter()
+        .any(|user| user.doors.deribit)
+        .then(|| LogFeed::new(Source { storage: storage.clone(), session, durable: durable.clone() }));
     let archive = ArchiveSource::new(storage.clone(), session, durable.clone());
     Ok(Start {
         replica,
@@ -476,6 +490,7 @@ fn start_from<S: Storage, N: Network>(
             rest: VenueJournal::new(recovery, worker, follower, counters).with_drop_copy(drop_copy),
             durable,
             archive,
+            feed,
         }),
     })
 }

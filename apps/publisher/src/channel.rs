@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use anyhow::anyhow;
 use tickpath_nasdaq::moldudp64::{Header, Session};
-use tickpath_net::{MulticastSender, SendStatus};
+use tickpath_net::{MulticastSender, NetError, SendStatus};
 use tickpath_sim::{LossConfig, LossModel};
 use tickpath_types::{Nanos, Sequence};
 use zerocopy::IntoBytes;
@@ -77,7 +78,8 @@ impl Channel {
         }
         let service = addresses
             .map(|addresses| serve(key, product, of_channel(options.line_a), options, addresses))
-            .transpose()?;
+            .transpose()
+            .map_err(name_option)?;
         Ok(Channel {
             key,
             lines,
@@ -251,6 +253,16 @@ fn serve(
         Key::Xdp(_) => Box::new(XdpService::open(product, line, options.interface, addresses, orders)?),
         Key::Iex(feed, channel) => Box::new(IexService::open(feed, channel, addresses, orders)?),
     })
+}
+
+/// What is said of a port that is taken names the option for another.
+fn name_option(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(NetError::AddressInUse { address }) => {
+            anyhow!("address {address} is in use: give another port, or none, by --serve-recovery")
+        }
+        _ => error,
+    }
 }
 
 /// Gives a packet to the kernel, which may need a moment for it.

@@ -13,6 +13,7 @@
 
 mod addresses;
 mod channel;
+mod clients;
 mod iex;
 mod itch;
 mod options;

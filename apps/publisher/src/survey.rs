@@ -5,7 +5,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddrV4;
 
 use tickpath_config::{Date, Zone};
-use tickpath_nasdaq::itch50::StockDirectory;
 use tickpath_nyse::{Message, Packet, SymbolIndexMapping};
 
 use crate::options::PublishOptions;
@@ -138,9 +137,8 @@ impl Survey {
 /// The instrument that a message names, by the channel's own numbers or characters.
 fn instrument_of(key: &Key, message: &[u8]) -> Option<u64> {
     match key {
-        Key::Itch(_) if message.first() == Some(&StockDirectory::TYPE) => {
-            message.get(1..3)?.try_into().ok().map(u16::from_be_bytes).map(u64::from)
-        }
+        // Every message has its locate there: a recording may lack the directory.
+        Key::Itch(_) => message.get(1..3)?.try_into().ok().map(u16::from_be_bytes).map(u64::from),
         Key::Xdp(_) if message.get(2..4) == Some(&SymbolIndexMapping::TYPE.to_le_bytes()) => {
             message.get(4..8)?.try_into().ok().map(u32::from_le_bytes).map(u64::from)
         }

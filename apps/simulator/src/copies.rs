@@ -64,7 +64,7 @@ impl CopyProfile {
     pub(crate) fn user(&self, users: &[UserSettings]) -> UserSettings {
         let names = |places: &Vec<usize>| places.iter().map(|place| users[*place].name.clone()).collect();
         UserSettings {
-            doors: Doors { order_entry: false, drop_copy: true },
+            doors: Doors { order_entry: false, drop_copy: true, deribit: false },
             copies_of: self.copies_of.as_ref().map(names),
             ..UserSettings::new(NAME, Password::plain(PASSWORD))
         }

@@ -15,6 +15,9 @@ use crate::marks::Marks;
 pub const MAX_AHEAD: u64 = 1 << 16;
 /// Packets of one foreign session, in a row and on lines A and B, after which the publisher has started anew.
 pub const FOREIGN_PACKETS: u32 = 3;
+/// A session that was left is gone back to only after so long without a packet of the present one: two publishers on one
+/// group would otherwise have it turn to the one and the other all the while.
+pub const RETURN_AFTER: Nanos = Nanos::from_secs(3);
 /// Packets of one line, in a row, that begin again further back than the line had come, while nothing new comes by any
 /// line: the publisher numbers from an earlier place on, and did not say so.
 pub const JUMP_BACK_PACKETS: u32 = 16;
@@ -114,6 +117,17 @@ struct Gap {
     act_at: Nanos,
     /// Requests made since something of what was missing came.
     requests: u32,
+    /// A request was made since it opened: what is shown stays of before it until all of it has come.
+    is_asked: bool,
+}
+
+/// Packets of one foreign session in a row.
+#[derive(Clone, Copy)]
+struct ForeignRun<S> {
+    session: S,
+    count: u32,
+    since: Nanos,
+    is_told: bool,
 }
 
 /// Joins lines A and B of one multicast channel, and the answers of its retransmission server, into one
@@ -137,8 +151,10 @@ pub struct Arbiter<F: Framing = MoldUdp64> {
     ended: bool,
     /// Where the latest packet began that was too far ahead.
     far_ahead: Option<u64>,
-    /// The latest foreign session, and how many packets of it came since the last of this one.
-    foreign: Option<(F::Session, u32)>,
+    /// Packets of another session since the last of this one.
+    foreign: Option<ForeignRun<F::Session>>,
+    /// The session before this one.
+    left: Option<F::Session>,
     /// When the packet was sent that the numbering began with, and the latest one, by the publisher's clock.
     started_ns: u64,
     newest_ns: u64,
@@ -163,6 +179,7 @@ impl<F: Framing> Arbiter<F> {
             ended: false,
             far_ahead: None,
             foreign: None,
+            left: None,
             started_ns: 0,
             newest_ns: 0,
             marks: Marks::new(config.compare_lines),
@@ -170,10 +187,10 @@ impl<F: Framing> Arbiter<F> {
         }
     }
 
-    /// Forgets the session and its numbers, and goes on with whatever session the next packet names, from its first
-    /// message on. The counters go on.
+    /// Forgets the session and its numbers, and goes on with whatever other session the next packet names, from its first
+    /// message on; with the same one only after [`RETURN_AFTER`]. The counters go on.
     pub fn start_anew(&mut self) {
-        self.session = None;
+        self.left = self.session.take();
         self.foreign = None;
         self.restart_numbers();
         self.counters.lines.iter_mut().for_each(|line| line.restart(true));
@@ -222,8 +239,8 @@ impl<F: Framing> Arbiter<F> {
             return;
         }
         if !is_ours {
-            if self.session.is_some() {
-                self.take_foreign(line, header.session, out);
+            if self.session.is_some() || self.left == Some(header.session) {
+                self.take_foreign(now, line, header.session, out);
                 return;
             }
             self.session = Some(header.session);
@@ -266,7 +283,7 @@ impl<F: Framing> Arbiter<F> {
         let count = missing_end - self.next;
         if gap.requests < self.config.max_requests && count <= self.config.max_gap_messages {
             let doublings = gap.requests.min(WAIT_DOUBLINGS_MAX);
-            gap.requests += 1;
+            (gap.requests, gap.is_asked) = (gap.requests + 1, true);
             gap.act_at = now + Nanos(self.config.request_timeout.0.saturating_mul(1 << doublings));
             self.gap = Some(gap);
             self.request_due = true;
@@ -316,10 +333,11 @@ impl<F: Framing> Arbiter<F> {
         self.session
     }
 
-    /// True while messages are missing and a request for them has been made.
+    /// True from the first request for messages that are missing until none is: also while the rest of a long gap is still
+    /// to be asked for.
     #[must_use]
     pub fn is_recovering(&self) -> bool {
-        self.gap.is_some_and(|gap| gap.requests > 0)
+        self.gap.is_some_and(|gap| gap.is_asked)
     }
 
     /// True while messages are missing.
@@ -346,20 +364,30 @@ impl<F: Framing> Arbiter<F> {
     }
 
     #[cold]
-    fn take_foreign(&mut self, line: Line, session: F::Session, out: &mut impl MessageListener<F::Session>) {
+    fn take_foreign(
+        &mut self,
+        now: Nanos,
+        line: Line,
+        session: F::Session,
+        out: &mut impl MessageListener<F::Session>,
+    ) {
         self.line(line).wrong_session += 1;
         if line == Line::Recovery {
             return;
         }
-        let count = match self.foreign {
-            Some((latest, count)) if latest == session => count.saturating_add(1),
-            _ => 1,
-        };
-        self.foreign = Some((session, count));
-        if count == FOREIGN_PACKETS {
+        let before = self.foreign.filter(|run| run.session == session);
+        let mut run = before.unwrap_or(ForeignRun { session, count: 0, since: now, is_told: false });
+        run.count = run.count.saturating_add(1);
+        let is_back = self.left == Some(session);
+        if run.count >= FOREIGN_PACKETS
+            && (!is_back || now.since(run.since) >= RETURN_AFTER)
+            && !std::mem::replace(&mut run.is_told, true)
+        {
             self.counters.foreign_sessions += 1;
+            self.left = self.left.filter(|_| !is_back);
             out.on_foreign_session(session);
         }
+        self.foreign = Some(run);
     }
 
     /// True when a packet that begins the numbering is no copy of the one that began it: it was sent after everything
@@ -419,7 +447,7 @@ impl<F: Framing> Arbiter<F> {
                 self.disagree(header.first, datagram, out);
             }
         }
-        if self.line(line).back_run >= JUMP_BACK_PACKETS {
+        if self.line(line).back_run >= u64::from(JUMP_BACK_PACKETS) {
             // From the first message on: what of it is not on the lines any more is a gap like any other.
             self.counters.jumps_back += 1;
             self.restart(line, header, out);
@@ -563,7 +591,8 @@ impl<F: Framing> Arbiter<F> {
         match &mut self.gap {
             None => {
                 self.counters.gaps_opened += 1;
-                self.gap = Some(Gap { opened: now, act_at: now + self.config.reorder_wait, requests: 0 });
+                let act_at = now + self.config.reorder_wait;
+                self.gap = Some(Gap { opened: now, act_at, requests: 0, is_asked: false });
             }
             // What is missing now is something else. An answer is one packet: what follows it is asked for again at once.
             // Of what follows on a line the other one has its time to bring it.

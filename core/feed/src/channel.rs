@@ -1,6 +1,7 @@
 //! One live channel: lines, books, and what heals them.
 
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, SuspectReason};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::arbiter::{Arbiter, ArbiterConfig, Line, MessageListener};
 use crate::counters::ArbiterCounters;
@@ -26,7 +27,8 @@ pub struct ChannelConfig {
 }
 
 /// Counts of a [`Channel`] beside those of its arbiter, its books and its snapshots.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct ChannelCounters {
     /// Messages applied, held, or known to their books already.
     pub messages: u64,

@@ -1,11 +1,13 @@
 //! What happened on the lines of a channel.
 
 use tickpath_types::Nanos;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::MAX_AHEAD;
 
 /// Counts of one line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct LineCounters {
     /// Datagrams taken from the line.
     pub packets: u64,
@@ -30,7 +32,7 @@ pub struct LineCounters {
     /// What it would bring next if it had begun again further back, how many packets in a row say so, and what was known
     /// to exist when the first of them came.
     back_next: u64,
-    pub(crate) back_run: u32,
+    pub(crate) back_run: u64,
     back_known_end: u64,
     /// Where it had come in numbers that have been left for others, until it leaves them too; 0 when it has.
     left_behind: u64,
@@ -50,7 +52,7 @@ impl LineCounters {
             let goes_on = first >= self.back_next
                 && first - self.back_next <= MAX_AHEAD
                 && known_end == self.back_known_end;
-            self.back_run = if is_old && goes_on { self.back_run + 1 } else { u32::from(is_old) };
+            self.back_run = if is_old && goes_on { self.back_run + 1 } else { u64::from(is_old) };
             (self.back_next, self.back_known_end) = (end, known_end);
         }
         self.next_sequence = self.next_sequence.max(end);
@@ -78,7 +80,8 @@ impl LineCounters {
 }
 
 /// How long after the first copy of a packet the second one came, packet by packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct Skew {
     /// Packets of which both copies came, and this line's was the second.
     pub count: u64,
@@ -90,8 +93,9 @@ pub struct Skew {
     pub buckets: [u32; SKEW_BUCKETS],
 }
 
-/// Places of [`Skew::buckets`]: the last one begins at a second.
-pub const SKEW_BUCKETS: usize = 31;
+/// Places of [`Skew::buckets`]: the last one begins at two seconds.
+pub const SKEW_BUCKETS: usize = 32;
+const LAST_BUCKET: usize = SKEW_BUCKETS - 1;
 
 impl Skew {
     /// Counts one packet.
@@ -101,7 +105,7 @@ impl Skew {
         self.sum = Nanos(self.sum.0.saturating_add(behind.0));
         self.max = self.max.max(behind);
         let place = (behind.0 | 1).ilog2() as usize;
-        self.buckets[place.min(SKEW_BUCKETS - 1)] += 1;
+        self.buckets[place.min(LAST_BUCKET)] += 1;
     }
 
     /// The mean; zero when there is none.
@@ -120,12 +124,16 @@ impl Skew {
             seen += u64::from(count);
             seen >= wanted
         });
-        place.map_or(Nanos::ZERO, |place| Nanos((2_u64 << place) - 1).min(self.max))
+        place.map_or(Nanos::ZERO, |place| match place {
+            LAST_BUCKET => self.max,
+            _ => Nanos((2_u64 << place) - 1).min(self.max),
+        })
     }
 }
 
 /// Counts of one [`Arbiter`](crate::Arbiter).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct ArbiterCounters {
     /// By [`Line`](crate::Line): A, B, Recovery.
     pub lines: [LineCounters; 3],
@@ -188,10 +196,10 @@ mod tests {
             skew.record(Nanos(nanos));
         }
         assert_eq!(skew.buckets[..3], [2, 2, 0]);
-        assert_eq!((skew.buckets[9], skew.buckets[SKEW_BUCKETS - 1]), (1, 1));
+        assert_eq!((skew.buckets[9], skew.buckets[LAST_BUCKET]), (1, 1));
         assert_eq!((skew.mean(), skew.max), (Nanos(5_000_001_006 / 6), Nanos(5_000_000_000)));
         assert_eq!(skew.quantile(500), Nanos(3));
         assert_eq!(skew.quantile(800), Nanos(1_023));
-        assert_eq!(skew.quantile(1_000), Nanos((2 << 30) - 1));
+        assert_eq!(skew.quantile(1_000), skew.max, "the last bucket has no end");
     }
 }

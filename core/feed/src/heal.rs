@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::StockDirectory;
 use tickpath_types::{BookHealth, InstrumentId, Sequence};
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::builder::instrument_of;
 use crate::hold::{MAX_HELD_MESSAGE, MessageRoom};
@@ -40,7 +40,8 @@ pub enum SnapshotOutcome {
 }
 
 /// Counts of one [`SnapshotHealer`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct HealerCounters {
     /// Books that are live again.
     pub healed: u64,

@@ -5,6 +5,7 @@ use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Sequence, Side, SuspectReason,
     Symbol, TradingState, UpdateKind,
 };
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Receives each message's effect after it was applied.
 pub trait UpdateListener {
@@ -83,7 +84,8 @@ pub struct OtherSymbol {
 }
 
 /// Counts of one builder of books.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct BuilderCounters {
     /// Messages taken.
     pub messages: u64,

@@ -48,13 +48,12 @@ pub mod xdp;
 
 pub use arbiter::{
     Arbiter, ArbiterConfig, FOREIGN_PACKETS, JUMP_BACK_PACKETS, Line, MAX_AHEAD, MessageListener,
+    RETURN_AFTER,
 };
 pub use builder::BookBuilder;
 pub use channel::{Channel, ChannelConfig, ChannelCounters};
 pub use counters::{ArbiterCounters, LineCounters, SKEW_BUCKETS, Skew};
-pub use framing::{
-    Framing, IexMessages, IexRequest, IexStream, IexTp, MoldMessages, MoldUdp64, PacketHeader, PacketKind,
-};
+pub use framing::{Framing, IexRequest, IexStream, IexTp, MoldUdp64, PacketHeader, PacketKind};
 pub use heal::{HealerCounters, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope};
 pub use hold::{MAX_HELD_MESSAGE, MessageRoom};
 pub use instruments::{

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use proptest::prelude::*;
-use tickpath_feed::{Arbiter, ArbiterConfig, FOREIGN_PACKETS, Line, MAX_AHEAD, MessageListener};
+use tickpath_feed::{
+    Arbiter, ArbiterConfig, FOREIGN_PACKETS, Line, MAX_AHEAD, MessageListener, RETURN_AFTER,
+};
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Request, Session};
 use tickpath_types::{Nanos, Sequence};
 use zerocopy::IntoBytes;
@@ -123,9 +125,11 @@ fn what_both_lines_lost_is_requested_in_bounded_pieces() {
     assert_eq!(channel.arbiter.poll_request(), request(2, 3));
     assert_eq!(channel.arbiter.poll_request(), None, "asked once");
     assert_eq!(channel.takes(150, Line::Recovery, &packet(2..4)), messages(2..4));
+    assert!(channel.arbiter.is_recovering(), "messages 4 and 5 are missing as before");
     channel.waits(150);
     assert_eq!(channel.arbiter.poll_request(), request(4, 2), "an answer is one packet");
     assert_eq!(channel.takes(160, Line::Recovery, &packet(4..6)), messages(4..7));
+    assert!(!channel.arbiter.is_recovering());
     channel.waits(10_000);
     assert_eq!(channel.arbiter.poll_request(), None, "nothing is missing");
     let counters = channel.arbiter.counters();
@@ -370,6 +374,31 @@ fn lines_that_go_over_to_another_session_are_noticed_once() {
     assert_eq!(told, [Out::Foreign(day2)]);
     assert_eq!(channel.arbiter.counters().foreign_sessions, 1);
     assert_eq!(channel.takes(5, Line::A, &packet(2..3)), messages(2..3), "should it come all the same");
+}
+
+#[test]
+fn two_publishers_on_one_group_do_not_have_it_turn_to_the_one_and_the_other() {
+    let mut channel = Channel::new(CONFIG);
+    let other = Header::heartbeat(Session::new("DAY2").unwrap(), Sequence(1));
+    channel.takes(0, Line::A, &packet(1..2));
+    (0..FOREIGN_PACKETS).for_each(|_| drop(channel.takes(1, Line::A, other.as_bytes())));
+    channel.arbiter.start_anew();
+    assert_eq!(channel.takes(2, Line::A, &packet(1..2)), [], "it was left");
+    assert_eq!(channel.takes(3, Line::A, other.as_bytes()), []);
+    let quiet = RETURN_AFTER.0 / 1_000;
+    for second in 1..10 {
+        let micros = second * (quiet - 1);
+        assert_eq!(channel.takes(micros, Line::B, other.as_bytes()), []);
+        for later in [0, 1, 2, quiet - 2] {
+            assert_eq!(channel.takes(micros + later, Line::A, &packet(1..3)), [], "the other one goes on");
+        }
+    }
+    assert_eq!(channel.arbiter.counters().foreign_sessions, 1);
+    // The other one has ended.
+    let told = channel.takes(20 * quiet, Line::A, &packet(1..3));
+    assert_eq!(told, [Out::Foreign(session())]);
+    channel.arbiter.start_anew();
+    assert_eq!(channel.takes(20 * quiet + 1, Line::A, &packet(1..3)), messages(1..3));
 }
 
 proptest! {

@@ -221,6 +221,17 @@ pub enum BookHealth {
 }
 
 impl BookHealth {
+    /// It in one word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            BookHealth::Live => "live",
+            BookHealth::Recovering => "recovering",
+            BookHealth::Stale => "stale",
+            BookHealth::Suspect => "suspect",
+        }
+    }
+
     /// What the byte of an update or of a quote stands for; an unknown one is taken for suspect.
     pub(crate) const fn from_wire(byte: u8) -> BookHealth {
         match byte {

@@ -3,11 +3,27 @@
 use std::fmt;
 use std::ops::{Add, Sub};
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
 /// A time or a duration in nanoseconds.
 ///
 /// What it counts from is said where it is used: agents' `now` counts from the Unix epoch, a time in a
 /// command or an event counts from the latest midnight, so it stays below [`Nanos::DAY`] and begins anew there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
+)]
 #[repr(transparent)]
 pub struct Nanos(pub u64);
 

@@ -56,6 +56,9 @@ use crate::mapping;
 const MAGIC: u64 = u64::from_le_bytes(*b"TICKCHAN");
 /// Version of the greeting and of the rings.
 const VERSION: u32 = 1;
+/// Descriptors that the kernel hands over with one message at most (`SCM_MAX_FD`). With room for fewer, those that found
+/// none would stay open and unknown.
+const DESCRIPTORS_MAX: usize = 253;
 /// Items that each ring of a channel holds at most.
 pub const CHANNEL_CAPACITY_MAX: u64 = 1 << 20;
 /// Bytes of an item at most.
@@ -285,7 +288,7 @@ impl Caller {
 
     fn receive_memory(&self) -> Result<(Greeting, File), ChannelError> {
         let mut greeting = Greeting::new_zeroed();
-        let mut room = nix::cmsg_space!([std::os::fd::RawFd; 1]);
+        let mut room = nix::cmsg_space!([std::os::fd::RawFd; DESCRIPTORS_MAX]);
         let mut bytes = [IoSliceMut::new(greeting.as_mut_bytes())];
         let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_WAITALL;
         let message = recvmsg::<()>(self.stream.as_raw_fd(), &mut bytes, Some(&mut room), flags)
@@ -298,9 +301,10 @@ impl Caller {
                 memory.extend(descriptors.into_iter().map(|it| unsafe { OwnedFd::from_raw_fd(it) }));
             }
         }
-        match (len, memory.pop()) {
-            (0, None) => Err(ChannelError::Refused),
-            (len, Some(memory)) if len == size_of::<Greeting>() => Ok((greeting, File::from(memory))),
+        let is_whole = len == size_of::<Greeting>() && memory.len() == 1;
+        match memory.pop() {
+            None if len == 0 => Err(ChannelError::Refused),
+            Some(memory) if is_whole => Ok((greeting, File::from(memory))),
             _ => Err(ChannelError::Greeting),
         }
     }

@@ -136,8 +136,8 @@ fn another_kind_of_channel_is_refused_by_the_client() {
     assert!(matches!(received, Err(ChannelError::Greeting)), "{received:?}");
 }
 
-/// What a client makes of these bytes and this file from a server.
-fn offer(greeting: &[u8], memory: Option<&File>) -> ChannelError {
+/// What a client makes of these bytes and these files from a server.
+fn offer(greeting: &[u8], memory: &[&File]) -> ChannelError {
     let site = site();
     let listener = UnixListener::bind(&site.path).unwrap();
     let client = call(&site.path).unwrap();
@@ -163,22 +163,37 @@ fn a_bad_server_gets_no_client() {
         memory.set_len(len).unwrap();
         memory
     };
-    assert!(matches!(offer(&greeting, Some(&memory(512))), ChannelError::Unsealed));
+    assert!(matches!(offer(&greeting, &[&memory(512)]), ChannelError::Unsealed));
     let file = tempfile::tempfile().unwrap();
-    assert!(matches!(offer(&greeting, Some(&file)), ChannelError::Unsealed));
+    assert!(matches!(offer(&greeting, &[&file]), ChannelError::Unsealed));
     let sealed = memory(4_096);
     let seals = nix::fcntl::SealFlag::all();
     let seals = nix::fcntl::FcntlArg::F_ADD_SEALS(seals & !nix::fcntl::SealFlag::F_SEAL_WRITE);
     nix::fcntl::fcntl(&sealed, seals).unwrap();
-    assert!(matches!(offer(&greeting, Some(&sealed)), ChannelError::Greeting), "another length");
-    assert!(matches!(offer(&greeting, None), ChannelError::Greeting));
+    assert!(matches!(offer(&greeting, &[&sealed]), ChannelError::Greeting), "another length");
+    assert!(matches!(offer(&greeting, &[]), ChannelError::Greeting));
     for len in 1..greeting.len() {
-        assert!(matches!(offer(&greeting[..len], Some(&sealed)), ChannelError::Greeting), "{len} bytes");
+        assert!(matches!(offer(&greeting[..len], &[&sealed]), ChannelError::Greeting), "{len} bytes");
     }
     for byte in 0..greeting.len() {
         let mut other = greeting.clone();
         other[byte] ^= 0x81;
-        assert!(matches!(offer(&other, Some(&sealed)), ChannelError::Greeting), "byte {byte}");
+        assert!(matches!(offer(&other, &[&sealed]), ChannelError::Greeting), "byte {byte}");
+    }
+}
+
+/// Read ends see the end of a pipe once the last of its write ends is closed.
+#[test]
+fn whatever_a_bad_server_hands_over_is_closed() {
+    let greeting = [0; 40];
+    for count in [2, 3, 10, 253] {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let file = File::from(std::os::fd::OwnedFd::from(writer));
+        assert!(matches!(offer(&greeting, &vec![&file; count]), ChannelError::Greeting), "{count}");
+        drop(file);
+        let flags = nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK);
+        nix::fcntl::fcntl(&reader, flags).unwrap();
+        assert_eq!(reader.read(&mut [0]).unwrap(), 0, "{count}: none is left open");
     }
 }
 

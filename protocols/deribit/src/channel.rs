@@ -9,13 +9,10 @@ use crate::field::codes;
 
 codes! {
     /// How often a channel sends.
-    pub enum Interval {
-        /// Each change; of public channels only for authenticated clients.
-        Raw = "raw",
-        /// What changed in 100 ms.
-        Ms100 = "100ms",
-        /// What changed in a second or two.
-        Agg2 = "agg2",
+    Interval {
+        Raw = "raw" "each change; of public channels only for authenticated clients",
+        Ms100 = "100ms" "what changed in 100 ms",
+        Agg2 = "agg2" "what changed in a second or two",
     }
 }
 

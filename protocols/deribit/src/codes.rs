@@ -5,13 +5,10 @@ use tickpath_types::Side;
 
 codes! {
     /// The side of an order, a trade's taker or a position.
-    pub enum Direction {
-        /// Bought.
-        Buy = "buy",
-        /// Sold.
-        Sell = "sell",
-        /// A position of nothing.
-        Zero = "zero",
+    Direction {
+        Buy = "buy" "bought",
+        Sell = "sell" "sold",
+        Zero = "zero" "a position of nothing",
     }
 }
 
@@ -38,21 +35,14 @@ impl Direction {
 
 codes! {
     /// Where an order is in its life. There is no state of partial execution: `open` with a filled amount.
-    pub enum OrderState {
-        /// In the book.
-        Open = "open",
-        /// Executed in full.
-        Filled = "filled",
-        /// Never accepted.
-        Rejected = "rejected",
-        /// Taken out of the book.
-        Cancelled = "cancelled",
-        /// A trigger order that waits.
-        Untriggered = "untriggered",
-        /// A trigger order whose order is in the book, with an id of its own.
-        Triggered = "triggered",
-        /// Seen in old trades.
-        Archive = "archive",
+    OrderState {
+        Open = "open" "in the book",
+        Filled = "filled" "executed in full",
+        Rejected = "rejected" "never accepted",
+        Cancelled = "cancelled" "taken out of the book",
+        Untriggered = "untriggered" "a trigger order that waits",
+        Triggered = "triggered" "a trigger order whose order is in the book, with an id of its own",
+        Archive = "archive" "seen in old trades",
     }
 }
 
@@ -66,242 +56,124 @@ impl OrderState {
 
 codes! {
     /// How an order is priced and when it enters the book.
-    pub enum OrderType {
-        /// At its price or better.
-        Limit = "limit",
-        /// At what the book has, within the trading band.
-        Market = "market",
-        /// A limit order once the price is worse than its trigger.
-        StopLimit = "stop_limit",
-        /// A market order once the price is worse than its trigger.
-        StopMarket = "stop_market",
-        /// A limit order once the price is better than its trigger.
-        TakeLimit = "take_limit",
-        /// A market order once the price is better than its trigger.
-        TakeMarket = "take_market",
-        /// At the best price; what is left rests there.
-        MarketLimit = "market_limit",
-        /// A stop that follows the price.
-        TrailingStop = "trailing_stop",
-        /// A forced execution; of trades only.
-        Liquidation = "liquidation",
+    OrderType {
+        Limit = "limit" "at its price or better",
+        Market = "market" "at what the book has, within the trading band",
+        StopLimit = "stop_limit" "a limit order once the price is worse than its trigger",
+        StopMarket = "stop_market" "a market order once the price is worse than its trigger",
+        TakeLimit = "take_limit" "a limit order once the price is better than its trigger",
+        TakeMarket = "take_market" "a market order once the price is better than its trigger",
+        MarketLimit = "market_limit" "at the best price; what is left rests there",
+        TrailingStop = "trailing_stop" "a stop that follows the price",
+        Liquidation = "liquidation" "a forced execution; of trades only",
     }
-}
-
-codes! {
     /// How long an order stays.
-    pub enum TimeInForce {
-        /// Until it is cancelled.
-        GoodTilCancelled = "good_til_cancelled",
-        /// Until 08:00 UTC.
-        GoodTilDay = "good_til_day",
-        /// All of it at once, or nothing.
-        FillOrKill = "fill_or_kill",
-        /// What can be had at once.
-        ImmediateOrCancel = "immediate_or_cancel",
+    TimeInForce {
+        GoodTilCancelled = "good_til_cancelled" "until it is cancelled",
+        GoodTilDay = "good_til_day" "until 08:00 UTC",
+        FillOrKill = "fill_or_kill" "all of it at once, or nothing",
+        ImmediateOrCancel = "immediate_or_cancel" "what can be had at once",
     }
-}
-
-codes! {
     /// The price that a trigger order watches.
-    pub enum Trigger {
-        /// The index.
-        IndexPrice = "index_price",
-        /// The mark price.
-        MarkPrice = "mark_price",
-        /// The last trade.
-        LastPrice = "last_price",
+    Trigger {
+        IndexPrice = "index_price" "the index",
+        MarkPrice = "mark_price" "the mark price",
+        LastPrice = "last_price" "the last trade",
     }
-}
-
-codes! {
     /// How an option order is priced when not in its currency.
-    pub enum Advanced {
-        /// In USD.
-        Usd = "usd",
-        /// By implied volatility.
-        ImpliedVolatility = "implv",
+    Advanced {
+        Usd = "usd" "in USD",
+        ImpliedVolatility = "implv" "by implied volatility",
     }
-}
-
-codes! {
     /// Why an order was cancelled.
-    pub enum CancelReason {
-        /// Its owner asked.
-        UserRequest = "user_request",
-        /// A liquidation.
-        Autoliquidation = "autoliquidation",
-        /// Its connection ended.
-        CancelOnDisconnect = "cancel_on_disconnect",
-        /// Risk of the account.
-        RiskMitigation = "risk_mitigation",
-        /// Portfolio margin.
-        PmeRiskReduction = "pme_risk_reduction",
-        /// Portfolio margin locked the account.
-        PmeAccountLocked = "pme_account_locked",
-        /// The position is locked.
-        PositionLocked = "position_locked",
-        /// Market maker protection.
-        MmpTrigger = "mmp_trigger",
-        /// Market maker protection was reconfigured.
-        MmpConfigCurtailment = "mmp_config_curtailment",
-        /// An edit would have taken liquidity.
-        EditPostOnlyReject = "edit_post_only_reject",
-        /// The other order of a pair ended.
-        OcoOtherClosed = "oco_other_closed",
-        /// The order that it depends on ended.
-        OtoPrimaryClosed = "oto_primary_closed",
-        /// Settlement of the instrument.
-        Settlement = "settlement",
+    CancelReason {
+        UserRequest = "user_request" "its owner asked",
+        Autoliquidation = "autoliquidation" "a liquidation",
+        CancelOnDisconnect = "cancel_on_disconnect" "its connection ended",
+        RiskMitigation = "risk_mitigation" "risk of the account",
+        PmeRiskReduction = "pme_risk_reduction" "portfolio margin",
+        PmeAccountLocked = "pme_account_locked" "portfolio margin locked the account",
+        PositionLocked = "position_locked" "the position is locked",
+        MmpTrigger = "mmp_trigger" "market maker protection",
+        MmpConfigCurtailment = "mmp_config_curtailment" "market maker protection was reconfigured",
+        EditPostOnlyReject = "edit_post_only_reject" "an edit would have taken liquidity",
+        OcoOtherClosed = "oco_other_closed" "the other order of a pair ended",
+        OtoPrimaryClosed = "oto_primary_closed" "the order that it depends on ended",
+        Settlement = "settlement" "settlement of the instrument",
     }
-}
-
-codes! {
     /// What kind of thing is traded.
-    pub enum Kind {
-        /// Futures and perpetuals.
-        Future = "future",
-        /// Options.
-        Option = "option",
-        /// Currency pairs.
-        Spot = "spot",
-        /// Combinations of any kind; of channels.
-        Combo = "combo",
-        /// Spreads of futures.
-        FutureCombo = "future_combo",
-        /// Spreads of options.
-        OptionCombo = "option_combo",
-        /// All of them; of requests and channels.
-        Any = "any",
+    Kind {
+        Future = "future" "futures and perpetuals",
+        Option = "option" "options",
+        Spot = "spot" "currency pairs",
+        Combo = "combo" "combinations of any kind; of channels",
+        FutureCombo = "future_combo" "spreads of futures",
+        OptionCombo = "option_combo" "spreads of options",
+        Any = "any" "all of them; of requests and channels",
     }
-}
-
-codes! {
     /// In which currency an instrument's amount and profit are.
-    pub enum InstrumentType {
-        /// Amount in the base coin, profit in the quote currency.
-        Linear = "linear",
-        /// Amount in USD (of futures), profit in the base coin.
-        Reversed = "reversed",
+    InstrumentType {
+        Linear = "linear" "amount in the base coin, profit in the quote currency",
+        Reversed = "reversed" "amount in USD (of futures), profit in the base coin",
     }
-}
-
-codes! {
     /// Whether a future, an option or a pair can be traded.
-    pub enum InstrumentState {
-        /// Open for trading.
-        Open = "open",
-        /// Settled.
-        Settlement = "settlement",
-        /// Delivered.
-        Delivered = "delivered",
-        /// Not for trading.
-        Inactive = "inactive",
-        /// Locked.
-        Locked = "locked",
-        /// Halted.
-        Halted = "halted",
-        /// Gone.
-        Archivized = "archivized",
-        /// New; of the channel.
-        Created = "created",
-        /// Opened; an older name of the channel.
-        Started = "started",
-        /// Settled; of the channel.
-        Settled = "settled",
-        /// Closed; of the channel.
-        Closed = "closed",
-        /// Taken off; of the channel.
-        Terminated = "terminated",
-        /// No longer open; of the channel.
-        Deactivated = "deactivated",
+    InstrumentState {
+        Open = "open" "open for trading",
+        Settlement = "settlement" "settled",
+        Delivered = "delivered" "delivered",
+        Inactive = "inactive" "not for trading",
+        Locked = "locked" "locked",
+        Halted = "halted" "halted",
+        Archivized = "archivized" "gone",
+        Created = "created" "new; of the channel",
+        Started = "started" "opened; an older name of the channel",
+        Settled = "settled" "settled; of the channel",
+        Closed = "closed" "closed; of the channel",
+        Terminated = "terminated" "taken off; of the channel",
+        Deactivated = "deactivated" "no longer open; of the channel",
     }
-}
-
-codes! {
     /// The right of an option.
-    pub enum OptionType {
-        /// To buy.
-        Call = "call",
-        /// To sell.
-        Put = "put",
+    OptionType {
+        Call = "call" "to buy",
+        Put = "put" "to sell",
     }
-}
-
-codes! {
     /// Which side of a trade the user was.
-    pub enum Liquidity {
-        /// The resting one.
-        Maker = "M",
-        /// The incoming one.
-        Taker = "T",
-        /// Both; of liquidation marks.
-        Both = "MT",
+    Liquidity {
+        Maker = "M" "the resting one",
+        Taker = "T" "the incoming one",
+        Both = "MT" "both; of liquidation marks",
     }
-}
-
-codes! {
     /// How a client shows who it is.
-    pub enum GrantType {
-        /// By id and secret.
-        ClientCredentials = "client_credentials",
-        /// By id and signature.
-        ClientSignature = "client_signature",
-        /// By an earlier refresh token.
-        RefreshToken = "refresh_token",
+    GrantType {
+        ClientCredentials = "client_credentials" "by id and secret",
+        ClientSignature = "client_signature" "by id and signature",
+        RefreshToken = "refresh_token" "by an earlier refresh token",
     }
-}
-
-codes! {
     /// Whose disconnect cancels orders.
-    pub enum CancelOnDisconnectScope {
-        /// This connection's.
-        Connection = "connection",
-        /// Every new connection's.
-        Account = "account",
+    CancelOnDisconnectScope {
+        Connection = "connection" "this connection's",
+        Account = "account" "every new connection's",
     }
-}
-
-codes! {
     /// Which open orders are meant.
-    pub enum OrderFilter {
-        /// All.
-        All = "all",
-        /// Limit orders.
-        Limit = "limit",
-        /// Those that wait for a trigger.
-        TriggerAll = "trigger_all",
-        /// Stops; of cancel requests.
-        Stop = "stop",
-        /// Takes; of cancel requests.
-        Take = "take",
-        /// Trailing stops.
-        TrailingStop = "trailing_stop",
-        /// All stops.
-        StopAll = "stop_all",
-        /// Stops that become limit orders.
-        StopLimit = "stop_limit",
-        /// Stops that become market orders.
-        StopMarket = "stop_market",
-        /// All takes.
-        TakeAll = "take_all",
-        /// Takes that become limit orders.
-        TakeLimit = "take_limit",
-        /// Takes that become market orders.
-        TakeMarket = "take_market",
-        /// All trailing orders.
-        TrailingAll = "trailing_all",
+    OrderFilter {
+        All = "all" "all",
+        Limit = "limit" "limit orders",
+        TriggerAll = "trigger_all" "those that wait for a trigger",
+        Stop = "stop" "stops; of cancel requests",
+        Take = "take" "takes; of cancel requests",
+        TrailingStop = "trailing_stop" "trailing stops",
+        StopAll = "stop_all" "all stops",
+        StopLimit = "stop_limit" "stops that become limit orders",
+        StopMarket = "stop_market" "stops that become market orders",
+        TakeAll = "take_all" "all takes",
+        TakeLimit = "take_limit" "takes that become limit orders",
+        TakeMarket = "take_market" "takes that become market orders",
+        TrailingAll = "trailing_all" "all trailing orders",
     }
-}
-
-codes! {
     /// The order of a list of trades.
-    pub enum Sorting {
-        /// Oldest first.
-        Ascending = "asc",
-        /// Newest first.
-        Descending = "desc",
-        /// As the database has them.
-        Default = "default",
+    Sorting {
+        Ascending = "asc" "oldest first",
+        Descending = "desc" "newest first",
+        Default = "default" "as the database has them",
     }
 }

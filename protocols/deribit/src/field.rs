@@ -434,28 +434,28 @@ pub(crate) use message;
 
 /// Makes an enumeration of the texts a field may have, with `Other` for those of a later version of the API.
 macro_rules! codes {
-    (
-        $(#[$meta:meta])*
-        pub enum $name:ident { $( $(#[$value_meta:meta])* $value:ident = $text:literal ),* $(,)? }
-    ) => {
+    ($( $(#[$meta:meta])* $name:ident { $( $value:ident = $text:literal $meaning:literal, )+ } )+) => { $(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum $name {
-            $( $(#[$value_meta])* $value, )*
+            $(
+                #[doc = concat!("`", $text, "`: ", $meaning, ".")]
+                $value,
+            )+
             /// A text that is none of the others; a venue refuses it.
             Other,
         }
 
         impl $name {
             /// Every value but `Other`.
-            pub const ALL: &[$name] = &[$($name::$value),*];
+            pub const ALL: &[$name] = &[$($name::$value),+];
 
             /// The text of a message.
             #[must_use]
             pub const fn text(self) -> &'static str {
                 match self {
-                    $( $name::$value => $text, )*
+                    $( $name::$value => $text, )+
                     $name::Other => "other",
                 }
             }
@@ -464,7 +464,7 @@ macro_rules! codes {
             #[must_use]
             pub fn from_text(text: &str) -> $name {
                 match text {
-                    $( $text => $name::$value, )*
+                    $( $text => $name::$value, )+
                     _ => $name::Other,
                 }
             }
@@ -483,7 +483,7 @@ macro_rules! codes {
                     if scanner.take(concat!("\"", $text, "\"")) {
                         return Ok($name::$value);
                     }
-                )*
+                )+
                 scanner.peek();
                 let at = scanner.at();
                 let text = scanner.text()?;
@@ -499,6 +499,6 @@ macro_rules! codes {
                 $crate::text::Text::new(self.text()).write(out);
             }
         }
-    };
+    )+ };
 }
 pub(crate) use codes;

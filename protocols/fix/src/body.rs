@@ -412,20 +412,12 @@ macro_rules! entry {
     };
 }
 
-/// Declares a code of one character. Unknown codes are kept as they came.
-macro_rules! code {
-    (
-        $(#[$meta:meta])* $name:ident { $($(#[$cmeta:meta])* $code:ident = $value:literal,)* }
-    ) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        pub struct $name(pub u8);
+/// Declares codes of one character, which are values of fields. Unknown codes are kept as they came.
+macro_rules! codes {
+    ($( $(#[$meta:meta])* $name:ident { $($codes:tt)+ } )+) => {
+        tickpath_wire::codes! { $( $(#[$meta])* #[derive(Default)] $name { $($codes)+ } )+ }
 
-        impl $name {
-            $($(#[$cmeta])* pub const $code: $name = $name($value);)*
-        }
-
-        impl $crate::Value<'_> for $name {
+        $( impl $crate::Value<'_> for $name {
             #[inline]
             fn read(value: &[u8]) -> Option<$name> {
                 match value {
@@ -439,8 +431,8 @@ macro_rules! code {
                 // The code of a structure that nobody filled is no character.
                 writer.field(tag, if self.0 == 0 { &[] } else { std::slice::from_ref(&self.0) });
             }
-        }
+        } )+
     };
 }
 
-pub(crate) use {code, entry, message, structure};
+pub(crate) use {codes, entry, message, structure};

@@ -2,40 +2,41 @@
 //!
 //! Source: IEX Transport Specification 1.26, "Gap Fill".
 
+use tickpath_wire::layout;
 use zerocopy::byteorder::little_endian::{I64, U16, U32};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, IntoBytes};
 
 /// Messages that a request over UDP may name at most; of one over TCP there is no bound.
 pub const UDP_MESSAGES_MAX: u64 = 1_000;
 /// Ranges that this reader takes in one request: what fits a datagram.
 pub const RANGES_MAX: usize = 64;
 
-/// The head of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct RequestHeader {
-    /// 1.
-    pub version: u8,
-    /// 1 for messages, 2 for bytes of the stream; the feeds answer 1 alone.
-    pub request_type: u8,
-    /// Message Protocol ID.
-    pub protocol_id: U16,
-    /// Channel ID.
-    pub channel: U32,
-    /// Session ID, as the multicast says it.
-    pub session: U32,
-    /// Ranges that follow; 0 is a test.
-    pub range_count: U32,
+layout! {
+    /// The head of a request.
+    RequestHeader, 16 => {
+        /// 1.
+        0 version: u8,
+        /// 1 for messages, 2 for bytes of the stream; the feeds answer 1 alone.
+        1 request_type: u8,
+        /// Message Protocol ID.
+        2 protocol_id: U16,
+        /// Channel ID.
+        4 channel: U32,
+        /// Session ID, as the multicast says it.
+        8 session: U32,
+        /// Ranges that follow; 0 is a test.
+        12 range_count: U32,
+    }
 }
 
-/// One run of messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct Range {
-    /// The first of them.
-    pub first: I64,
-    /// The last of them, which over TCP may lie in the future.
-    pub last: I64,
+layout! {
+    /// One run of messages.
+    Range, 16 => {
+        /// The first of them.
+        0 first: I64,
+        /// The last of them, which over TCP may lie in the future.
+        8 last: I64,
+    }
 }
 
 impl Range {

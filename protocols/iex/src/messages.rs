@@ -5,14 +5,15 @@
 //! longer than its type's length is read as far as it is known.
 
 use tickpath_types::{OrderId, Side};
-use zerocopy::FromBytes;
+use tickpath_wire::{fields, message, messages};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::codes::{
     AuctionType, DirectoryFlags, EventFlags, ImbalanceSide, LuldTier, ModifyFlags, OperationalHalt,
     PriceTestDetail, PriceType, QuoteFlags, RetailInterest, SaleFlags, SecurityEventCode, SystemEventCode,
     TradingCode, side_code, side_of,
 };
-use crate::wire::{Alpha, EventTime, LongPrice, OrderNumber, Shares, Ticker, Timestamp, TradeNumber, bits};
+use crate::wire::{Alpha, EventTime, LongPrice, OrderNumber, Shares, Ticker, Timestamp, TradeNumber};
 
 /// A message that its type does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,60 +42,6 @@ impl DecodeError {
     }
 }
 
-/// Declares one message: its structure, its type bytes, its length, a constructor, and the proof at compile time that
-/// each field lies where the specification says.
-macro_rules! iex_message {
-    (
-        $(#[$doc:meta])*
-        $name:ident = $first:literal $(| $other:literal)?, $len:literal {
-            $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
-        }
-    ) => {
-        $(#[$doc])*
-        #[derive(
-            Clone,
-            Copy,
-            Debug,
-            PartialEq,
-            Eq,
-            zerocopy::FromBytes,
-            zerocopy::IntoBytes,
-            zerocopy::Immutable,
-            zerocopy::KnownLayout,
-            zerocopy::Unaligned,
-        )]
-        #[repr(C)]
-        pub struct $name {
-            #[doc = concat!("`", stringify!($first $(| $other)?), "`, see [`Self::TYPE`].")]
-            pub message_type: u8,
-            $( $(#[$field_doc])* pub $field: $wire, )*
-        }
-
-        const _: () = {
-            assert!(size_of::<$name>() == $len);
-            $( assert!(core::mem::offset_of!($name, $field) == $offset); )*
-        };
-
-        impl $name {
-            /// The type byte.
-            pub const TYPE: u8 = $first;
-            /// Length in bytes, type byte included; a message that came may be longer.
-            pub const LEN: usize = $len;
-
-            /// Makes the message of its fields, in the order in which they are sent.
-            #[inline]
-            #[must_use]
-            #[allow(
-                clippy::too_many_arguments,
-                reason = "one argument a field of the specification"
-            )]
-            pub fn new($( $field: impl Into<$wire> ),*) -> Self {
-                $name { message_type: Self::TYPE, $( $field: $field.into() ),* }
-            }
-        }
-    };
-}
-
 /// Declares all messages, and whatever must name each of them once.
 macro_rules! iex_messages {
     ($(
@@ -103,51 +50,26 @@ macro_rules! iex_messages {
             $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
         }
     )*) => {
-        $( iex_message! {
+        $( message! {
             $(#[$doc])*
             $name = $first $(| $other)?, $len {
                 $( $(#[$field_doc])* $offset $field: $wire, )*
             }
         } )*
 
-        /// Receives decoded messages, one method a message; each does nothing unless it is written.
-        pub trait Listener {
-            $(
-                #[doc = concat!("A [`", stringify!($name), "`] came.")]
-                #[inline]
-                fn $handler(&mut self, message: &$name) {
-                    let _ = message;
-                }
-            )*
-
-            /// A message came whose type is not listed; new types may be added without notice, so a reader counts it
-            /// and goes on.
-            #[inline]
-            fn on_unknown(&mut self, message_type: u8, message: &[u8]) {
-                let _ = (message_type, message);
-            }
+        messages! {
+            /// One message, borrowed from the bytes it came in: for tools, which look at a few messages of every type. A
+            /// hot path uses [`decode`].
+            enum Message<'a> of u8, type_of, read;
+            /// Least length of a message of this type, or `None` when no feed lists it.
+            fn message_len_min = LEN;
+            { $( $name(&'a $name) = $first $(| $other)?, $handler; )* }
+            {}
         }
 
-        /// Gives all fields of each message to a function, the type first: what is left of a decoder for who sums up
-        /// what it decoded.
-        ///
-        /// A field is its bytes as a little-endian number. A message that is not listed is its type, its length and its
-        /// bytes.
-        #[derive(Clone, Copy, Debug)]
-        pub struct Fields<F>(pub F);
-
-        impl<F: FnMut(&[u64])> Listener for Fields<F> {
-            $(
-                #[inline]
-                fn $handler(&mut self, message: &$name) {
-                    (self.0)(&[u64::from(message.message_type), $( bits(&message.$field), )*]);
-                }
-            )*
-
-            fn on_unknown(&mut self, message_type: u8, message: &[u8]) {
-                (self.0)(&[u64::from(message_type), message.len() as u64]);
-                message.chunks(8).for_each(|part| (self.0)(&[bits(part)]));
-            }
+        fields! {
+            u8, message;
+            $( $name = message.message_type, $handler { $( $field )* } )*
         }
 
         /// Calls the listener's method for one message.
@@ -157,63 +79,31 @@ macro_rules! iex_messages {
         /// A longer message and an unknown type are no errors.
         #[inline(always)]
         pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), DecodeError> {
-            let Some(&message_type) = message.first() else {
-                return Err(DecodeError::Empty);
-            };
-            match message_type {
-                $( $first $(| $other)? => match $name::ref_from_prefix(message) {
-                    Ok((message, _)) => listener.$handler(message),
-                    Err(_) => return Err(DecodeError::too_short(message, $name::LEN)),
-                }, )*
-                _ => listener.on_unknown(message_type, message),
+            match type_of(message)? {
+                $( $first $(| $other)? => read(message, |message: &$name| listener.$handler(message))?, )*
+                unknown => listener.on_unknown(unknown, message),
             }
             Ok(())
         }
-
-        /// One message, borrowed from the bytes it came in: for tools, which look at a few messages of every type.
-        /// A hot path uses [`decode`].
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub enum Message<'a> {
-            $(
-                #[doc = concat!("A [`", stringify!($name), "`].")]
-                $name(&'a $name),
-            )*
-            /// A message whose type is not listed.
-            Unknown(&'a [u8]),
-        }
-
-        impl<'a> Message<'a> {
-            /// Reads one message.
-            ///
-            /// # Errors
-            /// As [`decode`].
-            pub fn parse(message: &'a [u8]) -> Result<Self, DecodeError> {
-                let Some(&message_type) = message.first() else {
-                    return Err(DecodeError::Empty);
-                };
-                match message_type {
-                    $( $first $(| $other)? => match $name::ref_from_prefix(message) {
-                        Ok((message, _)) => Ok(Message::$name(message)),
-                        Err(_) => Err(DecodeError::too_short(message, $name::LEN)),
-                    }, )*
-                    _ => Ok(Message::Unknown(message)),
-                }
-            }
-        }
-
-        /// Least length of a message of this type, or `None` when no feed lists it.
-        #[must_use]
-        pub const fn message_len_min(message_type: u8) -> Option<usize> {
-            match message_type {
-                $( $first $(| $other)? => Some($name::LEN), )*
-                _ => None,
-            }
-        }
-
-        /// The type bytes of all feeds.
-        pub const MESSAGE_TYPES: &[u8] = &[$( $first $(, $other)? ),*];
     };
+}
+
+/// The type byte.
+#[inline(always)]
+fn type_of(message: &[u8]) -> Result<u8, DecodeError> {
+    message.first().copied().ok_or(DecodeError::Empty)
+}
+
+/// Gives a function the message that these bytes begin with.
+#[inline(always)]
+fn read<'a, M, R>(message: &'a [u8], take: impl FnOnce(&'a M) -> R) -> Result<R, DecodeError>
+where
+    M: FromBytes + KnownLayout + Immutable + Unaligned + 'a,
+{
+    match M::ref_from_prefix(message) {
+        Ok((message, _)) => Ok(take(message)),
+        Err(_) => Err(DecodeError::too_short(message, size_of::<M>())),
+    }
 }
 
 iex_messages! {

@@ -7,6 +7,7 @@
 //! gathered, loads it, and applies what it gathered after the snapshot's sequence number.
 
 use tickpath_types::Sequence;
+use tickpath_wire::codes;
 use zerocopy::FromBytes;
 
 use crate::wire::Alpha;
@@ -25,39 +26,16 @@ const END_LEN: usize = 11;
 const ERROR_LEN: usize = 4;
 const DATA_LEN_MIN: usize = 3 + Header::LEN + 2;
 
-/// Why a service refuses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ErrorCode(pub u8);
-
-impl ErrorCode {
-    /// The token is not known.
-    pub const AUTHENTICATION: ErrorCode = ErrorCode(b'A');
-    /// No such channel.
-    pub const CHANNEL: ErrorCode = ErrorCode(b'C');
-    /// A request of this connection is being answered.
-    pub const ALREADY_ACTIVE: ErrorCode = ErrorCode(b'E');
-    /// More requests than a day may have.
-    pub const QUOTA: ErrorCode = ErrorCode(b'Q');
-    /// No snapshot reaches so far yet: ask again.
-    pub const NOT_YET: ErrorCode = ErrorCode(b'R');
-    /// Another session.
-    pub const SESSION: ErrorCode = ErrorCode(b'S');
-    /// Not a request.
-    pub const UNKNOWN_MESSAGE: ErrorCode = ErrorCode(b'U');
-
-    /// What the code means, or `None` when the specification does not list it.
-    #[must_use]
-    pub const fn meaning(self) -> Option<&'static str> {
-        Some(match self {
-            ErrorCode::AUTHENTICATION => "the token is not known",
-            ErrorCode::CHANNEL => "no such channel",
-            ErrorCode::ALREADY_ACTIVE => "a request is being answered already",
-            ErrorCode::QUOTA => "the day's quota is used up",
-            ErrorCode::NOT_YET => "no snapshot reaches so far yet",
-            ErrorCode::SESSION => "another session",
-            ErrorCode::UNKNOWN_MESSAGE => "not a request",
-            _ => return None,
-        })
+codes! {
+    /// Why a service refuses.
+    ErrorCode {
+        AUTHENTICATION = b'A' "the token is not known",
+        CHANNEL = b'C' "no such channel",
+        ALREADY_ACTIVE = b'E' "a request is being answered already",
+        QUOTA = b'Q' "the day's quota is used up",
+        NOT_YET = b'R' "no snapshot reaches so far yet",
+        SESSION = b'S' "another session",
+        UNKNOWN_MESSAGE = b'U' "not a request",
     }
 }
 

@@ -3,8 +3,9 @@
 //! Source: IEX Transport Specification 1.26.
 
 use tickpath_types::{Nanos, Sequence};
+use tickpath_wire::layout;
 use zerocopy::byteorder::little_endian::{I64, U16, U32};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, IntoBytes};
 
 use crate::Feed;
 use crate::wire::Timestamp;
@@ -12,33 +13,31 @@ use crate::wire::Timestamp;
 /// Longest segment: a header and a payload of as many bytes as its length field can say.
 pub const SEGMENT_LEN_MAX: usize = Header::LEN + u16::MAX as usize;
 
-/// The header of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct Header {
-    /// 1.
-    pub version: u8,
-    /// Means nothing.
-    pub reserved: u8,
-    /// Message Protocol ID, see [`Feed::of`].
-    pub protocol_id: U16,
-    /// Channel ID: 1, or 1 to 16 where a feed has several.
-    pub channel: U32,
-    /// Session ID, the same for all of a trading session.
-    pub session: U32,
-    /// Bytes after the header; 0 in a heartbeat.
-    pub payload_len: U16,
-    /// Messages in the payload; 0 in a heartbeat.
-    pub message_count: U16,
-    /// Place of the payload in the stream: payload bytes of the session before it.
-    pub stream_offset: I64,
-    /// Sequence number of the first message; of a heartbeat, of the next.
-    pub first_sequence: I64,
-    /// When the segment was sent.
-    pub send_time: Timestamp,
+layout! {
+    /// The header of a segment.
+    Header, Header::LEN => {
+        /// 1.
+        0 version: u8,
+        /// Means nothing.
+        1 reserved: u8,
+        /// Message Protocol ID, see [`Feed::of`].
+        2 protocol_id: U16,
+        /// Channel ID: 1, or 1 to 16 where a feed has several.
+        4 channel: U32,
+        /// Session ID, the same for all of a trading session.
+        8 session: U32,
+        /// Bytes after the header; 0 in a heartbeat.
+        12 payload_len: U16,
+        /// Messages in the payload; 0 in a heartbeat.
+        14 message_count: U16,
+        /// Place of the payload in the stream: payload bytes of the session before it.
+        16 stream_offset: I64,
+        /// Sequence number of the first message; of a heartbeat, of the next.
+        24 first_sequence: I64,
+        /// When the segment was sent.
+        32 send_time: Timestamp,
+    }
 }
-
-const _: () = assert!(size_of::<Header>() == Header::LEN);
 
 impl Header {
     /// Length in bytes.

@@ -14,11 +14,12 @@
 //! ```
 
 use tickpath_types::Sequence;
+use tickpath_wire::message;
 
 use crate::soupbintcp::{ascii_number, parse_ascii_number};
-use crate::wire::{Alpha, wire_message};
+use crate::wire::Alpha;
 
-wire_message! {
+message! {
     /// End of Snapshot (`G`).
     ///
     /// Source: Nasdaq GLIMPSE 5.0 of 13 February 2026, "End of Snapshot"; 21 bytes. It has neither

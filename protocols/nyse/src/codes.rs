@@ -1,58 +1,6 @@
 //! The one-byte codes of XDP.
 
-/// Declares types of one-byte codes: every byte is a value, those that the specification lists have a name, and one that
-/// is not listed is kept and shown as it came.
-macro_rules! codes {
-    ($( $(#[$doc:meta])* $name:ident { $( $code:ident = $byte:literal $meaning:literal, )* } )+) => { $(
-        $(#[$doc])*
-        #[derive(
-            Clone,
-            Copy,
-            PartialEq,
-            Eq,
-            Hash,
-            zerocopy::FromBytes,
-            zerocopy::IntoBytes,
-            zerocopy::Immutable,
-            zerocopy::KnownLayout,
-            zerocopy::Unaligned,
-        )]
-        #[repr(transparent)]
-        pub struct $name(pub u8);
-
-        impl $name {
-            $(
-                #[doc = concat!("`", stringify!($byte), "`: ", $meaning, ".")]
-                pub const $code: $name = $name($byte);
-            )*
-
-            /// What the code means, or `None` when the specification does not list it.
-            #[must_use]
-            pub const fn meaning(self) -> Option<&'static str> {
-                match self {
-                    $( $name::$code => Some($meaning), )*
-                    _ => None,
-                }
-            }
-        }
-
-        impl From<u8> for $name {
-            #[inline]
-            fn from(byte: u8) -> Self {
-                $name(byte)
-            }
-        }
-
-        impl std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                match self.meaning() {
-                    Some(meaning) => f.write_str(meaning),
-                    None => write!(f, "{:#04x}", self.0),
-                }
-            }
-        }
-    )+ };
-}
+use tickpath_wire::{codes, side_code};
 
 codes! {
     /// What a packet is for.
@@ -260,25 +208,4 @@ impl DeliveryFlag {
     }
 }
 
-impl Side {
-    /// The side; `None` for another code.
-    #[inline]
-    #[must_use]
-    pub const fn side(self) -> Option<tickpath_types::Side> {
-        match self {
-            Side::BUY => Some(tickpath_types::Side::Buy),
-            Side::SELL => Some(tickpath_types::Side::Sell),
-            _ => None,
-        }
-    }
-}
-
-impl From<tickpath_types::Side> for Side {
-    #[inline]
-    fn from(side: tickpath_types::Side) -> Side {
-        match side {
-            tickpath_types::Side::Buy => Side::BUY,
-            tickpath_types::Side::Sell => Side::SELL,
-        }
-    }
-}
+side_code! { Side }

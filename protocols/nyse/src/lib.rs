@@ -35,7 +35,6 @@
 
 mod builder;
 mod codes;
-mod message;
 mod messages;
 mod packet;
 mod price;

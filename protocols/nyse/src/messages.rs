@@ -6,24 +6,24 @@
 
 use std::hint::cold_path;
 
+use tickpath_wire::{fields, layout, message, messages};
 use zerocopy::byteorder::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::message::{bits, wire_message};
 use crate::{
     AuctionType, CrossType, ExchangeCode, Firm, HaltCondition, ImbalanceSide, MarketState, PositionChange,
     PrintableFlag, RequestStatus, RpiIndicator, SecurityStatusCode, SecurityType, Side, SourceId, SsrState,
     TradeCondition, XdpSymbol, YesNo,
 };
 
-/// What every message begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct MessageHeader {
-    /// Length of the message with this header, in bytes.
-    pub msg_size: U16,
-    /// Its type.
-    pub msg_type: U16,
+layout! {
+    /// What every message begins with.
+    MessageHeader, 4 => {
+        /// Length of the message with this header, in bytes.
+        0 msg_size: U16,
+        /// Its type.
+        2 msg_type: U16,
+    }
 }
 
 impl MessageHeader {
@@ -59,56 +59,72 @@ pub enum DecodeError {
 
 /// Declares all messages and whatever must name each of them once.
 macro_rules! xdp_messages {
+    // Messages about a symbol on the channel begin alike.
+    (
+        { $($other:tt)* }
+        events { $(
+            $(#[$doc:meta])*
+            $name:ident = $type:literal, $len:literal, from $len_min:literal, $handler:ident { $($own:tt)* }
+        )* }
+    ) => {
+        xdp_messages! {
+            $($other)*
+            $(
+                $(#[$doc])*
+                $name = $type, $len, from $len_min, $handler {
+                    /// Nanoseconds within the second of the last time reference.
+                    4 source_time_ns: U32,
+                    /// The symbol.
+                    8 symbol_index: U32,
+                    /// Number of the message among those about the symbol.
+                    12 symbol_seq_num: U32,
+                    $($own)*
+                }
+            )*
+        }
+    };
     ($(
         $(#[$doc:meta])*
         $name:ident = $type:literal, $len:literal, from $len_min:literal, $handler:ident {
             $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
         }
     )*) => {
-        $( wire_message! {
-            $(#[$doc])*
-            $name = $type, $len, from $len_min {
-                $( $(#[$field_doc])* $offset $field: $wire, )*
-            }
-        } )*
-
-        /// Receives decoded messages, one method a message; each does nothing unless it is written.
-        pub trait Listener {
-            $(
-                #[doc = concat!("A [`", stringify!($name), "`] came.")]
-                #[inline]
-                fn $handler(&mut self, message: &$name) {
-                    let _ = message;
+        $(
+            message! {
+                $(#[$doc])*
+                $name: u16 = $type, $len {
+                    /// Its length and its type; the length is another than [`Self::LEN`] where the sender's version has
+                    /// more fields, or fewer.
+                    header: MessageHeader = MessageHeader::new($len, $type),
+                    $( $(#[$field_doc])* $offset $field: $wire, )*
                 }
-            )*
-
-            /// A message came whose type is not known here: a reader counts it and goes on.
-            #[inline]
-            fn on_unknown(&mut self, message_type: u16, message: &[u8]) {
-                let _ = (message_type, message);
             }
+
+            impl $name {
+                /// Length in bytes of the shortest version; the fields that it lacks read as zero.
+                pub const LEN_MIN: usize = $len_min;
+            }
+
+            const _: () = assert!($name::LEN_MIN <= $name::LEN);
+
+            impl Versions for $name {
+                const LEN_MIN: usize = $len_min;
+            }
+        )*
+
+        messages! {
+            /// One message by value: for tools, which look at a few messages of every type. A hot path uses [`decode`].
+            #[allow(clippy::large_enum_variant, reason = "tools look at one at a time")]
+            enum Message<'a> of u16, type_of, read;
+            /// Length in bytes of a message of this type in the latest version, or `None` when it is not known here.
+            fn message_len = LEN;
+            { $( $name($name) = $type, $handler; )* }
+            {}
         }
 
-        /// Gives all fields of each message to a function, the type first: what is left of a decoder for who sums up
-        /// what it decoded.
-        ///
-        /// A field is its bytes as a little-endian number, of text beyond eight bytes with the others mixed in. A message
-        /// that is not known is its type, its length and its bytes.
-        #[derive(Clone, Copy, Debug)]
-        pub struct Fields<F>(pub F);
-
-        impl<F: FnMut(&[u64])> Listener for Fields<F> {
-            $(
-                #[inline]
-                fn $handler(&mut self, message: &$name) {
-                    (self.0)(&[u64::from($name::TYPE), $( bits(&message.$field), )*]);
-                }
-            )*
-
-            fn on_unknown(&mut self, message_type: u16, message: &[u8]) {
-                (self.0)(&[u64::from(message_type), message.len() as u64]);
-                message.chunks(8).for_each(|part| (self.0)(&[bits(part)]));
-            }
+        fields! {
+            u16, message;
+            $( $name = $name::TYPE, $handler { $( $field )* } )*
         }
 
         /// Calls the listener's method for one message.
@@ -149,51 +165,12 @@ macro_rules! xdp_messages {
                     Ok((message, _)) => listener.$handler(message),
                     Err(_) => {
                         cold_path();
-                        listener.$handler(&lengthened(message, message_type, $name::LEN_MIN)?);
+                        listener.$handler(&lengthened(message)?);
                     }
                 }, )*
                 _ => listener.on_unknown(message_type, message),
             }
             Ok(())
-        }
-
-        /// One message by value: for tools, which look at a few messages of every type. A hot path uses [`decode`].
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[non_exhaustive]
-        #[allow(clippy::large_enum_variant, reason = "tools look at one at a time")]
-        pub enum Message<'a> {
-            $(
-                #[doc = concat!("A [`", stringify!($name), "`].")]
-                $name($name),
-            )*
-            /// A message whose type is not known here.
-            Unknown(&'a [u8]),
-        }
-
-        impl<'a> Message<'a> {
-            /// Reads one message.
-            ///
-            /// # Errors
-            /// As [`decode`].
-            pub fn parse(message: &'a [u8]) -> Result<Message<'a>, DecodeError> {
-                let message_type = type_of(message)?;
-                match message_type {
-                    $( $name::TYPE => match $name::read_from_prefix(message) {
-                        Ok((message, _)) => Ok(Message::$name(message)),
-                        Err(_) => Ok(Message::$name(lengthened(message, message_type, $name::LEN_MIN)?)),
-                    }, )*
-                    _ => Ok(Message::Unknown(message)),
-                }
-            }
-        }
-
-        /// Length in bytes of a message of this type in the latest version, or `None` when it is not known here.
-        #[must_use]
-        pub const fn message_len(message_type: u16) -> Option<usize> {
-            match message_type {
-                $( $name::TYPE => Some($name::LEN), )*
-                _ => None,
-            }
         }
 
         /// Length in bytes of the shortest version of this type, or `None` when it is not known here.
@@ -204,9 +181,6 @@ macro_rules! xdp_messages {
                 _ => None,
             }
         }
-
-        /// The types that are known here.
-        pub const MESSAGE_TYPES: &[u16] = &[$( $name::TYPE ),*];
     };
 }
 
@@ -231,16 +205,27 @@ fn type_of(message: &[u8]) -> Result<u16, DecodeError> {
     }
 }
 
+/// A message that had other lengths in other versions.
+trait Versions: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
+    /// Length in bytes of the shortest.
+    const LEN_MIN: usize;
+}
+
+/// Gives a function the message that these bytes begin with, of whatever version.
+#[inline(always)]
+fn read<M: Versions, R>(message: &[u8], take: impl FnOnce(M) -> R) -> Result<R, DecodeError> {
+    match M::ref_from_prefix(message) {
+        Ok((message, _)) => Ok(take(*message)),
+        Err(_) => Ok(take(lengthened(message)?)),
+    }
+}
+
 /// A message of an earlier version, with zeroes for what it lacks.
 #[cold]
-fn lengthened<M: FromBytes + IntoBytes>(
-    message: &[u8],
-    message_type: u16,
-    len_min: usize,
-) -> Result<M, DecodeError> {
-    if message.len() < len_min {
-        let (len_min, len) = (len_min as u16, message.len() as u16);
-        return Err(DecodeError::TooShort { message_type, len_min, len });
+fn lengthened<M: Versions>(message: &[u8]) -> Result<M, DecodeError> {
+    if message.len() < M::LEN_MIN {
+        let (len_min, len) = (M::LEN_MIN as u16, message.len() as u16);
+        return Err(DecodeError::TooShort { message_type: type_of(message)?, len_min, len });
     }
     let mut whole = M::new_zeroed();
     // Shorter than the whole, or it would have been read as it is.
@@ -249,520 +234,464 @@ fn lengthened<M: FromBytes + IntoBytes>(
 }
 
 xdp_messages! {
-    /// Sequence Number Reset (1): the channel counts from 1 again; this is its message 1.
-    ///
-    /// Source: XDP Common Client Specification, "Sequence Number Reset Message"; 14 bytes, alone in its packet.
-    SequenceNumberReset = 1, 14, from 14, on_sequence_number_reset {
-        /// When, in seconds since the Unix epoch.
-        4 source_time: U32,
-        /// Nanoseconds within the second.
-        8 source_time_ns: U32,
-        /// The product.
-        12 product_id: u8,
-        /// The channel.
-        13 channel_id: u8,
+    {
+        /// Sequence Number Reset (1): the channel counts from 1 again; this is its message 1.
+        ///
+        /// Source: XDP Common Client Specification, "Sequence Number Reset Message"; 14 bytes, alone in its packet.
+        SequenceNumberReset = 1, 14, from 14, on_sequence_number_reset {
+            /// When, in seconds since the Unix epoch.
+            4 source_time: U32,
+            /// Nanoseconds within the second.
+            8 source_time_ns: U32,
+            /// The product.
+            12 product_id: u8,
+            /// The channel.
+            13 channel_id: u8,
+        }
+
+        /// Source Time Reference (2): the second to which the nanoseconds of the following messages belong.
+        ///
+        /// Source: XDP Common Client Specification, "Source Time Reference Message"; 16 bytes.
+        SourceTimeReference = 2, 16, from 16, on_source_time_reference {
+            /// The matching engine's partition: the System ID of the symbols that it means.
+            4 id: U32,
+            /// Reserved.
+            8 symbol_seq_num: U32,
+            /// Seconds since the Unix epoch.
+            12 source_time: U32,
+        }
+
+        /// Symbol Index Mapping (3): what a symbol index means.
+        ///
+        /// Source: XDP Common Client Specification, "Symbol Index Mapping Message"; 44 bytes.
+        SymbolIndexMapping = 3, 44, from 44, on_symbol_index_mapping {
+            /// The index by which other messages name the symbol.
+            4 symbol_index: U32,
+            /// The symbol.
+            8 symbol: XdpSymbol,
+            /// Reserved.
+            19 reserved: u8,
+            /// The market.
+            20 market_id: U16,
+            /// The matching engine's partition.
+            22 system_id: u8,
+            /// Where it is listed.
+            23 exchange_code: ExchangeCode,
+            /// Prices are in units of 10 to the minus this.
+            24 price_scale_code: u8,
+            /// Kind of security.
+            25 security_type: SecurityType,
+            /// Shares in a round lot.
+            26 lot_size: U16,
+            /// Closing price of the day before.
+            28 prev_close_price: U32,
+            /// Shares traded the day before.
+            32 prev_close_volume: U32,
+            /// 0 all penny, 1 penny and nickel, 5 nickel and dime.
+            36 price_resolution: u8,
+            /// Whether round lots are taken.
+            37 round_lot: YesNo,
+            /// Least price variation, in hundredths of a cent.
+            38 mpv: U16,
+            /// Shares in a unit of trade.
+            40 unit_of_trade: U16,
+            /// Reserved.
+            42 reserved_2: U16,
+        }
+
+        /// Retransmission Request (10): a client asks for messages.
+        ///
+        /// Source: XDP Common Client Specification, "Retransmission Request Message"; 24 bytes, over TCP.
+        RetransmissionRequest = 10, 24, from 24, on_retransmission_request {
+            /// Number of the first message.
+            4 begin_seq_num: U32,
+            /// Number of the last one.
+            8 end_seq_num: U32,
+            /// Who asks.
+            12 source_id: SourceId,
+            /// The product.
+            22 product_id: u8,
+            /// The channel.
+            23 channel_id: u8,
+        }
+
+        /// Request Response (11): what the request server says to a request.
+        ///
+        /// Source: XDP Common Client Specification, "Request Response Message"; 29 bytes, over TCP.
+        RequestResponse = 11, 29, from 29, on_request_response {
+            /// Number that the client gave its request.
+            4 request_seq_num: U32,
+            /// Number of the first message asked for.
+            8 begin_seq_num: U32,
+            /// Number of the last one.
+            12 end_seq_num: U32,
+            /// Who asked.
+            16 source_id: SourceId,
+            /// The product.
+            26 product_id: u8,
+            /// The channel.
+            27 channel_id: u8,
+            /// Whether it will be answered, and why not.
+            28 status: RequestStatus,
+        }
+
+        /// Heartbeat Response (12): a client is still there.
+        ///
+        /// Source: XDP Common Client Specification, "Heartbeat Response Message"; 14 bytes, over TCP.
+        HeartbeatResponse = 12, 14, from 14, on_heartbeat_response {
+            /// Who is there.
+            4 source_id: SourceId,
+        }
+
+        /// Symbol Index Mapping Request (13): a client asks what a symbol index means.
+        ///
+        /// Source: XDP Common Client Specification, "Symbol Index Mapping Request Message"; 21 bytes, over TCP.
+        SymbolIndexMappingRequest = 13, 21, from 21, on_symbol_index_mapping_request {
+            /// The index; 0 for all.
+            4 symbol_index: U32,
+            /// Who asks.
+            8 source_id: SourceId,
+            /// The product.
+            18 product_id: u8,
+            /// The channel.
+            19 channel_id: u8,
+            /// 0 by UDP.
+            20 retransmit_method: u8,
+        }
+
+        /// Refresh Request (15): a client asks for the state of a symbol.
+        ///
+        /// Source: XDP Common Client Specification, "Refresh Request Message"; 20 bytes, over TCP.
+        RefreshRequest = 15, 20, from 20, on_refresh_request {
+            /// The index; 0 for all.
+            4 symbol_index: U32,
+            /// Who asks.
+            8 source_id: SourceId,
+            /// The product.
+            18 product_id: u8,
+            /// The channel.
+            19 channel_id: u8,
+        }
+
+        /// Message Unavailable (31): messages that were asked for and will not come.
+        ///
+        /// Source: XDP Common Client Specification, "Message Unavailable Message"; 14 bytes, on the retransmission channel.
+        MessageUnavailable = 31, 14, from 14, on_message_unavailable {
+            /// Number of the first message.
+            4 begin_seq_num: U32,
+            /// Number of the last one.
+            8 end_seq_num: U32,
+            /// The product.
+            12 product_id: u8,
+            /// The channel.
+            13 channel_id: u8,
+        }
+
+        /// Symbol Clear (32): nothing that was said of the symbol holds any more.
+        ///
+        /// Source: XDP Common Client Specification, "Symbol Clear Message"; 20 bytes.
+        SymbolClear = 32, 20, from 20, on_symbol_clear {
+            /// When, in seconds since the Unix epoch.
+            4 source_time: U32,
+            /// Nanoseconds within the second.
+            8 source_time_ns: U32,
+            /// The symbol.
+            12 symbol_index: U32,
+            /// SymbolSeqNum of its next message.
+            16 next_source_seq_num: U32,
+        }
+
+        /// Security Status (34): a symbol's state changed.
+        ///
+        /// Source: XDP Common Client Specification, "Security Status Message"; 46 bytes.
+        SecurityStatus = 34, 46, from 46, on_security_status {
+            /// When, in seconds since the Unix epoch.
+            4 source_time: U32,
+            /// Nanoseconds within the second.
+            8 source_time_ns: U32,
+            /// The symbol.
+            12 symbol_index: U32,
+            /// Number of the message among those about the symbol.
+            16 symbol_seq_num: U32,
+            /// What changed.
+            20 security_status: SecurityStatusCode,
+            /// Why it does not trade.
+            21 halt_condition: HaltCondition,
+            /// Reserved.
+            22 reserved: U32,
+            /// Lower price of an indication, or the price of the restriction.
+            26 price_1: U32,
+            /// Upper price of an indication.
+            30 price_2: U32,
+            /// Where the short sale restriction was triggered.
+            34 ssr_trigger_exchange: ExchangeCode,
+            /// How many shares triggered it.
+            35 ssr_trigger_volume: U32,
+            /// When, as HHMMSSmmm in Eastern Time.
+            39 time: U32,
+            /// Whether short sales are restricted.
+            43 ssr_state: SsrState,
+            /// The session that it is in.
+            44 market_state: MarketState,
+            /// Not used.
+            45 session_state: u8,
+        }
+
+        /// Refresh Header (35): begins each packet of a refresh; the first one of a symbol is the longer, with what it follows.
+        ///
+        /// Source: XDP Common Client Specification, "Refresh Header Message"; 16 bytes, or 8.
+        RefreshHeader = 35, 16, from 8, on_refresh_header {
+            /// The packet among those about the symbol, from 1.
+            4 current_refresh_pkt: U16,
+            /// How many there are.
+            6 total_refresh_pkts: U16,
+            /// Number of the channel's last message that the refresh covers; not there in the short form.
+            8 last_seq_num: U32,
+            /// SymbolSeqNum of the symbol's last message that it covers; not there in the short form.
+            12 last_symbol_seq_num: U32,
+        }
+
+        /// Imbalance (105): what an auction would do now.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Imbalance Message"; 73 bytes, 67 up to 2.1.
+        Imbalance = 105, 73, from 67, on_imbalance {
+            /// When, in seconds since the Unix epoch.
+            4 source_time: U32,
+            /// Nanoseconds within the second.
+            8 source_time_ns: U32,
+            /// The symbol.
+            12 symbol_index: U32,
+            /// Number of the message among those about the symbol.
+            16 symbol_seq_num: U32,
+            /// What the auction's price is nearest to.
+            20 reference_price: U32,
+            /// Shares that would trade at it.
+            24 paired_qty: U32,
+            /// Shares that would be left.
+            28 total_imbalance_qty: U32,
+            /// Shares of market orders that would be left.
+            32 market_imbalance_qty: U32,
+            /// When the auction is to be, as HHMM.
+            36 auction_time: U16,
+            /// Which auction.
+            38 auction_type: AuctionType,
+            /// The larger side.
+            39 imbalance_side: ImbalanceSide,
+            /// Where all interest would clear.
+            40 continuous_book_clearing_price: U32,
+            /// Where auction interest would clear.
+            44 auction_interest_clearing_price: U32,
+            /// Price of the short sale restriction's filing.
+            48 ssr_filing_price: U32,
+            /// Where the auction would trade.
+            52 indicative_match_price: U32,
+            /// The highest price of the auction.
+            56 upper_collar: U32,
+            /// The lowest.
+            60 lower_collar: U32,
+            /// Whether the auction will take place.
+            64 auction_status: u8,
+            /// 1 while the imbalance is frozen.
+            65 freeze_status: u8,
+            /// How often the auction was put off.
+            66 num_extensions: u8,
+            /// Shares without a counterpart; not there in the version of 67 bytes.
+            67 unpaired_qty: U32,
+            /// Their side; not there in the version of 67 bytes.
+            71 unpaired_side: ImbalanceSide,
+            /// Whether the imbalance is significant; not there in the version of 67 bytes.
+            72 significant_imbalance: u8,
+        }
+
+        /// Add Order Refresh (106): an order that rests, told again.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Add Order Refresh Message"; 43 bytes.
+        AddOrderRefresh = 106, 43, from 42, on_add_order_refresh {
+            /// When, in seconds since the Unix epoch.
+            4 source_time: U32,
+            /// Nanoseconds within the second.
+            8 source_time_ns: U32,
+            /// The symbol.
+            12 symbol_index: U32,
+            /// Number of the last message among those about the symbol that it covers.
+            16 symbol_seq_num: U32,
+            /// The order.
+            20 order_id: U64,
+            /// Its price.
+            28 price: U32,
+            /// Shares.
+            32 volume: U32,
+            /// Its side.
+            36 side: Side,
+            /// Who entered it.
+            37 firm_id: Firm,
+            /// Reserved.
+            42 reserved: u8,
+        }
+
+        /// Stock Summary (223): prices and volume of the day so far, on a channel of its own.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Stock Summary Message"; 36 bytes.
+        StockSummary = 223, 36, from 36, on_stock_summary {
+            /// When, in seconds since the Unix epoch.
+            4 source_time: U32,
+            /// Nanoseconds within the second.
+            8 source_time_ns: U32,
+            /// The symbol.
+            12 symbol_index: U32,
+            /// The highest price.
+            16 high_price: U32,
+            /// The lowest.
+            20 low_price: U32,
+            /// The first.
+            24 open: U32,
+            /// The last.
+            28 close: U32,
+            /// Shares traded.
+            32 total_volume: U32,
+        }
     }
 
-    /// Source Time Reference (2): the second to which the nanoseconds of the following messages belong.
-    ///
-    /// Source: XDP Common Client Specification, "Source Time Reference Message"; 16 bytes.
-    SourceTimeReference = 2, 16, from 16, on_source_time_reference {
-        /// The matching engine's partition: the System ID of the symbols that it means.
-        4 id: U32,
-        /// Reserved.
-        8 symbol_seq_num: U32,
-        /// Seconds since the Unix epoch.
-        12 source_time: U32,
-    }
+    events {
+        /// Add Order (100): an order rests at the tail of its level.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Add Order Message"; 39 bytes.
+        AddOrder = 100, 39, from 38, on_add_order {
+            /// The order, unique within symbol and day.
+            16 order_id: U64,
+            /// Its price.
+            24 price: U32,
+            /// Shares.
+            28 volume: U32,
+            /// Its side.
+            32 side: Side,
+            /// Who entered it.
+            33 firm_id: Firm,
+            /// Reserved since Pillar 2.5; how often its parity was split before.
+            38 num_parity_splits: u8,
+        }
 
-    /// Symbol Index Mapping (3): what a symbol index means.
-    ///
-    /// Source: XDP Common Client Specification, "Symbol Index Mapping Message"; 44 bytes.
-    SymbolIndexMapping = 3, 44, from 44, on_symbol_index_mapping {
-        /// The index by which other messages name the symbol.
-        4 symbol_index: U32,
-        /// The symbol.
-        8 symbol: XdpSymbol,
-        /// Reserved.
-        19 reserved: u8,
-        /// The market.
-        20 market_id: U16,
-        /// The matching engine's partition.
-        22 system_id: u8,
-        /// Where it is listed.
-        23 exchange_code: ExchangeCode,
-        /// Prices are in units of 10 to the minus this.
-        24 price_scale_code: u8,
-        /// Kind of security.
-        25 security_type: SecurityType,
-        /// Shares in a round lot.
-        26 lot_size: U16,
-        /// Closing price of the day before.
-        28 prev_close_price: U32,
-        /// Shares traded the day before.
-        32 prev_close_volume: U32,
-        /// 0 all penny, 1 penny and nickel, 5 nickel and dime.
-        36 price_resolution: u8,
-        /// Whether round lots are taken.
-        37 round_lot: YesNo,
-        /// Least price variation, in hundredths of a cent.
-        38 mpv: U16,
-        /// Shares in a unit of trade.
-        40 unit_of_trade: U16,
-        /// Reserved.
-        42 reserved_2: U16,
-    }
+        /// Modify Order (101): an order has another price or volume, not because it traded.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Modify Order Message"; 35 bytes.
+        ModifyOrder = 101, 35, from 33, on_modify_order {
+            /// The order.
+            16 order_id: U64,
+            /// Its price from now on.
+            24 price: U32,
+            /// Shares from now on.
+            28 volume: U32,
+            /// Whether it keeps its place.
+            32 position_change: PositionChange,
+            /// Its side since Pillar 2.5.a; zero before. Take the side from the book.
+            33 side: Side,
+            /// Reserved.
+            34 reserved: u8,
+        }
 
-    /// Retransmission Request (10): a client asks for messages.
-    ///
-    /// Source: XDP Common Client Specification, "Retransmission Request Message"; 24 bytes, over TCP.
-    RetransmissionRequest = 10, 24, from 24, on_retransmission_request {
-        /// Number of the first message.
-        4 begin_seq_num: U32,
-        /// Number of the last one.
-        8 end_seq_num: U32,
-        /// Who asks.
-        12 source_id: SourceId,
-        /// The product.
-        22 product_id: u8,
-        /// The channel.
-        23 channel_id: u8,
-    }
+        /// Delete Order (102): an order is gone, for whatever reason but its full execution or its replacement.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Delete Order Message"; 25 bytes.
+        DeleteOrder = 102, 25, from 24, on_delete_order {
+            /// The order.
+            16 order_id: U64,
+            /// Reserved.
+            24 reserved: u8,
+        }
 
-    /// Request Response (11): what the request server says to a request.
-    ///
-    /// Source: XDP Common Client Specification, "Request Response Message"; 29 bytes, over TCP.
-    RequestResponse = 11, 29, from 29, on_request_response {
-        /// Number that the client gave its request.
-        4 request_seq_num: U32,
-        /// Number of the first message asked for.
-        8 begin_seq_num: U32,
-        /// Number of the last one.
-        12 end_seq_num: U32,
-        /// Who asked.
-        16 source_id: SourceId,
-        /// The product.
-        26 product_id: u8,
-        /// The channel.
-        27 channel_id: u8,
-        /// Whether it will be answered, and why not.
-        28 status: RequestStatus,
-    }
+        /// Order Execution (103): a resting order traded.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Order Execution Message"; 42 bytes.
+        OrderExecution = 103, 42, from 37, on_order_execution {
+            /// The order.
+            16 order_id: U64,
+            /// The trade, unique within symbol and day.
+            24 trade_id: U32,
+            /// Price of the trade, which may be another than the order's.
+            28 price: U32,
+            /// Shares traded.
+            32 volume: U32,
+            /// Whether it is reported by this message.
+            36 printable_flag: PrintableFlag,
+            /// Reserved since Pillar 2.5; how often its parity was split before.
+            37 num_parity_splits: u8,
+            /// Conditions of the trade since Pillar 2.5; zeroes before.
+            38 trade_conditions: [TradeCondition; 4],
+        }
 
-    /// Heartbeat Response (12): a client is still there.
-    ///
-    /// Source: XDP Common Client Specification, "Heartbeat Response Message"; 14 bytes, over TCP.
-    HeartbeatResponse = 12, 14, from 14, on_heartbeat_response {
-        /// Who is there.
-        4 source_id: SourceId,
-    }
+        /// Replace Order (104): an order is gone and another one of its symbol, side and firm rests at the tail of its level.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Replace Order Message"; 42 bytes.
+        ReplaceOrder = 104, 42, from 40, on_replace_order {
+            /// The order that is gone.
+            16 order_id: U64,
+            /// The order that rests.
+            24 new_order_id: U64,
+            /// Its price.
+            32 price: U32,
+            /// Shares.
+            36 volume: U32,
+            /// Its side since Pillar 2.5.g; how often its parity was split before. Take the side from the book.
+            40 side: Side,
+            /// Reserved.
+            41 reserved: u8,
+        }
 
-    /// Symbol Index Mapping Request (13): a client asks what a symbol index means.
-    ///
-    /// Source: XDP Common Client Specification, "Symbol Index Mapping Request Message"; 21 bytes, over TCP.
-    SymbolIndexMappingRequest = 13, 21, from 21, on_symbol_index_mapping_request {
-        /// The index; 0 for all.
-        4 symbol_index: U32,
-        /// Who asks.
-        8 source_id: SourceId,
-        /// The product.
-        18 product_id: u8,
-        /// The channel.
-        19 channel_id: u8,
-        /// 0 by UDP.
-        20 retransmit_method: u8,
-    }
+        /// Non-Displayed Trade (110): orders traded that were not in the book.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Non-Displayed Trade Message"; 33 bytes.
+        NonDisplayedTrade = 110, 33, from 29, on_non_displayed_trade {
+            /// The trade, unique within symbol and day.
+            16 trade_id: U32,
+            /// Its price.
+            20 price: U32,
+            /// Shares traded.
+            24 volume: U32,
+            /// Whether it is reported by this message.
+            28 printable_flag: PrintableFlag,
+            /// Conditions of the trade since Pillar 2.5; zeroes before.
+            29 trade_conditions: [TradeCondition; 4],
+        }
 
-    /// Refresh Request (15): a client asks for the state of a symbol.
-    ///
-    /// Source: XDP Common Client Specification, "Refresh Request Message"; 20 bytes, over TCP.
-    RefreshRequest = 15, 20, from 20, on_refresh_request {
-        /// The index; 0 for all.
-        4 symbol_index: U32,
-        /// Who asks.
-        8 source_id: SourceId,
-        /// The product.
-        18 product_id: u8,
-        /// The channel.
-        19 channel_id: u8,
-    }
+        /// Cross Trade (111): the sum of an auction.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Cross Trade Message"; 29 bytes.
+        CrossTrade = 111, 29, from 29, on_cross_trade {
+            /// The cross, unique within symbol and day.
+            16 cross_id: U32,
+            /// Its price.
+            20 price: U32,
+            /// Shares traded.
+            24 volume: U32,
+            /// Which cross.
+            28 cross_type: CrossType,
+        }
 
-    /// Message Unavailable (31): messages that were asked for and will not come.
-    ///
-    /// Source: XDP Common Client Specification, "Message Unavailable Message"; 14 bytes, on the retransmission channel.
-    MessageUnavailable = 31, 14, from 14, on_message_unavailable {
-        /// Number of the first message.
-        4 begin_seq_num: U32,
-        /// Number of the last one.
-        8 end_seq_num: U32,
-        /// The product.
-        12 product_id: u8,
-        /// The channel.
-        13 channel_id: u8,
-    }
+        /// Trade Cancel (112): a trade is void.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Trade Cancel Message"; 20 bytes.
+        TradeCancel = 112, 20, from 20, on_trade_cancel {
+            /// The trade.
+            16 trade_id: U32,
+        }
 
-    /// Symbol Clear (32): nothing that was said of the symbol holds any more.
-    ///
-    /// Source: XDP Common Client Specification, "Symbol Clear Message"; 20 bytes.
-    SymbolClear = 32, 20, from 20, on_symbol_clear {
-        /// When, in seconds since the Unix epoch.
-        4 source_time: U32,
-        /// Nanoseconds within the second.
-        8 source_time_ns: U32,
-        /// The symbol.
-        12 symbol_index: U32,
-        /// SymbolSeqNum of its next message.
-        16 next_source_seq_num: U32,
-    }
+        /// Cross Correction (113): a cross had another volume.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Cross Correction Message"; 24 bytes.
+        CrossCorrection = 113, 24, from 24, on_cross_correction {
+            /// The cross.
+            16 cross_id: U32,
+            /// Its shares, in place of those told before.
+            20 volume: U32,
+        }
 
-    /// Security Status (34): a symbol's state changed.
-    ///
-    /// Source: XDP Common Client Specification, "Security Status Message"; 46 bytes.
-    SecurityStatus = 34, 46, from 46, on_security_status {
-        /// When, in seconds since the Unix epoch.
-        4 source_time: U32,
-        /// Nanoseconds within the second.
-        8 source_time_ns: U32,
-        /// The symbol.
-        12 symbol_index: U32,
-        /// Number of the message among those about the symbol.
-        16 symbol_seq_num: U32,
-        /// What changed.
-        20 security_status: SecurityStatusCode,
-        /// Why it does not trade.
-        21 halt_condition: HaltCondition,
-        /// Reserved.
-        22 reserved: U32,
-        /// Lower price of an indication, or the price of the restriction.
-        26 price_1: U32,
-        /// Upper price of an indication.
-        30 price_2: U32,
-        /// Where the short sale restriction was triggered.
-        34 ssr_trigger_exchange: ExchangeCode,
-        /// How many shares triggered it.
-        35 ssr_trigger_volume: U32,
-        /// When, as HHMMSSmmm in Eastern Time.
-        39 time: U32,
-        /// Whether short sales are restricted.
-        43 ssr_state: SsrState,
-        /// The session that it is in.
-        44 market_state: MarketState,
-        /// Not used.
-        45 session_state: u8,
-    }
-
-    /// Refresh Header (35): begins each packet of a refresh; the first one of a symbol is the longer, with what it follows.
-    ///
-    /// Source: XDP Common Client Specification, "Refresh Header Message"; 16 bytes, or 8.
-    RefreshHeader = 35, 16, from 8, on_refresh_header {
-        /// The packet among those about the symbol, from 1.
-        4 current_refresh_pkt: U16,
-        /// How many there are.
-        6 total_refresh_pkts: U16,
-        /// Number of the channel's last message that the refresh covers; not there in the short form.
-        8 last_seq_num: U32,
-        /// SymbolSeqNum of the symbol's last message that it covers; not there in the short form.
-        12 last_symbol_seq_num: U32,
-    }
-
-    /// Add Order (100): an order rests at the tail of its level.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Add Order Message"; 39 bytes.
-    AddOrder = 100, 39, from 38, on_add_order {
-        /// Nanoseconds within the second of the last time reference.
-        4 source_time_ns: U32,
-        /// The symbol.
-        8 symbol_index: U32,
-        /// Number of the message among those about the symbol.
-        12 symbol_seq_num: U32,
-        /// The order, unique within symbol and day.
-        16 order_id: U64,
-        /// Its price.
-        24 price: U32,
-        /// Shares.
-        28 volume: U32,
-        /// Its side.
-        32 side: Side,
-        /// Who entered it.
-        33 firm_id: Firm,
-        /// Reserved since Pillar 2.5; how often its parity was split before.
-        38 num_parity_splits: u8,
-    }
-
-    /// Modify Order (101): an order has another price or volume, not because it traded.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Modify Order Message"; 35 bytes.
-    ModifyOrder = 101, 35, from 33, on_modify_order {
-        /// Nanoseconds within the second of the last time reference.
-        4 source_time_ns: U32,
-        /// The symbol.
-        8 symbol_index: U32,
-        /// Number of the message among those about the symbol.
-        12 symbol_seq_num: U32,
-        /// The order.
-        16 order_id: U64,
-        /// Its price from now on.
-        24 price: U32,
-        /// Shares from now on.
-        28 volume: U32,
-        /// Whether it keeps its place.
-        32 position_change: PositionChange,
-        /// Its side since Pillar 2.5.a; zero before. Take the side from the book.
-        33 side: Side,
-        /// Reserved.
-        34 reserved: u8,
-    }
-
-    /// Delete Order (102): an order is gone, for whatever reason but its full execution or its replacement.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Delete Order Message"; 25 bytes.
-    DeleteOrder = 102, 25, from 24, on_delete_order {
-        /// Nanoseconds within the second of the last time reference.
-        4 source_time_ns: U32,
-        /// The symbol.
-        8 symbol_index: U32,
-        /// Number of the message among those about the symbol.
-        12 symbol_seq_num: U32,
-        /// The order.
-        16 order_id: U64,
-        /// Reserved.
-        24 reserved: u8,
-    }
-
-    /// Order Execution (103): a resting order traded.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Order Execution Message"; 42 bytes.
-    OrderExecution = 103, 42, from 37, on_order_execution {
-        /// Nanoseconds within the second of the last time reference.
-        4 source_time_ns: U32,
-        /// The symbol.
-        8 symbol_index: U32,
-        /// Number of the message among those about the symbol.
-        12 symbol_seq_num: U32,
-        /// The order.
-        16 order_id: U64,
-        /// The trade, unique within symbol and day.
-        24 trade_id: U32,
-        /// Price of the trade, which may be another than the order's.
-        28 price: U32,
-        /// Shares traded.
-        32 volume: U32,
-        /// Whether it is reported by this message.
-        36 printable_flag: PrintableFlag,
-        /// Reserved since Pillar 2.5; how often its parity was split before.
-        37 num_parity_splits: u8,
-        /// Conditions of the trade since Pillar 2.5; zeroes before.
-        38 trade_conditions: [TradeCondition; 4],
-    }
-
-    /// Replace Order (104): an order is gone and another one of its symbol, side and firm rests at the tail of its level.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Replace Order Message"; 42 bytes.
-    ReplaceOrder = 104, 42, from 40, on_replace_order {
-        /// Nanoseconds within the second of the last time reference.
-        4 source_time_ns: U32,
-        /// The symbol.
-        8 symbol_index: U32,
-        /// Number of the message among those about the symbol.
-        12 symbol_seq_num: U32,
-        /// The order that is gone.
-        16 order_id: U64,
-        /// The order that rests.
-        24 new_order_id: U64,
-        /// Its price.
-        32 price: U32,
-        /// Shares.
-        36 volume: U32,
-        /// Its side since Pillar 2.5.g; how often its parity was split before. Take the side from the book.
-        40 side: Side,
-        /// Reserved.
-        41 reserved: u8,
-    }
-
-    /// Imbalance (105): what an auction would do now.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Imbalance Message"; 73 bytes, 67 up to 2.1.
-    Imbalance = 105, 73, from 67, on_imbalance {
-        /// When, in seconds since the Unix epoch.
-        4 source_time: U32,
-        /// Nanoseconds within the second.
-        8 source_time_ns: U32,
-        /// The symbol.
-        12 symbol_index: U32,
-        /// Number of the message among those about the symbol.
-        16 symbol_seq_num: U32,
-        /// What the auction's price is nearest to.
-        20 reference_price: U32,
-        /// Shares that would trade at it.
-        24 paired_qty: U32,
-        /// Shares that would be left.
-        28 total_imbalance_qty: U32,
-        /// Shares of market orders that would be left.
-        32 market_imbalance_qty: U32,
-        /// When the auction is to be, as HHMM.
-        36 auction_time: U16,
-        /// Which auction.
-        38 auction_type: AuctionType,
-        /// The larger side.
-        39 imbalance_side: ImbalanceSide,
-        /// Where all interest would clear.
-        40 continuous_book_clearing_price: U32,
-        /// Where auction interest would clear.
-        44 auction_interest_clearing_price: U32,
-        /// Price of the short sale restriction's filing.
-        48 ssr_filing_price: U32,
-        /// Where the auction would trade.
-        52 indicative_match_price: U32,
-        /// The highest price of the auction.
-        56 upper_collar: U32,
-        /// The lowest.
-        60 lower_collar: U32,
-        /// Whether the auction will take place.
-        64 auction_status: u8,
-        /// 1 while the imbalance is frozen.
-        65 freeze_status: u8,
-        /// How often the auction was put off.
-        66 num_extensions: u8,
-        /// Shares without a counterpart; not there in the version of 67 bytes.
-        67 unpaired_qty: U32,
-        /// Their side; not there in the version of 67 bytes.
-        71 unpaired_side: ImbalanceSide,
-        /// Whether the imbalance is significant; not there in the version of 67 bytes.
-        72 significant_imbalance: u8,
-    }
-
-    /// Add Order Refresh (106): an order that rests, told again.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Add Order Refresh Message"; 43 bytes.
-    AddOrderRefresh = 106, 43, from 42, on_add_order_refresh {
-        /// When, in seconds since the Unix epoch.
-        4 source_time: U32,
-        /// Nanoseconds within the second.
-        8 source_time_ns: U32,
-        /// The symbol.
-        12 symbol_index: U32,
-        /// Number of the last message among those about the symbol that it covers.
-        16 symbol_seq_num: U32,
-        /// The order.
-        20 order_id: U64,
-        /// Its price.
-        28 price: U32,
-        /// Shares.
-        32 volume: U32,
-        /// Its side.
-        36 side: Side,
-        /// Who entered it.
-        37 firm_id: Firm,
-        /// Reserved.
-        42 reserved: u8,
-    }
-
-    /// Non-Displayed Trade (110): orders traded that were not in the book.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Non-Displayed Trade Message"; 33 bytes.
-    NonDisplayedTrade = 110, 33, from 29, on_non_displayed_trade {
-        /// Nanoseconds within the second of the last time reference.
-        4 source_time_ns: U32,
-        /// The symbol.
-        8 symbol_index: U32,
-        /// Number of the message among those about the symbol.
-        12 symbol_seq_num: U32,
-        /// The trade, unique within symbol and day.
-        16 trade_id: U32,
-        /// Its price.
-        20 price: U32,
-        /// Shares traded.
-        24 volume: U32,
-        /// Whether it is reported by this message.
-        28 printable_flag: PrintableFlag,
-        /// Conditions of the trade since Pillar 2.5; zeroes before.
-        29 trade_conditions: [TradeCondition; 4],
-    }
-
-    /// Cross Trade (111): the sum of an auction.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Cross Trade Message"; 29 bytes.
-    CrossTrade = 111, 29, from 29, on_cross_trade {
-        /// Nanoseconds within the second of the last time reference.
-        4 source_time_ns: U32,
-        /// The symbol.
-        8 symbol_index: U32,
-        /// Number of the message among those about the symbol.
-        12 symbol_seq_num: U32,
-        /// The cross, unique within symbol and day.
-        16 cross_id: U32,
-        /// Its price.
-        20 price: U32,
-        /// Shares traded.
-        24 volume: U32,
-        /// Which cross.
-        28 cross_type: CrossType,
-    }
-
-    /// Trade Cancel (112): a trade is void.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Trade Cancel Message"; 20 bytes.
-    TradeCancel = 112, 20, from 20, on_trade_cancel {
-        /// Nanoseconds within the second of the last time reference.
-        4 source_time_ns: U32,
-        /// The symbol.
-        8 symbol_index: U32,
-        /// Number of the message among those about the symbol.
-        12 symbol_seq_num: U32,
-        /// The trade.
-        16 trade_id: U32,
-    }
-
-    /// Cross Correction (113): a cross had another volume.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Cross Correction Message"; 24 bytes.
-    CrossCorrection = 113, 24, from 24, on_cross_correction {
-        /// Nanoseconds within the second of the last time reference.
-        4 source_time_ns: U32,
-        /// The symbol.
-        8 symbol_index: U32,
-        /// Number of the message among those about the symbol.
-        12 symbol_seq_num: U32,
-        /// The cross.
-        16 cross_id: U32,
-        /// Its shares, in place of those told before.
-        20 volume: U32,
-    }
-
-    /// Retail Price Improvement (114): interest that improves the best price for retail orders.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Retail Price Improvement Message"; 17 bytes.
-    RetailPriceImprovement = 114, 17, from 17, on_retail_price_improvement {
-        /// Nanoseconds within the second of the last time reference.
-        4 source_time_ns: U32,
-        /// The symbol.
-        8 symbol_index: U32,
-        /// Number of the message among those about the symbol.
-        12 symbol_seq_num: U32,
-        /// On which sides there is some.
-        16 rpi_indicator: RpiIndicator,
-    }
-
-    /// Stock Summary (223): prices and volume of the day so far, on a channel of its own.
-    ///
-    /// Source: XDP Integrated Feed Client Specification, "Stock Summary Message"; 36 bytes.
-    StockSummary = 223, 36, from 36, on_stock_summary {
-        /// When, in seconds since the Unix epoch.
-        4 source_time: U32,
-        /// Nanoseconds within the second.
-        8 source_time_ns: U32,
-        /// The symbol.
-        12 symbol_index: U32,
-        /// The highest price.
-        16 high_price: U32,
-        /// The lowest.
-        20 low_price: U32,
-        /// The first.
-        24 open: U32,
-        /// The last.
-        28 close: U32,
-        /// Shares traded.
-        32 total_volume: U32,
+        /// Retail Price Improvement (114): interest that improves the best price for retail orders.
+        ///
+        /// Source: XDP Integrated Feed Client Specification, "Retail Price Improvement Message"; 17 bytes.
+        RetailPriceImprovement = 114, 17, from 17, on_retail_price_improvement {
+            /// On which sides there is some.
+            16 rpi_indicator: RpiIndicator,
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::iter::FusedIterator;
 
+use tickpath_wire::layout;
+use zerocopy::FromBytes;
 use zerocopy::byteorder::little_endian::{U16, U32};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::DeliveryFlag;
 
@@ -14,27 +15,25 @@ pub const HEADER_LEN: usize = size_of::<Header>();
 /// Length of a message's header, in bytes: its size and its type.
 pub const MESSAGE_HEADER_LEN: usize = 4;
 
-/// A packet's header.
-///
-/// Source: NYSE XDP Common Client Specification, "Packet Header"; 16 bytes, little-endian.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct Header {
-    /// Length of the packet with this header, in bytes.
-    pub pkt_size: U16,
-    /// What it is for.
-    pub delivery_flag: DeliveryFlag,
-    /// How many messages it carries.
-    pub number_msgs: u8,
-    /// Number of the first message; of the next one to come when there is none.
-    pub seq_num: U32,
-    /// When it was sent, in seconds since the Unix epoch.
-    pub send_time: U32,
-    /// The same, nanoseconds within the second.
-    pub send_time_ns: U32,
+layout! {
+    /// A packet's header.
+    ///
+    /// Source: NYSE XDP Common Client Specification, "Packet Header"; 16 bytes, little-endian.
+    Header, 16 => {
+        /// Length of the packet with this header, in bytes.
+        0 pkt_size: U16,
+        /// What it is for.
+        2 delivery_flag: DeliveryFlag,
+        /// How many messages it carries.
+        3 number_msgs: u8,
+        /// Number of the first message; of the next one to come when there is none.
+        4 seq_num: U32,
+        /// When it was sent, in seconds since the Unix epoch.
+        8 send_time: U32,
+        /// The same, nanoseconds within the second.
+        12 send_time_ns: U32,
+    }
 }
-
-const _: () = assert!(HEADER_LEN == 16);
 
 /// When a packet was sent: seconds since the Unix epoch, and nanoseconds within the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -20,9 +20,7 @@ macro_rules! text {
             /// Pads `text`; `None` when it is too long or not ASCII.
             #[must_use]
             pub fn new(text: &str) -> Option<$name> {
-                let mut field = $name::NONE;
-                field.0.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
-                text.is_ascii().then_some(field)
+                tickpath_wire::padded(text, $pad).map($name)
             }
 
             /// The text without its padding; what is not UTF-8 shows as nothing.

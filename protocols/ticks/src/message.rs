@@ -4,6 +4,7 @@
 //! the checksum 0: [`crate::seal`] fills it.
 
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol, TradingState};
+use tickpath_wire::layout;
 use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -32,22 +33,21 @@ pub const UNNUMBERED_FROM: u8 = 0x40;
 /// Type of a request for symbols, the one message of no fixed length: see [`crate::request`].
 pub const SUBSCRIBE: u8 = 0x80;
 
-/// The bytes that every message begins with.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
-)]
-#[repr(C)]
-pub struct Header {
-    /// What the message is.
-    pub message_type: u8,
-    /// Length of the whole message in words of 8 bytes, header and checksum included.
-    pub length_words: u8,
-    /// Number of the symbol, from 1; 0 where the message is about none.
-    pub instrument: U16,
-    /// Number of the message among those of its symbol; it wraps.
-    pub symbol_sequence: U32,
-    /// Number of the message in the session; of the next one where the message has none.
-    pub sequence: U64,
+layout! {
+    /// The bytes that every message begins with.
+    #[derive(Default)]
+    Header, HEADER_LEN => {
+        /// What the message is.
+        0 message_type: u8,
+        /// Length of the whole message in words of 8 bytes, header and checksum included.
+        1 length_words: u8,
+        /// Number of the symbol, from 1; 0 where the message is about none.
+        2 instrument: U16,
+        /// Number of the message among those of its symbol; it wraps.
+        4 symbol_sequence: U32,
+        /// Number of the message in the session; of the next one where the message has none.
+        8 sequence: U64,
+    }
 }
 
 impl Header {
@@ -127,23 +127,18 @@ macro_rules! messages {
     ($( $(#[$doc:meta])* $name:ident = $type:literal, $len:literal {
         $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
     } )+) => { $(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-        #[repr(C)]
-        pub struct $name {
-            /// What every message begins with.
-            pub header: Header,
-            $( $(#[$field_doc])* pub $field: $wire, )*
-            /// CRC-32C of all bytes before it.
-            pub checksum: U32,
+        layout! {
+            $(#[$doc])*
+            $name, $len => {
+                /// What every message begins with.
+                0 header: Header,
+                $( $(#[$field_doc])* $offset $field: $wire, )*
+                ; /// CRC-32C of all bytes before it.
+                checksum: U32,
+            }
         }
 
-        const _: () = {
-            assert!(size_of::<$name>() == $len && $len % WORD_LEN == 0);
-            assert!(core::mem::offset_of!($name, checksum) == $len - CHECKSUM_LEN);
-            $( assert!(core::mem::offset_of!($name, $field) == $offset); )*
-        };
+        const _: () = assert!($len % WORD_LEN == 0);
 
         impl Message for $name {
             const TYPE: u8 = $type;
@@ -286,23 +281,21 @@ messages! {
     }
 }
 
-/// A quote, a trade or a status: what is numbered and has [`TICK_LEN`] bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct Tick {
-    /// What every message begins with.
-    pub header: Header,
-    /// T0: when it was made, in nanoseconds since the Unix epoch by the server's clock.
-    pub ts_generate: U64,
-    /// What it says, by its type.
-    pub body: [u8; 24],
-    /// Nanoseconds from T0 to T2, when the server took the batch to write it; the largest value: or longer.
-    pub send_delay_ns: U32,
-    /// CRC-32C of all bytes before it.
-    pub checksum: U32,
+layout! {
+    /// A quote, a trade or a status: what is numbered and has [`TICK_LEN`] bytes.
+    Tick, TICK_LEN => {
+        /// What every message begins with.
+        0 header: Header,
+        /// T0: when it was made, in nanoseconds since the Unix epoch by the server's clock.
+        16 ts_generate: U64,
+        /// What it says, by its type.
+        24 body: [u8; 24],
+        /// Nanoseconds from T0 to T2, when the server took the batch to write it; the largest value: or longer.
+        48 send_delay_ns: U32,
+        /// CRC-32C of all bytes before it.
+        52 checksum: U32,
+    }
 }
-
-const _: () = assert!(size_of::<Tick>() == TICK_LEN);
 
 /// A tick by its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

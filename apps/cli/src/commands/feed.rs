@@ -144,6 +144,12 @@ fn command(args: &AskArgs, line: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Said of a channel of which nothing came for two seconds and more: each is due to say every second that it is there.
+fn quiet(quiet_ns: &Value) -> String {
+    let seconds = quiet_ns.as_u64().unwrap_or(0) / 1_000_000_000;
+    if seconds < 2 { String::new() } else { format!("; nothing came for {seconds} s") }
+}
+
 /// The answer for people.
 fn describe(answer: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
@@ -156,7 +162,7 @@ fn describe(answer: &Value) -> String {
     for channel in answer["channels"].as_array().map(Vec::as_slice).unwrap_or_default() {
         let health = &channel["health"];
         lines.push(format!(
-            "{}: {} messages, gaps {}, lost {}; books {} live, {} recovering, {} stale, {} suspect{}",
+            "{}: {} messages, gaps {}, lost {}; books {} live, {} recovering, {} stale, {} suspect{}{}",
             text(&channel["name"]),
             channel["messages"],
             channel["gaps"]["opened"],
@@ -166,6 +172,7 @@ fn describe(answer: &Value) -> String {
             health["stale"],
             health["suspect"],
             if channel["lacks_books"] == true { ", and instruments without a book" } else { "" },
+            quiet(&channel["quiet_ns"]),
         ));
     }
     for book in answer["books"].as_array().map(Vec::as_slice).unwrap_or_default() {

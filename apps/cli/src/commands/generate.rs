@@ -50,7 +50,17 @@ pub struct ItchArgs {
     /// The standard day that gives what is not named below
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Preset::Itch500)]
     preset: Preset,
-    /// Messages of the whole day [default: the preset's]
+    #[command(flatten)]
+    flow: FlowArgs,
+    /// Write the summary as JSON to a file, or to standard output for "-"
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// What the order flow of a day has in place of its preset's.
+#[derive(clap::Args)]
+struct FlowArgs {
+    /// Messages of the whole day, as ITCH counts them [default: the preset's]
     #[arg(long, value_name = "N")]
     messages: Option<u64>,
     /// Symbols [default: the preset's]
@@ -62,9 +72,17 @@ pub struct ItchArgs {
     /// Seed [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Write the summary as JSON to a file, or to standard output for "-"
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+}
+
+impl FlowArgs {
+    fn over(&self, preset: ItchDayConfig) -> ItchDayConfig {
+        ItchDayConfig {
+            messages: self.messages.unwrap_or(preset.messages),
+            symbols: self.symbols.unwrap_or(preset.symbols),
+            live: self.live.unwrap_or(preset.live),
+            seed: self.seed.unwrap_or(preset.seed),
+        }
+    }
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -77,16 +95,10 @@ enum Preset {
 
 impl ItchArgs {
     fn config(&self) -> ItchDayConfig {
-        let preset = match self.preset {
+        self.flow.over(match self.preset {
             Preset::Itch500 => ItchDayConfig::itch_500(),
             Preset::Itch8000 => ItchDayConfig::itch_8000(),
-        };
-        ItchDayConfig {
-            messages: self.messages.unwrap_or(preset.messages),
-            symbols: self.symbols.unwrap_or(preset.symbols),
-            live: self.live.unwrap_or(preset.live),
-            seed: self.seed.unwrap_or(preset.seed),
-        }
+        })
     }
 }
 

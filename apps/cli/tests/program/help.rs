@@ -10,8 +10,9 @@ fn listed(help: &str) -> Vec<String> {
         .skip_while(|line| !line.starts_with("Commands:"))
         .skip(1)
         .take_while(|line| line.starts_with("  "))
-        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
-        .filter(|name| *name != "help")
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        // What is said of a command goes on further right.
+        .filter(|name| !name.is_empty() && *name != "help")
         .map(str::to_owned)
         .collect()
 }
@@ -23,6 +24,8 @@ fn visit(path: &[String], visited: &mut Vec<String>) {
     let printed = run(&args);
     assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{args:?}");
     assert!(printed.out.contains("Usage: tickpath"), "{args:?}: {}", printed.out);
+    let widest = printed.out.lines().max_by_key(|line| line.chars().count()).unwrap();
+    assert!(widest.chars().count() <= 100, "{args:?}: {widest}");
     visited.push(path.join(" "));
     for name in listed(&printed.out) {
         visit(&[path, &[name]].concat(), visited);

@@ -96,6 +96,8 @@ impl UserConfig {
                 }
                 Ok(Password::plain(password))
             }
+            // Deribit's clients show keys, and no other door is open to it.
+            (None, None) if self.ports == [PortConfig::Deribit] => Ok(Password::plain("")),
             (None, Some(hash)) => Password::hashed(hash)
                 .map_err(|error| ConfigError::value(format!("the password_hash of user '{name}': {error}"))),
             _ => Err(ConfigError::value(format!(
@@ -112,7 +114,14 @@ impl UserConfig {
             )));
         }
         let has = |port| self.ports.contains(&port);
-        Ok(Doors { order_entry: has(PortConfig::OrderEntry), drop_copy: has(PortConfig::DropCopy) })
+        let (order_entry, deribit) = (has(PortConfig::OrderEntry), has(PortConfig::Deribit));
+        if order_entry && deribit {
+            return Err(ConfigError::value(format!(
+                "user '{}' may enter orders by one door: name order_entry or deribit among its ports, not both",
+                self.name
+            )));
+        }
+        Ok(Doors { order_entry, drop_copy: has(PortConfig::DropCopy), deribit })
     }
 
     fn allowed_instruments(&self, table: &InstrumentTable) -> Result<Option<Vec<InstrumentId>>, ConfigError> {
@@ -259,10 +268,10 @@ mod tests {
         assert_eq!((anna.limits, anna.cancel_on_disconnect), (limits, None));
         assert_eq!(anna.self_trade_prevention, SelfTradePrevention::CancelOldest);
         assert_eq!(bert.self_trade_prevention, SelfTradePrevention::None);
-        assert_eq!(anna.doors, Doors { order_entry: true, drop_copy: true });
+        assert_eq!(anna.doors, Doors { order_entry: true, drop_copy: true, deribit: false });
         assert_eq!(anna.instruments, Some(vec![InstrumentId(2)]));
         assert!(anna.password.hash().is_some() && bert.password.hash().is_none());
-        assert_eq!(bert.doors, Doors { order_entry: false, drop_copy: true });
+        assert_eq!(bert.doors, Doors { order_entry: false, drop_copy: true, deribit: false });
         assert_eq!((bert.limits, bert.cancel_on_disconnect), (all, Some(Nanos::ZERO)));
     }
 

@@ -8,7 +8,7 @@
 mod door;
 mod message;
 mod readers;
-mod reading;
+pub(crate) mod reading;
 mod store;
 
 use std::net::SocketAddrV4;

@@ -5,20 +5,20 @@ use tickpath_journal::{DurableView, OpenError, Reader, SessionName, Snapshots, S
 use tickpath_matching::Command;
 use tickpath_types::Sequence;
 
-use super::door::DropCopyError;
+use super::DropCopyError;
 use super::store::{Watched, count};
 use crate::replica::Replica;
 
 /// The log and its snapshots, while the venue writes them.
 #[derive(Clone)]
-pub(super) struct Source<S: Storage> {
-    pub(super) storage: S,
-    pub(super) session: SessionName,
-    pub(super) durable: DurableView,
+pub(crate) struct Source<S: Storage> {
+    pub(crate) storage: S,
+    pub(crate) session: SessionName,
+    pub(crate) durable: DurableView,
 }
 
 /// A venue's log read from a snapshot on.
-pub(super) struct Reading<S: Storage> {
+pub(crate) struct Reading<S: Storage> {
     source: Source<S>,
     replica: Replica,
     reader: Reader<S>,
@@ -32,18 +32,23 @@ impl<S: Storage> Source<S> {
     }
 
     /// From the newest snapshot on.
-    pub(super) fn read_newest(&self) -> Result<Reading<S>, DropCopyError> {
+    pub(crate) fn read_newest(&self) -> Result<Reading<S>, DropCopyError> {
         self.read_from(|_| true)?.ok_or(DropCopyError::NoSnapshot)
     }
 
     /// From the newest snapshot on before which the watched users were sent fewer messages than `number`; `None` when the
     /// log begins later.
-    pub(super) fn read_before(
+    pub(crate) fn read_before(
         &self,
         watched: &Watched,
         number: u64,
     ) -> Result<Option<Reading<S>>, DropCopyError> {
         self.read_from(|replica| count(watched, replica.next_numbers()) < number)
+    }
+
+    /// From the first command on; `None` when the log begins later.
+    pub(crate) fn read_all(&self) -> Result<Option<Reading<S>>, DropCopyError> {
+        self.read_from(|replica| replica.last_command() == Sequence(0))
     }
 
     fn read_from(&self, is_good: impl Fn(&Replica) -> bool) -> Result<Option<Reading<S>>, DropCopyError> {
@@ -77,16 +82,25 @@ impl<S: Storage> Source<S> {
 impl<S: Storage> Reading<S> {
     /// Takes the next command, if it is at most `limit` and there; `heard` gets the messages that it causes. False when
     /// there is none.
-    pub(super) fn step(
+    pub(crate) fn step(
         &mut self,
         limit: Sequence,
         heard: impl FnMut(usize, u64, &[u8]),
+    ) -> Result<bool, DropCopyError> {
+        self.advance(limit, |replica, command| replica.apply_heard(command, heard))
+    }
+
+    /// Takes the next command likewise, and lets `apply` give it to the replica.
+    pub(crate) fn advance(
+        &mut self,
+        limit: Sequence,
+        apply: impl FnOnce(&mut Replica, &Command),
     ) -> Result<bool, DropCopyError> {
         let Some(record) = self.reader.next(limit)? else { return Ok(false) };
         let sequence = record.sequence;
         let command =
             Command::decode(record.payload).map_err(|source| DropCopyError::Command { sequence, source })?;
-        self.replica.apply_heard(&command, heard);
+        apply(&mut self.replica, &command);
         while self.ahead.last().is_some_and(|ahead| *ahead <= sequence) {
             let Some(reached) = self.ahead.pop().filter(|reached| *reached == sequence) else { continue };
             match self.source.restore(reached) {
@@ -110,11 +124,11 @@ impl<S: Storage> Reading<S> {
     }
 
     /// The number of each user's next message.
-    pub(super) fn next_numbers(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn next_numbers(&self) -> impl Iterator<Item = u64> {
         self.replica.next_numbers()
     }
 
-    pub(super) fn last_command(&self) -> Sequence {
+    pub(crate) fn last_command(&self) -> Sequence {
         self.replica.last_command()
     }
 }

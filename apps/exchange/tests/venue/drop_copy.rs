@@ -30,7 +30,7 @@ const STARTS: usize = 5;
 /// A venue with a reader of everybody, `DESK`, and one of Anna alone, `CLERK`.
 fn site(policy: Policy, retained_messages: usize) -> Site {
     let mut site = Site::new(policy);
-    let doors = Doors { order_entry: false, drop_copy: true };
+    let doors = Doors { order_entry: false, drop_copy: true, deribit: false };
     let reader = |name| UserSettings { doors, ..UserSettings::new(name, Password::plain(PASSWORD)) };
     let clerk = UserSettings { copies_of: Some(vec!["anna".to_owned()]), ..reader("CLERK") };
     site.settings.users.extend([reader("DESK"), clerk]);

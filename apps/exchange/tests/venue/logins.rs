@@ -113,7 +113,7 @@ fn while_passwords_are_checked_the_others_are_served_and_nothing_is_allocated() 
 #[test]
 fn a_user_logs_in_by_its_doors_alone() {
     let mut settings = settings();
-    settings.users[0].doors = Doors { order_entry: false, drop_copy: true };
+    settings.users[0].doors = Doors { order_entry: false, drop_copy: true, deribit: false };
     let mut rig = Rig::with(&settings);
     assert_eq!(try_login(&mut rig, "ANNA", PASSWORD).0, NOT_AUTHORIZED);
     assert_eq!(rig.view.order_server.wrong_passwords.read(), 0);

@@ -270,7 +270,7 @@ fn copies(rig: &mut Rig, reader: &str, from: u64) -> Vec<Vec<u8>> {
 fn drop_copies_are_of_users_who_come_later_and_for_them() {
     let mut site = site(Policy::Group);
     site.settings.limits.max_sessions = 8;
-    let doors = Doors { order_entry: false, drop_copy: true };
+    let doors = Doors { order_entry: false, drop_copy: true, deribit: false };
     let reader = |name: &str| UserSettings { doors, ..UserSettings::new(name, dora().password) };
     site.settings.users.push(reader("DESK"));
     site.journal.drop_copy = Some(DropCopySettings {

@@ -1,20 +1,21 @@
-//! One channel with its sockets.
+//! One channel: where its messages come from, its books, what it puts out.
 
 use tickpath_feed::{
-    ArbiterCounters, BuilderCounters, Channel, ChannelCounters, Framing, HealerCounters, Instruments, Line,
-    MessageBooks, TopLevels,
+    ArbiterCounters, BuilderCounters, Channel, ChannelCounters, Framing, HealerCounters, Instruments,
+    MessageBooks, SnapshotHealer, TopLevels,
 };
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Price, Qty, Side, SuspectReason, Symbol};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use super::lines::LineSockets;
-use super::outputs::{ChannelOutput, Segment, ToldBooks};
-use super::recovery::{Recovery, RecoveryCounters};
+use super::outputs::{ChannelOutput, Segment, Sink, Suspect};
+use super::recovery::RecoveryCounters;
 
 /// Books that are listed in a status at most.
 pub const LISTED_MAX: usize = 1_000;
 
-/// What a channel has done.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a channel has done. Plain data without padding, for the cell that it is read from.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct ChannelStatus {
     /// The lines and their arbitration.
     pub lines: ArbiterCounters,
@@ -24,18 +25,22 @@ pub struct ChannelStatus {
     pub channel: ChannelCounters,
     /// Snapshots.
     pub healer: HealerCounters,
-    /// Books that wait for a snapshot.
-    pub waiting: u32,
     /// Requests and servers.
     pub recovery: RecoveryCounters,
     /// Number of the next message.
     pub next_sequence: u64,
+    /// Packets of the channel on lines A and B, heartbeats too; of a stream over TCP its packets.
+    pub received: u64,
+    /// Time since the latest of them, or since the start.
+    pub quiet: Nanos,
+    /// Books that wait for a snapshot.
+    pub waiting: u32,
     /// Instruments that the directory has named.
     pub instruments: u32,
     /// Books by their health: live, recovering, stale, suspect. Of instruments that have a name.
     pub health: [u32; 4],
-    /// Messages came about instruments that have no book: never mapped, or beyond the bound.
-    pub lacks_books: bool,
+    /// 1 once messages came about instruments that have no book: never mapped, or beyond the bound.
+    pub bookless: u64,
     /// Datagrams from addresses that may not send, or of another feed.
     pub strangers: u64,
     /// Datagrams that were too long.
@@ -55,16 +60,19 @@ impl ChannelStatus {
     #[must_use]
     pub const fn is_believable(&self) -> bool {
         let [_, recovering, stale, suspect] = self.health;
-        recovering == 0 && stale == 0 && suspect == 0 && !self.lacks_books
+        recovering == 0 && stale == 0 && suspect == 0 && !self.lacks_books()
+    }
+
+    /// True when messages came about instruments that have no book.
+    #[must_use]
+    pub const fn lacks_books(&self) -> bool {
+        self.bookless > 0
     }
 
     /// True when nothing at all has come that was taken.
     #[must_use]
     pub const fn is_silent(&self) -> bool {
-        self.builder.messages == 0
-            && self.next_sequence <= 1
-            && self.lines.lines[0].packets == 0
-            && self.lines.lines[1].packets == 0
+        self.received == 0
     }
 }
 
@@ -110,25 +118,28 @@ pub(super) trait LiveFeed: Send {
     fn books(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus>;
     /// Digest of all books. Walks everything.
     fn state_hash(&self) -> u64;
-    /// Books that became suspect since the last call, with symbols where they have one; and how many more.
-    fn take_told(&mut self) -> ToldBooks;
-    fn has_told(&self) -> bool;
+    /// Hands over the books that became suspect since the last call; gives back how many more there were.
+    fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64;
 }
 
-/// Looks at a datagram before the arbiter does.
-pub(super) trait Gate<B>: Send {
-    /// False for one that is not of this channel.
-    fn admits(&mut self, datagram: &[u8], books: &mut B) -> bool;
-}
+/// Where the messages of a channel come from, and what recovers those that are lost. Never waits.
+pub(super) trait Source<B: MessageBooks, F: Framing>: Send {
+    /// Takes packets and answers, bounded; how many.
+    fn do_work(
+        &mut self,
+        now: Nanos,
+        channel: &mut Channel<B, F>,
+        out: &mut Sink<'_>,
+    ) -> std::io::Result<usize>;
 
-/// Every datagram is of the channel.
-pub(super) struct Open;
+    /// Looks at what is seldom there.
+    fn do_background_work(&mut self, now: Nanos, channel: &mut Channel<B, F>, out: &mut Sink<'_>) -> usize;
 
-impl<B> Gate<B> for Open {
-    #[inline]
-    fn admits(&mut self, _: &[u8], _: &mut B) -> bool {
-        true
-    }
+    /// The book of an instrument is to be read anew.
+    fn resync(&mut self, id: InstrumentId);
+
+    /// Adds what it has done to what the channel has.
+    fn report(&self, status: &mut ChannelStatus);
 }
 
 /// Books whose digest can be made.
@@ -142,59 +153,25 @@ impl<B: tickpath_book::BooksById> Digest for B {
     }
 }
 
-pub(super) struct LiveChannel<B, F: Framing, R, G> {
+pub(super) struct LiveChannel<B, F: Framing, S> {
     pub(super) name: String,
-    pub(super) lines: LineSockets,
-    pub(super) gate: G,
+    pub(super) source: S,
     pub(super) channel: Channel<B, F>,
-    pub(super) recovery: R,
     pub(super) output: ChannelOutput,
 }
 
-impl<B, F, R, G> LiveChannel<B, F, R, G>
-where
-    B: MessageBooks + Send,
-    F: Framing,
-    R: Recovery<B, F>,
-    G: Gate<B>,
-{
-    fn pass_time(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize {
-        if self.channel.poll_timeout().is_none_or(|deadline| now < deadline) {
-            return 0;
-        }
-        self.channel.handle_timeout(now, &mut self.output.sink(segment));
-        if let Some(request) = self.channel.poll_request() {
-            self.recovery.request(now, request);
-        }
-        1
-    }
-}
-
-impl<B, F, R, G> LiveFeed for LiveChannel<B, F, R, G>
+impl<B, F, S> LiveFeed for LiveChannel<B, F, S>
 where
     B: MessageBooks<Books: Digest> + Send,
     F: Framing<Session: Send, Room: Send> + Send,
-    R: Recovery<B, F>,
-    G: Gate<B>,
+    S: Source<B, F>,
 {
     fn name(&self) -> &str {
         &self.name
     }
 
     fn do_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize> {
-        let LiveChannel { lines, gate, channel, output, .. } = self;
-        let mut sink = output.sink(segment);
-        let mut work = lines.receive(|line: Line, datagram| {
-            let is_admitted = gate.admits(datagram, channel.books_mut());
-            if is_admitted {
-                channel.handle_packet(now, line, datagram, &mut sink);
-            }
-            is_admitted
-        })?;
-        work += self.pass_time(now, segment);
-        if self.channel.arbiter().has_gap() || self.channel.needs_snapshot() {
-            work += self.recovery.poll(now, &mut self.channel, &mut self.output.sink(segment));
-        }
+        let work = self.source.do_work(now, &mut self.channel, &mut self.output.sink(segment))?;
         if work > 0 {
             self.output.name(self.channel.books().instruments(), segment);
         }
@@ -202,13 +179,13 @@ where
     }
 
     fn do_background_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize {
-        self.recovery.poll(now, &mut self.channel, &mut self.output.sink(segment))
+        self.source.do_background_work(now, &mut self.channel, &mut self.output.sink(segment))
     }
 
     fn resync(&mut self, symbol: Symbol, segment: &mut Option<Segment>) -> ResyncOutcome {
         let Some(id) = self.channel.books().instruments().find(symbol) else { return ResyncOutcome::Unknown };
         if self.channel.resync(id, &mut self.output.sink(segment)) {
-            self.recovery.resync(id);
+            self.source.resync(id);
             ResyncOutcome::Begun
         } else {
             ResyncOutcome::NoSnapshots
@@ -216,22 +193,21 @@ where
     }
 
     fn status(&self) -> ChannelStatus {
-        let instruments = self.channel.books().instruments();
+        let (instruments, healer) = (self.channel.books().instruments(), self.channel.snapshots());
+        let lines = *self.channel.line_counters();
         let mut status = ChannelStatus {
-            lines: *self.channel.line_counters(),
+            lines,
             builder: *instruments.counters(),
             channel: *self.channel.counters(),
-            healer: self.channel.snapshots().map(|healer| *healer.counters()).unwrap_or_default(),
-            waiting: self.channel.snapshots().map_or(0, tickpath_feed::SnapshotHealer::waiting),
-            recovery: self.recovery.counters(),
+            healer: healer.map(|healer| *healer.counters()).unwrap_or_default(),
+            waiting: healer.map_or(0, SnapshotHealer::waiting),
             next_sequence: self.channel.arbiter().next_sequence().0,
-            strangers: self.lines.drops.strangers.read(),
-            truncated: self.lines.drops.truncated.read(),
-            kernel_drops: self.lines.kernel_drops(),
+            received: lines.lines[0].packets + lines.lines[1].packets,
             updates: self.output.updates,
             trades: self.output.trades,
             ..ChannelStatus::default()
         };
+        self.source.report(&mut status);
         count_health(instruments, &mut status);
         status
     }
@@ -247,18 +223,14 @@ where
         self.channel.books().instruments().books().digest()
     }
 
-    fn take_told(&mut self) -> ToldBooks {
-        self.output.take_told(self.channel.books().instruments())
-    }
-
-    fn has_told(&self) -> bool {
-        self.output.has_told()
+    fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64 {
+        self.output.drain_suspects(self.channel.books().instruments(), take)
     }
 }
 
 /// Counts the instruments that have a name by the health of their books, and says whether others have none.
-pub(super) fn count_health<B: TopLevels>(instruments: &Instruments<B>, status: &mut ChannelStatus) {
-    status.lacks_books = !instruments.is_whole();
+fn count_health<B: TopLevels>(instruments: &Instruments<B>, status: &mut ChannelStatus) {
+    status.bookless = u64::from(!instruments.is_whole());
     for state in instruments.ids().filter_map(|id| instruments.instrument(id)) {
         if state.symbol.is_some() {
             status.instruments += 1;
@@ -268,7 +240,7 @@ pub(super) fn count_health<B: TopLevels>(instruments: &Instruments<B>, status: &
 }
 
 /// The books of instruments that have a name and were asked for.
-pub(super) fn list<'a, B: TopLevels>(
+fn list<'a, B: TopLevels>(
     instruments: &'a Instruments<B>,
     output: &'a ChannelOutput,
 ) -> impl Iterator<Item = BookStatus> + 'a {

@@ -1,35 +1,35 @@
 //! All channels as one agent.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex};
 
-use tickpath_agent::{Agent, AgentError};
+use tickpath_agent::{Agent, AgentError, Counter};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_config::ConfigError;
-use tickpath_feed::{BookBuilder, IexTp, MoldUdp64, iex, xdp};
+use tickpath_feed::{BookBuilder, Channel, IexTp, MoldUdp64, iex, xdp};
 use tickpath_iex::Feed;
 use tickpath_iex::wire::Alpha;
+use tickpath_lockfree::{seqlock, spsc};
 use tickpath_nasdaq::soupbintcp::ClientConfig;
 use tickpath_net::NetError;
 use tickpath_shm::ShmError;
 use tickpath_types::{InstrumentId, Nanos, Symbol};
 
-use super::channel::{BookStatus, ChannelStatus, Gate, LiveChannel, LiveFeed, Open, ResyncOutcome};
+use super::channel::{BookStatus, ChannelStatus, LiveChannel, LiveFeed, ResyncOutcome};
 use super::config::{ChannelSection, LiveConfig, ProtocolName};
 use super::iex::IexRecovery;
 use super::itch::ItchRecovery;
-use super::lines::LineSockets;
-use super::outputs::{ChannelOutput, Segment};
-use super::soup::SoupChannel;
+use super::lines::{Gate, LineSockets, LineSource, Open};
+use super::outputs::{ChannelOutput, Segment, Suspect};
+use super::soup::SoupSource;
 use super::xdp::{SendTimes, XdpRecovery};
 
 /// How often what others read is brought up to date.
 const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
 /// How often channels look at what is seldom there.
 const BACKGROUND_INTERVAL: Nanos = Nanos::from_millis(1);
-/// Lines of trouble that wait to be told; of more only the number is.
-const LINES_MAX: usize = 1_000;
+/// Suspect books that wait to be told of; of more only the number is.
+const SUSPECTS_MAX: usize = 1_024;
 
 /// Why a feed handler did not open.
 #[derive(Debug, thiserror::Error)]
@@ -60,36 +60,53 @@ pub struct ChannelReport {
     pub status: ChannelStatus,
 }
 
-/// What can be read of a running handler.
-#[derive(Default)]
+/// Books with the names of their channels.
+pub type NamedBooks = Vec<(String, BookStatus)>;
+
+/// What can be read of a running handler, and afterwards, by who watches it.
 pub struct LiveView {
-    /// Its channels, some moments ago.
-    pub channels: Mutex<Vec<ChannelReport>>,
-    /// Lines to be told, each once.
-    pub told: Mutex<Vec<String>>,
-    /// Lines that found no room.
-    pub untold: Mutex<u64>,
-    /// The books that were asked for, with each channel's name, once the handler has closed.
-    pub books: Mutex<Vec<(String, BookStatus)>>,
-    has_told: AtomicBool,
+    names: Vec<String>,
+    published: seqlock::Reader<(), ChannelStatus>,
+    /// What was read last, and room for what is read next.
+    statuses: [Vec<ChannelStatus>; 2],
+    suspects: spsc::Consumer<(u16, Suspect)>,
+    untold: Arc<Counter>,
+    untold_seen: u64,
+    books: Arc<Mutex<NamedBooks>>,
 }
 
 impl LiveView {
-    /// The lines that wait to be told, and how many more there were.
+    /// The lines that wait to be told, each once, and how many more there were.
     #[must_use]
-    pub fn take_told(&self) -> (Vec<String>, u64) {
-        if !self.has_told.swap(false, Ordering::AcqRel) {
-            return (vec![], 0);
-        }
-        let lines = self.told.lock().map(|mut told| std::mem::take(&mut *told)).unwrap_or_default();
-        let untold = self.untold.lock().map(|mut untold| std::mem::take(&mut *untold)).unwrap_or(0);
-        (lines, untold)
+    pub fn take_told(&mut self) -> (Vec<String>, u64) {
+        let LiveView { names, suspects, .. } = self;
+        let lines = std::iter::from_fn(|| suspects.try_pop()).map(|(channel, suspect)| {
+            let Suspect { instrument: InstrumentId(id), symbol, reason } = suspect;
+            let book = symbol.map_or_else(|| format!("instrument {id}"), |symbol| symbol.to_string());
+            let why = reason.map_or("it contradicted itself", |reason| reason.as_str());
+            format!("channel '{}': the book of {book} is suspect: {why}", names[usize::from(channel)])
+        });
+        let lines = lines.collect();
+        let untold = self.untold.read();
+        (lines, untold - std::mem::replace(&mut self.untold_seen, untold))
     }
 
     /// The channels, some moments ago.
     #[must_use]
-    pub fn channels(&self) -> Vec<ChannelReport> {
-        self.channels.lock().map(|channels| channels.clone()).unwrap_or_default()
+    pub fn channels(&mut self) -> Vec<ChannelReport> {
+        let [latest, room] = &mut self.statuses;
+        // Who met a write every time keeps what was read before.
+        if self.published.try_read(room).is_ok() {
+            std::mem::swap(latest, room);
+        }
+        let statuses = self.names.iter().zip(&self.statuses[0]);
+        statuses.map(|(name, status)| ChannelReport { name: name.clone(), status: *status }).collect()
+    }
+
+    /// The books that were asked for, with their channels, once the handler has closed.
+    #[must_use]
+    pub fn books(&self) -> NamedBooks {
+        self.books.lock().map(|books| books.clone()).unwrap_or_default()
     }
 }
 
@@ -108,7 +125,7 @@ pub struct LiveStatus {
     /// The channels.
     pub channels: Vec<ChannelReport>,
     /// Books that are not live, with their channels.
-    pub books: Vec<(String, BookStatus)>,
+    pub books: NamedBooks,
 }
 
 /// Channels of any protocols, their books, and what they put out.
@@ -118,14 +135,21 @@ pub struct LiveHandler {
     channels: Vec<Box<dyn LiveFeed>>,
     segment: Option<Segment>,
     commands: Receiver<LiveCommand>,
-    view: Arc<LiveView>,
+    /// What each channel had done when it was last looked at, and when something of it came.
+    statuses: Vec<ChannelStatus>,
+    heard: Vec<Nanos>,
+    published: seqlock::Writer<(), ChannelStatus>,
+    suspects: spsc::Producer<(u16, Suspect)>,
+    untold: Arc<Counter>,
+    books: Arc<Mutex<NamedBooks>>,
+    latest: Nanos,
     next_publish: Nanos,
     next_background: Nanos,
 }
 
 impl LiveHandler {
-    /// Joins the lines of every channel and makes the outputs. `now` counts from the Unix epoch; `path` is the file of
-    /// the configuration, for the secrets that it names.
+    /// Joins the lines of every channel and makes the outputs: the handler, and what is read of it. `now` counts from the
+    /// Unix epoch; `path` is the file of the configuration, for the secrets that it names.
     ///
     /// # Errors
     /// [`LiveError`] in one line that says what to change.
@@ -134,17 +158,42 @@ impl LiveHandler {
         path: Option<&std::path::Path>,
         now: Nanos,
         commands: Receiver<LiveCommand>,
-        view: Arc<LiveView>,
-    ) -> Result<LiveHandler, LiveError> {
+    ) -> Result<(LiveHandler, LiveView), LiveError> {
         let segment = Segment::create(&config.outputs, now)?;
         let (symbols, midnight) = (config.symbols()?, config.midnight(now)?);
         let channels = config
             .channels
             .iter()
             .map(|section| open_channel(section, path, symbols.clone(), midnight))
-            .collect::<Result<_, _>>()?;
-        let (next_publish, next_background) = (Nanos::ZERO, Nanos::ZERO);
-        Ok(LiveHandler { channels, segment, commands, view, next_publish, next_background })
+            .collect::<Result<Vec<_>, _>>()?;
+        let statuses = vec![ChannelStatus::default(); channels.len()];
+        let (published, reader) = seqlock::cell((), &statuses);
+        let (suspects, told) = spsc::channel(SUSPECTS_MAX);
+        let (untold, books) = (Arc::<Counter>::default(), Arc::<Mutex<NamedBooks>>::default());
+        let view = LiveView {
+            names: channels.iter().map(|channel| channel.name().to_owned()).collect(),
+            published: reader,
+            statuses: [statuses.clone(), statuses.clone()],
+            suspects: told,
+            untold: Arc::clone(&untold),
+            untold_seen: 0,
+            books: Arc::clone(&books),
+        };
+        let handler = LiveHandler {
+            heard: vec![now; channels.len()],
+            channels,
+            segment,
+            commands,
+            statuses,
+            published,
+            suspects,
+            untold,
+            books,
+            latest: now,
+            next_publish: Nanos::ZERO,
+            next_background: Nanos::ZERO,
+        };
+        Ok((handler, view))
     }
 
     /// Where the outputs are; `None` without outputs.
@@ -153,17 +202,28 @@ impl LiveHandler {
         self.segment.as_ref().map(Segment::path)
     }
 
-    fn reports(&self, with_hash: bool) -> Vec<ChannelReport> {
+    /// Looks at what every channel has done.
+    fn look(&mut self) {
+        let statuses = self.statuses.iter_mut().zip(&mut self.heard);
+        for (channel, (status, heard)) in self.channels.iter().zip(statuses) {
+            let received = std::mem::replace(status, channel.status()).received;
+            if status.received != received {
+                *heard = self.latest;
+            }
+            status.quiet = self.latest.since(*heard);
+        }
+    }
+
+    fn reports(&mut self) -> Vec<ChannelReport> {
+        self.look();
         let mut reports = Vec::with_capacity(self.channels.len());
-        for channel in &self.channels {
-            let state_hash = if with_hash { channel.state_hash() } else { 0 };
-            let status = ChannelStatus { state_hash, ..channel.status() };
-            reports.push(ChannelReport { name: channel.name().to_owned(), status });
+        for (channel, status) in self.channels.iter().zip(&self.statuses) {
+            reports.push(ChannelReport { name: channel.name().to_owned(), status: *status });
         }
         reports
     }
 
-    fn listed(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> Vec<(String, BookStatus)> {
+    fn listed(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> NamedBooks {
         let mut listed = vec![];
         for channel in &self.channels {
             let books = channel.books(wanted).into_iter();
@@ -178,7 +238,7 @@ impl LiveHandler {
             Ok(LiveCommand::Status(answer)) => {
                 let books = self.listed(&|book| book.health != tickpath_types::BookHealth::Live);
                 // Who asked may have gone.
-                let _ = answer.try_send(LiveStatus { channels: self.reports(false), books });
+                let _ = answer.try_send(LiveStatus { channels: self.reports(), books });
                 true
             }
             Ok(LiveCommand::Resync(symbol, answer)) => {
@@ -194,48 +254,25 @@ impl LiveHandler {
         }
     }
 
-    /// Hands over what is to be told: once for each book that became suspect.
-    #[cold]
+    /// Hands over the books that became suspect, each once.
     fn tell(&mut self) {
-        let Ok(mut lines) = self.view.told.lock() else { return };
-        let mut more = 0;
-        for channel in self.channels.iter_mut().filter(|channel| channel.has_told()) {
-            let (told, untold) = channel.take_told();
-            more += untold;
-            for (symbol, InstrumentId(id), reason) in told {
-                if lines.len() >= LINES_MAX {
-                    more += 1;
-                    continue;
-                }
-                let name = symbol.map_or_else(|| format!("instrument {id}"), |symbol| symbol.to_string());
-                let why = reason.map_or("it contradicted itself", |reason| reason.as_str());
-                lines.push(format!("channel '{}': the book of {name} is suspect: {why}", channel.name()));
-            }
+        let LiveHandler { channels, suspects, untold, .. } = self;
+        for (number, channel) in (0..).zip(channels) {
+            let mut refused = 0;
+            let more = channel.drain_suspects(&mut |suspect| {
+                refused += u64::from(suspects.try_push((number, suspect)).is_err());
+            });
+            untold.add(more + refused);
         }
-        if more > 0
-            && let Ok(mut untold) = self.view.untold.lock()
-        {
-            *untold += more;
-        }
-        self.view.has_told.store(true, Ordering::Release);
     }
 
-    fn publish(&mut self, now: Nanos) {
+    fn publish(&mut self) {
         if let Some(segment) = &mut self.segment {
-            segment.heartbeat(now);
+            segment.heartbeat(self.latest);
         }
-        // Who reads takes a moment to copy it: the next time will do.
-        if let Ok(mut channels) = self.view.channels.try_lock() {
-            if channels.len() != self.channels.len() {
-                *channels = self.reports(false);
-            }
-            for (report, channel) in channels.iter_mut().zip(&self.channels) {
-                report.status = channel.status();
-            }
-        }
-        if self.channels.iter().any(|channel| channel.has_told()) {
-            self.tell();
-        }
+        self.look();
+        self.published.write(&(), self.statuses.iter().copied());
+        self.tell();
     }
 }
 
@@ -248,14 +285,14 @@ impl Agent for LiveHandler {
             })?;
         }
         if now >= self.next_background {
-            self.next_background = now + BACKGROUND_INTERVAL;
+            (self.latest, self.next_background) = (now, now + BACKGROUND_INTERVAL);
             for channel in &mut self.channels {
                 work += channel.do_background_work(now, &mut self.segment);
             }
             work += usize::from(self.take_command());
             if now >= self.next_publish {
                 self.next_publish = now + PUBLISH_INTERVAL;
-                self.publish(now);
+                self.publish();
             }
         }
         Ok(work)
@@ -267,12 +304,13 @@ impl Agent for LiveHandler {
 
     fn on_close(&mut self) {
         self.tell();
-        let reports = self.reports(true);
-        if let Ok(mut channels) = self.view.channels.lock() {
-            *channels = reports;
+        self.look();
+        for (channel, status) in self.channels.iter().zip(&mut self.statuses) {
+            status.state_hash = channel.state_hash();
         }
+        self.published.write(&(), self.statuses.iter().copied());
         let books = self.listed(&|_| true);
-        if let Ok(mut listed) = self.view.books.lock() {
+        if let Ok(mut listed) = self.books.lock() {
             *listed = books;
         }
     }
@@ -309,37 +347,25 @@ fn open_channel(
         Ok(ClientConfig::new(&section.user, &secret(&section.password)?).ok_or_else(wrong)?)
     };
     if let Some(server) = section.server {
-        let books = BookBuilder::new(books);
-        return Ok(Box::new(SoupChannel::new(
-            name.clone(),
-            server,
-            login()?,
-            &section.core(),
-            books,
-            output,
-        )));
+        let (source, books) = (SoupSource::new(server, login()?), BookBuilder::new(books));
+        let channel = Channel::<_, MoldUdp64>::new(&section.core(), books);
+        return Ok(Box::new(LiveChannel { name: name.clone(), source, channel, output }));
     }
     let lines = LineSockets::join(section).map_err(net)?;
     Ok(match section.protocol {
-        ProtocolName::Itch | ProtocolName::ItchSoup => Box::new(LiveChannel {
-            recovery: ItchRecovery::open(section, login()?).map_err(net)?,
-            channel: tickpath_feed::Channel::<_, MoldUdp64>::new(&section.core(), BookBuilder::new(books)),
-            name: name.clone(),
-            lines,
-            gate: Open,
-            output,
-        }),
-        ProtocolName::Xdp => Box::new(LiveChannel {
-            recovery: XdpRecovery::open(section).map_err(net)?,
-            channel: tickpath_feed::Channel::<_, xdp::Packets>::new(
-                &section.core(),
-                xdp::LiveBooks::new(books, xdp::Channel(section.channel_id), midnight),
-            ),
-            name: name.clone(),
-            lines,
-            gate: SendTimes,
-            output,
-        }),
+        ProtocolName::Itch | ProtocolName::ItchSoup => {
+            let recovery = ItchRecovery::open(section, login()?).map_err(net)?;
+            let channel = Channel::<_, MoldUdp64>::new(&section.core(), BookBuilder::new(books));
+            let source = LineSource { lines, gate: Open, recovery };
+            Box::new(LiveChannel { name: name.clone(), source, channel, output })
+        }
+        ProtocolName::Xdp => {
+            let recovery = XdpRecovery::open(section).map_err(net)?;
+            let books = xdp::LiveBooks::new(books, xdp::Channel(section.channel_id), midnight);
+            let channel = Channel::<_, xdp::Packets>::new(&section.core(), books);
+            let source = LineSource { lines, gate: SendTimes, recovery };
+            Box::new(LiveChannel { name: name.clone(), source, channel, output })
+        }
         ProtocolName::IexDeep
         | ProtocolName::IexDeepPlus
         | ProtocolName::IexTops
@@ -348,17 +374,11 @@ fn open_channel(
             let token = Alpha::new(&secret(&section.token)?).ok_or_else(|| {
                 ConfigError::value(format!("channel '{name}': a token has at most 40 characters"))
             })?;
-            Box::new(LiveChannel {
-                recovery: IexRecovery::open(section, token).map_err(net)?,
-                channel: tickpath_feed::Channel::<_, IexTp>::new(
-                    &section.core(),
-                    iex::BookBuilder::new(feed, books).since(midnight),
-                ),
-                name: name.clone(),
-                lines,
-                gate: OfFeed(feed),
-                output,
-            })
+            let recovery = IexRecovery::open(section, token).map_err(net)?;
+            let books = iex::BookBuilder::new(feed, books).since(midnight);
+            let channel = Channel::<_, IexTp>::new(&section.core(), books);
+            let source = LineSource { lines, gate: OfFeed(feed), recovery };
+            Box::new(LiveChannel { name: name.clone(), source, channel, output })
         }
     })
 }

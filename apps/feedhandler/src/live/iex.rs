@@ -16,10 +16,11 @@ use super::recovery::{Recovery, RecoveryCounters};
 const FRAMES_PER_CYCLE: usize = 256;
 /// After so long without a byte the server is given up.
 const SILENCE_MAX: Nanos = Nanos::from_secs(5);
-/// Until a snapshot that does not reach far enough yet is asked for again.
+/// Until a snapshot that does not reach far enough yet is asked for again, and the least after the server failed or
+/// refused. Each time it is twice as long, so that what a service answers in a day lasts for the day.
 const NOT_YET_WAIT: Nanos = Nanos::from_millis(100);
-/// Until the server is tried again after it failed or refused.
 const RETRY_WAIT: Nanos = Nanos::from_secs(1);
+const WAIT_MAX: Nanos = Nanos::from_secs(30);
 const BUFFERS: BufferSizes = BufferSizes { receive: 2 * FRAME_LEN_MAX, pending: 4_096 };
 
 enum State {
@@ -34,6 +35,8 @@ pub(super) struct IexRecovery {
     snap: Option<std::net::SocketAddrV4>,
     token: Alpha<40>,
     state: State,
+    /// Until it is asked again, should it not help.
+    wait: Nanos,
     connection: Option<TcpConnection<Kernel>>,
     counters: RecoveryCounters,
 }
@@ -45,6 +48,7 @@ impl IexRecovery {
             snap: section.snap,
             token,
             state: State::Resting { until: Nanos::ZERO },
+            wait: NOT_YET_WAIT,
             connection: None,
             counters: RecoveryCounters::default(),
         })
@@ -57,9 +61,21 @@ impl IexRecovery {
         self.state = State::Resting { until };
     }
 
+    fn wait(&mut self, now: Nanos, least: Nanos) {
+        let wait = self.wait.max(least);
+        self.wait = Nanos(2 * wait.0).min(WAIT_MAX);
+        self.rest(now + wait);
+    }
+
+    /// It is needed no more, for now.
+    fn end(&mut self, now: Nanos) {
+        self.wait = NOT_YET_WAIT;
+        self.rest(now);
+    }
+
     fn fail(&mut self, now: Nanos) {
         self.counters.failures += 1;
-        self.rest(now + RETRY_WAIT);
+        self.wait(now, RETRY_WAIT);
     }
 
     fn poll_snap<B: MessageBooks>(
@@ -83,7 +99,7 @@ impl IexRecovery {
                 if let Some((healer, _)) = channel.healer() {
                     healer.abandon();
                 }
-                self.rest(now);
+                self.end(now);
                 1
             }
             State::Connecting { deadline } => {
@@ -170,11 +186,11 @@ impl IexRecovery {
             None => {}
             Some(Ended::Whole) => {
                 self.counters.snapshots += 1;
-                self.rest(now);
+                self.end(now);
             }
             Some(Ended::NotYet) => {
                 healer.abandon();
-                self.rest(now + NOT_YET_WAIT);
+                self.wait(now, NOT_YET_WAIT);
             }
             Some(Ended::Refused) => {
                 healer.abandon();

@@ -1,12 +1,16 @@
-//! The lines of a channel, many datagrams by one system call.
+//! The lines of a channel, many datagrams by one system call, and what recovers what they lose.
 
 use std::net::Ipv4Addr;
 
 use tickpath_agent::Counter;
-use tickpath_feed::Line;
+use tickpath_feed::{Channel, Framing, Line, MessageBooks};
 use tickpath_net::{MulticastReceiver, NetError, RecvBatch};
+use tickpath_types::{InstrumentId, Nanos};
 
+use super::channel::{ChannelStatus, Source};
 use super::config::ChannelSection;
+use super::outputs::Sink;
+use super::recovery::Recovery;
 
 /// Datagrams taken off one line by one call.
 const BATCH: usize = 32;
@@ -75,5 +79,87 @@ impl LineSockets {
     /// Datagrams that the kernel dropped because nobody took them in time.
     pub(super) fn kernel_drops(&self) -> u64 {
         self.receivers.iter().map(|receiver| u64::from(receiver.kernel_drop_count())).sum()
+    }
+}
+
+/// Looks at a datagram before the arbiter does.
+pub(super) trait Gate<B>: Send {
+    /// False for one that is not of this channel.
+    fn admits(&mut self, datagram: &[u8], books: &mut B) -> bool;
+}
+
+/// Every datagram is of the channel.
+pub(super) struct Open;
+
+impl<B> Gate<B> for Open {
+    #[inline]
+    fn admits(&mut self, _: &[u8], _: &mut B) -> bool {
+        true
+    }
+}
+
+/// The lines of a channel and the servers that it asks for what they lose.
+pub(super) struct LineSource<R, G> {
+    pub(super) lines: LineSockets,
+    pub(super) gate: G,
+    pub(super) recovery: R,
+}
+
+impl<R, G> LineSource<R, G> {
+    fn pass_time<B: MessageBooks, F: Framing>(
+        &mut self,
+        now: Nanos,
+        channel: &mut Channel<B, F>,
+        out: &mut Sink<'_>,
+    ) -> usize
+    where
+        R: Recovery<B, F>,
+    {
+        if channel.poll_timeout().is_none_or(|deadline| now < deadline) {
+            return 0;
+        }
+        channel.handle_timeout(now, out);
+        if let Some(request) = channel.poll_request() {
+            self.recovery.request(now, request);
+        }
+        1
+    }
+}
+
+impl<B: MessageBooks, F: Framing, R: Recovery<B, F>, G: Gate<B>> Source<B, F> for LineSource<R, G> {
+    fn do_work(
+        &mut self,
+        now: Nanos,
+        channel: &mut Channel<B, F>,
+        out: &mut Sink<'_>,
+    ) -> std::io::Result<usize> {
+        let LineSource { lines, gate, .. } = self;
+        let mut work = lines.receive(|line: Line, datagram| {
+            let is_admitted = gate.admits(datagram, channel.books_mut());
+            if is_admitted {
+                channel.handle_packet(now, line, datagram, out);
+            }
+            is_admitted
+        })?;
+        work += self.pass_time(now, channel, out);
+        if channel.arbiter().has_gap() || channel.needs_snapshot() {
+            work += self.recovery.poll(now, channel, out);
+        }
+        Ok(work)
+    }
+
+    fn do_background_work(&mut self, now: Nanos, channel: &mut Channel<B, F>, out: &mut Sink<'_>) -> usize {
+        self.recovery.poll(now, channel, out)
+    }
+
+    fn resync(&mut self, id: InstrumentId) {
+        self.recovery.resync(id);
+    }
+
+    fn report(&self, status: &mut ChannelStatus) {
+        status.recovery = self.recovery.counters();
+        status.strangers = self.lines.drops.strangers.read();
+        status.truncated = self.lines.drops.truncated.read();
+        status.kernel_drops = self.lines.kernel_drops();
     }
 }

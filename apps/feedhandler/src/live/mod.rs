@@ -19,7 +19,7 @@ pub use channel::{BookStatus, ChannelStatus, LISTED_MAX, ResyncOutcome};
 pub use config::{
     AdminSection, CHANNELS_MAX, ChannelSection, FeedSection, LiveConfig, OutputsSection, ProtocolName,
 };
-pub use handler::{ChannelReport, LiveCommand, LiveError, LiveHandler, LiveStatus, LiveView};
+pub use handler::{ChannelReport, LiveCommand, LiveError, LiveHandler, LiveStatus, LiveView, NamedBooks};
 pub use recovery::RecoveryCounters;
-pub use report::{book_line, health_name, status_line, summary, to_json};
+pub use report::{book_line, status_line, summary, to_json};
 pub use run::{LiveReport, Notice, RunError, run};

@@ -8,8 +8,8 @@ use tickpath_types::{
 
 use super::config::OutputsSection;
 
-/// Suspect books that wait to be told of; of more only the number is told.
-const TOLD_MAX: usize = 256;
+/// Suspect books of one channel that wait to be told of; of more only the number is.
+const SUSPECTS_MAX: usize = 256;
 
 /// The segment that all channels write, and the rows of it that are taken.
 pub struct Segment {
@@ -72,15 +72,14 @@ enum Row {
     At(u16),
 }
 
-/// A book that became suspect.
+/// A book that became suspect, on its way to whoever tells of it.
 #[derive(Clone, Copy)]
-struct Told {
-    instrument: InstrumentId,
-    reason: Option<SuspectReason>,
+pub(super) struct Suspect {
+    pub(super) instrument: InstrumentId,
+    /// Its symbol, where it has one.
+    pub(super) symbol: Option<Symbol>,
+    pub(super) reason: Option<SuspectReason>,
 }
-
-/// Books that became suspect, with symbols where they have one, and how many more there were.
-pub(super) type ToldBooks = (Vec<(Option<Symbol>, InstrumentId, Option<SuspectReason>)>, u64);
 
 /// What one channel puts out.
 pub(super) struct ChannelOutput {
@@ -91,7 +90,7 @@ pub(super) struct ChannelOutput {
     pub(super) updates: u64,
     pub(super) trades: u64,
     /// Books that became suspect and have not been told of; each is told of once.
-    told: Vec<Told>,
+    suspects: Vec<Suspect>,
     untold: u64,
     is_told: Box<[bool]>,
 }
@@ -106,7 +105,7 @@ impl ChannelOutput {
             has_unnamed: false,
             updates: 0,
             trades: 0,
-            told: Vec::with_capacity(TOLD_MAX),
+            suspects: Vec::with_capacity(SUSPECTS_MAX),
             untold: 0,
             is_told: vec![false; count].into(),
         }
@@ -141,16 +140,17 @@ impl ChannelOutput {
         }
     }
 
-    pub(super) fn take_told<B: TopLevels>(&mut self, instruments: &Instruments<B>) -> ToldBooks {
-        let told = self.told.drain(..).map(|told| {
-            let symbol = instruments.instrument(told.instrument).and_then(|state| state.symbol);
-            (symbol, told.instrument, told.reason)
-        });
-        (told.collect(), std::mem::take(&mut self.untold))
-    }
-
-    pub(super) fn has_told(&self) -> bool {
-        !self.told.is_empty() || self.untold > 0
+    /// Hands over the books that became suspect since the last call; gives back how many more there were.
+    pub(super) fn drain_suspects<B: TopLevels>(
+        &mut self,
+        instruments: &Instruments<B>,
+        take: &mut dyn FnMut(Suspect),
+    ) -> u64 {
+        for suspect in self.suspects.drain(..) {
+            let symbol = instruments.instrument(suspect.instrument).and_then(|state| state.symbol);
+            take(Suspect { symbol, ..suspect });
+        }
+        std::mem::take(&mut self.untold)
     }
 
     #[cold]
@@ -159,10 +159,11 @@ impl ChannelOutput {
         if update.health() != BookHealth::Suspect || std::mem::replace(&mut self.is_told[place], true) {
             return;
         }
-        if self.told.len() == TOLD_MAX {
+        if self.suspects.len() == SUSPECTS_MAX {
             self.untold += 1;
         } else {
-            self.told.push(Told { instrument: update.instrument(), reason: update.reason() });
+            let (instrument, reason) = (update.instrument(), update.reason());
+            self.suspects.push(Suspect { instrument, symbol: None, reason });
         }
     }
 }

@@ -2,11 +2,13 @@
 
 use tickpath_feed::{Channel, Framing, MessageBooks};
 use tickpath_types::{InstrumentId, Nanos};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::outputs::Sink;
 
 /// Counts of recovery.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct RecoveryCounters {
     /// Requests for messages that were sent.
     pub requests: u64,

@@ -3,21 +3,15 @@
 use serde_json::{Value, json};
 use tickpath_config::thousands;
 use tickpath_feed::LineCounters;
-use tickpath_types::{BookHealth, Price, Qty, Symbol};
+use tickpath_types::{Nanos, Price, Qty, Symbol};
 
 use super::channel::{BookStatus, ChannelStatus, ResyncOutcome};
 use super::handler::ChannelReport;
 
-/// A health as it is written.
-#[must_use]
-pub const fn health_name(health: BookHealth) -> &'static str {
-    match health {
-        BookHealth::Live => "live",
-        BookHealth::Recovering => "recovering",
-        BookHealth::Stale => "stale",
-        BookHealth::Suspect => "suspect",
-    }
-}
+/// After so long without a packet a channel is told of: every protocol says each second that it is there.
+const QUIET_MAX: Nanos = Nanos::from_secs(5);
+/// So many packets of another session are told of: at a change of session there are few.
+const OTHER_SESSION_PACKETS: u64 = 100;
 
 /// All of it as JSON: channels, and the books that are given.
 #[must_use]
@@ -37,7 +31,7 @@ fn book_json(channel: &str, book: &BookStatus) -> Value {
         "channel": channel,
         "instrument": book.instrument.0,
         "symbol": book.symbol.as_str(),
-        "health": health_name(book.health),
+        "health": book.health.as_str(),
         "reason": book.reason.map(|reason| reason.as_str()),
         "bid": level(book.bid),
         "ask": level(book.ask),
@@ -74,7 +68,8 @@ fn channel_json(report: &ChannelReport) -> Value {
         "trades": status.trades,
         "state_hash": format!("{:016x}", status.state_hash),
         "instruments": status.instruments,
-        "lacks_books": status.lacks_books,
+        "quiet_ns": status.quiet.0,
+        "lacks_books": status.lacks_books(),
         "health": {"live": live, "recovering": recovering, "stale": stale, "suspect": suspect},
         "line_a": line_json(&lines.lines[0]),
         "line_b": line_json(&lines.lines[1]),
@@ -156,7 +151,7 @@ pub(super) fn resynced(symbol: Symbol, outcomes: &[(String, ResyncOutcome)]) -> 
 }
 
 /// What its user has to know of a channel besides its books, each said once; true for what has happened.
-pub(super) fn troubles(status: &ChannelStatus) -> [(bool, &'static str); 14] {
+pub(super) fn troubles(status: &ChannelStatus) -> [(bool, &'static str); 17] {
     let lines = &status.lines;
     let of_lines = |count: fn(&LineCounters) -> u64| lines.lines.iter().any(|line| count(line) > 0);
     [
@@ -177,13 +172,31 @@ pub(super) fn troubles(status: &ChannelStatus) -> [(bool, &'static str); 14] {
             "messages were lost for good: its books are stale until a snapshot is joined",
         ),
         (
-            status.lacks_books,
+            status.lacks_books(),
             "messages came about instruments without a book: never mapped, or beyond max_instruments",
+        ),
+        (
+            has_gone_quiet(status),
+            "nothing has come for 5 s, not even the heartbeats that are due each second: is its publisher there?",
+        ),
+        (
+            lines.lines[..2].iter().any(|line| line.wrong_session >= OTHER_SESSION_PACKETS),
+            "packets of another session keep coming beside its own: are there two publishers on its groups?",
+        ),
+        (
+            status.recovery.failures > 0,
+            "a recovery server could not be reached, or broke off: it is tried again",
         ),
         (status.recovery.refusals > 0, "a request for what was lost was refused"),
         (status.recovery.strangers > 0, "answers came from somebody who was not asked: dropped"),
         (status.builder.unknown_type > 0, "messages of types that its protocol does not list came: skipped"),
     ]
+}
+
+/// True when nothing comes in the middle of a session.
+fn has_gone_quiet(status: &ChannelStatus) -> bool {
+    let has_ended = status.channel.ended_sessions > status.channel.session_changes;
+    status.quiet >= QUIET_MAX && !has_ended
 }
 
 /// One line a channel on what happens now. `rate` is in messages a second.
@@ -203,7 +216,11 @@ pub fn status_line(report: &ChannelReport, rate: u64) -> String {
         }
     }
     let lines = &status.lines;
-    line + &format!("; gaps {}, lost {}", lines.gaps_opened, lines.messages_lost)
+    line += &format!("; gaps {}, lost {}", lines.gaps_opened, lines.messages_lost);
+    if status.quiet >= QUIET_MAX {
+        line += &format!("; nothing for {} s", status.quiet.0 / 1_000_000_000);
+    }
+    line
 }
 
 /// One book in a line.
@@ -214,7 +231,7 @@ pub fn book_line(channel: &str, book: &BookStatus) -> String {
     };
     let (bid, ask) = (level(book.bid), level(book.ask));
     let why = book.reason.map_or(String::new(), |reason| format!(": {}", reason.as_str()));
-    format!("  {channel} {:<8} bid {bid}, ask {ask}, {}{why}", book.symbol, health_name(book.health))
+    format!("  {channel} {:<8} bid {bid}, ask {ask}, {}{why}", book.symbol, book.health.as_str())
 }
 
 /// What a channel has done, in a few lines.
@@ -232,7 +249,7 @@ pub fn summary(report: &ChannelReport) -> String {
         thousands(status.trades),
         status.state_hash,
         status.instruments,
-        if status.lacks_books { ", and others without a book" } else { "" },
+        if status.lacks_books() { ", and others without a book" } else { "" },
     );
     for (name, line) in ["A", "B"].iter().zip(&lines.lines) {
         if line.packets == 0 && line.malformed == 0 && line.wrong_session == 0 {

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
@@ -10,9 +9,8 @@ use tickpath_agent::{Runner, RunnerError, StopSignal, ThreadPlan, TscClock};
 use tickpath_types::Nanos;
 
 use super::admin::{LiveSocket, SocketError};
-use super::channel::BookStatus;
 use super::config::{ChannelSection, LiveConfig};
-use super::handler::{ChannelReport, LiveError, LiveHandler, LiveView};
+use super::handler::{ChannelReport, LiveError, LiveHandler, LiveView, NamedBooks};
 use super::report::{status_line, troubles};
 
 /// Commands that wait.
@@ -53,7 +51,7 @@ pub struct LiveReport {
     /// Its channels.
     pub channels: Vec<ChannelReport>,
     /// The books that were asked for, with their channels.
-    pub books: Vec<(String, BookStatus)>,
+    pub books: NamedBooks,
 }
 
 impl LiveReport {
@@ -76,9 +74,8 @@ pub fn run(
     mut notice: impl FnMut(Notice),
 ) -> Result<LiveReport, RunError> {
     let clock = TscClock::shared();
-    let view = Arc::new(LiveView::default());
     let (sender, commands) = sync_channel(COMMANDS_MAX);
-    let handler = LiveHandler::open(config, path, clock.now(), commands, Arc::clone(&view))?;
+    let (handler, mut view) = LiveHandler::open(config, path, clock.now(), commands)?;
     for channel in &config.channels {
         notice(Notice::Endpoint(endpoint(channel)));
     }
@@ -110,9 +107,10 @@ pub fn run(
     while !stop.is_stopped() && !runner.is_finished() {
         std::thread::sleep(LOOK_INTERVAL);
         let now = clock.now();
-        tell(&view, &mut notice);
-        said.look(&view.channels(), &mut notice);
-        watch.look(now, &view, &mut notice);
+        tell(&mut view, &mut notice);
+        let channels = view.channels();
+        said.look(&channels, &mut notice);
+        watch.look(now, &channels, &mut notice);
         if time.is_some_and(|time| now.since(start) >= time) {
             break;
         }
@@ -120,10 +118,9 @@ pub fn run(
     threads_stop.stop();
     let ended = runner.join();
     drop(socket);
-    tell(&view, &mut notice);
+    tell(&mut view, &mut notice);
     ended?;
-    let books = view.books.lock().map(|books| books.clone()).unwrap_or_default();
-    let report = LiveReport { channels: view.channels(), books };
+    let report = LiveReport { channels: view.channels(), books: view.books() };
     said.look(&report.channels, &mut notice);
     for silent in report.channels.iter().filter(|channel| channel.status.is_silent()) {
         notice(Notice::Trouble(format!(
@@ -141,7 +138,7 @@ fn endpoint(channel: &ChannelSection) -> String {
     format!("channel '{}': {}, {lines}, on {}", channel.name, channel.protocol.as_str(), channel.interface)
 }
 
-fn tell(view: &LiveView, notice: &mut impl FnMut(Notice)) {
+fn tell(view: &mut LiveView, notice: &mut impl FnMut(Notice)) {
     let (lines, more) = view.take_told();
     lines.into_iter().for_each(|line| notice(Notice::Trouble(line)));
     if more > 0 {
@@ -171,13 +168,12 @@ struct Watch {
 }
 
 impl Watch {
-    fn look(&mut self, now: Nanos, view: &LiveView, notice: &mut impl FnMut(Notice)) {
+    fn look(&mut self, now: Nanos, channels: &[ChannelReport], notice: &mut impl FnMut(Notice)) {
         let passed = now.since(self.at);
         if passed < STATUS_INTERVAL {
             return;
         }
         self.at = now;
-        let channels = view.channels();
         let counts: Vec<u64> = channels.iter().map(|channel| channel.status.builder.messages).collect();
         let lines = channels.iter().enumerate().map(|(index, channel)| {
             let before = self.messages.get(index).copied().unwrap_or(0);

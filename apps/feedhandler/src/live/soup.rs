@@ -3,15 +3,15 @@
 use std::net::SocketAddrV4;
 
 use tickpath_book::BooksById;
-use tickpath_feed::{BookBuilder, Channel, ChannelConfig, MessageBooks, MoldUdp64};
+use tickpath_feed::{BookBuilder, Channel, MessageBooks, MoldUdp64};
 use tickpath_nasdaq::soupbintcp::{
     CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession, LoginRejectReason, Session,
 };
 use tickpath_net::{BufferSizes, Fill, Kernel, SendOutcome, TcpConnection};
-use tickpath_types::{Nanos, Sequence, Symbol};
+use tickpath_types::{InstrumentId, Nanos, Sequence};
 
-use super::channel::{BookStatus, ChannelStatus, LISTED_MAX, LiveFeed, ResyncOutcome, count_health, list};
-use super::outputs::{ChannelOutput, Segment, ToldBooks};
+use super::channel::{ChannelStatus, Source};
+use super::outputs::Sink;
 use super::recovery::RecoveryCounters;
 
 /// Messages applied in one duty cycle.
@@ -28,9 +28,10 @@ enum State {
     Up { session: Box<ClientSession> },
 }
 
+type SoupChannel<B> = Channel<BookBuilder<B>, MoldUdp64>;
+
 /// One stream of ITCH messages, which loses none: a lost connection is made again and goes on.
-pub(super) struct SoupChannel<B> {
-    name: String,
+pub(super) struct SoupSource {
     server: SocketAddrV4,
     login: ClientConfig,
     state: State,
@@ -47,22 +48,13 @@ pub(super) struct SoupChannel<B> {
     jumps_back: u64,
     lost: u64,
     messages: u64,
-    channel: Channel<BookBuilder<B>, MoldUdp64>,
-    output: ChannelOutput,
+    events: u64,
     counters: RecoveryCounters,
 }
 
-impl<B: BooksById> SoupChannel<B> {
-    pub(super) fn new(
-        name: String,
-        server: SocketAddrV4,
-        login: ClientConfig,
-        config: &ChannelConfig,
-        books: BookBuilder<B>,
-        output: ChannelOutput,
-    ) -> SoupChannel<B> {
-        SoupChannel {
-            name,
+impl SoupSource {
+    pub(super) fn new(server: SocketAddrV4, login: ClientConfig) -> SoupSource {
+        SoupSource {
             server,
             login,
             state: State::Resting { until: Nanos::ZERO },
@@ -76,8 +68,7 @@ impl<B: BooksById> SoupChannel<B> {
             jumps_back: 0,
             lost: 0,
             messages: 0,
-            channel: Channel::new(config, books),
-            output,
+            events: 0,
             counters: RecoveryCounters::default(),
         }
     }
@@ -123,7 +114,7 @@ impl<B: BooksById> SoupChannel<B> {
         }
     }
 
-    fn read(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize {
+    fn read<B: BooksById>(&mut self, now: Nanos, channel: &mut SoupChannel<B>, out: &mut Sink<'_>) -> usize {
         let State::Up { session } = &mut self.state else { return 0 };
         let Some(connection) = &mut self.connection else { return 0 };
         let mut packet = [0; CONTROL_LEN_MAX];
@@ -149,18 +140,17 @@ impl<B: BooksById> SoupChannel<B> {
                     break;
                 }
             };
-            count += 1;
+            (count, self.events) = (count + 1, self.events + 1);
             match event {
                 ClientEvent::Message { sequence, message } => {
                     self.messages += 1;
                     self.next = sequence.next();
                     self.has_ended = false;
-                    let mut sink = self.output.sink(segment);
-                    self.channel.handle_stream(sequence, std::iter::once(message), &mut sink);
+                    channel.handle_stream(sequence, std::iter::once(message), out);
                 }
                 ClientEvent::LoginAccepted { session, next_sequence } => {
                     self.retry_wait = RETRY_MIN;
-                    is_over = !self.log_on(session, next_sequence, segment);
+                    is_over = !self.log_on(session, next_sequence, channel, out);
                 }
                 ClientEvent::EndOfSession => {
                     self.ended_sessions += u64::from(!self.has_ended);
@@ -180,8 +170,7 @@ impl<B: BooksById> SoupChannel<B> {
         }
         if is_over {
             if !self.has_ended {
-                let instruments = self.channel.books_mut().instruments_mut();
-                instruments.handle_recovering(true, &mut self.output.sink(segment));
+                channel.books_mut().instruments_mut().handle_recovering(true, out);
             }
             self.fail(now);
         }
@@ -189,41 +178,47 @@ impl<B: BooksById> SoupChannel<B> {
     }
 
     /// The server goes on with this message of this session; false when it has to be asked for all of it.
-    fn log_on(&mut self, session: Session, next: Sequence, segment: &mut Option<Segment>) -> bool {
-        let mut sink = self.output.sink(segment);
+    fn log_on<B: BooksById>(
+        &mut self,
+        session: Session,
+        next: Sequence,
+        channel: &mut SoupChannel<B>,
+        out: &mut Sink<'_>,
+    ) -> bool {
         let is_other = self.session.replace(session).is_some_and(|before| before != session);
         self.is_session_gone = false;
         if is_other {
-            self.channel.follow(&mut sink);
+            channel.follow(out);
             (self.next, self.has_ended) = (Sequence(1), false);
         } else if next < self.next {
             // What the books are of has not happened.
             self.jumps_back += 1;
-            self.channel.books_mut().handle_restart(&mut sink);
+            channel.books_mut().handle_restart(out);
             self.next = Sequence(1);
             if next > self.next {
                 return false;
             }
         }
-        let books = self.channel.books_mut();
-        books.instruments_mut().handle_recovering(false, &mut sink);
+        let books = channel.books_mut();
+        books.instruments_mut().handle_recovering(false, out);
         if next > self.next {
             // The server does not have what is between.
             self.lost += next.0 - self.next.0;
-            books.handle_lost(&mut sink);
+            books.handle_lost(out);
         }
         self.next = next;
         true
     }
 }
 
-impl<B: BooksById + Send> LiveFeed for SoupChannel<B> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn do_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize> {
-        let work = match self.state {
+impl<B: BooksById + Send> Source<BookBuilder<B>, MoldUdp64> for SoupSource {
+    fn do_work(
+        &mut self,
+        now: Nanos,
+        channel: &mut SoupChannel<B>,
+        out: &mut Sink<'_>,
+    ) -> std::io::Result<usize> {
+        Ok(match self.state {
             State::Resting { until } if now >= until => {
                 self.connect(now);
                 1
@@ -232,61 +227,23 @@ impl<B: BooksById + Send> LiveFeed for SoupChannel<B> {
                 self.log_in(now, deadline);
                 0
             }
-            State::Up { .. } => self.read(now, segment),
+            State::Up { .. } => self.read(now, channel, out),
             State::Resting { .. } => 0,
-        };
-        if work > 0 {
-            self.output.name(self.channel.books().instruments(), segment);
-        }
-        Ok(work)
+        })
     }
 
-    fn do_background_work(&mut self, _: Nanos, _: &mut Option<Segment>) -> usize {
+    fn do_background_work(&mut self, _: Nanos, _: &mut SoupChannel<B>, _: &mut Sink<'_>) -> usize {
         0
     }
 
-    fn resync(&mut self, symbol: Symbol, _: &mut Option<Segment>) -> ResyncOutcome {
-        match self.channel.books().instruments().find(symbol) {
-            Some(_) => ResyncOutcome::NoSnapshots,
-            None => ResyncOutcome::Unknown,
-        }
-    }
+    fn resync(&mut self, _: InstrumentId) {}
 
-    fn status(&self) -> ChannelStatus {
-        let instruments = self.channel.books().instruments();
-        let mut status = ChannelStatus {
-            builder: *instruments.counters(),
-            channel: *self.channel.counters(),
-            recovery: self.counters,
-            next_sequence: self.next.0,
-            updates: self.output.updates,
-            trades: self.output.trades,
-            ..ChannelStatus::default()
-        };
+    fn report(&self, status: &mut ChannelStatus) {
+        status.recovery = self.counters;
+        (status.next_sequence, status.received) = (self.next.0, self.events);
         status.lines.lines[0].first_messages = self.messages;
         status.lines.messages_lost = self.lost;
         status.lines.jumps_back = self.jumps_back;
         status.channel.ended_sessions = self.ended_sessions;
-        count_health(instruments, &mut status);
-        status
-    }
-
-    fn books(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus> {
-        list(self.channel.books().instruments(), &self.output)
-            .filter(|book| wanted(book))
-            .take(LISTED_MAX)
-            .collect()
-    }
-
-    fn state_hash(&self) -> u64 {
-        self.channel.books().books().state_hash()
-    }
-
-    fn take_told(&mut self) -> ToldBooks {
-        self.output.take_told(self.channel.books().instruments())
-    }
-
-    fn has_told(&self) -> bool {
-        self.output.has_told()
     }
 }

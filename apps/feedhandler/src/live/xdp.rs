@@ -14,9 +14,8 @@ use tickpath_nyse::{
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use super::channel::Gate;
 use super::config::ChannelSection;
-use super::lines::DATAGRAM_MAX;
+use super::lines::{DATAGRAM_MAX, Gate};
 use super::outputs::Sink;
 use super::recovery::{Recovery, RecoveryCounters};
 

@@ -141,7 +141,7 @@ fn instruments_beyond_the_bound_are_told_of_and_those_within_are_live() {
     let count = recording.messages.len() as u64;
     let status = rig.until("the end", || (), |status| status.next_sequence == count + 1);
     assert_eq!(status.health, [u32::from(INSTRUMENTS) - 1, 0, 0, 0]);
-    assert!(status.lacks_books && !status.is_believable(), "{status:#?}");
+    assert!(status.lacks_books() && !status.is_believable(), "{status:#?}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! A handler that listens, run by the test itself.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -22,7 +21,7 @@ const TURN: Nanos = Nanos::from_micros(20);
 pub struct Rig {
     invoker: Option<Invoker>,
     pub now: Nanos,
-    pub view: Arc<LiveView>,
+    pub view: LiveView,
     pub commands: SyncSender<LiveCommand>,
     lines: Vec<MulticastSender>,
 }
@@ -45,10 +44,9 @@ impl Rig {
         let groups: Vec<SocketAddrV4> = [section.line_a, section.line_b].into_iter().flatten().collect();
         config.channels.push(section);
         config.finish().unwrap();
-        let view = Arc::new(LiveView::default());
         let (sender, commands) = sync_channel(4);
         let now = Nanos::from_secs(1_700_000_000);
-        let handler = LiveHandler::open(&config, None, now, commands, Arc::clone(&view)).unwrap();
+        let (handler, view) = LiveHandler::open(&config, None, now, commands).unwrap();
         let mut invoker = Invoker::new("feed", vec![Box::new(handler)], &[]).unwrap();
         invoker.start().unwrap();
         let sender_of = |group| MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
@@ -61,8 +59,13 @@ impl Rig {
         self.invoker.as_mut().unwrap().run_once(self.now).unwrap();
     }
 
-    pub fn send(&mut self, line: usize, packet: &[u8]) {
+    /// Sends what the next turns read.
+    pub fn send_unread(&mut self, line: usize, packet: &[u8]) {
         assert_eq!(self.lines[line].send(packet).unwrap(), SendStatus::Sent);
+    }
+
+    pub fn send(&mut self, line: usize, packet: &[u8]) {
+        self.send_unread(line, packet);
         // Read at once, so that no buffer fills.
         self.turn();
         self.turn();
@@ -131,8 +134,7 @@ impl Rig {
     /// Ends the handler: what it leaves, and the health of the books that it lists.
     pub fn close(mut self) -> (ChannelStatus, Vec<(Symbol, BookHealth)>) {
         self.invoker.take().unwrap().close();
-        let books = self.view.books.lock().unwrap();
-        let books = books.iter().map(|(_, book)| (book.symbol, book.health)).collect();
+        let books = self.view.books().into_iter().map(|(_, book)| (book.symbol, book.health)).collect();
         (self.view.channels()[0].status, books)
     }
 }

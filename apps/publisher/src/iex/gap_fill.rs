@@ -5,12 +5,11 @@ use std::net::SocketAddrV4;
 
 use tickpath_exchange::{RateLimit, RequestLimits};
 use tickpath_iex::gap_fill::{Range, Request, RequestError, UDP_MESSAGES_MAX};
-use tickpath_net::{
-    BufferSizes, Fill, NetError, SendOutcome, SendStatus, TcpAcceptor, TcpConnection, UdpEndpoint,
-};
+use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, SendStatus, UdpEndpoint};
 use tickpath_types::Nanos;
 
 use super::{SEGMENT_LEN, Stream, write_segment};
+use crate::clients::{Client, Clients};
 use crate::store::Store;
 
 /// Runs of messages that wait to be sent over UDP; further requests are dropped and counted.
@@ -107,12 +106,10 @@ impl UdpGapFill {
             let Some((to, first, end)) = self.pending.pop_front() else { return sent };
             let (count, segment) = write_segment(stream, store, first, end, &mut self.buffer);
             if count == 0 && first < end {
-                // Older than what is kept: the next that is kept is sent, if it was asked for.
-                let oldest = store.oldest();
+                // It never came, or is kept no longer: the next of the range that is there is sent.
                 self.unavailable += 1;
-                if first < oldest && oldest < end {
-                    self.pending.push_front((to, oldest, end));
-                }
+                let kept = (first + 1..end).find(|sequence| store.message(*sequence).is_some());
+                self.pending.extend(kept.map(|kept| (to, kept, end)));
                 continue;
             }
             if let Ok(SendStatus::Sent) = self.endpoint.send_to(segment, to) {
@@ -135,82 +132,54 @@ impl UdpGapFill {
     }
 }
 
-struct Client {
-    tcp: TcpConnection,
+/// What one client asked for.
+#[derive(Default)]
+pub(super) struct Asked {
     /// What is still to be sent; `None` until the request is whole.
     ranges: Option<VecDeque<(u64, u64)>>,
-    latest: Nanos,
     is_done: bool,
-    is_gone: bool,
 }
 
 /// Gap fill over TCP: any number of messages, also those still to come; the connection ends with the last.
 pub(super) struct TcpGapFill {
-    acceptor: TcpAcceptor,
-    clients: Vec<Client>,
+    pub(super) clients: Clients<Asked>,
     buffer: Box<[u8]>,
-    connections: u64,
-    refused: u64,
     resent: u64,
 }
 
 impl TcpGapFill {
     pub(super) fn open(address: SocketAddrV4) -> Result<TcpGapFill, NetError> {
         let sizes = BufferSizes { receive: Request::LEN_MAX * 2, pending: PENDING_LEN };
-        Ok(TcpGapFill {
-            acceptor: TcpAcceptor::bind(address, sizes)?,
-            clients: Vec::with_capacity(CONNECTIONS_MAX),
-            buffer: vec![0; SEGMENT_LEN].into_boxed_slice(),
-            connections: 0,
-            refused: 0,
-            resent: 0,
-        })
-    }
-
-    pub(super) fn local_address(&self) -> SocketAddrV4 {
-        self.acceptor.local_address()
+        let clients = Clients::bind(address, sizes, CONNECTIONS_MAX)?;
+        Ok(TcpGapFill { clients, buffer: vec![0; SEGMENT_LEN].into_boxed_slice(), resent: 0 })
     }
 
     pub(super) fn poll(&mut self, now: Nanos, stream: &Stream, store: &Store) -> usize {
-        let mut work = 0;
-        while let Ok(Some(tcp)) = self.acceptor.accept() {
-            work += 1;
-            if self.clients.len() == CONNECTIONS_MAX {
-                self.refused += 1;
-                continue;
-            }
-            self.connections += 1;
-            self.clients.push(Client { tcp, ranges: None, latest: now, is_done: false, is_gone: false });
-        }
-        for client in &mut self.clients {
-            work += match client.ranges {
-                None => client.read(now, stream, &mut self.refused),
+        let mut work = self.clients.accept(now, Asked::default);
+        for client in &mut self.clients.list {
+            work += match client.state.ranges {
+                None => client.read(now, stream, &mut self.clients.refused),
                 Some(_) => {
-                    let sent = client.write(now, stream, store, &mut self.buffer);
-                    self.resent += sent.1;
-                    sent.0
+                    let (sent, messages) = client.write(now, stream, store, &mut self.buffer);
+                    self.resent += messages;
+                    sent
                 }
             };
             client.is_gone |= now.since(client.latest) > IDLE_MAX;
         }
-        self.clients.retain(|client| !client.is_gone);
         work
-    }
-
-    pub(super) fn close(&mut self) {
-        self.clients.clear();
     }
 
     pub(super) fn counters(&self) -> [(&'static str, u64); 3] {
         [
-            ("gap_fill_tcp_connections", self.connections),
-            ("gap_fill_tcp_refused", self.refused),
+            ("gap_fill_tcp_connections", self.clients.accepted),
+            ("gap_fill_tcp_refused", self.clients.refused),
             ("gap_fill_tcp_messages", self.resent),
         ]
     }
 }
 
-impl Client {
+impl Client<Asked> {
     /// Reads the request; one that is none, or of another stream, ends the connection.
     fn read(&mut self, now: Nanos, stream: &Stream, refused: &mut u64) -> usize {
         let Ok(Fill::Bytes { .. }) = self.tcp.fill() else {
@@ -222,7 +191,7 @@ impl Client {
             Err(RequestError::Truncated { .. }) => {}
             Ok((request, _)) if is_ours(stream, &request) => {
                 let run = |range: &Range| (range.first.get() as u64, range.last.get() as u64 + 1);
-                self.ranges = Some(request.ranges.iter().map(run).collect());
+                self.state.ranges = Some(request.ranges.iter().map(run).collect());
             }
             _ => {
                 *refused += 1;
@@ -234,7 +203,7 @@ impl Client {
 
     /// Sends on; how much there was to do, and how many messages it was.
     fn write(&mut self, now: Nanos, stream: &Stream, store: &Store, buffer: &mut [u8]) -> (usize, u64) {
-        if self.is_done {
+        if self.state.is_done {
             self.tcp.end_sending();
             self.is_gone = !matches!(self.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty));
             let unread = self.tcp.received().len();
@@ -242,7 +211,7 @@ impl Client {
             return (0, 0);
         }
         let (mut work, mut messages) = (0, 0);
-        let ranges = self.ranges.get_or_insert_default();
+        let ranges = self.state.ranges.get_or_insert_default();
         while work < SEGMENTS_PER_CYCLE && self.tcp.pending_len() + SEGMENT_LEN <= PENDING_LEN {
             let Some((first, end)) = ranges.front_mut() else { break };
             *first = (*first).max(store.oldest());
@@ -264,12 +233,12 @@ impl Client {
             work += 1;
             messages += count;
         }
-        let flushed = self.tcp.flush_pending();
-        self.is_gone |= matches!(flushed, Err(_) | Ok(SendOutcome::Closed));
+        let is_last = ranges.is_empty();
+        self.flush();
         if work > 0 {
             self.latest = now;
         }
-        self.is_done = ranges.is_empty() && self.tcp.pending_len() == 0;
+        self.state.is_done = is_last && self.tcp.pending_len() == 0;
         (work, messages)
     }
 }

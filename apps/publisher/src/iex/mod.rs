@@ -119,8 +119,8 @@ impl Service for IexService {
     }
 
     fn close(&mut self, _: Nanos) {
-        self.tcp.close();
-        self.snap.close();
+        self.tcp.clients.list.clear();
+        self.snap.clients.list.clear();
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -133,8 +133,8 @@ impl Service for IexService {
     fn config(&self) -> String {
         let mut lines = String::new();
         let _ = writeln!(lines, "gap_fill = \"{}\"", self.udp.local_address());
-        let _ = writeln!(lines, "# the same over TCP: {}", self.tcp.local_address());
-        let _ = writeln!(lines, "snap = \"{}\"", self.snap.local_address());
+        let _ = writeln!(lines, "# the same over TCP: {}", self.tcp.clients.local_address());
+        let _ = writeln!(lines, "snap = \"{}\"", self.snap.clients.local_address());
         let _ = writeln!(lines, "token = \"{TEST_PASSWORD}\"");
         lines
     }

@@ -6,72 +6,51 @@ use tickpath_iex::snap::{
     ErrorCode, Frame, IDLE_TIMEOUT_S, REQUESTS_PER_DAY, SnapshotRequest, data_len, encode, next_frame,
 };
 use tickpath_iex::{Header, MESSAGE_LEN_MAX, Segment, SegmentBuilder};
-use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome};
 use tickpath_types::{Nanos, Sequence};
 
 use super::Stream;
 use super::image::Image;
+use crate::clients::{Client, Clients};
 
 /// Connections at a time; further ones are closed at once.
 const CONNECTIONS_MAX: usize = 16;
-/// Bytes for one client that the kernel has not taken.
+/// Bytes for one client that the kernel has not taken, and room beside them for refusals.
 const PENDING_LEN: usize = 64 << 10;
-/// Bytes handed on at a time.
+const REFUSALS_LEN: usize = 1 << 10;
+/// Bytes handed on at a time, as whole frames: between two pieces a refusal may go out.
 const PIECE_LEN: usize = 16 << 10;
+const _: () = assert!(data_len(MESSAGE_LEN_MAX) <= PIECE_LEN);
 /// After so long without a request or a byte taken a connection is closed.
 const IDLE_MAX: Nanos = Nanos::from_secs(IDLE_TIMEOUT_S);
 
-struct Client {
-    tcp: TcpConnection,
-    /// The answer being sent, and how much of it was.
-    answer: Vec<u8>,
+/// The answer being sent to one client, and how much of it was.
+#[derive(Default)]
+pub(super) struct Answer {
+    bytes: Vec<u8>,
     sent: usize,
-    latest: Nanos,
-    is_gone: bool,
 }
 
 /// Serves snapshots of one channel. Tokens are not checked: what is told is public, and connections and requests are
 /// bounded.
 pub(super) struct SnapServer {
-    acceptor: TcpAcceptor,
-    clients: Vec<Client>,
+    pub(super) clients: Clients<Answer>,
     requests: u32,
     snapshots: u64,
-    refused: u64,
 }
 
 impl SnapServer {
     pub(super) fn open(address: SocketAddrV4) -> Result<SnapServer, NetError> {
-        let sizes = BufferSizes { receive: 1 << 10, pending: PENDING_LEN };
-        Ok(SnapServer {
-            acceptor: TcpAcceptor::bind(address, sizes)?,
-            clients: Vec::with_capacity(CONNECTIONS_MAX),
-            requests: 0,
-            snapshots: 0,
-            refused: 0,
-        })
-    }
-
-    pub(super) fn local_address(&self) -> SocketAddrV4 {
-        self.acceptor.local_address()
+        let sizes = BufferSizes { receive: 1 << 10, pending: PENDING_LEN + REFUSALS_LEN };
+        let clients = Clients::bind(address, sizes, CONNECTIONS_MAX)?;
+        Ok(SnapServer { clients, requests: 0, snapshots: 0 })
     }
 
     /// `last` is the number of the last message in the image; `None` when it is not whole.
     pub(super) fn poll(&mut self, now: Nanos, stream: &Stream, image: &Image, last: Option<u64>) -> usize {
-        let mut work = 0;
-        while let Ok(Some(tcp)) = self.acceptor.accept() {
-            work += 1;
-            if self.clients.len() == CONNECTIONS_MAX {
-                self.refused += 1;
-                continue;
-            }
-            self.clients.push(Client { tcp, answer: Vec::new(), sent: 0, latest: now, is_gone: false });
-        }
-        for index in 0..self.clients.len() {
-            work += self.serve(index, now, stream, image, last);
-        }
-        self.clients.retain(|client| !client.is_gone);
-        work
+        let work = self.clients.accept(now, Answer::default);
+        (0..self.clients.list.len())
+            .fold(work, |work, index| work + self.serve(index, now, stream, image, last))
     }
 
     fn serve(
@@ -83,7 +62,7 @@ impl SnapServer {
         last: Option<u64>,
     ) -> usize {
         let mut work = 0;
-        let client = &mut self.clients[index];
+        let client = &mut self.clients.list[index];
         let is_closed = !matches!(client.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty));
         // One frame in a duty cycle.
         match next_frame(client.tcp.received()) {
@@ -91,7 +70,7 @@ impl SnapServer {
             Ok(Some((frame, used))) => {
                 work += 1;
                 client.latest = now;
-                let is_active = client.sent < client.answer.len();
+                let is_active = client.state.sent < client.state.bytes.len();
                 let answer = match frame {
                     Frame::Request(_) if is_active => Err(ErrorCode::ALREADY_ACTIVE),
                     Frame::Request(request) => {
@@ -104,10 +83,10 @@ impl SnapServer {
                 match answer {
                     Ok(last) => {
                         self.snapshots += 1;
-                        (client.sent, client.answer) = (0, snapshot(stream, image, last));
+                        client.state = Answer { bytes: snapshot(stream, image, last), sent: 0 };
                     }
                     Err(code) => {
-                        self.refused += 1;
+                        self.clients.refused += 1;
                         let mut room = [0; 8];
                         let len = encode(&Frame::Error(code), &mut room).unwrap_or(0);
                         client.is_gone |= client.tcp.queue(&room[..len]) != SendOutcome::Pending;
@@ -115,47 +94,53 @@ impl SnapServer {
                 }
             }
             Err(_) => {
-                self.refused += 1;
+                self.clients.refused += 1;
                 client.is_gone = true;
             }
         }
         work + client.send(now)
     }
 
-    pub(super) fn close(&mut self) {
-        self.clients.clear();
-    }
-
     pub(super) fn counters(&self) -> [(&'static str, u64); 3] {
         [
             ("snap_requests", self.requests.into()),
-            ("snap_refused", self.refused),
+            ("snap_refused", self.clients.refused),
             ("snap_snapshots", self.snapshots),
         ]
     }
 }
 
-impl Client {
+impl Client<Answer> {
     fn send(&mut self, now: Nanos) -> usize {
+        let Client { tcp, state: Answer { bytes, sent }, .. } = self;
         let mut work = 0;
-        while self.sent < self.answer.len() && self.tcp.pending_len() + PIECE_LEN <= PENDING_LEN {
-            let end = self.answer.len().min(self.sent + PIECE_LEN);
-            if self.tcp.queue(&self.answer[self.sent..end]) != SendOutcome::Pending {
+        while *sent < bytes.len() && tcp.pending_len() + PIECE_LEN <= PENDING_LEN {
+            let end = *sent + whole_frames(&bytes[*sent..], PIECE_LEN);
+            if tcp.queue(&bytes[*sent..end]) != SendOutcome::Pending {
                 self.is_gone = true;
                 break;
             }
-            self.sent = end;
-            self.latest = now;
+            (*sent, self.latest) = (end, now);
             work += 1;
         }
-        if self.sent == self.answer.len() && !self.answer.is_empty() {
-            (self.answer, self.sent) = (Vec::new(), 0);
+        if *sent == bytes.len() && *sent > 0 {
+            self.state = Answer::default();
         }
-        let flushed = self.tcp.flush_pending();
-        self.is_gone |= matches!(flushed, Err(_) | Ok(SendOutcome::Closed));
+        self.flush();
         self.is_gone |= now.since(self.latest) > IDLE_MAX;
         work
     }
+}
+
+/// Bytes of the whole frames that `bytes` begins with, at most so many.
+fn whole_frames(bytes: &[u8], max: usize) -> usize {
+    let mut end = 0;
+    while let Ok(Some((_, len))) = next_frame(&bytes[end..])
+        && end + len <= max
+    {
+        end += len;
+    }
+    end
 }
 
 /// The number that the snapshot will have, or why there is none.
@@ -198,4 +183,60 @@ fn snapshot(stream: &Stream, image: &Image, last: u64) -> Vec<u8> {
     put(&mut start, &Frame::Start { total_len });
     answer[..start.len()].copy_from_slice(&start);
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::{Ipv4Addr, TcpStream};
+    use std::time::{Duration, Instant};
+
+    use tickpath_iex::Feed;
+    use tickpath_iex::wire::Alpha;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_in_the_middle_of_an_answer_parts_no_frame() {
+        const SYMBOLS: u32 = 20_000;
+        let mut image = Image::new(Feed::Deep10, 1);
+        for number in 0..SYMBOLS {
+            let mut message = *b"HT........SYMBOL..    ";
+            message[12..16].copy_from_slice(&number.to_le_bytes());
+            image.apply(&message);
+        }
+        let stream = Stream { feed: Feed::Deep10, channel: 1, session: 2, sent: Nanos::ZERO };
+        let mut server = SnapServer::open(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut client = TcpStream::connect(server.clients.local_address()).unwrap();
+        let (token, minimum) = (Alpha::new("anybody").unwrap(), Sequence(0));
+        let request = Frame::Request(SnapshotRequest { token, channel: 1, session: 2, minimum });
+        let mut room = [0; 100];
+        let len = encode(&request, &mut room).unwrap();
+        client.write_all(&room[..len].repeat(2)).unwrap();
+        client.set_nonblocking(true).unwrap();
+        let (mut bytes, mut piece, mut at) = (Vec::new(), [0; 4_096], 0);
+        let (mut data, mut refusals, mut has_ended) = (0, 0, false);
+        let start = Instant::now();
+        while !has_ended || refusals == 0 {
+            assert!(start.elapsed() < Duration::from_secs(60), "{data} messages, {refusals} refusals");
+            server.poll(Nanos(1), &stream, &image, Some(u64::from(SYMBOLS)));
+            match client.read(&mut piece) {
+                Ok(count) => bytes.extend_from_slice(&piece[..count]),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+            }
+            while let Some((frame, len)) = next_frame(&bytes[at..]).unwrap() {
+                at += len;
+                match frame {
+                    Frame::Data { .. } => data += 1,
+                    Frame::Error(code) => {
+                        assert!(code == ErrorCode::ALREADY_ACTIVE && !has_ended);
+                        refusals += 1;
+                    }
+                    Frame::End { .. } => has_ended = true,
+                    other => assert!(matches!(other, Frame::Start { .. })),
+                }
+            }
+        }
+        assert_eq!((data, refusals, at), (SYMBOLS, 1, bytes.len()));
+    }
 }

@@ -98,7 +98,7 @@ impl Service for XdpService {
     }
 
     fn close(&mut self, _: Nanos) {
-        self.requests.close();
+        self.requests.clients.list.clear();
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -116,7 +116,7 @@ impl Service for XdpService {
         let (product, channel) = self.product;
         let [retransmission, refresh] = self.groups;
         let mut lines = String::new();
-        let _ = writeln!(lines, "request_server = \"{}\"", self.requests.local_address());
+        let _ = writeln!(lines, "request_server = \"{}\"", self.requests.clients.local_address());
         let _ = writeln!(lines, "retransmission_group = \"{retransmission}\"");
         let _ = writeln!(lines, "refresh_group = \"{refresh}\"");
         let _ = writeln!(lines, "product = {product}\nchannel_id = {channel}");

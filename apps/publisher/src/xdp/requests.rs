@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddrV4;
 
-use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome};
 use tickpath_nyse::{
     DeliveryFlag, HEADER_LEN, Message, Packet, PacketBuilder, RequestResponse, RequestStatus, SendTime,
     SourceId,
@@ -12,6 +12,7 @@ use tickpath_types::Nanos;
 
 use super::image::Image;
 use super::jobs::{JOBS_MAX, Job};
+use crate::clients::{Client, Clients};
 use crate::store::Store;
 
 /// Connections at a time; further ones are closed at once.
@@ -40,14 +41,13 @@ pub(super) struct Market<'a> {
     pub(super) can_refresh: bool,
 }
 
-struct Client {
-    tcp: TcpConnection,
+/// What is known of one client.
+pub(super) struct Known {
     source: Option<SourceId>,
     next_heartbeat: Nanos,
     /// When it must have answered, while it is asked.
     answer_by: Option<Nanos>,
     sequence: u32,
-    is_gone: bool,
 }
 
 #[derive(Default)]
@@ -67,12 +67,10 @@ struct Asked {
 
 /// The request server of one channel.
 pub(super) struct RequestServer {
-    acceptor: TcpAcceptor,
-    clients: Vec<Client>,
+    pub(super) clients: Clients<Known>,
     used: HashMap<SourceId, Used>,
     requests: u64,
     accepted: u64,
-    refused: u64,
     malformed: u64,
     silent: u64,
 }
@@ -81,47 +79,31 @@ impl RequestServer {
     pub(super) fn open(address: SocketAddrV4) -> Result<RequestServer, NetError> {
         let sizes = BufferSizes { receive: RECEIVE_LEN, pending: 16 << 10 };
         Ok(RequestServer {
-            acceptor: TcpAcceptor::bind(address, sizes)?,
-            clients: Vec::with_capacity(CONNECTIONS_MAX),
+            clients: Clients::bind(address, sizes, CONNECTIONS_MAX)?,
             used: HashMap::new(),
             requests: 0,
             accepted: 0,
-            refused: 0,
             malformed: 0,
             silent: 0,
         })
     }
 
-    pub(super) fn local_address(&self) -> SocketAddrV4 {
-        self.acceptor.local_address()
-    }
-
     /// Reads what was asked; what will be answered is added to `jobs`.
     pub(super) fn poll(&mut self, now: Nanos, market: &Market<'_>, jobs: &mut VecDeque<Job>) -> usize {
-        let mut work = 0;
-        while let Ok(Some(tcp)) = self.acceptor.accept() {
-            work += 1;
-            if self.clients.len() == CONNECTIONS_MAX {
-                self.refused += 1;
-                continue;
-            }
-            let (next_heartbeat, answer_by) = (now + HEARTBEAT, None);
-            let client = Client { tcp, source: None, next_heartbeat, answer_by, sequence: 1, is_gone: false };
-            self.clients.push(client);
-        }
-        for index in 0..self.clients.len() {
+        let new = || Known { source: None, next_heartbeat: now + HEARTBEAT, answer_by: None, sequence: 1 };
+        let mut work = self.clients.accept(now, new);
+        for index in 0..self.clients.list.len() {
             work += self.read(index, market, jobs);
-            self.silent += u64::from(self.clients[index].keep_alive(now));
+            self.silent += u64::from(self.clients.list[index].keep_alive(now));
         }
-        self.clients.retain(|client| !client.is_gone);
         work
     }
 
     fn read(&mut self, index: usize, market: &Market<'_>, jobs: &mut VecDeque<Job>) -> usize {
-        let client = &mut self.clients[index];
+        let client = &mut self.clients.list[index];
         let is_closed = !matches!(client.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty));
         for taken in 0..REQUESTS_PER_CYCLE {
-            let client = &mut self.clients[index];
+            let client = &mut self.clients.list[index];
             let received = client.tcp.received();
             let len = received.first_chunk().map(|len| usize::from(u16::from_le_bytes(*len)));
             let Some(bytes) = len.and_then(|len| received.get(..len.max(1))).map(<[u8]>::to_vec) else {
@@ -153,7 +135,7 @@ impl RequestServer {
     ) {
         let parsed = Message::parse(message);
         if let Ok(Message::HeartbeatResponse(response)) = &parsed {
-            self.clients[index].answer_by = None;
+            self.clients.list[index].state.answer_by = None;
             return self.know(index, response.source_id);
         }
         self.requests += 1;
@@ -203,39 +185,35 @@ impl RequestServer {
 
     /// One connection for each source: a new one takes the place of the old.
     fn know(&mut self, index: usize, source: SourceId) {
-        for (other, client) in self.clients.iter_mut().enumerate() {
-            client.is_gone |= other != index && client.source == Some(source);
+        for (other, client) in self.clients.list.iter_mut().enumerate() {
+            client.is_gone |= other != index && client.state.source == Some(source);
         }
-        self.clients[index].source = Some(source);
+        self.clients.list[index].state.source = Some(source);
     }
 
     fn respond(&mut self, index: usize, response: &RequestResponse) {
         let is_accepted = response.status == RequestStatus::ACCEPTED;
-        *(if is_accepted { &mut self.accepted } else { &mut self.refused }) += 1;
-        let client = &mut self.clients[index];
-        let mut builder = PacketBuilder::new([0; 64], client.sequence);
+        *(if is_accepted { &mut self.accepted } else { &mut self.clients.refused }) += 1;
+        let client = &mut self.clients.list[index];
+        let mut builder = PacketBuilder::new([0; 64], client.state.sequence);
         builder.push(response).expect("an empty packet has room");
-        client.sequence = builder.next_sequence();
+        client.state.sequence = builder.next_sequence();
         let packet = builder.finish(DeliveryFlag::ORIGINAL, SendTime::default());
         client.send(packet);
-    }
-
-    pub(super) fn close(&mut self) {
-        self.clients.clear();
     }
 
     pub(super) fn counters(&self) -> [(&'static str, u64); 5] {
         [
             ("requests", self.requests),
             ("requests_accepted", self.accepted),
-            ("requests_refused", self.refused),
+            ("requests_refused", self.clients.refused),
             ("requests_malformed", self.malformed),
             ("clients_silent", self.silent),
         ]
     }
 }
 
-impl Client {
+impl Client<Known> {
     fn send(&mut self, bytes: &[u8]) {
         let outcome = self.tcp.send(bytes);
         // Who does not read its answers is let go.
@@ -244,15 +222,15 @@ impl Client {
 
     /// Asks whether the client is there; true when it has not said so in time, and is let go.
     fn keep_alive(&mut self, now: Nanos) -> bool {
-        self.is_gone |= matches!(self.tcp.flush_pending(), Err(_) | Ok(SendOutcome::Closed));
-        if self.answer_by.is_some_and(|by| now > by) {
+        self.flush();
+        if self.state.answer_by.is_some_and(|by| now > by) {
             self.is_gone = true;
             return true;
         }
-        if now >= self.next_heartbeat {
-            self.next_heartbeat = now + HEARTBEAT;
-            self.answer_by.get_or_insert(now + HEARTBEAT_ANSWER);
-            let mut builder = PacketBuilder::new([0; HEADER_LEN], self.sequence);
+        if now >= self.state.next_heartbeat {
+            self.state.next_heartbeat = now + HEARTBEAT;
+            self.state.answer_by.get_or_insert(now + HEARTBEAT_ANSWER);
+            let mut builder = PacketBuilder::new([0; HEADER_LEN], self.state.sequence);
             self.send(builder.finish(DeliveryFlag::HEARTBEAT, SendTime::default()));
         }
         false

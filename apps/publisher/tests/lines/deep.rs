@@ -9,11 +9,11 @@ use tickpath_feed::iex::BookBuilder;
 use tickpath_iex::gap_fill::{Range, Request};
 use tickpath_iex::snap::{ErrorCode, Frame, SnapshotRequest, encode, next_frame};
 use tickpath_iex::wire::Alpha;
-use tickpath_iex::{Feed, Header, Segment};
+use tickpath_iex::{Feed, Header, Segment, SegmentBuilder};
 use tickpath_publisher::PublishOptions;
-use tickpath_types::{InstrumentId, Sequence, Side, Symbol};
+use tickpath_types::{InstrumentId, Nanos, Sequence, Side, Symbol};
 
-use super::recordings::{SESSION, iex_day, iex_messages};
+use super::recordings::{SESSION, START_NS, append_udp, iex_day, iex_messages, write};
 use super::{PATIENCE, Publisher, connect, is_closed, read_bytes, until};
 
 const COUNT: usize = 3_000;
@@ -176,6 +176,36 @@ fn levels(builder: &BookBuilder<DirectBooks>) -> Vec<Queue> {
         }
     }
     found
+}
+
+#[test]
+fn what_a_recording_lacks_is_stepped_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let messages = iex_messages(Feed::Deep10, 8);
+    let mut bytes = tickpath_sim::pcap_header().to_vec();
+    for run in [0..3, 5..8] {
+        let first = Sequence(run.start as u64 + 1);
+        let id = Feed::Deep10.protocol_id();
+        let mut builder = SegmentBuilder::resuming([0; 1_400], id, 1, SESSION, first, 0);
+        messages[run].iter().for_each(|message| builder.push(message).unwrap());
+        let to = "224.67.0.199:16642".parse().unwrap();
+        append_udp(START_NS, to, builder.finish(Nanos(START_NS)), &mut bytes);
+    }
+    let publisher = Publisher::start(super::options(&write(folder.path(), "hole.pcap", &bytes)));
+    until("the end of the recording", || publisher.has_published().then_some(()));
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.send_to(&request(SESSION, &[Range::new(1, 8)]), publisher.address("gap_fill")).unwrap();
+    let (mut buffer, mut came) = ([0; 2_000], Vec::new());
+    while came.len() < 6 {
+        let len = socket.recv(&mut buffer).unwrap();
+        let segment = Segment::parse(&buffer[..len]).unwrap();
+        for (sequence, message) in segment.messages() {
+            assert_eq!(messages[sequence.0 as usize - 1], message);
+            came.push(sequence.0);
+        }
+    }
+    assert_eq!(came, [1, 2, 3, 6, 7, 8]);
 }
 
 #[test]

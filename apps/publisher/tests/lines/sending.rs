@@ -137,3 +137,28 @@ fn the_printed_configuration_has_the_day_and_room_for_the_instruments() {
     let text = Publication::open(options(&few)).unwrap().feed_config();
     assert!(!text.contains("max_instruments"), "{text}");
 }
+
+/// A recording may lack the directory: every message has its locate all the same.
+#[test]
+fn a_port_that_is_taken_and_locates_without_a_directory_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = vec![];
+    for locate in [7_u16, 2_000] {
+        let mut delete = [0; 19];
+        delete[0] = b'D';
+        delete[1..3].copy_from_slice(&locate.to_be_bytes());
+        bytes.extend([0, 19]);
+        bytes.extend(delete);
+    }
+    let file = write(folder.path(), "day.itch", &bytes);
+    let text = Publication::open(options(&file)).unwrap().feed_config();
+    assert!(text.contains("\nmax_instruments = 2500\n"), "{text}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let std::net::SocketAddr::V4(address) = taken.local_addr().unwrap() else { panic!("IPv4") };
+    // The services of IEX at and after it are UDP, TCP, TCP.
+    let first = std::net::SocketAddrV4::new(*address.ip(), address.port() - 1);
+    let file = iex_day(folder.path(), Feed::Deep10, 100);
+    let refused = Publication::open(PublishOptions { recovery: Some(first), ..options(&file) });
+    let refused = refused.err().unwrap().to_string();
+    assert!(refused.contains("is in use: give another port, or none, by --serve-recovery"), "{refused}");
+}

@@ -1,14 +1,13 @@
 //! A publisher that loses packets on purpose, and the feed handler of this project: its books are those of all messages.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use tickpath_agent::{Agent, TscClock};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_capture::Packets;
 use tickpath_feed::{BookBuilder, BooksAlone, iex, xdp};
-use tickpath_feedhandler::live::{ChannelStatus, LiveConfig, LiveHandler, LiveView};
+use tickpath_feedhandler::live::{ChannelStatus, LiveConfig, LiveHandler};
 use tickpath_iex::{Feed, Segment};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nyse::Packet;
@@ -44,10 +43,10 @@ fn hear(options: PublishOptions, next: u64, symbols: u32, comes_late: bool) -> H
         // Longer gaps than this are healed by a snapshot.
         config.channels[0].max_gap = 1_000;
     }
-    let (clock, view) = (TscClock::shared(), Arc::new(LiveView::default()));
+    let clock = TscClock::shared();
     let (_commands, receiver) = sync_channel(1);
-    let open = |receiver| LiveHandler::open(&config, None, clock.now(), receiver, Arc::clone(&view)).unwrap();
-    let (publisher, mut handler) = if comes_late {
+    let open = |receiver| LiveHandler::open(&config, None, clock.now(), receiver).unwrap();
+    let (publisher, (mut handler, mut view)) = if comes_late {
         let publisher = Publisher::begin(publication);
         until("the end of the recording", || publisher.has_published().then_some(()));
         (publisher, open(receiver))
@@ -66,7 +65,7 @@ fn hear(options: PublishOptions, next: u64, symbols: u32, comes_late: bool) -> H
     handler.on_close();
     let status = view.channels()[0].status;
     let mut books: Vec<Best> = Vec::new();
-    for (_, book) in view.books.lock().unwrap().iter() {
+    for (_, book) in view.books() {
         assert_eq!(book.health, BookHealth::Live);
         books.push((book.symbol, book.bid.map(|bid| bid.0.0), book.ask.map(|ask| ask.0.0)));
     }

@@ -11,6 +11,7 @@ use tickpath_capture::{Format, InputMeter, Packet, PacketBlock, PacketCounters, 
 use tickpath_iex as iex_tp;
 use tickpath_iex::Feed;
 use tickpath_nasdaq::moldudp64::{self, Kind};
+use tickpath_types::Sequence;
 
 use super::channel::{Channel, Verdict};
 use super::market::{self, Market, Origin, PacketMark, Run};
@@ -203,7 +204,8 @@ impl<'s> Demux<'s> {
         packet: &Packet<'a>,
         run: &mut Run<'a>,
     ) -> Result<(), ReplayError> {
-        let Ok(mold) = moldudp64::Packet::parse(packet.payload) else {
+        let mold = moldudp64::Packet::parse(packet.payload).ok();
+        let Some(mold) = mold.filter(|mold| is_countable(mold.sequence(), mold.message_count())) else {
             self.malformed(flow, last.map(|(_, place)| place));
             return Ok(());
         };
@@ -246,6 +248,7 @@ impl<'s> Demux<'s> {
         run: &mut Run<'a>,
     ) -> Result<(), ReplayError> {
         let segment = iex_tp::Segment::parse(packet.payload).ok();
+        let segment = segment.filter(|segment| is_countable(segment.sequence(), segment.message_count()));
         let Some((segment, feed)) = segment.and_then(|segment| Some((segment, segment.feed()?))) else {
             self.malformed(flow, last.map(|(_, place)| place));
             return Ok(());
@@ -606,6 +609,11 @@ impl<'s> Demux<'s> {
         destinations.truncate(DESTINATIONS_NAMED);
         UnknownPackets { count, destinations }
     }
+}
+
+/// Whether there are numbers for as many messages from this one on.
+fn is_countable(first: Sequence, count: u16) -> bool {
+    first.0.checked_add(u64::from(count)).is_some()
 }
 
 /// The messages of a packet that was read before, but for the first so many.

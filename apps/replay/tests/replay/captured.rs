@@ -117,6 +117,20 @@ fn market(report: &FileReport) -> (u64, u64, String, String) {
 }
 
 #[test]
+fn numbers_that_go_beyond_their_field_are_malformed() {
+    let day = Day::small();
+    let all = messages(&day);
+    let mut capture = Capture::new();
+    capture.mold(LINE_A, "S", 1, &all[..2]);
+    for first in [u64::MAX, u64::MAX - 1, u64::MAX - 2] {
+        capture.mold(LINE_A, "S", first, &all[..2]);
+    }
+    let report = capture.mold(LINE_A, "S", 3, &all[2..3]).run(&ReplayOptions::default());
+    let channel = &report.capture.unwrap().channels[0];
+    assert_eq!((channel.messages, channel.malformed, channel.gaps, channel.lost), (5, 2, 1, u64::MAX - 6));
+}
+
+#[test]
 fn a_capture_gives_the_books_of_the_file() {
     let day = Day::small();
     let (_folder, path) = file("day", &day.bytes);

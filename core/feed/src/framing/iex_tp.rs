@@ -1,6 +1,6 @@
 //! Segments of IEX-TP.
 
-use tickpath_iex::{Header, MESSAGE_LEN_MAX, Messages, Segment};
+use tickpath_iex::{Header, MESSAGE_LEN_MAX, Segment};
 use tickpath_types::Sequence;
 use zerocopy::FromBytes;
 
@@ -35,26 +35,8 @@ pub struct IexRequest {
     pub last: u64,
 }
 
-/// The messages of a segment.
-#[derive(Clone, Debug)]
-pub struct IexMessages<'a>(Messages<'a>);
-
-impl<'a> Iterator for IexMessages<'a> {
-    type Item = &'a [u8];
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        self.0.next().map(|(_, message)| message)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
 impl Framing for IexTp {
     type Session = IexStream;
-    type Messages<'a> = IexMessages<'a>;
     type Request = IexRequest;
     type Room = [u8; MESSAGE_LEN_MAX + 16];
 
@@ -75,8 +57,8 @@ impl Framing for IexTp {
     }
 
     #[inline]
-    fn messages(datagram: &[u8]) -> Option<IexMessages<'_>> {
-        Segment::parse(datagram).ok().map(|segment| IexMessages(segment.messages()))
+    fn messages(datagram: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+        Some(Segment::parse(datagram).ok()?.messages().map(|(_, message)| message))
     }
 
     #[inline]

@@ -9,8 +9,8 @@ use crate::hold::MessageRoom;
 mod iex_tp;
 mod moldudp64;
 
-pub use iex_tp::{IexMessages, IexRequest, IexStream, IexTp};
-pub use moldudp64::{MoldMessages, MoldUdp64};
+pub use iex_tp::{IexRequest, IexStream, IexTp};
+pub use moldudp64::MoldUdp64;
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +57,6 @@ impl<S> PacketHeader<S> {
 pub trait Framing {
     /// Names a run of numbers; packets of another one are foreign. `()` where the protocol has no name for it.
     type Session: Copy + Eq + Debug;
-    /// The messages of a packet, in order.
-    type Messages<'a>: Iterator<Item = &'a [u8]>;
     /// A request for messages that were lost.
     type Request: Copy + Debug;
     /// Room for the longest message that can be held until its turn comes.
@@ -68,8 +66,8 @@ pub trait Framing {
     /// expected next, for protocols that send only the low part of a number.
     fn header(datagram: &[u8], near: u64) -> Option<PacketHeader<Self::Session>>;
 
-    /// The messages of a packet whose header was read: as many as it says, each whole; `None` when they are not.
-    fn messages(datagram: &[u8]) -> Option<Self::Messages<'_>>;
+    /// The messages of a packet whose header was read, in order: as many as it says, each whole; `None` when they are not.
+    fn messages(datagram: &[u8]) -> Option<impl Iterator<Item = &[u8]>>;
 
     /// What of a packet is the same on both lines: all but what its header says of the sending.
     fn body(datagram: &[u8]) -> &[u8];

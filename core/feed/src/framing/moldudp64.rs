@@ -11,26 +11,8 @@ use crate::hold::MAX_HELD_MESSAGE;
 #[derive(Clone, Copy, Debug)]
 pub struct MoldUdp64;
 
-/// The messages of a MoldUDP64 packet.
-#[derive(Clone, Debug)]
-pub struct MoldMessages<'a>(moldudp64::Messages<'a>);
-
-impl<'a> Iterator for MoldMessages<'a> {
-    type Item = &'a [u8];
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        self.0.next().map(|(_, message)| message)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
 impl Framing for MoldUdp64 {
     type Session = Session;
-    type Messages<'a> = MoldMessages<'a>;
     type Request = Request;
     type Room = [u8; MAX_HELD_MESSAGE];
 
@@ -48,10 +30,10 @@ impl Framing for MoldUdp64 {
     }
 
     #[inline(always)]
-    fn messages(datagram: &[u8]) -> Option<MoldMessages<'_>> {
+    fn messages(datagram: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
         let packet = Packet::parse(datagram).ok()?;
         debug_assert!(packet.kind() == Kind::Messages || packet.message_count() == 0);
-        Some(MoldMessages(packet.messages()))
+        Some(packet.messages().map(|(_, message)| message))
     }
 
     #[inline]

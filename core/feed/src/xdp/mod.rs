@@ -32,4 +32,4 @@ pub use builder::{BookBuilder, Channel, trading_state};
 pub use counters::Counters;
 pub use live::LiveBooks;
 pub use look_ahead::Message;
-pub use packets::{Missing, PacketMessages, Packets};
+pub use packets::{Missing, Packets};

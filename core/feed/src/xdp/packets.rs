@@ -1,8 +1,6 @@
 //! XDP's packets as an arbiter sees them.
 
-use tickpath_nyse::{
-    DeliveryFlag, HEADER_LEN, MESSAGE_LEN_MAX, Message, Messages, Packet, SequenceNumberReset,
-};
+use tickpath_nyse::{DeliveryFlag, HEADER_LEN, MESSAGE_LEN_MAX, Message, Packet, SequenceNumberReset};
 use tickpath_types::Sequence;
 
 use crate::framing::{Framing, PacketHeader, PacketKind};
@@ -24,26 +22,8 @@ pub struct Missing {
     pub end_seq_num: u32,
 }
 
-/// The messages of a packet.
-#[derive(Clone, Debug)]
-pub struct PacketMessages<'a>(Messages<'a>);
-
-impl<'a> Iterator for PacketMessages<'a> {
-    type Item = &'a [u8];
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        self.0.next().map(|(_, message)| message)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
 impl Framing for Packets {
     type Session = ();
-    type Messages<'a> = PacketMessages<'a>;
     type Request = Missing;
     type Room = [u8; MESSAGE_LEN_MAX];
 
@@ -69,8 +49,8 @@ impl Framing for Packets {
     }
 
     #[inline]
-    fn messages(datagram: &[u8]) -> Option<PacketMessages<'_>> {
-        Packet::parse(datagram).ok().map(|packet| PacketMessages(packet.messages()))
+    fn messages(datagram: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+        Some(Packet::parse(datagram).ok()?.messages().map(|(_, message)| message))
     }
 
     #[inline]

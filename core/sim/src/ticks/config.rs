@@ -232,12 +232,16 @@ impl Step {
             return Err(TickConfigError::StepTooLong { name: symbol.name });
         }
         let jump_below = share(symbol.jump_ppm, JUMP_BITS);
-        // A jump that goes up as far as down has a mean above 1 by half of its variance, and a little more.
-        let jump_mean = jump_variance / 2.0 + jump_variance * jump_variance / 8.0;
+        // A jump that goes up as far as down has a mean above 1: e^(variance / 2) - 1, by its series. What is taken off
+        // each tick for it is the logarithm of what all jumps add, also by its series: both end below 10^-4.
+        let half = jump_variance / 2.0;
+        let jump_mean = half * (1.0 + half * (1.0 / 2.0 + half * (1.0 / 6.0)));
         let jump_share = f64::from(jump_below) / f64::from(1 << JUMP_BITS);
+        let grown = jump_share * jump_mean;
+        let of_jumps = grown * (1.0 - grown * (1.0 / 2.0 - grown * (1.0 / 3.0 - grown * (1.0 / 4.0))));
         Ok(Step {
             start: u32::try_from(ticks).expect("at most START_TICKS_MAX"),
-            drift: (drift - variance / 2.0 - jump_share * jump_mean) * LOG2_E,
+            drift: (drift - variance / 2.0 - of_jumps) * LOG2_E,
             sigma: (variance.sqrt() * LOG2_E) as f32,
             jump_sigma: ((variance + jump_variance).sqrt() * LOG2_E) as f32,
             jump_below,
@@ -313,6 +317,18 @@ mod tests {
                 next += part.symbols.len();
             }
             assert_eq!(next, 10);
+        }
+    }
+
+    /// With a normal step in every tick, its mean lies below 0 by half of its variance.
+    #[test]
+    fn a_price_of_jumps_alone_goes_nowhere() {
+        for jump_bp in [100, 1_000, 5_000] {
+            let mut market = TickGeneratorConfig::market(MarketMood::Neutral, 1, 7).with_jumps(PPM, jump_bp);
+            market.symbols[0].volatility_bp = 0;
+            let deviation = f64::from(jump_bp) / 1e4;
+            let drift = market.steps().unwrap()[0].drift / LOG2_E;
+            assert!((drift + deviation * deviation / 2.0).abs() < 1e-4, "{jump_bp}: {drift}");
         }
     }
 

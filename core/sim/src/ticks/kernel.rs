@@ -143,24 +143,41 @@ fn draw(streams: &mut Streams, lanes: &Lanes, batch: &mut Batch) {
     }
 }
 
-/// Calls with each run of lanes that are neighbours on the list of symbols: the first lane, and the symbols.
-#[inline(always)]
-fn for_each_run(tile: &Tile, chunk: usize, mut run: impl FnMut(usize, Range<usize>)) {
-    let count = tile.count(chunk);
-    let (mut from, mut place) = (0, chunk * LANES % tile.symbols);
-    while from < count {
-        let len = (tile.symbols - place).min(count - from);
-        let first = tile.first + place;
-        run(from, first..first + len);
-        (from, place) = (from + len, 0);
+/// Each run of lanes that are neighbours on the list of symbols: the lanes, and the symbols. What is done for a run
+/// stands in a loop: a closure would be a function of its own, without the wide vectors.
+struct Runs {
+    from: usize,
+    place: usize,
+    count: usize,
+    symbols: Range<usize>,
+}
+
+impl Runs {
+    #[inline(always)]
+    fn new(tile: &Tile, chunk: usize) -> Runs {
+        let symbols = tile.first..tile.first + tile.symbols;
+        Runs { from: 0, place: chunk * LANES % tile.symbols, count: tile.count(chunk), symbols }
+    }
+}
+
+impl Iterator for Runs {
+    type Item = (Range<usize>, Range<usize>);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(Range<usize>, Range<usize>)> {
+        let Runs { from, place, count, ref symbols } = *self;
+        let len = (symbols.len() - place).min(count - from);
+        let first = symbols.start + place;
+        (self.from, self.place) = (from + len, 0);
+        (len > 0).then_some((from..from + len, first..first + len))
     }
 }
 
 /// The logarithms: each from that of the step before.
 #[inline(always)]
 fn step(walk: &mut Walk, tile: &Tile, chunk: usize, logs: &mut [f64; LANES]) {
-    for_each_run(tile, chunk, |from, symbols| {
-        let logs = &mut logs[from..from + symbols.len()];
+    for (lanes, symbols) in Runs::new(tile, chunk) {
+        let logs = &mut logs[lanes];
         let walked = &mut walk.logs[symbols.clone()];
         let drift = &walk.drift[symbols];
         for at in 0..logs.len().min(walked.len()).min(drift.len()) {
@@ -169,7 +186,7 @@ fn step(walk: &mut Walk, tile: &Tile, chunk: usize, logs: &mut [f64; LANES]) {
             walked[at] = if next > WANDER_LOG { WANDER_LOG } else { next };
             logs[at] = walked[at];
         }
-    });
+    }
 }
 
 /// Bid and ask around the price, on the tick.
@@ -216,8 +233,7 @@ fn trade(trade_below: u32, batch: &mut Batch) {
 /// The latest trade and the volume of each tick's symbol.
 #[inline(always)]
 fn settle(walk: &mut Walk, tile: &Tile, chunk: usize, batch: &mut Batch) {
-    for_each_run(tile, chunk, |from, symbols| {
-        let lanes = from..from + symbols.len();
+    for (lanes, symbols) in Runs::new(tile, chunk) {
         let (price, qty) = (&mut batch.last[lanes.clone()], &mut batch.last_qty[lanes.clone()]);
         let (kind, volume) = (&batch.kind[lanes.clone()], &mut batch.words[3][lanes]);
         let (last, last_qty) = (&mut walk.last[symbols.clone()], &mut walk.last_qty[symbols.clone()]);
@@ -230,7 +246,7 @@ fn settle(walk: &mut Walk, tile: &Tile, chunk: usize, batch: &mut Batch) {
             last_qty[at] ^= (last_qty[at] ^ qty[at]) & mask;
             (price[at], qty[at], volume[at]) = (last[at], last_qty[at], total[at]);
         }
-    });
+    }
 }
 
 /// The words of the ticks: prices out of ticks, and what shares a word.

@@ -10,23 +10,15 @@ pub const LEVELS_MAX: usize = 100_000;
 
 codes! {
     /// What happened to a level.
-    pub enum LevelAction {
-        /// It is new, or it is one of a whole book.
-        New = "new",
-        /// Its amount changed.
-        Change = "change",
-        /// It is gone; its amount is 0.
-        Delete = "delete",
+    LevelAction {
+        New = "new" "it is new, or it is one of a whole book",
+        Change = "change" "its amount changed",
+        Delete = "delete" "it is gone; its amount is 0",
     }
-}
-
-codes! {
     /// What the levels of a message are to the book.
-    pub enum BookUpdateKind {
-        /// All levels: forget what was before.
-        Snapshot = "snapshot",
-        /// Changed levels.
-        Change = "change",
+    BookUpdateKind {
+        Snapshot = "snapshot" "all levels: forget what was before",
+        Change = "change" "changed levels",
     }
 }
 

@@ -1,212 +1,103 @@
 //! Codes of one character, as FIX 4.4 and Deribit list them.
 
-use tickpath_types::Side;
+use tickpath_wire::side_code;
 
-use crate::body::code;
+use crate::body::codes;
 
-code! {
+codes! {
     /// Side (54).
     SideCode {
-        /// Buy.
-        BUY = b'1',
-        /// Sell.
-        SELL = b'2',
+        BUY = b'1' "buy",
+        SELL = b'2' "sell",
     }
-}
-
-impl SideCode {
-    /// The side; `None` for a code that is neither.
-    #[must_use]
-    pub const fn side(self) -> Option<Side> {
-        match self {
-            SideCode::BUY => Some(Side::Buy),
-            SideCode::SELL => Some(Side::Sell),
-            _ => None,
-        }
-    }
-}
-
-impl From<Side> for SideCode {
-    fn from(side: Side) -> SideCode {
-        match side {
-            Side::Buy => SideCode::BUY,
-            Side::Sell => SideCode::SELL,
-        }
-    }
-}
-
-code! {
     /// OrdType (40).
     OrdType {
-        /// At any price.
-        MARKET = b'1',
-        /// At a price or better; what is meant when none is said.
-        LIMIT = b'2',
-        /// Stop with a trailing offset.
-        TRAILING_STOP = b'4',
-        /// Market, and what is left rests at the price of the last fill.
-        MARKET_LIMIT = b'K',
-        /// Take: market if touched.
-        MARKET_IF_TOUCHED = b'J',
-        /// Stop at market.
-        STOP_MARKET = b'S',
+        MARKET = b'1' "at any price",
+        LIMIT = b'2' "at a price or better; the default",
+        TRAILING_STOP = b'4' "stop with a trailing offset",
+        MARKET_LIMIT = b'K' "market, and what is left rests at the price of the last fill",
+        MARKET_IF_TOUCHED = b'J' "take: market if touched",
+        STOP_MARKET = b'S' "stop at market",
     }
-}
-
-code! {
     /// TimeInForce (59).
     TimeInForceCode {
-        /// Until the end of the day, 8:00 UTC.
-        GOOD_TIL_DAY = b'0',
-        /// Until cancelled; what is meant when none is said.
-        GOOD_TIL_CANCEL = b'1',
-        /// At once as much as goes, the rest is cancelled.
-        IMMEDIATE_OR_CANCEL = b'3',
-        /// At once all of it, or nothing.
-        FILL_OR_KILL = b'4',
+        GOOD_TIL_DAY = b'0' "until the end of the day, 8:00 UTC",
+        GOOD_TIL_CANCEL = b'1' "until cancelled; the default",
+        IMMEDIATE_OR_CANCEL = b'3' "at once as much as goes, the rest is cancelled",
+        FILL_OR_KILL = b'4' "at once all of it, or nothing",
     }
-}
-
-code! {
     /// OrdStatus (39).
     OrdStatus {
-        /// Open, without a fill.
-        NEW = b'0',
-        /// Open, with fills.
-        PARTIALLY_FILLED = b'1',
-        /// Filled.
-        FILLED = b'2',
-        /// Cancelled.
-        CANCELLED = b'4',
-        /// To be cancelled.
-        PENDING_CANCEL = b'6',
-        /// Refused.
-        REJECTED = b'8',
+        NEW = b'0' "open, without a fill",
+        PARTIALLY_FILLED = b'1' "open, with fills",
+        FILLED = b'2' "filled",
+        CANCELLED = b'4' "cancelled",
+        PENDING_CANCEL = b'6' "to be cancelled",
+        REJECTED = b'8' "refused",
     }
-}
-
-code! {
     /// ExecType (150): why a report is sent.
     ExecType {
-        /// Accepted.
-        NEW = b'0',
-        /// Over at the end of its day.
-        DONE_FOR_DAY = b'3',
-        /// Cancelled.
-        CANCELLED = b'4',
-        /// Replaced.
-        REPLACED = b'5',
-        /// To be cancelled.
-        PENDING_CANCEL = b'6',
-        /// Triggered.
-        STOPPED = b'7',
-        /// Refused.
-        REJECTED = b'8',
-        /// Over.
-        EXPIRED = b'C',
-        /// Filled, where `ReportFillsAsExecReports` was asked for.
-        TRADE = b'F',
-        /// How the order is: the usual one.
-        ORDER_STATUS = b'I',
+        NEW = b'0' "accepted",
+        DONE_FOR_DAY = b'3' "over at the end of its day",
+        CANCELLED = b'4' "cancelled",
+        REPLACED = b'5' "replaced",
+        PENDING_CANCEL = b'6' "to be cancelled",
+        STOPPED = b'7' "triggered",
+        REJECTED = b'8' "refused",
+        EXPIRED = b'C' "over",
+        TRADE = b'F' "filled, where `ReportFillsAsExecReports` was asked for",
+        ORDER_STATUS = b'I' "how the order is: the usual one",
     }
-}
-
-code! {
     /// QtyType (854): what quantities count.
     QtyType {
-        /// Units: USD of inverse instruments, coins of the others.
-        UNITS = b'0',
-        /// Contracts; what is meant when none is said.
-        CONTRACTS = b'1',
+        UNITS = b'0' "units: USD of inverse instruments, coins of the others",
+        CONTRACTS = b'1' "contracts; the default",
     }
-}
-
-code! {
     /// FillLiquidityInd (1443).
     FillLiquidity {
-        /// The order rested.
-        ADDED = b'1',
-        /// The order came in.
-        REMOVED = b'2',
+        ADDED = b'1' "the order rested",
+        REMOVED = b'2' "the order came in",
     }
-}
-
-code! {
     /// ConditionTriggerMethod (5127): which price triggers.
     Trigger {
-        /// The mark price.
-        MARK = b'1',
-        /// The last trade.
-        LAST = b'2',
-        /// The index.
-        INDEX = b'3',
+        MARK = b'1' "the mark price",
+        LAST = b'2' "the last trade",
+        INDEX = b'3' "the index",
     }
-}
-
-code! {
     /// PegPriceType (1094).
     PegPriceType {
-        /// A trailing stop.
-        TRAILING_STOP = b'8',
+        TRAILING_STOP = b'8' "a trailing stop",
     }
-}
-
-code! {
     /// SubscriptionRequestType (263).
     SubscriptionRequestType {
-        /// Once.
-        SNAPSHOT = b'0',
-        /// Once, and then every change.
-        SUBSCRIBE = b'1',
-        /// No more.
-        UNSUBSCRIBE = b'2',
+        SNAPSHOT = b'0' "once",
+        SUBSCRIBE = b'1' "once, and then every change",
+        UNSUBSCRIBE = b'2' "no more",
     }
-}
-
-code! {
     /// MDUpdateType (265).
     MdUpdateType {
-        /// Everything each time.
-        FULL_REFRESH = b'0',
-        /// What has changed.
-        INCREMENTAL = b'1',
+        FULL_REFRESH = b'0' "everything each time",
+        INCREMENTAL = b'1' "what has changed",
     }
-}
-
-code! {
     /// MDEntryType (269).
     MdEntryType {
-        /// A bid.
-        BID = b'0',
-        /// An ask.
-        OFFER = b'1',
-        /// A trade.
-        TRADE = b'2',
-        /// The index.
-        INDEX_VALUE = b'3',
-        /// The settlement price.
-        SETTLEMENT_PRICE = b'6',
+        BID = b'0' "a bid",
+        OFFER = b'1' "an ask",
+        TRADE = b'2' "a trade",
+        INDEX_VALUE = b'3' "the index",
+        SETTLEMENT_PRICE = b'6' "the settlement price",
     }
-}
-
-code! {
     /// MDUpdateAction (279).
     MdUpdateAction {
-        /// A new level, or a trade.
-        NEW = b'0',
-        /// Another size.
-        CHANGE = b'1',
-        /// No longer there.
-        DELETE = b'2',
+        NEW = b'0' "a new level, or a trade",
+        CHANGE = b'1' "another size",
+        DELETE = b'2' "no longer there",
+    }
+    /// PutOrCall (201).
+    PutOrCall {
+        PUT = b'0' "put",
+        CALL = b'1' "call",
     }
 }
 
-code! {
-    /// PutOrCall (201).
-    PutOrCall {
-        /// Put.
-        PUT = b'0',
-        /// Call.
-        CALL = b'1',
-    }
-}
+side_code! { SideCode }

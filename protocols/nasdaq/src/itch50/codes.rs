@@ -2,9 +2,8 @@
 //!
 //! Source: Nasdaq TotalView-ITCH 5.0, the tables of each message.
 
-use tickpath_types::{CrossKind, Price, Side, SystemEventCode, TradingState};
-
-use crate::wire::codes;
+use tickpath_types::{CrossKind, Price, SystemEventCode, TradingState};
+use tickpath_wire::{codes, side_code};
 
 codes! {
     /// Stage of the session, in a [`SystemEvent`](super::SystemEvent).
@@ -165,28 +164,7 @@ codes! {
     }
 }
 
-impl BuySell {
-    /// The side, or `None` when the byte is neither `B` nor `S`.
-    #[inline]
-    #[must_use]
-    pub const fn side(self) -> Option<Side> {
-        match self {
-            BuySell::BUY => Some(Side::Buy),
-            BuySell::SELL => Some(Side::Sell),
-            _ => None,
-        }
-    }
-}
-
-impl From<Side> for BuySell {
-    #[inline]
-    fn from(side: Side) -> Self {
-        match side {
-            Side::Buy => BuySell::BUY,
-            Side::Sell => BuySell::SELL,
-        }
-    }
-}
+side_code! { BuySell }
 
 impl EventCode {
     /// The stage, or `None` when the specification does not list the code.
@@ -275,6 +253,8 @@ impl PriceVariation {
 
 #[cfg(test)]
 mod tests {
+    use tickpath_types::Side;
+
     use super::*;
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::hint::select_unpredictable;
 
+use tickpath_wire::{Bits, message, messages};
 use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned, transmute_ref};
 
@@ -15,8 +16,8 @@ use super::codes::{
     OperationalHaltAction, ParticipantState, PriceVariation, RegShoAction, StockTradingState, YesNo,
 };
 use crate::wire::{
-    Alpha, Bits, IndexLevel, Locate, LongShares, LongTimestamp, MatchNumber, OrderRef, Shares, ShortPrice,
-    Stock, Timestamp, wire_message,
+    Alpha, IndexLevel, Locate, LongShares, LongTimestamp, MatchNumber, OrderRef, Shares, ShortPrice, Stock,
+    Timestamp,
 };
 
 /// Declares all messages with the fields that they share, and whatever must name each of them once.
@@ -27,7 +28,7 @@ macro_rules! itch_messages {
             $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
         }
     )*) => {
-        $( wire_message! {
+        $( message! {
             $(#[$doc])*
             $name = $type, $len {
                 /// Day-unique index of the symbol; 0 when the message is about the whole system.
@@ -40,33 +41,25 @@ macro_rules! itch_messages {
             }
         } )*
 
-        /// Receives decoded messages, one method a message; each does nothing unless it is written.
-        pub trait Listener {
-            $(
-                #[doc = concat!("A [`", stringify!($name), "`] came.")]
+        messages! {
+            /// One message, borrowed from the bytes it came in: for tools, which look at a few messages of every type. A
+            /// hot path uses [`decode`].
+            enum Message<'a> of u8, type_of, read;
+            /// Length of a message of this type, or `None` when ITCH 5.0 does not list it.
+            fn message_len = LEN;
+            { $( $name(&'a $name) = $type, $handler; )* }
+            {
+                /// An [`AddOrder`] or an [`OrderDelete`] came: calls the method of its type unless it is written.
+                ///
+                /// These two are most of a day, in an order that no CPU can predict. A listener that treats them alike
+                /// saves the wrong guesses.
                 #[inline]
-                fn $handler(&mut self, message: &$name) {
-                    let _ = message;
+                fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
+                    match message.get() {
+                        Ok(add) => self.on_add_order(add),
+                        Err(delete) => self.on_order_delete(delete),
+                    }
                 }
-            )*
-
-            /// An [`AddOrder`] or an [`OrderDelete`] came: calls the method of its type unless it is written.
-            ///
-            /// These two are most of a day, in an order that no CPU can predict. A listener that treats them alike
-            /// saves the wrong guesses.
-            #[inline]
-            fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
-                match message.get() {
-                    Ok(add) => self.on_add_order(add),
-                    Err(delete) => self.on_order_delete(delete),
-                }
-            }
-
-            /// A message came whose type ITCH 5.0 does not list; new types have been added before, so a
-            /// reader counts it and goes on.
-            #[inline]
-            fn on_unknown(&mut self, message_type: u8, message: &[u8]) {
-                let _ = (message_type, message);
             }
         }
 
@@ -90,49 +83,11 @@ macro_rules! itch_messages {
         /// then.
         #[inline(never)]
         fn decode_other(message: &[u8], listener: &mut impl Listener) -> Result<(), DecodeError> {
-            let Some(&message_type) = message.first() else {
-                return Err(DecodeError::Empty);
-            };
-            match message_type {
-                $( $name::TYPE => match $name::ref_from_bytes(message) {
-                    Ok(message) => listener.$handler(message),
-                    Err(_) => return Err(DecodeError::wrong_length(message, $name::LEN)),
-                }, )*
-                _ => listener.on_unknown(message_type, message),
+            match type_of(message)? {
+                $( $name::TYPE => read(message, |message: &$name| listener.$handler(message))?, )*
+                unknown => listener.on_unknown(unknown, message),
             }
             Ok(())
-        }
-
-        /// One message, borrowed from the bytes it came in: for tools, which look at a few messages of
-        /// every type. A hot path uses [`decode`].
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub enum Message<'a> {
-            $(
-                #[doc = concat!("A [`", stringify!($name), "`].")]
-                $name(&'a $name),
-            )*
-            /// A message whose type ITCH 5.0 does not list.
-            Unknown(&'a [u8]),
-        }
-
-        impl<'a> Message<'a> {
-            /// Reads one message.
-            ///
-            /// # Errors
-            /// As [`decode`].
-            pub fn parse(message: &'a [u8]) -> Result<Self, DecodeError> {
-                let Some(&message_type) = message.first() else {
-                    return Err(DecodeError::Empty);
-                };
-                match message_type {
-                    $( $name::TYPE => match $name::ref_from_bytes(message) {
-                        Ok(message) => Ok(Message::$name(message)),
-                        Err(_) => Err(DecodeError::wrong_length(message, $name::LEN)),
-                    }, )*
-                    _ => Ok(Message::Unknown(message)),
-                }
-            }
         }
 
         /// Takes every field of every message, and nothing else, into one number: what is left of a decoder when
@@ -180,19 +135,22 @@ macro_rules! itch_messages {
                 message.iter().for_each(|byte| self.take(u64::from(*byte)));
             }
         }
-
-        /// Length of a message of this type, or `None` when ITCH 5.0 does not list it.
-        #[must_use]
-        pub const fn message_len(message_type: u8) -> Option<usize> {
-            match message_type {
-                $( $name::TYPE => Some($name::LEN), )*
-                _ => None,
-            }
-        }
-
-        /// The type bytes of ITCH 5.0.
-        pub const MESSAGE_TYPES: &[u8] = &[$( $name::TYPE ),*];
     };
+}
+
+/// The type byte.
+#[inline(always)]
+fn type_of(message: &[u8]) -> Result<u8, DecodeError> {
+    message.first().copied().ok_or(DecodeError::Empty)
+}
+
+/// Gives a function the message that these bytes are.
+#[inline(always)]
+fn read<'a, M, R>(message: &'a [u8], take: impl FnOnce(&'a M) -> R) -> Result<R, DecodeError>
+where
+    M: FromBytes + KnownLayout + Immutable + Unaligned + 'a,
+{
+    M::ref_from_bytes(message).map(take).map_err(|_| DecodeError::wrong_length(message, size_of::<M>()))
 }
 
 impl Checksum {

@@ -1,30 +1,24 @@
 //! The header of a downstream packet.
 
 use tickpath_types::Sequence;
+use tickpath_wire::layout;
 use zerocopy::byteorder::big_endian::{U16, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{END_OF_SESSION, Session};
 
-/// Starts every downstream packet, and is all of a heartbeat or an end of session.
-///
-/// Source: MoldUDP64 1.00, "Downstream Packet"; 20 bytes, big-endian.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct Header {
-    /// The session.
-    pub session: Session,
-    /// Number of the first message; of the next one to come when there is none.
-    pub sequence: U64,
-    /// How many messages follow; 0 is a heartbeat, 0xffff the end of the session.
-    pub message_count: U16,
+layout! {
+    /// Starts every downstream packet, and is all of a heartbeat or an end of session.
+    ///
+    /// Source: MoldUDP64 1.00, "Downstream Packet"; 20 bytes, big-endian.
+    Header, 20 => {
+        /// The session.
+        0 session: Session,
+        /// Number of the first message; of the next one to come when there is none.
+        10 sequence: U64,
+        /// How many messages follow; 0 is a heartbeat, 0xffff the end of the session.
+        18 message_count: U16,
+    }
 }
-
-const _: () = {
-    assert!(size_of::<Header>() == 20);
-    assert!(core::mem::offset_of!(Header, sequence) == 10);
-    assert!(core::mem::offset_of!(Header, message_count) == 18);
-};
 
 impl Header {
     /// The header of `message_count` messages, the first of them numbered `sequence`.

@@ -5,10 +5,9 @@
 use std::fmt;
 
 use tickpath_types::{BrokenReason, Liquidity, OrderState, SelfTradePrevention, Side, TimeInForce};
+use tickpath_wire::codes;
 use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-use crate::wire::codes;
 
 codes! {
     /// Side of an order and how a sale is marked.

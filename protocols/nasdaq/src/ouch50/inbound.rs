@@ -7,7 +7,7 @@ use zerocopy::FromBytes;
 use super::codes::{Capacity, CrossType, Display, SideMarking, TimeInForceCode, YesNo};
 use super::options::{Options, Presence};
 use super::{ParseError, ouch_messages};
-use crate::wire::{Alpha, LongPrice, Shares, Stock, UserRef, wire_message};
+use crate::wire::{Alpha, LongPrice, Shares, Stock, UserRef};
 
 ouch_messages! {
     /// A message from a client to the venue.

@@ -181,7 +181,7 @@ macro_rules! ouch_messages {
         @struct $(#[$doc:meta])* $name:ident = $type:literal, $len:literal
         [ $($common:tt)* ] [ $($own:tt)* ]
     ) => {
-        wire_message! { $(#[$doc])* $name = $type, $len { $($common)* $($own)* } }
+        tickpath_wire::message! { $(#[$doc])* $name = $type, $len { $($common)* $($own)* } }
     };
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Source: Nasdaq OUCH 5.0 (editions of 2023 and October 2025), "Outbound Messages".
 
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use tickpath_wire::layout;
+use zerocopy::FromBytes;
 
 use super::codes::{
     BrokenTradeReason, CancelReasonCode, Capacity, CrossType, Display, EventCode, LiquidityFlag,
@@ -10,50 +11,40 @@ use super::codes::{
 };
 use super::options::{Options, Presence};
 use super::{ParseError, ouch_messages};
-use crate::wire::{
-    Alpha, LongPrice, LongTimestamp, MatchNumber, OrderRef, Shares, Stock, UserRef, wire_message,
-};
+use crate::wire::{Alpha, LongPrice, LongTimestamp, MatchNumber, OrderRef, Shares, Stock, UserRef};
 
-/// An order as the venue accepted it, which [`Accepted`] and [`Replaced`] end with.
-///
-/// Source: Nasdaq OUCH 5.0, "Order Accepted Message" from offset 13 and "Order Replaced Message" from
-/// offset 17; 49 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct AcceptedOrder {
-    /// Side and marking.
-    pub side: SideMarking,
-    /// Shares; of a replacement the intended ones, counting what the old order has executed.
-    pub quantity: Shares,
-    /// Symbol.
-    pub symbol: Stock,
-    /// Limit.
-    pub price: LongPrice,
-    /// How long it may rest.
-    pub time_in_force: TimeInForceCode,
-    /// How it is shown.
-    pub display: Display,
-    /// The venue's reference.
-    pub order_ref: OrderRef,
-    /// For whom the client acts.
-    pub capacity: Capacity,
-    /// Whether it is an intermarket sweep order.
-    pub intermarket_sweep: YesNo,
-    /// Continuous market or a cross.
-    pub cross_type: CrossType,
-    /// Whether it stands.
-    pub order_state: OrderStateCode,
-    /// The client's own text.
-    pub client_order_id: Alpha<14>,
+layout! {
+    /// An order as the venue accepted it, which [`Accepted`] and [`Replaced`] end with.
+    ///
+    /// Source: Nasdaq OUCH 5.0, "Order Accepted Message" from offset 13 and "Order Replaced Message" from
+    /// offset 17; 49 bytes.
+    AcceptedOrder, 49 => {
+        /// Side and marking.
+        0 side: SideMarking,
+        /// Shares; of a replacement the intended ones, counting what the old order has executed.
+        1 quantity: Shares,
+        /// Symbol.
+        5 symbol: Stock,
+        /// Limit.
+        13 price: LongPrice,
+        /// How long it may rest.
+        21 time_in_force: TimeInForceCode,
+        /// How it is shown.
+        22 display: Display,
+        /// The venue's reference.
+        23 order_ref: OrderRef,
+        /// For whom the client acts.
+        31 capacity: Capacity,
+        /// Whether it is an intermarket sweep order.
+        32 intermarket_sweep: YesNo,
+        /// Continuous market or a cross.
+        33 cross_type: CrossType,
+        /// Whether it stands.
+        34 order_state: OrderStateCode,
+        /// The client's own text.
+        35 client_order_id: Alpha<14>,
+    }
 }
-
-const _: () = {
-    assert!(size_of::<AcceptedOrder>() == 49);
-    assert!(core::mem::offset_of!(AcceptedOrder, price) == 26 - 13);
-    assert!(core::mem::offset_of!(AcceptedOrder, order_ref) == 36 - 13);
-    assert!(core::mem::offset_of!(AcceptedOrder, order_state) == 47 - 13);
-    assert!(core::mem::offset_of!(AcceptedOrder, client_order_id) == 48 - 13);
-};
 
 ouch_messages! {
     /// A message from the venue to a client.

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use tickpath_types::{Nanos, Sequence};
+use tickpath_wire::codes;
 
 use super::Session;
-use crate::wire::{Alpha, codes};
+use crate::wire::Alpha;
 
 /// A user's name, 6 characters, case-insensitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -13,7 +13,7 @@ use tickpath_sim::{
 use tickpath_types::Nanos;
 
 use super::super::INTERRUPTED;
-use super::{Outputs, Written, deliver, is_standard_output, percent, tell_of};
+use super::{FlowArgs, Outputs, Written, deliver, is_standard_output, percent, tell_of};
 
 /// Packets that are made, hashed and written together.
 const BATCH: usize = 1_024;
@@ -26,18 +26,8 @@ pub struct XdpArgs {
     /// The standard day that gives what is not named below
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Preset::Xdp500)]
     preset: Preset,
-    /// Messages of the ITCH day with the same order flow; those of XDP are somewhat more [default: the preset's]
-    #[arg(long, value_name = "N")]
-    messages: Option<u64>,
-    /// Symbols [default: the preset's]
-    #[arg(long, value_name = "N")]
-    symbols: Option<u32>,
-    /// Orders that rest from opening to close [default: the preset's]
-    #[arg(long, value_name = "N")]
-    live: Option<u32>,
-    /// Seed [default: 1]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    flow: FlowArgs,
     /// Channels, 1 to 16 [default: the preset's]
     #[arg(long, value_name = "N")]
     channels: Option<u8>,
@@ -75,12 +65,7 @@ impl XdpArgs {
             Preset::Xdp500 => XdpDayConfig::xdp_500(),
             Preset::Xdp8000 => XdpDayConfig::xdp_8000(),
         };
-        let flow = ItchDayConfig {
-            messages: self.messages.unwrap_or(preset.flow.messages),
-            symbols: self.symbols.unwrap_or(preset.flow.symbols),
-            live: self.live.unwrap_or(preset.flow.live),
-            seed: self.seed.unwrap_or(preset.flow.seed),
-        };
+        let flow = self.flow.over(preset.flow);
         XdpDayConfig {
             flow,
             channels: self.channels.unwrap_or(preset.channels),

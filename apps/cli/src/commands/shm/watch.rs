@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tickpath_agent::StopSignal;
-use tickpath_config::{say, tell, thousands};
-use tickpath_feedhandler::live::health_name;
+use tickpath_config::{has_reader, say, tell, thousands};
 use tickpath_shm::{Folder, SegmentName, SegmentReader, ShmError, SymbolName, TimeBase, WriterState};
 use tickpath_types::{BookHealth, Nanos, TopOfBook, TradingState};
 
@@ -85,23 +84,27 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let is_quiet = args.json.as_deref() == Some(Path::new("-"));
     let mut screen =
         Screen { is_terminal: stdout().is_terminal() && !args.once, lines: 0, is_end_told: false };
-    loop {
+    let is_interrupted = loop {
         watched.look(args);
         if !is_quiet {
             screen.show(&watched, args)?;
         }
-        if args.once || wait(&stop) {
-            break;
+        // A writer that has ended changes nothing more: a pipe whose reader went away is looked for.
+        if args.once || !has_reader() {
+            break false;
+        }
+        if wait(&stop) {
+            break true;
         }
         if watched.follow(&folder, &name, &args.symbols)? {
             // Its table follows the line that says so.
             screen.lines = 0;
         }
-    }
+    };
     if let Some(json) = &args.json {
         json::write(json, &watched.report(&name).to_string())?;
     }
-    if args.once {
+    if !is_interrupted {
         return Ok(ExitCode::SUCCESS);
     }
     tell("tickpath: interrupted");
@@ -223,7 +226,7 @@ fn quote_json(row: &Row) -> Value {
 }
 
 const fn health(quote: &TopOfBook) -> &'static str {
-    health_name(quote.health())
+    quote.health().as_str()
 }
 
 const fn trading(quote: &TopOfBook) -> &'static str {

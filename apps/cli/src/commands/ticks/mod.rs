@@ -5,6 +5,9 @@ mod watch;
 
 use std::process::ExitCode;
 
+/// Where a server listens, and where a client looks for it, unless told otherwise.
+const ADDRESS: &str = "127.0.0.1:9200";
+
 /// Ticks over TCP: quotes and trades of many symbols, as docs/protocols/ticks.md has them
 #[derive(clap::Subcommand)]
 pub enum Args {

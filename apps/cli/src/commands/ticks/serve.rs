@@ -11,6 +11,7 @@ use tickpath_sim::{MarketMood, TickGeneratorConfig};
 use tickpath_ticks_app::server::{FaultSettings, ServeEnd, ServeSettings, SlowClient, TickRate, serve};
 use tickpath_types::Nanos;
 
+use super::ADDRESS;
 use crate::commands::{INTERRUPTED, json};
 
 /// The shortest interval of heartbeats: a client that the system lets wait for some of it is not silent yet.
@@ -34,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
     /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9200")]
+    #[arg(long, value_name = "ADDR", default_value = ADDRESS)]
     listen: SocketAddrV4,
     /// Listen beyond the loopback interface, to whoever can reach this machine
     #[arg(long)]

@@ -12,6 +12,7 @@ use tickpath_ticks_app::client::{ClientConfig, SegmentPlace};
 use tickpath_ticks_app::watch::{Ended, Output, WatchOptions, print, watch};
 use tickpath_types::Symbol;
 
+use super::ADDRESS;
 use crate::commands::replay::outputs;
 use crate::commands::{INTERRUPTED, json};
 
@@ -21,13 +22,13 @@ const TOP: usize = 20;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  tickpath ticks watch 127.0.0.1:9200
-  tickpath ticks watch 127.0.0.1:9200 --symbols DMGE,TPYN --for 10s
-  tickpath ticks watch 127.0.0.1:9200 --no-tui --json -
-  tickpath ticks watch 127.0.0.1:9200 --shm ticks     and elsewhere: tickpath shm watch ticks")]
+  tickpath ticks watch
+  tickpath ticks watch 127.0.0.1:9201 --symbols DMGE,TPYN --for 10s
+  tickpath ticks watch --no-tui --json -
+  tickpath ticks watch --shm ticks     and elsewhere: tickpath shm watch ticks")]
 pub struct Args {
     /// Host and port of the server
-    #[arg(value_name = "ADDR", value_parser = parse_address)]
+    #[arg(value_name = "ADDR", value_parser = parse_address, default_value = ADDRESS)]
     address: String,
     /// Subscribe these symbols alone
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', value_parser = parse_symbol)]

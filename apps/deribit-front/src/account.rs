@@ -1,0 +1,329 @@
+//! One account: its orders, trades, positions and money, as they follow from the log.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use tickpath_deribit::codes::{CancelReason, OrderState};
+use tickpath_deribit::credits::{CreditPlan, Credits};
+use tickpath_derivatives::{Money, Position, Style};
+use tickpath_types::{
+    CancelReason as EngineReason, EnterOrder, Liquidity, MatchId, Nanos, OrderEvent, OrderEventKind, Price,
+    Qty, SessionId, Side,
+};
+
+use crate::config::AccountSettings;
+use crate::listing::Listing;
+use crate::market::Trade;
+use crate::order::{Order, Terms, UserTrade};
+use crate::pending::{Pending, Work};
+
+/// Closed orders that are kept; the oldest goes first.
+const CLOSED_MAX: usize = 10_000;
+/// Trades that are kept; the oldest goes first.
+const TRADES_MAX: usize = 20_000;
+
+/// An account of the front.
+pub(crate) struct Account {
+    pub(crate) name: String,
+    pub(crate) session: SessionId,
+    /// Of each currency, with realised profit and without what is open.
+    pub(crate) balances: BTreeMap<String, Money>,
+    /// Profit of what was closed, by currency, without fees.
+    pub(crate) realized: BTreeMap<String, Money>,
+    /// What was paid, by currency; below 0 what was received.
+    pub(crate) fees: BTreeMap<String, Money>,
+    /// By the place of the listing.
+    pub(crate) positions: BTreeMap<usize, Position>,
+    pub(crate) open: BTreeMap<u64, Order>,
+    pub(crate) closed: VecDeque<Order>,
+    pub(crate) trades: VecDeque<UserTrade>,
+    by_ref: HashMap<u32, u64>,
+    /// The engine's next number.
+    pub(crate) next_ref: u32,
+    /// What was sent to the engine and is not in the log yet, oldest first.
+    pub(crate) pending: VecDeque<Pending>,
+    /// Whether new connections begin with cancel on disconnect.
+    pub(crate) cancels_on_disconnect: bool,
+    pub(crate) matching: Credits,
+    pub(crate) cancel_all: Credits,
+    pub(crate) non_matching: Credits,
+    pub(crate) get_instruments: Credits,
+    pub(crate) subscribe: Credits,
+}
+
+/// What one command did to an account.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// Numbers of orders, each once.
+    pub(crate) orders: Vec<u64>,
+    /// Trades, oldest first.
+    pub(crate) trades: Vec<UserTrade>,
+    /// The engine's reason, where the account's own request was refused.
+    pub(crate) rejected: Option<tickpath_types::RejectReason>,
+    /// An order that would have taken and must not.
+    pub(crate) post_only: Option<u64>,
+}
+
+/// What is known when events of a command are taken.
+pub(crate) struct Context<'a> {
+    pub(crate) listings: &'a [Listing],
+    /// Place of the listing of an instrument.
+    pub(crate) by_instrument: &'a HashMap<u16, usize>,
+    /// Trades of the command.
+    pub(crate) trades: &'a HashMap<MatchId, Trade>,
+    pub(crate) now_ms: u64,
+    /// Why orders are cancelled that their user cancels.
+    pub(crate) user_reason: CancelReason,
+    /// The connection whose request it is.
+    pub(crate) connection: Option<u64>,
+}
+
+impl Account {
+    pub(crate) fn new(settings: &AccountSettings, (rate, burst): (u64, u64), now: Nanos) -> Account {
+        Account {
+            name: settings.user.clone(),
+            session: settings.session,
+            balances: settings.balances.clone(),
+            realized: BTreeMap::new(),
+            fees: BTreeMap::new(),
+            positions: BTreeMap::new(),
+            open: BTreeMap::new(),
+            closed: VecDeque::new(),
+            trades: VecDeque::new(),
+            by_ref: HashMap::new(),
+            next_ref: 1,
+            pending: VecDeque::new(),
+            cancels_on_disconnect: false,
+            matching: Credits::new(CreditPlan::rate(rate, burst), now),
+            cancel_all: Credits::new(CreditPlan::rate(rate, burst), now),
+            non_matching: Credits::new(CreditPlan::NON_MATCHING, now),
+            get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
+            subscribe: Credits::new(CreditPlan::SUBSCRIBE, now),
+        }
+    }
+
+    /// An order that is open, or was not long ago.
+    pub(crate) fn order(&self, number: u64) -> Option<&Order> {
+        self.open.get(&number).or_else(|| self.closed.iter().rev().find(|order| order.number == number))
+    }
+
+    pub(crate) fn balance(&self, currency: &str) -> Money {
+        self.balances.get(currency).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn position(&self, listing: usize) -> Position {
+        self.positions.get(&listing).copied().unwrap_or_default()
+    }
+
+    /// Takes one answer of the engine.
+    pub(crate) fn apply(&mut self, event: &OrderEvent, context: &Context<'_>, changes: &mut Changes) {
+        match event.kind {
+            OrderEventKind::Accepted { order, .. } => self.accept(event.command.0, &order, context, changes),
+            OrderEventKind::Replaced { order, orig_user_ref, .. } => {
+                self.replace(orig_user_ref.0, &order, context, changes);
+            }
+            OrderEventKind::Canceled { user_ref, decrement, reason } => {
+                self.reduce(user_ref.0, decrement, Some(reason), context, changes);
+            }
+            OrderEventKind::SelfTradePrevented { user_ref, decrement, .. } => {
+                self.reduce(user_ref.0, decrement, None, context, changes);
+            }
+            OrderEventKind::Modified { user_ref, qty, .. } => {
+                if let Some(order) = self.of_ref(user_ref.0) {
+                    order.qty = qty;
+                    changes.note(order.number);
+                }
+            }
+            OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } => {
+                let is_maker = !matches!(liquidity, Liquidity::Removed);
+                self.execute(user_ref.0, (qty, price), is_maker, match_id, context, changes);
+            }
+            OrderEventKind::Rejected { reason, .. } => changes.rejected = Some(reason),
+            _ => {}
+        }
+    }
+
+    fn of_ref(&mut self, user_ref: u32) -> Option<&mut Order> {
+        self.open.get_mut(self.by_ref.get(&user_ref)?)
+    }
+
+    fn accept(&mut self, number: u64, order: &EnterOrder, context: &Context<'_>, changes: &mut Changes) {
+        let Some(listing) = context.by_instrument.get(&order.instrument.0) else { return };
+        self.by_ref.insert(order.user_ref.0, number);
+        self.next_ref = self.next_ref.max(order.user_ref.0 + 1);
+        self.open.insert(
+            number,
+            Order {
+                number,
+                listing: *listing,
+                side: order.side,
+                terms: Terms::decode(&order.client_order_id),
+                price: order.price,
+                qty: order.qty,
+                filled: Qty::ZERO,
+                filled_value: Money::ZERO,
+                created_ms: context.now_ms,
+                updated_ms: context.now_ms,
+                is_replaced: false,
+                state: OrderState::Open,
+                cancel_reason: None,
+                user_ref: order.user_ref.0,
+                connection: context.connection,
+                display: order.special.map(|special| special.display_qty).filter(|qty| !qty.is_zero()),
+            },
+        );
+        changes.note(number);
+    }
+
+    fn replace(&mut self, before: u32, order: &EnterOrder, context: &Context<'_>, changes: &mut Changes) {
+        let Some(number) = self.by_ref.remove(&before) else { return };
+        self.by_ref.insert(order.user_ref.0, number);
+        self.next_ref = self.next_ref.max(order.user_ref.0 + 1);
+        let Some(known) = self.open.get_mut(&number) else { return };
+        known.terms = Terms::decode(&order.client_order_id);
+        (known.price, known.qty, known.user_ref) = (order.price, order.qty, order.user_ref.0);
+        (known.is_replaced, known.updated_ms) = (true, context.now_ms);
+        changes.note(number);
+    }
+
+    /// Quantity left an order without trading; with the last of it the order is over.
+    fn reduce(
+        &mut self,
+        user_ref: u32,
+        decrement: Qty,
+        reason: Option<EngineReason>,
+        context: &Context<'_>,
+        changes: &mut Changes,
+    ) {
+        let Some(order) = self.of_ref(user_ref) else { return };
+        order.updated_ms = context.now_ms;
+        changes.note(order.number);
+        if decrement < order.leaves() {
+            order.qty.0 -= decrement.0;
+            order.is_replaced = true;
+            return;
+        }
+        order.state = OrderState::Cancelled;
+        order.cancel_reason = match reason {
+            Some(EngineReason::User | EngineReason::ImmediateOrCancel) => Some(context.user_reason),
+            Some(EngineReason::PostOnly) => Some(CancelReason::EditPostOnlyReject),
+            Some(EngineReason::EndOfDay) => Some(CancelReason::Settlement),
+            Some(_) => Some(CancelReason::RiskMitigation),
+            None => None,
+        };
+        let number = order.number;
+        if reason == Some(EngineReason::PostOnly) {
+            changes.post_only = Some(number);
+        }
+        self.close(number);
+    }
+
+    fn execute(
+        &mut self,
+        user_ref: u32,
+        (qty, price): (Qty, Price),
+        is_maker: bool,
+        match_id: MatchId,
+        context: &Context<'_>,
+        changes: &mut Changes,
+    ) {
+        let Some(order) = self.of_ref(user_ref) else { return };
+        let listing = &context.listings[order.listing];
+        order.filled.0 += qty.0;
+        order.filled_value += listing.contract.value(qty, price);
+        order.updated_ms = context.now_ms;
+        if order.leaves().is_zero() {
+            order.state = OrderState::Filled;
+        }
+        let (number, place, side, terms, state) =
+            (order.number, order.listing, order.side, order.terms, order.state);
+        let public = context.trades.get(&match_id).copied().unwrap_or(Trade {
+            match_id,
+            seq: 0,
+            at_ms: context.now_ms,
+            direction: if is_maker { side.opposite() } else { side },
+            price,
+            qty,
+            tick_direction: 1,
+            index: Money::ZERO,
+            mark: price,
+        });
+        let fee = listing.contract.fee(qty, price, is_maker, public.index);
+        let profit = self.settle(place, listing, side, (qty, price), fee);
+        let trade =
+            UserTrade { listing: place, order: number, public, side, is_maker, fee, profit, terms, state };
+        changes.note(number);
+        changes.trades.push(trade.clone());
+        if self.trades.len() == TRADES_MAX {
+            self.trades.pop_front();
+        }
+        self.trades.push_back(trade);
+        if state == OrderState::Filled {
+            self.close(number);
+        }
+    }
+
+    /// Takes a trade into the position and the balances; returns its profit.
+    fn settle(
+        &mut self,
+        place: usize,
+        listing: &Listing,
+        side: Side,
+        (qty, price): (Qty, Price),
+        fee: Money,
+    ) -> Money {
+        let contract = &listing.contract;
+        let (value, sign) = (contract.value(qty, price), i128::from(side.sign()));
+        let paid = Money(-sign * value.0);
+        let mut profit = Money::ZERO;
+        if contract.style == Style::Spot {
+            *self.balances.entry(listing.base.clone()).or_default() += Money(sign * contract.amount(qty).0);
+        } else {
+            profit = self.positions.entry(place).or_default().trade(contract, side, qty, price);
+            *self.realized.entry(listing.settlement.clone()).or_default() += profit;
+        }
+        let is_paid_at_once = contract.is_option() || contract.style == Style::Spot;
+        *self.balances.entry(listing.settlement.clone()).or_default() +=
+            if is_paid_at_once { paid - fee } else { profit - fee };
+        *self.fees.entry(listing.settlement.clone()).or_default() += fee;
+        profit
+    }
+
+    fn close(&mut self, number: u64) {
+        let Some(order) = self.open.remove(&number) else { return };
+        self.by_ref.remove(&order.user_ref);
+        if self.closed.len() == CLOSED_MAX {
+            self.closed.pop_front();
+        }
+        self.closed.push_back(order);
+    }
+
+    /// True while a cancel of the order is on its way.
+    pub(crate) fn is_cancelling(&self, order: u64) -> bool {
+        let is_cancel =
+            |pending: &Pending| matches!(pending.work, Work::Cancel { number, .. } if number == order);
+        self.pending.iter().any(is_cancel)
+    }
+
+    /// An order that was never meant to be told of.
+    pub(crate) fn forget(&mut self, number: u64) {
+        self.closed.retain(|order| order.number != number);
+    }
+
+    /// The day ended: the engine counts anew.
+    pub(crate) fn begin_day(&mut self) {
+        self.next_ref = 1;
+        self.by_ref.clear();
+    }
+}
+
+impl Changes {
+    fn note(&mut self, number: u64) {
+        if !self.orders.contains(&number) {
+            self.orders.push(number);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.orders.is_empty() && self.trades.is_empty()
+    }
+}

@@ -1,0 +1,100 @@
+//! One client's connection, without its socket.
+
+use std::collections::VecDeque;
+
+use tickpath_deribit::credits::{CreditPlan, Credits};
+use tickpath_types::Nanos;
+
+use crate::scope::Scope;
+
+/// Bytes that may wait for a client that does not read; beyond them it is disconnected.
+pub(crate) const OUT_BYTES_MAX: usize = 4 << 20;
+
+/// How a client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Frames both ways for as long as it lasts.
+    WebSocket,
+    /// One request, one reply.
+    Http,
+}
+
+/// A message to a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// JSON.
+    pub bytes: Vec<u8>,
+    /// It refuses a request, for this reason; over HTTP the status says so.
+    pub error: Option<i64>,
+}
+
+/// Signs of life.
+pub(crate) struct Heartbeat {
+    pub(crate) interval_us: u64,
+    pub(crate) next_us: u64,
+    /// When the client was asked for one and has not given it.
+    pub(crate) asked_us: Option<u64>,
+}
+
+/// What the front knows of a connection.
+pub(crate) struct Connection {
+    pub(crate) transport: Transport,
+    /// Place of the account that is authenticated.
+    pub(crate) account: Option<usize>,
+    pub(crate) scope: Scope,
+    pub(crate) heartbeat: Option<Heartbeat>,
+    /// When something came last, in microseconds since 1970.
+    pub(crate) last_in_us: u64,
+    pub(crate) cancels_on_disconnect: bool,
+    /// Of requests before authentication.
+    pub(crate) public: Credits,
+    pub(crate) get_instruments: Credits,
+    /// Places of its topics.
+    pub(crate) topics: Vec<usize>,
+    out: VecDeque<Frame>,
+    out_bytes: usize,
+    /// Why it is to be closed, once what waits is sent.
+    pub(crate) end: Option<&'static str>,
+}
+
+impl Connection {
+    pub(crate) fn new(transport: Transport, now_us: u64) -> Connection {
+        let now = Nanos::from_micros(now_us);
+        Connection {
+            transport,
+            account: None,
+            scope: Scope::default(),
+            heartbeat: None,
+            last_in_us: now_us,
+            cancels_on_disconnect: false,
+            public: Credits::new(CreditPlan::NON_MATCHING, now),
+            get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
+            topics: Vec::new(),
+            out: VecDeque::new(),
+            out_bytes: 0,
+            end: None,
+        }
+    }
+
+    /// Adds a message; false when the client does not read, and is to be closed.
+    pub(crate) fn push(&mut self, frame: Frame) -> bool {
+        if self.out_bytes + frame.bytes.len() > OUT_BYTES_MAX {
+            self.out.clear();
+            self.end = Some("connection_too_slow");
+            return false;
+        }
+        self.out_bytes += frame.bytes.len();
+        self.out.push_back(frame);
+        true
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Frame> {
+        let frame = self.out.pop_front()?;
+        self.out_bytes -= frame.bytes.len();
+        Some(frame)
+    }
+
+    pub(crate) fn is_drained(&self) -> bool {
+        self.out.is_empty()
+    }
+}

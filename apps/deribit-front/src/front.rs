@@ -1,0 +1,373 @@
+//! The front without its sockets: what clients ask, what the log says, what clients are told.
+
+mod account;
+mod auth;
+mod calls;
+mod channels;
+mod history;
+mod http;
+mod log;
+mod market_data;
+mod orders;
+mod session;
+mod trading;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use tickpath_agent::Counter;
+use tickpath_deribit::envelope::ServerTime;
+use tickpath_deribit::request::{Refusal, Request, write_refusal, write_refusal_with_limit, write_result};
+use tickpath_derivatives::{IndexWalk, Money};
+use tickpath_exchange::DoorRequest;
+use tickpath_types::{MarketEvent, MatchId, Nanos, OrderEvent, Price};
+
+use crate::account::Account;
+use crate::config::FrontSettings;
+use crate::connection::{Connection, Frame, Transport};
+use crate::fault::Fault;
+use crate::json::Json;
+use crate::labels::Labels;
+use crate::listing::Listing;
+use crate::market::{Market, Trade};
+use crate::pending::{Group, ReplyTo};
+
+pub use http::HttpCall;
+
+/// Requests to the engine that may wait in the front; a further one is refused with `matching_engine_queue_full`.
+const REQUESTS_MAX: usize = 8_192;
+/// After so long without the log's word an order's request is given up.
+const ANSWER_US: u64 = 10_000_000;
+/// After so long without a message a connection is closed.
+const IDLE_US: u64 = 600_000_000;
+/// Connections remembered whose orders are cancelled as they come.
+const GONE_MAX: usize = 4_096;
+
+/// What a front has done, readable from outside while it runs.
+#[derive(Default)]
+pub struct FrontCounters {
+    /// Connections opened.
+    pub connections: Counter,
+    /// Requests read.
+    pub requests: Counter,
+    /// Requests refused, for whichever reason.
+    pub refused: Counter,
+    /// Frames that were no request: no JSON, too long, a batch, without an id.
+    pub malformed: Counter,
+    /// Logins accepted.
+    pub logins: Counter,
+    /// Logins refused: unknown keys, wrong secrets, forged or expired signatures, nonces used twice.
+    pub logins_refused: Counter,
+    /// Requests over the rate limit; the connection is closed.
+    pub over_rate: Counter,
+    /// Clients disconnected because they do not read.
+    pub slow_clients: Counter,
+    /// Clients disconnected because they gave no sign of life.
+    pub silent_clients: Counter,
+    /// Notifications sent.
+    pub notifications: Counter,
+    /// Orders whose answer did not come in time.
+    pub unanswered: Counter,
+    /// Commands of the log taken.
+    pub commands: Counter,
+}
+
+/// An underlying.
+struct Index {
+    name: String,
+    walk: IndexWalk,
+    price: Money,
+}
+
+/// The front: performs no IO and reads no clock. Frames and times come in by `handle_*`, the log as its listener;
+/// frames and requests to the venue leave by `poll_*`.
+pub struct Front {
+    settings: FrontSettings,
+    by_name: HashMap<String, usize>,
+    by_instrument: HashMap<u16, usize>,
+    markets: Vec<Market>,
+    indices: Vec<Index>,
+    accounts: Vec<Account>,
+    by_session: HashMap<u16, usize>,
+    connections: BTreeMap<u64, Connection>,
+    next_connection: u64,
+    auth: auth::Tokens,
+    labels: Labels,
+    requests: VecDeque<DoorRequest>,
+    groups: HashMap<u64, Group>,
+    next_group: u64,
+    channels: channels::Channels,
+    /// Connections that are gone, whose orders go too.
+    gone: VecDeque<u64>,
+    /// The events of the command that is being told.
+    order_events: Vec<OrderEvent>,
+    market_events: Vec<MarketEvent>,
+    trades: HashMap<MatchId, Trade>,
+    /// True once the log was read to where it was at the start: nobody is told of what was before.
+    is_live: bool,
+    now_us: u64,
+    next_second_us: u64,
+    next_tenth_us: u64,
+    counters: Arc<FrontCounters>,
+}
+
+/// The result of a request: written, or none where it is answered later or not at all.
+type Answer = Result<Option<Vec<u8>>, Fault>;
+
+impl Front {
+    /// Before the first command of the log. `token_key` is secret and random: tokens are made of it.
+    #[must_use]
+    pub fn new(settings: FrontSettings, labels: Labels, token_key: [u8; 32], now_us: u64) -> Front {
+        let now = Nanos::from_micros(now_us);
+        let indices: Vec<Index> = (0..)
+            .zip(&settings.indices)
+            .map(|(place, (name, price, step_ppm))| Index {
+                name: name.clone(),
+                walk: IndexWalk::new(settings.seed.wrapping_add(place), *price, *step_ppm),
+                price: Money::ratio((*price).into(), 10_000),
+            })
+            .collect();
+        let markets = settings.listings.iter().map(|listing| {
+            let mut market = Market::new(indices[listing.index].price, Price(listing.collar.0.0));
+            market.remark(&listing.contract, indices[listing.index].price);
+            market
+        });
+        let accounts: Vec<Account> =
+            settings.accounts.iter().map(|account| Account::new(account, settings.matching, now)).collect();
+        Front {
+            by_name: settings
+                .listings
+                .iter()
+                .zip(0..)
+                .map(|(listing, place)| (listing.name.clone(), place))
+                .collect(),
+            by_instrument: settings
+                .listings
+                .iter()
+                .zip(0..)
+                .map(|(listing, place)| (listing.id.0, place))
+                .collect(),
+            markets: markets.collect(),
+            indices,
+            by_session: accounts.iter().zip(0..).map(|(account, place)| (account.session.0, place)).collect(),
+            accounts,
+            connections: BTreeMap::new(),
+            next_connection: 1,
+            auth: auth::Tokens::new(token_key),
+            labels,
+            requests: VecDeque::new(),
+            groups: HashMap::new(),
+            next_group: 1,
+            channels: channels::Channels::default(),
+            gone: VecDeque::new(),
+            order_events: Vec::new(),
+            market_events: Vec::new(),
+            trades: HashMap::new(),
+            is_live: false,
+            now_us,
+            next_second_us: now_us,
+            next_tenth_us: now_us,
+            counters: Arc::default(),
+            settings,
+        }
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn counters(&self) -> Arc<FrontCounters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// The log was read to where it was at the start: from now on clients are told.
+    pub fn go_live(&mut self) {
+        self.is_live = true;
+    }
+
+    /// A client connected; returns its number.
+    pub fn open(&mut self, transport: Transport, now_us: u64) -> u64 {
+        self.now_us = now_us;
+        let number = self.next_connection;
+        self.next_connection += 1;
+        self.connections.insert(number, Connection::new(transport, now_us));
+        self.counters.connections.add(1);
+        number
+    }
+
+    /// A client's connection is gone.
+    pub fn close(&mut self, number: u64, now_us: u64) {
+        self.now_us = now_us;
+        let Some(connection) = self.connections.remove(&number) else { return };
+        self.channels.leave(number, &connection.topics);
+        if connection.cancels_on_disconnect && connection.transport == Transport::WebSocket {
+            if self.gone.len() == GONE_MAX {
+                self.gone.pop_front();
+            }
+            self.gone.push_back(number);
+            self.cancel_for_gone();
+        }
+    }
+
+    /// A frame of a client.
+    pub fn handle_frame(&mut self, number: u64, frame: &[u8], now_us: u64) {
+        self.now_us = now_us;
+        let Some(connection) =
+            self.connections.get_mut(&number).filter(|connection| connection.end.is_none())
+        else {
+            return;
+        };
+        connection.last_in_us = now_us;
+        if let Some(heartbeat) = &mut connection.heartbeat {
+            heartbeat.asked_us = None;
+        }
+        let request = match Request::parse(frame) {
+            Ok(request) => request,
+            Err(refusal) => {
+                self.counters.malformed.add(u64::from(refusal.id.is_none()));
+                let mut out = Vec::new();
+                let time = self.server_time(now_us);
+                write_refusal(&refusal, time, self.settings.testnet, &mut out);
+                self.counters.refused.add(1);
+                self.push(number, Frame { bytes: out, error: Some(refusal.code.code()) });
+                return;
+            }
+        };
+        self.counters.requests.add(1);
+        let to = ReplyTo { connection: number, id: request.id.into(), us_in: now_us };
+        match self.call(number, &request, &to) {
+            Ok(Some(result)) => self.reply(&to, Ok(result)),
+            Ok(None) => {}
+            Err(fault) => self.reply(&to, Err(fault)),
+        }
+        self.fill_snapshots(number);
+    }
+
+    /// The next message to a client.
+    pub fn poll_frame(&mut self, number: u64) -> Option<Frame> {
+        self.connections.get_mut(&number)?.pop()
+    }
+
+    /// Why the client is to be closed once it has all its messages; none while it is not.
+    #[must_use]
+    pub fn poll_end(&self, number: u64) -> Option<&'static str> {
+        let connection = self.connections.get(&number)?;
+        connection.end.filter(|_| connection.is_drained())
+    }
+
+    /// The next request to the venue.
+    pub fn poll_request(&mut self) -> Option<DoorRequest> {
+        self.requests.pop_front()
+    }
+
+    /// The request could not be handed over: it is the next again.
+    pub fn give_back(&mut self, request: DoorRequest) {
+        self.requests.push_front(request);
+    }
+
+    /// Labels that are to be kept before the requests that follow are handed over.
+    pub fn poll_labels(&mut self) -> &[String] {
+        self.labels.take_new()
+    }
+
+    fn server_time(&self, us_in: u64) -> ServerTime {
+        ServerTime { us_in, us_out: self.now_us.max(us_in) }
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos::from_micros(self.now_us)
+    }
+
+    const fn now_ms(&self) -> u64 {
+        self.now_us / 1_000
+    }
+
+    fn reply(&mut self, to: &ReplyTo, outcome: Result<Vec<u8>, Fault>) {
+        let (time, testnet) = (self.server_time(to.us_in), self.settings.testnet);
+        let mut out = Vec::new();
+        let error = match outcome {
+            Ok(result) => {
+                write_result(to.id.as_id(), &Json(result), time, testnet, &mut out);
+                None
+            }
+            Err(fault) => {
+                self.counters.refused.add(1);
+                let refusal = Refusal {
+                    id: Some(to.id.as_id()),
+                    code: fault.code,
+                    reason: fault.reason,
+                    param: fault.param,
+                };
+                match fault.limit {
+                    Some(limit) => write_refusal_with_limit(&refusal, limit, time, testnet, &mut out),
+                    None => write_refusal(&refusal, time, testnet, &mut out),
+                }
+                Some(fault.code.code())
+            }
+        };
+        self.push(to.connection, Frame { bytes: out, error });
+    }
+
+    fn push(&mut self, number: u64, frame: Frame) {
+        if let Some(connection) = self.connections.get_mut(&number)
+            && connection.end != Some("connection_too_slow")
+            && !connection.push(frame)
+        {
+            self.counters.slow_clients.add(1);
+        }
+    }
+
+    fn listing(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    fn listed(&self, place: usize) -> (&Listing, &Market) {
+        (&self.settings.listings[place], &self.markets[place])
+    }
+
+    /// Does what is due; call it some times a second at least.
+    pub fn handle_time(&mut self, now_us: u64) {
+        self.now_us = now_us;
+        if now_us >= self.next_tenth_us {
+            self.next_tenth_us = now_us + 100_000;
+            self.flush_tenths();
+            self.run_heartbeats();
+            self.give_up_unanswered();
+            self.cancel_for_gone();
+        }
+        if now_us >= self.next_second_us {
+            self.next_second_us = now_us + 1_000_000;
+            self.step_indices();
+            self.flush_seconds();
+            self.end_day_orders();
+        }
+    }
+
+    fn step_indices(&mut self) {
+        for index in &mut self.indices {
+            index.price = Money::ratio(index.walk.step().into(), 10_000);
+        }
+        for (market, listing) in self.markets.iter_mut().zip(&self.settings.listings) {
+            market.remark(&listing.contract, self.indices[listing.index].price);
+        }
+        self.note_prices();
+    }
+
+    /// An order whose answer did not come may still be entered: its client must ask for its state.
+    fn give_up_unanswered(&mut self) {
+        let deadline = self.now_us.saturating_sub(ANSWER_US);
+        let mut late = Vec::new();
+        for account in &mut self.accounts {
+            while account.pending.front().is_some_and(|pending| pending.sent_us < deadline) {
+                late.extend(account.pending.pop_front());
+            }
+        }
+        for pending in late {
+            self.counters.unanswered.add(1);
+            if let Some(to) = pending.reply {
+                self.reply(&to, Err(tickpath_deribit::error_code::ErrorCode::TimedOut.into()));
+            }
+            if let Some(group) = pending.group {
+                self.finish_of_group(group, None);
+            }
+        }
+    }
+}

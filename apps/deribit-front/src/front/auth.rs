@@ -1,0 +1,297 @@
+//! Who clients are: keys, signatures, tokens.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use tickpath_deribit::codes::GrantType;
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::field::List;
+use tickpath_deribit::messages::{Auth, AuthResult};
+use tickpath_deribit::request::Request;
+use tickpath_deribit::sign::{
+    HttpRequest, SIGNATURE_VALID_MS, client_signature, http_signature, verify_client_signature,
+};
+use tickpath_deribit::text::{Secret, Text};
+
+use super::{Answer, Front};
+use crate::connection::Transport;
+use crate::fault::Fault;
+use crate::json::json;
+use crate::scope::Scope;
+
+/// Tokens that are good at a time; the oldest goes first.
+const TOKENS_MAX: usize = 16_384;
+/// Nonces that are remembered while their signatures are good; signatures beyond are refused.
+const NONCES_MAX: usize = 65_536;
+
+/// A token that was given out.
+#[derive(Clone)]
+pub(super) struct Grant {
+    pub(super) account: usize,
+    pub(super) key: usize,
+    pub(super) scope: Scope,
+    expires_us: u64,
+    /// The connection that it dies with; none for tokens of sessions.
+    connection: Option<u64>,
+    /// The token that it was given with.
+    other: String,
+    is_refresh: bool,
+}
+
+/// Tokens and nonces.
+pub(super) struct Tokens {
+    key: [u8; 32],
+    given: u64,
+    grants: HashMap<String, Grant>,
+    order: VecDeque<String>,
+    nonces: HashSet<(usize, String)>,
+    /// With when they may be forgotten, in milliseconds.
+    nonce_order: VecDeque<(u64, usize, String)>,
+}
+
+impl Tokens {
+    pub(super) fn new(key: [u8; 32]) -> Tokens {
+        Tokens {
+            key,
+            given: 0,
+            grants: HashMap::new(),
+            order: VecDeque::new(),
+            nonces: HashSet::new(),
+            nonce_order: VecDeque::new(),
+        }
+    }
+
+    fn make(&mut self, kind: &str) -> String {
+        self.given += 1;
+        client_signature(&self.key, self.given, kind, "").as_str().to_owned()
+    }
+
+    fn keep(&mut self, token: String, grant: Grant) {
+        if self.order.len() == TOKENS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.grants.remove(&oldest);
+        }
+        self.order.push_back(token.clone());
+        self.grants.insert(token, grant);
+    }
+
+    /// What a token grants at this time to a connection.
+    pub(super) fn find(&self, token: &str, is_refresh: bool, connection: u64, now_us: u64) -> Option<&Grant> {
+        let grant = self.grants.get(token)?;
+        let is_here = grant.connection.is_none_or(|own| own == connection);
+        (grant.is_refresh == is_refresh && grant.expires_us > now_us && is_here).then_some(grant)
+    }
+
+    fn revoke(&mut self, token: &str) {
+        if let Some(grant) = self.grants.remove(token) {
+            self.grants.remove(&grant.other);
+        }
+    }
+
+    /// Takes note of a nonce; false when it was used, or when there are too many.
+    fn use_nonce(&mut self, key: usize, nonce: &str, timestamp: u64, now_ms: u64) -> bool {
+        while self.nonce_order.front().is_some_and(|(until, ..)| *until < now_ms) {
+            if let Some((_, key, nonce)) = self.nonce_order.pop_front() {
+                self.nonces.remove(&(key, nonce));
+            }
+        }
+        if self.nonces.len() >= NONCES_MAX || !self.nonces.insert((key, nonce.to_owned())) {
+            return false;
+        }
+        let until = timestamp.max(now_ms) + 2 * SIGNATURE_VALID_MS;
+        self.nonce_order.push_back((until, key, nonce.to_owned()));
+        true
+    }
+}
+
+impl Front {
+    pub(super) fn authenticate(&mut self, number: u64, request: &Request<'_>) -> Answer {
+        let auth: Auth<'_> = request.params()?;
+        let asked = auth.scope.map(|scope| Scope::parse(&scope.to_cow())).unwrap_or_default();
+        let found = match auth.grant_type {
+            GrantType::ClientCredentials => self.by_credentials(&auth),
+            GrantType::ClientSignature => self.by_signature(&auth),
+            _ => self.by_refresh_token(number, &auth),
+        };
+        let (key, before) = found.inspect_err(|_| self.counters.logins_refused.add(1))?;
+        let allowed = &self.settings.keys[key].scope;
+        let scope = match before {
+            Some(before) => before,
+            None => allowed.narrowed(&asked),
+        };
+        self.counters.logins.add(1);
+        Ok(Some(self.grant(number, key, scope, auth.state)))
+    }
+
+    /// Gives out tokens, and lets the connection act for the account.
+    fn grant(&mut self, number: u64, key: usize, scope: Scope, state: Option<Text<'_>>) -> Vec<u8> {
+        let account = self.settings.keys[key].account;
+        let expires_s = scope.expires_s.unwrap_or(u64::MAX).min(self.settings.token_expires_s);
+        let is_http =
+            self.connections.get(&number).is_none_or(|connection| connection.transport == Transport::Http);
+        let (access, refresh) = (self.auth.make("access"), self.auth.make("refresh"));
+        let now_us = self.now_us;
+        let grant = |other: &str, is_refresh: bool| Grant {
+            account,
+            key,
+            scope: scope.clone(),
+            expires_us: now_us + expires_s * 1_000_000 * if is_refresh { 2 } else { 1 },
+            // A connection over HTTP is over before its token is used.
+            connection: Some(number).filter(|_| scope.session.is_none() && !is_http),
+            other: other.to_owned(),
+            is_refresh,
+        };
+        let (for_access, for_refresh) = (grant(&refresh, false), grant(&access, true));
+        self.auth.keep(access.clone(), for_access);
+        self.auth.keep(refresh.clone(), for_refresh);
+        let cancels = self.accounts[account].cancels_on_disconnect;
+        let text = scope.to_string();
+        if let Some(connection) = self.connections.get_mut(&number) {
+            connection.account = Some(account);
+            connection.cancels_on_disconnect |= cancels;
+            connection.scope = scope;
+        }
+        json(&AuthResult {
+            access_token: Secret::new(&access),
+            token_type: Some(Text::new("bearer")),
+            expires_in: expires_s,
+            refresh_token: Secret::new(&refresh),
+            scope: Text::new(&text),
+            enabled_features: Some(List::new(&[])),
+            sid: None,
+            state,
+        })
+    }
+
+    fn find_key(&self, client_id: Option<Text<'_>>) -> Result<usize, Fault> {
+        let id = client_id.ok_or(Fault::param("client_id", "value required"))?;
+        let key = self.settings.keys.iter().position(|key| id == key.client_id.as_str());
+        key.ok_or(Fault::new(ErrorCode::InvalidCredentials))
+    }
+
+    fn by_credentials(&self, auth: &Auth<'_>) -> Result<(usize, Option<Scope>), Fault> {
+        let key = self.find_key(auth.client_id)?;
+        let secret = auth.client_secret.ok_or(Fault::param("client_secret", "value required"))?;
+        if self.is_secret(key, &secret.expose().to_cow()) {
+            Ok((key, None))
+        } else {
+            Err(ErrorCode::InvalidCredentials.into())
+        }
+    }
+
+    /// In the same time for any wrong one: signatures of both are compared.
+    pub(super) fn is_secret(&self, key: usize, shown: &str) -> bool {
+        let known = &self.settings.keys[key].secret;
+        let signature = client_signature(shown.as_bytes(), 0, "", "");
+        verify_client_signature(known.as_bytes(), 0, "", "", signature.as_str())
+    }
+
+    fn by_signature(&mut self, auth: &Auth<'_>) -> Result<(usize, Option<Scope>), Fault> {
+        let key = self.find_key(auth.client_id)?;
+        let timestamp = auth.timestamp.ok_or(Fault::param("timestamp", "value required"))?;
+        let signature = auth.signature.ok_or(Fault::param("signature", "value required"))?;
+        let text = |text: Option<Text<'_>>| text.map(|text| text.to_cow().into_owned()).unwrap_or_default();
+        let (nonce, data) = (text(auth.nonce), text(auth.data));
+        let secret = self.settings.keys[key].secret.as_bytes();
+        let is_good = verify_client_signature(secret, timestamp, &nonce, &data, &signature.expose().to_cow());
+        self.check_signature(key, is_good, timestamp, &nonce)?;
+        Ok((key, None))
+    }
+
+    fn check_signature(
+        &mut self,
+        key: usize,
+        is_good: bool,
+        timestamp: u64,
+        nonce: &str,
+    ) -> Result<(), Fault> {
+        let now_ms = self.now_ms();
+        if !is_good {
+            return Err(Fault::because(ErrorCode::Unauthorized, "wrong signature"));
+        }
+        if now_ms.abs_diff(timestamp) > SIGNATURE_VALID_MS {
+            return Err(Fault::because(ErrorCode::Unauthorized, "timestamp too old or too new"));
+        }
+        if nonce.is_empty() || !self.auth.use_nonce(key, nonce, timestamp, now_ms) {
+            return Err(Fault::because(ErrorCode::Unauthorized, "nonce was used before"));
+        }
+        Ok(())
+    }
+
+    fn by_refresh_token(&mut self, number: u64, auth: &Auth<'_>) -> Result<(usize, Option<Scope>), Fault> {
+        let token = auth.refresh_token.ok_or(Fault::param("refresh_token", "value required"))?;
+        let token = token.expose().to_cow();
+        let grant = self.auth.find(&token, true, number, self.now_us);
+        let grant = grant.cloned().ok_or(Fault::new(ErrorCode::Unauthorized))?;
+        self.auth.revoke(&token);
+        Ok((grant.key, Some(grant.scope)))
+    }
+
+    /// Ends what the connection's token granted, where the client wants it.
+    pub(super) fn log_out(&mut self, number: u64, request: &Request<'_>) -> Answer {
+        let logout: tickpath_deribit::messages::Logout = request.params()?;
+        if logout.invalidate_token != Some(false) {
+            let own = |grant: &Grant| grant.connection == Some(number);
+            self.auth.grants.retain(|_, grant| !own(grant));
+        }
+        if let Some(connection) = self.connections.get_mut(&number) {
+            // A logout cancels nothing.
+            connection.cancels_on_disconnect = false;
+            connection.end = Some("logout");
+        }
+        Ok(None)
+    }
+
+    /// Whom an `Authorization` header of HTTP stands for.
+    pub(super) fn authorize_http(
+        &mut self,
+        number: u64,
+        header: &str,
+        signed: HttpRequest<'_>,
+    ) -> Result<(), Fault> {
+        let unauthorized = || Fault::new(ErrorCode::Unauthorized);
+        let (kind, rest) = header.split_once(' ').ok_or_else(unauthorized)?;
+        let (account, scope) = match kind.to_ascii_lowercase().as_str() {
+            "bearer" => {
+                let grant = self.auth.find(rest.trim(), false, number, self.now_us);
+                let grant = grant.ok_or_else(unauthorized)?;
+                (grant.account, grant.scope.clone())
+            }
+            "basic" => {
+                use base64::Engine as _;
+                let decoded = base64::engine::general_purpose::STANDARD.decode(rest.trim()).ok();
+                let text =
+                    decoded.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(unauthorized)?;
+                let (id, secret) = text.split_once(':').ok_or_else(unauthorized)?;
+                let key = self.find_key(Some(Text::new(id)))?;
+                if !self.is_secret(key, secret) {
+                    return Err(ErrorCode::InvalidCredentials.into());
+                }
+                (self.settings.keys[key].account, self.settings.keys[key].scope.clone())
+            }
+            "deri-hmac-sha256" => {
+                let part = |name: &str| {
+                    rest.split(',').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))
+                };
+                let key = self.find_key(part("id").map(Text::new))?;
+                let timestamp = part("ts").and_then(|ts| ts.parse().ok()).ok_or_else(unauthorized)?;
+                let nonce = part("nonce").unwrap_or_default();
+                let known = &self.settings.keys[key];
+                let expected = http_signature(known.secret.as_bytes(), timestamp, nonce, signed);
+                // Compared by signatures of both, in the same time for any wrong one.
+                let is_good = {
+                    let shown = part("sig").unwrap_or_default();
+                    let again = client_signature(&self.auth.key, 0, shown, "");
+                    verify_client_signature(&self.auth.key, 0, expected.as_str(), "", again.as_str())
+                };
+                self.check_signature(key, is_good, timestamp, nonce)?;
+                (self.settings.keys[key].account, self.settings.keys[key].scope.clone())
+            }
+            _ => return Err(unauthorized()),
+        };
+        if let Some(connection) = self.connections.get_mut(&number) {
+            (connection.account, connection.scope) = (Some(account), scope);
+        }
+        Ok(())
+    }
+}

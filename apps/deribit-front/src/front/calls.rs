@@ -1,0 +1,233 @@
+//! Requests by their methods: who may call them, what they cost, who answers them.
+
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::method::Method;
+use tickpath_deribit::request::Request;
+use tickpath_deribit::scan::Value;
+use tickpath_types::Side;
+
+use super::{Answer, Front};
+use crate::connection::Transport;
+use crate::fault::Fault;
+use crate::json::text_of;
+use crate::pending::ReplyTo;
+use crate::scope::{Access, Scope};
+
+/// What a private method needs.
+enum Need {
+    /// To be authenticated.
+    Login,
+    Account(Access),
+    Trade(Access),
+}
+
+/// Which credits a method takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pool {
+    NonMatching,
+    GetInstruments,
+    Subscribe,
+    Matching,
+    CancelAll,
+}
+
+fn need(method: Method) -> Need {
+    match method {
+        Method::Logout
+        | Method::PrivateSubscribe
+        | Method::PrivateUnsubscribe
+        | Method::PrivateUnsubscribeAll
+        | Method::GetCancelOnDisconnect => Need::Login,
+        Method::GetAccountSummary | Method::GetAccountSummaries => Need::Account(Access::Read),
+        Method::EnableCancelOnDisconnect | Method::DisableCancelOnDisconnect => {
+            Need::Account(Access::ReadWrite)
+        }
+        Method::Buy
+        | Method::Sell
+        | Method::Edit
+        | Method::EditByLabel
+        | Method::Cancel
+        | Method::CancelByLabel
+        | Method::CancelAll
+        | Method::CancelAllByInstrument
+        | Method::CancelAllByCurrency
+        | Method::CancelAllByCurrencyPair
+        | Method::CancelAllByKindOrType
+        | Method::ClosePosition => Need::Trade(Access::ReadWrite),
+        _ => Need::Trade(Access::Read),
+    }
+}
+
+fn pool(method: Method) -> Pool {
+    match method {
+        Method::GetInstruments => Pool::GetInstruments,
+        Method::PublicSubscribe | Method::PrivateSubscribe => Pool::Subscribe,
+        Method::CancelAll => Pool::CancelAll,
+        Method::Buy
+        | Method::Sell
+        | Method::Edit
+        | Method::EditByLabel
+        | Method::Cancel
+        | Method::CancelByLabel
+        | Method::CancelAllByInstrument
+        | Method::CancelAllByCurrency
+        | Method::CancelAllByCurrencyPair
+        | Method::CancelAllByKindOrType
+        | Method::ClosePosition => Pool::Matching,
+        _ => Pool::NonMatching,
+    }
+}
+
+impl Front {
+    /// Does what a request asks, if its client may.
+    pub(super) fn call(&mut self, number: u64, request: &Request<'_>, to: &ReplyTo) -> Answer {
+        let method = request.method;
+        let caller = self.caller(number, request)?;
+        self.charge(number, caller, pool(method))?;
+        let Some(account) = caller.filter(|_| is_private(method)) else {
+            return self.call_public(number, request);
+        };
+        match method {
+            Method::Logout => self.log_out(number, request),
+            Method::EnableCancelOnDisconnect => self.set_cancel_on_disconnect(number, account, request, true),
+            Method::DisableCancelOnDisconnect => {
+                self.set_cancel_on_disconnect(number, account, request, false)
+            }
+            Method::GetCancelOnDisconnect => self.cancel_on_disconnect(number, account, request),
+            Method::PrivateSubscribe => self.subscribe(number, Some(account), request),
+            Method::PrivateUnsubscribe => self.unsubscribe(number, request),
+            Method::PrivateUnsubscribeAll => self.unsubscribe_all(number),
+            Method::Buy => self.place(account, Side::Buy, request, to),
+            Method::Sell => self.place(account, Side::Sell, request, to),
+            Method::Edit => self.edit(account, request, to),
+            Method::EditByLabel => self.edit_by_label(account, request, to),
+            Method::Cancel => self.cancel(account, request, to),
+            Method::CancelByLabel
+            | Method::CancelAll
+            | Method::CancelAllByInstrument
+            | Method::CancelAllByCurrency
+            | Method::CancelAllByCurrencyPair
+            | Method::CancelAllByKindOrType => self.cancel_many(account, request, to),
+            Method::ClosePosition => self.close_position(account, request, to),
+            Method::GetOpenOrders
+            | Method::GetOpenOrdersByInstrument
+            | Method::GetOpenOrdersByCurrency
+            | Method::GetOpenOrdersByLabel => self.open_orders(account, request),
+            Method::GetOrderState => self.order_state(account, request),
+            Method::GetOrderStateByLabel => self.order_state_by_label(account, request),
+            Method::GetOrderHistoryByInstrument | Method::GetOrderHistoryByCurrency => {
+                self.order_history(account, request)
+            }
+            Method::GetUserTradesByInstrument
+            | Method::GetUserTradesByInstrumentAndTime
+            | Method::GetUserTradesByCurrency
+            | Method::GetUserTradesByCurrencyAndTime => self.user_trades(account, request),
+            Method::GetUserTradesByOrder => self.user_trades_by_order(account, request),
+            Method::GetPosition => self.position(account, request),
+            Method::GetPositions => self.positions(account, request),
+            Method::GetAccountSummary => self.account_summary(account, request),
+            Method::GetAccountSummaries => self.account_summaries(account, request),
+            Method::GetMargins => self.margins(account, request),
+            _ => Err(ErrorCode::MethodNotFound.into()),
+        }
+    }
+
+    fn call_public(&mut self, number: u64, request: &Request<'_>) -> Answer {
+        match request.method {
+            Method::Auth => self.authenticate(number, request),
+            Method::SetHeartbeat => self.set_heartbeat(number, request),
+            Method::DisableHeartbeat => self.disable_heartbeat(number),
+            Method::Test => self.test(request),
+            Method::Hello => self.hello(request),
+            Method::GetTime => self.time(),
+            Method::Status => self.status(),
+            Method::PublicSubscribe => self.subscribe(number, None, request),
+            Method::PublicUnsubscribe => self.unsubscribe(number, request),
+            Method::PublicUnsubscribeAll => self.unsubscribe_all(number),
+            Method::GetInstruments => self.instruments(request),
+            Method::GetInstrument => self.instrument(request),
+            Method::GetCurrencies => self.currencies(),
+            Method::GetContractSize => self.contract_size(request),
+            Method::GetOrderBook | Method::GetOrderBookByInstrumentId => self.order_book(request),
+            Method::Ticker => self.ticker(request),
+            Method::GetIndexPrice => self.index_price(request),
+            Method::GetBookSummaryByCurrency | Method::GetBookSummaryByInstrument => {
+                self.book_summary(request)
+            }
+            Method::GetFundingRateValue => self.funding_rate(request),
+            Method::GetLastTradesByInstrument
+            | Method::GetLastTradesByInstrumentAndTime
+            | Method::GetLastTradesByCurrency
+            | Method::GetLastTradesByCurrencyAndTime => self.last_trades(request),
+            _ => Err(ErrorCode::MethodNotFound.into()),
+        }
+    }
+
+    /// The account that asks: the connection's, or that of the token among the params.
+    fn caller(&self, number: u64, request: &Request<'_>) -> Result<Option<usize>, Fault> {
+        let Some(connection) = self.connections.get(&number) else { return Ok(None) };
+        let mut caller = connection.account.map(|account| (account, &connection.scope));
+        if is_private(request.method) {
+            let params: Option<Value<'_>> = request.params().ok();
+            if let Some(token) = params.and_then(|params| text_of(&params, "access_token")) {
+                let grant = self.auth.find(&token, false, number, self.now_us);
+                let grant =
+                    grant.ok_or(Fault::because(ErrorCode::Unauthorized, "invalid or expired token"))?;
+                caller = Some((grant.account, &grant.scope));
+            }
+            let (_, scope) = caller.ok_or(Fault::because(ErrorCode::Unauthorized, "missing token"))?;
+            if !allows(scope, need(request.method)) {
+                return Err(ErrorCode::Forbidden.into());
+            }
+        }
+        Ok(caller.map(|(account, _)| account))
+    }
+
+    /// Takes credits; a client without any is sent away.
+    fn charge(&mut self, number: u64, caller: Option<usize>, pool: Pool) -> Result<(), Fault> {
+        let now = self.now();
+        let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
+        let credits = match (caller, pool) {
+            (None, Pool::GetInstruments) => &mut connection.get_instruments,
+            (None, _) => &mut connection.public,
+            (Some(account), pool) => {
+                let account = &mut self.accounts[account];
+                match pool {
+                    Pool::NonMatching => &mut account.non_matching,
+                    Pool::GetInstruments => &mut account.get_instruments,
+                    Pool::Subscribe => &mut account.subscribe,
+                    Pool::Matching => &mut account.matching,
+                    Pool::CancelAll => &mut account.cancel_all,
+                }
+            }
+        };
+        if credits.try_take(now).is_ok() {
+            return Ok(());
+        }
+        self.counters.over_rate.add(1);
+        connection.end = Some("too_many_requests");
+        Err(ErrorCode::TooManyRequests.into())
+    }
+
+    /// True when the connection is a WebSocket: what only makes sense there is refused over HTTP.
+    pub(super) fn needs_websocket(&self, number: u64) -> Result<(), Fault> {
+        let connection = self.connections.get(&number);
+        if connection.is_some_and(|connection| connection.transport == Transport::WebSocket) {
+            Ok(())
+        } else {
+            Err(ErrorCode::MustBeWebsocketRequest.into())
+        }
+    }
+}
+
+pub(super) fn is_private(method: Method) -> bool {
+    method.name().starts_with("private/")
+}
+
+fn allows(scope: &Scope, need: Need) -> bool {
+    match need {
+        Need::Login => true,
+        Need::Account(access) => scope.account >= access,
+        Need::Trade(access) => scope.trade >= access,
+    }
+}

@@ -1,0 +1,772 @@
+//! Channels: who listens to what, and what is new for them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use tickpath_deribit::channel::{Channel, Interval, Selector};
+use tickpath_deribit::codes::{InstrumentState, Kind};
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::field::List;
+use tickpath_deribit::messages::{
+    Book, BookLevel, BookUpdateKind, GroupedBook, IndexPrice, InstrumentStateChange, LevelAction,
+    PlatformState, PriceAmount, PrivateSubscribe, Quote, Subscribe,
+};
+use tickpath_deribit::request::{Request, write_notification};
+use tickpath_deribit::scan::Scanner;
+use tickpath_deribit::text::Text;
+use tickpath_types::{Price, Qty, Side};
+
+use super::calls::is_private;
+use super::market_data::state_of;
+use super::{Answer, Front};
+use crate::account::Changes;
+use crate::connection::Frame;
+use crate::fault::Fault;
+use crate::json::{Json, Object, json, list};
+use crate::listing::figure;
+use crate::market::{Levels, Trade, best_of, price_amount};
+use crate::order::UserTrade;
+
+/// Channels of one connection at most; further ones are left out of the answer.
+const CHANNELS_MAX: usize = 500;
+/// Characters of a subscription's label at most.
+const LABEL_LEN_MAX: usize = 16;
+/// Trades and orders that wait for a channel's next message at most; the oldest goes first.
+const WAITING_MAX: usize = 10_000;
+
+/// Which instruments a channel is about.
+#[derive(Clone, Debug, PartialEq)]
+enum Of {
+    Listing(usize),
+    Kind(Kind, String),
+}
+
+/// What a channel tells.
+#[derive(Clone, Debug, PartialEq)]
+enum What {
+    Book(usize),
+    Grouped {
+        listing: usize,
+        group: i64,
+        depth: usize,
+    },
+    Trades(Of),
+    Ticker(usize),
+    IncrementalTicker(usize),
+    Quote(usize),
+    Perpetual(usize),
+    PriceIndex(usize),
+    EstimatedExpiration(usize),
+    States(Kind, String),
+    PlatformState,
+    PublicMethods,
+    UserOrders(Of),
+    UserTrades(Of),
+    UserChanges(Of),
+    Portfolio(String),
+    /// Nothing ever happens there.
+    Quiet,
+}
+
+/// A channel that somebody listens to.
+struct Topic {
+    name: String,
+    account: Option<usize>,
+    what: What,
+    interval: Interval,
+    subscribers: Vec<(u64, Option<String>)>,
+    /// Of books: what listeners have.
+    published: Levels,
+    change_id: u64,
+    changed: BTreeSet<(usize, i64)>,
+    /// The message before, where only what is new is sent.
+    last: Vec<u8>,
+    trades: Vec<(usize, Trade)>,
+    orders: Vec<u64>,
+    user_trades: Vec<UserTrade>,
+    positions: BTreeSet<usize>,
+    is_changed: bool,
+}
+
+/// All channels that somebody listens to.
+#[derive(Default)]
+pub(super) struct Channels {
+    topics: Vec<Option<Topic>>,
+    by_name: HashMap<(Option<usize>, String), usize>,
+    /// Subscriptions whose first message is due.
+    due: Vec<(u64, usize)>,
+}
+
+impl Channels {
+    /// The connection is gone.
+    pub(super) fn leave(&mut self, number: u64, topics: &[usize]) {
+        topics.iter().for_each(|place| self.drop_subscriber(*place, number));
+    }
+
+    fn drop_subscriber(&mut self, place: usize, number: u64) {
+        let Some(topic) = self.topics.get_mut(place).and_then(Option::as_mut) else { return };
+        topic.subscribers.retain(|(subscriber, _)| *subscriber != number);
+        if topic.subscribers.is_empty() {
+            let key = (topic.account, topic.name.clone());
+            self.by_name.remove(&key);
+            self.topics[place] = None;
+        }
+    }
+
+    fn add(&mut self, topic: Topic) -> usize {
+        let key = (topic.account, topic.name.clone());
+        let free = self.topics.iter().position(Option::is_none);
+        let place = free.unwrap_or_else(|| {
+            self.topics.push(None);
+            self.topics.len() - 1
+        });
+        self.topics[place] = Some(topic);
+        self.by_name.insert(key, place);
+        place
+    }
+}
+
+impl Topic {
+    fn new(name: &str, account: Option<usize>, what: What, interval: Interval) -> Topic {
+        Topic {
+            name: name.to_owned(),
+            account,
+            what,
+            interval,
+            subscribers: Vec::new(),
+            published: Levels::default(),
+            change_id: 0,
+            changed: BTreeSet::new(),
+            last: Vec::new(),
+            trades: Vec::new(),
+            orders: Vec::new(),
+            user_trades: Vec::new(),
+            positions: BTreeSet::new(),
+            is_changed: false,
+        }
+    }
+}
+
+impl Front {
+    pub(super) fn subscribe(&mut self, number: u64, account: Option<usize>, request: &Request<'_>) -> Answer {
+        self.needs_websocket(number)?;
+        let (names, label) = if is_private(request.method) {
+            let PrivateSubscribe { channels, label } = request.params()?;
+            (texts(&channels)?, label.map(|label| label.to_cow().into_owned()))
+        } else {
+            let Subscribe { channels } = request.params()?;
+            (texts(&channels)?, None)
+        };
+        if label.as_ref().is_some_and(|label| label.chars().count() > LABEL_LEN_MAX) {
+            return Err(Fault::param("label", "at most 16 characters"));
+        }
+        let is_known =
+            account.is_some() || self.connections.get(&number).is_some_and(|own| own.account.is_some());
+        let mut subscribed = Vec::new();
+        for name in names {
+            let Ok(channel) = Channel::parse(&name) else { continue };
+            if channel.needs_authentication() && !is_known {
+                if channel.is_private() {
+                    continue;
+                }
+                return Err(ErrorCode::RawSubscriptionsNotAvailableForUnauthorized.into());
+            }
+            let account = account.filter(|_| channel.is_private());
+            if channel.is_private() && account.is_none() {
+                continue;
+            }
+            let Some((what, interval)) = self.meaning(&channel) else { continue };
+            if self.join(number, &name, account, what, interval, label.clone()) {
+                subscribed.push(name);
+            }
+        }
+        Ok(Some(list(subscribed, |name, out| Text::new(&name).write(out))))
+    }
+
+    fn meaning(&self, channel: &Channel<'_>) -> Option<(What, Interval)> {
+        let of = |selector: &Selector<'_>| match selector {
+            Selector::Instrument(name) => self.listing(name).map(Of::Listing),
+            Selector::Kind { kind, currency } => Some(Of::Kind(*kind, (*currency).to_owned())),
+        };
+        let index = |name: &str| self.indices.iter().position(|index| index.name == name);
+        Some(match channel {
+            Channel::Book { instrument, interval } => (What::Book(self.listing(instrument)?), *interval),
+            Channel::GroupedBook { instrument, group, depth, interval } => {
+                let listing = self.listing(instrument)?;
+                let known = &self.settings.listings[listing];
+                let group = match *group {
+                    "none" => known.tick.0,
+                    steps => known.tick.0.checked_mul(steps.parse().ok().filter(|steps| *steps > 0)?)?,
+                };
+                let is_depth = matches!(depth, 1 | 10 | 20);
+                let what = What::Grouped { listing, group, depth: *depth as usize };
+                (Some(what).filter(|_| is_depth && *interval != Interval::Raw)?, *interval)
+            }
+            Channel::Trades { of: selector, interval } => (What::Trades(of(selector)?), *interval),
+            Channel::Ticker { instrument, interval } => (What::Ticker(self.listing(instrument)?), *interval),
+            Channel::IncrementalTicker { instrument } => {
+                (What::IncrementalTicker(self.listing(instrument)?), Interval::Ms100)
+            }
+            Channel::Quote { instrument } => (What::Quote(self.listing(instrument)?), Interval::Raw),
+            Channel::Perpetual { instrument, interval } => {
+                let listing =
+                    self.listing(instrument).filter(|place| self.settings.listings[*place].is_perpetual());
+                (What::Perpetual(listing?), *interval)
+            }
+            Channel::PriceIndex { index: name } => (What::PriceIndex(index(name)?), Interval::Agg2),
+            Channel::EstimatedExpirationPrice { index: name } => {
+                (What::EstimatedExpiration(index(name)?), Interval::Agg2)
+            }
+            Channel::InstrumentState { kind, currency } => {
+                (What::States(*kind, (*currency).to_owned()), Interval::Raw)
+            }
+            Channel::PlatformState => (What::PlatformState, Interval::Raw),
+            Channel::PublicMethodsState => (What::PublicMethods, Interval::Raw),
+            Channel::UserOrders { of: selector, interval } => (What::UserOrders(of(selector)?), *interval),
+            Channel::UserTrades { of: selector, interval } => (What::UserTrades(of(selector)?), *interval),
+            Channel::UserChanges { of: selector, interval } => (What::UserChanges(of(selector)?), *interval),
+            Channel::UserPortfolio { currency } => (What::Portfolio(currency.to_uppercase()), Interval::Agg2),
+            Channel::UserLock | Channel::UserAccessLog => (What::Quiet, Interval::Raw),
+            _ => return None,
+        })
+    }
+
+    /// True when the connection listens to the channel now.
+    fn join(
+        &mut self,
+        number: u64,
+        name: &str,
+        account: Option<usize>,
+        what: What,
+        interval: Interval,
+        label: Option<String>,
+    ) -> bool {
+        let Some(connection) = self.connections.get_mut(&number) else { return false };
+        let place = match self.channels.by_name.get(&(account, name.to_owned())) {
+            Some(place) if connection.topics.contains(place) => return true,
+            _ if connection.topics.len() >= CHANNELS_MAX => return false,
+            Some(place) => *place,
+            None => {
+                let mut topic = Topic::new(name, account, what.clone(), interval);
+                if let What::Book(listing) = what {
+                    topic.published = self.markets[listing].levels.clone();
+                    topic.change_id = self.markets[listing].change_id;
+                }
+                self.channels.add(topic)
+            }
+        };
+        connection.topics.push(place);
+        if let Some(topic) = &mut self.channels.topics[place] {
+            topic.subscribers.push((number, label));
+        }
+        self.channels.due.push((number, place));
+        true
+    }
+
+    pub(super) fn unsubscribe(&mut self, number: u64, request: &Request<'_>) -> Answer {
+        let Subscribe { channels } = request.params()?;
+        let mut left = Vec::new();
+        for name in texts(&channels)? {
+            let Some(connection) = self.connections.get_mut(&number) else { break };
+            let topics = &self.channels.topics;
+            let is_named = |place: &usize| topics[*place].as_ref().is_some_and(|topic| topic.name == name);
+            let Some(at) = connection.topics.iter().position(is_named) else { continue };
+            let place = connection.topics.swap_remove(at);
+            self.channels.drop_subscriber(place, number);
+            left.push(name);
+        }
+        Ok(Some(list(left, |name, out| Text::new(&name).write(out))))
+    }
+
+    pub(super) fn unsubscribe_all(&mut self, number: u64) -> Answer {
+        self.needs_websocket(number)?;
+        if let Some(connection) = self.connections.get_mut(&number) {
+            let topics = std::mem::take(&mut connection.topics);
+            self.channels.leave(number, &topics);
+        }
+        Ok(Some(json(&Text::new("ok"))))
+    }
+
+    /// What a new listener must have before what changes.
+    pub(super) fn fill_snapshots(&mut self, number: u64) {
+        let due = std::mem::take(&mut self.channels.due);
+        for (subscriber, place) in due {
+            if subscriber != number {
+                continue;
+            }
+            // What the others have not been told yet is told first, so that all have the same.
+            if let Some(topic) = self.channels.topics.get(place).and_then(Option::as_ref)
+                && matches!(topic.what, What::Book(_))
+            {
+                self.flush(place, Some(number));
+            }
+            self.begin_ticker(place);
+            let Some(topic) = self.channels.topics.get(place).and_then(Option::as_ref) else { continue };
+            let data = match &topic.what {
+                What::Book(listing) => Some(self.book_snapshot(topic, *listing)),
+                What::IncrementalTicker(listing) => {
+                    let mut ticker = Vec::new();
+                    self.write_ticker(*listing, &mut ticker);
+                    Some(typed("snapshot", &ticker))
+                }
+                What::Trades(_)
+                | What::UserOrders(_)
+                | What::UserTrades(_)
+                | What::UserChanges(_)
+                | What::States(..)
+                | What::Quiet => None,
+                _ => self.render(topic),
+            };
+            let label =
+                topic.subscribers.iter().find(|(own, _)| *own == number).and_then(|(_, label)| label.clone());
+            let (name, data) = (topic.name.clone(), data);
+            if let Some(data) = data {
+                self.notify(&name, &data, [(number, label)].iter());
+            }
+        }
+    }
+
+    /// What changes is told against what the first listener was told.
+    fn begin_ticker(&mut self, place: usize) {
+        let topic = self.channels.topics.get(place).and_then(Option::as_ref);
+        let Some(Topic { what: What::IncrementalTicker(listing), last, .. }) = topic else { return };
+        if last.is_empty() {
+            let mut ticker = Vec::new();
+            self.write_ticker(*listing, &mut ticker);
+            if let Some(topic) = &mut self.channels.topics[place] {
+                topic.last = ticker;
+            }
+        }
+    }
+
+    fn notify<'a>(
+        &mut self,
+        name: &str,
+        data: &[u8],
+        subscribers: impl Iterator<Item = &'a (u64, Option<String>)>,
+    ) {
+        let data = Json(data.to_vec());
+        for (number, label) in subscribers {
+            let mut bytes = Vec::with_capacity(data.0.len() + name.len() + 96);
+            write_notification(name, &data, label.as_deref(), &mut bytes);
+            self.counters.notifications.add(1);
+            self.push(*number, Frame { bytes, error: None });
+        }
+    }
+
+    fn book_snapshot(&self, topic: &Topic, place: usize) -> Vec<u8> {
+        let listing = &self.settings.listings[place];
+        let level = |(price, qty): (&i64, &u64)| BookLevel {
+            action: LevelAction::New,
+            price: listing.price(Price(*price)),
+            amount: listing.amount(Qty(*qty)),
+        };
+        let bids: Vec<BookLevel> = topic.published[Side::Buy.index()].iter().rev().map(level).collect();
+        let asks: Vec<BookLevel> = topic.published[Side::Sell.index()].iter().map(level).collect();
+        json(&Book {
+            kind: Some(BookUpdateKind::Snapshot),
+            timestamp: self.now_ms(),
+            prev_change_id: None,
+            instrument_name: Text::new(&listing.name),
+            change_id: topic.change_id,
+            bids: List::new(&bids),
+            asks: List::new(&asks),
+        })
+    }
+
+    /// What a command changed is noted for each channel, and told at once on those that are raw.
+    pub(super) fn tell(
+        &mut self,
+        touched: &[usize],
+        trades: &[(usize, Trade)],
+        changes: &BTreeMap<usize, Changes>,
+    ) {
+        for place in 0..self.channels.topics.len() {
+            let Some(mut topic) = self.channels.topics[place].take() else { continue };
+            self.note(&mut topic, touched, trades, changes);
+            let is_due = topic.interval == Interval::Raw && topic.is_changed;
+            self.channels.topics[place] = Some(topic);
+            if is_due {
+                self.flush(place, None);
+            }
+        }
+    }
+
+    fn note(
+        &self,
+        topic: &mut Topic,
+        touched: &[usize],
+        trades: &[(usize, Trade)],
+        changes: &BTreeMap<usize, Changes>,
+    ) {
+        match &topic.what {
+            What::Book(listing) if touched.contains(listing) => {
+                let levels = self.markets[*listing].touched.iter();
+                topic.changed.extend(levels.map(|(side, price)| (side.index(), *price)));
+                topic.is_changed |= !topic.changed.is_empty();
+            }
+            What::Grouped { listing, .. }
+            | What::Ticker(listing)
+            | What::IncrementalTicker(listing)
+            | What::Quote(listing) => {
+                topic.is_changed |= touched.contains(listing);
+            }
+            What::Trades(of) => {
+                let new = trades.iter().filter(|(place, _)| self.is_of(of, *place));
+                topic.trades.extend(new.copied());
+                let excess = topic.trades.len().saturating_sub(WAITING_MAX);
+                topic.trades.drain(..excess);
+                topic.is_changed |= !topic.trades.is_empty();
+            }
+            What::States(kind, currency) => {
+                let is_meant = |place: &&usize| self.settings.listings[**place].is_of(Some(*kind), currency);
+                let closed = touched.iter().filter(is_meant);
+                topic.positions.extend(closed.copied());
+                topic.is_changed |= !topic.positions.is_empty();
+            }
+            What::UserOrders(of) | What::UserTrades(of) | What::UserChanges(of) => {
+                let Some(account) = topic.account else { return };
+                let Some(changes) = changes.get(&account).filter(|changes| !changes.is_empty()) else {
+                    return;
+                };
+                for number in &changes.orders {
+                    let order = self.accounts[account].order(*number);
+                    if order.is_some_and(|order| self.is_of(of, order.listing))
+                        && !topic.orders.contains(number)
+                    {
+                        topic.orders.push(*number);
+                    }
+                }
+                let new: Vec<_> =
+                    changes.trades.iter().filter(|trade| self.is_of(of, trade.listing)).cloned().collect();
+                topic.positions.extend(new.iter().map(|trade| trade.listing));
+                topic.user_trades.extend(new);
+                let excess = topic.user_trades.len().saturating_sub(WAITING_MAX);
+                topic.user_trades.drain(..excess);
+                topic.is_changed = match topic.what {
+                    What::UserTrades(_) => !topic.user_trades.is_empty(),
+                    _ => !topic.orders.is_empty() || !topic.user_trades.is_empty(),
+                };
+            }
+            What::Portfolio(_) => {
+                topic.is_changed |= topic.account.is_some_and(|account| changes.contains_key(&account));
+            }
+            _ => {}
+        }
+    }
+
+    fn is_of(&self, of: &Of, place: usize) -> bool {
+        match of {
+            Of::Listing(listing) => *listing == place,
+            Of::Kind(kind, currency) => self.settings.listings[place].is_of(Some(*kind), currency),
+        }
+    }
+
+    /// Index and mark prices are new.
+    pub(super) fn note_prices(&mut self) {
+        for topic in self.channels.topics.iter_mut().flatten() {
+            let follows = matches!(
+                topic.what,
+                What::Ticker(_)
+                    | What::IncrementalTicker(_)
+                    | What::PriceIndex(_)
+                    | What::Perpetual(_)
+                    | What::Portfolio(_)
+                    | What::EstimatedExpiration(_)
+            );
+            topic.is_changed |= follows;
+        }
+        self.flush_of(Interval::Raw);
+    }
+
+    pub(super) fn flush_tenths(&mut self) {
+        self.flush_of(Interval::Ms100);
+    }
+
+    pub(super) fn flush_seconds(&mut self) {
+        self.flush_of(Interval::Agg2);
+    }
+
+    fn flush_of(&mut self, interval: Interval) {
+        for place in 0..self.channels.topics.len() {
+            let topic = self.channels.topics[place].as_ref();
+            if topic.is_some_and(|topic| topic.interval == interval && topic.is_changed) {
+                self.flush(place, None);
+            }
+        }
+    }
+
+    /// Tells the listeners of a channel what is new, but for one of them.
+    fn flush(&mut self, place: usize, but: Option<u64>) {
+        let Some(mut topic) = self.channels.topics[place].take() else { return };
+        topic.is_changed = false;
+        let messages = self.news(&mut topic);
+        let others: Vec<_> =
+            topic.subscribers.iter().filter(|(number, _)| Some(*number) != but).cloned().collect();
+        for data in messages {
+            self.notify(&topic.name, &data, others.iter());
+        }
+        self.channels.topics[place] = Some(topic);
+    }
+
+    /// The messages that are due, of which there may be none.
+    fn news(&self, topic: &mut Topic) -> Vec<Vec<u8>> {
+        match topic.what.clone() {
+            What::Book(listing) => self.book_change(topic, listing).into_iter().collect(),
+            What::Trades(_) => {
+                let trades = std::mem::take(&mut topic.trades);
+                vec![list(trades, |(place, trade), out| trade.write(&self.settings.listings[place], out))]
+            }
+            What::IncrementalTicker(listing) => self.ticker_change(topic, listing).into_iter().collect(),
+            What::States(..) => self.state_changes(topic),
+            What::UserOrders(_) => {
+                let orders = self.written_orders(topic);
+                topic.user_trades.clear();
+                match topic.interval {
+                    Interval::Raw => orders,
+                    _ => vec![list(orders, |order, out| out.extend_from_slice(&order))],
+                }
+            }
+            What::UserTrades(_) => {
+                topic.orders.clear();
+                let trades = std::mem::take(&mut topic.user_trades);
+                vec![list(trades, |trade, out| self.write_user_trade(&trade, out))]
+            }
+            What::UserChanges(of) => vec![self.user_changes(topic, &of)],
+            _ => {
+                let data = self.render(topic);
+                let is_new = data.as_ref().is_some_and(|data| timeless(data) != timeless(&topic.last));
+                topic.last = data.clone().unwrap_or_default();
+                data.filter(|_| is_new).into_iter().collect()
+            }
+        }
+    }
+
+    fn written_orders(&self, topic: &mut Topic) -> Vec<Vec<u8>> {
+        let numbers = std::mem::take(&mut topic.orders);
+        let Some(account) = topic.account else { return Vec::new() };
+        let known = numbers.iter().filter_map(|number| self.accounts[account].order(*number));
+        known
+            .map(|order| {
+                let mut out = Vec::new();
+                self.write_order(order, &mut out);
+                out
+            })
+            .collect()
+    }
+
+    fn user_changes(&self, topic: &mut Topic, of: &Of) -> Vec<u8> {
+        let orders = self.written_orders(topic);
+        let trades = std::mem::take(&mut topic.user_trades);
+        let positions = std::mem::take(&mut topic.positions);
+        let account = topic.account.unwrap_or(0);
+        let name = match of {
+            Of::Listing(place) => self.settings.listings[*place].name.clone(),
+            Of::Kind(kind, currency) => format!("{kind}.{currency}"),
+        };
+        Object::new()
+            .with("instrument_name", Text::new(&name))
+            .with("orders", Json(list(orders, |order, out| out.extend_from_slice(&order))))
+            .with("trades", Json(list(trades, |trade, out| self.write_user_trade(&trade, out))))
+            .with("positions", Json(list(positions, |place, out| self.write_position(account, place, out))))
+            .end()
+    }
+
+    /// The levels that are not as the listeners have them.
+    fn book_change(&self, topic: &mut Topic, place: usize) -> Option<Vec<u8>> {
+        let (listing, market) = self.listed(place);
+        let mut sides = [Vec::new(), Vec::new()];
+        for (side, price) in std::mem::take(&mut topic.changed) {
+            let now = market.levels[side].get(&price).copied();
+            let published = &mut topic.published[side];
+            let before = match now {
+                Some(qty) => published.insert(price, qty),
+                None => published.remove(&price),
+            };
+            let action = match (before, now) {
+                (before, now) if before == now => continue,
+                (None, _) => LevelAction::New,
+                (_, Some(_)) => LevelAction::Change,
+                (_, None) => LevelAction::Delete,
+            };
+            let amount = listing.amount(Qty(now.unwrap_or(0)));
+            sides[side].push(BookLevel { action, price: listing.price(Price(price)), amount });
+        }
+        if sides.iter().all(Vec::is_empty) {
+            return None;
+        }
+        let before = std::mem::replace(&mut topic.change_id, market.change_id);
+        Some(json(&Book {
+            kind: Some(BookUpdateKind::Change),
+            timestamp: self.now_ms(),
+            prev_change_id: Some(before),
+            instrument_name: Text::new(&listing.name),
+            change_id: market.change_id,
+            bids: List::new(&sides[Side::Buy.index()]),
+            asks: List::new(&sides[Side::Sell.index()]),
+        }))
+    }
+
+    fn ticker_change(&self, topic: &mut Topic, place: usize) -> Option<Vec<u8>> {
+        let mut ticker = Vec::new();
+        self.write_ticker(place, &mut ticker);
+        let changed = changed_members(&topic.last, &ticker);
+        topic.last = ticker;
+        changed
+    }
+
+    /// Instruments whose state is another than it was told.
+    fn state_changes(&self, topic: &mut Topic) -> Vec<Vec<u8>> {
+        let places = std::mem::take(&mut topic.positions);
+        let mut messages = Vec::new();
+        for place in places {
+            let (listing, market) = self.listed(place);
+            let state = state_of(market.state);
+            // Levels are not used by this channel: they keep the states that were told.
+            let before = topic.published[0].insert(place as i64, u64::from(state == InstrumentState::Open));
+            if before.is_some_and(|before| before == u64::from(state == InstrumentState::Open)) {
+                continue;
+            }
+            if before.is_some() || state != InstrumentState::Open {
+                let instrument_name = Text::new(&listing.name);
+                messages.push(json(&InstrumentStateChange {
+                    timestamp: self.now_ms(),
+                    state,
+                    instrument_name,
+                }));
+            }
+        }
+        messages
+    }
+
+    /// The message of a channel that tells everything each time.
+    fn render(&self, topic: &Topic) -> Option<Vec<u8>> {
+        Some(match &topic.what {
+            What::Grouped { listing, group, depth } => self.grouped(*listing, *group, *depth),
+            What::Ticker(listing) => {
+                let mut out = Vec::new();
+                self.write_ticker(*listing, &mut out);
+                out
+            }
+            What::Quote(place) => {
+                let (listing, market) = self.listed(*place);
+                let (bid, bid_amount) = best_of(market, listing, Side::Buy);
+                let (ask, ask_amount) = best_of(market, listing, Side::Sell);
+                let amount = |price: Option<_>, amount| if price.is_some() { amount } else { None };
+                json(&Quote {
+                    timestamp: self.now_ms(),
+                    instrument_name: Text::new(&listing.name),
+                    best_ask_price: ask,
+                    best_bid_price: bid,
+                    best_ask_amount: amount(ask, ask_amount),
+                    best_bid_amount: amount(bid, bid_amount),
+                })
+            }
+            What::Perpetual(place) => {
+                let market = &self.markets[*place];
+                Object::new()
+                    .with("timestamp", self.now_ms())
+                    .with("interest", 0_u64)
+                    .with("index_price", figure(market.index))
+                    .end()
+            }
+            What::PriceIndex(place) => {
+                let index = &self.indices[*place];
+                json(&IndexPrice {
+                    timestamp: Some(self.now_ms()),
+                    price: Some(figure(index.price)),
+                    index_name: Some(Text::new(&index.name)),
+                    index_price: None,
+                    estimated_delivery_price: None,
+                })
+            }
+            What::EstimatedExpiration(place) => Object::new()
+                .with("is_estimated", false)
+                .with("price", figure(self.indices[*place].price))
+                .with("seconds", 0_u64)
+                .end(),
+            What::PlatformState => {
+                json(&PlatformState { price_index: None, locked: false, maintenance: false })
+            }
+            What::PublicMethods => Object::new().with("allow_unauthenticated_public_requests", true).end(),
+            What::Portfolio(currency) => {
+                let mut out = Vec::new();
+                self.write_summary_of(topic.account?, currency, false, &mut out);
+                out
+            }
+            _ => return None,
+        })
+    }
+
+    /// The best levels of prices put together by `group` units.
+    fn grouped(&self, place: usize, group: i64, depth: usize) -> Vec<u8> {
+        let (listing, market) = self.listed(place);
+        let side = |side: Side| {
+            let mut levels: Vec<(i64, u64)> = Vec::new();
+            for (price, qty) in market.depth(side) {
+                let down = price.div_euclid(group) * group;
+                let price = if side == Side::Sell && down < price { down + group } else { down };
+                let is_full = levels.len() == depth;
+                match levels.last_mut() {
+                    Some(last) if last.0 == price => last.1 += qty,
+                    _ if is_full => break,
+                    _ => levels.push((price, qty)),
+                }
+            }
+            levels.into_iter().map(|level| price_amount(listing, level)).collect::<Vec<PriceAmount>>()
+        };
+        let (bids, asks) = (side(Side::Buy), side(Side::Sell));
+        json(&GroupedBook {
+            timestamp: self.now_ms(),
+            instrument_name: Text::new(&listing.name),
+            change_id: market.change_id,
+            bids: List::new(&bids),
+            asks: List::new(&asks),
+        })
+    }
+}
+
+fn texts(channels: &List<'_, Text<'_>>) -> Result<Vec<String>, Fault> {
+    let texts = channels.iter().map(|text| text.map(|text| text.to_cow().into_owned()));
+    texts.collect::<Result<_, _>>().map_err(|_| Fault::param("channels", "value must be a list of names"))
+}
+
+/// An object without the time that it begins with: what is the same at another time is not told again.
+fn timeless(object: &[u8]) -> &[u8] {
+    let rest = object.strip_prefix(b"{\"timestamp\":").unwrap_or(object);
+    let len = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    &rest[len..]
+}
+
+/// An object with its type before its members.
+fn typed(kind: &str, object: &[u8]) -> Vec<u8> {
+    let mut out = format!("{{\"type\":\"{kind}\",").into_bytes();
+    out.extend_from_slice(&object[1..]);
+    out
+}
+
+/// The members of an object that are not as they were before, and always its time and name; none when there are no
+/// others.
+fn changed_members(before: &[u8], now: &[u8]) -> Option<Vec<u8>> {
+    let members = |bytes: &[u8]| -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        let Ok(mut scanner) = Scanner::from_bytes(bytes) else { return found };
+        if scanner.open_object().is_ok() {
+            while let Ok(Some(key)) = scanner.next_key() {
+                let Ok(value) = scanner.value() else { break };
+                found.push((key.to_owned(), value.text().to_owned()));
+            }
+        }
+        found
+    };
+    let old: HashMap<String, String> = members(before).into_iter().collect();
+    let mut object = Object::new();
+    let mut is_changed = false;
+    for (key, value) in members(now) {
+        let is_named = matches!(key.as_str(), "timestamp" | "instrument_name");
+        if is_named || old.get(&key) != Some(&value) {
+            is_changed |= !is_named;
+            object = object.with(&key, Json(value.into_bytes()));
+        }
+    }
+    is_changed.then(|| typed("change", &object.end()))
+}

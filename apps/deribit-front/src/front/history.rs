@@ -1,0 +1,160 @@
+//! Trades and closed orders.
+
+use tickpath_deribit::codes::Kind;
+use tickpath_deribit::messages::{GetOrderState, GetUserTradesByOrder};
+use tickpath_deribit::request::Request;
+use tickpath_deribit::scan::Value;
+
+use super::{Answer, Front};
+use crate::fault::Fault;
+use crate::json::{Json, Object, get, list, text_of};
+use crate::market::Trade;
+use crate::order::{Order, UserTrade};
+
+/// Elements where none are asked for, and at most.
+const COUNT_DEFAULT: u32 = 10;
+const COUNT_MAX: u32 = 1_000;
+const ORDERS_DEFAULT: u32 = 20;
+
+/// Which trades are asked for.
+struct Range {
+    listing: Option<usize>,
+    currency: Option<(String, Option<Kind>)>,
+    seq: (u64, u64),
+    id: (u64, u64),
+    time_ms: (u64, u64),
+    count: usize,
+    is_ascending: bool,
+}
+
+impl Front {
+    fn range(&self, params: &Value<'_>) -> Result<Range, Fault> {
+        let listing = match text_of(params, "instrument_name") {
+            Some(name) => Some(self.find_listing(&name)?),
+            None => None,
+        };
+        let currency = text_of(params, "currency").map(|currency| (currency, get(params, "kind")));
+        if listing.is_none() && currency.is_none() {
+            return Err(Fault::param("instrument_name", "value required"));
+        }
+        let count = get::<u32>(params, "count").unwrap_or(COUNT_DEFAULT);
+        if !(1..=COUNT_MAX).contains(&count) {
+            return Err(Fault::param("count", "value must be 1 to 1000"));
+        }
+        let number = |name| get::<u64>(params, name);
+        let id = |name| text_of(params, name).and_then(|id| trailing_number(&id));
+        let (start_seq, end_seq) = (number("start_seq"), number("end_seq"));
+        let (start_time, end_time) = (number("start_timestamp"), number("end_timestamp"));
+        let begins = start_seq.is_some() || start_time.is_some() || id("start_id").is_some();
+        let is_ascending = match text_of(params, "sorting").as_deref() {
+            Some("asc") => true,
+            Some("desc") => false,
+            // From where it is to begin, or else the newest first.
+            _ => begins,
+        };
+        Ok(Range {
+            listing,
+            currency,
+            seq: (start_seq.unwrap_or(0), end_seq.unwrap_or(u64::MAX)),
+            id: (id("start_id").unwrap_or(0), id("end_id").unwrap_or(u64::MAX)),
+            time_ms: (start_time.unwrap_or(0), end_time.unwrap_or(u64::MAX)),
+            count: count as usize,
+            is_ascending,
+        })
+    }
+
+    fn is_in(&self, range: &Range, place: usize, trade: &Trade) -> bool {
+        let within = |(low, high): (u64, u64), value| (low..=high).contains(&value);
+        let listing = &self.settings.listings[place];
+        range.listing.is_none_or(|wanted| wanted == place)
+            && range.currency.as_ref().is_none_or(|(currency, kind)| listing.is_of(*kind, currency))
+            && within(range.seq, trade.seq)
+            && within(range.id, trade.match_id.0)
+            && within(range.time_ms, trade.at_ms)
+    }
+
+    pub(super) fn last_trades(&self, request: &Request<'_>) -> Answer {
+        let range = self.range(&request.params()?)?;
+        let markets = self.markets.iter().zip(0..);
+        let mut found: Vec<(usize, &Trade)> = markets
+            .filter(|(_, place)| range.listing.is_none_or(|wanted| wanted == *place))
+            .flat_map(|(market, place)| market.trades.iter().map(move |trade| (place, trade)))
+            .filter(|(place, trade)| self.is_in(&range, *place, trade))
+            .collect();
+        found.sort_by_key(|(_, trade)| trade.match_id);
+        Ok(Some(page(found, &range, |(place, trade), out| trade.write(&self.settings.listings[place], out))))
+    }
+
+    pub(super) fn user_trades(&self, account: usize, request: &Request<'_>) -> Answer {
+        let range = self.range(&request.params()?)?;
+        let trades = self.accounts[account].trades.iter();
+        let found: Vec<&UserTrade> =
+            trades.filter(|trade| self.is_in(&range, trade.listing, &trade.public)).collect();
+        Ok(Some(page(found, &range, |trade, out| self.write_user_trade(trade, out))))
+    }
+
+    pub(super) fn user_trades_by_order(&self, account: usize, request: &Request<'_>) -> Answer {
+        let GetUserTradesByOrder { order_id, .. } = request.params()?;
+        let number = trailing_number(&order_id.to_cow()).unwrap_or(0);
+        let trades = self.accounts[account].trades.iter().filter(|trade| trade.order == number);
+        Ok(Some(list(trades, |trade, out| self.write_user_trade(trade, out))))
+    }
+
+    pub(super) fn write_user_trade(&self, trade: &UserTrade, out: &mut Vec<u8>) {
+        trade.write(&self.settings.listings[trade.listing], self.labels.name(trade.terms.label), out);
+    }
+
+    pub(super) fn write_order(&self, order: &Order, out: &mut Vec<u8>) {
+        order.write(&self.settings.listings[order.listing], self.labels.name(order.terms.label), out);
+    }
+
+    pub(super) fn order_history(&self, account: usize, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let listing = match text_of(&params, "instrument_name") {
+            Some(name) => Some(self.find_listing(&name)?),
+            None => None,
+        };
+        let (currency, kind) = (text_of(&params, "currency"), get::<Kind>(&params, "kind"));
+        if listing.is_none() && currency.is_none() {
+            return Err(Fault::param("currency", "value required"));
+        }
+        let count = get::<u32>(&params, "count").unwrap_or(ORDERS_DEFAULT).min(COUNT_MAX) as usize;
+        let offset = get::<u32>(&params, "offset").unwrap_or(0) as usize;
+        let has_unfilled = get::<bool>(&params, "include_unfilled").unwrap_or(false);
+        let is_wanted = |order: &&Order| {
+            let known = &self.settings.listings[order.listing];
+            listing.is_none_or(|wanted| wanted == order.listing)
+                && currency.as_ref().is_none_or(|currency| known.is_of(kind, currency))
+                && (has_unfilled || !order.filled.is_zero())
+        };
+        let orders = self.accounts[account].closed.iter().rev().filter(is_wanted).skip(offset).take(count);
+        Ok(Some(list(orders, |order, out| self.write_order(order, out))))
+    }
+
+    pub(super) fn order_state(&self, account: usize, request: &Request<'_>) -> Answer {
+        let GetOrderState { order_id } = request.params()?;
+        let number = self.order_number(account, &order_id.to_cow())?;
+        let mut out = Vec::new();
+        if let Some(order) = self.accounts[account].order(number) {
+            self.write_order(order, &mut out);
+        }
+        Ok(Some(out))
+    }
+}
+
+/// The number that an id ends with, whatever is before it.
+pub(super) fn trailing_number(id: &str) -> Option<u64> {
+    let digits = id.rsplit('-').next()?;
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
+}
+
+/// So many of those found, which are oldest first, in the order asked for.
+fn page<T>(mut found: Vec<T>, range: &Range, write: impl FnMut(T, &mut Vec<u8>)) -> Vec<u8> {
+    if !range.is_ascending {
+        found.reverse();
+    }
+    let has_more = found.len() > range.count;
+    found.truncate(range.count);
+    let trades = Json(list(found, write));
+    Object::new().with("trades", trades).with("has_more", has_more).end()
+}

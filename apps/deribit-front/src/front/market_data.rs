@@ -1,0 +1,306 @@
+//! What anyone may ask of the market.
+
+use tickpath_deribit::codes::{InstrumentState, Kind};
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::field::{Field, List};
+use tickpath_deribit::messages::{
+    GetIndexPrice, GetInstrument, GetInstruments, IndexPrice, OrderBook, PriceAmount, Ticker, TickerStats,
+};
+use tickpath_deribit::number::Number;
+use tickpath_deribit::request::Request;
+use tickpath_deribit::scan::Value;
+use tickpath_deribit::text::Text;
+use tickpath_derivatives::{Money, Style};
+use tickpath_types::{Qty, Side, TradingState};
+
+use super::{Answer, Front};
+use crate::fault::Fault;
+use crate::json::{Json, Object, get, json, list, text_of};
+use crate::listing::figure;
+use crate::market::{best_of, price_amount};
+
+/// Depths that may be asked for.
+const DEPTHS: [u32; 8] = [1, 5, 10, 20, 50, 100, 1_000, 10_000];
+/// Depth where none is asked for.
+const DEPTH_DEFAULT: u32 = 5;
+
+/// Figures of a ticker, as text.
+struct Figures {
+    index: String,
+    mark: String,
+    open_interest: String,
+    stats: [Option<String>; 6],
+}
+
+impl Front {
+    pub(super) fn instruments(&self, request: &Request<'_>) -> Answer {
+        let GetInstruments { currency, kind, expired } = request.params()?;
+        let currency = currency.to_cow();
+        let found = (0..self.settings.listings.len())
+            .filter(|place| !expired && self.settings.listings[*place].is_of(kind, &currency));
+        Ok(Some(list(found, |place, out| self.write_instrument(place, out))))
+    }
+
+    fn write_instrument(&self, place: usize, out: &mut Vec<u8>) {
+        let (listing, market) = self.listed(place);
+        listing.write(&self.indices[listing.index].name, market.state, out);
+    }
+
+    pub(super) fn instrument(&self, request: &Request<'_>) -> Answer {
+        let GetInstrument { instrument_name } = request.params()?;
+        let place = self.find_listing(&instrument_name.to_cow())?;
+        let mut out = Vec::new();
+        self.write_instrument(place, &mut out);
+        Ok(Some(out))
+    }
+
+    /// The instrument of a name.
+    pub(super) fn find_listing(&self, name: &str) -> Result<usize, Fault> {
+        self.listing(name).ok_or(Fault {
+            code: ErrorCode::InvalidParams,
+            reason: "no instrument has this name",
+            param: "instrument_name",
+            limit: None,
+        })
+    }
+
+    fn find_named(&self, params: &Value<'_>) -> Result<usize, Fault> {
+        let name =
+            text_of(params, "instrument_name").ok_or(Fault::param("instrument_name", "value required"))?;
+        self.find_listing(&name)
+    }
+
+    pub(super) fn currencies(&self) -> Answer {
+        let mut names: Vec<&str> = Vec::new();
+        for listing in &self.settings.listings {
+            for name in [&listing.base, &listing.settlement, &listing.quote] {
+                if !names.contains(&name.as_str()) && name != "USD" {
+                    names.push(name);
+                }
+            }
+        }
+        Ok(Some(list(names, |name, out| {
+            Object::new()
+                .with("currency", Text::new(name))
+                .with("currency_long", Text::new(name))
+                .with("coin_type", Text::new("SIMULATED"))
+                .with("fee_precision", 8_u64)
+                .with("min_confirmations", 0_u64)
+                .with("min_withdrawal_fee", 0_u64)
+                .with("withdrawal_fee", 0_u64)
+                .with("withdrawal_priorities", Json(b"[]".to_vec()))
+                .json()
+                .write(out);
+        })))
+    }
+
+    pub(super) fn contract_size(&self, request: &Request<'_>) -> Answer {
+        let place = self.find_named(&request.params()?)?;
+        let size = self.settings.listings[place].contract_size;
+        Ok(Some(Object::new().with("contract_size", size).end()))
+    }
+
+    pub(super) fn ticker(&self, request: &Request<'_>) -> Answer {
+        let place = self.find_named(&request.params()?)?;
+        let mut out = Vec::new();
+        self.write_ticker(place, &mut out);
+        Ok(Some(out))
+    }
+
+    fn figures(&self, place: usize) -> Figures {
+        let (listing, market) = self.listed(place);
+        let stats = market.stats(&listing.contract, self.now_ms());
+        let sizes = self.accounts.iter().map(|account| account.position(place).size.max(0).unsigned_abs());
+        let change = stats.first.zip(market.last).filter(|(first, _)| first.0 > 0).map(|(first, last)| {
+            Money::ratio(i128::from(last.0 - first.0) * 100, first.0.into()).rounded(4).to_string()
+        });
+        let price = |price| listing.price(price).to_string();
+        let usd = match listing.contract.style {
+            Style::InverseOption => stats.notional.scaled(market.index.0, Money::ONE.0),
+            _ => stats.notional,
+        };
+        Figures {
+            index: figure(market.index).to_string(),
+            mark: price(market.mark),
+            open_interest: listing.amount(Qty(sizes.sum())).to_string(),
+            stats: [
+                stats.high.map(price),
+                stats.low.map(price),
+                change,
+                Some(figure(stats.volume).to_string()),
+                Some(figure(usd).to_string()),
+                Some(figure(stats.notional).to_string()),
+            ],
+        }
+    }
+
+    pub(super) fn write_ticker(&self, place: usize, out: &mut Vec<u8>) {
+        let (listing, market) = self.listed(place);
+        let figures = self.figures(place);
+        let (bid, bid_amount) = best_of(market, listing, Side::Buy);
+        let (ask, ask_amount) = best_of(market, listing, Side::Sell);
+        let (min, max) = market.band(listing, self.settings.band_ppm);
+        let zero = Number::new("0").ok().filter(|_| listing.is_perpetual());
+        let is_option = listing.kind == Kind::Option;
+        let index_name = Text::new(&self.indices[listing.index].name);
+        let index = Number::new(&figures.index).ok();
+        Ticker {
+            timestamp: self.now_ms(),
+            state: Some(state_of(market.state)),
+            stats: Some(stats_of(&figures)),
+            index_price: index,
+            instrument_name: Text::new(&listing.name),
+            last_price: market.last.map(|last| listing.price(last)),
+            settlement_price: None,
+            min_price: Some(listing.price(min)),
+            max_price: Some(listing.price(max)),
+            open_interest: Number::new(&figures.open_interest).ok(),
+            mark_price: Number::new(&figures.mark).ok(),
+            interest_value: zero,
+            best_ask_price: ask,
+            best_bid_price: bid,
+            estimated_delivery_price: index,
+            best_ask_amount: ask_amount,
+            best_bid_amount: bid_amount,
+            current_funding: zero,
+            funding_8h: zero,
+            delivery_price: None,
+            underlying_price: index.filter(|_| is_option),
+            underlying_index: Some(index_name).filter(|_| is_option),
+            mark_iv: None,
+            interest_rate: None,
+            greeks: None,
+            bid_iv: None,
+            ask_iv: None,
+        }
+        .write(out);
+    }
+
+    pub(super) fn order_book(&self, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let place = match get::<u64>(&params, "instrument_id") {
+            Some(id) => {
+                let place = u16::try_from(id).ok().and_then(|id| self.by_instrument.get(&id).copied());
+                place.ok_or(Fault::param("instrument_id", "no instrument has this id"))?
+            }
+            None => self.find_named(&params)?,
+        };
+        let depth = get::<u32>(&params, "depth").unwrap_or(DEPTH_DEFAULT);
+        if !DEPTHS.contains(&depth) {
+            return Err(Fault::param("depth", "value is not one of those allowed"));
+        }
+        let (listing, market) = self.listed(place);
+        let figures = self.figures(place);
+        let side = |side| -> Vec<PriceAmount> {
+            market.depth(side).take(depth as usize).map(|level| price_amount(listing, level)).collect()
+        };
+        let (bids, asks) = (side(Side::Buy), side(Side::Sell));
+        let (bid, bid_amount) = best_of(market, listing, Side::Buy);
+        let (ask, ask_amount) = best_of(market, listing, Side::Sell);
+        let (min, max) = market.band(listing, self.settings.band_ppm);
+        Ok(Some(json(&OrderBook {
+            timestamp: self.now_ms(),
+            state: Some(state_of(market.state)),
+            stats: Some(stats_of(&figures)),
+            instrument_name: Text::new(&listing.name),
+            change_id: market.change_id,
+            bids: List::new(&bids),
+            asks: List::new(&asks),
+            best_bid_price: bid,
+            best_bid_amount: bid_amount,
+            best_ask_price: ask,
+            best_ask_amount: ask_amount,
+            index_price: Number::new(&figures.index).ok(),
+            mark_price: Number::new(&figures.mark).ok(),
+            last_price: market.last.map(|last| listing.price(last)),
+            settlement_price: None,
+            min_price: Some(listing.price(min)),
+            max_price: Some(listing.price(max)),
+            open_interest: Number::new(&figures.open_interest).ok(),
+        })))
+    }
+
+    pub(super) fn index_price(&self, request: &Request<'_>) -> Answer {
+        let GetIndexPrice { index_name } = request.params()?;
+        let index = self.indices.iter().find(|index| index_name == index.name.as_str());
+        let index = index.ok_or(Fault::param("index_name", "no index has this name"))?;
+        Ok(Some(json(&IndexPrice {
+            timestamp: None,
+            price: None,
+            index_name: None,
+            index_price: Some(figure(index.price)),
+            estimated_delivery_price: Some(figure(index.price)),
+        })))
+    }
+
+    pub(super) fn book_summary(&self, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let places: Vec<usize> = match text_of(&params, "currency") {
+            Some(currency) => {
+                let kind = get::<Kind>(&params, "kind");
+                let all = self.settings.listings.iter().zip(0..);
+                all.filter(|(listing, _)| listing.is_of(kind, &currency)).map(|(_, place)| place).collect()
+            }
+            None => vec![self.find_named(&params)?],
+        };
+        Ok(Some(list(places, |place, out| self.write_summary(place, out))))
+    }
+
+    fn write_summary(&self, place: usize, out: &mut Vec<u8>) {
+        let (listing, market) = self.listed(place);
+        let figures = self.figures(place);
+        let number = |text: &Option<String>| Json(text.as_deref().unwrap_or("null").as_bytes().to_vec());
+        let [high, low, change, volume, usd, notional] = &figures.stats;
+        let (bid, ask) = (best_of(market, listing, Side::Buy).0, best_of(market, listing, Side::Sell).0);
+        let null = || Json(b"null".to_vec());
+        let price = |price: Option<_>| {
+            price.map_or_else(null, |price: tickpath_deribit::number::Decimal| Json(json(&price)))
+        };
+        let mid = match (market.best(Side::Buy), market.best(Side::Sell)) {
+            (Some((bid, _)), Some((ask, _))) => {
+                Some(listing.price(tickpath_types::Price((bid.0 + ask.0) / 2)))
+            }
+            _ => None,
+        };
+        Object::new()
+            .with("instrument_name", Text::new(&listing.name))
+            .with("base_currency", Text::new(&listing.base))
+            .with("quote_currency", Text::new(&listing.quote))
+            .with("creation_timestamp", self.now_ms())
+            .with("bid_price", price(bid))
+            .with("ask_price", price(ask))
+            .with("mid_price", price(mid))
+            .with("mark_price", Json(figures.mark.clone().into_bytes()))
+            .with("last", price(market.last.map(|last| listing.price(last))))
+            .with("high", number(high))
+            .with("low", number(low))
+            .with("price_change", number(change))
+            .with("volume", number(volume))
+            .with("volume_usd", number(usd))
+            .with("volume_notional", number(notional))
+            .with("open_interest", Json(figures.open_interest.clone().into_bytes()))
+            .with("estimated_delivery_price", Json(figures.index.clone().into_bytes()))
+            .json()
+            .write(out);
+    }
+
+    /// Perpetuals here pay no funding.
+    pub(super) fn funding_rate(&self, request: &Request<'_>) -> Answer {
+        let place = self.find_named(&request.params()?)?;
+        if self.settings.listings[place].is_perpetual() {
+            Ok(Some(b"0.0".to_vec()))
+        } else {
+            Err(ErrorCode::InvalidArgsForInstrument.into())
+        }
+    }
+}
+
+pub(super) fn state_of(state: TradingState) -> InstrumentState {
+    if state == TradingState::Trading { InstrumentState::Open } else { InstrumentState::Halted }
+}
+
+fn stats_of(figures: &Figures) -> TickerStats<'_> {
+    let [high, low, price_change, volume, volume_usd, volume_notional] =
+        figures.stats.each_ref().map(|text| text.as_deref().and_then(|text| Number::new(text).ok()));
+    TickerStats { high, low, price_change, volume, volume_usd, volume_notional }
+}

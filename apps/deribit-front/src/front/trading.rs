@@ -1,0 +1,556 @@
+//! Orders that are entered, changed and cancelled.
+
+use tickpath_deribit::codes::{OrderState, OrderType, TimeInForce};
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::messages::{CancelOrder, ClosePosition, EditByLabel, EditOrder, PlaceOrder};
+use tickpath_deribit::number::Decimal;
+use tickpath_deribit::request::Request;
+use tickpath_deribit::scan::Value;
+use tickpath_exchange::DoorRequest;
+use tickpath_types::{
+    CancelOrder as EngineCancel, EnterOrder, OrderRequest, Price, Qty, Side, SpecialTerms,
+    TimeInForce as EngineTime, UserRefNum,
+};
+
+use super::{Answer, Front, REQUESTS_MAX};
+use crate::fault::Fault;
+use crate::json::{Json, Object, get, json, list};
+use crate::labels::LABEL_LEN_MAX;
+use crate::order::Terms;
+use crate::pending::{Group, Intent, Pending, ReplyTo, Work};
+
+/// Shown amounts are at least so many times the least amount, and this part of the whole.
+const SHOWN_STEPS_MIN: u64 = 100;
+const SHOWN_PART_MIN: u64 = 100;
+
+/// What is changed of an order.
+struct Change {
+    number: u64,
+    amount: Option<Decimal>,
+    contracts: Option<Decimal>,
+    price: Option<Decimal>,
+    is_post_only: bool,
+    rejects_post_only: bool,
+    is_reduce_only: bool,
+    valid_until: Option<u64>,
+}
+
+impl Front {
+    pub(super) fn place(
+        &mut self,
+        account: usize,
+        side: Side,
+        request: &Request<'_>,
+        to: &ReplyTo,
+    ) -> Answer {
+        let order: PlaceOrder<'_> = request.params()?;
+        self.check_deadline(order.valid_until)?;
+        let listing = self.find_listing(&order.instrument_name.to_cow())?;
+        let order_type = order.order_type.unwrap_or(OrderType::Limit);
+        let time_in_force = order.time_in_force.unwrap_or(TimeInForce::GoodTilCancelled);
+        check_terms(&order, order_type, time_in_force)?;
+        let label = order.label.map(|label| label.to_cow().into_owned()).unwrap_or_default();
+        if label.chars().count() > LABEL_LEN_MAX {
+            return Err(Fault::param("label", "at most 64 characters"));
+        }
+        let qty = self.qty_of(listing, order.amount, order.contracts)?;
+        let qty = if order.reduce_only { self.reducing(account, listing, side, qty)? } else { qty };
+        let price = self.price_of(listing, side, order_type, order.price)?;
+        let terms = Terms {
+            order_type,
+            time_in_force,
+            is_post_only: order.post_only,
+            rejects_post_only: order.post_only && order.reject_post_only,
+            is_reduce_only: order.reduce_only,
+            label: self.labels.number(&label).ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?,
+            trigger: 0,
+        };
+        let display = self.shown(listing, qty, order.display_amount)?;
+        let mut intent = Intent { listing, side, qty, price, terms, display, moves: 0 };
+        self.keep_off_the_book(&mut intent)?;
+        self.check_funds(account, &intent, qty, None)?;
+        self.enter(account, intent, Some(to.connection), Some(to.clone()))?;
+        Ok(None)
+    }
+
+    fn check_deadline(&self, valid_until: Option<u64>) -> Result<(), Fault> {
+        match valid_until {
+            Some(deadline) if deadline < self.now_ms() => Err(ErrorCode::TimedOut.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn qty_of(
+        &self,
+        listing: usize,
+        amount: Option<Decimal>,
+        contracts: Option<Decimal>,
+    ) -> Result<Qty, Fault> {
+        let listing = &self.settings.listings[listing];
+        let of_contracts = match contracts {
+            Some(contracts) => Some(listing.amount_of_contracts(contracts).ok_or(ErrorCode::InvalidAmount)?),
+            None => None,
+        };
+        let amount = match (amount, of_contracts) {
+            (Some(amount), Some(same)) if amount != same => return Err(ErrorCode::InvalidAmount.into()),
+            (Some(amount), _) | (None, Some(amount)) => amount,
+            (None, None) => return Err(Fault::param("amount", "value required")),
+        };
+        Ok(listing.qty(amount)?)
+    }
+
+    /// The price for the engine: of a market order the end of the band, where what is left of it rests.
+    fn price_of(
+        &self,
+        place: usize,
+        side: Side,
+        order_type: OrderType,
+        price: Option<Decimal>,
+    ) -> Result<Price, Fault> {
+        let (listing, market) = self.listed(place);
+        let (min, max) = market.band(listing, self.settings.band_ppm);
+        match order_type {
+            OrderType::Market => Ok(if side == Side::Buy { max } else { min }),
+            OrderType::MarketLimit => {
+                let best = market.best(side.opposite());
+                best.map(|(price, _)| price)
+                    .ok_or(Fault::because(ErrorCode::OtherReject, "the book is empty"))
+            }
+            _ => {
+                let price = price.ok_or(Fault::param("price", "value required"))?;
+                let price = listing.parse_price(price)?;
+                match side {
+                    Side::Buy if price > max => {
+                        Err(Fault::beyond(ErrorCode::PriceTooHigh, listing.price(max)))
+                    }
+                    Side::Sell if price < min => {
+                        Err(Fault::beyond(ErrorCode::PriceTooLow, listing.price(min)))
+                    }
+                    _ => Ok(price),
+                }
+            }
+        }
+    }
+
+    /// As much of a quantity as the position has on the other side.
+    fn reducing(&self, account: usize, listing: usize, side: Side, qty: Qty) -> Result<Qty, Fault> {
+        let size = self.accounts[account].position(listing).size;
+        if size.signum() == -side.sign() {
+            Ok(qty.min(Qty(size.unsigned_abs())))
+        } else {
+            Err(Fault::because(ErrorCode::OtherReject, "reduce_only order would increase the position"))
+        }
+    }
+
+    fn shown(&self, place: usize, qty: Qty, display: Option<Decimal>) -> Result<Qty, Fault> {
+        let Some(display) = display else { return Ok(Qty::ZERO) };
+        let listing = &self.settings.listings[place];
+        let shown = listing.qty(display).map_err(|_| ErrorCode::InvalidMaxShowAmount)?;
+        let is_good = shown <= qty && shown.0 >= SHOWN_STEPS_MIN && shown.0 >= qty.0 / SHOWN_PART_MIN;
+        if is_good { Ok(shown) } else { Err(ErrorCode::InvalidMaxShowAmount.into()) }
+    }
+
+    /// Moves a post-only order that would take to the tick before the best price, or refuses it.
+    pub(super) fn keep_off_the_book(&self, intent: &mut Intent) -> Result<(), Fault> {
+        let (listing, market) = self.listed(intent.listing);
+        let Some((best, _)) = market.best(intent.side.opposite()) else { return Ok(()) };
+        if !intent.terms.is_post_only || !intent.side.crosses(intent.price, best) {
+            return Ok(());
+        }
+        if intent.terms.rejects_post_only {
+            return Err(ErrorCode::PostOnlyReject.into());
+        }
+        intent.price = Price(best.0 - intent.side.sign() * listing.tick.0);
+        let is_possible = intent.price.0 > 0;
+        if is_possible { Ok(()) } else { Err(ErrorCode::PostOnlyPriceModificationNotPossible.into()) }
+    }
+
+    /// Whether the account has what the order holds; `but` is the order that it takes the place of.
+    fn check_funds(
+        &self,
+        account: usize,
+        intent: &Intent,
+        leaves: Qty,
+        but: Option<u64>,
+    ) -> Result<(), Fault> {
+        let listing = &self.settings.listings[intent.listing];
+        let is_pair_sale =
+            listing.contract.style == tickpath_derivatives::Style::Spot && intent.side == Side::Sell;
+        let currency = if is_pair_sale { &listing.base } else { &listing.settlement };
+        let needed = self.held_for(
+            account,
+            currency,
+            intent.listing,
+            intent.side,
+            leaves,
+            intent.price,
+            intent.terms.is_reduce_only,
+        );
+        let is_enough = needed.0 == 0 || self.figures_of(account, currency, but).available() >= needed;
+        if is_enough { Ok(()) } else { Err(ErrorCode::NotEnoughFunds.into()) }
+    }
+
+    /// Sends a new order on its way.
+    pub(super) fn enter(
+        &mut self,
+        account: usize,
+        intent: Intent,
+        connection: Option<u64>,
+        reply: Option<ReplyTo>,
+    ) -> Result<(), Fault> {
+        let order = self.engine_order(account, &intent);
+        let sent_us = self.now_us;
+        self.send(
+            account,
+            Pending {
+                request: OrderRequest::Enter(order),
+                work: Work::Place(intent),
+                connection,
+                reply,
+                group: None,
+                sent_us,
+            },
+        )
+    }
+
+    fn engine_order(&mut self, account: usize, intent: &Intent) -> EnterOrder {
+        let user_ref = UserRefNum(self.accounts[account].next_ref);
+        self.accounts[account].next_ref += 1;
+        let time_in_force = match intent.terms.time_in_force {
+            TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => EngineTime::Ioc,
+            _ => EngineTime::Day,
+        };
+        let is_whole = intent.terms.time_in_force == TimeInForce::FillOrKill;
+        let instrument = self.settings.listings[intent.listing].id;
+        EnterOrder {
+            time_in_force,
+            post_only: intent.terms.is_post_only,
+            min_qty: if is_whole { intent.qty } else { Qty::ZERO },
+            special: (!intent.display.is_zero())
+                .then_some(SpecialTerms { display_qty: intent.display, ..SpecialTerms::default() }),
+            client_order_id: intent.terms.encode(),
+            ..EnterOrder::limit(user_ref, instrument, intent.side, intent.qty, intent.price)
+        }
+    }
+
+    /// Hands a request to the venue, and remembers it until the log has it.
+    fn send(&mut self, account: usize, pending: Pending) -> Result<(), Fault> {
+        if self.requests.len() >= REQUESTS_MAX {
+            return Err(ErrorCode::MatchingEngineQueueFull.into());
+        }
+        let known = &mut self.accounts[account];
+        self.requests.push_back(DoorRequest {
+            session: known.session,
+            received_ns: self.now_us * 1_000,
+            request: pending.request,
+        });
+        known.pending.push_back(pending);
+        Ok(())
+    }
+
+    pub(super) fn edit(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
+        let edit: EditOrder<'_> = request.params()?;
+        if edit.advanced.is_some()
+            || edit.mmp
+            || edit.trigger_price.is_some()
+            || edit.display_amount.is_some()
+        {
+            return Err(Fault::because(ErrorCode::NotImplemented, "this cannot be edited here"));
+        }
+        let number = self.order_number(account, &edit.order_id.to_cow())?;
+        let EditOrder { amount, contracts, price, valid_until, .. } = edit;
+        let change = Change {
+            number,
+            amount,
+            contracts,
+            price,
+            is_post_only: edit.post_only,
+            rejects_post_only: edit.reject_post_only,
+            is_reduce_only: edit.reduce_only,
+            valid_until,
+        };
+        self.change(account, &change, to)
+    }
+
+    pub(super) fn edit_by_label(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
+        let edit: EditByLabel<'_> = request.params()?;
+        let listing = self.find_listing(&edit.instrument_name.to_cow())?;
+        let label = edit.label.to_cow();
+        let labels = &self.labels;
+        let orders = self.accounts[account].open.values();
+        let mut found =
+            orders.filter(|order| order.listing == listing && labels.name(order.terms.label) == label);
+        let number = found.next().ok_or(Fault::new(ErrorCode::OrderNotFound))?.number;
+        if found.next().is_some() {
+            return Err(ErrorCode::NonUniqueOrderLabel.into());
+        }
+        let EditByLabel { amount, contracts, price, valid_until, .. } = edit;
+        let change = Change {
+            number,
+            amount,
+            contracts,
+            price,
+            is_post_only: edit.post_only,
+            rejects_post_only: edit.reject_post_only,
+            is_reduce_only: edit.reduce_only,
+            valid_until,
+        };
+        self.change(account, &change, to)
+    }
+
+    fn change(&mut self, account: usize, change: &Change, to: &ReplyTo) -> Answer {
+        self.check_deadline(change.valid_until)?;
+        let order = self.open_order(account, change.number)?.clone();
+        let listing = order.listing;
+        let qty = match (change.amount, change.contracts) {
+            (None, None) => order.qty,
+            (amount, contracts) => self.qty_of(listing, amount, contracts)?,
+        };
+        if qty <= order.filled {
+            return Err(Fault::because(ErrorCode::InvalidAmount, "as much is executed already"));
+        }
+        let price = match change.price {
+            Some(price) => self.price_of(listing, order.side, OrderType::Limit, Some(price))?,
+            None => order.price,
+        };
+        if price == order.price && qty == order.qty {
+            return Ok(Some(self.order_reply(account, change.number, &[])));
+        }
+        let terms = Terms {
+            is_post_only: change.is_post_only || order.terms.is_post_only,
+            rejects_post_only: change.rejects_post_only,
+            is_reduce_only: change.is_reduce_only || order.terms.is_reduce_only,
+            ..order.terms
+        };
+        let display = order.display.unwrap_or(Qty::ZERO);
+        let mut intent = Intent { listing, side: order.side, qty, price, terms, display, moves: 0 };
+        let sent_us = self.now_us;
+        // At the same price less keeps its place in the queue.
+        let request = if price == order.price && qty < order.qty {
+            OrderRequest::Cancel(EngineCancel { user_ref: UserRefNum(order.user_ref), qty })
+        } else {
+            self.keep_off_the_book(&mut intent)?;
+            self.check_funds(account, &intent, Qty(qty.0 - order.filled.0), Some(change.number))?;
+            let replacement = self.engine_order(account, &intent);
+            OrderRequest::Replace(replacement.replacing(UserRefNum(order.user_ref)))
+        };
+        self.send(
+            account,
+            Pending {
+                request,
+                work: Work::Edit { number: change.number, intent },
+                connection: Some(to.connection),
+                reply: Some(to.clone()),
+                group: None,
+                sent_us,
+            },
+        )?;
+        Ok(None)
+    }
+
+    /// An order that is open, or why it is not.
+    fn open_order(&self, account: usize, number: u64) -> Result<&crate::order::Order, Fault> {
+        let account = &self.accounts[account];
+        if let Some(order) = account.open.get(&number) {
+            return Ok(order);
+        }
+        Err(match account.order(number) {
+            Some(order) if order.state == OrderState::Filled => ErrorCode::AlreadyFilled.into(),
+            Some(_) => ErrorCode::NotOpenOrder.into(),
+            None => ErrorCode::OrderNotFound.into(),
+        })
+    }
+
+    pub(super) fn cancel(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
+        let CancelOrder { order_id } = request.params()?;
+        let number = self.order_number(account, &order_id.to_cow())?;
+        self.open_order(account, number)?;
+        self.send_cancel(account, number, Some(to.clone()), None, false)?;
+        Ok(None)
+    }
+
+    fn send_cancel(
+        &mut self,
+        account: usize,
+        number: u64,
+        reply: Option<ReplyTo>,
+        group: Option<u64>,
+        is_disconnect: bool,
+    ) -> Result<(), Fault> {
+        let user_ref = UserRefNum(self.open_order(account, number)?.user_ref);
+        let sent_us = self.now_us;
+        self.send(
+            account,
+            Pending {
+                request: OrderRequest::Cancel(EngineCancel { user_ref, qty: Qty::ZERO }),
+                work: Work::Cancel { number, is_disconnect },
+                connection: None,
+                reply,
+                group,
+                sent_us,
+            },
+        )
+    }
+
+    /// Cancels all that is meant; answered once the log has all of it.
+    pub(super) fn cancel_many(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let is_detailed = get::<bool>(&params, "detailed").unwrap_or(false);
+        let selection = self.selection(request)?;
+        let orders = self.accounts[account].open.values();
+        let numbers: Vec<u64> =
+            orders.filter(|order| self.is_selected(&selection, order)).map(|order| order.number).collect();
+        if numbers.is_empty() {
+            return Ok(Some(if is_detailed { b"[]".to_vec() } else { json(&0_u64) }));
+        }
+        let group = self.next_group;
+        self.next_group += 1;
+        let mut waiting = 0;
+        for number in numbers {
+            waiting += usize::from(self.send_cancel(account, number, None, Some(group), false).is_ok());
+        }
+        if waiting == 0 {
+            return Err(ErrorCode::MatchingEngineQueueFull.into());
+        }
+        self.groups
+            .insert(group, Group { reply: to.clone(), waiting, cancelled: Vec::new(), is_detailed, account });
+        Ok(None)
+    }
+
+    /// One of many is in the log, or is given up; the last of them answers.
+    pub(super) fn finish_of_group(&mut self, number: u64, cancelled: Option<u64>) {
+        let Some(group) = self.groups.get_mut(&number) else { return };
+        group.cancelled.extend(cancelled);
+        group.waiting -= 1;
+        if group.waiting > 0 {
+            return;
+        }
+        let Some(group) = self.groups.remove(&number) else { return };
+        let result =
+            if group.is_detailed { self.detailed(&group) } else { json(&(group.cancelled.len() as u64)) };
+        self.reply(&group.reply, Ok(result));
+    }
+
+    /// The cancelled orders by their instruments.
+    fn detailed(&self, group: &Group) -> Vec<u8> {
+        let account = &self.accounts[group.account];
+        let orders: Vec<_> = group.cancelled.iter().filter_map(|number| account.order(*number)).collect();
+        let mut places: Vec<usize> = orders.iter().map(|order| order.listing).collect();
+        places.sort_unstable();
+        places.dedup();
+        list(places, |place, out| {
+            let listing = &self.settings.listings[place];
+            let own = orders.iter().filter(|order| order.listing == place);
+            let result = Json(list(own, |order, out| self.write_order(order, out)));
+            let report = Object::new()
+                .with("instrument_name", tickpath_deribit::text::Text::new(&listing.name))
+                .with("currency", tickpath_deribit::text::Text::new(listing.currency()))
+                .with("type", tickpath_deribit::text::Text::new("limit"))
+                .with("result", result);
+            out.extend_from_slice(&report.end());
+        })
+    }
+
+    pub(super) fn close_position(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
+        let close: ClosePosition<'_> = request.params()?;
+        let listing = self.find_listing(&close.instrument_name.to_cow())?;
+        let size = self.accounts[account].position(listing).size;
+        let side = match size.signum() {
+            1 => Side::Sell,
+            -1 => Side::Buy,
+            _ => return Err(Fault::because(ErrorCode::AlreadyClosed, "there is no position")),
+        };
+        if !matches!(close.order_type, OrderType::Limit | OrderType::Market) {
+            return Err(Fault::param("type", "value must be limit or market"));
+        }
+        let price = self.price_of(listing, side, close.order_type, close.price)?;
+        let terms = Terms { order_type: close.order_type, is_reduce_only: true, ..Terms::default() };
+        let qty = Qty(size.unsigned_abs());
+        let intent = Intent { listing, side, qty, price, terms, display: Qty::ZERO, moves: 0 };
+        self.enter(account, intent, Some(to.connection), Some(to.clone()))?;
+        Ok(None)
+    }
+
+    /// Cancels the orders whose connections are gone: those that were open then, and those that were on their way.
+    pub(super) fn cancel_for_gone(&mut self) {
+        if self.gone.is_empty() {
+            return;
+        }
+        for account in 0..self.accounts.len() {
+            let known = &self.accounts[account];
+            let is_gone = |order: &&crate::order::Order| {
+                order.connection.is_some_and(|connection| self.gone.contains(&connection))
+                    && !known.is_cancelling(order.number)
+            };
+            let own: Vec<u64> = known.open.values().filter(is_gone).map(|order| order.number).collect();
+            for order in own {
+                // Where the queue is full it is tried again a little later.
+                let _ = self.send_cancel(account, order, None, None, true);
+            }
+        }
+    }
+
+    /// Orders that are good till the end of the day end at 08:00 UTC.
+    pub(super) fn end_day_orders(&mut self) {
+        const DAY_MS: u64 = 86_400_000;
+        const END_MS: u64 = 8 * 3_600_000;
+        let now_ms = self.now_ms();
+        let last_end = now_ms.saturating_sub(END_MS) / DAY_MS * DAY_MS + END_MS;
+        for account in 0..self.accounts.len() {
+            let known = &self.accounts[account];
+            let over: Vec<u64> = known
+                .open
+                .values()
+                .filter(|order| {
+                    order.terms.time_in_force == TimeInForce::GoodTilDay && order.created_ms < last_end
+                })
+                .filter(|order| !known.is_cancelling(order.number))
+                .map(|order| order.number)
+                .collect();
+            for number in over {
+                let _ = self.send_cancel(account, number, None, None, false);
+            }
+        }
+    }
+
+    /// An order and what it traded at once.
+    pub(super) fn order_reply(
+        &self,
+        account: usize,
+        number: u64,
+        trades: &[crate::order::UserTrade],
+    ) -> Vec<u8> {
+        let mut order = Vec::new();
+        if let Some(known) = self.accounts[account].order(number) {
+            self.write_order(known, &mut order);
+        }
+        let trades = list(trades, |trade, out| self.write_user_trade(trade, out));
+        Object::new().with("order", Json(order)).with("trades", Json(trades)).end()
+    }
+}
+
+fn check_terms(order: &PlaceOrder<'_>, order_type: OrderType, time: TimeInForce) -> Result<(), Fault> {
+    if !matches!(order_type, OrderType::Limit | OrderType::Market | OrderType::MarketLimit) {
+        return Err(Fault::because(ErrorCode::NotImplemented, "trigger orders are not taken here"));
+    }
+    if order.trigger.is_some() || order.trigger_price.is_some() || order.trigger_offset.is_some() {
+        return Err(Fault::because(
+            ErrorCode::UnsupportedArgCombination,
+            "only trigger orders have triggers",
+        ));
+    }
+    if order.advanced.is_some() || order.mmp {
+        return Err(Fault::because(ErrorCode::NotImplemented, "advanced and mmp orders are not taken here"));
+    }
+    let rests = matches!(time, TimeInForce::GoodTilCancelled | TimeInForce::GoodTilDay);
+    if order_type != OrderType::Limit && time != TimeInForce::GoodTilCancelled {
+        return Err(Fault::because(ErrorCode::InvalidArguments, "market orders have no time_in_force"));
+    }
+    if order.post_only && (!rests || order_type != OrderType::Limit) {
+        return Err(ErrorCode::PostOnlyNotAllowed.into());
+    }
+    if order.display_amount.is_some() && (!rests || order_type != OrderType::Limit) {
+        return Err(ErrorCode::InvalidMaxShow.into());
+    }
+    Ok(())
+}

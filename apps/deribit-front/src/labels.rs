@@ -1,0 +1,75 @@
+//! The clients' texts for their orders: the log keeps a number for each.
+
+use std::collections::HashMap;
+
+/// Different labels at most; an order with a further one is refused.
+const LABELS_MAX: usize = 1_000_000;
+/// Characters of a label at most.
+pub(crate) const LABEL_LEN_MAX: usize = 64;
+
+/// Labels by their numbers, from 1.
+#[derive(Default)]
+pub struct Labels {
+    names: Vec<String>,
+    by_name: HashMap<String, u32>,
+    /// How many of them are kept elsewhere too.
+    saved: usize,
+}
+
+impl Labels {
+    /// Those that were kept, in their order.
+    #[must_use]
+    pub fn restored(names: Vec<String>) -> Labels {
+        let by_name = (1..).zip(&names).map(|(number, name)| (name.clone(), number)).collect();
+        Labels { saved: names.len(), names, by_name }
+    }
+
+    /// The number of a label, which may be new; 0 for the empty one, none when there are too many.
+    pub(crate) fn number(&mut self, label: &str) -> Option<u32> {
+        if label.is_empty() {
+            return Some(0);
+        }
+        if let Some(number) = self.by_name.get(label) {
+            return Some(*number);
+        }
+        if self.names.len() == LABELS_MAX {
+            return None;
+        }
+        self.names.push(label.to_owned());
+        let number = self.names.len() as u32;
+        self.by_name.insert(label.to_owned(), number);
+        Some(number)
+    }
+
+    /// The label of a number; empty for 0 and for one that was lost.
+    pub(crate) fn name(&self, number: u32) -> &str {
+        (number as usize).checked_sub(1).and_then(|place| self.names.get(place)).map_or("", String::as_str)
+    }
+
+    /// Those that are to be kept before an order that has one of them is sent.
+    pub(crate) fn take_new(&mut self) -> &[String] {
+        let new = &self.names[self.saved..];
+        self.saved = self.names.len();
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_have_numbers_and_come_back() {
+        let mut labels = Labels::default();
+        assert_eq!(
+            [labels.number("a"), labels.number("b"), labels.number("a"), labels.number("")]
+                .map(Option::unwrap),
+            [1, 2, 1, 0]
+        );
+        assert_eq!(labels.take_new(), ["a", "b"]);
+        assert_eq!(labels.take_new().len(), 0);
+        let mut again = Labels::restored(vec!["a".to_owned(), "b".to_owned()]);
+        assert_eq!((again.name(2), again.name(3), again.name(0)), ("b", "", ""));
+        assert_eq!((again.number("c"), again.take_new()), (Some(3), &["c".to_owned()][..]));
+    }
+}

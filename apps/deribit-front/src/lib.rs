@@ -1,0 +1,30 @@
+//! The venue's Deribit front: clients that speak Deribit's API v2 trade on the same matching engine as everybody else.
+//!
+//! The front runs beside the venue, on a thread of its own. It hands its clients' orders to the order server by a
+//! [`SideDoor`](tickpath_exchange::SideDoor), and reads what becomes of them, and of the whole market, from the log. So
+//! everything that it knows of orders, trades, positions and money follows from the log, and is the same after a restart.
+//!
+//! [`Front`] has no sockets and no clock.
+
+mod account;
+mod config;
+mod connection;
+mod fault;
+mod front;
+mod json;
+mod labels;
+mod listing;
+mod market;
+mod order;
+mod pending;
+mod scope;
+
+pub use config::{
+    AccountConfig, AccountSettings, DeribitConfig, FrontSettings, IndexConfig, KeyConfig, KeySettings,
+    KindConfig, ListingConfig,
+};
+pub use connection::{Frame, Transport};
+pub use front::{Front, FrontCounters, HttpCall};
+pub use labels::Labels;
+pub use listing::Listing;
+pub use scope::{Access, Scope};

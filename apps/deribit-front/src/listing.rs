@@ -1,0 +1,204 @@
+//! An instrument as Deribit's clients know it.
+
+use tickpath_deribit::codes::{InstrumentState, InstrumentType, Kind, OptionType};
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::field::{Field, List};
+use tickpath_deribit::messages::Instrument;
+use tickpath_deribit::number::{Decimal, Number};
+use tickpath_deribit::text::Text;
+use tickpath_derivatives::{Contract, Money, Style};
+use tickpath_types::{InstrumentId, Price, Qty, TradingState};
+
+use crate::json::whole;
+
+/// When what does not expire does: the end of the year 2999.
+const NEVER_MS: u64 = 32_503_708_800_000;
+
+/// An instrument of the front.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// As clients name it.
+    pub name: String,
+    /// What the venue's engine trades.
+    pub id: InstrumentId,
+    /// What a unit is worth.
+    pub contract: Contract,
+    /// Future, option or pair.
+    pub kind: Kind,
+    /// The underlying currency.
+    pub base: String,
+    /// The currency of its price.
+    pub quote: String,
+    /// The currency that profit is paid in.
+    pub settlement: String,
+    /// `month`, `week`, `day` or `perpetual`; empty for pairs.
+    pub period: String,
+    /// Place of its index.
+    pub index: usize,
+    /// Greatest quantity of one order.
+    pub max_qty: Qty,
+    /// Of one contract.
+    pub contract_size: Decimal,
+    /// Least amount, and the step of amounts.
+    pub min_trade_amount: Decimal,
+    /// Least step of prices.
+    pub tick: Price,
+    /// Prices that the engine takes.
+    pub collar: (Price, Price),
+    /// Milliseconds since 1970; none for perpetuals and pairs.
+    pub expiration_ms: Option<u64>,
+    /// Of options.
+    pub strike: Option<Decimal>,
+    /// Of options.
+    pub option_type: Option<OptionType>,
+    /// What the resting side pays.
+    pub maker: Decimal,
+    /// What the incoming side pays.
+    pub taker: Decimal,
+}
+
+impl Listing {
+    /// The currency that it is listed under.
+    #[must_use]
+    pub fn currency(&self) -> &str {
+        match self.contract.style {
+            Style::Spot => &self.quote,
+            _ => &self.settlement,
+        }
+    }
+
+    /// True when it is of a kind and a currency, each of which may be any.
+    #[must_use]
+    pub fn is_of(&self, kind: Option<Kind>, currency: &str) -> bool {
+        let is_currency =
+            currency.eq_ignore_ascii_case("any") || self.currency().eq_ignore_ascii_case(currency);
+        let is_pair = self.kind == Kind::Spot && self.base.eq_ignore_ascii_case(currency);
+        kind.is_none_or(|kind| kind == Kind::Any || kind == self.kind) && (is_currency || is_pair)
+    }
+
+    /// True for perpetual futures.
+    #[must_use]
+    pub fn is_perpetual(&self) -> bool {
+        self.period == "perpetual"
+    }
+
+    /// A quantity as an amount.
+    #[must_use]
+    pub fn amount(&self, qty: Qty) -> Decimal {
+        let units = i64::try_from(qty.0.saturating_mul(self.contract.amount_step)).unwrap_or(i64::MAX);
+        Decimal::new(units, self.contract.amount_decimals).unwrap_or(Decimal::ZERO)
+    }
+
+    /// The quantity of an amount.
+    ///
+    /// # Errors
+    /// [`ErrorCode::QtyTooLow`] below the least amount, [`ErrorCode::InvalidAmount`] between its multiples
+    /// and above the greatest.
+    pub fn qty(&self, amount: Decimal) -> Result<Qty, ErrorCode> {
+        if amount < self.min_trade_amount {
+            return Err(ErrorCode::QtyTooLow);
+        }
+        let units = amount.units(self.contract.amount_decimals).map_err(|_| ErrorCode::InvalidAmount)?;
+        let (units, step) = (units.unsigned_abs(), self.contract.amount_step);
+        let is_good = units.is_multiple_of(step) && units / step <= self.max_qty.0;
+        if is_good { Ok(Qty(units / step)) } else { Err(ErrorCode::InvalidAmount) }
+    }
+
+    /// The amount of so many contracts.
+    #[must_use]
+    pub fn amount_of_contracts(&self, contracts: Decimal) -> Option<Decimal> {
+        let mantissa = contracts.mantissa().checked_mul(self.contract_size.mantissa())?;
+        Decimal::new(mantissa, contracts.scale() + self.contract_size.scale())
+    }
+
+    /// A quantity in contracts, as text.
+    #[must_use]
+    pub fn contracts(&self, qty: Qty) -> String {
+        let size = decimal_money(self.contract_size);
+        Money::ratio(self.contract.amount(qty).0, size.0.max(1)).to_string()
+    }
+
+    /// A price in its own decimals.
+    #[must_use]
+    pub fn price(&self, price: Price) -> Decimal {
+        Decimal::new(price.0, self.contract.price_decimals).unwrap_or(Decimal::ZERO)
+    }
+
+    /// The engine's price.
+    ///
+    /// # Errors
+    /// [`ErrorCode::InvalidPrice`] when it is not above 0, [`ErrorCode::PriceWrongTick`] when it is between ticks,
+    /// [`ErrorCode::PriceNotAllowed`] when it is above all that the engine takes.
+    pub fn parse_price(&self, price: Decimal) -> Result<Price, ErrorCode> {
+        if price.is_zero() || price.is_negative() {
+            return Err(ErrorCode::InvalidPrice);
+        }
+        let units = price.units(self.contract.price_decimals).map_err(|_| ErrorCode::PriceWrongTick)?;
+        if units > self.collar.1.0 {
+            return Err(ErrorCode::PriceNotAllowed);
+        }
+        if units % self.tick.0 == 0 { Ok(Price(units)) } else { Err(ErrorCode::PriceWrongTick) }
+    }
+
+    /// A price, down to a tick for `is_up` false, else up.
+    #[must_use]
+    pub const fn on_tick(&self, price: i64, is_up: bool) -> Price {
+        let down = price.div_euclid(self.tick.0) * self.tick.0;
+        if is_up && down < price { Price(down + self.tick.0) } else { Price(down) }
+    }
+
+    /// Appends the instrument as `public/get_instruments` has it.
+    pub(crate) fn write(&self, index: &str, state: TradingState, out: &mut Vec<u8>) {
+        let is_open = state == TradingState::Trading;
+        let is_pair = self.kind == Kind::Spot;
+        let leverage = 1_000_000 / u64::from(self.contract.initial_margin_ppm.max(1));
+        let leverage = leverage.to_string();
+        let is_inverse = matches!(self.contract.style, Style::Inverse | Style::InverseOption);
+        Instrument {
+            price_index: Some(Text::new(index)),
+            kind: self.kind,
+            instrument_name: Text::new(&self.name),
+            state: Some(if is_open { InstrumentState::Open } else { InstrumentState::Halted }),
+            option_type: self.option_type,
+            strike: self.strike,
+            max_leverage: Number::new(&leverage).ok().filter(|_| self.kind == Kind::Future),
+            maker_commission: Some(self.maker),
+            taker_commission: Some(self.taker),
+            instrument_type: Some(if is_inverse { InstrumentType::Reversed } else { InstrumentType::Linear }),
+            expiration_timestamp: Some(self.expiration_ms.unwrap_or(NEVER_MS)),
+            creation_timestamp: Some(1_600_000_000_000),
+            is_active: is_open,
+            tick_size: self.price(self.tick),
+            contract_size: Some(self.contract_size),
+            instrument_id: Some(self.id.0.into()),
+            min_trade_amount: self.min_trade_amount,
+            max_liquidation_commission: None,
+            block_trade_commission: None,
+            block_trade_min_trade_amount: None,
+            block_trade_tick_size: None,
+            settlement_currency: Some(Text::new(&self.settlement)).filter(|_| !is_pair),
+            settlement_period: Some(Text::new(&self.period)).filter(|_| !is_pair),
+            base_currency: Text::new(&self.base),
+            counter_currency: Some(Text::new(if self.kind == Kind::Option && is_inverse {
+                "USD"
+            } else {
+                &self.quote
+            })),
+            quote_currency: Text::new(&self.quote),
+            tick_size_steps: Some(List::new(&[])),
+        }
+        .write(out);
+    }
+}
+
+/// A decimal as money.
+pub(crate) fn decimal_money(decimal: Decimal) -> Money {
+    let scale = u32::from(decimal.scale());
+    Money::ratio(decimal.mantissa().into(), 10_i128.pow(scale.min(18)))
+}
+
+/// Money as a decimal of at most 8 digits after the point, as the venue shows figures.
+pub(crate) fn figure(money: Money) -> Decimal {
+    let units = money.rounded(8).0 / 10_i128.pow(Money::DECIMALS - 8);
+    i64::try_from(units).ok().and_then(|units| Decimal::new(units, 8)).unwrap_or_else(|| whole(0))
+}

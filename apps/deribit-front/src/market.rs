@@ -1,0 +1,310 @@
+//! One instrument's book, trades and prices, as they follow from the venue's market events.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use tickpath_deribit::codes::Direction;
+use tickpath_deribit::field::Field;
+use tickpath_deribit::messages::{PriceAmount, PublicTrade};
+use tickpath_deribit::number::{Decimal, Number};
+use tickpath_deribit::text::Text;
+use tickpath_derivatives::{Contract, Money, Style};
+use tickpath_types::{MarketEventKind, MatchId, OrderId, Price, Qty, Side, TradingState};
+
+use crate::json::whole;
+use crate::listing::{Listing, figure};
+
+/// Trades of an instrument that are kept; the oldest goes first.
+const TRADES_MAX: usize = 20_000;
+/// How far the mark price may be from the index: a part of so many.
+const BASIS_PART: i64 = 200;
+/// How much of the basis is the latest: a part of so many.
+const BASIS_MEMORY: i64 = 32;
+const DAY_MS: u64 = 86_400_000;
+
+/// A trade that anyone may know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Trade {
+    /// Of the venue, the same for both sides.
+    pub(crate) match_id: MatchId,
+    /// Of the instrument, from 1.
+    pub(crate) seq: u64,
+    pub(crate) at_ms: u64,
+    /// Of the side that came in.
+    pub(crate) direction: Side,
+    pub(crate) price: Price,
+    pub(crate) qty: Qty,
+    pub(crate) tick_direction: u8,
+    pub(crate) index: Money,
+    pub(crate) mark: Price,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Resting {
+    side: Side,
+    price: Price,
+    qty: Qty,
+}
+
+/// Quantities by price, of both sides.
+pub(crate) type Levels = [BTreeMap<i64, u64>; 2];
+
+/// An instrument as anyone sees it.
+pub(crate) struct Market {
+    orders: HashMap<OrderId, Resting>,
+    pub(crate) levels: Levels,
+    /// Levels that the present command changed.
+    pub(crate) touched: Vec<(Side, i64)>,
+    /// The last command that changed a level.
+    pub(crate) change_id: u64,
+    pub(crate) state: TradingState,
+    pub(crate) trades: VecDeque<Trade>,
+    next_seq: u64,
+    last_tick: u8,
+    pub(crate) last: Option<Price>,
+    /// The price that profit is reckoned at.
+    pub(crate) mark: Price,
+    /// Of the underlying, as a number.
+    pub(crate) index: Money,
+    basis: i64,
+}
+
+/// What an instrument did in the last 24 hours.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stats {
+    pub(crate) high: Option<Price>,
+    pub(crate) low: Option<Price>,
+    pub(crate) first: Option<Price>,
+    /// In the base currency.
+    pub(crate) volume: Money,
+    /// In the quote currency.
+    pub(crate) notional: Money,
+}
+
+impl Market {
+    pub(crate) fn new(index: Money, mark: Price) -> Market {
+        Market {
+            orders: HashMap::new(),
+            levels: Levels::default(),
+            touched: Vec::new(),
+            change_id: 0,
+            state: TradingState::Halted,
+            trades: VecDeque::new(),
+            next_seq: 1,
+            last_tick: 1,
+            last: None,
+            mark,
+            index,
+            basis: 0,
+        }
+    }
+
+    /// Takes a public event; returns the trade that it is.
+    pub(crate) fn apply(&mut self, kind: &MarketEventKind, at_ms: u64) -> Option<Trade> {
+        match *kind {
+            MarketEventKind::TradingAction(state) => self.state = state,
+            MarketEventKind::Add { order_id, side, price, qty } => {
+                self.add(order_id, Resting { side, price, qty });
+            }
+            MarketEventKind::Executed { order_id, qty, match_id } => {
+                let resting = self.take(order_id, qty)?;
+                return Some(self.trade(match_id, resting.side.opposite(), resting.price, qty, at_ms));
+            }
+            MarketEventKind::ExecutedAt { order_id, qty, price, match_id } => {
+                let resting = self.take(order_id, qty)?;
+                return Some(self.trade(match_id, resting.side.opposite(), price, qty, at_ms));
+            }
+            MarketEventKind::Traded { side, qty, price, match_id } => {
+                return Some(self.trade(match_id, side.opposite(), price, qty, at_ms));
+            }
+            MarketEventKind::Cross { qty, price, match_id, .. } if qty.0 > 0 => {
+                return Some(self.trade(match_id, Side::Buy, price, qty, at_ms));
+            }
+            MarketEventKind::Reduced { order_id, qty } => _ = self.take(order_id, qty),
+            MarketEventKind::Deleted { order_id } => self.remove(order_id),
+            MarketEventKind::Replaced { old_order_id, order_id, price, qty } => {
+                let side = self.orders.get(&old_order_id).map(|resting| resting.side)?;
+                self.remove(old_order_id);
+                self.add(order_id, Resting { side, price, qty });
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn add(&mut self, id: OrderId, order: Resting) {
+        *self.levels[order.side.index()].entry(order.price.0).or_default() += order.qty.0;
+        self.touched.push((order.side, order.price.0));
+        self.orders.insert(id, order);
+    }
+
+    /// Takes quantity from a resting order; gives the order as it was.
+    fn take(&mut self, id: OrderId, qty: Qty) -> Option<Resting> {
+        let order = self.orders.get_mut(&id)?;
+        let before = *order;
+        let taken = Qty(qty.0.min(order.qty.0));
+        order.qty.0 -= taken.0;
+        if order.qty.is_zero() {
+            self.orders.remove(&id);
+        }
+        self.lower(before.side, before.price, taken);
+        Some(before)
+    }
+
+    fn remove(&mut self, id: OrderId) {
+        if let Some(order) = self.orders.remove(&id) {
+            self.lower(order.side, order.price, order.qty);
+        }
+    }
+
+    fn lower(&mut self, side: Side, price: Price, qty: Qty) {
+        let levels = &mut self.levels[side.index()];
+        if let Some(level) = levels.get_mut(&price.0) {
+            *level = level.saturating_sub(qty.0);
+            if *level == 0 {
+                levels.remove(&price.0);
+            }
+        }
+        self.touched.push((side, price.0));
+    }
+
+    fn trade(&mut self, match_id: MatchId, direction: Side, price: Price, qty: Qty, at_ms: u64) -> Trade {
+        let tick_direction = match self.last {
+            Some(last) if price > last => 0,
+            Some(last) if price < last => 2,
+            Some(_) => self.last_tick | 1,
+            None => 0,
+        };
+        (self.last_tick, self.last) = (tick_direction, Some(price));
+        let trade = Trade {
+            match_id,
+            seq: self.next_seq,
+            at_ms,
+            direction,
+            price,
+            qty,
+            tick_direction,
+            index: self.index,
+            mark: self.mark,
+        };
+        self.next_seq += 1;
+        if self.trades.len() == TRADES_MAX {
+            self.trades.pop_front();
+        }
+        self.trades.push_back(trade);
+        trade
+    }
+
+    /// The best price of a side and what is there.
+    pub(crate) fn best(&self, side: Side) -> Option<(Price, Qty)> {
+        let levels = &self.levels[side.index()];
+        let best = if side == Side::Buy { levels.last_key_value() } else { levels.first_key_value() };
+        best.map(|(price, qty)| (Price(*price), Qty(*qty)))
+    }
+
+    /// Levels of a side, best first.
+    pub(crate) fn depth(&self, side: Side) -> Box<dyn Iterator<Item = (i64, u64)> + '_> {
+        let levels = self.levels[side.index()].iter().map(|(price, qty)| (*price, *qty));
+        if side == Side::Buy { Box::new(levels.rev()) } else { Box::new(levels) }
+    }
+
+    /// Reckons the mark price anew, once a second: a future's is the index and a slow mean of the book's distance from it,
+    /// any other's is the middle of its book, or its last trade's price where the book has not both sides.
+    pub(crate) fn remark(&mut self, contract: &Contract, index: Money) {
+        self.index = index;
+        let middle = match (self.best(Side::Buy), self.best(Side::Sell)) {
+            (Some((bid, _)), Some((ask, _))) => Some((bid.0 + ask.0) / 2),
+            _ => None,
+        };
+        let unit = 10_i128.pow(Money::DECIMALS - u32::from(contract.price_decimals));
+        let index = i64::try_from(index.0 / unit).unwrap_or(i64::MAX).max(1);
+        self.mark = match contract.style {
+            Style::Inverse | Style::Linear => {
+                let bound = (index / BASIS_PART).max(1);
+                let distance = middle.map_or(0, |middle| (middle - index).clamp(-bound, bound));
+                self.basis += (distance - self.basis) / BASIS_MEMORY;
+                Price((index + self.basis).max(1))
+            }
+            Style::Spot => Price(middle.or(self.last.map(|last| last.0)).unwrap_or(index).max(1)),
+            _ => Price(middle.or(self.last.map(|last| last.0)).unwrap_or(self.mark.0).max(1)),
+        };
+    }
+
+    /// Prices that an order may have: within `band_ppm` of the mark price, and within the engine's collar.
+    pub(crate) fn band(&self, listing: &Listing, band_ppm: u32) -> (Price, Price) {
+        let width = (i128::from(self.mark.0) * i128::from(band_ppm) / 1_000_000) as i64;
+        let (low, high) = listing.collar;
+        if listing.contract.is_option() {
+            return (low, high);
+        }
+        let min = listing.on_tick(self.mark.0.saturating_sub(width).max(listing.tick.0), true);
+        let max = listing.on_tick(self.mark.0.saturating_add(width), false);
+        (min.max(low), max.min(high))
+    }
+
+    pub(crate) fn stats(&self, contract: &Contract, now_ms: u64) -> Stats {
+        let mut stats = Stats::default();
+        let since = now_ms.saturating_sub(DAY_MS);
+        for trade in self.trades.iter().rev().take_while(|trade| trade.at_ms >= since) {
+            stats.high = Some(stats.high.map_or(trade.price, |high| high.max(trade.price)));
+            stats.low = Some(stats.low.map_or(trade.price, |low| low.min(trade.price)));
+            stats.first = Some(trade.price);
+            let (amount, value) = (contract.amount(trade.qty), contract.value(trade.qty, trade.price));
+            let is_inverse = contract.style == Style::Inverse;
+            stats.volume += if is_inverse { value } else { amount };
+            stats.notional += if is_inverse { amount } else { value };
+        }
+        stats
+    }
+}
+
+impl Trade {
+    pub(crate) fn write(&self, listing: &Listing, out: &mut Vec<u8>) {
+        let [index, mark] = [figure(self.index), listing.price(self.mark)].map(|figure| figure.to_string());
+        let (id, contracts) = (self.id(listing), listing.contracts(self.qty));
+        PublicTrade {
+            timestamp: self.at_ms,
+            price: listing.price(self.price),
+            amount: listing.amount(self.qty),
+            direction: Direction::from(self.direction),
+            index_price: Number::new(&index).ok(),
+            instrument_name: Text::new(&listing.name),
+            trade_seq: self.seq,
+            mark_price: Number::new(&mark).ok(),
+            tick_direction: Some(self.tick_direction),
+            contracts: Number::new(&contracts).ok(),
+            combo_trade_id: None,
+            combo_id: None,
+            trade_id: Text::new(&id),
+            iv: None,
+            liquidation: None,
+            block_trade_id: None,
+        }
+        .write(out);
+    }
+
+    /// A number for BTC, with the currency before it for all others.
+    pub(crate) fn id(&self, listing: &Listing) -> String {
+        prefixed(listing, self.match_id.0)
+    }
+}
+
+/// An id as Deribit writes it.
+pub(crate) fn prefixed(listing: &Listing, number: u64) -> String {
+    match listing.currency() {
+        "BTC" => number.to_string(),
+        currency => format!("{currency}-{number}"),
+    }
+}
+
+/// A level as books of the best levels have it.
+pub(crate) fn price_amount(listing: &Listing, (price, qty): (i64, u64)) -> PriceAmount {
+    PriceAmount { price: listing.price(Price(price)), amount: listing.amount(Qty(qty)) }
+}
+
+/// The best of a side: price and amount, none and 0 where it is empty.
+pub(crate) fn best_of(market: &Market, listing: &Listing, side: Side) -> (Option<Decimal>, Option<Decimal>) {
+    match market.best(side) {
+        Some((price, qty)) => (Some(listing.price(price)), Some(listing.amount(qty))),
+        None => (None, Some(whole(0))),
+    }
+}

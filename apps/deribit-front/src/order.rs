@@ -1,0 +1,338 @@
+//! Orders and trades of an account.
+
+use tickpath_deribit::codes::{
+    CancelReason, Direction, Liquidity, OrderFilter, OrderState, OrderType, TimeInForce, Trigger,
+};
+use tickpath_deribit::field::Field;
+use tickpath_deribit::messages::{Order as OrderMessage, OrderPrice, UserTrade as TradeMessage};
+use tickpath_deribit::number::Number;
+use tickpath_deribit::text::Text;
+use tickpath_derivatives::Money;
+use tickpath_types::{ClientOrderId, Price, Qty, Side};
+
+use crate::listing::{Listing, figure};
+use crate::market::{Trade, prefixed};
+
+/// An order in the engine, or one that was there.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    /// Of the command that entered it: edits keep it, and restarts.
+    pub(crate) number: u64,
+    pub(crate) listing: usize,
+    pub(crate) side: Side,
+    pub(crate) terms: Terms,
+    pub(crate) price: Price,
+    /// In all, with what is executed.
+    pub(crate) qty: Qty,
+    pub(crate) filled: Qty,
+    /// What is executed was worth.
+    pub(crate) filled_value: Money,
+    pub(crate) created_ms: u64,
+    pub(crate) updated_ms: u64,
+    pub(crate) is_replaced: bool,
+    pub(crate) state: OrderState,
+    pub(crate) cancel_reason: Option<CancelReason>,
+    /// The engine's number of it.
+    pub(crate) user_ref: u32,
+    /// The connection that entered it, for cancel on disconnect; none after a restart.
+    pub(crate) connection: Option<u64>,
+    pub(crate) display: Option<Qty>,
+}
+
+/// What an order was asked to be and the engine does not know, in the text that the log keeps with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terms {
+    pub(crate) order_type: OrderType,
+    pub(crate) time_in_force: TimeInForce,
+    pub(crate) is_post_only: bool,
+    pub(crate) rejects_post_only: bool,
+    pub(crate) is_reduce_only: bool,
+    /// Number of its label; 0 for none.
+    pub(crate) label: u32,
+    /// Number of the trigger order that made it; 0 for none.
+    pub(crate) trigger: u32,
+}
+
+const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
+const TYPES: [OrderType; 8] = [
+    OrderType::Limit,
+    OrderType::Market,
+    OrderType::MarketLimit,
+    OrderType::StopLimit,
+    OrderType::StopMarket,
+    OrderType::TakeLimit,
+    OrderType::TakeMarket,
+    OrderType::TrailingStop,
+];
+const TIMES: [TimeInForce; 4] = [
+    TimeInForce::GoodTilCancelled,
+    TimeInForce::GoodTilDay,
+    TimeInForce::FillOrKill,
+    TimeInForce::ImmediateOrCancel,
+];
+
+impl Default for Terms {
+    fn default() -> Self {
+        Terms {
+            order_type: OrderType::Limit,
+            time_in_force: TimeInForce::GoodTilCancelled,
+            is_post_only: false,
+            rejects_post_only: false,
+            is_reduce_only: false,
+            label: 0,
+            trigger: 0,
+        }
+    }
+}
+
+impl Terms {
+    /// `D`, the type, the time in force, flags, and in base 32 the label in 6 digits and the trigger in 4.
+    pub(crate) fn encode(&self) -> ClientOrderId {
+        let place = |found: Option<usize>| DIGITS[found.unwrap_or(0)];
+        let mut text = [b'0'; 14];
+        text[0] = b'D';
+        text[1] = place(TYPES.iter().position(|order_type| *order_type == self.order_type));
+        text[2] = place(TIMES.iter().position(|time| *time == self.time_in_force));
+        let flags = [self.is_post_only, self.rejects_post_only, self.is_reduce_only];
+        text[3] =
+            DIGITS[flags.iter().enumerate().map(|(bit, flag)| usize::from(*flag) << bit).sum::<usize>()];
+        write_digits(self.label, &mut text[4..10]);
+        write_digits(self.trigger, &mut text[10..14]);
+        ClientOrderId(text)
+    }
+
+    /// The terms of an order of the log; those of a plain order where another door entered it.
+    pub(crate) fn decode(id: &ClientOrderId) -> Terms {
+        let digit = |byte: u8| DIGITS.iter().position(|digit| *digit == byte);
+        let text = &id.0;
+        let number = |part: &[u8]| {
+            part.iter().try_fold(0_u64, |value, byte| Some(value * 32 + digit(*byte)? as u64)).unwrap_or(0)
+                as u32
+        };
+        let (Some(order_type), Some(time), Some(flags)) = (digit(text[1]), digit(text[2]), digit(text[3]))
+        else {
+            return Terms::default();
+        };
+        if text[0] != b'D' {
+            return Terms::default();
+        }
+        Terms {
+            order_type: TYPES.get(order_type).copied().unwrap_or(OrderType::Limit),
+            time_in_force: TIMES.get(time).copied().unwrap_or(TimeInForce::GoodTilCancelled),
+            is_post_only: flags & 1 != 0,
+            rejects_post_only: flags & 2 != 0,
+            is_reduce_only: flags & 4 != 0,
+            label: number(&text[4..10]),
+            trigger: number(&text[10..14]),
+        }
+    }
+}
+
+fn write_digits(mut value: u32, out: &mut [u8]) {
+    for byte in out.iter_mut().rev() {
+        *byte = DIGITS[(value % 32) as usize];
+        value /= 32;
+    }
+}
+
+impl Order {
+    pub(crate) const fn leaves(&self) -> Qty {
+        Qty(self.qty.0.saturating_sub(self.filled.0))
+    }
+
+    /// What it is now: what is left of a market order rests as a limit order.
+    pub(crate) fn shown_type(&self) -> OrderType {
+        match self.terms.order_type {
+            OrderType::StopLimit | OrderType::TakeLimit => OrderType::Limit,
+            OrderType::StopMarket | OrderType::TakeMarket | OrderType::TrailingStop if !self.is_open() => {
+                OrderType::Market
+            }
+            OrderType::Limit => OrderType::Limit,
+            other if !self.is_open() => other,
+            _ => OrderType::Limit,
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.state == OrderState::Open
+    }
+
+    pub(crate) fn id(&self, listing: &Listing) -> String {
+        prefixed(listing, self.number)
+    }
+
+    /// True for a filter of open orders.
+    pub(crate) fn passes(&self, filter: Option<OrderFilter>) -> bool {
+        matches!(filter, None | Some(OrderFilter::All | OrderFilter::Limit))
+    }
+
+    pub(crate) fn write(&self, listing: &Listing, label: &str, out: &mut Vec<u8>) {
+        let id = self.id(listing);
+        let average = figure(listing.contract.mean_price(self.filled, self.filled_value)).to_string();
+        let contracts = listing.contracts(self.qty);
+        let (shown, original) = (self.shown_type(), self.terms.order_type);
+        OrderMessage {
+            label: Some(Text::new(label)),
+            price: Some(OrderPrice::Limit(listing.price(self.price))),
+            amount: listing.amount(self.qty),
+            direction: Direction::from(self.side),
+            time_in_force: Some(self.terms.time_in_force),
+            order_id: Text::new(&id),
+            creation_timestamp: self.created_ms,
+            replaced: self.is_replaced,
+            filled_amount: Some(listing.amount(self.filled)),
+            last_update_timestamp: self.updated_ms,
+            post_only: self.terms.is_post_only,
+            reduce_only: self.terms.is_reduce_only,
+            cancel_reason: self.cancel_reason,
+            average_price: Number::new(&average).ok(),
+            contracts: Number::new(&contracts).ok(),
+            reject_post_only: Some(self.terms.rejects_post_only).filter(|_| self.terms.is_post_only),
+            order_state: self.state,
+            order_type: shown,
+            original_order_type: Some(original).filter(|original| *original != shown),
+            display_amount: self.display.map(|display| listing.amount(display)),
+            ..empty_order(&listing.name)
+        }
+        .write(out);
+    }
+}
+
+/// An order message of nothing.
+pub(crate) fn empty_order(instrument_name: &str) -> OrderMessage<'_> {
+    OrderMessage {
+        label: None,
+        price: None,
+        user_id: None,
+        amount: crate::json::whole(0),
+        direction: Direction::Buy,
+        time_in_force: None,
+        instrument_name: Text::new(instrument_name),
+        web: false,
+        api: true,
+        order_id: Text::new(""),
+        creation_timestamp: 0,
+        replaced: false,
+        filled_amount: None,
+        last_update_timestamp: 0,
+        post_only: false,
+        reduce_only: false,
+        cancel_reason: None,
+        average_price: None,
+        trigger_price: None,
+        trigger: None::<Trigger>,
+        mmp: false,
+        contracts: None,
+        reject_post_only: None,
+        order_state: OrderState::Open,
+        order_type: OrderType::Limit,
+        is_liquidation: false,
+        risk_reducing: false,
+        original_order_type: None,
+        mmp_cancelled: None,
+        display_amount: None,
+        max_show: None,
+        trigger_offset: None,
+        trigger_reference_price: None,
+        triggered: None,
+        trigger_order_id: None,
+        stop_price: None,
+        advanced: None,
+        implv: None,
+        usd: None,
+        app_name: None,
+        oco_ref: None,
+    }
+}
+
+/// A trade of an account.
+#[derive(Clone, Debug)]
+pub(crate) struct UserTrade {
+    pub(crate) listing: usize,
+    pub(crate) order: u64,
+    /// What anyone knows of it.
+    pub(crate) public: Trade,
+    pub(crate) side: Side,
+    pub(crate) is_maker: bool,
+    pub(crate) fee: Money,
+    pub(crate) profit: Money,
+    pub(crate) terms: Terms,
+    /// The order's state after it.
+    pub(crate) state: OrderState,
+}
+
+impl UserTrade {
+    pub(crate) fn write(&self, listing: &Listing, label: &str, out: &mut Vec<u8>) {
+        let trade = &self.public;
+        let (id, order_id) = (trade.id(listing), prefixed(listing, self.order));
+        let [fee, profit, index] =
+            [self.fee, self.profit, trade.index].map(|amount| figure(amount).to_string());
+        let mark = listing.price(trade.mark).to_string();
+        let contracts = listing.contracts(trade.qty);
+        let is_market =
+            !matches!(self.terms.order_type, OrderType::Limit | OrderType::StopLimit | OrderType::TakeLimit);
+        TradeMessage {
+            label: Some(Text::new(label)).filter(|label| !label.is_empty()),
+            timestamp: trade.at_ms,
+            state: Some(self.state),
+            price: listing.price(trade.price),
+            user_id: None,
+            amount: listing.amount(trade.qty),
+            direction: Direction::from(self.side),
+            index_price: Number::new(&index).ok(),
+            instrument_name: Text::new(&listing.name),
+            trade_seq: trade.seq,
+            mark_price: Number::new(&mark).ok(),
+            api: true,
+            order_id: Text::new(&order_id),
+            tick_direction: Some(trade.tick_direction),
+            post_only: self.terms.is_post_only,
+            reduce_only: self.terms.is_reduce_only,
+            liquidity: Some(if self.is_maker { Liquidity::Maker } else { Liquidity::Taker }),
+            fee: Number::new(&fee).ok(),
+            fee_currency: Some(Text::new(&listing.settlement)),
+            mmp: false,
+            contracts: Number::new(&contracts).ok(),
+            trade_id: Text::new(&id),
+            order_type: Some(if is_market { OrderType::Market } else { OrderType::Limit }),
+            profit_loss: Number::new(&profit).ok(),
+            risk_reducing: false,
+            iv: None,
+            underlying_price: None,
+            liquidation: None,
+            block_trade_id: None,
+            combo_id: None,
+            combo_trade_id: None,
+            self_trade: None,
+        }
+        .write(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_are_what_they_were_after_the_log() {
+        for order_type in TYPES {
+            for time_in_force in TIMES {
+                for flags in 0..8 {
+                    let terms = Terms {
+                        order_type,
+                        time_in_force,
+                        is_post_only: flags & 1 != 0,
+                        rejects_post_only: flags & 2 != 0,
+                        is_reduce_only: flags & 4 != 0,
+                        label: (1 << 30) - 1 - flags,
+                        trigger: 1_048_575 - flags,
+                    };
+                    assert_eq!(Terms::decode(&terms.encode()), terms);
+                    assert!(terms.encode().0.iter().all(u8::is_ascii_alphanumeric));
+                }
+            }
+        }
+        assert_eq!(Terms::decode(&ClientOrderId::default()), Terms::default());
+        assert_eq!(Terms::decode(&ClientOrderId(*b"some-other-one")), Terms::default());
+    }
+}

@@ -1,0 +1,91 @@
+//! Requests that wait for the log.
+
+use tickpath_deribit::envelope::Id;
+use tickpath_deribit::text::Text;
+use tickpath_types::{OrderRequest, Price, Qty, Side};
+
+use crate::order::Terms;
+
+/// A request's id, kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RequestId {
+    Number(i64),
+    Text(String),
+}
+
+impl From<Id<'_>> for RequestId {
+    fn from(id: Id<'_>) -> RequestId {
+        match id {
+            Id::Number(number) => RequestId::Number(number),
+            Id::Text(text) => RequestId::Text(text.to_cow().into_owned()),
+        }
+    }
+}
+
+impl RequestId {
+    pub(crate) fn as_id(&self) -> Id<'_> {
+        match self {
+            RequestId::Number(number) => Id::Number(*number),
+            RequestId::Text(text) => Id::Text(Text::new(text)),
+        }
+    }
+}
+
+/// Whom a reply goes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReplyTo {
+    pub(crate) connection: u64,
+    pub(crate) id: RequestId,
+    /// When the request came in, in microseconds since 1970.
+    pub(crate) us_in: u64,
+}
+
+/// What was asked of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// A new order.
+    Place(Intent),
+    /// Another price or amount for an order.
+    Edit { number: u64, intent: Intent },
+    /// The end of an order, for its user or because its connection is gone.
+    Cancel { number: u64, is_disconnect: bool },
+}
+
+/// An order as it is wanted, for who enters it again at another price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Intent {
+    pub(crate) listing: usize,
+    pub(crate) side: Side,
+    pub(crate) qty: Qty,
+    pub(crate) price: Price,
+    pub(crate) terms: Terms,
+    pub(crate) display: Qty,
+    /// How often its price was moved because it would have taken.
+    pub(crate) moves: u8,
+}
+
+/// A request that is not in the log yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Pending {
+    pub(crate) request: OrderRequest,
+    pub(crate) work: Work,
+    /// Whose connection it came by.
+    pub(crate) connection: Option<u64>,
+    /// Who is answered when it is done.
+    pub(crate) reply: Option<ReplyTo>,
+    /// The many that it is one of.
+    pub(crate) group: Option<u64>,
+    /// When it was sent, in microseconds since 1970.
+    pub(crate) sent_us: u64,
+}
+
+/// Many cancels that are answered as one.
+pub(crate) struct Group {
+    pub(crate) reply: ReplyTo,
+    /// Those that are not in the log yet.
+    pub(crate) waiting: usize,
+    pub(crate) cancelled: Vec<u64>,
+    /// The answer names the orders, not their number.
+    pub(crate) is_detailed: bool,
+    pub(crate) account: usize,
+}

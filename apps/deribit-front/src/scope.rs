@@ -1,0 +1,106 @@
+//! What a key or a token may do.
+
+use std::fmt;
+
+/// How far something may be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Not at all.
+    #[default]
+    None,
+    /// Looked at.
+    Read,
+    /// Looked at and changed.
+    ReadWrite,
+}
+
+/// What a key or a token may do, in Deribit's words: `account:read trade:read_write`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// The account's figures and settings.
+    pub account: Access,
+    /// Orders, trades and positions.
+    pub trade: Access,
+    /// Deposits and withdrawals, of which the venue has none.
+    pub wallet: Access,
+    /// The session that a token belongs to; a token without one belongs to its connection.
+    pub session: Option<String>,
+    /// How long a token is good, in seconds.
+    pub expires_s: Option<u64>,
+}
+
+impl Scope {
+    /// Reads words separated by spaces; unknown words are passed over.
+    #[must_use]
+    pub fn parse(text: &str) -> Scope {
+        let mut scope = Scope::default();
+        for word in text.split_whitespace() {
+            let Some((name, value)) = word.split_once(':') else { continue };
+            let access = match value {
+                "read" => Access::Read,
+                "read_write" => Access::ReadWrite,
+                _ => Access::None,
+            };
+            match name {
+                "account" => scope.account = access,
+                "trade" => scope.trade = access,
+                "wallet" => scope.wallet = access,
+                "session" => scope.session = Some(value.to_owned()),
+                "expires" => scope.expires_s = value.parse().ok(),
+                _ => {}
+            }
+        }
+        scope
+    }
+
+    /// What is asked for as far as the key allows it; everything that it allows where nothing is asked for.
+    #[must_use]
+    pub fn narrowed(&self, asked: &Scope) -> Scope {
+        let names_any =
+            [asked.account, asked.trade, asked.wallet].iter().any(|access| *access != Access::None);
+        let narrow = |key: Access, asked: Access| if names_any { key.min(asked) } else { key };
+        Scope {
+            account: narrow(self.account, asked.account),
+            trade: narrow(self.trade, asked.trade),
+            wallet: narrow(self.wallet, asked.wallet),
+            session: asked.session.clone(),
+            expires_s: asked.expires_s,
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.session {
+            Some(session) => write!(f, "session:{session}")?,
+            None => f.write_str("connection")?,
+        }
+        f.write_str(" mainaccount")?;
+        for (name, access) in [("account", self.account), ("trade", self.trade), ("wallet", self.wallet)] {
+            match access {
+                Access::None => {}
+                Access::Read => write!(f, " {name}:read")?,
+                Access::ReadWrite => write!(f, " {name}:read_write")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_may_do_what_is_asked_and_what_its_key_may() {
+        let key = Scope::parse("account:read trade:read_write");
+        let narrowed =
+            key.narrowed(&Scope::parse("session:desk trade:read account:read_write expires:60 what:ever"));
+        assert_eq!(narrowed.to_string(), "session:desk mainaccount account:read trade:read");
+        assert_eq!((narrowed.expires_s, narrowed.wallet), (Some(60), Access::None));
+        assert_eq!(
+            key.narrowed(&Scope::default()).to_string(),
+            "connection mainaccount account:read trade:read_write"
+        );
+    }
+}

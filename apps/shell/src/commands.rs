@@ -1,0 +1,367 @@
+//! The commands: their names, what they take, and what they do, in words.
+
+/// A command of the shell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Connects, and logs in where there is a key.
+    Connect,
+    /// Logs in.
+    Auth,
+    /// Logs out.
+    Logout,
+    /// Time of the server.
+    Test,
+    /// Where the shell stands.
+    Status,
+    /// What can be traded.
+    Instruments,
+    /// Best prices and figures of an instrument.
+    Ticker,
+    /// The order book.
+    Book,
+    /// Enters a buy order.
+    Buy,
+    /// Enters a sell order.
+    Sell,
+    /// Changes an order.
+    Edit,
+    /// Cancels an order.
+    Cancel,
+    /// Cancels all orders.
+    CancelAll,
+    /// Closes a position.
+    Close,
+    /// Open orders.
+    Orders,
+    /// An order's state.
+    Order,
+    /// Own trades.
+    Trades,
+    /// Positions.
+    Positions,
+    /// The account.
+    Account,
+    /// Subscribes to channels.
+    Subscribe,
+    /// Ends subscriptions.
+    Unsubscribe,
+    /// The channels and what came.
+    Subscriptions,
+    /// Waits, and prints what comes.
+    Wait,
+    /// The messages.
+    Show,
+    /// The stop-watches.
+    Stopwatch,
+    /// Any other method.
+    Call,
+    /// Help.
+    Help,
+    /// The end.
+    Quit,
+}
+
+/// What is said about a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The command.
+    pub verb: Verb,
+    /// Its name, then others for the same; each also with `deribit_` before it.
+    pub names: &'static [&'static str],
+    /// What it takes.
+    pub usage: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// More, with examples; may be empty.
+    pub more: &'static str,
+}
+
+const ORDER_HELP: &str = "\
+INSTRUMENT AMOUNT [PRICE], then by name:
+  contracts=N                in place of AMOUNT, or to agree with it
+  type=limit|market|stop_limit|stop_market|take_limit|take_market|market_limit|trailing_stop
+                             limit where a price is given, else market
+  time_in_force=good_til_cancelled|good_til_day|fill_or_kill|immediate_or_cancel, or tif=gtc|gtd|fok|ioc
+  label=TEXT                 at most 64 characters; the shell makes one where none is given
+  post_only reject_post_only reduce_only mmp display_amount=N
+  trigger=index_price|mark_price|last_price trigger_price=N trigger_offset=N
+Without arguments on a terminal it asks field by field; an empty answer leaves a field unset.
+  buy BTC-PERPETUAL 10 50000 post_only
+  sell ETH_USDC-PERPETUAL 0.01 type=stop_market trigger=mark_price trigger_price=2500";
+
+/// All commands.
+pub const ENTRIES: &[Entry] = &[
+    Entry {
+        verb: Verb::Connect,
+        names: &["connect"],
+        usage: "[URL]",
+        about: "connect, and log in where there is a key",
+        more: "Commands that need the venue connect by themselves. A URL goes to another venue, with the same checks.",
+    },
+    Entry {
+        verb: Verb::Auth,
+        names: &["auth", "login"],
+        usage: "[KEY_FILE]",
+        about: "log in with the key of the configuration, of the environment, or of a file",
+        more: "A key file has mode 0600 and two lines: client_id = \"...\" and client_secret = \"...\".",
+    },
+    Entry {
+        verb: Verb::Logout,
+        names: &["logout"],
+        usage: "[keep_token]",
+        about: "log out; the venue closes the connection, orders stay open",
+        more: "With keep_token the token stays good. Logging out does not cancel orders, losing the connection does.",
+    },
+    Entry {
+        verb: Verb::Test,
+        names: &["test", "time"],
+        usage: "",
+        about: "the server's time, and how far the clocks are apart",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Status,
+        names: &["status"],
+        usage: "",
+        about: "where the shell stands: venue, login, limits, subscriptions",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Instruments,
+        names: &["instruments"],
+        usage: "[CURRENCY] [KIND]",
+        about: "what can be traded",
+        more: "CURRENCY is BTC, ETH, USDC, USDT, EURR or any; KIND is future, option, spot, future_combo or option_combo.",
+    },
+    Entry {
+        verb: Verb::Ticker,
+        names: &["ticker"],
+        usage: "INSTRUMENT",
+        about: "best prices and figures of an instrument",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Book,
+        names: &["book", "order_book"],
+        usage: "INSTRUMENT [DEPTH]",
+        about: "the order book",
+        more: "DEPTH is 1, 5 (the default), 10, 20, 50, 100, 1000 or 10000.",
+    },
+    Entry {
+        verb: Verb::Buy,
+        names: &["buy"],
+        usage: "INSTRUMENT AMOUNT [PRICE] [name=value ...]",
+        about: "enter a buy order",
+        more: ORDER_HELP,
+    },
+    Entry {
+        verb: Verb::Sell,
+        names: &["sell"],
+        usage: "INSTRUMENT AMOUNT [PRICE] [name=value ...]",
+        about: "enter a sell order",
+        more: ORDER_HELP,
+    },
+    Entry {
+        verb: Verb::Edit,
+        names: &["edit"],
+        usage: "ORDER_ID [AMOUNT] [PRICE] [name=value ...]",
+        about: "change an order",
+        more: "The amount is the whole one, with what is executed. Flags that are not given are not set any more.\n  edit 12345 amount=20\n  edit 12345 price=50100 post_only",
+    },
+    Entry {
+        verb: Verb::Cancel,
+        names: &["cancel"],
+        usage: "ORDER_ID | label=TEXT",
+        about: "cancel an order, or all orders of a label",
+        more: "",
+    },
+    Entry {
+        verb: Verb::CancelAll,
+        names: &["cancel_all"],
+        usage: "[INSTRUMENT | CURRENCY]",
+        about: "cancel all open orders, or those of an instrument or a currency",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Close,
+        names: &["close", "close_position"],
+        usage: "INSTRUMENT [PRICE]",
+        about: "close a position, at the market or at a limit",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Orders,
+        names: &["orders", "open_orders"],
+        usage: "[INSTRUMENT | KIND] [TYPE]",
+        about: "open orders",
+        more: "TYPE is all, limit, trigger_all, stop_all, stop_limit, stop_market, take_all, take_limit, take_market, trailing_all or trailing_stop.",
+    },
+    Entry {
+        verb: Verb::Order,
+        names: &["order", "state"],
+        usage: "ORDER_ID | label=TEXT currency=C",
+        about: "an order's state, or those of a label",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Trades,
+        names: &["trades", "user_trades"],
+        usage: "INSTRUMENT [COUNT]",
+        about: "own trades, newest first",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Positions,
+        names: &["positions"],
+        usage: "[CURRENCY] [KIND]",
+        about: "positions with their profit",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Account,
+        names: &["account", "balance"],
+        usage: "CURRENCY",
+        about: "balance, equity, margins",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Subscribe,
+        names: &["subscribe", "sub"],
+        usage: "CHANNEL ...",
+        about: "subscribe to channels, now and after each new connection",
+        more: "On a terminal their last data stand in a pane above; elsewhere wait prints them.\n  subscribe ticker.BTC-PERPETUAL.100ms book.BTC-PERPETUAL.none.10.100ms user.orders.any.any.raw",
+    },
+    Entry {
+        verb: Verb::Unsubscribe,
+        names: &["unsubscribe", "unsub"],
+        usage: "CHANNEL ... | all",
+        about: "end subscriptions",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Subscriptions,
+        names: &["subscriptions", "subs"],
+        usage: "",
+        about: "the channels, how much came, and the last of it",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Wait,
+        names: &["wait", "sleep"],
+        usage: "TIME | CHANNEL [COUNT] [timeout=TIME]",
+        about: "wait, and print what comes on the channels, a line each",
+        more: "  wait 10s\n  wait ticker.BTC-PERPETUAL.100ms 5 timeout=20s    ends after 5 messages; a time-out is an error",
+    },
+    Entry {
+        verb: Verb::Show,
+        names: &["show", "history"],
+        usage: "[COUNT] [TEXT] [sent|received]",
+        about: "the last messages, oldest first, without secrets",
+        more: "Each has its time since the start in ms, > sent or < received. TEXT shows those that contain it; oneline keeps each on a line.",
+    },
+    Entry {
+        verb: Verb::Stopwatch,
+        names: &["stopwatch"],
+        usage: "[reset]",
+        about: "the stop-watches, as figures and histograms",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Call,
+        names: &["call"],
+        usage: "METHOD [JSON]",
+        about: "any other method that changes no order",
+        more: "  call public/get_index_price '{\"index_name\":\"btc_usd\"}'",
+    },
+    Entry {
+        verb: Verb::Help,
+        names: &["help", "?"],
+        usage: "[COMMAND]",
+        about: "this list, or more about a command",
+        more: "",
+    },
+    Entry {
+        verb: Verb::Quit,
+        names: &["quit", "exit"],
+        usage: "",
+        about: "close the connection with \"going away\", and end",
+        more: "",
+    },
+];
+
+/// The command of a name, in whatever spelling of the prefix.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    let plain = name.strip_prefix("deribit_").unwrap_or(name);
+    ENTRIES.iter().find(|entry| entry.names.contains(&plain))
+}
+
+/// The list of commands.
+#[must_use]
+pub fn list() -> String {
+    let width = ENTRIES.iter().map(|entry| entry.names[0].len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for entry in ENTRIES {
+        let others = match &entry.names[1..] {
+            [] => String::new(),
+            others => format!(" (also {})", others.join(", ")),
+        };
+        text.push_str(&format!("  {:width$}  {}{others}\n", entry.names[0], entry.about));
+    }
+    text.push_str(
+        "help COMMAND tells more. Each name may have deribit_ before it. Several commands are separated by ;",
+    );
+    text
+}
+
+impl Entry {
+    /// What there is to say about it.
+    #[must_use]
+    pub fn help(&self) -> String {
+        let mut text = format!("{} {}\n{}", self.names[0], self.usage, self.about);
+        if self.names.len() > 1 {
+            text.push_str(&format!("; also {}", self.names[1..].join(", ")));
+        }
+        if !self.more.is_empty() {
+            text.push_str(&format!("\n{}", self.more));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_the_reference_systems_names_are_known() {
+        let mut names: Vec<&str> = ENTRIES.iter().flat_map(|entry| entry.names).copied().collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for name in [
+            "help",
+            "deribit_connect",
+            "deribit_test",
+            "deribit_auth",
+            "deribit_show",
+            "deribit_order_book",
+            "deribit_positions",
+            "deribit_buy",
+            "deribit_sell",
+            "deribit_edit",
+            "deribit_cancel",
+            "deribit_open_orders",
+            "deribit_sub",
+            "deribit_unsub",
+            "deribit_logout",
+            "quit",
+        ] {
+            assert!(find(name).is_some(), "{name}");
+        }
+        assert!(find("deribit_deribit_buy").is_none() && find("").is_none());
+        assert!(list().lines().count() > ENTRIES.len());
+        assert!(ENTRIES.iter().all(|entry| entry.help().contains(entry.about)));
+    }
+}

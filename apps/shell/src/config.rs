@@ -1,0 +1,245 @@
+//! Where the shell trades, as whom, and how much at most.
+
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, bail, ensure};
+use serde::{Deserialize, Serialize};
+use tickpath_config::{ByteSize, Duration, Secret, as_text};
+use tickpath_deribit::number::Decimal;
+use tickpath_deribit::session::Key;
+use tickpath_types::Nanos;
+use tickpath_web::{Target, TlsClient, WebUrl, resolve};
+
+/// The test environment.
+pub const TEST_URL: &str = "wss://test.deribit.com/ws/api/v2";
+/// The variables that hold the key where nothing else names it.
+const KEY_VARIABLES: [&str; 2] = ["TICKPATH_CLIENT_ID", "TICKPATH_CLIENT_SECRET"];
+
+/// A decimal as text, so that no floating point touches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecimalText(pub Decimal);
+
+as_text!(DecimalText);
+
+impl FromStr for DecimalText {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<DecimalText, String> {
+        text.parse().map(DecimalText).map_err(|error| format!("{text:?}: {error}"))
+    }
+}
+
+impl std::fmt::Display for DecimalText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A configuration file of the shell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ShellConfig {
+    /// The venue's WebSocket.
+    pub url: String,
+    /// Certificates to trust in place of the machine's own, PEM.
+    pub ca_file: Option<PathBuf>,
+    /// An HTTP proxy to connect through, `host:port`.
+    pub proxy: Option<String>,
+    /// Real money: needed for every venue that is neither on this machine nor a test environment.
+    pub production: bool,
+    /// The key's id: itself, `env:NAME` or `file:PATH`.
+    pub client_id: Option<Secret>,
+    /// The key's secret: `env:NAME` or `file:PATH`.
+    pub client_secret: Option<Secret>,
+    /// The venue cancels this connection's orders when it ends.
+    pub cancel_on_disconnect: bool,
+    /// How long an answer may take.
+    pub request_timeout: Duration,
+    /// Memory for the messages that `show` shows.
+    pub history: ByteSize,
+    /// What no order may exceed.
+    pub limits: Limits,
+}
+
+/// What no order may exceed; each is checked before an order is sent, where it is stated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Amount of an order, as its instrument counts it.
+    pub order_size_max: Option<DecimalText>,
+    /// Value of an order, in the currency that its price is in; of inverse futures the amount, in USD; of inverse options
+    /// the value of the underlying.
+    pub notional_max: Option<DecimalText>,
+    /// Open orders of the account, with the new one.
+    pub open_orders_max: Option<u32>,
+}
+
+impl Default for ShellConfig {
+    fn default() -> ShellConfig {
+        ShellConfig {
+            url: TEST_URL.to_owned(),
+            ca_file: None,
+            proxy: None,
+            production: false,
+            client_id: None,
+            client_secret: None,
+            cancel_on_disconnect: true,
+            request_timeout: Duration(Nanos::from_secs(10)),
+            history: ByteSize(512 << 10),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl ShellConfig {
+    /// The venue's address, once it is certain that trading there is meant.
+    ///
+    /// # Errors
+    /// An address that is none; a venue of real money without `production = true`, TLS and all limits.
+    pub fn checked_url(&self) -> anyhow::Result<WebUrl> {
+        let url: WebUrl = self.url.parse()?;
+        if url.is_loopback() || url.host().starts_with("test.") {
+            return Ok(url);
+        }
+        let host = url.host();
+        ensure!(
+            self.production,
+            "{host} is no test environment: write production = true into the configuration file if real money is meant"
+        );
+        ensure!(url.is_tls(), "{host} trades real money: only wss:// is safe there");
+        let limits = self.limits;
+        for (name, is_stated) in [
+            ("order_size_max", limits.order_size_max.is_some()),
+            ("notional_max", limits.notional_max.is_some()),
+            ("open_orders_max", limits.open_orders_max.is_some()),
+        ] {
+            ensure!(is_stated, "{host} trades real money: state limits.{name} in the configuration file");
+        }
+        Ok(url)
+    }
+
+    /// The key, if one is named, in `file`, in the configuration or in the environment.
+    ///
+    /// # Errors
+    /// Half a key, or one that others can read.
+    pub fn key(&self, config: Option<&Path>, file: Option<&Path>) -> anyhow::Result<Option<Key>> {
+        if let Some(path) = file {
+            return KeyFile::load(path).map(Some);
+        }
+        let [id_variable, secret_variable] = KEY_VARIABLES;
+        match (&self.client_id, &self.client_secret) {
+            (Some(id), Some(secret)) => {
+                // The id of a key is no secret: it may stand in a file that others read.
+                let client_id = id.resolve(None)?;
+                Ok(Some(Key { client_id, secret: secret.resolve(config)? }))
+            }
+            (None, None) => match (std::env::var(id_variable), std::env::var(secret_variable)) {
+                (Ok(client_id), Ok(secret)) => Ok(Some(Key { client_id, secret })),
+                (Err(_), Err(_)) => Ok(None),
+                _ => bail!("set both {id_variable} and {secret_variable}, or neither"),
+            },
+            _ => bail!("name both client_id and client_secret, or neither"),
+        }
+    }
+
+    /// How to connect. Certificates are read and names looked up, which may take seconds.
+    ///
+    /// # Errors
+    /// What cannot be read or found.
+    pub fn target(&self, url: &WebUrl, tls: &mut Option<TlsClient>) -> anyhow::Result<Target> {
+        if url.is_tls() && tls.is_none() {
+            *tls = Some(match &self.ca_file {
+                Some(path) => TlsClient::with_ca_file(path)?,
+                None => TlsClient::with_system_roots()?,
+            });
+        }
+        let address = match &self.proxy {
+            Some(proxy) => proxy_address(proxy)?,
+            None => url.resolve()?,
+        };
+        Ok(Target { url: url.clone(), address, is_proxy: self.proxy.is_some(), tls: tls.clone() })
+    }
+}
+
+fn proxy_address(proxy: &str) -> anyhow::Result<SocketAddrV4> {
+    let port = proxy.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    let (host, port) = port.with_context(|| format!("proxy {proxy:?}: write it as host:port"))?;
+    Ok(resolve(host, port)?)
+}
+
+/// A file that holds a key and nothing else; nobody else may read it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyFile {
+    client_id: String,
+    client_secret: Secret,
+}
+
+impl KeyFile {
+    fn load(path: &Path) -> anyhow::Result<Key> {
+        let file: KeyFile = tickpath_config::load(path).map_err(|error| match error {
+            // The message would quote the line, and with it perhaps the secret.
+            tickpath_config::ConfigError::Syntax { line, .. } => anyhow::anyhow!(
+                "{}:{line}: write client_id = \"...\" and client_secret = \"...\", and nothing else",
+                path.display()
+            ),
+            other => other.into(),
+        })?;
+        Ok(Key { client_id: file.client_id, secret: file.client_secret.resolve(Some(path))? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> ShellConfig {
+        tickpath_config::parse("shell.toml", text).unwrap()
+    }
+
+    #[test]
+    fn real_money_needs_words_tls_and_limits() {
+        assert!(config("").checked_url().unwrap().is_tls());
+        assert!(config("url = 'ws://127.0.0.1:9/'").checked_url().is_ok());
+        let url = "url = 'wss://www.deribit.com/ws/api/v2'";
+        let limits = ["order_size_max = '10'", "notional_max = '1000.5'", "open_orders_max = 3"];
+        let mut text = url.to_owned();
+        assert!(config(&text).checked_url().unwrap_err().to_string().contains("production = true"));
+        text.push_str("\nproduction = true\n[limits]\n");
+        for limit in limits {
+            let error = config(&text).checked_url().unwrap_err().to_string();
+            assert!(error.contains(limit.split(' ').next().unwrap()), "{error}");
+            text.push_str(limit);
+            text.push('\n');
+        }
+        assert!(config(&text).checked_url().is_ok());
+        let error = config(&text.replace("wss", "ws")).checked_url().unwrap_err().to_string();
+        assert!(error.contains("wss://"), "{error}");
+        // A name that only looks like the test environment's.
+        assert!(config("url = 'wss://www.test.deribit.example/'").checked_url().is_err());
+    }
+
+    #[test]
+    fn a_key_comes_from_files_that_nobody_else_reads() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys.toml");
+        std::fs::write(&path, "client_id = 'me'\nclient_secret = 'hunter2'\n").unwrap();
+        let mode = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o644);
+        let error = ShellConfig::default().key(None, Some(&path)).unwrap_err().to_string();
+        assert!(error.contains("chmod 600") && !error.contains("hunter2"), "{error}");
+        mode(0o600);
+        let key = ShellConfig::default().key(None, Some(&path)).unwrap().unwrap();
+        assert_eq!((key.client_id.as_str(), key.secret.as_str()), ("me", "hunter2"));
+        std::fs::write(&path, "client_secret hunter2").unwrap();
+        let error = ShellConfig::default().key(None, Some(&path)).unwrap_err().to_string();
+        assert!(!error.contains("hunter2") && error.contains("keys.toml:1"), "{error}");
+        let half = config("client_id = 'me'");
+        assert!(half.key(None, None).unwrap_err().to_string().contains("both"));
+        let text = tickpath_config::to_toml(&config("client_id = 'me'\nclient_secret = 'hunter2'"));
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+}

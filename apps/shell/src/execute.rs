@@ -1,0 +1,653 @@
+//! A command line carried out.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use tickpath_config::Duration as TimeText;
+use tickpath_deribit::codes::{Kind, OrderFilter, Sorting};
+use tickpath_deribit::field::Field;
+use tickpath_deribit::messages::{
+    CancelAll, CancelAllByCurrency, CancelAllByInstrument, CancelByLabel, GetAccountSummary, GetInstruments,
+    GetOpenOrders, GetOpenOrdersByInstrument, GetOrderBook, GetOrderState, GetOrderStateByLabel,
+    GetPositions, GetTicker, GetUserTradesByInstrument, Logout, NoParams,
+};
+use tickpath_deribit::method::Method;
+use tickpath_deribit::scan::check;
+use tickpath_deribit::text::Text;
+use tickpath_types::{Nanos, Side};
+
+use crate::commands::{self, Verb};
+use crate::history::Way;
+use crate::json_text;
+use crate::link::{Clock, Standing};
+use crate::order::{Change, FLAGS, NewOrder, decimal, list};
+use crate::print;
+use crate::shell::{Failure, Reply, Shell};
+use crate::stopwatch::{Readable, Span};
+use crate::words::{Arguments, words};
+
+/// Depths of books that the venue gives.
+const DEPTHS: [u32; 8] = [1, 5, 10, 20, 50, 100, 1_000, 10_000];
+/// Currencies that lists are asked for by.
+pub const CURRENCIES: [&str; 6] = ["BTC", "ETH", "USDC", "USDT", "EURR", "any"];
+/// Kinds of instruments.
+pub const KINDS: [Kind; 5] = [Kind::Future, Kind::Option, Kind::Spot, Kind::FutureCombo, Kind::OptionCombo];
+/// Messages that `show` shows where no number is given.
+const SHOWN: usize = 20;
+/// How long `wait` waits for a channel where nothing is said.
+const WAIT_MAX: Nanos = Nanos::from_secs(60);
+/// How long a subscription may take.
+const SUBSCRIBE_MAX: Nanos = Nanos::from_secs(10);
+/// Characters of the longest bar of a histogram.
+const BAR: u64 = 40;
+
+/// What a command gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// For people; may be empty.
+    pub text: String,
+    /// The venue's result as it came, or figures, as JSON.
+    pub json: Option<String>,
+    /// From the command to the socket and to the answer, where the venue was asked.
+    pub times: Option<(Nanos, Nanos)>,
+    /// The shell is to end.
+    pub is_end: bool,
+}
+
+impl Done {
+    fn text(text: impl Into<String>) -> Done {
+        Done { text: text.into(), ..Done::default() }
+    }
+
+    /// An answer, laid out as the method's are.
+    fn answer(method: Method, reply: Reply) -> Done {
+        let is_dry = reply.json.starts_with("{\"dry_run\"");
+        let text =
+            if is_dry { format!("dry run: {}", reply.json) } else { print::result(method, &reply.json) };
+        let times = (reply.total > Nanos::ZERO).then_some((reply.send, reply.total));
+        Done { text, json: Some(reply.json), times, is_end: false }
+    }
+}
+
+impl Shell {
+    /// Carries out a command line.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn execute(&mut self, line: &str) -> Result<Done, Failure> {
+        let words = words(line)?;
+        let Some((name, rest)) = words.split_first() else { return Ok(Done::default()) };
+        let entry = commands::find(name)
+            .ok_or_else(|| Failure::Invalid(format!("there is no command {name:?}: help lists them")))?;
+        match entry.verb {
+            Verb::Call => return self.call(rest),
+            Verb::Help => return help(rest),
+            _ => {}
+        }
+        let arguments = Arguments::new(rest, &FLAGS)?;
+        match entry.verb {
+            Verb::Connect => self.connect(arguments),
+            Verb::Auth => self.log_in(arguments),
+            Verb::Logout => self.log_out(arguments),
+            Verb::Test => self.test(arguments),
+            Verb::Status => self.status(arguments),
+            Verb::Buy => Ok(Done::answer(Method::Buy, self.enter(Side::Buy, NewOrder::parse(arguments)?)?)),
+            Verb::Sell => {
+                Ok(Done::answer(Method::Sell, self.enter(Side::Sell, NewOrder::parse(arguments)?)?))
+            }
+            Verb::Edit => Ok(Done::answer(Method::Edit, self.edit(&Change::parse(arguments)?)?)),
+            Verb::Cancel => self.cancel_one(arguments),
+            Verb::CancelAll => self.cancel_many(arguments),
+            Verb::Close => self.close_position(arguments),
+            Verb::Subscribe => self.subscribe(arguments),
+            Verb::Unsubscribe => self.unsubscribe(arguments),
+            Verb::Subscriptions => self.subscriptions(arguments),
+            Verb::Wait => self.wait(arguments),
+            Verb::Show => self.show(arguments),
+            Verb::Stopwatch => self.stopwatch(arguments),
+            Verb::Quit => Ok(Done { is_end: true, ..Done::default() }),
+            _ => self.ask_for(entry.verb, arguments),
+        }
+    }
+
+    /// Commands that ask the venue and show what it says.
+    fn ask_for(&mut self, verb: Verb, arguments: Arguments) -> Result<Done, Failure> {
+        match verb {
+            Verb::Instruments => self.instruments_of(arguments),
+            Verb::Ticker => self.ticker(arguments),
+            Verb::Book => self.book(arguments),
+            Verb::Orders => self.orders(arguments),
+            Verb::Order => self.order_state(arguments),
+            Verb::Trades => self.trades(arguments),
+            Verb::Positions => self.positions(arguments),
+            _ => self.account(arguments),
+        }
+    }
+
+    fn answer<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Done, Failure> {
+        Ok(Done::answer(method, self.ask(method, params)?))
+    }
+
+    fn connect(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let url = arguments.next("url");
+        arguments.finish()?;
+        if let Some(url) = url {
+            let mut link = self.link();
+            let mut config = link.config().clone();
+            config.url = url;
+            let url = config.checked_url()?;
+            link.set_venue(config, url);
+            drop(link);
+            self.instruments.clear();
+        }
+        self.ensure_ready()?;
+        let link = self.link();
+        let login = if link.has_key() { "logged in" } else { "public data only, see help auth" };
+        Ok(Done::text(format!("connected to {}, {login}", link.url())))
+    }
+
+    fn log_in(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let file = arguments.next("key_file");
+        arguments.finish()?;
+        let key = match file {
+            Some(path) => self.link().config().key(None, Some(path.as_ref()))?,
+            None => self.key.clone(),
+        };
+        if key.is_none() {
+            return Err(Failure::Invalid(
+                "no key: set TICKPATH_CLIENT_ID and TICKPATH_CLIENT_SECRET, or name a key file (mode 0600)"
+                    .to_owned(),
+            ));
+        }
+        self.link().set_key(key);
+        self.ensure_ready()?;
+        Ok(Done::text("logged in"))
+    }
+
+    fn log_out(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let keeps = match arguments.next("token").as_deref() {
+            None => false,
+            Some("keep_token") => true,
+            Some(other) => return Err(Failure::Invalid(format!("logout {other}: keep_token, or nothing"))),
+        };
+        arguments.finish()?;
+        let mut link = self.link();
+        if link.standing() == Standing::Ready && link.has_key() {
+            let params = Logout { invalidate_token: Some(!keeps) };
+            link.request(Method::Logout, &params).map_err(|error| Failure::Invalid(error.to_string()))?;
+        }
+        link.disconnect();
+        link.set_key(None);
+        Ok(Done::text("logged out; the connection is closed"))
+    }
+
+    fn test(&mut self, arguments: Arguments) -> Result<Done, Failure> {
+        arguments.finish()?;
+        let before = Clock::unix_ms();
+        let reply = self.ask(Method::GetTime, &NoParams {})?;
+        let after = Clock::unix_ms();
+        let server: u64 =
+            reply.json.parse().map_err(|_| Failure::Invalid("the time cannot be read".to_owned()))?;
+        // In the middle of question and answer, as far as that is known.
+        let ours = before.midpoint(after);
+        let apart = if server >= ours {
+            format!("{} ms ahead", server - ours)
+        } else {
+            format!("{} ms behind", ours - server)
+        };
+        let text = format!(
+            "server time {server} ms since 1970, {apart} of this machine, round trip {}",
+            Readable(reply.total)
+        );
+        Ok(Done { text, times: Some((reply.send, reply.total)), json: Some(reply.json), is_end: false })
+    }
+
+    fn status(&mut self, arguments: Arguments) -> Result<Done, Failure> {
+        arguments.finish()?;
+        let link = self.link();
+        let standing = match link.standing() {
+            Standing::Off => "not connected",
+            Standing::Connecting => "connecting",
+            Standing::Ready => "connected",
+        };
+        let login = if link.has_key() { "with a key" } else { "public data only" };
+        let config = link.config();
+        let limit = |limit: Option<String>| limit.unwrap_or_else(|| "none".to_owned());
+        let limits = config.limits;
+        let mut text = format!(
+            "{} {standing}, {login}\n{} of {} channels subscribed; {} connections lost, {} messages unreadable\n\
+             limits: order size {}, notional {}, open orders {}",
+            link.url(),
+            link.active_channels(),
+            link.channels().len(),
+            link.losses(),
+            link.unreadable(),
+            limit(limits.order_size_max.map(|max| max.to_string())),
+            limit(limits.notional_max.map(|max| max.to_string())),
+            limit(limits.open_orders_max.map(|max| max.to_string())),
+        );
+        if config.cancel_on_disconnect && link.has_key() {
+            text.push_str("\nthe venue cancels this connection's orders when it ends");
+        }
+        if self.is_dry_run {
+            text.push_str("\ndry run: no order is sent");
+        }
+        Ok(Done::text(text))
+    }
+
+    fn instruments_of(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let currency = currency(arguments.next("currency"))?.unwrap_or_else(|| "any".to_owned());
+        let kind = kind(arguments.next("kind"))?;
+        arguments.finish()?;
+        self.answer(
+            Method::GetInstruments,
+            &GetInstruments { currency: Text::new(&currency), kind, expired: false },
+        )
+    }
+
+    fn ticker(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let instrument = arguments.next("instrument").context("which instrument?")?;
+        arguments.finish()?;
+        self.answer(Method::Ticker, &GetTicker { instrument_name: Text::new(&instrument) })
+    }
+
+    fn book(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let instrument = arguments.next("instrument").context("which instrument?")?;
+        let depth = arguments.next("depth").unwrap_or_else(|| "5".to_owned());
+        arguments.finish()?;
+        let depth = depth.parse().ok().filter(|depth| DEPTHS.contains(depth));
+        let depth = depth.with_context(|| format!("depth is one of {}", list(DEPTHS.iter())))?;
+        let params = GetOrderBook { instrument_name: Text::new(&instrument), depth: Some(depth) };
+        self.answer(Method::GetOrderBook, &params)
+    }
+
+    fn orders(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let first = arguments.named("instrument").or_else(|| arguments.next("kind"));
+        let (instrument, kind) = match first {
+            Some(name) if name.contains(['-', '_']) && kind(Some(name.clone())).is_err() => {
+                (Some(name), None)
+            }
+            other => (None, kind(other)?),
+        };
+        let order_type = match arguments.next("type") {
+            None => None,
+            Some(name) => match OrderFilter::from_text(&name) {
+                OrderFilter::Other => {
+                    let known = list(OrderFilter::ALL.iter());
+                    return Err(Failure::Invalid(format!("type {name}: one of {known}")));
+                }
+                filter => Some(filter),
+            },
+        };
+        arguments.finish()?;
+        match instrument {
+            Some(name) => {
+                let params = GetOpenOrdersByInstrument { instrument_name: Text::new(&name), order_type };
+                self.answer(Method::GetOpenOrdersByInstrument, &params)
+            }
+            None => self.answer(Method::GetOpenOrders, &GetOpenOrders { kind, order_type }),
+        }
+    }
+
+    fn order_state(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        if let Some(label) = arguments.named("label") {
+            let currency =
+                currency(arguments.next("currency"))?.context("which currency? currency=BTC, ...")?;
+            arguments.finish()?;
+            let params =
+                GetOrderStateByLabel { currency: Text::new(&currency), label: Some(Text::new(&label)) };
+            return self.answer(Method::GetOrderStateByLabel, &params);
+        }
+        let order_id = arguments.next("order_id").context("which order?")?;
+        arguments.finish()?;
+        self.answer(Method::GetOrderState, &GetOrderState { order_id: Text::new(&order_id) })
+    }
+
+    fn trades(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let instrument = arguments.next("instrument").context("which instrument?")?;
+        let count = arguments.next("count").map(|count| count.parse()).transpose();
+        arguments.finish()?;
+        let count = count.context("how many? a number up to 1000")?;
+        let params = GetUserTradesByInstrument {
+            instrument_name: Text::new(&instrument),
+            start_seq: None,
+            end_seq: None,
+            start_timestamp: None,
+            end_timestamp: None,
+            count,
+            historical: None,
+            sorting: Some(Sorting::Descending),
+        };
+        self.answer(Method::GetUserTradesByInstrument, &params)
+    }
+
+    fn positions(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let currency = currency(arguments.next("currency"))?.unwrap_or_else(|| "any".to_owned());
+        let kind = kind(arguments.next("kind"))?;
+        arguments.finish()?;
+        let params = GetPositions { currency: Some(Text::new(&currency)), kind, subaccount_id: None };
+        self.answer(Method::GetPositions, &params)
+    }
+
+    fn account(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let currency = currency(arguments.next("currency"))?.context("which currency?")?;
+        arguments.finish()?;
+        let params =
+            GetAccountSummary { currency: Text::new(&currency), subaccount_id: None, extended: None };
+        self.answer(Method::GetAccountSummary, &params)
+    }
+
+    fn cancel_one(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        if let Some(label) = arguments.named("label") {
+            let currency = currency(arguments.next("currency"))?;
+            arguments.finish()?;
+            let params =
+                CancelByLabel { label: Text::new(&label), currency: currency.as_deref().map(Text::new) };
+            return self.unless_dry(Method::CancelByLabel, &params);
+        }
+        let order_id = arguments.next("order_id").context("which order? its id is shown by orders")?;
+        arguments.finish()?;
+        Ok(Done::answer(Method::Cancel, self.cancel(&order_id)?))
+    }
+
+    fn cancel_many(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let of = arguments.next("of");
+        arguments.finish()?;
+        match of.as_deref() {
+            None | Some("any") => {
+                self.unless_dry(Method::CancelAll, &CancelAll { detailed: false, freeze_quotes: false })
+            }
+            Some(name) if CURRENCIES.contains(&name) => {
+                let params = CancelAllByCurrency {
+                    currency: Text::new(name),
+                    kind: None,
+                    order_type: None,
+                    detailed: false,
+                    freeze_quotes: false,
+                };
+                self.unless_dry(Method::CancelAllByCurrency, &params)
+            }
+            Some(name) => {
+                let params = CancelAllByInstrument {
+                    instrument_name: Text::new(name),
+                    order_type: None,
+                    include_combos: false,
+                    detailed: false,
+                    freeze_quotes: false,
+                };
+                self.unless_dry(Method::CancelAllByInstrument, &params)
+            }
+        }
+    }
+
+    /// Sent again where its answer was lost: it can be done twice.
+    fn unless_dry<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Done, Failure> {
+        if self.is_dry_run {
+            return Ok(Done::answer(method, self.dry_run(method, params)));
+        }
+        match self.answer(method, params) {
+            Err(failure) if failure.is_unsure() => self.answer(method, params),
+            result => result,
+        }
+    }
+
+    fn close_position(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let instrument = arguments.next("instrument").context("which instrument?")?;
+        let price = decimal(arguments.next("price"), "price")?;
+        arguments.finish()?;
+        Ok(Done::answer(Method::ClosePosition, self.close(&instrument, price)?))
+    }
+
+    fn subscribe(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let channels = arguments.rest();
+        arguments.finish()?;
+        if channels.is_empty() {
+            return Err(Failure::Invalid("which channels? e.g. ticker.BTC-PERPETUAL.100ms".to_owned()));
+        }
+        self.ensure_ready()?;
+        for channel in &channels {
+            let result = self.link().subscribe(channel);
+            result.map_err(|_| Failure::Invalid(format!("there is no channel {channel:?}")))?;
+        }
+        // Done when the venue has said so of each.
+        let is_settled = self.pump(SUBSCRIBE_MAX, |link| {
+            let refused = link.refused_channels().count();
+            link.active_channels() + refused >= link.channels().len()
+        })?;
+        let refused: Vec<String> = self.link().refused_channels().map(str::to_owned).collect();
+        let refused: Vec<&String> = refused.iter().filter(|name| channels.contains(name)).collect();
+        if !refused.is_empty() {
+            let names = list(refused.iter());
+            for channel in refused {
+                self.link().unsubscribe(channel);
+            }
+            return Err(Failure::NotDone(format!(
+                "the venue does not give {names}: do they exist, and is a login needed?"
+            )));
+        }
+        if !is_settled {
+            return Err(Failure::Late("subscribe"));
+        }
+        Ok(Done::text(format!("subscribed: {} channels", self.link().active_channels())))
+    }
+
+    fn unsubscribe(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let mut channels = arguments.rest();
+        arguments.finish()?;
+        let mut link = self.link();
+        if channels.iter().any(|name| name == "all") {
+            channels = link.channels().iter().cloned().collect();
+        }
+        for channel in &channels {
+            if !link.channels().contains(channel) {
+                return Err(Failure::Invalid(format!("{channel} is not subscribed: see subscriptions")));
+            }
+            link.unsubscribe(channel);
+        }
+        Ok(Done::text(format!("unsubscribed: {} channels", channels.len())))
+    }
+
+    fn subscriptions(&mut self, arguments: Arguments) -> Result<Done, Failure> {
+        arguments.finish()?;
+        self.pump(Nanos::ZERO, |_| true)?;
+        Ok(Done::text(self.channel_lines(usize::MAX).join("\n")))
+    }
+
+    /// Each channel with how much came and the last of it.
+    pub(crate) fn channel_lines(&self, rows_max: usize) -> Vec<String> {
+        let link = self.link();
+        channel_lines(&link, rows_max)
+    }
+
+    fn wait(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let what = arguments.next("for").context("how long, or for which channel? wait 10s")?;
+        let time = what.parse::<TimeText>();
+        let count: u64 = match arguments.next("count") {
+            None => 1,
+            Some(count) => count.parse().context("how many messages? a number")?,
+        };
+        let max = arguments.named("timeout").map(|time| time.parse::<TimeText>()).transpose();
+        let max = max.map_err(|error| Failure::Invalid(error.to_string()))?.map_or(WAIT_MAX, |time| time.0);
+        arguments.finish()?;
+        let channel = time.is_err().then_some(&what);
+        if let Some(channel) = channel
+            && !self.link().channels().contains(channel)
+        {
+            return Err(Failure::Invalid(format!(
+                "{channel} is neither a time, such as 10s, nor a subscribed channel"
+            )));
+        }
+        if self.link().standing() != Standing::Off {
+            self.ensure_ready()?;
+        }
+        let mut seen = 0;
+        self.link().want_news(true);
+        let result = self.pump(time.map_or(max, |time| time.0), |link| {
+            while let Some((name, place)) = link.next_news() {
+                let Some(entry) = link.history().entry(place) else { continue };
+                // A full pipe or disk is noticed when the command's own result is printed.
+                let _ =
+                    tickpath_config::say(format_args!("{name}  {}", print::channel_line(&name, &entry.text)));
+                if channel == Some(&name) {
+                    seen += 1;
+                    if seen >= count {
+                        return true;
+                    }
+                }
+            }
+            false
+        });
+        self.link().want_news(false);
+        match (result?, channel) {
+            (false, Some(channel)) => {
+                Err(Failure::NotDone(format!("{seen} of {count} messages of {channel} in time")))
+            }
+            _ => Ok(Done::default()),
+        }
+    }
+
+    fn show(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let (mut count, mut text, mut way, mut is_short) = (SHOWN, None, None, false);
+        for word in arguments.rest() {
+            match (word.as_str(), word.parse()) {
+                ("sent", _) => way = Some(Way::Sent),
+                ("received", _) => way = Some(Way::Received),
+                ("oneline", _) => is_short = true,
+                (_, Ok(number)) => count = number,
+                _ => text = Some(word),
+            }
+        }
+        arguments.finish()?;
+        let link = self.link();
+        let is_meant = |entry: &crate::history::Entry| {
+            way.is_none_or(|way| entry.way == way)
+                && text.as_ref().is_none_or(|text| entry.text.contains(text.as_str()))
+        };
+        let entries: Vec<_> = link.history().entries().filter(is_meant).collect();
+        let lines = entries[entries.len().saturating_sub(count)..].iter().map(|entry| {
+            let sign = if entry.way == Way::Sent { '>' } else { '<' };
+            let body =
+                if is_short { json_text::one_line(&entry.text) } else { json_text::pretty(&entry.text) };
+            let cut = if entry.text.len() < entry.len {
+                format!("\n... of {} bytes", entry.len)
+            } else {
+                String::new()
+            };
+            format!("[{}] {sign} {body}{cut}", entry.at.0 / 1_000_000)
+        });
+        Ok(Done::text(lines.collect::<Vec<_>>().join("\n")))
+    }
+
+    fn stopwatch(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
+        let word = arguments.next("do");
+        arguments.finish()?;
+        let mut link = self.link();
+        match word.as_deref() {
+            None => {}
+            Some("reset") => {
+                link.watches.reset();
+                return Ok(Done::text("stop-watches begin anew"));
+            }
+            Some(other) => return Err(Failure::Invalid(format!("stopwatch {other}: reset, or nothing"))),
+        }
+        let figures: Vec<_> = link.watches.figures().collect();
+        let mut text = Vec::new();
+        for figure in &figures {
+            text.push(format!(
+                "{:14} {:6} times  min {}  p50 {}  p99 {}  max {}",
+                figure.name,
+                figure.count,
+                Readable(Nanos(figure.min_ns)),
+                Readable(Nanos(figure.p50_ns)),
+                Readable(Nanos(figure.p99_ns)),
+                Readable(Nanos(figure.max_ns))
+            ));
+            let Some(span) = Span::ALL.into_iter().find(|span| span.name() == figure.name) else { continue };
+            for (end, count) in link.watches.buckets(span) {
+                let bar =
+                    "#".repeat(usize::try_from((count * BAR).div_ceil(figure.count)).unwrap_or_default());
+                text.push(format!("  < {:>10}  {count:6}  {bar}", Readable(end).to_string()));
+            }
+        }
+        if text.is_empty() {
+            text.push("nothing was timed yet".to_owned());
+        }
+        let json = serde_json::to_string(&figures).expect("names and numbers");
+        Ok(Done { text: text.join("\n"), json: Some(json), ..Done::default() })
+    }
+
+    /// Any method that changes no order and no session: those have their own commands, with their checks.
+    fn call(&mut self, rest: &[String]) -> Result<Done, Failure> {
+        let (name, params) = match rest {
+            [name] => (name, "{}"),
+            [name, params] => (name, params.as_str()),
+            _ => return Err(Failure::Invalid("call METHOD [JSON in quotes]".to_owned())),
+        };
+        let method = Method::from_name(name)
+            .ok_or_else(|| Failure::Invalid(format!("there is no method {name:?}")))?;
+        if method.is_matching() || !is_question(method) {
+            return Err(Failure::Invalid(format!("{method} has a command of its own: see help")));
+        }
+        let params =
+            check(params.as_bytes()).map_err(|error| Failure::Invalid(format!("params: {error}")))?;
+        self.answer(method, &params)
+    }
+}
+
+/// Each channel with how much came and the last of it.
+pub(crate) fn channel_lines(link: &crate::link::Link, rows_max: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for channel in link.channels().iter().take(rows_max) {
+        let feed = link.feeds().get(channel);
+        let count = feed.map_or(0, |feed| feed.count);
+        let last = feed.and_then(|feed| link.history().entry(feed.place));
+        let last = last.map_or_else(|| "-".to_owned(), |entry| print::channel_line(channel, &entry.text));
+        lines.push(format!("{channel}  #{count}  {last}"));
+    }
+    if lines.is_empty() {
+        lines.push("no subscriptions".to_owned());
+    }
+    lines
+}
+
+/// Whether a method asks, rather than changes the session.
+fn is_question(method: Method) -> bool {
+    let name = method.name();
+    ["public/get_", "private/get_", "public/ticker", "public/status", "public/test"]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+fn help(rest: &[String]) -> Result<Done, Failure> {
+    match rest {
+        [] => Ok(Done::text(commands::list())),
+        [name] => match commands::find(name) {
+            Some(entry) => Ok(Done::text(entry.help())),
+            None => Err(Failure::Invalid(format!("there is no command {name:?}: help lists them"))),
+        },
+        _ => Err(Failure::Invalid("help of one command at a time".to_owned())),
+    }
+}
+
+fn currency(name: Option<String>) -> Result<Option<String>, Failure> {
+    match name {
+        Some(name) if !CURRENCIES.contains(&name.as_str()) => {
+            Err(Failure::Invalid(format!("currency {name}: one of {}", list(CURRENCIES.iter()))))
+        }
+        name => Ok(name),
+    }
+}
+
+fn kind(name: Option<String>) -> Result<Option<Kind>, Failure> {
+    match name.as_deref().map(Kind::from_text) {
+        None | Some(Kind::Any) => Ok(None),
+        Some(kind) if KINDS.contains(&kind) => Ok(Some(kind)),
+        Some(_) => {
+            let name = name.unwrap_or_default();
+            Err(Failure::Invalid(format!("kind {name}: one of {}", list(KINDS.iter()))))
+        }
+    }
+}
+
+/// A pause for people, such as between two looks at the network.
+pub(crate) const LOOK: Duration = Duration::from_millis(100);

@@ -1,0 +1,156 @@
+//! The messages that came and went, in memory that was there before.
+
+use tickpath_types::Nanos;
+
+/// Bytes beside a message: its time, how long it was, how much of it is kept with its direction.
+const HEADER: usize = 16;
+/// The bit that marks what was sent.
+const SENT: u32 = 1 << 31;
+
+/// Which way a message went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To the venue.
+    Sent,
+    /// From the venue.
+    Received,
+}
+
+/// A message of the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When, since the program's start.
+    pub at: Nanos,
+    /// Which way.
+    pub way: Way,
+    /// The message, or its beginning.
+    pub text: String,
+    /// Bytes of the whole message.
+    pub len: usize,
+}
+
+/// The last messages, as many as fit: the oldest make room. A message costs a copy; nothing is allocated, parsed or
+/// written until somebody looks.
+#[derive(Debug)]
+pub struct History {
+    ring: Box<[u8]>,
+    /// Where the next message goes, counted from the beginning; its place is the remainder.
+    end: u64,
+    /// Where the oldest message is.
+    start: u64,
+}
+
+impl History {
+    /// A history of so many bytes, at least 1 KiB, as a power of two.
+    #[must_use]
+    pub fn new(bytes: usize) -> History {
+        // A pattern other than zero, so that every page is there before the first message.
+        History { ring: vec![1; bytes.max(1 << 10).next_power_of_two()].into(), end: 0, start: 0 }
+    }
+
+    /// Keeps a message; of one that is longer than a quarter of the memory, its beginning. Its place is returned.
+    #[inline]
+    pub fn push(&mut self, at: Nanos, way: Way, message: &str) -> u64 {
+        let kept = message.len().min(self.ring.len() / 4);
+        let record = (HEADER + kept) as u64;
+        while self.end + record - self.start > self.ring.len() as u64 {
+            self.start += HEADER as u64 + u64::from(self.kept_at(self.start));
+        }
+        let place = self.end;
+        let mut header = [0; HEADER];
+        header[..8].copy_from_slice(&at.0.to_le_bytes());
+        let len = u32::try_from(message.len()).unwrap_or(u32::MAX);
+        header[8..12].copy_from_slice(&len.to_le_bytes());
+        let mark = if way == Way::Sent { SENT } else { 0 };
+        header[12..].copy_from_slice(&(kept as u32 | mark).to_le_bytes());
+        self.write(place, &header);
+        self.write(place + HEADER as u64, &message.as_bytes()[..kept]);
+        self.end += record;
+        place
+    }
+
+    /// The messages, oldest first.
+    pub fn entries(&self) -> impl Iterator<Item = Entry> {
+        let mut place = self.start;
+        std::iter::from_fn(move || {
+            let entry = self.entry(place)?;
+            place += HEADER as u64 + u64::from(self.kept_at(place));
+            Some(entry)
+        })
+    }
+
+    /// The message at a place that [`push`](History::push) gave; none when it has made room.
+    #[must_use]
+    pub fn entry(&self, place: u64) -> Option<Entry> {
+        if place < self.start || place >= self.end {
+            return None;
+        }
+        let header: [u8; HEADER] = self.read(place, HEADER).try_into().expect("so many were asked for");
+        let at = Nanos(u64::from_le_bytes(header[..8].try_into().expect("8 of 16 bytes")));
+        let len = u32::from_le_bytes(header[8..12].try_into().expect("4 of 16 bytes")) as usize;
+        let marked = u32::from_le_bytes(header[12..].try_into().expect("4 of 16 bytes"));
+        let way = if marked & SENT != 0 { Way::Sent } else { Way::Received };
+        let text = self.read(place + HEADER as u64, (marked & !SENT) as usize);
+        // Only the end of a message that was cut can be half a character.
+        Some(Entry { at, way, text: String::from_utf8_lossy(&text).into_owned(), len })
+    }
+
+    fn kept_at(&self, place: u64) -> u32 {
+        let kept: [u8; 4] = self.read(place + 12, 4).try_into().expect("so many were asked for");
+        u32::from_le_bytes(kept) & !SENT
+    }
+
+    fn write(&mut self, place: u64, bytes: &[u8]) {
+        let start = self.index(place);
+        let first = bytes.len().min(self.ring.len() - start);
+        self.ring[start..start + first].copy_from_slice(&bytes[..first]);
+        self.ring[..bytes.len() - first].copy_from_slice(&bytes[first..]);
+    }
+
+    fn read(&self, place: u64, len: usize) -> Vec<u8> {
+        let start = self.index(place);
+        let first = len.min(self.ring.len() - start);
+        let mut bytes = self.ring[start..start + first].to_vec();
+        bytes.extend_from_slice(&self.ring[..len - first]);
+        bytes
+    }
+
+    fn index(&self, place: u64) -> usize {
+        (place & (self.ring.len() as u64 - 1)) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_messages_are_there_whole() {
+        let mut history = History::new(1_024);
+        let mut sent = Vec::new();
+        for number in 0..500_usize {
+            let text = format!("{number} {}", "é".repeat(number % 60));
+            let way = if number % 3 == 0 { Way::Sent } else { Way::Received };
+            history.push(Nanos(number as u64), way, &text);
+            sent.push(Entry { at: Nanos(number as u64), way, len: text.len(), text });
+            let kept: Vec<Entry> = history.entries().collect();
+            assert_eq!(kept[..], sent[sent.len() - kept.len()..]);
+            let bytes: usize = kept.iter().map(|entry| HEADER + entry.len).sum();
+            assert!(bytes <= 1_024 && (number < 20 || bytes > 1_024 - 2 * 150), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn of_a_long_message_the_beginning_is_kept_and_a_place_is_good_until_it_is_needed() {
+        let mut history = History::new(1_000);
+        let place = history.push(Nanos(1), Way::Received, &"x".repeat(5_000));
+        let entry = history.entry(place).unwrap();
+        assert_eq!((entry.text.len(), entry.len), (256, 5_000));
+        for _ in 0..3 {
+            assert!(history.entry(place).is_some());
+            history.push(Nanos(2), Way::Sent, &"y".repeat(300));
+        }
+        assert!(history.entry(place).is_none() && history.entry(u64::MAX).is_none());
+        assert_eq!(history.entries().count(), 3);
+    }
+}

@@ -1,0 +1,34 @@
+//! An interactive and scriptable trader at a venue that speaks Deribit's dialect.
+//!
+//! A command returns when the venue has answered, never when it was merely sent; a time-out is an error, and an order
+//! whose answer was lost is asked for by its label. [`run`] carries out commands of a script or of a person;
+//! [`Shell::execute`] one.
+//!
+//! Nothing trades by accident: a venue that is neither on this machine nor a test environment needs
+//! `production = true` and all limits in the configuration file ([`ShellConfig`]). Secrets come from the environment or
+//! from files that nobody else reads, and are never shown.
+
+mod commands;
+mod config;
+mod execute;
+mod history;
+mod interactive;
+mod json_text;
+mod link;
+mod order;
+mod pane;
+mod print;
+mod run;
+mod shell;
+mod stopwatch;
+mod trade;
+mod words;
+
+pub use config::{DecimalText, Limits, ShellConfig, TEST_URL};
+pub use execute::Done;
+pub use history::{Entry, History, Way};
+pub use link::{Answer, Clock, Feed, Link, Standing};
+pub use order::{Change, NewOrder};
+pub use run::{CommandReport, Ended, Report, RunOptions, Source, run};
+pub use shell::{Failure, Interrupt, Reply, Shell};
+pub use stopwatch::{Figures, Readable, Span, Stopwatches};

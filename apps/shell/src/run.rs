@@ -1,0 +1,250 @@
+//! A shell from its start to its end: commands from the command line, a script, or a person.
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Context;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tickpath_config::{say, tell};
+
+use crate::config::ShellConfig;
+use crate::execute::Done;
+use crate::interactive;
+use crate::link::Link;
+use crate::shell::{Failure, Interrupt, Shell};
+use crate::stopwatch::{Figures, Readable};
+use crate::words::commands;
+
+/// Where commands come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// From the command line.
+    Text(String),
+    /// From a file; `-` is standard input.
+    Script(PathBuf),
+    /// From a person on a terminal; without one, from standard input.
+    Person,
+}
+
+/// How a shell is to run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Where it trades.
+    pub config: ShellConfig,
+    /// The file that the configuration is from.
+    pub config_file: Option<PathBuf>,
+    /// A file with the key.
+    pub key_file: Option<PathBuf>,
+    /// Where its commands come from.
+    pub source: Source,
+    /// Orders are checked and shown, not sent.
+    pub is_dry_run: bool,
+    /// Goes on after a command that failed.
+    pub keeps_going: bool,
+    /// Says nothing on standard output: something else is written there.
+    pub is_silent: bool,
+    /// No pane on a terminal.
+    pub has_no_pane: bool,
+}
+
+/// How a shell ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All commands were done.
+    Done,
+    /// One of them was not.
+    Failed,
+    /// Ctrl-C, or SIGTERM.
+    Interrupted,
+}
+
+/// What a shell did.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The venue.
+    pub url: String,
+    /// Nothing was sent.
+    pub dry_run: bool,
+    /// The commands in their order.
+    pub commands: Vec<CommandReport>,
+    /// The stop-watches.
+    pub stopwatch: Vec<Figures>,
+    /// How it ended.
+    #[serde(skip)]
+    pub ended: Ended,
+}
+
+/// What a command did.
+#[derive(Debug, Serialize)]
+pub struct CommandReport {
+    /// The command line.
+    pub command: String,
+    /// `done`, or the kind of failure: `invalid`, `limit`, `not_connected`, `refused`, `timeout`, `lost`, `not_done`,
+    /// `interrupted`.
+    pub status: &'static str,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The venue's code, where it refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<i64>,
+    /// The venue's result as it came: numbers keep their digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Box<RawValue>>,
+    /// From the command to the socket, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_ns: Option<u64>,
+    /// From the command to the answer, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_ns: Option<u64>,
+    /// The whole command, in nanoseconds.
+    pub total_ns: u64,
+}
+
+/// Runs a shell to its end.
+///
+/// # Errors
+/// A configuration that cannot be used, a script that cannot be read, an output that cannot be written. That a command
+/// failed is in the report.
+pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report> {
+    let url = options.config.checked_url()?;
+    let key = options.config.key(options.config_file.as_deref(), options.key_file.as_deref())?;
+    let link = Link::new(options.config.clone(), url.clone(), key.clone());
+    let mut shell = Shell::new(link, key, options.is_dry_run, interrupt);
+    let mut runner = Runner { options, commands: Vec::new(), has_failed: false, is_person: false };
+    let result = match &options.source {
+        Source::Text(text) => runner.run_all(&mut shell, text),
+        Source::Script(path) => read_script(path).and_then(|text| runner.run_all(&mut shell, &text)),
+        Source::Person if std::io::stdin().is_terminal() => {
+            runner.is_person = true;
+            interactive::run(&mut shell, &mut runner, options)
+        }
+        Source::Person => read_script("-".as_ref()).and_then(|text| runner.run_all(&mut shell, &text)),
+    };
+    let mut link = shell.link();
+    link.disconnect();
+    let ended = match (shell.interrupt.is_raised(), runner.has_failed) {
+        (true, _) => Ended::Interrupted,
+        (false, true) if !runner.is_person => Ended::Failed,
+        _ => Ended::Done,
+    };
+    let (url, stopwatch) = (link.url().to_string(), link.watches.figures().collect());
+    result?;
+    Ok(Report { url, dry_run: options.is_dry_run, commands: runner.commands, stopwatch, ended })
+}
+
+fn read_script(path: &std::path::Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let read = match path.as_os_str() == "-" {
+        true => std::io::stdin().read_to_string(&mut text).map(drop),
+        false => std::fs::read_to_string(path).map(|script| text = script),
+    };
+    read.with_context(|| format!("cannot read the script {}", path.display()))?;
+    Ok(text)
+}
+
+/// Carries out commands one after the other, prints what they gave, and remembers it.
+pub(crate) struct Runner<'o> {
+    options: &'o RunOptions,
+    commands: Vec<CommandReport>,
+    has_failed: bool,
+    is_person: bool,
+}
+
+/// Commands that a report remembers; a person at a terminal may type more.
+const REPORTED_MAX: usize = 100_000;
+
+impl Runner<'_> {
+    fn run_all(&mut self, shell: &mut Shell, text: &str) -> anyhow::Result<()> {
+        for command in commands(text) {
+            if self.run_one(shell, &command)? || (self.has_failed && !self.options.keeps_going) {
+                break;
+            }
+            if shell.interrupt.is_raised() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the shell is to end.
+    pub(crate) fn run_one(&mut self, shell: &mut Shell, command: &str) -> anyhow::Result<bool> {
+        let start = Instant::now();
+        let result = shell.execute(command);
+        let total_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.tell_notes(shell);
+        let (is_end, printed) = match &result {
+            Ok(done) => (done.is_end, self.print(done)),
+            Err(failure) => {
+                self.has_failed = true;
+                tell(format_args!("tickpath: {}: {}", short(command), one_line(&failure.to_string())));
+                (false, Ok(()))
+            }
+        };
+        if self.commands.len() < REPORTED_MAX {
+            self.commands.push(report(command, result, total_ns));
+        }
+        printed?;
+        Ok(is_end)
+    }
+
+    fn tell_notes(&self, shell: &Shell) {
+        let mut link = shell.link();
+        while let Some(note) = link.next_note() {
+            tell(format_args!("tickpath: {note}"));
+        }
+    }
+
+    fn print(&self, done: &Done) -> anyhow::Result<()> {
+        if self.options.is_silent {
+            return Ok(());
+        }
+        if !done.text.is_empty() {
+            say(&done.text)?;
+        }
+        if let (Some((send, total)), true) = (done.times, self.is_person) {
+            say(format_args!("({} to the socket, {} to the answer)", Readable(send), Readable(total)))?;
+        }
+        Ok(())
+    }
+}
+
+fn report(command: &str, result: Result<Done, Failure>, total_ns: u64) -> CommandReport {
+    let mut report = CommandReport {
+        command: command.to_owned(),
+        status: "done",
+        error: None,
+        code: None,
+        result: None,
+        send_ns: None,
+        answer_ns: None,
+        total_ns,
+    };
+    match result {
+        Ok(done) => {
+            report.result = done.json.and_then(|json| RawValue::from_string(json).ok());
+            if let Some((send, total)) = done.times {
+                (report.send_ns, report.answer_ns) = (Some(send.0), Some(total.0));
+            }
+        }
+        Err(failure) => {
+            report.status = failure.kind();
+            report.error = Some(failure.to_string());
+            if let Failure::Refused { code, .. } = failure {
+                report.code = Some(code);
+            }
+        }
+    }
+    report
+}
+
+/// The command's first words, for an error that stands in a log.
+fn short(command: &str) -> String {
+    command.split_whitespace().take(2).collect::<Vec<_>>().join(" ")
+}
+
+fn one_line(text: &str) -> String {
+    text.replace('\n', "; ")
+}

@@ -1,0 +1,302 @@
+//! Commands carried out: each returns when the venue has answered.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::field::Field;
+use tickpath_deribit::method::Method;
+use tickpath_deribit::session::{Key, RequestError};
+use tickpath_types::Nanos;
+
+use crate::link::{Answer, Link, Standing};
+use crate::stopwatch::Span;
+
+/// How long a connection may take until requests can be sent.
+const CONNECT_MAX: Nanos = Nanos::from_secs(20);
+/// How long to wait for the socket at once, so that signals and time-outs are noticed.
+const WAIT: Duration = Duration::from_millis(20);
+/// The longest pause that the venue's rate limit may ask for.
+const RATE_WAIT_MAX: Nanos = Nanos::from_secs(5);
+
+/// Why a command did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// It is not a command, or one that cannot be meant.
+    #[error("{0}")]
+    Invalid(String),
+    /// A limit of the configuration forbids it.
+    #[error("{0}")]
+    Limit(String),
+    /// There is no connection, or no login.
+    #[error("not connected: {0}")]
+    NotConnected(String),
+    /// The venue refused.
+    #[error("refused: {message} ({code}){}", remedy(*code, data.as_deref()))]
+    Refused {
+        /// The venue's code.
+        code: i64,
+        /// Its message.
+        message: String,
+        /// More about it, JSON.
+        data: Option<String>,
+    },
+    /// No answer in time; what became of the request is not known.
+    #[error("no answer to {0} in time: whether it was done is not known")]
+    Late(&'static str),
+    /// The connection was lost before the answer; what became of the request is not known.
+    #[error("the connection was lost before the answer to {0}: whether it was done is not known")]
+    Lost(&'static str),
+    /// The request was lost, and the venue was asked: it was not done.
+    #[error("{0}")]
+    NotDone(String),
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+fn remedy(code: i64, data: Option<&str>) -> String {
+    let data = data.map(|data| format!(" {}", crate::json_text::one_line(data))).unwrap_or_default();
+    let remedy = ErrorCode::from_code(code).map(|code| format!(": {}", code.remedy())).unwrap_or_default();
+    format!("{data}{remedy}")
+}
+
+impl Failure {
+    /// Its name in reports.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Failure::Invalid(_) => "invalid",
+            Failure::Limit(_) => "limit",
+            Failure::NotConnected(_) => "not_connected",
+            Failure::Refused { .. } => "refused",
+            Failure::Late(_) => "timeout",
+            Failure::Lost(_) => "lost",
+            Failure::NotDone(_) => "not_done",
+            Failure::Interrupted => "interrupted",
+        }
+    }
+
+    /// Whether it is unknown what became of the request.
+    #[must_use]
+    pub fn is_unsure(&self) -> bool {
+        matches!(self, Failure::Late(_) | Failure::Lost(_))
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Failure {
+        Failure::Invalid(format!("{error:#}"))
+    }
+}
+
+/// An answer, and how long it took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// The result as it came.
+    pub json: String,
+    /// From the command to the socket.
+    pub send: Nanos,
+    /// From the command to the answer.
+    pub total: Nanos,
+}
+
+/// What Ctrl-C and SIGTERM raise.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    /// Ctrl-C: the command ends.
+    pub command: Arc<AtomicBool>,
+    /// SIGTERM: the shell ends.
+    pub shell: Arc<AtomicBool>,
+}
+
+impl Interrupt {
+    /// One that signals raise.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn on_signals() -> std::io::Result<Interrupt> {
+        let interrupt = Interrupt::default();
+        signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupt.command))?;
+        signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&interrupt.shell))?;
+        Ok(interrupt)
+    }
+
+    /// Whether to end what is being done.
+    #[must_use]
+    pub fn is_raised(&self) -> bool {
+        self.command.load(Ordering::Relaxed) || self.shell.load(Ordering::Relaxed)
+    }
+}
+
+/// A shell: a link, and what is needed to carry commands out over it.
+#[derive(Debug)]
+pub struct Shell {
+    link: Arc<Mutex<Link>>,
+    pub(crate) interrupt: Interrupt,
+    pub(crate) key: Option<Key>,
+    pub(crate) is_dry_run: bool,
+    /// Instruments that were asked for, as they came.
+    pub(crate) instruments: HashMap<String, String>,
+    pub(crate) labels: u64,
+    was_ready: bool,
+}
+
+impl Shell {
+    /// A shell over a link. `key` is what `auth` logs in with.
+    #[must_use]
+    pub fn new(link: Link, key: Option<Key>, is_dry_run: bool, interrupt: Interrupt) -> Shell {
+        let link = Arc::new(Mutex::new(link));
+        Shell { link, interrupt, key, is_dry_run, instruments: HashMap::new(), labels: 0, was_ready: false }
+    }
+
+    /// The link, for whoever keeps it while no command runs.
+    #[must_use]
+    pub fn shared_link(&self) -> Arc<Mutex<Link>> {
+        Arc::clone(&self.link)
+    }
+
+    /// The link, held for a command.
+    pub fn link(&self) -> MutexGuard<'_, Link> {
+        self.link.lock().expect("who holds the link does not panic")
+    }
+
+    /// Connects, logs in where there is a key, and waits until requests can be sent. A connection that was there before is
+    /// tried again for a while; one that never was is not.
+    ///
+    /// # Errors
+    /// [`Failure::NotConnected`] with the reason, [`Failure::Interrupted`].
+    pub fn ensure_ready(&mut self) -> Result<(), Failure> {
+        let link = Arc::clone(&self.link);
+        let mut link = link.lock().expect("who holds the link does not panic");
+        link.connect();
+        let (start, losses) = (link.clock().now(), link.losses());
+        let mut reasons = Vec::new();
+        loop {
+            link.poll();
+            while let Some(note) = link.next_note() {
+                reasons.push(note);
+            }
+            match link.standing() {
+                Standing::Ready => {
+                    self.was_ready = true;
+                    return Ok(());
+                }
+                Standing::Off => break,
+                Standing::Connecting => {}
+            }
+            let is_late = link.clock().now().since(start) > CONNECT_MAX;
+            if is_late || (link.losses() > losses && !self.was_ready) {
+                break;
+            }
+            if self.interrupt.is_raised() {
+                return Err(Failure::Interrupted);
+            }
+            link.wait(WAIT);
+        }
+        link.disconnect();
+        reasons.dedup();
+        if reasons.is_empty() {
+            reasons.push("the venue does not finish the login in time".to_owned());
+        }
+        Err(Failure::NotConnected(reasons.join("; ")))
+    }
+
+    /// Asks the venue and waits for its answer. What changes nothing is asked once more where the connection was lost.
+    ///
+    /// # Errors
+    /// [`Failure`]; after [`Failure::Late`] and [`Failure::Lost`] nobody knows what was done.
+    pub fn ask<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Reply, Failure> {
+        if method.is_private() && !self.link().has_key() {
+            return Err(Failure::Invalid(format!("{method} needs a login: see help auth")));
+        }
+        self.ensure_ready()?;
+        match self.ask_once(method, params) {
+            Err(Failure::Lost(_)) if method.is_idempotent() && !method.is_matching() => {
+                self.ensure_ready()?;
+                self.ask_once(method, params)
+            }
+            result => result,
+        }
+    }
+
+    fn ask_once<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Reply, Failure> {
+        let mut link = self.link.lock().expect("who holds the link does not panic");
+        let start = link.clock().now();
+        let id = self.send(&mut link, method, params)?;
+        let send = link.clock().now().since(start);
+        link.watches.record(Span::SendRequest, send);
+        let losses = link.losses();
+        loop {
+            link.poll();
+            if let Some(answer) = link.take_answer(id) {
+                let total = link.clock().now().since(start);
+                link.watches.record(Span::RoundTrip, total);
+                if method == Method::Buy {
+                    link.watches.record(Span::E2eBuyOrder, total);
+                }
+                return match answer {
+                    Answer::Done(json) => Ok(Reply { json, send, total }),
+                    Answer::Refused { code, message, data } => Err(Failure::Refused { code, message, data }),
+                    Answer::Late => Err(Failure::Late(method.name())),
+                };
+            }
+            if link.losses() > losses || link.standing() != Standing::Ready {
+                return Err(Failure::Lost(method.name()));
+            }
+            if self.interrupt.is_raised() {
+                return Err(Failure::Interrupted);
+            }
+            link.wait(WAIT);
+        }
+    }
+
+    /// Sends a request, after a pause where the rate limit asks for a short one.
+    fn send<'a>(&self, link: &mut Link, method: Method, params: &impl Field<'a>) -> Result<i64, Failure> {
+        let start = link.clock().now();
+        loop {
+            match link.request(method, params) {
+                Ok(id) => return Ok(id),
+                Err(RequestError::RateLimit { wait_ns }) if wait_ns <= RATE_WAIT_MAX.0 => {
+                    if link.clock().now().since(start) > RATE_WAIT_MAX || self.interrupt.is_raised() {
+                        return Err(Failure::Interrupted);
+                    }
+                    link.poll();
+                    link.wait(WAIT.min(Duration::from_nanos(wait_ns)));
+                }
+                Err(RequestError::NotReady) => {
+                    return Err(Failure::NotConnected("the connection was just lost".to_owned()));
+                }
+                Err(error) => return Err(Failure::Invalid(error.to_string())),
+            }
+        }
+    }
+
+    /// Takes in what comes, until a time, a signal, or `until` says so. Whether it did.
+    pub(crate) fn pump(
+        &mut self,
+        time: Nanos,
+        mut until: impl FnMut(&mut Link) -> bool,
+    ) -> Result<bool, Failure> {
+        let link = Arc::clone(&self.link);
+        let mut link = link.lock().expect("who holds the link does not panic");
+        let clock = link.clock();
+        let end = clock.now() + time;
+        loop {
+            link.poll();
+            if until(&mut link) {
+                return Ok(true);
+            }
+            let left = end.since(clock.now());
+            if left == Nanos::ZERO {
+                return Ok(false);
+            }
+            if self.interrupt.is_raised() {
+                return Err(Failure::Interrupted);
+            }
+            link.wait(WAIT.min(Duration::from_nanos(left.0)));
+        }
+    }
+}

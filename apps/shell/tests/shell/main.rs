@@ -1,0 +1,380 @@
+//! The shell against a venue of a few lines: commands, refusals, time-outs, lost answers, limits, secrets.
+
+#![allow(clippy::unwrap_used)]
+
+mod venue;
+
+use std::os::unix::fs::PermissionsExt;
+
+use tickpath_deribit::method::Method;
+use tickpath_deribit::session::Key;
+use tickpath_shell::{Ended, Failure, Interrupt, Link, RunOptions, Shell, ShellConfig, Source, run};
+use venue::{CLIENT_ID, Fault, SECRET, Venue};
+
+fn key() -> Option<Key> {
+    Some(Key { client_id: CLIENT_ID.to_owned(), secret: SECRET.to_owned() })
+}
+
+fn shell_with(venue: &Venue, more: &str, key: Option<Key>, is_dry_run: bool) -> Shell {
+    let text = format!("url = '{}'\n{more}", venue.url);
+    let config: ShellConfig = tickpath_config::parse("shell.toml", &text).unwrap();
+    let url = config.checked_url().unwrap();
+    Shell::new(Link::new(config, url, key.clone()), key, is_dry_run, Interrupt::default())
+}
+
+fn shell(venue: &Venue) -> Shell {
+    shell_with(venue, "", key(), false)
+}
+
+/// What a command says.
+fn said(shell: &mut Shell, command: &str) -> String {
+    match shell.execute(command) {
+        Ok(done) => done.text,
+        Err(failure) => panic!("{command}: {failure}"),
+    }
+}
+
+/// How a command fails.
+fn failure(shell: &mut Shell, command: &str) -> Failure {
+    match shell.execute(command) {
+        Ok(done) => panic!("{command} did not fail: {}", done.text),
+        Err(failure) => failure,
+    }
+}
+
+#[test]
+fn an_order_goes_from_entry_to_cancel() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    let text = said(&mut shell, "buy BTC-PERPETUAL 10 50000 label=first");
+    assert_eq!(
+        text,
+        "order 1 open: buy 10 BTC-PERPETUAL at 50000, 0 done, limit, good_til_cancelled, label first"
+    );
+    assert!(said(&mut shell, "deribit_open_orders").contains("first"));
+    assert!(
+        said(&mut shell, "deribit_edit 1 price=50001 amount=20").contains("buy 20 BTC-PERPETUAL at 50001")
+    );
+    assert!(said(&mut shell, "cancel 1").contains("order 1 cancelled"));
+    assert_eq!(said(&mut shell, "orders"), "no open orders");
+    let text = said(&mut shell, "sell BTC-PERPETUAL 10");
+    assert!(
+        text.contains("order 2 filled")
+            && text.contains("\n  trade T1: sell 10 BTC-PERPETUAL at 50000.5, fee 0.00000010 BTC"),
+        "{text}"
+    );
+    said(&mut shell, "buy BTC-PERPETUAL 10 49000");
+    assert_eq!(said(&mut shell, "cancel_all"), "1 orders cancelled");
+    assert_eq!(failure(&mut shell, "cancel 1").kind(), "refused");
+    let text = failure(&mut shell, "cancel nosuch").to_string();
+    assert!(text.contains("order_not_found (10004)") && text.contains("gone or was never there"), "{text}");
+}
+
+#[test]
+fn market_and_account_are_shown() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    assert!(said(&mut shell, "connect").ends_with("logged in"));
+    assert!(said(&mut shell, "deribit_test").starts_with("server time "));
+    assert!(said(&mut shell, "deribit_order_book BTC-PERPETUAL 10").contains("49999.5"));
+    assert!(said(&mut shell, "ticker BTC-PERPETUAL").contains("50000.5 x 60"));
+    assert!(said(&mut shell, "instruments BTC future").contains("BTC-PERPETUAL  future   0.5     10"));
+    // Digits stay as the venue wrote them.
+    assert!(said(&mut shell, "positions").contains("0.00000001"));
+    assert!(said(&mut shell, "account BTC").contains("1.50000001"));
+    assert_eq!(said(&mut shell, "order label=none currency=BTC"), "no open orders");
+    assert!(said(&mut shell, "status").contains("connected, with a key"));
+    assert!(said(&mut shell, "call public/get_time").parse::<u64>().is_ok());
+    let text = said(&mut shell, "stopwatch");
+    assert!(text.contains("e2e_auth") && text.contains("send_request") && text.contains('#'), "{text}");
+    said(&mut shell, "logout");
+    assert!(said(&mut shell, "status").contains("not connected, public data only"));
+    assert!(said(&mut shell, "auth").contains("logged in"));
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_before_it_is_sent() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    for (command, words) in [
+        ("bye", "no command"),
+        ("buy 'x", "no end"),
+        ("book BTC-PERPETUAL 7", "depth is one of"),
+        ("positions DOGE", "one of BTC"),
+        ("instruments BTC shoes", "future_combo"),
+        ("orders any sometimes", "trailing_all"),
+        ("ticker", "which instrument"),
+        ("ticker a b", "too many"),
+        ("call private/buy {}", "command of its own"),
+        ("call public/auth {}", "command of its own"),
+        ("call public/get_time '{'", "params"),
+        ("call public/nothing", "no method"),
+        ("subscribe nonsense..", "no channel"),
+        ("unsubscribe ticker.X.100ms", "not subscribed"),
+        ("wait ticker.X.100ms", "nor a subscribed channel"),
+        ("stopwatch start", "reset"),
+        ("help nothing", "no command"),
+        ("auth /nowhere/keys.toml", "/nowhere/keys.toml"),
+        ("connect ws://elsewhere.example/", "production = true"),
+    ] {
+        let failure = failure(&mut shell, command);
+        assert_eq!(failure.kind(), "invalid", "{command}");
+        assert!(failure.to_string().contains(words), "{command}: {failure}");
+    }
+    assert!(
+        said(&mut shell, "help").contains("cancel_all")
+            && said(&mut shell, "help deribit_buy").contains("tif=gtc")
+    );
+    assert_eq!(said(&mut shell, ""), "");
+}
+
+#[test]
+fn without_a_key_there_is_public_data_alone() {
+    let venue = Venue::start();
+    let mut shell = shell_with(&venue, "", None, false);
+    assert!(said(&mut shell, "connect").contains("public data only"));
+    assert!(said(&mut shell, "ticker BTC-PERPETUAL").contains("best bid"));
+    assert!(failure(&mut shell, "positions").to_string().contains("needs a login"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys.toml");
+    std::fs::write(&path, format!("client_id = '{CLIENT_ID}'\nclient_secret = '{SECRET}'\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    said(&mut shell, "subscribe ticker.BTC-PERPETUAL.100ms");
+    assert_eq!(said(&mut shell, &format!("auth {}", path.display())), "logged in");
+    assert!(said(&mut shell, "positions").contains("BTC-PERPETUAL"));
+    // On the same connection, with its subscription.
+    assert!(said(&mut shell, "status").contains("0 connections lost"));
+    assert_eq!(venue.seen(Method::Hello), 2);
+}
+
+#[test]
+fn a_wrong_key_is_told_once_and_not_tried_again() {
+    let venue = Venue::start();
+    let wrong = Key { client_id: CLIENT_ID.to_owned(), secret: "guessed".to_owned() };
+    let mut shell = shell_with(&venue, "", Some(wrong), false);
+    let failure = failure(&mut shell, "positions");
+    assert_eq!(failure.kind(), "not_connected");
+    assert!(failure.to_string().contains("invalid_credentials"), "{failure}");
+    assert!(!failure.to_string().contains("guessed"));
+    assert_eq!(venue.seen(Method::Auth), 1);
+}
+
+#[test]
+fn nobody_there_is_an_error_at_once() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    drop(venue);
+    let failure = failure(&mut shell, "connect");
+    assert_eq!(failure.kind(), "not_connected");
+    assert!(failure.to_string().contains("cannot connect"), "{failure}");
+}
+
+#[test]
+fn an_order_whose_answer_was_lost_is_found_and_not_entered_twice() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    said(&mut shell, "connect");
+    venue.fail_once(Fault::LoseAnswer(Method::Buy));
+    assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000").contains("order 1 open"));
+    assert_eq!((venue.order_count(), venue.seen(Method::Buy)), (1, 1));
+
+    venue.fail_once(Fault::LoseRequest(Method::Sell));
+    let failure = failure(&mut shell, "sell BTC-PERPETUAL 10 60000");
+    assert_eq!(failure.kind(), "not_done");
+    assert!(failure.to_string().contains("it was not entered"), "{failure}");
+    assert_eq!((venue.order_count(), venue.seen(Method::Sell)), (1, 1));
+}
+
+#[test]
+fn changes_and_cancels_whose_answer_was_lost_are_looked_up() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    said(&mut shell, "buy BTC-PERPETUAL 10 50000");
+    venue.fail_once(Fault::LoseAnswer(Method::Edit));
+    assert!(said(&mut shell, "edit 1 amount=20 price=49000").contains("buy 20 BTC-PERPETUAL at 49000"));
+    venue.fail_once(Fault::LoseRequest(Method::Edit));
+    let text = failure(&mut shell, "edit 1 price=48000").to_string();
+    assert!(text.contains("at 49000"), "{text}");
+    venue.fail_once(Fault::LoseRequest(Method::Cancel));
+    let text = failure(&mut shell, "cancel 1").to_string();
+    assert!(text.contains("order 1 open"), "{text}");
+    venue.fail_once(Fault::LoseAnswer(Method::Cancel));
+    assert!(said(&mut shell, "cancel 1").contains("order 1 cancelled"));
+    // What changes nothing is asked again by itself.
+    venue.fail_once(Fault::LoseAnswer(Method::GetPositions));
+    assert!(said(&mut shell, "positions").contains("BTC-PERPETUAL"));
+}
+
+#[test]
+fn a_time_out_is_an_error_and_an_order_is_looked_up_after_it() {
+    let venue = Venue::start();
+    let mut shell = shell_with(&venue, "request_timeout = '300ms'", key(), false);
+    said(&mut shell, "connect");
+    venue.fail_once(Fault::Silent(Method::GetPositions));
+    assert_eq!(failure(&mut shell, "positions").kind(), "timeout");
+    venue.fail_once(Fault::Silent(Method::Buy));
+    assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000").contains("order 1 open"));
+    assert_eq!(venue.seen(Method::Buy), 1);
+}
+
+#[test]
+fn subscriptions_come_back_after_a_loss() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    let channel = "ticker.BTC-PERPETUAL.100ms";
+    assert_eq!(said(&mut shell, &format!("subscribe {channel}")), "subscribed: 1 channels");
+    assert!(said(&mut shell, "subscriptions").contains("bid 50000 x 100"));
+    let text = failure(&mut shell, "subscribe ticker.NO-SUCH.100ms").to_string();
+    assert!(text.contains("does not give ticker.NO-SUCH.100ms"), "{text}");
+    venue.drop_all();
+    said(&mut shell, &format!("wait {channel} 3 timeout=60s"));
+    assert_eq!(venue.seen(Method::PrivateSubscribe), 3);
+    assert!(said(&mut shell, "status").contains("1 connections lost"));
+    assert_eq!(said(&mut shell, &format!("unsub {channel}")), "unsubscribed: 1 channels");
+    assert_eq!(said(&mut shell, "subs"), "no subscriptions");
+}
+
+#[test]
+fn limits_hold_before_anything_is_sent() {
+    let venue = Venue::start();
+    let limits = "[limits]\norder_size_max = '30'\nnotional_max = '25'\nopen_orders_max = 1";
+    let mut shell = shell_with(&venue, limits, key(), false);
+    assert!(failure(&mut shell, "buy BTC-PERPETUAL 40 50000").to_string().contains("order_size_max = 30"));
+    assert!(failure(&mut shell, "buy BTC-PERPETUAL 30 50000").to_string().contains("notional_max = 25"));
+    assert!(
+        failure(&mut shell, "buy BTC-PERPETUAL contracts=4 price=50000")
+            .to_string()
+            .contains("order_size_max")
+    );
+    assert!(failure(&mut shell, "buy BTC-PERPETUAL 15 50000").to_string().contains("multiple of 10"));
+    assert!(failure(&mut shell, "buy BTC-PERPETUAL 20 50000.2").to_string().contains("tick, 0.5"));
+    assert!(
+        failure(&mut shell, "buy BTC-PERPETUAL amount=20 contracts=3 price=50000")
+            .to_string()
+            .contains("do not agree")
+    );
+    assert_eq!(venue.seen(Method::Buy), 0);
+    said(&mut shell, "buy BTC-PERPETUAL 20 50000");
+    assert_eq!(failure(&mut shell, "buy BTC-PERPETUAL 10 50000").kind(), "limit");
+    assert_eq!(failure(&mut shell, "edit 1 amount=40").kind(), "limit");
+    assert_eq!((venue.seen(Method::Buy), venue.seen(Method::Edit)), (1, 0));
+}
+
+#[test]
+fn a_dry_run_sends_no_order() {
+    let venue = Venue::start();
+    let mut shell = shell_with(&venue, "", key(), true);
+    let text = said(&mut shell, "buy BTC-PERPETUAL 10 50000 label=x");
+    assert!(
+        text.starts_with("dry run: {\"dry_run\":\"private/buy\"") && text.contains("\"price\":50000"),
+        "{text}"
+    );
+    for command in [
+        "edit 1 amount=5",
+        "cancel 1",
+        "cancel_all",
+        "cancel_all BTC",
+        "close BTC-PERPETUAL",
+        "cancel label=x",
+    ] {
+        assert!(said(&mut shell, command).starts_with("dry run"), "{command}");
+    }
+    assert!(said(&mut shell, "status").contains("dry run"));
+    assert_eq!(venue.order_count(), 0);
+}
+
+#[test]
+fn the_history_shows_messages_without_secrets() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    said(&mut shell, "positions");
+    let text = said(&mut shell, "show 1000");
+    assert!(text.contains("public/auth") && text.contains("private/get_positions"), "{text}");
+    for secret in [SECRET, "TOKEN-ACCESS", "TOKEN-REFRESH"] {
+        assert!(!text.contains(secret), "{secret}");
+    }
+    assert!(text.contains("(not shown)"));
+    let text = said(&mut shell, "deribit_show get_positions sent oneline");
+    assert_eq!(text.lines().count(), 1);
+    assert!(text.contains("] > {\"jsonrpc\""), "{text}");
+}
+
+#[test]
+fn over_tls_with_a_ca_of_ones_own() {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let ca_key = KeyPair::generate().unwrap();
+    let mut ca = CertificateParams::new(Vec::new()).unwrap();
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca_file = file("ca.pem", ca.self_signed(&ca_key).unwrap().pem());
+    let key_pair = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key_pair, &Issuer::new(ca, ca_key)).unwrap();
+    let venue =
+        Venue::start_tls(&file("cert.pem", certificate.pem()), &file("key.pem", key_pair.serialize_pem()));
+    let mut shell = shell_with(&venue, &format!("ca_file = '{}'", ca_file.display()), key(), false);
+    assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000").contains("order 1 open"));
+}
+
+fn options(venue: &Venue, commands: &str) -> RunOptions {
+    let config = tickpath_config::parse("shell.toml", &format!("url = '{}'", venue.url)).unwrap();
+    RunOptions {
+        config,
+        config_file: None,
+        key_file: None,
+        source: Source::Text(commands.to_owned()),
+        is_dry_run: false,
+        keeps_going: false,
+        is_silent: true,
+        has_no_pane: true,
+    }
+}
+
+#[test]
+fn a_script_ends_at_the_first_failure_and_its_report_keeps_digits() {
+    let venue = Venue::start();
+    let commands = "ticker BTC-PERPETUAL; positions; ticker BTC-PERPETUAL # not reached";
+    let report = run(&options(&venue, commands), Interrupt::default()).unwrap();
+    assert_eq!(report.ended, Ended::Failed);
+    let status: Vec<&str> = report.commands.iter().map(|command| command.status).collect();
+    assert_eq!(status, ["done", "invalid"]);
+    let json = serde_json::to_string(&report).unwrap();
+    assert!(json.contains("\"best_ask_price\":50000.5") && json.contains("\"answer_ns\":"), "{json}");
+
+    let options = RunOptions { keeps_going: true, ..options(&venue, commands) };
+    let report = run(&options, Interrupt::default()).unwrap();
+    assert_eq!((report.ended, report.commands.len()), (Ended::Failed, 3));
+    assert!(report.stopwatch.iter().any(|figures| figures.name == "round_trip" && figures.count == 2));
+}
+
+#[test]
+fn a_script_comes_from_a_file_and_quit_ends_it() {
+    let venue = Venue::start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("script");
+    std::fs::write(&path, "# a script\nticker BTC-PERPETUAL\n\nquit\nbye\n").unwrap();
+    let options = RunOptions { source: Source::Script(path), ..options(&venue, "") };
+    let report = run(&options, Interrupt::default()).unwrap();
+    assert_eq!((report.ended, report.commands.len()), (Ended::Done, 2));
+    let options = RunOptions { source: Source::Script("/nowhere".into()), ..options };
+    assert!(run(&options, Interrupt::default()).unwrap_err().to_string().contains("/nowhere"));
+}
+
+#[test]
+fn an_interrupt_ends_a_wait() {
+    let venue = Venue::start();
+    let interrupt = Interrupt::default();
+    let flag = interrupt.command.clone();
+    let watcher = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        flag.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let report = run(&options(&venue, "connect; wait 10m"), interrupt).unwrap();
+    assert_eq!(report.ended, Ended::Interrupted);
+    watcher.join().unwrap();
+}

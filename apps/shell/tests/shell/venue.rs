@@ -1,0 +1,370 @@
+//! A venue of a few lines: logins, orders that rest or trade at once, a ticker, and faults on demand.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tickpath_deribit::codes::GrantType;
+use tickpath_deribit::envelope::ServerTime;
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::messages::{
+    Auth, CancelOrder, EditOrder, GetInstrument, GetOrderBook, GetOrderState, GetOrderStateByLabel,
+    PlaceOrder, Subscribe,
+};
+use tickpath_deribit::method::Method;
+use tickpath_deribit::request::{Refusal, Request, write_notification, write_refusal, write_result};
+use tickpath_deribit::scan::{Value, check};
+use tickpath_deribit::sign::verify_client_signature;
+use tickpath_net::Kernel;
+use tickpath_types::Nanos;
+use tickpath_web::{ServerEvent, TlsServer, WebAcceptor, WebConnection, WebEvent, WebLimits};
+
+/// The key that logs in.
+pub const CLIENT_ID: &str = "AMANDA";
+/// Its secret.
+pub const SECRET: &str = "AMANDASECRECT";
+
+/// What goes wrong, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The request is done and the connection closed before the answer.
+    LoseAnswer(Method),
+    /// The connection is closed before the request is done.
+    LoseRequest(Method),
+    /// The request is done and never answered.
+    Silent(Method),
+}
+
+#[derive(Clone, Debug)]
+struct Order {
+    id: u64,
+    label: String,
+    direction: &'static str,
+    amount: String,
+    price: Option<String>,
+    state: &'static str,
+    is_replaced: bool,
+    created_ms: u64,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    orders: Vec<Order>,
+    /// Methods in the order of their requests.
+    seen: Vec<Method>,
+    fault: Option<Fault>,
+    /// Data sent at once on each subscription.
+    data_count: u64,
+    /// Every connection is closed, once.
+    drops_all: bool,
+}
+
+pub struct Venue {
+    pub url: String,
+    book: Arc<Mutex<Book>>,
+    is_stopped: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Venue {
+    pub fn start() -> Venue {
+        Venue::start_with(None, "ws", "127.0.0.1")
+    }
+
+    pub fn start_tls(certificate: &Path, key: &Path) -> Venue {
+        let tls = TlsServer::from_pem_files(certificate, key).unwrap();
+        Venue::start_with(Some(tls), "wss", "localhost")
+    }
+
+    fn start_with(tls: Option<TlsServer>, scheme: &str, host: &str) -> Venue {
+        let home = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let acceptor = WebAcceptor::bind(Kernel, home, tls, WebLimits::server()).unwrap();
+        let url = format!("{scheme}://{host}:{}/ws/api/v2", acceptor.local_address().port());
+        let book = Arc::new(Mutex::new(Book { data_count: 3, ..Book::default() }));
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let (shared, stopped) = (Arc::clone(&book), Arc::clone(&is_stopped));
+        let thread = thread::spawn(move || serve(acceptor, &shared, &stopped));
+        Venue { url, book, is_stopped, thread: Some(thread) }
+    }
+
+    pub fn fail_once(&self, fault: Fault) {
+        self.book.lock().unwrap().fault = Some(fault);
+    }
+
+    pub fn drop_all(&self) {
+        self.book.lock().unwrap().drops_all = true;
+    }
+
+    pub fn seen(&self, method: Method) -> usize {
+        self.book.lock().unwrap().seen.iter().filter(|seen| **seen == method).count()
+    }
+
+    pub fn order_count(&self) -> usize {
+        self.book.lock().unwrap().orders.len()
+    }
+}
+
+impl Drop for Venue {
+    fn drop(&mut self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        let result = self.thread.take().unwrap().join();
+        if !thread::panicking() {
+            result.unwrap();
+        }
+    }
+}
+
+struct Client {
+    connection: WebConnection,
+    is_authenticated: bool,
+    outbox: Vec<String>,
+    is_over: bool,
+}
+
+fn serve(mut acceptor: WebAcceptor, book: &Mutex<Book>, stopped: &AtomicBool) {
+    let start = Instant::now();
+    let mut clients: Vec<Client> = Vec::new();
+    while !stopped.load(Ordering::Relaxed) {
+        let now = Nanos(start.elapsed().as_nanos() as u64);
+        while let Some(connection) = acceptor.accept(now).unwrap() {
+            clients.push(Client { connection, is_authenticated: false, outbox: Vec::new(), is_over: false });
+        }
+        for client in &mut clients {
+            client.work(now, book);
+        }
+        if std::mem::take(&mut book.lock().unwrap().drops_all) {
+            clients.clear();
+        }
+        clients.retain(|client| !client.is_over);
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+impl Client {
+    fn work(&mut self, now: Nanos, book: &Mutex<Book>) {
+        loop {
+            let text = match self.connection.receive(now) {
+                None => break,
+                Some(ServerEvent::Upgrade(_)) => {
+                    self.connection.accept_upgrade();
+                    continue;
+                }
+                Some(ServerEvent::Message(WebEvent::Text(text))) => text.to_owned(),
+                Some(ServerEvent::End(_)) => {
+                    self.is_over = true;
+                    break;
+                }
+                Some(_) => continue,
+            };
+            if !self.answer(&text, &mut book.lock().unwrap()) {
+                self.is_over = true;
+                break;
+            }
+        }
+        for text in self.outbox.drain(..) {
+            let _ = self.connection.send(&text);
+        }
+        let _ = self.connection.flush();
+    }
+
+    /// False when the connection is to be closed.
+    fn answer(&mut self, text: &str, book: &mut Book) -> bool {
+        let mut out = Vec::new();
+        let time = ServerTime::default();
+        match Request::parse(text.as_bytes()) {
+            Err(refusal) => write_refusal(&refusal, time, true, &mut out),
+            Ok(request) => {
+                book.seen.push(request.method);
+                let fault = book.fault;
+                if fault == Some(Fault::LoseRequest(request.method)) {
+                    book.fault = None;
+                    return false;
+                }
+                let result = self.result(&request, book);
+                if fault == Some(Fault::LoseAnswer(request.method)) {
+                    book.fault = None;
+                    return false;
+                }
+                if fault == Some(Fault::Silent(request.method)) {
+                    book.fault = None;
+                    return true;
+                }
+                match result {
+                    Ok(json) => {
+                        let value = check(json.as_bytes()).unwrap();
+                        write_result(request.id, &value, time, true, &mut out);
+                    }
+                    Err(refusal) => write_refusal(&refusal, time, true, &mut out),
+                }
+            }
+        }
+        self.outbox.insert(0, String::from_utf8(out).unwrap());
+        true
+    }
+
+    fn result<'a>(&mut self, request: &Request<'a>, book: &mut Book) -> Result<String, Refusal<'a>> {
+        let refuse = |code| Refusal::new(request.id, code);
+        if request.method.is_private() && !self.is_authenticated {
+            return Err(refuse(ErrorCode::Unauthorized));
+        }
+        Ok(match request.method {
+            Method::Hello | Method::Test => r#"{"version":"1.2.26"}"#.to_owned(),
+            Method::SetHeartbeat | Method::EnableCancelOnDisconnect => "\"ok\"".to_owned(),
+            Method::Auth => self.log_in(request)?,
+            Method::GetTime => unix_ms().to_string(),
+            Method::GetInstrument => instrument(&name(request.params::<GetInstrument<'_>>()?.instrument_name))
+                .ok_or(refuse(ErrorCode::InvalidOrUnsupportedInstrument))?,
+            Method::GetInstruments => format!("[{}]", instrument("BTC-PERPETUAL").unwrap()),
+            Method::Ticker => ticker(),
+            Method::GetOrderBook => {
+                let depth = request.params::<GetOrderBook<'_>>()?.depth;
+                assert!(depth.is_some());
+                r#"{"timestamp":1,"instrument_name":"BTC-PERPETUAL","change_id":77,"bids":[[50000.0,100.0],[49999.5,20.0]],"asks":[[50000.5,60.0]]}"#.to_owned()
+            }
+            Method::GetPositions => r#"[{"instrument_name":"BTC-PERPETUAL","direction":"buy","size":10.0,"average_price":50000.0,"mark_price":50000.2,"total_profit_loss":0.00000001}]"#.to_owned(),
+            Method::GetAccountSummary => {
+                r#"{"currency":"BTC","balance":1.5,"equity":1.50000001,"available_funds":1.4}"#.to_owned()
+            }
+            Method::Buy => book.enter("buy", &request.params()?),
+            Method::Sell => book.enter("sell", &request.params()?),
+            Method::Edit => {
+                let change: EditOrder<'_> = request.params()?;
+                let order = book.find(&name(change.order_id)).ok_or(refuse(ErrorCode::OrderNotFound))?;
+                if let Some(amount) = change.amount {
+                    order.amount = amount.to_string();
+                }
+                if let Some(price) = change.price {
+                    order.price = Some(price.to_string());
+                }
+                order.is_replaced = true;
+                format!("{{\"order\":{},\"trades\":[]}}", order.json())
+            }
+            Method::Cancel => {
+                let id = name(request.params::<CancelOrder<'_>>()?.order_id);
+                let order = book.find(&id).ok_or(refuse(ErrorCode::OrderNotFound))?;
+                if order.state != "open" {
+                    return Err(refuse(ErrorCode::NotOpenOrder));
+                }
+                order.state = "cancelled";
+                order.json()
+            }
+            Method::CancelAll => {
+                let open = book.orders.iter_mut().filter(|order| order.state == "open");
+                open.map(|order| order.state = "cancelled").count().to_string()
+            }
+            Method::GetOrderState => {
+                let id = name(request.params::<GetOrderState<'_>>()?.order_id);
+                book.find(&id).ok_or(refuse(ErrorCode::OrderNotFound))?.json()
+            }
+            Method::GetOpenOrders => book.list(|order| order.state == "open"),
+            Method::GetOrderStateByLabel => {
+                let label = name(request.params::<GetOrderStateByLabel<'_>>()?.label.unwrap());
+                book.list(|order| order.label == label)
+            }
+            Method::PublicSubscribe | Method::PrivateSubscribe => self.subscribe(request, book)?,
+            Method::PublicUnsubscribe | Method::PrivateUnsubscribe => "[]".to_owned(),
+            _ => return Err(refuse(ErrorCode::NotImplemented)),
+        })
+    }
+
+    fn log_in<'a>(&mut self, request: &Request<'a>) -> Result<String, Refusal<'a>> {
+        let auth: Auth<'_> = request.params()?;
+        assert_eq!(auth.grant_type, GrantType::ClientSignature);
+        let signature = name(auth.signature.unwrap().expose());
+        let nonce = name(auth.nonce.unwrap());
+        let is_right = name(auth.client_id.unwrap()) == CLIENT_ID
+            && verify_client_signature(SECRET.as_bytes(), auth.timestamp.unwrap(), &nonce, "", &signature);
+        if !is_right {
+            return Err(Refusal::new(request.id, ErrorCode::InvalidCredentials));
+        }
+        self.is_authenticated = true;
+        Ok(r#"{"access_token":"TOKEN-ACCESS","token_type":"bearer","expires_in":900,"refresh_token":"TOKEN-REFRESH","scope":"connection trade:read_write"}"#.to_owned())
+    }
+
+    fn subscribe<'a>(&mut self, request: &Request<'a>, book: &Book) -> Result<String, Refusal<'a>> {
+        let mut accepted = Vec::new();
+        for channel in request.params::<Subscribe<'_>>()?.channels.iter().map(Result::unwrap) {
+            let channel = name(channel);
+            if channel.contains("NO-SUCH") {
+                continue;
+            }
+            let data = ticker();
+            for _ in 0..book.data_count {
+                let mut out = Vec::new();
+                let value: Value<'_> = check(data.as_bytes()).unwrap();
+                write_notification(&channel, &value, None, &mut out);
+                self.outbox.push(String::from_utf8(out).unwrap());
+            }
+            accepted.push(format!("\"{channel}\""));
+        }
+        Ok(format!("[{}]", accepted.join(",")))
+    }
+}
+
+impl Book {
+    fn enter(&mut self, direction: &'static str, order: &PlaceOrder<'_>) -> String {
+        let id = self.orders.len() as u64 + 1;
+        self.orders.push(Order {
+            id,
+            label: order.label.map(name).unwrap_or_default(),
+            direction,
+            amount: order.amount.unwrap().to_string(),
+            price: order.price.map(|price| price.to_string()),
+            state: if order.price.is_some() { "open" } else { "filled" },
+            is_replaced: false,
+            created_ms: unix_ms(),
+        });
+        let order = self.orders.last().unwrap();
+        let trades = if order.state == "filled" {
+            format!(
+                r#"{{"timestamp":1,"price":50000.5,"amount":{},"direction":"{direction}","instrument_name":"BTC-PERPETUAL","trade_seq":1,"api":true,"order_id":"{id}","trade_id":"T1","fee":0.00000010,"fee_currency":"BTC","post_only":false,"reduce_only":false,"mmp":false,"risk_reducing":false}}"#,
+                order.amount
+            )
+        } else {
+            String::new()
+        };
+        format!("{{\"order\":{},\"trades\":[{trades}]}}", order.json())
+    }
+
+    fn find(&mut self, id: &str) -> Option<&mut Order> {
+        self.orders.iter_mut().find(|order| order.id.to_string() == id)
+    }
+
+    fn list(&self, is_meant: impl Fn(&Order) -> bool) -> String {
+        let orders: Vec<String> =
+            self.orders.iter().filter(|order| is_meant(order)).map(Order::json).collect();
+        format!("[{}]", orders.join(","))
+    }
+}
+
+impl Order {
+    fn json(&self) -> String {
+        let Order { id, label, direction, amount, state, is_replaced, created_ms, .. } = self;
+        let price = self.price.as_deref().unwrap_or("50000.5");
+        let filled = if *state == "filled" { amount } else { "0.0" };
+        format!(
+            r#"{{"label":"{label}","price":{price},"amount":{amount},"direction":"{direction}","time_in_force":"good_til_cancelled","instrument_name":"BTC-PERPETUAL","web":false,"api":true,"order_id":"{id}","creation_timestamp":{created_ms},"replaced":{is_replaced},"filled_amount":{filled},"last_update_timestamp":{created_ms},"post_only":false,"reduce_only":false,"average_price":0.0,"mmp":false,"order_state":"{state}","order_type":"limit","is_liquidation":false,"risk_reducing":false}}"#
+        )
+    }
+}
+
+fn ticker() -> String {
+    r#"{"timestamp":1,"instrument_name":"BTC-PERPETUAL","best_bid_price":50000.0,"best_bid_amount":100.0,"best_ask_price":50000.5,"best_ask_amount":60.0,"last_price":50000.0,"mark_price":50000.2,"index_price":50001.0}"#.to_owned()
+}
+
+fn instrument(name: &str) -> Option<String> {
+    (name == "BTC-PERPETUAL").then(|| {
+        r#"{"kind":"future","instrument_name":"BTC-PERPETUAL","is_active":true,"instrument_type":"reversed","tick_size":0.5,"contract_size":10.0,"min_trade_amount":10.0,"settlement_currency":"BTC","base_currency":"BTC","quote_currency":"USD"}"#.to_owned()
+    })
+}
+
+fn name(text: tickpath_deribit::text::Text<'_>) -> String {
+    text.to_cow().into_owned()
+}
+
+fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
+}

@@ -1,0 +1,60 @@
+//! The price of an underlying, simulated.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A price that moves by a random part of itself in each step, within a factor of two of where it began.
+///
+/// The same seed gives the same prices.
+#[derive(Clone, Debug)]
+pub struct IndexWalk {
+    random: Xoshiro256PlusPlus,
+    price: i64,
+    bounds: (i64, i64),
+    step_ppm: u32,
+}
+
+impl IndexWalk {
+    /// Begins at `price`, above 0, in any unit; a step moves it by `step_ppm` millionths at most.
+    #[must_use]
+    pub fn new(seed: u64, price: i64, step_ppm: u32) -> IndexWalk {
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let price = price.max(1);
+        IndexWalk { random, price, bounds: ((price / 2).max(1), price.saturating_mul(2)), step_ppm }
+    }
+
+    /// The price now.
+    #[must_use]
+    pub const fn price(&self) -> i64 {
+        self.price
+    }
+
+    /// Takes a step; returns the new price.
+    pub fn step(&mut self) -> i64 {
+        let range = 2 * u64::from(self.step_ppm) + 1;
+        let ppm = (self.random.next_u64() % range) as i128 - i128::from(self.step_ppm);
+        let moved = i128::from(self.price) + i128::from(self.price) * ppm / 1_000_000;
+        let (low, high) = self.bounds;
+        self.price = moved.clamp(low.into(), high.into()) as i64;
+        self.price
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_walk_within_its_bounds() {
+        let walk = |seed| {
+            let mut walk = IndexWalk::new(seed, 1_000_000_000, 2_000);
+            (0..20_000).map(|_| walk.step()).collect::<Vec<_>>()
+        };
+        let prices = walk(7);
+        assert_eq!(prices, walk(7));
+        assert_ne!(prices, walk(8));
+        assert!(prices.iter().all(|price| (500_000_000..=2_000_000_000).contains(price)));
+        assert!(prices.windows(2).all(|pair| (pair[1] - pair[0]).abs() <= pair[0] / 500));
+        assert_eq!(IndexWalk::new(1, 5, 0).step(), 5);
+    }
+}

@@ -1,0 +1,122 @@
+//! A position and what was won with it.
+
+use tickpath_types::{Price, Qty, Side};
+
+use crate::{Contract, Money, Style};
+
+/// A position of one account in one instrument.
+///
+/// What it was opened at is kept as a value, not as a price, so that nothing is lost: over all accounts, realised profit and
+/// the values of what is open add up to zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Quantity, below 0 when sold.
+    pub size: i64,
+    /// What the open quantity was worth when it was opened, never below 0.
+    pub entry_value: Money,
+    /// Profit of what was closed, without fees.
+    pub realized: Money,
+}
+
+impl Position {
+    /// True for a position of nothing.
+    #[must_use]
+    pub const fn is_flat(&self) -> bool {
+        self.size == 0
+    }
+
+    /// Takes a trade; returns the profit of what it closed.
+    pub fn trade(&mut self, contract: &Contract, side: Side, qty: Qty, price: Price) -> Money {
+        let open = self.size.unsigned_abs();
+        let is_closing = self.size != 0 && (self.size > 0) != (side == Side::Buy);
+        let closed = if is_closing { qty.0.min(open) } else { 0 };
+        let opened = qty.0 - closed;
+        let value = contract.value(qty, price);
+        // Both parts together are the value of the trade, whatever the rounding.
+        let exit_value = value.scaled(closed.into(), i128::from(qty.0.max(1)));
+        let mut profit = Money::ZERO;
+        if closed > 0 {
+            let entry_value = self.entry_value.scaled(closed.into(), open.into());
+            let is_long = self.size > 0;
+            profit = gain(contract.style, is_long, entry_value, exit_value);
+            self.entry_value -= entry_value;
+        }
+        if opened > 0 {
+            self.entry_value += value - exit_value;
+        }
+        self.size += side.sign() * qty.0 as i64;
+        self.realized += profit;
+        profit
+    }
+
+    /// Profit that would be made by closing at a price; zero at a price that is not above 0.
+    #[must_use]
+    pub fn floating(&self, contract: &Contract, mark: Price) -> Money {
+        if self.is_flat() || mark.0 <= 0 {
+            return Money::ZERO;
+        }
+        let exit_value = contract.value(Qty(self.size.unsigned_abs()), mark);
+        gain(contract.style, self.size > 0, self.entry_value, exit_value)
+    }
+
+    /// The mean price that the open quantity was opened at; zero for none.
+    #[must_use]
+    pub const fn average_price(&self, contract: &Contract) -> Money {
+        contract.mean_price(Qty(self.size.unsigned_abs()), self.entry_value)
+    }
+
+    /// What the open quantity was worth when it was opened, as it counts in the sum over all accounts: what is owed for it.
+    #[must_use]
+    pub fn signed_entry(&self, style: Style) -> Money {
+        gain(style, self.size > 0, self.entry_value, Money::ZERO)
+    }
+}
+
+/// The dearer an inverse future, the less of the base currency its amount is.
+fn gain(style: Style, is_long: bool, entry_value: Money, exit_value: Money) -> Money {
+    let gain = exit_value - entry_value;
+    if is_long == matches!(style, Style::Inverse) { -gain } else { gain }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_core::{Rng, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+
+    #[test]
+    fn a_position_turns_round() {
+        let linear = Contract::plain(Style::Linear);
+        let mut position = Position::default();
+        assert_eq!(position.trade(&linear, Side::Buy, Qty(4), Price(100_0000)), Money::ZERO);
+        assert_eq!(position.trade(&linear, Side::Buy, Qty(2), Price(130_0000)), Money::ZERO);
+        assert_eq!(position.average_price(&linear).to_string(), "110.0");
+        assert_eq!(position.floating(&linear, Price(120_0000)).to_string(), "60.0");
+        assert_eq!(position.trade(&linear, Side::Sell, Qty(9), Price(100_0000)).to_string(), "-60.0");
+        assert_eq!((position.size, position.average_price(&linear).to_string()), (-3, "100.0".to_owned()));
+        assert_eq!(position.trade(&linear, Side::Buy, Qty(3), Price(90_0000)).to_string(), "30.0");
+        assert_eq!((position.entry_value, position.realized.to_string()), (Money::ZERO, "-30.0".to_owned()));
+    }
+
+    #[test]
+    fn what_one_wins_another_loses_to_the_last_digit() {
+        for style in [Style::Inverse, Style::Linear, Style::InverseOption] {
+            let contract = Contract { amount_step: 10, amount_decimals: 1, ..Contract::plain(style) };
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
+            let mut accounts = [Position::default(); 4];
+            for _ in 0..5_000 {
+                let [buyer, seller] =
+                    [random.next_u64() % 4, random.next_u64() % 4].map(|place| place as usize);
+                let qty = Qty(1 + random.next_u64() % 999);
+                let price = Price(300_000_000 + (random.next_u64() % 500_000_000) as i64);
+                accounts[buyer].trade(&contract, Side::Buy, qty, price);
+                accounts[seller].trade(&contract, Side::Sell, qty, price);
+                let sum: Money =
+                    accounts.iter().map(|account| account.realized + account.signed_entry(style)).sum();
+                assert_eq!(sum, Money::ZERO);
+            }
+            assert_eq!(accounts.iter().map(|account| account.size).sum::<i64>(), 0);
+        }
+    }
+}

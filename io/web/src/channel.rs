@@ -1,0 +1,270 @@
+//! An open WebSocket, at either end.
+
+use std::io::{self, ErrorKind};
+
+use bytes::BytesMut;
+use tickpath_net::{SendOutcome, StreamSocket};
+use tungstenite::error::CapacityError;
+use tungstenite::protocol::frame::coding::CloseCode;
+use tungstenite::protocol::{CloseFrame, WebSocket, WebSocketConfig};
+use tungstenite::{Error, Message, Utf8Bytes};
+
+use crate::stream::Stream;
+use crate::{WebError, WebLimits};
+
+/// Bytes read from the socket by one system call. Larger ones cost more for each message, since they are cleared.
+const READ_BUFFER: usize = 8 << 10;
+/// Bytes of messages that wait for a flush before they are sent without one.
+const WRITE_BUFFER: usize = 16 << 10;
+/// What a message takes beside its payload, at most.
+const FRAME_HEADER: usize = 14;
+/// Most bytes of a reason in a close frame (RFC 6455, 5.5).
+const REASON_MAX: usize = 123;
+
+/// What came in over a WebSocket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebEvent<'a> {
+    /// A text message.
+    Text(&'a str),
+    /// A binary message.
+    Binary(&'a [u8]),
+    /// The other end closed, or the connection broke. The last event.
+    Closed(Closed<'a>),
+}
+
+/// How a WebSocket ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed<'a> {
+    /// The code of the close frame (RFC 6455, 7.4), e.g. 1000 normal, 1001 going away; 1005 where the frame had none;
+    /// 1006 where the connection broke without one.
+    pub code: u16,
+    /// The reason given.
+    pub reason: &'a str,
+}
+
+impl Closed<'_> {
+    /// The code of a close frame that had none.
+    pub const NO_CODE: u16 = 1005;
+    /// The code of a connection that broke.
+    pub const BROKEN: u16 = 1006;
+}
+
+/// The WebSocket configuration of a connection with these limits.
+pub(crate) fn config(limits: &WebLimits) -> WebSocketConfig {
+    WebSocketConfig::default()
+        .read_buffer_size(READ_BUFFER)
+        .write_buffer_size(WRITE_BUFFER)
+        .max_write_buffer_size(limits.pending_max.max(WRITE_BUFFER) + FRAME_HEADER)
+        .max_message_size(Some(limits.message_max))
+        .max_frame_size(Some(limits.message_max))
+}
+
+/// An open WebSocket over a stream, and what is kept from call to call.
+#[derive(Debug)]
+pub(crate) struct Channel<S> {
+    socket: WebSocket<Stream<S>>,
+    read_max: usize,
+    message_max: usize,
+    /// The message that was given out last; its memory is used again.
+    last: Message,
+    /// Messages are built here; the memory comes back when they have left.
+    scratch: BytesMut,
+    /// Nothing comes any more.
+    is_closed: bool,
+    /// Something may wait for the kernel.
+    is_pending: bool,
+    /// The other end, for errors.
+    host: String,
+}
+
+impl<S: StreamSocket> Channel<S> {
+    pub(crate) fn new(socket: WebSocket<Stream<S>>, limits: &WebLimits, host: String) -> Channel<S> {
+        Channel {
+            socket,
+            read_max: limits.read_max,
+            message_max: limits.message_max,
+            last: Message::Text(Utf8Bytes::from_static("")),
+            scratch: BytesMut::new(),
+            is_closed: false,
+            is_pending: false,
+            host,
+        }
+    }
+
+    pub(crate) fn stream(&self) -> &Stream<S> {
+        self.socket.get_ref()
+    }
+
+    pub(crate) fn stream_mut(&mut self) -> &mut Stream<S> {
+        self.socket.get_mut()
+    }
+
+    pub(crate) fn has_pending(&self) -> bool {
+        self.is_pending
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// The next event. None when nothing is there.
+    #[inline]
+    pub(crate) fn receive(&mut self) -> Result<Option<WebEvent<'_>>, WebError> {
+        Ok(self.poll()?.then(|| self.last()))
+    }
+
+    /// Whether there is another event; [`last`](Channel::last) is it.
+    #[inline]
+    pub(crate) fn poll(&mut self) -> Result<bool, WebError> {
+        if self.is_closed {
+            return Ok(false);
+        }
+        self.socket.get_mut().allow_reading(self.read_max);
+        // Given up before the next one is read, so that its memory is used again.
+        self.last = Message::Text(Utf8Bytes::from_static(""));
+        loop {
+            match self.socket.read() {
+                Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
+                Ok(message @ (Message::Text(_) | Message::Binary(_))) => {
+                    self.last = message;
+                    return Ok(true);
+                }
+                Ok(message @ Message::Close(_)) => {
+                    self.is_closed = true;
+                    self.last = message;
+                    // The answer; where it does not leave now the other end has its own patience.
+                    let _ = self.socket.flush();
+                    return Ok(true);
+                }
+                Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return self.fail(error),
+            }
+        }
+    }
+
+    /// The event that came last.
+    #[inline]
+    pub(crate) fn last(&self) -> WebEvent<'_> {
+        match &self.last {
+            Message::Text(text) => WebEvent::Text(text.as_str()),
+            Message::Binary(bytes) => WebEvent::Binary(bytes),
+            Message::Close(Some(frame)) => {
+                WebEvent::Closed(Closed { code: frame.code.into(), reason: frame.reason.as_str() })
+            }
+            _ => WebEvent::Closed(Closed { code: Closed::NO_CODE, reason: "" }),
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) -> Result<bool, WebError> {
+        self.is_closed = true;
+        let abnormal = CloseFrame { code: CloseCode::Abnormal, reason: Utf8Bytes::from_static("") };
+        self.last = Message::Close(Some(abnormal));
+        let (code, error) = match error {
+            Error::ConnectionClosed | Error::AlreadyClosed => return Ok(true),
+            Error::Io(error) if is_lost(&error) => return Ok(true),
+            Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
+                return Ok(true);
+            }
+            Error::Io(source) if source.kind() == ErrorKind::InvalidData => {
+                let why = source.to_string();
+                return Err(WebError::Tls { host: self.host.clone(), why });
+            }
+            Error::Io(source) => return Err(WebError::Io { host: self.host.clone(), source }),
+            Error::Capacity(CapacityError::MessageTooLong { size, .. }) => {
+                let (host, max) = (self.host.clone(), self.message_max);
+                (CloseCode::Size, WebError::TooLong { host, size, max })
+            }
+            Error::Utf8(why) => (CloseCode::Invalid, WebError::Protocol { host: self.host.clone(), why }),
+            other => {
+                let (host, why) = (self.host.clone(), other.to_string());
+                (CloseCode::Protocol, WebError::Protocol { host, why })
+            }
+        };
+        // The other end is told why; that it hears it is not certain, and not needed.
+        let _ = self.socket.close(Some(CloseFrame { code, reason: Utf8Bytes::from_static("") }));
+        Err(error)
+    }
+
+    /// Sends a text message, after those that wait, or nothing of it.
+    #[inline]
+    pub(crate) fn send(&mut self, text: &str) -> SendOutcome {
+        match self.queue(text) {
+            SendOutcome::Pending => self.flush(),
+            outcome => outcome,
+        }
+    }
+
+    /// Keeps a text message to leave with the next flush, or earlier when much waits.
+    #[inline]
+    pub(crate) fn queue(&mut self, text: &str) -> SendOutcome {
+        if self.is_closed {
+            return SendOutcome::Closed;
+        }
+        self.scratch.reserve(text.len());
+        self.scratch.extend_from_slice(text.as_bytes());
+        let message = Utf8Bytes::try_from(self.scratch.split().freeze()).expect("it was a str");
+        self.is_pending = true;
+        match self.socket.write(Message::Text(message)) {
+            Ok(()) => SendOutcome::Pending,
+            Err(error) => self.send_failed(error),
+        }
+    }
+
+    /// Gives the kernel what waits, as much as it takes.
+    #[inline]
+    pub(crate) fn flush(&mut self) -> SendOutcome {
+        if self.is_closed && !self.socket.can_write() && self.stream().unsent() == 0 {
+            return SendOutcome::Closed;
+        }
+        match self.socket.flush() {
+            Ok(()) => {
+                self.is_pending = false;
+                SendOutcome::Sent
+            }
+            Err(error) => self.send_failed(error),
+        }
+    }
+
+    #[cold]
+    fn send_failed(&mut self, error: Error) -> SendOutcome {
+        match error {
+            Error::Io(error) if error.kind() == ErrorKind::WouldBlock => SendOutcome::Pending,
+            Error::WriteBufferFull(_) => SendOutcome::Backpressured,
+            // That the connection is over, and why, is told by receiving.
+            _ => {
+                self.is_pending = false;
+                SendOutcome::Closed
+            }
+        }
+    }
+
+    /// Asks the other end to close. Receiving goes on until it did.
+    pub(crate) fn close(&mut self, code: u16, reason: &str) {
+        let mut end = reason.len().min(REASON_MAX);
+        while !reason.is_char_boundary(end) {
+            end -= 1;
+        }
+        let frame = CloseFrame { code: code.into(), reason: reason[..end].into() };
+        // Where it cannot be sent the connection is over.
+        self.is_pending = self.socket.close(Some(frame)).is_err();
+    }
+}
+
+/// The other end is gone, which is nothing unusual.
+pub(crate) fn is_lost(error: &io::Error) -> bool {
+    use ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable, NotConnected, TimedOut,
+        UnexpectedEof,
+    };
+    matches!(
+        error.kind(),
+        BrokenPipe
+            | ConnectionAborted
+            | ConnectionReset
+            | HostUnreachable
+            | NotConnected
+            | TimedOut
+            | UnexpectedEof
+    )
+}

@@ -1,0 +1,346 @@
+//! The client's end of a WebSocket.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use tickpath_net::{Interest, Kernel, Network, SendOutcome, SocketPoller, StreamSocket};
+use tickpath_types::Nanos;
+use tungstenite::client::IntoClientRequest;
+use tungstenite::handshake::client::ClientHandshake;
+use tungstenite::handshake::{HandshakeError, MidHandshake};
+
+use crate::channel::{self, Channel};
+use crate::stream::Stream;
+use crate::tls::TlsClient;
+use crate::{WebError, WebEvent, WebLimits, WebUrl};
+
+/// Longest answer of a proxy, in bytes.
+const PROXY_ANSWER_MAX: usize = 8 << 10;
+/// Headers of a proxy's answer, at most.
+const PROXY_HEADERS_MAX: usize = 64;
+
+/// Where to connect, and by which way.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The endpoint.
+    pub url: WebUrl,
+    /// The address to connect to: the endpoint's own ([`WebUrl::resolve`]), or that of the proxy.
+    pub address: SocketAddrV4,
+    /// Whether `address` is an HTTP proxy that is asked to CONNECT to the endpoint; it finds the endpoint by name.
+    pub is_proxy: bool,
+    /// What is trusted; needed for `wss`.
+    pub tls: Option<TlsClient>,
+}
+
+/// How far a connection has come.
+#[derive(Debug)]
+enum State<S: StreamSocket> {
+    /// TCP is on its way.
+    Connecting(S),
+    /// The proxy was asked, or is being.
+    Proxy(Proxy<S>),
+    /// TLS and the upgrade are on their way.
+    Upgrading(Box<MidHandshake<ClientHandshake<Stream<S>>>>),
+    /// Messages go both ways.
+    Open(Box<Channel<S>>),
+    /// It did not work.
+    Failed,
+}
+
+#[derive(Debug)]
+struct Proxy<S> {
+    socket: S,
+    request: Vec<u8>,
+    sent: usize,
+    answer: Vec<u8>,
+}
+
+/// A WebSocket connection that a client makes, over TCP or TLS, directly or through a proxy.
+///
+/// Nothing waits: ask [`poll_open`](WebSocketClient::poll_open) until it is open, then
+/// [`receive`](WebSocketClient::receive) until nothing is there, each duty cycle or when the poller says so. Pings are
+/// answered. That the other machine is gone without a word is not detected here: protocols have heartbeats for that.
+#[derive(Debug)]
+pub struct WebSocketClient<N: Network = Kernel> {
+    state: State<N::Socket>,
+    target: Target,
+    limits: WebLimits,
+    deadline: Nanos,
+}
+
+impl<N: Network> WebSocketClient<N> {
+    /// Begins a connection.
+    ///
+    /// # Errors
+    /// [`WebError::TlsMissing`], and [`WebError::Connect`] when it is clear at once that nobody answers.
+    pub fn start(
+        network: &N,
+        now: Nanos,
+        target: Target,
+        limits: WebLimits,
+    ) -> Result<WebSocketClient<N>, WebError> {
+        if target.url.is_tls() && target.tls.is_none() {
+            return Err(WebError::TlsMissing { host: target.url.host().to_owned() });
+        }
+        let state = State::Connecting(network.start_connecting(target.address)?);
+        Ok(WebSocketClient { state, target, limits, deadline: now + limits.connect_timeout })
+    }
+
+    /// Goes on connecting; whether the connection is open.
+    ///
+    /// # Errors
+    /// Why it never will be.
+    pub fn poll_open(&mut self, now: Nanos) -> Result<bool, WebError> {
+        loop {
+            let before = std::mem::discriminant(&self.state);
+            let state = std::mem::replace(&mut self.state, State::Failed);
+            self.state = match state {
+                State::Connecting(socket) => self.poll_connecting(socket)?,
+                State::Proxy(proxy) => self.poll_proxy(proxy)?,
+                State::Upgrading(handshake) => self.poll_upgrading(*handshake)?,
+                State::Open(channel) => {
+                    self.state = State::Open(channel);
+                    return Ok(true);
+                }
+                State::Failed => return Ok(false),
+            };
+            if std::mem::discriminant(&self.state) == before {
+                break;
+            }
+        }
+        if now >= self.deadline {
+            let stage = self.stage();
+            self.state = State::Failed;
+            return Err(WebError::Timeout { host: self.host(), stage });
+        }
+        Ok(false)
+    }
+
+    /// The step that is being waited for, in words.
+    #[must_use]
+    pub fn stage(&self) -> &'static str {
+        match &self.state {
+            State::Connecting(_) => "TCP connection",
+            State::Proxy(_) => "answer of the proxy",
+            State::Upgrading(handshake) if handshake.get_ref().get_ref().is_handshaking() => "TLS handshake",
+            State::Upgrading(_) => "upgrade to WebSocket",
+            State::Open(_) => "open",
+            State::Failed => "failed",
+        }
+    }
+
+    fn host(&self) -> String {
+        self.target.url.host().to_owned()
+    }
+
+    fn poll_connecting(&self, socket: N::Socket) -> Result<State<N::Socket>, WebError> {
+        let address = self.target.address;
+        match socket.poll_connected() {
+            Ok(false) => Ok(State::Connecting(socket)),
+            Ok(true) if self.target.is_proxy => {
+                let (host, port) = (self.target.url.host(), self.target.url.port());
+                let request = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n");
+                let (request, answer) = (request.into_bytes(), Vec::new());
+                Ok(State::Proxy(Proxy { socket, request, sent: 0, answer }))
+            }
+            Ok(true) => self.upgrade(socket),
+            Err(source) => Err(tickpath_net::NetError::Connect { address, source }.into()),
+        }
+    }
+
+    fn poll_proxy(&self, mut proxy: Proxy<N::Socket>) -> Result<State<N::Socket>, WebError> {
+        let url = &self.target.url;
+        let refused = |status| WebError::Proxy { target: format!("{}:{}", url.host(), url.port()), status };
+        match proxy.poll() {
+            Ok(None) => Ok(State::Proxy(proxy)),
+            Ok(Some(200..=299)) => self.upgrade(proxy.socket),
+            Ok(Some(status)) => Err(refused(status)),
+            Err(error) if error.kind() == ErrorKind::InvalidData => Err(refused(0)),
+            Err(source) => Err(WebError::Io { host: "the proxy".to_owned(), source }),
+        }
+    }
+
+    fn upgrade(&self, socket: N::Socket) -> Result<State<N::Socket>, WebError> {
+        let url = &self.target.url;
+        let tls = match &self.target.tls {
+            Some(tls) if url.is_tls() => Some(tls.connect(url.host())?),
+            _ => None,
+        };
+        let mut stream = Stream::new(socket, tls);
+        stream.allow_reading(self.limits.read_max);
+        let request = url.uri().into_client_request().map_err(|error| self.handshake_error(error))?;
+        let handshake = ClientHandshake::start(stream, request, Some(channel::config(&self.limits)));
+        Ok(State::Upgrading(Box::new(handshake.map_err(|error| self.handshake_error(error))?)))
+    }
+
+    fn poll_upgrading(
+        &self,
+        mut handshake: MidHandshake<ClientHandshake<Stream<N::Socket>>>,
+    ) -> Result<State<N::Socket>, WebError> {
+        handshake.get_mut().get_mut().allow_reading(self.limits.read_max);
+        match handshake.handshake() {
+            Ok((socket, _)) => Ok(State::Open(Box::new(Channel::new(socket, &self.limits, self.host())))),
+            Err(HandshakeError::Interrupted(handshake)) => Ok(State::Upgrading(Box::new(handshake))),
+            Err(HandshakeError::Failure(error)) => Err(self.handshake_error(error)),
+        }
+    }
+
+    fn handshake_error(&self, error: tungstenite::Error) -> WebError {
+        let host = self.host();
+        match error {
+            tungstenite::Error::Http(answer) => WebError::Refused { host, status: answer.status().as_u16() },
+            tungstenite::Error::Io(source) if source.kind() == ErrorKind::InvalidData => {
+                WebError::Tls { host, why: source.to_string() }
+            }
+            tungstenite::Error::Io(source) => WebError::Io { host, source },
+            other => WebError::Protocol { host, why: other.to_string() },
+        }
+    }
+
+    /// The next event of an open connection. None when nothing is there; who stops before that calls again without
+    /// waiting for the poller.
+    ///
+    /// # Errors
+    /// [`WebError::Protocol`], [`WebError::TooLong`], [`WebError::Tls`] and [`WebError::Io`]: the connection is over.
+    #[inline]
+    pub fn receive(&mut self) -> Result<Option<WebEvent<'_>>, WebError> {
+        match &mut self.state {
+            State::Open(channel) => channel.receive(),
+            _ => Ok(None),
+        }
+    }
+
+    /// Sends a text message, after those that wait, or nothing of it: [`SendOutcome::Backpressured`] when too much
+    /// waits.
+    #[inline]
+    pub fn send(&mut self, text: &str) -> SendOutcome {
+        match &mut self.state {
+            State::Open(channel) => channel.send(text),
+            _ => SendOutcome::Closed,
+        }
+    }
+
+    /// Keeps a text message without asking the kernel, so that several leave by one
+    /// [`flush`](WebSocketClient::flush).
+    #[inline]
+    pub fn queue(&mut self, text: &str) -> SendOutcome {
+        match &mut self.state {
+            State::Open(channel) => channel.queue(text),
+            _ => SendOutcome::Closed,
+        }
+    }
+
+    /// Gives the kernel what waits: [`SendOutcome::Sent`] when nothing is left, [`SendOutcome::Pending`] when the next
+    /// duty cycle has to try again.
+    #[inline]
+    pub fn flush(&mut self) -> SendOutcome {
+        match &mut self.state {
+            State::Open(channel) => channel.flush(),
+            _ => SendOutcome::Closed,
+        }
+    }
+
+    /// Whether something may wait for a [`flush`](WebSocketClient::flush).
+    #[must_use]
+    pub fn has_pending(&self) -> bool {
+        matches!(&self.state, State::Open(channel) if channel.has_pending())
+    }
+
+    /// Asks the other end to close, e.g. with 1000 or, when this program ends, 1001. Go on receiving until it did, or
+    /// drop it when that takes too long ([`WebLimits::close_timeout`]).
+    pub fn close(&mut self, code: u16, reason: &str) {
+        if let State::Open(channel) = &mut self.state {
+            channel.close(code, reason);
+        }
+    }
+
+    /// Whether the connection is over, or never came to be.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        match &self.state {
+            State::Open(channel) => channel.is_closed(),
+            State::Failed => true,
+            _ => false,
+        }
+    }
+
+    /// When the kernel received the bytes read last, in nanoseconds since the Unix epoch.
+    #[must_use]
+    pub fn kernel_ns(&self) -> Option<u64> {
+        match &self.state {
+            State::Open(channel) => channel.stream().kernel_ns(),
+            _ => None,
+        }
+    }
+
+    /// Has the poller watch for what is received, under `key`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
+        self.socket().map_or(Ok(()), |socket| poller.add(socket, key, Interest::Read))
+    }
+
+    fn socket(&self) -> Option<&N::Socket> {
+        match &self.state {
+            State::Connecting(socket) => Some(socket),
+            State::Proxy(proxy) => Some(&proxy.socket),
+            State::Upgrading(handshake) => Some(handshake.get_ref().get_ref().socket()),
+            State::Open(channel) => Some(channel.stream().socket()),
+            State::Failed => None,
+        }
+    }
+}
+
+impl WebSocketClient {
+    /// The socket, to wait for together with others; none after a failure.
+    #[must_use]
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.socket().map(AsFd::as_fd)
+    }
+}
+
+impl<S: StreamSocket> Proxy<S> {
+    /// The status of the answer, once its head is whole.
+    fn poll(&mut self) -> io::Result<Option<u16>> {
+        while self.sent < self.request.len() {
+            match self.socket.send(&self.request[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        // Byte by byte at its end, so that nothing is taken of what follows: TLS begins only when we speak, but a
+        // server without it may not wait.
+        let mut byte = [0];
+        loop {
+            match self.socket.receive(&mut byte)? {
+                None => return Ok(None),
+                Some((0, _)) => return Err(ErrorKind::UnexpectedEof.into()),
+                Some(_) => self.answer.push(byte[0]),
+            }
+            if self.answer.ends_with(b"\r\n\r\n") {
+                break;
+            }
+            if self.answer.len() >= PROXY_ANSWER_MAX {
+                return Err(ErrorKind::InvalidData.into());
+            }
+        }
+        let mut headers = [httparse::EMPTY_HEADER; PROXY_HEADERS_MAX];
+        let mut answer = httparse::Response::new(&mut headers);
+        match answer.parse(&self.answer) {
+            Ok(httparse::Status::Complete(_)) => Ok(answer.code),
+            _ => Err(ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+impl<N: Network> Drop for WebSocketClient<N> {
+    /// Says goodbye in TLS where that is open; a WebSocket's own goodbye is [`close`](WebSocketClient::close).
+    fn drop(&mut self) {
+        if let State::Open(channel) = &mut self.state {
+            channel.stream_mut().shut_down();
+        }
+    }
+}

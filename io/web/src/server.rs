@@ -1,0 +1,617 @@
+//! The server's end: HTTP and WebSocket on one port.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use tickpath_net::{Interest, Kernel, NetError, Network, SendOutcome, SocketPoller, StreamSocket};
+use tickpath_types::Nanos;
+use tungstenite::protocol::{Role, WebSocket};
+
+use crate::channel::{self, Channel, is_lost};
+use crate::http::{self, BadRequest, Head};
+use crate::stream::Stream;
+use crate::{Closed, HttpRequest, HttpResponse, TlsServer, WebError, WebEvent, WebLimits};
+
+/// Bytes asked of the socket at once while it speaks HTTP.
+const READ_CHUNK: usize = 4 << 10;
+
+/// Accepts connections that speak HTTP, WebSocket, or one after the other.
+#[derive(Debug)]
+pub struct WebAcceptor<N: Network = Kernel> {
+    socket: N::Socket,
+    local_address: SocketAddrV4,
+    tls: Option<TlsServer>,
+    limits: WebLimits,
+}
+
+impl<N: Network> WebAcceptor<N> {
+    /// Listens at `address`; port 0 takes a free one. With `tls` every connection has to speak it.
+    ///
+    /// # Errors
+    /// [`NetError::AddressInUse`] when another socket listens there; [`NetError::Bind`] when it is no address of this
+    /// machine.
+    pub fn bind(
+        network: N,
+        address: SocketAddrV4,
+        tls: Option<TlsServer>,
+        limits: WebLimits,
+    ) -> Result<WebAcceptor<N>, NetError> {
+        let (socket, local_address) = network.listen(address)?;
+        Ok(WebAcceptor { socket, local_address, tls, limits })
+    }
+
+    /// The next waiting connection, if there is one.
+    ///
+    /// # Errors
+    /// The system's, such as the limit of open files: the connection then still waits. One that was reset while it
+    /// waited is skipped.
+    pub fn accept(&mut self, now: Nanos) -> io::Result<Option<WebConnection<N>>> {
+        use ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
+        match self.socket.accept() {
+            Ok((socket, peer)) => {
+                let Some(peer_address) = peer else { return Ok(None) };
+                let tls = self.tls.as_ref().map(TlsServer::accept).transpose().map_err(io::Error::other)?;
+                let http = Http::new(Stream::new(socket, tls));
+                let deadline = now + self.limits.request_timeout;
+                let state = State::Http(Box::new(http));
+                Ok(Some(WebConnection {
+                    state,
+                    peer_address,
+                    limits: self.limits,
+                    deadline,
+                    is_closing: false,
+                }))
+            }
+            Err(error) if matches!(error.kind(), WouldBlock | ConnectionAborted | Interrupted) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The address listened at, with its port.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddrV4 {
+        self.local_address
+    }
+
+    /// Has the poller watch for connections, under `key`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
+        poller.add(&self.socket, key, Interest::Read)
+    }
+
+    /// Has the poller watch no longer.
+    ///
+    /// # Errors
+    /// The system's: it did not.
+    pub fn unwatch(&self, poller: &N::Poller) -> io::Result<()> {
+        poller.remove(&self.socket)
+    }
+}
+
+/// What a connection brought.
+#[derive(Clone, Copy, Debug)]
+pub enum ServerEvent<'a> {
+    /// A whole HTTP request; nothing more comes before it is [answered](WebConnection::respond), now or later.
+    Request(HttpRequest<'a>),
+    /// The client asks for a WebSocket: [accept](WebConnection::accept_upgrade) it, or
+    /// [answer](WebConnection::respond) with an error, e.g. 404 for a wrong path.
+    Upgrade(HttpRequest<'a>),
+    /// Over the WebSocket; a close comes as [`End`](ServerEvent::End).
+    Message(WebEvent<'a>),
+    /// The connection is over: drop it.
+    End(EndCause),
+}
+
+/// Why a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EndCause {
+    /// The client left between requests, or a WebSocket was closed as it should be.
+    Done,
+    /// The client left in the middle of something.
+    Lost,
+    /// The client took too long for TLS, a request, an answer, or a close, or made no request for too long.
+    Slow,
+    /// TLS could not be agreed upon.
+    Tls,
+    /// Not HTTP, or a request that cannot be understood.
+    BadRequest,
+    /// Head, body or message beyond its limit.
+    TooLarge,
+    /// The WebSocket protocol was broken.
+    BadFrame,
+}
+
+/// How connections ended, to be counted by their owner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WebCounters {
+    /// By [`EndCause::Done`].
+    pub done: u64,
+    /// By [`EndCause::Lost`].
+    pub lost: u64,
+    /// By [`EndCause::Slow`].
+    pub slow: u64,
+    /// By [`EndCause::Tls`].
+    pub tls: u64,
+    /// By [`EndCause::BadRequest`].
+    pub bad_requests: u64,
+    /// By [`EndCause::TooLarge`].
+    pub too_large: u64,
+    /// By [`EndCause::BadFrame`].
+    pub bad_frames: u64,
+}
+
+impl WebCounters {
+    /// Counts an end.
+    pub fn count(&mut self, cause: EndCause) {
+        let counter = match cause {
+            EndCause::Done => &mut self.done,
+            EndCause::Lost => &mut self.lost,
+            EndCause::Slow => &mut self.slow,
+            EndCause::Tls => &mut self.tls,
+            EndCause::BadRequest => &mut self.bad_requests,
+            EndCause::TooLarge => &mut self.too_large,
+            EndCause::BadFrame => &mut self.bad_frames,
+        };
+        *counter += 1;
+    }
+}
+
+/// What a connection is about.
+#[derive(Debug)]
+enum State<S: StreamSocket> {
+    /// Requests and answers.
+    Http(Box<Http<S>>),
+    /// Messages.
+    WebSocket(Box<Channel<S>>),
+    /// An error was answered; what the client still sends is read and thrown away, because a connection closed with
+    /// unread bytes is reset and the answer lost.
+    Refused(Box<Http<S>>, EndCause),
+    /// Over; the cause was told.
+    Ended,
+}
+
+/// A connection that a client made: HTTP, until it is upgraded to a WebSocket.
+///
+/// [`receive`](WebConnection::receive) until nothing is there, each duty cycle or when the poller says so, and now and
+/// then for the time-outs; while [`has_pending`](WebConnection::has_pending) also [`flush`](WebConnection::flush).
+#[derive(Debug)]
+pub struct WebConnection<N: Network = Kernel> {
+    state: State<N::Socket>,
+    peer_address: SocketAddrV4,
+    limits: WebLimits,
+    deadline: Nanos,
+    /// A WebSocket that was asked to close.
+    is_closing: bool,
+}
+
+impl<N: Network> WebConnection<N> {
+    /// The next event. None when nothing is there, or while a request waits for its answer; who stops before that
+    /// calls again without waiting for the poller.
+    #[inline]
+    pub fn receive(&mut self, now: Nanos) -> Option<ServerEvent<'_>> {
+        let end = match &mut self.state {
+            State::WebSocket(_) => return self.receive_message(now),
+            State::Http(http) => match http.poll(now, &mut self.deadline, &self.limits) {
+                Ok(false) => return None,
+                Ok(true) => return self.request_event(),
+                Err(end) => end,
+            },
+            State::Refused(http, cause) => match http.poll_refused(now, self.deadline) {
+                false => return None,
+                true => HttpEnd::Over(*cause),
+            },
+            State::Ended => return None,
+        };
+        self.end_http(now, end)
+    }
+
+    fn request_event(&self) -> Option<ServerEvent<'_>> {
+        let State::Http(http) = &self.state else { return None };
+        let request = http.request();
+        Some(if request.head.is_upgrade {
+            ServerEvent::Upgrade(request)
+        } else {
+            ServerEvent::Request(request)
+        })
+    }
+
+    #[cold]
+    fn end_http(&mut self, now: Nanos, end: HttpEnd) -> Option<ServerEvent<'_>> {
+        let (response, cause) = match end {
+            HttpEnd::Over(cause) => return Some(self.end(cause)),
+            HttpEnd::Bad(bad) => {
+                let is_large = matches!(bad, BadRequest::HeadTooLarge | BadRequest::BodyTooLarge);
+                (Some(bad.response()), if is_large { EndCause::TooLarge } else { EndCause::BadRequest })
+            }
+            HttpEnd::Answered => (None, EndCause::Done),
+        };
+        let State::Http(mut http) = std::mem::replace(&mut self.state, State::Ended) else { return None };
+        if let Some(response) = response {
+            http.answer(&response, false);
+        }
+        self.deadline = now + self.limits.request_timeout;
+        self.state = State::Refused(http, cause);
+        None
+    }
+
+    fn receive_message(&mut self, now: Nanos) -> Option<ServerEvent<'_>> {
+        let State::WebSocket(channel) = &mut self.state else { return None };
+        let cause = match channel.poll() {
+            Ok(true) => match channel.last() {
+                WebEvent::Closed(closed) if closed.code == Closed::BROKEN && !self.is_closing => {
+                    EndCause::Lost
+                }
+                WebEvent::Closed(_) => EndCause::Done,
+                _ => {
+                    // Looked at again: the borrow that is given out may not begin before it is certain.
+                    let State::WebSocket(channel) = &self.state else { return None };
+                    return Some(ServerEvent::Message(channel.last()));
+                }
+            },
+            Ok(false) if self.is_closing && now >= self.deadline => EndCause::Slow,
+            Ok(false) => return None,
+            Err(WebError::TooLong { .. }) => EndCause::TooLarge,
+            Err(WebError::Protocol { .. }) => EndCause::BadFrame,
+            Err(WebError::Tls { .. }) => EndCause::Tls,
+            Err(_) => EndCause::Lost,
+        };
+        Some(self.end(cause))
+    }
+
+    #[cold]
+    fn end(&mut self, cause: EndCause) -> ServerEvent<'static> {
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Http(mut http) | State::Refused(mut http, _) => http.stream.shut_down(),
+            State::WebSocket(mut channel) => channel.stream_mut().shut_down(),
+            State::Ended => {}
+        }
+        ServerEvent::End(cause)
+    }
+
+    /// Answers the request that was received last; `now` begins the time the client has to take it. The connection is
+    /// kept for another request where the client wants that.
+    ///
+    /// # Panics
+    /// When no request waits for an answer.
+    pub fn respond(&mut self, now: Nanos, response: &HttpResponse<'_>) {
+        let State::Http(http) = &mut self.state else { return };
+        assert!(http.is_unanswered, "an answer belongs to a request");
+        let is_kept = http.head.as_ref().is_some_and(|head| head.is_kept && !head.is_upgrade);
+        http.answer(response, is_kept);
+        self.deadline = now + self.limits.request_timeout;
+    }
+
+    /// Accepts the upgrade that was received last: from now on messages come and go.
+    ///
+    /// # Panics
+    /// When no upgrade waits for an answer.
+    pub fn accept_upgrade(&mut self) {
+        let State::Http(http) = std::mem::replace(&mut self.state, State::Ended) else { return };
+        assert!(http.is_unanswered && http.request().head.is_upgrade, "no upgrade was asked for");
+        let host = self.peer_address.to_string();
+        let socket = http.into_websocket(&self.limits);
+        let mut channel = Channel::new(socket, &self.limits, host);
+        // Where it does not leave now it leaves before the first message, or with the next look.
+        let _ = channel.flush();
+        self.state = State::WebSocket(Box::new(channel));
+    }
+
+    /// Sends a text message, after those that wait, or nothing of it: [`SendOutcome::Backpressured`] when too much
+    /// waits, [`SendOutcome::Closed`] when this is no open WebSocket.
+    #[inline]
+    pub fn send(&mut self, text: &str) -> SendOutcome {
+        match &mut self.state {
+            State::WebSocket(channel) => channel.send(text),
+            _ => SendOutcome::Closed,
+        }
+    }
+
+    /// Keeps a text message without asking the kernel, so that several leave by one [`flush`](WebConnection::flush).
+    #[inline]
+    pub fn queue(&mut self, text: &str) -> SendOutcome {
+        match &mut self.state {
+            State::WebSocket(channel) => channel.queue(text),
+            _ => SendOutcome::Closed,
+        }
+    }
+
+    /// Gives the kernel what waits: [`SendOutcome::Sent`] when nothing is left, [`SendOutcome::Pending`] when the next
+    /// duty cycle has to try again.
+    #[inline]
+    pub fn flush(&mut self) -> SendOutcome {
+        match &mut self.state {
+            State::WebSocket(channel) => channel.flush(),
+            State::Http(http) | State::Refused(http, _) => http.flush(),
+            State::Ended => SendOutcome::Closed,
+        }
+    }
+
+    /// Whether something may wait for a [`flush`](WebConnection::flush).
+    #[must_use]
+    pub fn has_pending(&self) -> bool {
+        match &self.state {
+            State::WebSocket(channel) => channel.has_pending(),
+            State::Http(http) | State::Refused(http, _) => http.stream.unsent() > 0,
+            State::Ended => false,
+        }
+    }
+
+    /// Asks the client to close its WebSocket, e.g. with 1001 when the venue goes away. Go on receiving until the end,
+    /// which comes after [`WebLimits::close_timeout`] at the latest.
+    pub fn close(&mut self, now: Nanos, code: u16, reason: &str) {
+        if let State::WebSocket(channel) = &mut self.state {
+            channel.close(code, reason);
+            self.is_closing = true;
+            self.deadline = now + self.limits.close_timeout;
+        }
+    }
+
+    /// Whether it is a WebSocket now.
+    #[must_use]
+    pub fn is_websocket(&self) -> bool {
+        matches!(self.state, State::WebSocket(_))
+    }
+
+    /// The client's address.
+    #[must_use]
+    pub fn peer_address(&self) -> SocketAddrV4 {
+        self.peer_address
+    }
+
+    /// When the kernel received the bytes read last, in nanoseconds since the Unix epoch.
+    #[must_use]
+    pub fn kernel_ns(&self) -> Option<u64> {
+        self.stream().and_then(Stream::kernel_ns)
+    }
+
+    /// Has the poller watch for what is received, under `key`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
+        self.stream().map_or(Ok(()), |stream| poller.add(stream.socket(), key, Interest::Read))
+    }
+
+    /// Has the poller watch no longer.
+    ///
+    /// # Errors
+    /// The system's: it did not.
+    pub fn unwatch(&self, poller: &N::Poller) -> io::Result<()> {
+        self.stream().map_or(Ok(()), |stream| poller.remove(stream.socket()))
+    }
+
+    /// Bounds the bytes that the kernel takes before the client has received them. By itself it lets them grow to
+    /// megabytes, which one who does not read would hold.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn limit_send_buffer(&self, bytes: usize) -> io::Result<()> {
+        self.stream().map_or(Ok(()), |stream| stream.socket().limit_send_buffer(bytes))
+    }
+
+    fn stream(&self) -> Option<&Stream<N::Socket>> {
+        match &self.state {
+            State::Http(http) | State::Refused(http, _) => Some(&http.stream),
+            State::WebSocket(channel) => Some(channel.stream()),
+            State::Ended => None,
+        }
+    }
+}
+
+impl WebAcceptor {
+    /// The socket, to wait for together with others.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl WebConnection {
+    /// The socket, to wait for together with others; none after the end.
+    #[must_use]
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.stream().map(|stream| stream.socket().as_fd())
+    }
+}
+
+/// How speaking HTTP ended.
+#[derive(Clone, Copy, Debug)]
+enum HttpEnd {
+    /// At once.
+    Over(EndCause),
+    /// With an answer that says what was wrong.
+    Bad(BadRequest),
+    /// The last answer was given.
+    Answered,
+}
+
+/// A connection that speaks HTTP.
+struct Http<S> {
+    stream: Stream<S>,
+    /// Bytes received: a request or the beginning of one, and what follows.
+    input: Vec<u8>,
+    /// The head of the request at the beginning of `input`.
+    head: Option<Head>,
+    /// No request was answered yet.
+    is_first: bool,
+    /// The request was given out and waits for its answer.
+    is_unanswered: bool,
+    /// The last answer said that none follows.
+    is_last: bool,
+    /// The time to take the last answer runs.
+    is_answering: bool,
+    /// The client sends no more.
+    is_at_end: bool,
+    /// The sending side was ended.
+    has_ended: bool,
+}
+
+impl<S> fmt::Debug for Http<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Requests hold secrets.
+        f.debug_struct("Http").field("input_len", &self.input.len()).finish_non_exhaustive()
+    }
+}
+
+impl<S: StreamSocket> Http<S> {
+    fn new(stream: Stream<S>) -> Http<S> {
+        Http {
+            stream,
+            input: Vec::new(),
+            head: None,
+            is_first: true,
+            is_unanswered: false,
+            is_last: false,
+            is_answering: false,
+            is_at_end: false,
+            has_ended: false,
+        }
+    }
+
+    fn request(&self) -> HttpRequest<'_> {
+        let head = self.head.as_ref().expect("a request is given out when its head is read");
+        HttpRequest { bytes: &self.input, head, body: &self.input[head.len..head.len + head.body_len] }
+    }
+
+    /// Whether a request is whole.
+    fn poll(&mut self, now: Nanos, deadline: &mut Nanos, limits: &WebLimits) -> Result<bool, HttpEnd> {
+        if self.is_unanswered {
+            return Ok(false);
+        }
+        if !self.poll_answer(now, deadline, limits)? {
+            return Ok(false);
+        }
+        let was_empty = self.input.is_empty();
+        if !self.parse(limits)? {
+            let room = limits.head_max + limits.body_max;
+            self.read(room, limits.read_max).map_err(HttpEnd::Over)?;
+            if was_empty && !self.input.is_empty() && !self.is_first {
+                // From its first byte on a request has its own time; the first one shares it with TLS.
+                *deadline = now + limits.request_timeout;
+            }
+            if !self.parse(limits)? {
+                return self.wait(now, *deadline);
+            }
+        }
+        self.is_unanswered = true;
+        Ok(true)
+    }
+
+    /// Whether the last answer has left.
+    fn poll_answer(&mut self, now: Nanos, deadline: &mut Nanos, limits: &WebLimits) -> Result<bool, HttpEnd> {
+        if !self.is_answering {
+            return Ok(true);
+        }
+        match self.flush() {
+            SendOutcome::Sent => {}
+            SendOutcome::Closed => return Err(HttpEnd::Over(EndCause::Lost)),
+            _ if now >= *deadline => return Err(HttpEnd::Over(EndCause::Slow)),
+            _ => return Ok(false),
+        }
+        if self.is_last {
+            return Err(HttpEnd::Answered);
+        }
+        self.is_answering = false;
+        let patience = if self.input.is_empty() { limits.idle_timeout } else { limits.request_timeout };
+        *deadline = now + patience;
+        Ok(true)
+    }
+
+    fn wait(&self, now: Nanos, deadline: Nanos) -> Result<bool, HttpEnd> {
+        if self.is_at_end {
+            let is_between = self.input.is_empty();
+            return Err(HttpEnd::Over(if is_between { EndCause::Done } else { EndCause::Lost }));
+        }
+        if now >= deadline {
+            return Err(HttpEnd::Over(EndCause::Slow));
+        }
+        Ok(false)
+    }
+
+    /// Whether head and body are there.
+    fn parse(&mut self, limits: &WebLimits) -> Result<bool, HttpEnd> {
+        if self.head.is_none() && !self.input.is_empty() {
+            self.head = http::parse_head(&self.input, limits.head_max).map_err(HttpEnd::Bad)?;
+            let Some(head) = &self.head else { return Ok(false) };
+            if head.body_len > limits.body_max {
+                return Err(HttpEnd::Bad(BadRequest::BodyTooLarge));
+            }
+            if head.expects_continue && self.input.len() < head.len + head.body_len {
+                self.stream.first_out().extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+                let _ = self.flush();
+            }
+        }
+        Ok(self.head.as_ref().is_some_and(|head| self.input.len() >= head.len + head.body_len))
+    }
+
+    /// Reads what is there, as far as there is room.
+    fn read(&mut self, room: usize, read_max: usize) -> Result<(), EndCause> {
+        self.stream.allow_reading(read_max);
+        while !self.is_at_end && self.input.len() < room {
+            let start = self.input.len();
+            self.input.resize(room.min(start + READ_CHUNK), 0);
+            let result = self.stream.read(&mut self.input[start..]);
+            self.input.truncate(start + result.as_ref().copied().unwrap_or(0));
+            match result {
+                Ok(0) => self.is_at_end = true,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::InvalidData => return Err(EndCause::Tls),
+                Err(error) if is_lost(&error) => self.is_at_end = true,
+                Err(_) => return Err(EndCause::Lost),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the request out and gives the answer to the kernel, as much as it takes.
+    fn answer(&mut self, response: &HttpResponse<'_>, is_kept: bool) {
+        let is_head = self.is_unanswered && self.request().method() == "HEAD";
+        response.write(is_kept, !is_head, self.stream.first_out());
+        if let Some(head) = self.head.take() {
+            self.input.drain(..(head.len + head.body_len).min(self.input.len()));
+        }
+        (self.is_first, self.is_unanswered) = (false, false);
+        (self.is_last, self.is_answering) = (!is_kept, true);
+        // What does not leave now is flushed before the next request is read.
+        let _ = self.flush();
+    }
+
+    fn flush(&mut self) -> SendOutcome {
+        match self.stream.flush() {
+            Ok(()) => SendOutcome::Sent,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => SendOutcome::Pending,
+            Err(_) => SendOutcome::Closed,
+        }
+    }
+
+    /// Gives out the last answer, and then waits for the client to leave; whether that is over.
+    fn poll_refused(&mut self, now: Nanos, deadline: Nanos) -> bool {
+        match self.flush() {
+            SendOutcome::Sent if !self.has_ended => {
+                self.stream.end_sending();
+                self.has_ended = true;
+            }
+            SendOutcome::Sent | SendOutcome::Pending => {}
+            _ => return true,
+        }
+        self.input.clear();
+        let is_lost = self.read(READ_CHUNK, READ_CHUNK).is_err();
+        is_lost || self.is_at_end || now >= deadline
+    }
+
+    /// The WebSocket that the client asked for; what it sent behind its request belongs there.
+    fn into_websocket(mut self, limits: &WebLimits) -> WebSocket<Stream<S>> {
+        let mut answer = Vec::new();
+        http::write_upgrade(&self.request(), &mut answer);
+        self.stream.first_out().extend_from_slice(&answer);
+        let behind = self.input.split_off(self.request().head.len);
+        WebSocket::from_partially_read(self.stream, behind, Role::Server, Some(channel::config(limits)))
+    }
+}

@@ -1,0 +1,222 @@
+//! Bytes over a non-blocking socket, with TLS or without.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+
+use rustls::Connection;
+use tickpath_net::StreamSocket;
+
+/// Bytes that TLS holds encrypted, or for its handshake, before it takes no more.
+const TLS_BUFFER: usize = 64 << 10;
+
+/// A socket, and the TLS session over it if there is one. "Nothing there" and "no room" are `WouldBlock`, the end of
+/// the stream is 0 bytes.
+#[derive(Debug)]
+pub(crate) struct Stream<S> {
+    socket: S,
+    tls: Option<Box<Connection>>,
+    /// What has to leave before anything else: heads and bodies of HTTP answers.
+    first: Vec<u8>,
+    first_sent: usize,
+    meter: Meter,
+}
+
+/// What is known about reading.
+#[derive(Debug, Default)]
+struct Meter {
+    /// When the kernel received the last bytes, in nanoseconds since the Unix epoch.
+    kernel_ns: Option<u64>,
+    /// Bytes that may still be read.
+    budget: usize,
+}
+
+impl<S: StreamSocket> Stream<S> {
+    pub(crate) fn new(socket: S, tls: Option<Connection>) -> Stream<S> {
+        let tls = tls.map(|mut session| {
+            session.set_buffer_limit(Some(TLS_BUFFER));
+            Box::new(session)
+        });
+        Stream { socket, tls, first: Vec::new(), first_sent: 0, meter: Meter::default() }
+    }
+
+    pub(crate) fn socket(&self) -> &S {
+        &self.socket
+    }
+
+    /// When the kernel received the bytes read last.
+    pub(crate) fn kernel_ns(&self) -> Option<u64> {
+        self.meter.kernel_ns
+    }
+
+    /// Lets so many bytes be read from the socket from now on; after them nothing is there. What TLS has decrypted
+    /// is always given, so that what is left waits in the kernel, where a poller sees it.
+    pub(crate) fn allow_reading(&mut self, bytes: usize) {
+        self.meter.budget = bytes;
+    }
+
+    /// Whether TLS is still being agreed upon.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
+    /// Where bytes are appended that leave before anything that is written later.
+    pub(crate) fn first_out(&mut self) -> &mut Vec<u8> {
+        &mut self.first
+    }
+
+    /// Bytes kept, and whether TLS holds some.
+    pub(crate) fn unsent(&self) -> usize {
+        let in_tls = usize::from(self.tls.as_ref().is_some_and(|tls| tls.wants_write()));
+        self.first.len() - self.first_sent + in_tls
+    }
+
+    /// Says goodbye in TLS, gives the kernel what it takes and ends the sending side.
+    pub(crate) fn end_sending(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+            // Fails where the connection is over, which is as good.
+            let _ = tls.write_tls(&mut SocketIo { socket: &self.socket, meter: &mut self.meter });
+        }
+        let _ = self.socket.shutdown(Shutdown::Write);
+    }
+
+    /// Ends both directions.
+    pub(crate) fn shut_down(&mut self) {
+        self.end_sending();
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
+    fn send_first(&mut self) -> io::Result<()> {
+        while self.first_sent < self.first.len() {
+            let rest = &self.first[self.first_sent..];
+            self.first_sent += match &mut self.tls {
+                None => send(&self.socket, rest)?,
+                Some(tls) => send_by_tls(tls, &self.socket, &mut self.meter, rest)?,
+            };
+        }
+        self.first.clear();
+        self.first_sent = 0;
+        Ok(())
+    }
+}
+
+impl<S: StreamSocket> Read for Stream<S> {
+    #[inline]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut socket = SocketIo { socket: &self.socket, meter: &mut self.meter };
+        match &mut self.tls {
+            None => socket.read(buffer),
+            Some(tls) => read_by_tls(tls, &mut socket, buffer),
+        }
+    }
+}
+
+impl<S: StreamSocket> Write for Stream<S> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.first.is_empty() {
+            self.send_first()?;
+        }
+        match &mut self.tls {
+            None => send(&self.socket, bytes),
+            Some(tls) => send_by_tls(tls, &self.socket, &mut self.meter, bytes),
+        }
+    }
+
+    /// `WouldBlock` while something waits for the kernel.
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.first.is_empty() {
+            self.send_first()?;
+        }
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        let mut socket = SocketIo { socket: &self.socket, meter: &mut self.meter };
+        while tls.wants_write() {
+            tls.write_tls(&mut socket)?;
+        }
+        Ok(())
+    }
+}
+
+/// The socket as TLS reads and writes it.
+struct SocketIo<'a, S> {
+    socket: &'a S,
+    meter: &'a mut Meter,
+}
+
+impl<S: StreamSocket> Read for SocketIo<'_, S> {
+    #[inline]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.meter.budget == 0 {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let len = buffer.len().min(self.meter.budget);
+        let Some((count, kernel_ns)) = self.socket.receive(&mut buffer[..len])? else {
+            return Err(ErrorKind::WouldBlock.into());
+        };
+        self.meter.budget -= count;
+        self.meter.kernel_ns = kernel_ns.or(self.meter.kernel_ns);
+        Ok(count)
+    }
+}
+
+impl<S: StreamSocket> Write for SocketIo<'_, S> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        send(self.socket, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// `Interrupted` is "no room" as well: the next duty cycle tries again.
+#[inline]
+fn send(socket: &impl StreamSocket, bytes: &[u8]) -> io::Result<usize> {
+    match socket.send(bytes) {
+        Err(error) if error.kind() == ErrorKind::Interrupted => Err(ErrorKind::WouldBlock.into()),
+        result => result,
+    }
+}
+
+fn send_by_tls<S: StreamSocket>(
+    tls: &mut Connection,
+    socket: &S,
+    meter: &mut Meter,
+    bytes: &[u8],
+) -> io::Result<usize> {
+    let count = tls.writer().write(bytes)?;
+    let mut socket = SocketIo { socket, meter };
+    while tls.wants_write() {
+        match tls.write_tls(&mut socket) {
+            Ok(_) => {}
+            // It stays in TLS; who has written it is told by the flush.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => return Err(error),
+        }
+    }
+    if count == 0 && !bytes.is_empty() { Err(ErrorKind::WouldBlock.into()) } else { Ok(count) }
+}
+
+fn read_by_tls(
+    tls: &mut Connection,
+    socket: &mut (impl Read + Write),
+    buffer: &mut [u8],
+) -> io::Result<usize> {
+    loop {
+        match tls.reader().read(buffer) {
+            Ok(count) => return Ok(count),
+            // The other end left without a goodbye in TLS; the protocol above knows whether it was done.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        if tls.read_tls(socket)? == 0 && tls.is_handshaking() {
+            return Ok(0);
+        }
+        let state = tls.process_new_packets();
+        // Answers of the handshake, or the alert that says what was wrong; what does not leave now does later.
+        while tls.wants_write() && tls.write_tls(socket).is_ok() {}
+        state.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+    }
+}

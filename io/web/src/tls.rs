@@ -1,0 +1,107 @@
+//! What is trusted, and who one is.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection};
+
+use crate::WebError;
+
+/// The certificates that a client trusts. Made once: reading those of the machine takes milliseconds.
+#[derive(Clone, Debug)]
+pub struct TlsClient(Arc<ClientConfig>);
+
+impl TlsClient {
+    /// Trusts what this machine trusts: its certificate store, or what `SSL_CERT_FILE` names.
+    ///
+    /// # Errors
+    /// [`WebError::NoRoots`].
+    pub fn with_system_roots() -> Result<TlsClient, WebError> {
+        let found = rustls_native_certs::load_native_certs();
+        let mut roots = RootCertStore::empty();
+        let (added, _) = roots.add_parsable_certificates(found.certs);
+        if added == 0 {
+            let why = found.errors.first().map_or_else(|| "none found".to_owned(), ToString::to_string);
+            return Err(WebError::NoRoots { why });
+        }
+        Ok(TlsClient::new(roots))
+    }
+
+    /// Trusts the certificates in a PEM file and no others: the CA of a site, or a venue's own certificate.
+    ///
+    /// # Errors
+    /// [`WebError::PemFile`].
+    pub fn with_ca_file(path: &Path) -> Result<TlsClient, WebError> {
+        let wrong =
+            |why: String| WebError::PemFile { path: path.to_owned(), what: "the certificates to trust", why };
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))? {
+            let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+            roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+        }
+        if roots.is_empty() {
+            return Err(wrong("no certificate in it".to_owned()));
+        }
+        Ok(TlsClient::new(roots))
+    }
+
+    fn new(roots: RootCertStore) -> TlsClient {
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .expect("the provider has the cipher suites of TLS 1.2 and 1.3")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        TlsClient(Arc::new(config))
+    }
+
+    /// A session with the host of that name.
+    pub(crate) fn connect(&self, host: &str) -> Result<Connection, WebError> {
+        let failed = |why: String| WebError::Tls { host: host.to_owned(), why };
+        let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(error.to_string()))?;
+        let session = ClientConnection::new(Arc::clone(&self.0), name);
+        Ok(Connection::Client(session.map_err(|error| failed(error.to_string()))?))
+    }
+}
+
+/// The certificate and key of a server.
+#[derive(Clone, Debug)]
+pub struct TlsServer(Arc<ServerConfig>);
+
+impl TlsServer {
+    /// From two PEM files: the certificate, followed by those that lead to the CA, and its private key.
+    ///
+    /// # Errors
+    /// [`WebError::PemFile`] when one of them cannot be read, or they do not fit together.
+    pub fn from_pem_files(certificate: &Path, key: &Path) -> Result<TlsServer, WebError> {
+        let wrong = |path: &Path, what, why: String| WebError::PemFile { path: path.to_owned(), what, why };
+        let wrong_chain = |why| wrong(certificate, "the server's certificates", why);
+        let chain = CertificateDer::pem_file_iter(certificate)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|error| wrong_chain(error.to_string()))?;
+        if chain.is_empty() {
+            return Err(wrong_chain("no certificate in it".to_owned()));
+        }
+        let wrong_key = |why| wrong(key, "the private key of the certificate", why);
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong_key(error.to_string()))?;
+        let config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .expect("the provider has the cipher suites of TLS 1.2 and 1.3")
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(|error| wrong_key(error.to_string()))?;
+        Ok(TlsServer(Arc::new(config)))
+    }
+
+    /// A session with a client that has just connected.
+    pub(crate) fn accept(&self) -> Result<Connection, rustls::Error> {
+        Ok(Connection::Server(ServerConnection::new(Arc::clone(&self.0))?))
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(default_provider())
+}

@@ -1,0 +1,32 @@
+//! Fields as numbers, for sums over everything that was decoded.
+
+use zerocopy::byteorder::{ByteOrder, I64, U16, U32, U64};
+use zerocopy::{Immutable, IntoBytes};
+
+/// A field as a number: the same for equal fields and no other, of one type of at most 8 bytes.
+pub trait Bits {
+    /// The number.
+    fn bits(&self) -> u64;
+}
+
+macro_rules! bits_of_integers {
+    ($( $integer:ident, )+) => { $(
+        impl<O: ByteOrder> Bits for $integer<O> {
+            #[inline]
+            fn bits(&self) -> u64 {
+                self.get() as u64
+            }
+        }
+    )+ };
+}
+
+bits_of_integers! { U16, U32, U64, I64, }
+
+/// The bytes of a field as one little-endian number; beyond eight bytes they are mixed.
+#[inline(always)]
+pub fn le_bits<T: IntoBytes + Immutable + ?Sized>(field: &T) -> u64 {
+    let (words, rest) = field.as_bytes().as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    words.iter().fold(u64::from_le_bytes(last), |sum, word| sum.rotate_left(29) ^ u64::from_le_bytes(*word))
+}

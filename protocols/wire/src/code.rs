@@ -1,0 +1,164 @@
+//! Codes and flags of one byte.
+
+use std::fmt;
+
+/// Declares types of one-byte codes: every byte is a value, the ones that the specification lists have a name, and a code
+/// that is not listed is kept and shown as it came.
+///
+/// Attributes before a name go to its type. See the [crate's example](crate).
+#[macro_export]
+macro_rules! codes {
+    ($( $(#[$meta:meta])* $name:ident { $( $code:ident = $byte:literal $meaning:literal, )+ } )+) => { $(
+        $crate::byte! { $(#[$meta])* $name { $( $code = $byte $meaning, )+ } }
+
+        impl $name {
+            /// What the code means, or `None` when the specification does not list it.
+            #[must_use]
+            pub const fn meaning(self) -> Option<&'static str> {
+                match self {
+                    $( $name::$code => Some($meaning), )+
+                    _ => None,
+                }
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                $crate::fmt_code(self.0, self.meaning(), f)
+            }
+        }
+    )+ };
+}
+
+/// Declares types of one-byte flags: each listed bit has a name, and bits that are not listed are kept.
+#[macro_export]
+macro_rules! flags {
+    ($( $(#[$meta:meta])* $name:ident { $( $flag:ident = $bit:literal $meaning:literal, )+ } )+) => { $(
+        $crate::byte! { $(#[$meta])* #[derive(Default)] $name { $( $flag = $bit $meaning, )+ } }
+
+        impl $name {
+            /// True when any of these flags is set.
+            #[inline]
+            #[must_use]
+            pub const fn has(self, flags: $name) -> bool {
+                self.0 & flags.0 != 0
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{:#04x}", self.0)?;
+                $( if self.has($name::$flag) {
+                    write!(f, " ({})", $meaning)?;
+                } )+
+                Ok(())
+            }
+        }
+    )+ };
+}
+
+/// Gives a type of codes that lists `BUY` and `SELL` the side that they stand for, both ways.
+#[macro_export]
+macro_rules! side_code {
+    ($name:ident) => {
+        impl $name {
+            /// The side; `None` for a code that is neither.
+            #[inline]
+            #[must_use]
+            pub const fn side(self) -> Option<tickpath_types::Side> {
+                match self {
+                    $name::BUY => Some(tickpath_types::Side::Buy),
+                    $name::SELL => Some(tickpath_types::Side::Sell),
+                    _ => None,
+                }
+            }
+        }
+
+        impl From<tickpath_types::Side> for $name {
+            #[inline]
+            fn from(side: tickpath_types::Side) -> Self {
+                match side {
+                    tickpath_types::Side::Buy => $name::BUY,
+                    tickpath_types::Side::Sell => $name::SELL,
+                }
+            }
+        }
+    };
+}
+
+/// A byte with names for some of its values: what codes and flags share.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! byte {
+    ($(#[$meta:meta])* $name:ident { $( $value:ident = $byte:literal $meaning:literal, )+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable)]
+        #[derive(zerocopy::KnownLayout, zerocopy::Unaligned)]
+        #[repr(transparent)]
+        pub struct $name(pub u8);
+
+        impl $name {
+            $(
+                #[doc = concat!("`", stringify!($byte), "`: ", $meaning, ".")]
+                pub const $value: $name = $name($byte);
+            )+
+        }
+
+        impl $crate::Bits for $name {
+            #[inline]
+            fn bits(&self) -> u64 {
+                u64::from(self.0)
+            }
+        }
+
+        impl From<u8> for $name {
+            #[inline]
+            fn from(byte: u8) -> Self {
+                $name(byte)
+            }
+        }
+    };
+}
+
+/// Shows a code and what it means.
+#[doc(hidden)]
+pub fn fmt_code(code: u8, meaning: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "'{}'", code.escape_ascii())?;
+    match meaning {
+        Some(meaning) => write!(f, " ({meaning})"),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    codes! {
+        /// A code.
+        Stage {
+            OPEN = b'O' "open",
+            NONE = 0 "none",
+        }
+    }
+    flags! {
+        /// Flags.
+        Conditions {
+            SWEEP = 0x80 "sweep",
+            ODD_LOT = 0x20 "odd lot",
+        }
+    }
+
+    #[test]
+    fn codes_are_shown_with_their_meaning_and_unknown_ones_as_they_came() {
+        let shown = [Stage::OPEN, Stage::NONE, Stage(b'?')].map(|stage| format!("{stage:?}"));
+        assert_eq!(shown, ["'O' (open)", "'\\x00' (none)", "'?'"]);
+        assert_eq!((Stage::from(b'O').meaning(), Stage(1).meaning()), (Some("open"), None));
+    }
+
+    #[test]
+    fn flags_are_shown_one_by_one_and_unknown_bits_are_kept() {
+        let both = Conditions(0xa1);
+        assert_eq!(format!("{both:?}"), "0xa1 (sweep) (odd lot)");
+        assert!(both.has(Conditions::SWEEP) && !Conditions::default().has(Conditions(0xff)));
+    }
+}

@@ -1,0 +1,67 @@
+//! Fields that are numbers.
+
+/// Declares fields of one number: `get()` gives the project's own vocabulary, and a number of the field's own width always
+/// fits. Where `from` follows, so does every value of the vocabulary.
+///
+/// ```
+/// use tickpath_types::OrderId;
+/// use zerocopy::byteorder::little_endian::U64;
+///
+/// tickpath_wire::field! {
+///     /// Number of an order, 8 bytes.
+///     OrderNumber(U64: u64) = |bits| OrderId { OrderId(bits) }, from |id| { id.0 }
+/// }
+/// assert_eq!(OrderNumber::from(OrderId(7)).get(), OrderId(7));
+/// ```
+#[macro_export]
+macro_rules! field {
+    ($(
+        $(#[$meta:meta])*
+        $name:ident($wire:ty: $inner:ty) = |$bits:ident| $value:ty { $get:expr }
+        $(, from |$from:ident| { $number:expr } )?
+    )+) => { $(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+        #[derive(zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable)]
+        #[derive(zerocopy::KnownLayout, zerocopy::Unaligned)]
+        #[repr(transparent)]
+        pub struct $name(pub $wire);
+
+        impl $name {
+            /// The value.
+            #[inline]
+            #[must_use]
+            pub const fn get(self) -> $value {
+                let $bits = self.0.get();
+                $get
+            }
+        }
+
+        impl From<$inner> for $name {
+            #[inline]
+            fn from(value: $inner) -> Self {
+                $name(<$wire>::new(value))
+            }
+        }
+
+        $( impl From<$value> for $name {
+            #[inline]
+            fn from($from: $value) -> Self {
+                $name(<$wire>::new($number))
+            }
+        } )?
+
+        impl $crate::Bits for $name {
+            #[inline]
+            fn bits(&self) -> u64 {
+                $crate::Bits::bits(&self.0)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(&self.get(), f)
+            }
+        }
+    )+ };
+}

@@ -1,0 +1,53 @@
+//! How binary exchange protocols are declared: codes of one byte, fields, text, and messages of fixed layout.
+//!
+//! A message is a table of its specification: offsets, fields and their types, proven at compile time. What comes in is
+//! read where it lies, without a copy, and every byte is a value: a code that is not listed is kept and shown as it came.
+//! A crate that declares with these macros depends on `zerocopy` itself.
+//!
+//! ```
+//! use tickpath_types::Qty;
+//! use tickpath_wire::{Stock, codes, field, message};
+//! use zerocopy::byteorder::big_endian::U32;
+//! use zerocopy::{FromBytes, IntoBytes};
+//!
+//! codes! {
+//!     /// Side of an order.
+//!     Side {
+//!         BUY = b'B' "buy",
+//!         SELL = b'S' "sell",
+//!     }
+//! }
+//! field! {
+//!     /// A quantity of shares in 4 bytes.
+//!     Shares(U32: u32) = |bits| Qty { Qty(bits as u64) }
+//! }
+//! message! {
+//!     /// Enter Order (`O`).
+//!     EnterOrder = b'O', 14 {
+//!         /// Its side.
+//!         1 side: Side,
+//!         /// How many.
+//!         2 shares: Shares,
+//!         /// Of what.
+//!         6 stock: Stock,
+//!     }
+//! }
+//!
+//! let order = EnterOrder::new(Side::BUY, 300, Stock::new("ACME").unwrap());
+//! assert_eq!(order.as_bytes(), b"OB\0\0\x01\x2cACME    ");
+//! let read = EnterOrder::ref_from_bytes(order.as_bytes()).unwrap();
+//! assert_eq!((read.shares.get(), read.side.meaning()), (Qty(300), Some("buy")));
+//! assert_eq!(format!("{:?} {:?}", read.side, Side(b'x')), "'B' (buy) 'x'");
+//! ```
+
+mod bits;
+mod code;
+mod field;
+mod message;
+mod messages;
+mod text;
+
+pub use bits::{Bits, le_bits};
+#[doc(hidden)]
+pub use code::fmt_code;
+pub use text::{Alpha, Stock, padded};

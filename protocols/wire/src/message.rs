@@ -1,0 +1,86 @@
+//! One message of fixed layout.
+
+/// Declares a structure as it lies on the wire, and proves at compile time that it has its length and that each field lies
+/// where the specification says. A field behind a semicolon is what the length leaves for it.
+#[macro_export]
+macro_rules! layout {
+    (
+        $(#[$meta:meta])*
+        $name:ident, $len:expr => {
+            $( $(#[$field_meta:meta])* $offset:literal $field:ident: $wire:ty, )*
+            $( ; $(#[$last_meta:meta])* $last:ident: $last_wire:ty, )?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable)]
+        #[derive(zerocopy::KnownLayout, zerocopy::Unaligned)]
+        #[repr(C)]
+        pub struct $name {
+            $( $(#[$field_meta])* pub $field: $wire, )*
+            $( $(#[$last_meta])* pub $last: $last_wire, )?
+        }
+
+        const _: () = {
+            assert!(size_of::<$name>() == $len);
+            $( assert!(core::mem::offset_of!($name, $field) == $offset); )*
+        };
+    };
+}
+
+/// Declares a message: its [`layout!`](crate::layout), its type, its length and a constructor.
+///
+/// It begins with its type byte, see the [crate's example](crate); a message that two type bytes may begin names the other
+/// behind the one that the constructor writes: `Level = b'8' | b'5', 30 { … }`. Where messages begin otherwise, a name is
+/// followed by the type of their types and the first field has its value: `Reset: u16 = 1, 14 { header: Header =
+/// Header::new(14, 1), … }`.
+#[macro_export]
+macro_rules! message {
+    (
+        $(#[$meta:meta])*
+        $name:ident = $type:literal $(| $other:literal)?, $len:literal { $($fields:tt)* }
+    ) => {
+        $crate::message! {
+            $(#[$meta])*
+            $name: u8 = $type, $len {
+                #[doc = concat!("`", stringify!($type $(| $other)?), "`, see [`Self::TYPE`].")]
+                message_type: u8 = Self::TYPE,
+                $($fields)*
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        $name:ident: $type_of_type:ty = $type:literal, $len:literal {
+            $(#[$head_meta:meta])* $head:ident: $head_wire:ty = $head_value:expr,
+            $( $(#[$field_meta:meta])* $offset:literal $field:ident: $wire:ty, )*
+        }
+    ) => {
+        $crate::layout! {
+            $(#[$meta])*
+            $name, $len => {
+                $(#[$head_meta])* 0 $head: $head_wire,
+                $( $(#[$field_meta])* $offset $field: $wire, )*
+            }
+        }
+
+        impl $name {
+            /// The type that it begins with.
+            pub const TYPE: $type_of_type = $type;
+            /// Length in bytes, with all that it begins with.
+            pub const LEN: usize = $len;
+
+            /// Makes the message of its fields, in the order in which they are sent.
+            #[inline]
+            #[must_use]
+            #[allow(
+                clippy::too_many_arguments,
+                clippy::new_without_default,
+                reason = "one argument a field of the specification, be they twenty or none"
+            )]
+            pub fn new($( $field: impl Into<$wire> ),*) -> Self {
+                $name { $head: $head_value, $( $field: $field.into() ),* }
+            }
+        }
+    };
+}
