@@ -8,6 +8,7 @@ use tickpath_config::{ConfigError, HIDDEN_PASSWORD, Instruments, say, to_toml};
 use tickpath_demo::DemoConfig;
 use tickpath_exchange::ExchangeConfig;
 use tickpath_feedhandler::live::LiveConfig;
+use tickpath_shell::ShellConfig;
 use tickpath_trader::{TraderConfig, TraderSettings, strategy_by_name};
 use tickpath_types::Instrument;
 
@@ -16,14 +17,14 @@ use tickpath_types::Instrument;
 pub enum Args {
     /// Say whether a file can be used, and as what
     Check {
-        /// A venue's, trader's, feed handler's, demo's or instrument file
+        /// A venue's, trader's, feed handler's, shell's, demo's or instrument file
         file: PathBuf,
     },
     /// Show a file with every default filled in, as a file that can be edited and used
     ///
     /// Threads are placed as on this host. A password that stands in the file is not shown.
     Show {
-        /// A venue's, trader's, feed handler's, demo's or instrument file
+        /// A venue's, trader's, feed handler's, shell's, demo's or instrument file
         file: PathBuf,
     },
 }
@@ -33,6 +34,7 @@ enum Config {
     Exchange(Box<ExchangeConfig>),
     Trader(Box<TraderConfig>),
     Feed(Box<LiveConfig>),
+    Shell(Box<ShellConfig>),
     Demo(Box<DemoConfig>),
     Instruments(Instruments, Vec<Instrument>),
 }
@@ -51,6 +53,7 @@ impl Config {
             Config::Exchange(_) => "venue configuration",
             Config::Trader(_) => "trader configuration",
             Config::Feed(_) => "feed handler configuration",
+            Config::Shell(_) => "shell configuration",
             Config::Demo(_) => "demo configuration",
             Config::Instruments(..) => "instrument file",
         }
@@ -62,6 +65,7 @@ impl Config {
             Config::Exchange(config) => to_toml(config),
             Config::Trader(config) => to_toml(config),
             Config::Feed(config) => to_toml(config),
+            Config::Shell(config) => to_toml(config),
             Config::Demo(config) => to_toml(config),
             Config::Instruments(list, definitions) => to_toml(list) + &prices_allowed(definitions),
         };
@@ -95,6 +99,13 @@ fn read(file: &Path) -> anyhow::Result<Config> {
             *socket = std::path::absolute(&*socket)?;
         }
         Config::Feed(Box::new(config))
+    } else if has("url") {
+        let mut config: ShellConfig = tickpath_config::load(file)?;
+        config.checked_url()?;
+        if let Some(path) = &mut config.ca_file {
+            *path = std::path::absolute(&*path)?;
+        }
+        Config::Shell(Box::new(config))
     } else if has("instruments") {
         let mut config = ExchangeConfig::load(file)?.0.filled(&cores);
         config.instruments = from_anywhere(file, &config.instruments)?;
