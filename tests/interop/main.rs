@@ -1,14 +1,16 @@
 //! The venue as a client meets it that nobody here wrote: Nassau's SoupBinTCP and MoldUDP64 and Juncture's ITCH
-//! parser, in Java. See docs/interop.md.
+//! parser, in Java, and clients of Deribit in Python. See docs/interop.md.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod java;
+mod python;
 #[path = "../../apps/cli/tests/program/support.rs"]
 #[allow(dead_code, reason = "the program's own tests use the rest of it")]
 mod support;
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -80,16 +82,44 @@ fn a_generated_day_has_the_same_messages_for_readers_of_others() {
     assert!(found.len() > 10 && found.values().sum::<u64>() == 20_000, "{found:?}");
 }
 
+#[test]
+fn clients_of_deribit_trade_over_http_and_websockets() {
+    let Some(python) = python::interpreter() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+    let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
+    let mut config = sample
+        .replace("deribit-instruments.toml", &configs.join("deribit-instruments.toml").display().to_string())
+        .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
+    for port in [26430, 26433, 26420] {
+        config = config.replace(&format!("127.0.0.1:{port}"), "127.0.0.1:0");
+    }
+    for line in ["239.255.26.11:26431", "239.255.26.12:26432"] {
+        config = config.replace(line, &free_multicast_group().unwrap().to_string());
+    }
+    let path = folder.path().join("deribit.toml");
+    std::fs::write(&path, config).unwrap();
+    let mut venue = Running::start(&["exchange", "--config", path.to_str().unwrap()]);
+    let address = venue.hear("Deribit", |line| {
+        let address = line.trim_start().strip_prefix("Deribit")?.trim_start().strip_prefix("ws://")?;
+        address.split('/').next().map(str::to_owned)
+    });
+    assert_passed(Running::spawn(python::command(&python, "deribit_client.py", &[&address])));
+    venue.interrupt();
+    let venue = venue.join();
+    assert_eq!((venue.code, venue.err.as_str()), (Some(0), ""), "{}", venue.out);
+}
+
 /// This program once more, where nothing is installed.
 #[test]
-fn without_java_one_line_says_what_is_missing() {
+fn without_java_and_python_a_line_each_says_what_is_missing() {
     let this = std::env::current_exe().unwrap();
     let output =
         Command::new(this).args(["--skip", "without_java"]).env("PATH", "/nowhere").output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{err}");
-    assert_eq!(err.lines().count(), 1, "{err}");
-    for word in ["tests/interop is skipped", "'javac'", "JDK of version 17", "Maven"] {
+    assert_eq!(err.lines().count(), 2, "{err}");
+    for word in ["tests/interop is skipped", "'javac'", "JDK of version 17", "Maven", "'python3'"] {
         assert!(err.contains(word), "no '{word}' in {err}");
     }
 }

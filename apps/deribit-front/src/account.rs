@@ -34,6 +34,8 @@ pub(crate) struct Account {
     /// By the place of the listing.
     pub(crate) positions: BTreeMap<usize, Position>,
     pub(crate) open: BTreeMap<u64, Order>,
+    /// Orders that wait for a price.
+    pub(crate) waiting: BTreeMap<u64, Order>,
     pub(crate) closed: VecDeque<Order>,
     pub(crate) trades: VecDeque<UserTrade>,
     by_ref: HashMap<u32, u64>,
@@ -87,6 +89,7 @@ impl Account {
             fees: BTreeMap::new(),
             positions: BTreeMap::new(),
             open: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             closed: VecDeque::new(),
             trades: VecDeque::new(),
             by_ref: HashMap::new(),
@@ -103,7 +106,8 @@ impl Account {
 
     /// An order that is open, or was not long ago.
     pub(crate) fn order(&self, number: u64) -> Option<&Order> {
-        self.open.get(&number).or_else(|| self.closed.iter().rev().find(|order| order.number == number))
+        let live = self.open.get(&number).or_else(|| self.waiting.get(&number));
+        live.or_else(|| self.closed.iter().rev().find(|order| order.number == number))
     }
 
     pub(crate) fn balance(&self, currency: &str) -> Money {
@@ -169,6 +173,7 @@ impl Account {
                 user_ref: order.user_ref.0,
                 connection: context.connection,
                 display: order.special.map(|special| special.display_qty).filter(|qty| !qty.is_zero()),
+                trigger: None,
             },
         );
         changes.note(number);
@@ -291,6 +296,10 @@ impl Account {
     fn close(&mut self, number: u64) {
         let Some(order) = self.open.remove(&number) else { return };
         self.by_ref.remove(&order.user_ref);
+        self.keep_closed(order);
+    }
+
+    pub(crate) fn keep_closed(&mut self, order: Order) {
         if self.closed.len() == CLOSED_MAX {
             self.closed.pop_front();
         }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Secret};
+use tickpath_config::{ConfigError, Secret, TEST_PASSWORD};
 use tickpath_deribit::codes::{Kind, OptionType};
 use tickpath_deribit::number::Decimal;
 use tickpath_derivatives::{Contract, Money, Style};
@@ -29,6 +29,9 @@ pub struct DeribitConfig {
     /// Where clients connect, WebSocket and HTTP alike.
     #[serde(default = "default_address")]
     pub address: SocketAddrV4,
+    /// What the front shows to clients, who then must speak TLS; they speak TCP alone when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsConfig>,
     /// Connections at a time; further ones are closed at once.
     #[serde(default = "default_connections")]
     pub max_connections: usize,
@@ -59,6 +62,16 @@ pub struct DeribitConfig {
     /// What accounts begin with.
     #[serde(default)]
     pub account: Vec<AccountConfig>,
+}
+
+/// `[deribit.tls]`: files relative to the venue's.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsConfig {
+    /// The certificate and those that lead to its root, PEM.
+    pub certificate: PathBuf,
+    /// Its private key, PEM.
+    pub private_key: PathBuf,
 }
 
 /// One `[[deribit.index]]`: a simulated price.
@@ -218,6 +231,8 @@ fn default_scope() -> String {
 pub struct FrontSettings {
     /// Where clients connect; port 0 takes a free one.
     pub address: SocketAddrV4,
+    /// Certificate and private key, where clients must speak TLS.
+    pub tls: Option<(PathBuf, PathBuf)>,
     /// Connections at a time.
     pub max_connections: usize,
     /// What the replies say of the venue.
@@ -312,6 +327,10 @@ impl DeribitConfig {
         let keys = self.keys(&accounts, file)?;
         Ok(FrontSettings {
             address: self.address,
+            tls: self.tls.as_ref().map(|tls| {
+                let folder = file.and_then(Path::parent).unwrap_or(Path::new(""));
+                (folder.join(&tls.certificate), folder.join(&tls.private_key))
+            }),
             max_connections: self.max_connections,
             testnet: self.testnet,
             seed: self.seed,
@@ -361,6 +380,12 @@ impl DeribitConfig {
             let secret = key.client_secret.resolve(file)?;
             if secret.is_empty() {
                 return Err(value(format!("key '{}' has no secret", key.client_id)));
+            }
+            if secret == TEST_PASSWORD && !self.address.ip().is_loopback() {
+                return Err(value(format!(
+                    "key '{}' has a public secret and {} is not the loopback interface: give it another",
+                    key.client_id, self.address
+                )));
             }
             keys.push(KeySettings {
                 client_id: key.client_id.clone(),

@@ -11,6 +11,7 @@ mod market_data;
 mod orders;
 mod session;
 mod trading;
+mod triggers;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ pub use http::HttpCall;
 /// Requests to the engine that may wait in the front; a further one is refused with `matching_engine_queue_full`.
 const REQUESTS_MAX: usize = 8_192;
 /// After so long without the log's word an order's request is given up.
-const ANSWER_US: u64 = 10_000_000;
+const ANSWER_US: u64 = 30_000_000;
 /// After so long without a message a connection is closed.
 const IDLE_US: u64 = 600_000_000;
 /// Connections remembered whose orders are cancelled as they come.
@@ -96,6 +97,8 @@ pub struct Front {
     requests: VecDeque<DoorRequest>,
     groups: HashMap<u64, Group>,
     next_group: u64,
+    /// Number of the next order that waits for a price.
+    next_trigger: u64,
     channels: channels::Channels,
     /// Connections that are gone, whose orders go too.
     gone: VecDeque<u64>,
@@ -158,6 +161,7 @@ impl Front {
             requests: VecDeque::new(),
             groups: HashMap::new(),
             next_group: 1,
+            next_trigger: 1,
             channels: channels::Channels::default(),
             gone: VecDeque::new(),
             order_events: Vec::new(),
@@ -349,6 +353,7 @@ impl Front {
             market.remark(&listing.contract, self.indices[listing.index].price);
         }
         self.note_prices();
+        self.fire_triggers();
     }
 
     /// An order whose answer did not come may still be entered: its client must ask for its state.

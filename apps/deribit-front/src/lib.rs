@@ -4,7 +4,7 @@
 //! [`SideDoor`](tickpath_exchange::SideDoor), and reads what becomes of them, and of the whole market, from the log. So
 //! everything that it knows of orders, trades, positions and money follows from the log, and is the same after a restart.
 //!
-//! [`Front`] has no sockets and no clock.
+//! [`Front`] has no sockets and no clock; [`DeribitServer`] gives it both.
 
 mod account;
 mod config;
@@ -12,19 +12,22 @@ mod connection;
 mod fault;
 mod front;
 mod json;
+mod label_file;
 mod labels;
 mod listing;
 mod market;
 mod order;
 mod pending;
 mod scope;
+mod server;
 
 pub use config::{
     AccountConfig, AccountSettings, DeribitConfig, FrontSettings, IndexConfig, KeyConfig, KeySettings,
-    KindConfig, ListingConfig,
+    KindConfig, ListingConfig, TlsConfig,
 };
 pub use connection::{Frame, Transport};
 pub use front::{Front, FrontCounters, HttpCall};
 pub use labels::Labels;
 pub use listing::Listing;
 pub use scope::{Access, Scope};
+pub use server::{DeribitServer, DeribitThread, DeribitView, DoorCounters, LabelStore};

@@ -37,6 +37,22 @@ pub(crate) struct Order {
     /// The connection that entered it, for cancel on disconnect; none after a restart.
     pub(crate) connection: Option<u64>,
     pub(crate) display: Option<Qty>,
+    /// What it waits for, of orders that wait for a price or did.
+    pub(crate) trigger: Option<TriggerTerms>,
+}
+
+/// Set in the numbers of orders that wait for a price: they are no commands of the log.
+pub(crate) const TRIGGER_BIT: u64 = 1 << 63;
+
+/// What an order waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TriggerTerms {
+    pub(crate) watched: Trigger,
+    pub(crate) price: Price,
+    /// Of trailing stops: how far behind the market.
+    pub(crate) offset: Option<i64>,
+    /// The watched price when it was entered.
+    pub(crate) reference: Price,
 }
 
 /// What an order was asked to be and the engine does not know, in the text that the log keeps with it.
@@ -143,6 +159,7 @@ impl Order {
     /// What it is now: what is left of a market order rests as a limit order.
     pub(crate) fn shown_type(&self) -> OrderType {
         match self.terms.order_type {
+            waiting if self.trigger.is_some() => waiting,
             OrderType::StopLimit | OrderType::TakeLimit => OrderType::Limit,
             OrderType::StopMarket | OrderType::TakeMarket | OrderType::TrailingStop if !self.is_open() => {
                 OrderType::Market
@@ -158,12 +175,33 @@ impl Order {
     }
 
     pub(crate) fn id(&self, listing: &Listing) -> String {
-        prefixed(listing, self.number)
+        if self.number & TRIGGER_BIT == 0 {
+            prefixed(listing, self.number)
+        } else {
+            trigger_id(listing, self.terms.order_type, self.side, self.number & !TRIGGER_BIT)
+        }
     }
 
     /// True for a filter of open orders.
     pub(crate) fn passes(&self, filter: Option<OrderFilter>) -> bool {
-        matches!(filter, None | Some(OrderFilter::All | OrderFilter::Limit))
+        let (own, waits) = (self.terms.order_type, self.trigger.is_some());
+        let is_stop = matches!(own, OrderType::StopLimit | OrderType::StopMarket);
+        let is_take = matches!(own, OrderType::TakeLimit | OrderType::TakeMarket);
+        match filter {
+            None | Some(OrderFilter::All) => true,
+            Some(OrderFilter::Limit) => !waits,
+            Some(OrderFilter::TriggerAll) => waits,
+            Some(OrderFilter::Stop | OrderFilter::StopAll) => waits && is_stop,
+            Some(OrderFilter::Take | OrderFilter::TakeAll) => waits && is_take,
+            Some(OrderFilter::TrailingStop | OrderFilter::TrailingAll) => {
+                waits && own == OrderType::TrailingStop
+            }
+            Some(OrderFilter::StopLimit) => waits && own == OrderType::StopLimit,
+            Some(OrderFilter::StopMarket) => waits && own == OrderType::StopMarket,
+            Some(OrderFilter::TakeLimit) => waits && own == OrderType::TakeLimit,
+            Some(OrderFilter::TakeMarket) => waits && own == OrderType::TakeMarket,
+            _ => false,
+        }
     }
 
     pub(crate) fn write(&self, listing: &Listing, label: &str, out: &mut Vec<u8>) {
@@ -171,16 +209,36 @@ impl Order {
         let average = figure(listing.contract.mean_price(self.filled, self.filled_value)).to_string();
         let contracts = listing.contracts(self.qty);
         let (shown, original) = (self.shown_type(), self.terms.order_type);
+        let waits = self.trigger.is_some();
+        let price = match waits && self.price.0 == 0 {
+            true => OrderPrice::Market,
+            false => OrderPrice::Limit(listing.price(self.price)),
+        };
+        let made_by = (!waits && self.terms.trigger != 0)
+            .then(|| trigger_id(listing, original, self.side, self.terms.trigger.into()));
+        let reference = self.trigger.map(|trigger| listing.price(trigger.reference).to_string());
         OrderMessage {
             label: Some(Text::new(label)),
-            price: Some(OrderPrice::Limit(listing.price(self.price))),
+            price: Some(price),
             amount: listing.amount(self.qty),
             direction: Direction::from(self.side),
             time_in_force: Some(self.terms.time_in_force),
             order_id: Text::new(&id),
             creation_timestamp: self.created_ms,
             replaced: self.is_replaced,
-            filled_amount: Some(listing.amount(self.filled)),
+            filled_amount: Some(listing.amount(self.filled)).filter(|_| !waits),
+            trigger: self.trigger.map(|trigger| trigger.watched),
+            trigger_price: self.trigger.map(|trigger| listing.price(trigger.price)),
+            stop_price: self.trigger.map(|trigger| listing.price(trigger.price)),
+            trigger_offset: self
+                .trigger
+                .and_then(|trigger| trigger.offset)
+                .map(|offset| listing.price(Price(offset))),
+            trigger_reference_price: reference.as_deref().and_then(|price| Number::new(price).ok()),
+            triggered: (waits || made_by.is_some()).then_some(
+                self.state != OrderState::Untriggered && !(waits && self.state == OrderState::Cancelled),
+            ),
+            trigger_order_id: made_by.as_deref().map(Text::new),
             last_update_timestamp: self.updated_ms,
             post_only: self.terms.is_post_only,
             reduce_only: self.terms.is_reduce_only,
@@ -195,6 +253,20 @@ impl Order {
             ..empty_order(&listing.name)
         }
         .write(out);
+    }
+}
+
+/// The id of an order that waits: its kind, its side, its number.
+fn trigger_id(listing: &Listing, order_type: OrderType, side: Side, number: u64) -> String {
+    let kind = match order_type {
+        OrderType::TakeLimit | OrderType::TakeMarket => "TP",
+        OrderType::TrailingStop => "TS",
+        _ => "SL",
+    };
+    let side = if side == Side::Buy { "TB" } else { "TS" };
+    match listing.currency() {
+        "BTC" => format!("{kind}{side}-{number}"),
+        currency => format!("{currency}-{kind}{side}-{number}"),
     }
 }
 

@@ -609,6 +609,37 @@ mod tests {
     }
 
     #[test]
+    fn the_deribit_front_has_users_of_its_own_and_the_whole_log() {
+        let user = |ports: &str| format!("[[order_entry.user]]\nname = 'ANNA'\nports = [{ports}]\n");
+        let text = |journal: &str, ports: &str, rest: &str| {
+            format!(
+                "instruments = 'i.toml'\norder_entry.cancel_on_disconnect = '1s'\njournal = {{ {journal} }}\n{}{rest}",
+                user(ports)
+            )
+        };
+        let journal = "policy = 'async', snapshot_every = 0";
+        let anna = settings(&text(journal, "'deribit'", "[deribit]")).unwrap().users[0].clone();
+        assert_eq!(anna.doors, crate::Doors { order_entry: false, drop_copy: false, deribit: true });
+        assert_eq!(anna.cancel_on_disconnect, None, "the front knows who is there");
+        for (journal, ports, rest, word) in [
+            (journal, "'deribit'", "", "add [deribit]"),
+            (journal, "'deribit', 'order_entry'", "[deribit]", "one door"),
+            (journal, "'deribit', 'drop_copy'", "[deribit]", "needs a password"),
+            ("policy = 'off'", "'deribit'", "[deribit]", "journal.policy"),
+            ("policy = 'async'", "'deribit'", "[deribit]", "snapshot_every = 0"),
+            (
+                journal,
+                "'deribit'",
+                "[[day.schedule]]\nat = '08:00:00'\nphase = 'start'\n[deribit]",
+                "schedule",
+            ),
+        ] {
+            let error = settings(&text(journal, ports, rest)).err().expect(word).to_string();
+            assert!(error.contains(word) && !error.contains('\n'), "no '{word}' in {error}");
+        }
+    }
+
+    #[test]
     fn what_cannot_run_is_refused_in_one_line() {
         for (text, says) in [
             ("instruments = 'i'", "names no user"),

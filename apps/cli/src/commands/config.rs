@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use tickpath_agent::Host;
 use tickpath_config::{ConfigError, HIDDEN_PASSWORD, Instruments, say, to_toml};
 use tickpath_demo::DemoConfig;
+use tickpath_deribit_front::DeribitConfig;
 use tickpath_exchange::ExchangeConfig;
 use tickpath_feedhandler::live::LiveConfig;
 use tickpath_shell::ShellConfig;
@@ -107,7 +108,14 @@ fn read(file: &Path) -> anyhow::Result<Config> {
         }
         Config::Shell(Box::new(config))
     } else if has("instruments") {
-        let mut config = ExchangeConfig::load(file)?.0.filled(&cores);
+        let (config, settings) = ExchangeConfig::load(file)?;
+        let mut config = config.filled(&cores);
+        if let Some(table) = &mut config.deribit {
+            let deribit = DeribitConfig::from_table(table)?;
+            deribit.settings(&settings, Some(file))?;
+            // With its defaults, and without its secrets.
+            *table = toml::Table::try_from(deribit)?;
+        }
         config.instruments = from_anywhere(file, &config.instruments)?;
         config.journal.folder = std::path::absolute(&config.journal.folder)?;
         Config::Exchange(Box::new(config))

@@ -7,10 +7,12 @@ use std::time::Duration;
 use anyhow::Context;
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
 use tickpath_config::{Console, TEST_PASSWORD, tell};
+use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
 use tickpath_exchange::{
-    AdminSocket, DrainWatch, Endpoints, ExchangeConfig, JournalThreads, Venue, VenueJournal, VenueTracers,
-    VenueView, archive,
+    AdminSocket, DrainWatch, Endpoints, ExchangeConfig, JournalThreads, SideDoor, Venue, VenueJournal,
+    VenueSettings, VenueTracers, VenueView, archive,
 };
+use tickpath_journal::Policy;
 use tickpath_timing::{Joiner, JoinerConfig, Trace};
 use tickpath_types::Nanos;
 
@@ -66,6 +68,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let tracers = VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() };
     let venue = Venue::build(&settings, clock, tracers)?;
+    let deribit =
+        venue.side_door.map(|door| open_deribit(args, &config, &settings, door, clock)).transpose()?;
     let mut admin = match &config.admin {
         Some(admin) => Some((
             AdminSocket::open(&admin.socket, venue.admin, venue.instruments.clone(), venue.view.clone())?
@@ -87,6 +91,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let runner = Runner::start(config.placement(&cores).plan(venue.agents)?, clock, threads_stop.clone())?;
     runner.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
     print_endpoints(&mut console, &config, &session, &venue.endpoints, venue.instruments.iter().count());
+    let deribit_view = deribit.as_ref().map(DeribitServer::view);
+    let deribit = deribit.map(|server| start_deribit(&mut console, &config, server, clock)).transpose()?;
     for step in &venue.missed {
         console.say(format_args!("schedule: {step} is carried out now"));
     }
@@ -108,10 +114,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
             console.say(progress_line(&venue.view));
+            deribit_view.iter().for_each(|view| console.say(view));
         }
         std::thread::sleep(DRAIN_INTERVAL);
     }
     threads_stop.stop();
+    let deribit = deribit.map_or(Ok(()), DeribitThread::join);
     runner.join()?;
     drop(market_recovery);
     // What was answered is in the journal, and its threads may end.
@@ -119,8 +127,40 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
     console.say(format_args!("{}\n{}", joiner.report(), progress_line(&venue.view)));
+    deribit_view.iter().for_each(|view| console.say(view));
     console.finish()?;
+    deribit.context("the Deribit front closed before the venue did")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the Deribit front beside the venue.
+fn open_deribit(
+    args: &Args,
+    config: &ExchangeConfig,
+    venue: &VenueSettings,
+    door: SideDoor,
+    clock: TscClock,
+) -> anyhow::Result<DeribitServer> {
+    let table = config.deribit.as_ref().context("deribit: the table is missing")?;
+    let settings = DeribitConfig::from_table(table)?.settings(venue, Some(&args.config))?;
+    let journal = venue.journal.as_ref().context("deribit: it follows the log: choose a journal.policy")?;
+    let mut path = journal.folder.clone().into_os_string();
+    path.push(".deribit-labels");
+    let labels = LabelStore { path: path.into(), is_synced: journal.policy != Policy::Async };
+    DeribitServer::open(settings, door, &labels, clock)
+}
+
+fn start_deribit(
+    console: &mut Console,
+    config: &ExchangeConfig,
+    server: DeribitServer,
+    clock: TscClock,
+) -> anyhow::Result<DeribitThread> {
+    let address = server.local_address();
+    let s = if config.deribit.as_ref().is_some_and(|table| table.contains_key("tls")) { "s" } else { "" };
+    console.say(format_args!("  Deribit          ws{s}://{address}/ws/api/v2   JSON-RPC over WebSocket"));
+    console.say(format_args!("  Deribit          http{s}://{address}/api/v2/   the same over HTTP"));
+    Ok(server.start(clock)?)
 }
 
 /// Says what was found and starts the journal's threads.

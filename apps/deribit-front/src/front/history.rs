@@ -142,6 +142,15 @@ impl Front {
     }
 }
 
+/// The number of an order's id.
+pub(super) fn number_of(id: &str) -> Option<u64> {
+    let waits = id
+        .rsplit('-')
+        .nth(1)
+        .is_some_and(|kind| kind.len() == 4 && (kind.ends_with("TB") || kind.ends_with("TS")));
+    Some(trailing_number(id)? | if waits { crate::order::TRIGGER_BIT } else { 0 })
+}
+
 /// The number that an id ends with, whatever is before it.
 pub(super) fn trailing_number(id: &str) -> Option<u64> {
     let digits = id.rsplit('-').next()?;

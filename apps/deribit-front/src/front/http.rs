@@ -61,13 +61,16 @@ impl Front {
                 return;
             }
         }
-        let method = call.path.strip_prefix(BASE).unwrap_or_default();
-        if call.method == "POST" && !call.body.is_empty() {
+        match call.path.strip_prefix(BASE) {
             // The body names the method; one in the path is the same.
-            self.handle_frame(number, call.body, now_us);
-        } else {
-            let request = request_of(method, &call.query);
-            self.handle_frame(number, &request, now_us);
+            _ if call.method == "POST"
+                && !call.body.is_empty()
+                && call.path.starts_with(BASE.trim_end_matches('/')) =>
+            {
+                self.handle_frame(number, call.body, now_us);
+            }
+            Some(method) => self.handle_frame(number, &request_of(method, &call.query), now_us),
+            None => self.push(number, Front::not_found()),
         }
     }
 

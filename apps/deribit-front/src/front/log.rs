@@ -42,6 +42,13 @@ impl LogListener for Front {
             let account = &mut self.accounts[account];
             account.next_ref = account.next_ref.max(engine.last_user_ref(command.session).0 + 1);
         }
+        // Numbers of trigger orders that fired before a restart are not given again.
+        for order in changes.values().flat_map(|changes| &changes.orders) {
+            let trigger = own
+                .and_then(|account| self.accounts[account].order(*order))
+                .map_or(0, |order| order.terms.trigger);
+            self.next_trigger = self.next_trigger.max(u64::from(trigger) + 1);
+        }
         if command.kind == CommandKind::EndDay {
             self.accounts.iter_mut().for_each(crate::account::Account::begin_day);
         }
@@ -52,6 +59,9 @@ impl LogListener for Front {
         }
         if self.is_live {
             self.tell(&touched, &trades, &changes);
+            if !trades.is_empty() {
+                self.fire_triggers();
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use tickpath_deribit::codes::{InstrumentState, Kind};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
-    GetIndexPrice, GetInstrument, GetInstruments, IndexPrice, OrderBook, PriceAmount, Ticker, TickerStats,
+    GetIndexPrice, GetInstrument, IndexPrice, OrderBook, PriceAmount, Ticker, TickerStats,
 };
 use tickpath_deribit::number::Number;
 use tickpath_deribit::request::Request;
@@ -15,7 +15,7 @@ use tickpath_types::{Qty, Side, TradingState};
 
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, json, list, text_of};
+use crate::json::{Json, Object, get, json, list, member, text_of};
 use crate::listing::figure;
 use crate::market::{best_of, price_amount};
 
@@ -34,8 +34,15 @@ struct Figures {
 
 impl Front {
     pub(super) fn instruments(&self, request: &Request<'_>) -> Answer {
-        let GetInstruments { currency, kind, expired } = request.params()?;
-        let currency = currency.to_cow();
+        let params: Value<'_> = request.params()?;
+        let currency = text_of(&params, "currency").unwrap_or_else(|| "any".to_owned());
+        let kind = match member(&params, "kind") {
+            Some(kind) => {
+                Some(kind.parse_strict::<Kind>().map_err(|_| Fault::param("kind", "no such kind"))?)
+            }
+            None => None,
+        };
+        let expired = get::<bool>(&params, "expired").unwrap_or(false);
         let found = (0..self.settings.listings.len())
             .filter(|place| !expired && self.settings.listings[*place].is_of(kind, &currency));
         Ok(Some(list(found, |place, out| self.write_instrument(place, out))))

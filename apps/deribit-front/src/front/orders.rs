@@ -6,7 +6,7 @@ use tickpath_deribit::messages::GetOrderStateByLabel;
 use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
 
-use super::history::trailing_number;
+use super::history::number_of;
 use super::{Answer, Front};
 use crate::fault::Fault;
 use crate::json::{get, list, member, text_of};
@@ -71,7 +71,8 @@ impl Front {
 
     pub(super) fn open_orders(&self, account: usize, request: &Request<'_>) -> Answer {
         let selection = self.selection(request)?;
-        let orders = self.accounts[account].open.values();
+        let account = &self.accounts[account];
+        let orders = account.open.values().chain(account.waiting.values());
         let orders = orders.filter(|order| self.is_selected(&selection, order));
         Ok(Some(list(orders, |order, out| self.write_order(order, out))))
     }
@@ -80,16 +81,19 @@ impl Front {
         let GetOrderStateByLabel { currency, label } = request.params()?;
         let (currency, label) = (currency.to_cow(), label.map(|label| label.to_cow()).unwrap_or_default());
         let account = &self.accounts[account];
-        let orders = account.open.values().chain(account.closed.iter()).filter(|order| {
-            self.labels.name(order.terms.label) == label
-                && self.settings.listings[order.listing].is_of(None, &currency)
-        });
+        let orders =
+            account.open.values().chain(account.waiting.values()).chain(account.closed.iter()).filter(
+                |order| {
+                    self.labels.name(order.terms.label) == label
+                        && self.settings.listings[order.listing].is_of(None, &currency)
+                },
+            );
         Ok(Some(list(orders, |order, out| self.write_order(order, out))))
     }
 
     /// The number of an order that the account has, or had not long ago.
     pub(super) fn order_number(&self, account: usize, id: &str) -> Result<u64, Fault> {
-        let number = trailing_number(id).ok_or(Fault::new(ErrorCode::InvalidOrderId))?;
+        let number = number_of(id).ok_or(Fault::new(ErrorCode::InvalidOrderId))?;
         match self.accounts[account].order(number) {
             Some(order) if order.id(&self.settings.listings[order.listing]) == id => Ok(number),
             _ => Err(ErrorCode::OrderNotFound.into()),

@@ -1,6 +1,6 @@
 //! Orders that are entered, changed and cancelled.
 
-use tickpath_deribit::codes::{OrderState, OrderType, TimeInForce};
+use tickpath_deribit::codes::{CancelReason, OrderState, OrderType, TimeInForce};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::messages::{CancelOrder, ClosePosition, EditByLabel, EditOrder, PlaceOrder};
 use tickpath_deribit::number::Decimal;
@@ -12,11 +12,12 @@ use tickpath_types::{
     TimeInForce as EngineTime, UserRefNum,
 };
 
+use super::triggers::{TriggerChange, waits};
 use super::{Answer, Front, REQUESTS_MAX};
 use crate::fault::Fault;
 use crate::json::{Json, Object, get, json, list};
 use crate::labels::LABEL_LEN_MAX;
-use crate::order::Terms;
+use crate::order::{TRIGGER_BIT, Terms};
 use crate::pending::{Group, Intent, Pending, ReplyTo, Work};
 
 /// Shown amounts are at least so many times the least amount, and this part of the whole.
@@ -54,8 +55,11 @@ impl Front {
             return Err(Fault::param("label", "at most 64 characters"));
         }
         let qty = self.qty_of(listing, order.amount, order.contracts)?;
-        let qty = if order.reduce_only { self.reducing(account, listing, side, qty)? } else { qty };
-        let price = self.price_of(listing, side, order_type, order.price)?;
+        let qty = if order.reduce_only && !waits(order_type) {
+            self.reducing(account, listing, side, qty)?
+        } else {
+            qty
+        };
         let terms = Terms {
             order_type,
             time_in_force,
@@ -65,6 +69,10 @@ impl Front {
             label: self.labels.number(&label).ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?,
             trigger: 0,
         };
+        if waits(order_type) {
+            return self.place_trigger(account, listing, side, &order, (qty, terms), to);
+        }
+        let price = self.price_of(listing, side, order_type, order.price)?;
         let display = self.shown(listing, qty, order.display_amount)?;
         let mut intent = Intent { listing, side, qty, price, terms, display, moves: 0 };
         self.keep_off_the_book(&mut intent)?;
@@ -100,7 +108,7 @@ impl Front {
     }
 
     /// The price for the engine: of a market order the end of the band, where what is left of it rests.
-    fn price_of(
+    pub(super) fn price_of(
         &self,
         place: usize,
         side: Side,
@@ -133,7 +141,13 @@ impl Front {
     }
 
     /// As much of a quantity as the position has on the other side.
-    fn reducing(&self, account: usize, listing: usize, side: Side, qty: Qty) -> Result<Qty, Fault> {
+    pub(super) fn reducing(
+        &self,
+        account: usize,
+        listing: usize,
+        side: Side,
+        qty: Qty,
+    ) -> Result<Qty, Fault> {
         let size = self.accounts[account].position(listing).size;
         if size.signum() == -side.sign() {
             Ok(qty.min(Qty(size.unsigned_abs())))
@@ -166,7 +180,7 @@ impl Front {
     }
 
     /// Whether the account has what the order holds; `but` is the order that it takes the place of.
-    fn check_funds(
+    pub(super) fn check_funds(
         &self,
         account: usize,
         intent: &Intent,
@@ -252,12 +266,26 @@ impl Front {
         let edit: EditOrder<'_> = request.params()?;
         if edit.advanced.is_some()
             || edit.mmp
-            || edit.trigger_price.is_some()
+            || edit.trigger_offset.is_some()
             || edit.display_amount.is_some()
         {
             return Err(Fault::because(ErrorCode::NotImplemented, "this cannot be edited here"));
         }
         let number = self.order_number(account, &edit.order_id.to_cow())?;
+        if number & TRIGGER_BIT != 0 {
+            self.check_deadline(edit.valid_until)?;
+            let order = self.accounts[account].waiting.get(&number);
+            let order = order.ok_or(Fault::new(ErrorCode::NotOpenOrder))?;
+            let qty = match (edit.amount, edit.contracts) {
+                (None, None) => None,
+                (amount, contracts) => Some(self.qty_of(order.listing, amount, contracts)?),
+            };
+            let change = TriggerChange { qty, price: edit.trigger_price, limit: edit.price };
+            return self.edit_trigger(account, number, &change);
+        }
+        if edit.trigger_price.is_some() {
+            return Err(Fault::because(ErrorCode::UnsupportedArgCombination, "the order has no trigger"));
+        }
         let EditOrder { amount, contracts, price, valid_until, .. } = edit;
         let change = Change {
             number,
@@ -364,6 +392,14 @@ impl Front {
     pub(super) fn cancel(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let CancelOrder { order_id } = request.params()?;
         let number = self.order_number(account, &order_id.to_cow())?;
+        if self.accounts[account].waiting.contains_key(&number) {
+            self.end_trigger(account, number, OrderState::Cancelled, Some(CancelReason::UserRequest));
+            let mut order = Vec::new();
+            if let Some(known) = self.accounts[account].order(number) {
+                self.write_order(known, &mut order);
+            }
+            return Ok(Some(order));
+        }
         self.open_order(account, number)?;
         self.send_cancel(account, number, Some(to.clone()), None, false)?;
         Ok(None)
@@ -400,20 +436,26 @@ impl Front {
         let orders = self.accounts[account].open.values();
         let numbers: Vec<u64> =
             orders.filter(|order| self.is_selected(&selection, order)).map(|order| order.number).collect();
+        let waiting = self.accounts[account].waiting.values();
+        let waiting: Vec<u64> =
+            waiting.filter(|order| self.is_selected(&selection, order)).map(|order| order.number).collect();
+        for number in &waiting {
+            self.end_trigger(account, *number, OrderState::Cancelled, Some(CancelReason::UserRequest));
+        }
+        let mut group = Group { reply: to.clone(), waiting: 0, cancelled: waiting, is_detailed, account };
         if numbers.is_empty() {
-            return Ok(Some(if is_detailed { b"[]".to_vec() } else { json(&0_u64) }));
+            return Ok(Some(self.group_result(&group)));
         }
-        let group = self.next_group;
+        let number_of_group = self.next_group;
         self.next_group += 1;
-        let mut waiting = 0;
         for number in numbers {
-            waiting += usize::from(self.send_cancel(account, number, None, Some(group), false).is_ok());
+            let sent = self.send_cancel(account, number, None, Some(number_of_group), false);
+            group.waiting += usize::from(sent.is_ok());
         }
-        if waiting == 0 {
+        if group.waiting == 0 {
             return Err(ErrorCode::MatchingEngineQueueFull.into());
         }
-        self.groups
-            .insert(group, Group { reply: to.clone(), waiting, cancelled: Vec::new(), is_detailed, account });
+        self.groups.insert(number_of_group, group);
         Ok(None)
     }
 
@@ -426,9 +468,12 @@ impl Front {
             return;
         }
         let Some(group) = self.groups.remove(&number) else { return };
-        let result =
-            if group.is_detailed { self.detailed(&group) } else { json(&(group.cancelled.len() as u64)) };
+        let result = self.group_result(&group);
         self.reply(&group.reply, Ok(result));
+    }
+
+    fn group_result(&self, group: &Group) -> Vec<u8> {
+        if group.is_detailed { self.detailed(group) } else { json(&(group.cancelled.len() as u64)) }
     }
 
     /// The cancelled orders by their instruments.
@@ -483,6 +528,12 @@ impl Front {
                     && !known.is_cancelling(order.number)
             };
             let own: Vec<u64> = known.open.values().filter(is_gone).map(|order| order.number).collect();
+            let waiting: Vec<u64> =
+                known.waiting.values().filter(is_gone).map(|order| order.number).collect();
+            for order in waiting {
+                let reason = Some(CancelReason::CancelOnDisconnect);
+                self.end_trigger(account, order, OrderState::Cancelled, reason);
+            }
             for order in own {
                 // Where the queue is full it is tried again a little later.
                 let _ = self.send_cancel(account, order, None, None, true);
@@ -530,10 +581,9 @@ impl Front {
 }
 
 fn check_terms(order: &PlaceOrder<'_>, order_type: OrderType, time: TimeInForce) -> Result<(), Fault> {
-    if !matches!(order_type, OrderType::Limit | OrderType::Market | OrderType::MarketLimit) {
-        return Err(Fault::because(ErrorCode::NotImplemented, "trigger orders are not taken here"));
-    }
-    if order.trigger.is_some() || order.trigger_price.is_some() || order.trigger_offset.is_some() {
+    let has_trigger =
+        order.trigger.is_some() || order.trigger_price.is_some() || order.trigger_offset.is_some();
+    if has_trigger && !waits(order_type) {
         return Err(Fault::because(
             ErrorCode::UnsupportedArgCombination,
             "only trigger orders have triggers",
@@ -543,10 +593,11 @@ fn check_terms(order: &PlaceOrder<'_>, order_type: OrderType, time: TimeInForce)
         return Err(Fault::because(ErrorCode::NotImplemented, "advanced and mmp orders are not taken here"));
     }
     let rests = matches!(time, TimeInForce::GoodTilCancelled | TimeInForce::GoodTilDay);
-    if order_type != OrderType::Limit && time != TimeInForce::GoodTilCancelled {
+    let is_limit = matches!(order_type, OrderType::Limit | OrderType::StopLimit | OrderType::TakeLimit);
+    if !is_limit && time != TimeInForce::GoodTilCancelled {
         return Err(Fault::because(ErrorCode::InvalidArguments, "market orders have no time_in_force"));
     }
-    if order.post_only && (!rests || order_type != OrderType::Limit) {
+    if order.post_only && (!rests || !is_limit) {
         return Err(ErrorCode::PostOnlyNotAllowed.into());
     }
     if order.display_amount.is_some() && (!rests || order_type != OrderType::Limit) {

@@ -208,3 +208,69 @@ fn silence_is_asked_about_and_then_ended() {
     venue.settle();
     assert_eq!(venue.engine.open_order_count(), 0);
 }
+
+#[test]
+fn damaged_requests_are_answered_and_break_nothing() {
+    let mut venue = Venue::new();
+    let requests = [
+        json!({ "id": 1, "method": "private/buy", "params": { "instrument_name": PERPETUAL, "amount": 10, "price": 60000, "label": "a" } }),
+        json!({ "id": 2, "method": "private/sell", "params": { "instrument_name": PERPETUAL, "amount": 20, "type": "market" } }),
+        json!({ "id": 3, "method": "private/edit", "params": { "order_id": "5", "amount": 30, "price": 59990 } }),
+        json!({ "id": 4, "method": "private/cancel_all_by_kind_or_type", "params": { "currency": ["BTC"], "kind": "future", "detailed": true } }),
+        json!({ "id": "x", "method": "private/buy", "params": { "instrument_name": "ETH_USDC-PERPETUAL", "amount": 0.5, "type": "stop_limit", "price": 3010.5, "trigger": "index_price", "trigger_price": 3005 } }),
+        json!({ "id": 6, "method": "private/get_user_trades_by_currency", "params": { "currency": "BTC", "count": 100, "sorting": "asc" } }),
+        json!({ "id": 7, "method": "public/subscribe", "params": { "channels": ["book.BTC-PERPETUAL.none.20.100ms", "user.orders.any.any.raw"] } }),
+        json!({ "id": 8, "method": "public/get_order_book", "params": { "instrument_name": PERPETUAL, "depth": 10 } }),
+        json!({ "id": 9, "method": "private/get_margins", "params": { "instrument_name": "BTC_USDC", "amount": 0.5, "price": 60000 } }),
+    ];
+    let mut state = 11_u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut connection = venue.login("anna");
+    for _ in 0..6_000 {
+        let mut frame = requests[random(requests.len())].to_string().into_bytes();
+        for _ in 0..random(4) {
+            let place = random(frame.len().max(1));
+            match random(4) {
+                _ if frame.is_empty() => {}
+                0 => frame[place] = b"0123456789.-e\"{}[],:tfn\\ \xff"[random(25)],
+                1 => frame.truncate(place.max(1)),
+                2 => frame.insert(place, b"0123456789.-\"{["[random(15)]),
+                _ => _ = frame.remove(place),
+            }
+        }
+        venue.front.handle_frame(connection, &frame, venue.now_us);
+        venue.settle();
+        venue.wait(40_000);
+        let replies = venue.frames(connection).iter().filter(|frame| frame.get("usOut").is_some()).count();
+        assert_eq!(replies, 1, "{}", String::from_utf8_lossy(&frame));
+        if venue.front.poll_end(connection).is_some() {
+            venue.front.close(connection, venue.now_us);
+            connection = venue.login("anna");
+        }
+    }
+    let book = venue.ok(
+        connection,
+        "public/get_order_book",
+        json!({ "instrument_name": PERPETUAL, "depth": 10_000 }),
+    );
+    let open = venue.ok(
+        connection,
+        "private/get_open_orders_by_instrument",
+        json!({ "instrument_name": PERPETUAL, "type": "limit" }),
+    );
+    let sum =
+        |side: &Value| side.as_array().unwrap().iter().map(|level| level[1].as_f64().unwrap()).sum::<f64>();
+    let leaves = open
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|order| order["amount"].as_f64().unwrap() - order["filled_amount"].as_f64().unwrap())
+        .sum::<f64>();
+    assert!(
+        (sum(&book["bids"]) + sum(&book["asks"]) - leaves).abs() < 0.001,
+        "the book is the account's open orders"
+    );
+}

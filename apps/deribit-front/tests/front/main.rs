@@ -5,3 +5,4 @@ mod hostile;
 mod market;
 mod support;
 mod trading;
+mod triggers;

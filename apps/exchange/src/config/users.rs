@@ -48,14 +48,17 @@ impl OrderEntryConfig {
         }
         for user in &self.users {
             let limits = self.limits.overridden_by(&user.limits);
+            let doors = user.doors()?;
+            // The order server knows nothing of the connections of the Deribit front, which keeps to them itself.
+            let cancel_on_disconnect = cancel_on_disconnect.filter(|_| !doors.deribit);
             users.push(UserSettings {
                 name: user.name.clone(),
                 password: user.password(file)?,
-                doors: user.doors()?,
+                doors,
                 instruments: user.allowed_instruments(instruments)?,
                 limits: limits.limits(&format!("the limits of user '{}'", user.name))?,
                 cancel_on_disconnect: match user.cancel_on_disconnect {
-                    Some(CancelConfig::After(grace)) => Some(grace.0),
+                    Some(CancelConfig::After(grace)) => Some(grace.0).filter(|_| !doors.deribit),
                     Some(CancelConfig::Never) => None,
                     None => cancel_on_disconnect,
                 },

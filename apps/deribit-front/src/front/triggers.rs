@@ -1,0 +1,233 @@
+//! Orders that wait for a price: stops, takes and trailing stops.
+//!
+//! They wait here, not in the engine, because they watch prices that the engine does not know. Those that wait are gone
+//! when the venue stops.
+
+use tickpath_deribit::codes::{CancelReason, OrderState, OrderType, Trigger};
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::messages::PlaceOrder;
+use tickpath_deribit::number::Decimal;
+use tickpath_derivatives::Money;
+use tickpath_types::{Price, Qty, Side};
+
+use super::{Answer, Front};
+use crate::account::Changes;
+use crate::fault::Fault;
+use crate::json::whole;
+use crate::order::{Order, TRIGGER_BIT, Terms, TriggerTerms};
+use crate::pending::{Intent, ReplyTo};
+
+/// Orders of one account that may wait.
+const WAITING_MAX: usize = 100;
+
+impl Front {
+    /// Takes an order that is to wait.
+    pub(super) fn place_trigger(
+        &mut self,
+        account: usize,
+        listing: usize,
+        side: Side,
+        order: &PlaceOrder<'_>,
+        (qty, terms): (Qty, Terms),
+        to: &ReplyTo,
+    ) -> Answer {
+        if self.accounts[account].waiting.len() >= WAITING_MAX {
+            return Err(Fault::beyond(ErrorCode::NoMoreTriggers, whole(WAITING_MAX as u64)));
+        }
+        let watched = order.trigger.ok_or(Fault::param("trigger", "value required"))?;
+        let now = self
+            .watched(listing, watched)
+            .ok_or(Fault::because(ErrorCode::InvalidTriggerPrice, "there was no trade yet"))?;
+        let (price, offset) = self.trigger_price(listing, side, terms.order_type, order, now)?;
+        let limit = match terms.order_type {
+            OrderType::StopLimit | OrderType::TakeLimit => {
+                let limit = order.price.ok_or(Fault::param("price", "value required"))?;
+                self.settings.listings[listing].parse_price(limit)?
+            }
+            _ => Price(0),
+        };
+        let number = self.next_trigger | TRIGGER_BIT;
+        self.next_trigger += 1;
+        let waiting = Order {
+            number,
+            listing,
+            side,
+            terms,
+            price: limit,
+            qty,
+            filled: Qty::ZERO,
+            filled_value: Money::ZERO,
+            created_ms: self.now_ms(),
+            updated_ms: self.now_ms(),
+            is_replaced: false,
+            state: OrderState::Untriggered,
+            cancel_reason: None,
+            user_ref: 0,
+            connection: Some(to.connection),
+            display: None,
+            trigger: Some(TriggerTerms { watched, price, offset, reference: now }),
+        };
+        self.accounts[account].waiting.insert(number, waiting);
+        self.tell_of(account, number);
+        Ok(Some(self.order_reply(account, number, &[])))
+    }
+
+    /// The price that fires an order, and its distance where it follows the market.
+    fn trigger_price(
+        &self,
+        listing: usize,
+        side: Side,
+        order_type: OrderType,
+        order: &PlaceOrder<'_>,
+        now: Price,
+    ) -> Result<(Price, Option<i64>), Fault> {
+        if order_type == OrderType::TrailingStop {
+            let offset = order.trigger_offset.ok_or(Fault::param("trigger_offset", "value required"))?;
+            let offset = self.on_trigger_tick(listing, offset)?.0;
+            return Ok((Price(now.0 + side.sign() * offset), Some(offset)));
+        }
+        let price = order.trigger_price.ok_or(Fault::param("trigger_price", "value required"))?;
+        let price = self.on_trigger_tick(listing, price)?;
+        if is_reached(side, order_type, price, now) {
+            return Err(ErrorCode::InvalidTriggerPrice.into());
+        }
+        Ok((price, None))
+    }
+
+    pub(super) fn on_trigger_tick(&self, listing: usize, price: Decimal) -> Result<Price, Fault> {
+        self.settings.listings[listing].parse_price(price).map_err(|code| match code {
+            ErrorCode::PriceWrongTick => ErrorCode::TriggerPriceWrongTick.into(),
+            _ => ErrorCode::InvalidTriggerPrice.into(),
+        })
+    }
+
+    /// The price that is watched, in the instrument's units.
+    fn watched(&self, listing: usize, watched: Trigger) -> Option<Price> {
+        let (known, market) = self.listed(listing);
+        match watched {
+            Trigger::LastPrice => market.last,
+            Trigger::MarkPrice => Some(market.mark),
+            _ => {
+                let unit = 10_i128.pow(Money::DECIMALS - u32::from(known.contract.price_decimals));
+                i64::try_from(market.index.0 / unit).ok().map(Price)
+            }
+        }
+    }
+
+    /// Enters the orders whose price has come.
+    pub(super) fn fire_triggers(&mut self) {
+        for account in 0..self.accounts.len() {
+            let mut due = Vec::new();
+            let numbers: Vec<u64> = self.accounts[account].waiting.keys().copied().collect();
+            for number in numbers {
+                let Some(order) = self.accounts[account].waiting.get(&number) else { continue };
+                let (listing, side, order_type) = (order.listing, order.side, order.terms.order_type);
+                let Some(terms) = order.trigger else { continue };
+                let Some(now) = self.watched(listing, terms.watched) else { continue };
+                if is_reached(side, order_type, terms.price, now) {
+                    due.push(number);
+                } else if let Some(offset) = terms.offset
+                    && let Some(order) = self.accounts[account].waiting.get_mut(&number)
+                    && let Some(terms) = &mut order.trigger
+                {
+                    // A sale follows the market up, a purchase down.
+                    let followed = Price(now.0 + side.sign() * offset);
+                    terms.price =
+                        if side == Side::Buy { terms.price.min(followed) } else { terms.price.max(followed) };
+                }
+            }
+            due.into_iter().for_each(|number| self.fire(account, number));
+        }
+    }
+
+    fn fire(&mut self, account: usize, number: u64) {
+        let Some(order) = self.accounts[account].waiting.get(&number).cloned() else { return };
+        let Order { listing, side, qty, .. } = order;
+        let is_limit = matches!(order.terms.order_type, OrderType::StopLimit | OrderType::TakeLimit);
+        let price = match is_limit {
+            true => Ok(order.price),
+            false => self.price_of(listing, side, OrderType::Market, None),
+        };
+        let terms = Terms { trigger: (number & !TRIGGER_BIT) as u32, ..order.terms };
+        let qty = match order.terms.is_reduce_only {
+            true => self.reducing(account, listing, side, qty),
+            false => Ok(qty),
+        };
+        let entered = price.and_then(|price| {
+            let qty = qty?;
+            let mut intent = Intent { listing, side, qty, price, terms, display: Qty::ZERO, moves: 0 };
+            self.keep_off_the_book(&mut intent)?;
+            self.check_funds(account, &intent, qty, None)?;
+            self.enter(account, intent, order.connection, None)
+        });
+        let state = if entered.is_ok() { OrderState::Triggered } else { OrderState::Rejected };
+        self.end_trigger(account, number, state, None);
+    }
+
+    /// Takes an order that waits away.
+    pub(super) fn end_trigger(
+        &mut self,
+        account: usize,
+        number: u64,
+        state: OrderState,
+        reason: Option<CancelReason>,
+    ) {
+        let now_ms = self.now_ms();
+        let Some(mut order) = self.accounts[account].waiting.remove(&number) else { return };
+        (order.state, order.cancel_reason, order.updated_ms) = (state, reason, now_ms);
+        self.accounts[account].keep_closed(order);
+        self.tell_of(account, number);
+    }
+
+    /// Changes an order that waits.
+    pub(super) fn edit_trigger(&mut self, account: usize, number: u64, change: &TriggerChange) -> Answer {
+        let order = self.accounts[account].waiting.get(&number).ok_or(Fault::new(ErrorCode::NotOpenOrder))?;
+        let (listing, side, order_type) = (order.listing, order.side, order.terms.order_type);
+        let terms = order.trigger.ok_or(Fault::new(ErrorCode::InternalServerError))?;
+        let price = change.price.map(|price| self.on_trigger_tick(listing, price)).transpose()?;
+        let limit =
+            change.limit.map(|limit| self.settings.listings[listing].parse_price(limit)).transpose()?;
+        if let Some(price) = price
+            && self
+                .watched(listing, terms.watched)
+                .is_some_and(|now| is_reached(side, order_type, price, now))
+        {
+            return Err(ErrorCode::InvalidTriggerPrice.into());
+        }
+        let now_ms = self.now_ms();
+        if let Some(order) = self.accounts[account].waiting.get_mut(&number) {
+            order.qty = change.qty.unwrap_or(order.qty);
+            order.price = limit.unwrap_or(order.price);
+            (order.is_replaced, order.updated_ms) = (true, now_ms);
+            if let Some(terms) = &mut order.trigger {
+                terms.price = price.unwrap_or(terms.price);
+            }
+        }
+        self.tell_of(account, number);
+        Ok(Some(self.order_reply(account, number, &[])))
+    }
+
+    /// Tells the account's channels of one order.
+    fn tell_of(&mut self, account: usize, number: u64) {
+        let changes = Changes { orders: vec![number], ..Changes::default() };
+        self.tell(&[], &[], &[(account, changes)].into());
+    }
+}
+
+/// What is changed of an order that waits.
+pub(super) struct TriggerChange {
+    pub(super) qty: Option<Qty>,
+    pub(super) price: Option<Decimal>,
+    pub(super) limit: Option<Decimal>,
+}
+
+/// Whether an order's price has come: a stop's when the market is worse for its side, a take's when it is better.
+fn is_reached(side: Side, order_type: OrderType, price: Price, now: Price) -> bool {
+    let is_take = matches!(order_type, OrderType::TakeLimit | OrderType::TakeMarket);
+    if (side == Side::Buy) == is_take { now <= price } else { now >= price }
+}
+
+/// True for the types that wait.
+pub(super) fn waits(order_type: OrderType) -> bool {
+    !matches!(order_type, OrderType::Limit | OrderType::Market | OrderType::MarketLimit)
+}

@@ -1,0 +1,431 @@
+//! The front with its sockets, on a thread of its own.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::Context;
+use tickpath_agent::{Counter, StopSignal, TscClock};
+use tickpath_exchange::{LogFeedError, SideDoor};
+use tickpath_net::{Kernel, Poller, SendOutcome};
+use tickpath_types::{Nanos, Sequence};
+use tickpath_web::{
+    EndCause, HttpResponse, ServerEvent, TlsServer, WebAcceptor, WebConnection, WebEvent, WebLimits,
+};
+
+use crate::config::FrontSettings;
+use crate::connection::Transport;
+use crate::front::{Front, FrontCounters, HttpCall};
+use crate::label_file::LabelFile;
+
+/// Where clients ask for a WebSocket.
+const WEBSOCKET_PATH: &str = "/ws/api/v2";
+/// Key of the acceptor in the poller; connections have keys from 0.
+const ACCEPTOR_KEY: u64 = u64::MAX;
+/// Connections that one look reports at most; the others come with the next.
+const READY_MAX: usize = 64;
+/// Connections accepted or turned away by one run at most.
+const ACCEPTS_PER_RUN: usize = 8;
+/// Messages of one connection that one run takes at most.
+const MESSAGES_PER_RUN: usize = 16;
+/// Commands of the log that one run takes at most.
+const COMMANDS_PER_RUN: usize = 1 << 10;
+/// How long the thread rests when there is nothing to do: what a reply may wait for it.
+const REST: Duration = Duration::from_micros(200);
+/// How often connections are looked at that the poller does not report, for their time-outs.
+const TIMER_INTERVAL: Nanos = Nanos::from_millis(50);
+/// Bytes that the kernel takes for one client at most before it has them.
+const KERNEL_BYTES_MAX: usize = 256 << 10;
+/// Close codes of WebSockets (RFC 6455, 7.4.1): normal, going away, against the rules.
+const CLOSE_NORMAL: u16 = 1000;
+const CLOSE_GOING_AWAY: u16 = 1001;
+const CLOSE_POLICY: u16 = 1008;
+/// Deribit's codes that are no 400: those of authorisation, and of too many requests.
+const STATUS_OF: [(i64, u16); 4] = [(13_009, 401), (13_004, 401), (13_021, 403), (10_028, 429)];
+
+/// What the front's door has done, readable from outside while it runs.
+#[derive(Default)]
+pub struct DoorCounters {
+    /// Connections turned away because there were as many as there may be.
+    pub refused: Counter,
+    /// Connections that ended as they should.
+    pub done: Counter,
+    /// Connections that broke, took too long, or spoke no HTTP.
+    pub broken: Counter,
+    /// 1 once the log cannot be followed any more: there is no front until the venue is started again.
+    pub has_failed: Counter,
+}
+
+struct Client {
+    web: WebConnection,
+    /// The front's number: of the WebSocket, or of the request over HTTP that waits for its answer.
+    number: Option<u64>,
+    is_closing: bool,
+}
+
+/// What a front has done, to be shown.
+#[derive(Clone)]
+pub struct DeribitView {
+    /// What its clients asked and were told.
+    pub front: Arc<FrontCounters>,
+    /// Their connections.
+    pub door: Arc<DoorCounters>,
+}
+
+impl std::fmt::Display for DeribitView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (front, door) = (&self.front, &self.door);
+        write!(
+            f,
+            "Deribit: {} connections, {} turned away, {} broken | {} logins, {} refused | {} requests, {} refused, {} \
+             malformed | {} over the rate, {} too slow, {} silent | {} notifications",
+            front.connections.read(),
+            door.refused.read(),
+            door.broken.read(),
+            front.logins.read(),
+            front.logins_refused.read(),
+            front.requests.read(),
+            front.refused.read(),
+            front.malformed.read(),
+            front.over_rate.read(),
+            front.slow_clients.read(),
+            front.silent_clients.read(),
+            front.notifications.read(),
+        )?;
+        if door.has_failed.read() != 0 {
+            f.write_str(" | closed: the journal cannot be followed, start the venue again")?;
+        }
+        Ok(())
+    }
+}
+
+/// The Deribit front, ready to run.
+pub struct DeribitServer {
+    front: Front,
+    door: SideDoor,
+    acceptor: WebAcceptor,
+    poller: Poller,
+    clients: BTreeMap<u64, Client>,
+    next_key: u64,
+    max_connections: usize,
+    labels: LabelFile,
+    /// Nobody is let in before the log was read up to here.
+    ready_at: Option<Sequence>,
+    next_timers: Nanos,
+    counters: Arc<DoorCounters>,
+}
+
+/// The front's thread. Dropped, it ends.
+pub struct DeribitThread {
+    stop: StopSignal,
+    handle: Option<JoinHandle<Result<(), LogFeedError>>>,
+}
+
+/// Where the front keeps what the log does not say.
+#[derive(Clone, Debug)]
+pub struct LabelStore {
+    /// The file of labels.
+    pub path: PathBuf,
+    /// Whether they are synced before an order with one is handed to the venue.
+    pub is_synced: bool,
+}
+
+impl DeribitServer {
+    /// Opens the front's socket. Nobody is let in before the log has been read.
+    ///
+    /// # Errors
+    /// An address that is in use or not this machine's, a file of labels that cannot be read or written.
+    pub fn open(
+        settings: FrontSettings,
+        door: SideDoor,
+        labels: &LabelStore,
+        clock: TscClock,
+    ) -> anyhow::Result<DeribitServer> {
+        let limits = WebLimits { idle_timeout: Nanos::from_secs(15 * 60), ..WebLimits::server() };
+        let tls = settings.tls.as_ref().map(|(certificate, key)| TlsServer::from_pem_files(certificate, key));
+        let tls = tls.transpose().context("deribit.tls")?;
+        let acceptor = WebAcceptor::bind(Kernel, settings.address, tls, limits).context("deribit.address")?;
+        let poller = Poller::new(READY_MAX)?;
+        acceptor.watch(&poller, ACCEPTOR_KEY)?;
+        let (labels, known) = LabelFile::open(labels)
+            .with_context(|| format!("the Deribit front's labels in {}", labels.path.display()))?;
+        let now_us = clock.now().0 / 1_000;
+        let max_connections = settings.max_connections;
+        Ok(DeribitServer {
+            front: Front::new(settings, known, random_key().context("/dev/urandom")?, now_us),
+            ready_at: Some(door.log.durable()),
+            door,
+            acceptor,
+            poller,
+            clients: BTreeMap::new(),
+            next_key: 0,
+            max_connections,
+            labels,
+            next_timers: Nanos::ZERO,
+            counters: Arc::default(),
+        })
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddrV4 {
+        self.acceptor.local_address()
+    }
+
+    /// What clients have done.
+    #[must_use]
+    pub fn view(&self) -> DeribitView {
+        DeribitView { front: self.front.counters(), door: Arc::clone(&self.counters) }
+    }
+
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The system refused one.
+    pub fn start(mut self, clock: TscClock) -> io::Result<DeribitThread> {
+        let stop = StopSignal::new();
+        let stopped = stop.clone();
+        let handle = thread::Builder::new().name("deribit-front".to_owned()).spawn(move || {
+            while !stopped.is_stopped() {
+                match self.run_once(clock.now()) {
+                    Ok(0) => thread::park_timeout(REST),
+                    Ok(_) => {}
+                    Err(error) => {
+                        self.counters.has_failed.set(1);
+                        self.close_all(clock.now());
+                        return Err(error);
+                    }
+                }
+            }
+            self.close_all(clock.now());
+            Ok(())
+        })?;
+        Ok(DeribitThread { stop, handle: Some(handle) })
+    }
+
+    /// Does a bounded amount of work and returns how much.
+    ///
+    /// # Errors
+    /// [`LogFeedError`] when the log cannot be followed any more: what clients would be told would be wrong.
+    pub fn run_once(&mut self, now: Nanos) -> Result<usize, LogFeedError> {
+        self.front.handle_time(now.0 / 1_000);
+        let mut work = self.door.log.run_once(COMMANDS_PER_RUN, &mut self.front)?;
+        if let Some(ready_at) = self.ready_at {
+            // What was in the log at the start is told to nobody.
+            if self.front.counters().commands.read() < ready_at.0 {
+                return Ok(work);
+            }
+            self.ready_at = None;
+            self.front.go_live();
+        }
+        work += self.read(now);
+        work += self.hand_over();
+        let keys: Vec<u64> = self.clients.keys().copied().collect();
+        for key in keys {
+            work += self.write(key, now);
+        }
+        Ok(work)
+    }
+
+    fn read(&mut self, now: Nanos) -> usize {
+        // Where the system refuses, the next run asks again.
+        let mut ready: Vec<u64> = match self.poller.poll() {
+            Ok(ready) => ready.map(|ready| ready.key).collect(),
+            Err(_) => Vec::new(),
+        };
+        if now >= self.next_timers {
+            self.next_timers = now + TIMER_INTERVAL;
+            ready.extend(self.clients.keys());
+        }
+        let mut work = 0;
+        for key in ready {
+            work += if key == ACCEPTOR_KEY { self.accept(now) } else { self.receive(key, now) };
+        }
+        work
+    }
+
+    fn accept(&mut self, now: Nanos) -> usize {
+        for count in 0..ACCEPTS_PER_RUN {
+            let Ok(Some(web)) = self.acceptor.accept(now) else { return count };
+            if self.clients.len() >= self.max_connections {
+                self.counters.refused.add(1);
+                continue;
+            }
+            let key = self.next_key;
+            self.next_key += 1;
+            if web.limit_send_buffer(KERNEL_BYTES_MAX).is_ok() && web.watch(&self.poller, key).is_ok() {
+                self.clients.insert(key, Client { web, number: None, is_closing: false });
+            }
+        }
+        ACCEPTS_PER_RUN
+    }
+
+    /// Takes what a client sent; returns how much.
+    fn receive(&mut self, key: u64, now: Nanos) -> usize {
+        let now_us = now.0 / 1_000;
+        let Some(client) = self.clients.get_mut(&key) else { return 0 };
+        for count in 0..MESSAGES_PER_RUN {
+            match client.web.receive(now) {
+                None => return count,
+                Some(ServerEvent::Message(event)) => {
+                    if let Some(number) = client.number {
+                        let frame = match event {
+                            WebEvent::Text(text) => text.as_bytes(),
+                            WebEvent::Binary(bytes) => bytes,
+                            WebEvent::Closed(_) => continue,
+                        };
+                        self.front.handle_frame(number, frame, now_us);
+                    }
+                }
+                Some(ServerEvent::Upgrade(request)) => {
+                    if request.path() == WEBSOCKET_PATH {
+                        client.web.accept_upgrade();
+                        client.number = Some(self.front.open(Transport::WebSocket, now_us));
+                    } else {
+                        let frame = Front::not_found();
+                        client.web.respond(now, &HttpResponse::json(404, &frame.bytes));
+                    }
+                }
+                Some(ServerEvent::Request(request)) => {
+                    let number = self.front.open(Transport::Http, now_us);
+                    client.number = Some(number);
+                    let call = HttpCall {
+                        method: request.method(),
+                        target: request.target(),
+                        path: request.path(),
+                        query: request
+                            .query_pairs()
+                            .map(|(name, value)| (name.into_owned(), value.into_owned()))
+                            .collect(),
+                        authorization: request.header("authorization"),
+                        body: request.body(),
+                    };
+                    self.front.handle_http(number, &call, now_us);
+                    return count + 1;
+                }
+                Some(ServerEvent::End(cause)) => {
+                    let is_done = cause == EndCause::Done;
+                    if is_done {
+                        self.counters.done.add(1)
+                    } else {
+                        self.counters.broken.add(1)
+                    }
+                    self.forget(key, now);
+                    return count + 1;
+                }
+            }
+        }
+        MESSAGES_PER_RUN
+    }
+
+    fn forget(&mut self, key: u64, now: Nanos) {
+        if let Some(Client { number: Some(number), .. }) = self.clients.remove(&key) {
+            self.front.close(number, now.0 / 1_000);
+        }
+    }
+
+    /// Gives the venue what the front asks of it, after the labels that belong to it.
+    fn hand_over(&mut self) -> usize {
+        let labels = self.front.poll_labels();
+        if !labels.is_empty() {
+            // A label that is lost is shown as none after a restart: no reason to hold an order back.
+            self.labels.append(labels);
+        }
+        let mut count = 0;
+        while let Some(request) = self.front.poll_request() {
+            if let Err(request) = self.door.try_request(request) {
+                self.front.give_back(request);
+                break;
+            }
+            count += 1;
+        }
+        count
+    }
+
+    /// Sends a client what waits for it, as far as it takes it; returns how many messages.
+    fn write(&mut self, key: u64, now: Nanos) -> usize {
+        let Some(client) = self.clients.get_mut(&key) else { return 0 };
+        if client.web.has_pending() && client.web.flush() == SendOutcome::Pending {
+            return 0;
+        }
+        let Some(number) = client.number else { return 0 };
+        let mut count = 0;
+        if client.web.is_websocket() {
+            while !client.is_closing
+                && let Some(frame) = self.front.poll_frame(number)
+            {
+                count += 1;
+                let text = std::str::from_utf8(&frame.bytes).unwrap_or_default();
+                if !matches!(client.web.queue(text), SendOutcome::Sent | SendOutcome::Pending) {
+                    break;
+                }
+            }
+            if count > 0 {
+                // What does not leave now leaves with the next run.
+                let _ = client.web.flush();
+            }
+            if let Some(reason) = self.front.poll_end(number).filter(|_| !client.is_closing) {
+                let code = if reason == "logout" { CLOSE_NORMAL } else { CLOSE_POLICY };
+                client.web.close(now, code, reason);
+                client.is_closing = true;
+            }
+        } else if let Some(frame) = self.front.poll_frame(number) {
+            let status = match frame.error {
+                None => 200,
+                Some(code) => {
+                    STATUS_OF.iter().find(|(known, _)| *known == code).map_or(400, |(_, status)| *status)
+                }
+            };
+            client.web.respond(now, &HttpResponse::json(status, &frame.bytes));
+            client.number = None;
+            self.front.close(number, now.0 / 1_000);
+            count += 1;
+        }
+        count
+    }
+
+    fn close_all(&mut self, now: Nanos) {
+        for client in self.clients.values_mut() {
+            client.web.close(now, CLOSE_GOING_AWAY, "the venue stops");
+            let _ = client.web.flush();
+        }
+        self.clients.clear();
+    }
+}
+
+impl DeribitThread {
+    /// Ends the thread.
+    ///
+    /// # Errors
+    /// [`LogFeedError`] that ended it before.
+    pub fn join(mut self) -> Result<(), LogFeedError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), LogFeedError> {
+        self.stop.stop();
+        let Some(handle) = self.handle.take() else { return Ok(()) };
+        handle.thread().unpark();
+        // A panic there has been told there.
+        handle.join().unwrap_or(Ok(()))
+    }
+}
+
+impl Drop for DeribitThread {
+    fn drop(&mut self) {
+        // Its reason is in the counters.
+        let _ = self.end();
+    }
+}
+
+/// What tokens are made of: nobody may guess it.
+fn random_key() -> io::Result<[u8; 32]> {
+    use std::io::Read as _;
+    let mut key = [0; 32];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut key)?;
+    Ok(key)
+}

@@ -1,0 +1,336 @@
+//! The whole venue with its front, over the loopback interface.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddrV4, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+use tickpath_agent::{Host, Runner, StopSignal, TscClock};
+use tickpath_deribit::continuity::{BookStep, Continuity};
+use tickpath_deribit::envelope::Inbound;
+use tickpath_deribit::field::Field;
+use tickpath_deribit::messages::{
+    BookLevels, BookUpdate, CancelOrder, GetOpenOrders, GetOrderBook, GetPosition, LevelAction, PlaceOrder,
+};
+use tickpath_deribit::method::Method;
+use tickpath_deribit::session::{Key, Session, SessionConfig, SessionEvent};
+use tickpath_deribit::text::Text;
+use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
+use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
+use tickpath_net::{Kernel, free_multicast_group};
+use tickpath_timing::NoTrace;
+use tickpath_types::Nanos;
+use tickpath_web::{Target, TlsClient, WebEvent, WebLimits, WebSocketClient};
+
+/// How long a machine under load may take for what it does at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PERPETUAL: &str = "BTC-PERPETUAL";
+const BOOK: &str = "book.BTC-PERPETUAL.raw";
+
+/// A venue that runs on threads of its own.
+struct Running {
+    stop: StopSignal,
+    runner: Option<Runner>,
+    journal: Option<JournalThreads>,
+    front: Option<DeribitThread>,
+    address: SocketAddrV4,
+}
+
+impl Running {
+    /// A venue as the sample's file describes it, at free addresses, in a folder.
+    fn start(folder: &Path) -> Running {
+        Running::start_with(folder, |text| text)
+    }
+
+    fn start_with(folder: &Path, change: impl Fn(String) -> String) -> Running {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let path = folder.join("venue.toml");
+        if !path.exists() {
+            let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
+            let instruments = configs.join("deribit-instruments.toml");
+            let text = sample
+                .replace("deribit-instruments.toml", &instruments.display().to_string())
+                .replace("127.0.0.1:26430", "127.0.0.1:0")
+                .replace("127.0.0.1:26433", "127.0.0.1:0")
+                .replace("127.0.0.1:26420", "127.0.0.1:0")
+                .replace("239.255.26.11:26431", &free_multicast_group().unwrap().to_string())
+                .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string())
+                .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
+            std::fs::write(&path, change(text)).unwrap();
+        }
+        let (config, settings) = ExchangeConfig::load(&path).unwrap();
+        let deribit = DeribitConfig::from_table(config.deribit.as_ref().unwrap()).unwrap();
+        let deribit = deribit.settings(&settings, Some(&path)).unwrap();
+        let clock = TscClock::shared();
+        let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
+        let venue = Venue::build(&settings, clock, tracers).unwrap();
+        let journal = venue.journal.map(|journal| journal.start().unwrap());
+        let labels = LabelStore { path: folder.join("labels"), is_synced: false };
+        let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
+        let address = server.local_address();
+        let stop = StopSignal::new();
+        let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
+        let runner = Runner::start(plan, clock, stop.clone()).unwrap();
+        let front = server.start(clock).unwrap();
+        Running { stop, runner: Some(runner), journal, front: Some(front), address }
+    }
+
+    fn stop(mut self) {
+        self.front.take().unwrap().join().unwrap();
+        self.stop.stop();
+        self.runner.take().unwrap().join().unwrap();
+        drop(self.journal.take());
+    }
+}
+
+/// A client: the protocol's own session over a WebSocket.
+struct Client {
+    web: WebSocketClient,
+    session: Session,
+    replies: Vec<(i64, Result<Value, i64>)>,
+    told: Vec<(String, Vec<u8>)>,
+}
+
+fn now() -> Nanos {
+    TscClock::shared().now()
+}
+
+impl Client {
+    fn connect(address: SocketAddrV4, id: &str, channels: &[&str]) -> Client {
+        let url = format!("ws://{address}/ws/api/v2").parse().unwrap();
+        Client::start(Target { url, address, is_proxy: false, tls: None }, id, channels)
+    }
+
+    fn start(target: Target, id: &str, channels: &[&str]) -> Client {
+        let web = WebSocketClient::start(&Kernel, now(), target, WebLimits::client()).unwrap();
+        let key = Key { client_id: id.to_owned(), secret: "test".to_owned() };
+        let mut session = Session::new(SessionConfig::new("test", "1", Some(key)));
+        channels.iter().for_each(|channel| session.subscribe(channel).unwrap());
+        let mut client = Client { web, session, replies: Vec::new(), told: Vec::new() };
+        client.wait("connection", |client| client.web.poll_open(now()).unwrap());
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        client.session.start(now(), unix.as_millis() as u64, &format!("{id}{}", unix.as_nanos()));
+        client.wait("login", |client| {
+            client.session.is_ready() && client.session.active_channels() == channels.len()
+        });
+        client
+    }
+
+    /// Does what is to be done until something is so.
+    fn wait(&mut self, what: &str, is_so: impl Fn(&mut Client) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(Instant::now() < deadline, "{what} does not come");
+            self.turn();
+            std::thread::yield_now();
+        }
+    }
+
+    fn turn(&mut self) {
+        let Client { web, session, replies, told } = self;
+        if !session.is_over() {
+            let mut frame = Vec::new();
+            while session.poll_transmit(now(), &mut frame) {
+                let _ = web.send(std::str::from_utf8(&frame).unwrap());
+                frame.clear();
+            }
+        }
+        while let Ok(Some(WebEvent::Text(text))) = web.receive() {
+            match session.handle(now(), Inbound::parse(text.as_bytes()).unwrap()) {
+                Some(SessionEvent::Reply { id, response, .. }) => {
+                    let outcome = response.outcome.map(|value| serde_json::from_str(value.text()).unwrap());
+                    replies.push((id, outcome.map_err(|error| error.code)));
+                }
+                Some(SessionEvent::Notification(news)) => {
+                    told.push((news.channel.to_string(), news.data.text().as_bytes().to_vec()));
+                }
+                Some(SessionEvent::LoginRefused { method, error }) => panic!("{method}: {error:?}"),
+                _ => {}
+            }
+        }
+    }
+
+    fn call<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Value, i64> {
+        let mut frame = Vec::new();
+        let id = self.session.request(now(), method, params, &mut frame).unwrap();
+        let _ = self.web.send(std::str::from_utf8(&frame).unwrap());
+        self.wait("a reply", |client| client.replies.iter().any(|(known, _)| *known == id));
+        let place = self.replies.iter().position(|(known, _)| *known == id).unwrap();
+        self.replies.remove(place).1
+    }
+
+    fn order(&mut self, method: Method, amount: i64, price: &str) -> Value {
+        let order = PlaceOrder {
+            label: Some(Text::new("loop")),
+            ..PlaceOrder::limit(PERPETUAL, amount.into(), price.parse().unwrap())
+        };
+        self.call(method, &order).unwrap()
+    }
+}
+
+/// The book that the channel told of.
+fn book_of(told: &[(String, Vec<u8>)]) -> (u64, usize, usize) {
+    let mut chain = Continuity::new();
+    let mut levels = BookLevels::default();
+    let mut sides = [std::collections::BTreeMap::new(), std::collections::BTreeMap::new()];
+    let mut change_id = 0;
+    for (_, data) in told.iter().filter(|(channel, _)| channel == BOOK) {
+        let value = tickpath_deribit::scan::check(data).unwrap();
+        let update = BookUpdate::read(&mut value.scanner(), &mut levels).unwrap();
+        assert!(matches!(chain.handle_update(&update), BookStep::Apply | BookStep::Replace), "{update:?}");
+        for (side, changed) in sides.iter_mut().zip([&levels.bids, &levels.asks]) {
+            for level in changed {
+                match level.action {
+                    LevelAction::Delete => side.remove(&level.price.to_string()),
+                    _ => side.insert(level.price.to_string(), level.amount),
+                };
+            }
+        }
+        change_id = update.change_id;
+    }
+    (change_id, sides[0].len(), sides[1].len())
+}
+
+#[test]
+fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = Running::start(folder.path());
+    let mut anna = Client::connect(venue.address, "anna", &[BOOK, "user.orders.any.any.raw"]);
+    let mut bert = Client::connect(venue.address, "bert", &["user.trades.any.any.raw"]);
+    let resting = anna.order(Method::Sell, 1_000, "60010");
+    assert_eq!(
+        (&resting["order"]["order_state"], &resting["order"]["label"]),
+        (&"open".into(), &"loop".into())
+    );
+    let taken = bert.order(Method::Buy, 400, "60010");
+    assert_eq!(
+        (&taken["order"]["order_state"], &taken["trades"][0]["liquidity"]),
+        (&"filled".into(), &"T".into())
+    );
+    let second = anna.order(Method::Buy, 50, "59990");
+    let cancel = CancelOrder { order_id: Text::new(second["order"]["order_id"].as_str().unwrap()) };
+    assert_eq!(anna.call(Method::Cancel, &cancel).unwrap()["order_state"], "cancelled");
+    assert_eq!(anna.call(Method::Cancel, &cancel), Err(11044));
+    bert.wait("the trade", |client| {
+        client.told.iter().any(|(channel, _)| channel.starts_with("user.trades"))
+    });
+    let of_book = GetOrderBook { instrument_name: Text::new(PERPETUAL), depth: Some(20) };
+    let book = anna.call(Method::GetOrderBook, &of_book).unwrap();
+    let wanted = (book["change_id"].as_u64().unwrap(), 0, 1);
+    anna.wait("the book", |client| book_of(&client.told) == wanted);
+    assert_eq!(book["asks"][0], serde_json::json!([60010, 600]));
+    let position = GetPosition { instrument_name: Text::new(PERPETUAL) };
+    let before = bert.call(Method::GetPosition, &position).unwrap();
+    assert_eq!((&before["size"], &before["average_price"]), (&400.into(), &60010.into()));
+    // Cancel on disconnect is for this connection, and the session turns it on.
+    let rate = |client: &mut Client| {
+        client.call(Method::GetOpenOrders, &GetOpenOrders { kind: None, order_type: None }).unwrap()
+    };
+    assert_eq!(rate(&mut anna).as_array().unwrap().len(), 1);
+    venue.stop();
+
+    let venue = Running::start(folder.path());
+    let mut bert = Client::connect(venue.address, "bert", &[]);
+    let after = bert.call(Method::GetPosition, &position).unwrap();
+    assert_eq!((&after["size"], &after["average_price"]), (&before["size"], &before["average_price"]));
+    let book = bert.call(Method::GetOrderBook, &of_book).unwrap();
+    assert_eq!(book["asks"][0], serde_json::json!([60010, 600]));
+    let closed = bert.order(Method::Buy, 600, "60010");
+    assert_eq!(closed["order"]["filled_amount"], 600);
+    venue.stop();
+}
+
+#[test]
+fn a_client_trades_over_tls() {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+
+    let folder = tempfile::tempdir().unwrap();
+    let (ca_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let mut ca = CertificateParams::new(Vec::new()).unwrap();
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca_pem = ca.self_signed(&ca_key).unwrap().pem();
+    let of_venue = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = of_venue.signed_by(&key, &Issuer::new(ca, ca_key)).unwrap();
+    let file = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
+    file("ca.pem", ca_pem);
+    file("certificate.pem", certificate.pem());
+    file("key.pem", key.serialize_pem());
+    let tls = "[deribit]\ntls = { certificate = 'certificate.pem', private_key = 'key.pem' }\n";
+    let venue = Running::start_with(folder.path(), |text| text.replace("[deribit]\n", tls));
+    let trust = TlsClient::with_ca_file(&folder.path().join("ca.pem")).unwrap();
+    let url = format!("wss://localhost:{}/ws/api/v2", venue.address.port()).parse().unwrap();
+    let target = Target { url, address: venue.address, is_proxy: false, tls: Some(trust) };
+    let mut anna = Client::start(target, "anna", &[BOOK]);
+    assert_eq!(anna.order(Method::Buy, 10, "59000")["order"]["order_state"], "open");
+    venue.stop();
+}
+
+/// One request over HTTP: status and body.
+fn http(address: SocketAddrV4, request: &str) -> (u16, Value) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), serde_json::from_str(body).unwrap())
+}
+
+#[test]
+fn the_same_is_asked_over_http() {
+    use tickpath_deribit::sign::{HttpRequest, http_signature, write_authorization};
+
+    let folder = tempfile::tempdir().unwrap();
+    let venue = Running::start(folder.path());
+    let get = |target: &str, header: &str| {
+        http(venue.address, &format!("GET {target} HTTP/1.1\r\nHost: x\r\n{header}Connection: close\r\n\r\n"))
+    };
+    let deadline = Instant::now() + PATIENCE;
+    let instruments = loop {
+        let (status, reply) = get("/api/v2/public/get_instruments?currency=BTC&kind=future", "");
+        assert_eq!(status, 200, "{reply}");
+        if reply["result"][0]["state"] == "open" {
+            break reply;
+        }
+        assert!(Instant::now() < deadline, "the instruments open");
+    };
+    assert_eq!(instruments["result"][0]["instrument_name"], PERPETUAL);
+    let (status, auth) =
+        get("/api/v2/public/auth?grant_type=client_credentials&client_id=anna&client_secret=test", "");
+    assert_eq!(status, 200, "{auth}");
+    let bearer = format!("Authorization: Bearer {}\r\n", auth["result"]["access_token"].as_str().unwrap());
+    let (_, order) =
+        get("/api/v2/private/buy?instrument_name=BTC-PERPETUAL&amount=10&price=59000&label=7", &bearer);
+    assert_eq!(
+        (&order["result"]["order"]["order_state"], &order["result"]["order"]["label"]),
+        (&"open".into(), &"7".into())
+    );
+    let target = "/api/v2/private/get_open_orders_by_currency?currency=BTC";
+    let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+    let request = HttpRequest { method: "GET", uri: target, body: b"" };
+    let mut header = b"Authorization: ".to_vec();
+    write_authorization(
+        "anna",
+        timestamp,
+        "n1",
+        &http_signature(b"test", timestamp, "n1", request),
+        &mut header,
+    );
+    let header = String::from_utf8(header).unwrap() + "\r\n";
+    let (status, open) = get(target, &header);
+    assert_eq!((status, open["result"].as_array().unwrap().len()), (200, 1), "{open}");
+    let (status, again) = get(target, &header);
+    assert_eq!((status, again["error"]["code"].as_i64()), (401, Some(13009)));
+    let body = r#"{"jsonrpc":"2.0","id":3,"method":"public/get_time","params":{}}"#;
+    let post = format!(
+        "POST /api/v2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    assert_eq!(http(venue.address, &post).1["id"], 3);
+    assert_eq!(get("/elsewhere", "").0, 400);
+    assert_eq!(get("/api/v2/public/nothing", "").1["error"]["code"], -32601);
+    assert_eq!(get("/api/v2/private/get_positions", "").0, 401);
+    venue.stop();
+}

@@ -1,0 +1,61 @@
+//! The Python programs: in an environment of their own, made once in a run of the tests.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The interpreter with the packages of `tests/interop/python/requirements.txt`; `None` where there is no Python, which
+/// is said.
+///
+/// # Panics
+/// When the packages cannot be had, with what to do.
+pub fn interpreter() -> Option<PathBuf> {
+    let started = Command::new("python3").arg("--version").stdin(Stdio::null()).output();
+    if matches!(started, Err(error) if error.kind() == ErrorKind::NotFound) {
+        let _ = writeln!(
+            std::io::stderr(),
+            "tests/interop is skipped: there is no 'python3': install Python of version 3.11 or later with venv"
+        );
+        return None;
+    }
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("interop-python");
+    std::fs::create_dir_all(&target).unwrap();
+    // Two test programs of one target folder do not build into it at once.
+    let lock = File::create(target.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let python = target.join("venv/bin/python");
+    let wanted = std::fs::read_to_string(folder().join("requirements.txt")).unwrap();
+    let done = target.join("installed.txt");
+    if std::fs::read_to_string(&done).is_ok_and(|installed| installed == wanted) {
+        return Some(python);
+    }
+    let make = |command: &mut Command| {
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success(),
+            "the packages of tests/interop/python/requirements.txt cannot be had: let pip reach its index once; later \
+             runs need no network\n{text}"
+        );
+    };
+    make(Command::new("python3").args(["-m", "venv"]).arg(target.join("venv")));
+    make(
+        Command::new(&python)
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
+            .arg(folder().join("requirements.txt")),
+    );
+    std::fs::write(done, wanted).unwrap();
+    Some(python)
+}
+
+/// Runs a program of `tests/interop/python`.
+pub fn command(python: &Path, program: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(python);
+    command.arg("-B").arg(folder().join(program)).args(args).stdin(Stdio::null());
+    command
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/interop/python")
+}

@@ -1,0 +1,138 @@
+"""Clients of Deribit that others wrote, against the venue's front: ccxt over HTTP, its pro class over WebSocket, and a
+plain WebSocket client. A line for each step; a step that fails says what came. Argument: address and port."""
+
+import asyncio
+import json
+import sys
+
+import ccxt
+import ccxt.pro
+import websocket
+
+ADDRESS = sys.argv[1]
+PERPETUAL = "BTC/USD:BTC"
+STEPS = 0
+
+
+def step(name, condition, seen):
+    global STEPS
+    if not condition:
+        sys.exit(f"step '{name}' failed: {seen}")
+    STEPS += 1
+    print(name, flush=True)
+
+
+def credentials(name):
+    return {
+        "apiKey": name,
+        "secret": "test",
+        "enableRateLimit": False,
+        # The venue knows no currency's deposits.
+        "has": {"fetchCurrencies": False},
+    }
+
+
+def over_http():
+    anna, bert = ccxt.deribit(credentials("anna")), ccxt.deribit(credentials("bert"))
+    for client in (anna, bert):
+        client.urls["api"]["rest"] = f"http://{ADDRESS}"
+    markets = anna.load_markets()
+    bert.load_markets()
+    step("markets", PERPETUAL in markets and markets[PERPETUAL]["inverse"], list(markets))
+    step("option", any(market["option"] for market in markets.values()), list(markets))
+    step("time", anna.fetch_time() > 1_700_000_000_000, anna.fetch_time())
+    sold = anna.create_order(PERPETUAL, "limit", "sell", 100, 60100, {"label": "ccxt"})
+    step("create limit", sold["status"] == "open" and sold["remaining"] == 100, sold)
+    book = bert.fetch_order_book(PERPETUAL)
+    step("order book", book["asks"][0] == [60100, 100] and book["bids"] == [], book)
+    edited = anna.edit_order(sold["id"], PERPETUAL, "limit", "sell", 120, 60090)
+    step("edit", edited["price"] == 60090 and edited["amount"] == 120, edited)
+    bought = bert.create_order(PERPETUAL, "market", "buy", 50)
+    step("create market", bought["status"] == "closed" and bought["filled"] == 50, bought)
+    order = anna.fetch_order(sold["id"], PERPETUAL)
+    step("fetch order", order["filled"] == 50 and order["status"] == "open", order)
+    open_orders = anna.fetch_open_orders(PERPETUAL)
+    step("open orders", [order["id"] for order in open_orders] == [sold["id"]], open_orders)
+    mine = bert.fetch_my_trades(PERPETUAL)
+    step("my trades", mine[0]["amount"] == 50 and mine[0]["takerOrMaker"] == "taker", mine)
+    of_order = bert.fetch_order_trades(bought["id"], PERPETUAL)
+    step("trades of an order", len(of_order) == 1, of_order)
+    trades = anna.fetch_trades(PERPETUAL)
+    step("trades", trades[0]["price"] == 60090 and trades[0]["side"] == "buy", trades)
+    ticker = anna.fetch_ticker(PERPETUAL)
+    step("ticker", ticker["last"] == 60090 and ticker["ask"] == 60090, ticker)
+    tickers = anna.fetch_tickers(None, {"code": "BTC"})
+    step("tickers", PERPETUAL in tickers, tickers)
+    balance = bert.fetch_balance({"code": "BTC"})
+    step("balance", 9.99 < balance["BTC"]["total"] <= 10, balance["BTC"])
+    position = bert.fetch_position(PERPETUAL)
+    step("position", position["side"] == "long" and position["notional"], position)
+    positions = anna.fetch_positions([PERPETUAL])
+    step("positions", len(positions) == 1 and positions[0]["side"] == "short", positions)
+    cancelled = anna.cancel_order(sold["id"], PERPETUAL)
+    step("cancel", cancelled["status"] == "canceled", cancelled)
+    closed = anna.fetch_closed_orders(PERPETUAL)
+    step("closed orders", closed[0]["id"] == sold["id"], closed)
+    anna.create_order(PERPETUAL, "limit", "buy", 10, 59000)
+    step("cancel all", anna.cancel_all_orders(PERPETUAL) is not None, "nothing")
+    for name, error, call in [
+        ("not enough funds", ccxt.InsufficientFunds, lambda: anna.create_order("BTC/USDC", "limit", "buy", 50, 60000)),
+        ("order not found", ccxt.OrderNotFound, lambda: anna.cancel_order("999999", PERPETUAL)),
+    ]:
+        try:
+            step(name, False, call())
+        except error:
+            step(name, True, None)
+
+
+async def over_websocket():
+    anna, bert = ccxt.pro.deribit(credentials("anna")), ccxt.pro.deribit(credentials("bert"))
+    for client in (anna, bert):
+        client.urls["api"]["rest"] = f"http://{ADDRESS}"
+        client.urls["test"]["ws"] = client.urls["api"]["ws"] = f"ws://{ADDRESS}/ws/api/v2"
+    try:
+        await asyncio.gather(anna.load_markets(), bert.load_markets())
+        watched = asyncio.gather(
+            anna.watch_order_book(PERPETUAL), anna.watch_trades(PERPETUAL), anna.watch_ticker(PERPETUAL),
+            bert.watch_orders(PERPETUAL), bert.watch_my_trades(PERPETUAL),
+        )
+        for _ in range(100):
+            sold = await anna.create_order(PERPETUAL, "limit", "sell", 30, 60050)
+            await bert.create_order(PERPETUAL, "limit", "buy", 20, 60050)
+            await anna.cancel_order(sold["id"], PERPETUAL)
+            done, _ = await asyncio.wait([watched], timeout=0.3)
+            if done:
+                break
+        book, trades, ticker, orders, mine = await asyncio.wait_for(watched, 60)
+        step("watch order book", book["symbol"] == PERPETUAL, book)
+        step("watch trades", trades[0]["amount"] == 20, trades)
+        step("watch ticker", ticker["symbol"] == PERPETUAL, ticker)
+        step("watch orders", orders[0]["side"] == "buy", orders)
+        step("watch my trades", mine[0]["amount"] == 20, mine)
+    finally:
+        await asyncio.gather(anna.close(), bert.close())
+
+
+def by_hand():
+    socket = websocket.create_connection(f"ws://{ADDRESS}/ws/api/v2", timeout=60)
+
+    def call(method, params):
+        socket.send(json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}))
+        while True:
+            reply = json.loads(socket.recv())
+            if reply.get("id") == 7:
+                return reply
+
+    auth = call("public/auth", {"grant_type": "client_credentials", "client_id": "anna", "client_secret": "test"})
+    step("auth", auth["result"]["token_type"] == "bearer", auth)
+    subscribed = call("public/subscribe", {"channels": ["book.BTC-PERPETUAL.raw"]})
+    step("subscribe", subscribed["result"] == ["book.BTC-PERPETUAL.raw"], subscribed)
+    refused = call("private/buy", {"instrument_name": "BTC-PERPETUAL", "amount": 10, "price": 1.3})
+    step("refusal", refused["error"]["code"] == 10043, refused)
+    socket.close()
+
+
+over_http()
+asyncio.run(over_websocket())
+by_hand()
+print(f"{STEPS} steps passed", flush=True)
