@@ -38,6 +38,6 @@ fn a_public_secret_is_for_the_loopback_interface_alone() {
     let public = ("client_secret = \"anna-secret\"", "client_secret = \"test\"");
     let anywhere = ("matching_rate = 1000", "address = \"0.0.0.0:1\"");
     assert!(changed(&[public]).is_ok() && changed(&[anywhere]).is_ok());
-    let error = changed(&[public, anywhere]).err().expect("a public secret").to_string();
+    let error = changed(&[public, anywhere]).expect_err("a public secret").to_string();
     assert!(error.contains("not the loopback interface"), "{error}");
 }
