@@ -250,7 +250,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["wait", "sleep"],
         usage: "TIME | CHANNEL [COUNT] [timeout=TIME]",
         about: "wait, and print what comes on the channels, a line each",
-        more: "  wait 10s\n  wait ticker.BTC-PERPETUAL.100ms 5 timeout=20s    ends after 5 messages; a time-out is an error",
+        more: "In a script what came since the last wait is printed first.\n  wait 10s\n  wait ticker.BTC-PERPETUAL.100ms 5 timeout=20s    ends after 5 messages; a time-out is an error",
     },
     Entry {
         verb: Verb::Show,
@@ -271,7 +271,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["call"],
         usage: "METHOD [JSON]",
         about: "any other method that changes no order",
-        more: "  call public/get_index_price '{\"index_name\":\"btc_usd\"}'",
+        more: "  call public/get_index_price {\"index_name\":\"btc_usd\"}",
     },
     Entry {
         verb: Verb::Help,

@@ -222,6 +222,15 @@ mod tests {
     }
 
     #[test]
+    fn the_sample_is_as_the_defaults_with_limits() {
+        let sample = config(include_str!("../../../configs/shell.toml"));
+        assert!(sample.checked_url().is_ok());
+        assert_eq!(sample.limits.open_orders_max, Some(20));
+        let again = tickpath_config::to_toml(&ShellConfig { limits: Limits::default(), ..sample });
+        assert_eq!(again, tickpath_config::to_toml(&ShellConfig::default()));
+    }
+
+    #[test]
     fn a_key_comes_from_files_that_nobody_else_reads() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();

@@ -80,7 +80,7 @@ impl Shell {
         let entry = commands::find(name)
             .ok_or_else(|| Failure::Invalid(format!("there is no command {name:?}: help lists them")))?;
         match entry.verb {
-            Verb::Call => return self.call(rest),
+            Verb::Call => return self.call(line),
             Verb::Help => return help(rest),
             _ => {}
         }
@@ -417,6 +417,8 @@ impl Shell {
         let refused: Vec<String> = self.link().refused_channels().map(str::to_owned).collect();
         let refused: Vec<&String> = refused.iter().filter(|name| channels.contains(name)).collect();
         if !refused.is_empty() {
+            // Told here by name.
+            self.link().forget_notes();
             let names = list(refused.iter());
             for channel in refused {
                 self.link().unsubscribe(channel);
@@ -444,6 +446,7 @@ impl Shell {
             }
             link.unsubscribe(channel);
         }
+        link.poll();
         Ok(Done::text(format!("unsubscribed: {} channels", channels.len())))
     }
 
@@ -480,24 +483,27 @@ impl Shell {
         if self.link().standing() != Standing::Off {
             self.ensure_ready()?;
         }
-        let mut seen = 0;
-        self.link().want_news(true);
+        let (mut seen, is_silent) = (0, self.is_silent);
+        if self.is_watched {
+            self.link().want_news(true);
+        }
         let result = self.pump(time.map_or(max, |time| time.0), |link| {
             while let Some((name, place)) = link.next_news() {
-                let Some(entry) = link.history().entry(place) else { continue };
-                // A full pipe or disk is noticed when the command's own result is printed.
-                let _ =
-                    tickpath_config::say(format_args!("{name}  {}", print::channel_line(&name, &entry.text)));
-                if channel == Some(&name) {
-                    seen += 1;
-                    if seen >= count {
-                        return true;
-                    }
+                if let Some(entry) = link.history().entry(place).filter(|_| !is_silent) {
+                    let line = print::channel_line(&name, &entry.text);
+                    // A full pipe or disk is noticed when the command's own result is printed.
+                    let _ = tickpath_config::say(format_args!("{name}  {line}"));
+                }
+                seen += u64::from(channel == Some(&name));
+                if channel.is_some() && seen >= count {
+                    return true;
                 }
             }
             false
         });
-        self.link().want_news(false);
+        if self.is_watched {
+            self.link().want_news(false);
+        }
         match (result?, channel) {
             (false, Some(channel)) => {
                 Err(Failure::NotDone(format!("{seen} of {count} messages of {channel} in time")))
@@ -577,12 +583,17 @@ impl Shell {
     }
 
     /// Any method that changes no order and no session: those have their own commands, with their checks.
-    fn call(&mut self, rest: &[String]) -> Result<Done, Failure> {
-        let (name, params) = match rest {
-            [name] => (name, "{}"),
-            [name, params] => (name, params.as_str()),
-            _ => return Err(Failure::Invalid("call METHOD [JSON in quotes]".to_owned())),
-        };
+    fn call(&mut self, line: &str) -> Result<Done, Failure> {
+        // JSON has quotes of its own: it is what stands behind the method, with quotes around it or without.
+        let rest = line.trim().split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim());
+        let (name, params) = rest.split_once(char::is_whitespace).unwrap_or((rest, "{}"));
+        let params = params.trim();
+        let unquoted =
+            ['\'', '"'].into_iter().find_map(|quote| params.strip_prefix(quote)?.strip_suffix(quote));
+        let params = unquoted.unwrap_or(params);
+        if name.is_empty() {
+            return Err(Failure::Invalid("call METHOD [JSON]".to_owned()));
+        }
         let method = Method::from_name(name)
             .ok_or_else(|| Failure::Invalid(format!("there is no method {name:?}")))?;
         if method.is_matching() || !is_question(method) {

@@ -2,7 +2,8 @@
 
 use tickpath_types::Nanos;
 
-/// Bytes beside a message: its time, how long it was, how much of it is kept with its direction.
+/// Bytes beside a message: its time, how long it was, how much of it is kept with its direction. Records begin at
+/// multiples of it, so that a header is always in one piece.
 const HEADER: usize = 16;
 /// The bit that marks what was sent.
 const SENT: u32 = 1 << 31;
@@ -52,20 +53,28 @@ impl History {
     #[inline]
     pub fn push(&mut self, at: Nanos, way: Way, message: &str) -> u64 {
         let kept = message.len().min(self.ring.len() / 4);
-        let record = (HEADER + kept) as u64;
+        let record = record_len(kept);
         while self.end + record - self.start > self.ring.len() as u64 {
-            self.start += HEADER as u64 + u64::from(self.kept_at(self.start));
+            self.start += record_len(self.header(self.start).kept);
         }
         let place = self.end;
-        let mut header = [0; HEADER];
+        self.end += record;
+        let start = self.index(place);
+        let header = &mut self.ring[start..start + HEADER];
         header[..8].copy_from_slice(&at.0.to_le_bytes());
         let len = u32::try_from(message.len()).unwrap_or(u32::MAX);
         header[8..12].copy_from_slice(&len.to_le_bytes());
         let mark = if way == Way::Sent { SENT } else { 0 };
         header[12..].copy_from_slice(&(kept as u32 | mark).to_le_bytes());
-        self.write(place, &header);
-        self.write(place + HEADER as u64, &message.as_bytes()[..kept]);
-        self.end += record;
+        let start = self.index(place + HEADER as u64);
+        let bytes = &message.as_bytes()[..kept];
+        if kept <= self.ring.len() - start {
+            self.ring[start..start + kept].copy_from_slice(bytes);
+        } else {
+            let (first, rest) = bytes.split_at(self.ring.len() - start);
+            self.ring[start..].copy_from_slice(first);
+            self.ring[..rest.len()].copy_from_slice(rest);
+        }
         place
     }
 
@@ -74,7 +83,7 @@ impl History {
         let mut place = self.start;
         std::iter::from_fn(move || {
             let entry = self.entry(place)?;
-            place += HEADER as u64 + u64::from(self.kept_at(place));
+            place += record_len(self.header(place).kept);
             Some(entry)
         })
     }
@@ -85,39 +94,47 @@ impl History {
         if place < self.start || place >= self.end {
             return None;
         }
-        let header: [u8; HEADER] = self.read(place, HEADER).try_into().expect("so many were asked for");
-        let at = Nanos(u64::from_le_bytes(header[..8].try_into().expect("8 of 16 bytes")));
-        let len = u32::from_le_bytes(header[8..12].try_into().expect("4 of 16 bytes")) as usize;
-        let marked = u32::from_le_bytes(header[12..].try_into().expect("4 of 16 bytes"));
-        let way = if marked & SENT != 0 { Way::Sent } else { Way::Received };
-        let text = self.read(place + HEADER as u64, (marked & !SENT) as usize);
+        let Header { at, way, len, kept } = self.header(place);
+        let start = self.index(place + HEADER as u64);
+        let first = kept.min(self.ring.len() - start);
+        let mut text = self.ring[start..start + first].to_vec();
+        text.extend_from_slice(&self.ring[..kept - first]);
         // Only the end of a message that was cut can be half a character.
         Some(Entry { at, way, text: String::from_utf8_lossy(&text).into_owned(), len })
     }
 
-    fn kept_at(&self, place: u64) -> u32 {
-        let kept: [u8; 4] = self.read(place + 12, 4).try_into().expect("so many were asked for");
-        u32::from_le_bytes(kept) & !SENT
-    }
-
-    fn write(&mut self, place: u64, bytes: &[u8]) {
+    #[inline]
+    fn header(&self, place: u64) -> Header {
         let start = self.index(place);
-        let first = bytes.len().min(self.ring.len() - start);
-        self.ring[start..start + first].copy_from_slice(&bytes[..first]);
-        self.ring[..bytes.len() - first].copy_from_slice(&bytes[first..]);
+        let header = &self.ring[start..start + HEADER];
+        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("4 of 16 bytes"));
+        let marked = word(12);
+        Header {
+            at: Nanos(u64::from_le_bytes(header[..8].try_into().expect("8 of 16 bytes"))),
+            way: if marked & SENT != 0 { Way::Sent } else { Way::Received },
+            len: word(8) as usize,
+            kept: (marked & !SENT) as usize,
+        }
     }
 
-    fn read(&self, place: u64, len: usize) -> Vec<u8> {
-        let start = self.index(place);
-        let first = len.min(self.ring.len() - start);
-        let mut bytes = self.ring[start..start + first].to_vec();
-        bytes.extend_from_slice(&self.ring[..len - first]);
-        bytes
-    }
-
+    #[inline]
     fn index(&self, place: u64) -> usize {
         (place & (self.ring.len() as u64 - 1)) as usize
     }
+}
+
+/// What stands before a message.
+struct Header {
+    at: Nanos,
+    way: Way,
+    len: usize,
+    kept: usize,
+}
+
+/// Bytes of a message with what stands before it.
+#[inline]
+fn record_len(kept: usize) -> u64 {
+    (HEADER + kept).next_multiple_of(HEADER) as u64
 }
 
 #[cfg(test)]
@@ -135,8 +152,8 @@ mod tests {
             sent.push(Entry { at: Nanos(number as u64), way, len: text.len(), text });
             let kept: Vec<Entry> = history.entries().collect();
             assert_eq!(kept[..], sent[sent.len() - kept.len()..]);
-            let bytes: usize = kept.iter().map(|entry| HEADER + entry.len).sum();
-            assert!(bytes <= 1_024 && (number < 20 || bytes > 1_024 - 2 * 150), "{bytes}");
+            let bytes: usize = kept.iter().map(|entry| record_len(entry.len) as usize).sum();
+            assert!(bytes <= 1_024 && (number < 20 || bytes > 1_024 - 2 * 160), "{bytes}");
         }
     }
 

@@ -20,7 +20,7 @@ use crate::link::{Link, Standing, wait_for};
 use crate::order::{FLAGS, TIMES, TRIGGERS, TYPES, has_limit, name_of};
 use crate::pane::Pane;
 use crate::run::{RunOptions, Runner};
-use crate::shell::Shell;
+use crate::shell::{Interrupt, Shell};
 
 /// Lines that are remembered.
 const HISTORY_LINES: usize = 1_000;
@@ -36,8 +36,11 @@ pub(crate) fn run(shell: &mut Shell, runner: &mut Runner<'_>, options: &RunOptio
         // There is none before the first time.
         let _ = editor.load_history(path);
     }
+    shell.is_watched = true;
+    shell.link().want_news(false);
     let pane = if options.has_no_pane { None } else { Pane::new() };
-    let keeper = Keeper::start(shell.shared_link(), editor.create_external_printer()?, pane)?;
+    let printer = editor.create_external_printer().ok();
+    let keeper = Keeper::start(shell.shared_link(), printer, pane, shell.interrupt.clone())?;
     say("tickpath shell: help lists the commands, Tab completes, Ctrl-D ends")?;
     let result = read_lines(shell, runner, &mut editor);
     keeper.stop();
@@ -60,9 +63,11 @@ fn read_lines(
     editor: &mut Editor<Words, FileHistory>,
 ) -> anyhow::Result<()> {
     while !shell.interrupt.shell.load(Ordering::Relaxed) {
-        let line = match editor.readline(&prompt(&shell.link())) {
+        // The link is let go before the person types: whoever keeps it needs it.
+        let prompt = prompt(&shell.link());
+        let line = match editor.readline(&prompt) {
             Ok(line) => line,
-            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => continue,
             Err(ReadlineError::Eof) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
@@ -341,19 +346,27 @@ struct Keeper {
 impl Keeper {
     fn start(
         link: Arc<Mutex<Link>>,
-        mut printer: impl ExternalPrinter + Send + 'static,
+        mut printer: Option<impl ExternalPrinter + Send + 'static>,
         mut pane: Option<Pane>,
+        interrupt: Interrupt,
     ) -> std::io::Result<Keeper> {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&is_stopped);
         let thread = thread::Builder::new().name("link".to_owned()).spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
+                if interrupt.shell.load(Ordering::Relaxed) {
+                    // Who waits for a line hears of Ctrl-C alone. Where that cannot be raised, a key ends the shell.
+                    let _ = signal_hook::low_level::raise(signal_hook::consts::SIGINT);
+                }
                 let waiter = {
                     let mut link = link.lock().expect("who holds the link does not panic");
                     link.poll();
                     while let Some(note) = link.next_note() {
-                        // A terminal that is gone ends the shell soon.
-                        let _ = printer.print(format!("tickpath: {note}\n"));
+                        match &mut printer {
+                            // A terminal that is gone ends the shell soon.
+                            Some(printer) => drop(printer.print(format!("tickpath: {note}\n"))),
+                            None => tell(format_args!("tickpath: {note}")),
+                        }
                     }
                     if let Some(pane) = &mut pane {
                         pane.draw(&link);

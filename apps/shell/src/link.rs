@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tickpath_deribit::channel::ChannelError;
-use tickpath_deribit::envelope::{ErrorBody, Inbound};
+use tickpath_deribit::envelope::{ErrorBody, Inbound, Visitor};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{Expiry, Key, RequestError, Session, SessionConfig, SessionEvent};
@@ -144,7 +144,7 @@ impl Link {
             keeps_history: true,
             channels: BTreeSet::new(),
             feeds: BTreeMap::new(),
-            news: VecDeque::with_capacity(NEWS_MAX),
+            news: VecDeque::new(),
             wants_news: false,
             notes: VecDeque::with_capacity(NOTES_MAX),
             answer: None,
@@ -210,6 +210,11 @@ impl Link {
         &self.history
     }
 
+    /// Whether messages are kept for [`history`](Link::history). They are unless it is measured what that costs.
+    pub fn keep_history(&mut self, keeps: bool) {
+        self.keeps_history = keeps;
+    }
+
     /// The channels that gave data.
     #[must_use]
     pub fn feeds(&self) -> &BTreeMap<String, Feed> {
@@ -227,7 +232,7 @@ impl Link {
         self.session.active_channels()
     }
 
-    /// Whether data of channels is kept to be printed.
+    /// Whether it is kept which channels gave data, to be printed, as many as there is room for; what was kept is forgotten.
     pub fn want_news(&mut self, wanted: bool) {
         self.wants_news = wanted;
         self.news.clear();
@@ -241,6 +246,11 @@ impl Link {
     /// The next thing to tell the user.
     pub fn next_note(&mut self) -> Option<String> {
         self.notes.pop_front()
+    }
+
+    /// Forgets what there was to tell.
+    pub fn forget_notes(&mut self) {
+        self.notes.clear();
     }
 
     /// Wants a connection, from now on.
@@ -290,23 +300,21 @@ impl Link {
         &self.channels
     }
 
-    /// Wants a channel, now and after each new connection.
+    /// Wants a channel, with the next [`poll`](Link::poll) and after each new connection.
     ///
     /// # Errors
     /// [`ChannelError`] when no channel has such a name.
     pub fn subscribe(&mut self, channel: &str) -> Result<(), ChannelError> {
         self.session.subscribe(channel)?;
         self.channels.insert(channel.to_owned());
-        self.transmit();
         Ok(())
     }
 
-    /// Wants a channel no longer.
+    /// Wants a channel no longer, with the next [`poll`](Link::poll).
     pub fn unsubscribe(&mut self, channel: &str) {
         self.session.unsubscribe(channel);
         self.channels.remove(channel);
         self.feeds.remove(channel);
-        self.transmit();
     }
 
     /// Sends a request; [`take_answer`](Link::take_answer) gives its answer.
@@ -423,7 +431,7 @@ impl Link {
                         answer: &mut self.answer,
                         place,
                     };
-                    match Inbound::parse(text.as_bytes()) {
+                    match Inbound::parse_with(text, &mut Later) {
                         Ok(inbound) => {
                             if let Some(event) = self.session.handle(now, inbound) {
                                 taker.take(event);
@@ -537,6 +545,11 @@ impl Link {
         self.awaited = None;
     }
 }
+
+/// Results and data are read when somebody looks at them.
+struct Later;
+
+impl Visitor<'_> for Later {}
 
 /// Takes what the session gives, while its message is still borrowed.
 struct Taker<'l> {

@@ -63,8 +63,9 @@ impl Pane {
     }
 
     fn close(&mut self) {
-        if self.made_for.take().is_some() {
-            write("\x1b7\x1b[r\x1b8");
+        if let Some((_, _, height)) = self.made_for.take() {
+            let rows: String = (1..=height).map(|row| format!("\x1b[{row};1H\x1b[2K")).collect();
+            write(&format!("\x1b7\x1b[r{rows}\x1b8"));
             self.last.clear();
         }
     }

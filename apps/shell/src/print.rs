@@ -4,7 +4,7 @@ use tickpath_deribit::channel::Channel;
 use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
     AccountSummary, GroupedBook, Instrument, Order, OrderBook, OrderPrice, OrderReply, Position, PublicTrade,
-    Quote, Ticker, UserTrade, UserTrades,
+    Quote, Ticker, UserChanges, UserTrade, UserTrades,
 };
 use tickpath_deribit::method::Method;
 use tickpath_deribit::number::Decimal;
@@ -367,6 +367,22 @@ fn known_data(channel: &str, data: &Value<'_>) -> Option<String> {
             Some(one) => order(&one),
             None => order(&read::<List<'_, Order<'_>>>(data)?.iter().last()?.ok()?),
         },
+        Channel::UserChanges { .. } => {
+            let changes: UserChanges<'_> = read(data)?;
+            let last = changes
+                .orders
+                .iter()
+                .last()
+                .and_then(Result::ok)
+                .map_or_else(String::new, |last| order(&last));
+            let (orders, trades) = (changes.orders.count(), changes.trades.count());
+            format!("{orders} orders, {trades} trades, {} positions; {last}", changes.positions.count())
+        }
+        Channel::UserPortfolio { .. } => {
+            let account: AccountSummary<'_> = read(data)?;
+            let AccountSummary { balance, equity, available_funds, .. } = account;
+            format!("balance {balance}  equity {equity}  available {available_funds}")
+        }
         Channel::UserTrades { .. } => {
             trade_line(&read::<List<'_, UserTrade<'_>>>(data)?.iter().last()?.ok()?)
         }

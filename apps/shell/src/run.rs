@@ -113,6 +113,7 @@ pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report>
     let key = options.config.key(options.config_file.as_deref(), options.key_file.as_deref())?;
     let link = Link::new(options.config.clone(), url.clone(), key.clone());
     let mut shell = Shell::new(link, key, options.is_dry_run, interrupt);
+    shell.is_silent = options.is_silent;
     let mut runner = Runner { options, commands: Vec::new(), has_failed: false, is_person: false };
     let result = match &options.source {
         Source::Text(text) => runner.run_all(&mut shell, text),

@@ -55,6 +55,9 @@ pub enum Failure {
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
+    /// Ctrl-C before the answer to a request that changes orders.
+    #[error("interrupted before the answer to {0}: whether it was done is not known, orders shows it")]
+    Unanswered(&'static str),
 }
 
 fn remedy(code: i64, data: Option<&str>) -> String {
@@ -75,7 +78,7 @@ impl Failure {
             Failure::Late(_) => "timeout",
             Failure::Lost(_) => "lost",
             Failure::NotDone(_) => "not_done",
-            Failure::Interrupted => "interrupted",
+            Failure::Interrupted | Failure::Unanswered(_) => "interrupted",
         }
     }
 
@@ -138,6 +141,10 @@ pub struct Shell {
     pub(crate) interrupt: Interrupt,
     pub(crate) key: Option<Key>,
     pub(crate) is_dry_run: bool,
+    /// Standard output is something else's.
+    pub(crate) is_silent: bool,
+    /// A person looks at the terminal: what comes between commands is shown there and not kept for the next `wait`.
+    pub(crate) is_watched: bool,
     /// Instruments that were asked for, as they came.
     pub(crate) instruments: HashMap<String, String>,
     pub(crate) labels: u64,
@@ -147,9 +154,20 @@ pub struct Shell {
 impl Shell {
     /// A shell over a link. `key` is what `auth` logs in with.
     #[must_use]
-    pub fn new(link: Link, key: Option<Key>, is_dry_run: bool, interrupt: Interrupt) -> Shell {
+    pub fn new(mut link: Link, key: Option<Key>, is_dry_run: bool, interrupt: Interrupt) -> Shell {
+        link.want_news(true);
         let link = Arc::new(Mutex::new(link));
-        Shell { link, interrupt, key, is_dry_run, instruments: HashMap::new(), labels: 0, was_ready: false }
+        Shell {
+            link,
+            interrupt,
+            key,
+            is_dry_run,
+            is_silent: false,
+            is_watched: false,
+            instruments: HashMap::new(),
+            labels: 0,
+            was_ready: false,
+        }
     }
 
     /// The link, for whoever keeps it while no command runs.
@@ -247,7 +265,8 @@ impl Shell {
                 return Err(Failure::Lost(method.name()));
             }
             if self.interrupt.is_raised() {
-                return Err(Failure::Interrupted);
+                let is_trade = method.is_matching();
+                return Err(if is_trade { Failure::Unanswered(method.name()) } else { Failure::Interrupted });
             }
             link.wait(WAIT);
         }

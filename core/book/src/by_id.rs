@@ -109,8 +109,13 @@ pub trait BooksById {
     /// What trades before an order at its own price. Walks the level from the front.
     fn queue_position(&self, id: OrderId) -> Option<QueuePosition>;
 
-    /// Starts to fetch where an order is, or where it would be entered; a hint without effect on the books. Returns what
-    /// [`BooksById::look_ahead`] goes on from.
+    /// Starts to fetch where an order is, or where it would be entered; a hint without effect on the books.
+    #[inline]
+    fn prefetch(&self, id: OrderId) {
+        let _ = id;
+    }
+
+    /// The same, and returns what [`BooksById::look_ahead`] goes on from.
     #[inline]
     fn announce(&self, coming: &Coming) -> Announced {
         let _ = coming;

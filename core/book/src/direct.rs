@@ -290,6 +290,11 @@ impl BooksById for DirectBooks {
     }
 
     #[inline(always)]
+    fn prefetch(&self, id: OrderId) {
+        self.orders.prefetch(id.0);
+    }
+
+    #[inline(always)]
     fn announce(&self, coming: &Coming) -> Announced {
         let home = self.orders.prefetch(coming.id.0);
         let side = side_index(coming.instrument, coming.side);

@@ -112,6 +112,11 @@ impl<B: OrderBooks<()>> BooksById for Indexed<B> {
     }
 
     #[inline]
+    fn prefetch(&self, id: OrderId) {
+        self.index.prefetch(id.0);
+    }
+
+    #[inline]
     fn announce(&self, coming: &Coming) -> Announced {
         let Coming { id, instrument, side, price } = *coming;
         let (entry, hint) = (self.index.prefetch(id.0), self.books.hint(instrument, side, price));

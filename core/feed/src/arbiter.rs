@@ -119,6 +119,8 @@ struct Gap {
     requests: u32,
     /// A request was made since it opened: what is shown stays of before it until all of it has come.
     is_asked: bool,
+    /// One past the last message of the latest request.
+    asked_end: u64,
 }
 
 /// Packets of one foreign session in a row.
@@ -312,6 +314,9 @@ impl<F: Framing> Arbiter<F> {
         let missing = self.missing_end() - self.next;
         let count = u16::try_from(missing).unwrap_or(u16::MAX).min(self.config.max_request_messages);
         self.counters.requests += 1;
+        if let Some(gap) = &mut self.gap {
+            gap.asked_end = self.next + u64::from(count);
+        }
         Some(F::request(session, Sequence(self.next), count))
     }
 
@@ -592,12 +597,17 @@ impl<F: Framing> Arbiter<F> {
             None => {
                 self.counters.gaps_opened += 1;
                 let act_at = now + self.config.reorder_wait;
-                self.gap = Some(Gap { opened: now, act_at, requests: 0, is_asked: false });
+                self.gap = Some(Gap { opened: now, act_at, requests: 0, is_asked: false, asked_end: 0 });
             }
-            // What is missing now is something else. An answer is one packet: what follows it is asked for again at once.
-            // Of what follows on a line the other one has its time to bring it.
+            // What is missing now is something else. What follows an answer is asked for at once, and the rest of one that
+            // comes in several packets is waited for. Of what follows on a line the other one has its time to bring it.
             Some(gap) if self.next > before_packet => {
-                let wait = if line == Line::Recovery { Nanos::ZERO } else { self.config.reorder_wait };
+                let is_answered = F::ANSWERS_ARE_ONE_PACKET || self.next >= gap.asked_end;
+                let wait = match line {
+                    Line::Recovery if is_answered => Nanos::ZERO,
+                    Line::Recovery => self.config.request_timeout,
+                    Line::A | Line::B => self.config.reorder_wait,
+                };
                 (gap.act_at, gap.requests) = (now + wait, 0);
                 self.request_due = false;
             }

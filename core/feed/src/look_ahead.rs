@@ -32,20 +32,25 @@ impl<B: BooksById> BookBuilder<B> {
         let mut announced = [Announced::NOTHING; LOOK_AHEAD_LEN];
         let mut sequence = first;
         loop {
+            let is_large = self.books().order_count() >= OPEN_ORDERS_MIN;
             let mut count = 0;
             for ((place, announced), message) in group.iter_mut().zip(&mut announced).zip(&mut messages) {
                 *place = message;
                 let coming = coming_of(message);
-                *announced = self.books().announce(&coming);
-                if let Some(id) = new_order_of(message) {
-                    self.books().announce(&Coming { id, ..coming });
+                if is_large {
+                    *announced = self.books().announce(&coming);
+                    if let Some(id) = new_order_of(message) {
+                        self.books().prefetch(id);
+                    }
+                } else {
+                    self.books().prefetch(coming.id);
                 }
                 count += 1;
             }
             if count == 0 {
                 return sequence.0 - first.0;
             }
-            if self.books().order_count() >= OPEN_ORDERS_MIN {
+            if is_large {
                 self.books().look_ahead(&mut announced[..count]);
             }
             self.handle_all(sequence, &group[..count], out);

@@ -19,17 +19,20 @@ struct Noting {
     books: DirectBooks,
     fronts: RefCell<Vec<(InstrumentId, Side)>>,
     announced: RefCell<Vec<OrderId>>,
+    /// Orders that they claim to have at least.
+    claimed: u32,
 }
 
 impl BooksById for Noting {
     fn new(limits: BookLimits) -> Noting {
-        Noting { books: DirectBooks::new(limits), fronts: RefCell::default(), announced: RefCell::default() }
+        let books = DirectBooks::new(limits);
+        Noting { books, fronts: RefCell::default(), announced: RefCell::default(), claimed: 0 }
     }
     fn limits(&self) -> BookLimits {
         self.books.limits()
     }
     fn order_count(&self) -> u32 {
-        self.books.order_count()
+        self.books.order_count().max(self.claimed)
     }
     fn level_count(&self) -> u32 {
         self.books.level_count()
@@ -64,6 +67,10 @@ impl BooksById for Noting {
     }
     fn queue_position(&self, id: OrderId) -> Option<QueuePosition> {
         self.books.queue_position(id)
+    }
+    fn prefetch(&self, id: OrderId) {
+        self.announced.borrow_mut().push(id);
+        self.books.prefetch(id);
     }
     fn announce(&self, coming: &Coming) -> Announced {
         self.announced.borrow_mut().push(coming.id);
@@ -182,15 +189,18 @@ fn the_greatest_number_of_instruments_goes_round_too() {
 }
 
 #[test]
-fn a_batch_announces_what_leaves_and_what_comes() {
-    let mut builder = builder(3);
-    builder.books().announced.take();
-    let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(100));
-    let (old, new) = (OrderId(300), OrderId(400));
-    let replace = OrderReplace::new(InstrumentId(3), 0_u16, Nanos(1), old, new, 5_u32, 999_900_u32);
-    builder.handle_batch(Sequence(1), [delete.as_bytes(), replace.as_bytes()], &mut Unheard);
-    let mut announced = builder.books().announced.take();
-    announced.sort_unstable();
-    assert_eq!(announced, [OrderId(100), old, new]);
-    assert!(builder.books().find(new).is_some() && builder.books().find(old).is_none());
+fn a_batch_announces_what_leaves_and_in_large_books_what_comes() {
+    for claimed in [0, 1 << 16] {
+        let mut builder = builder(3);
+        builder.instruments_mut().books_mut().claimed = claimed;
+        builder.books().announced.take();
+        let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(100));
+        let (old, new) = (OrderId(300), OrderId(400));
+        let replace = OrderReplace::new(InstrumentId(3), 0_u16, Nanos(1), old, new, 5_u32, 999_900_u32);
+        builder.handle_batch(Sequence(1), [delete.as_bytes(), replace.as_bytes()], &mut Unheard);
+        let announced = builder.books().announced.take();
+        let expected = [OrderId(100), old, new];
+        assert_eq!(announced, if claimed == 0 { &expected[..2] } else { &expected });
+        assert!(builder.books().find(new).is_some() && builder.books().find(old).is_none());
+    }
 }

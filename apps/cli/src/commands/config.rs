@@ -9,6 +9,7 @@ use tickpath_demo::DemoConfig;
 use tickpath_deribit_front::DeribitConfig;
 use tickpath_exchange::ExchangeConfig;
 use tickpath_feedhandler::live::LiveConfig;
+use tickpath_shell::ShellConfig;
 use tickpath_trader::{TraderConfig, TraderSettings, strategy_by_name};
 use tickpath_types::Instrument;
 
@@ -17,14 +18,14 @@ use tickpath_types::Instrument;
 pub enum Args {
     /// Say whether a file can be used, and as what
     Check {
-        /// A venue's, trader's, feed handler's, demo's or instrument file
+        /// A venue's, trader's, feed handler's, shell's, demo's or instrument file
         file: PathBuf,
     },
     /// Show a file with every default filled in, as a file that can be edited and used
     ///
     /// Threads are placed as on this host. A password that stands in the file is not shown.
     Show {
-        /// A venue's, trader's, feed handler's, demo's or instrument file
+        /// A venue's, trader's, feed handler's, shell's, demo's or instrument file
         file: PathBuf,
     },
 }
@@ -34,6 +35,7 @@ enum Config {
     Exchange(Box<ExchangeConfig>),
     Trader(Box<TraderConfig>),
     Feed(Box<LiveConfig>),
+    Shell(Box<ShellConfig>),
     Demo(Box<DemoConfig>),
     Instruments(Instruments, Vec<Instrument>),
 }
@@ -52,6 +54,7 @@ impl Config {
             Config::Exchange(_) => "venue configuration",
             Config::Trader(_) => "trader configuration",
             Config::Feed(_) => "feed handler configuration",
+            Config::Shell(_) => "shell configuration",
             Config::Demo(_) => "demo configuration",
             Config::Instruments(..) => "instrument file",
         }
@@ -63,6 +66,7 @@ impl Config {
             Config::Exchange(config) => to_toml(config),
             Config::Trader(config) => to_toml(config),
             Config::Feed(config) => to_toml(config),
+            Config::Shell(config) => to_toml(config),
             Config::Demo(config) => to_toml(config),
             Config::Instruments(list, definitions) => to_toml(list) + &prices_allowed(definitions),
         };
@@ -96,6 +100,13 @@ fn read(file: &Path) -> anyhow::Result<Config> {
             *socket = std::path::absolute(&*socket)?;
         }
         Config::Feed(Box::new(config))
+    } else if has("url") {
+        let mut config: ShellConfig = tickpath_config::load(file)?;
+        config.checked_url()?;
+        if let Some(path) = &mut config.ca_file {
+            *path = std::path::absolute(&*path)?;
+        }
+        Config::Shell(Box::new(config))
     } else if has("instruments") {
         let (config, settings) = ExchangeConfig::load(file)?;
         let mut config = config.filled(&cores);

@@ -12,6 +12,7 @@ mod json;
 mod lab;
 mod progress;
 mod replay;
+mod shell;
 mod shm;
 mod sim;
 mod ticks;
@@ -51,6 +52,8 @@ pub enum Command {
     /// Market data in shared memory: which segments there are, whether they are whole, and what is in them
     #[command(subcommand)]
     Shm(shm::Args),
+    /// An interactive trader at a venue that speaks Deribit's dialect; scriptable
+    Shell(Box<shell::Args>),
     /// The whole system in one thread under virtual time, attacked on purpose, and judged from outside
     Sim(sim::Args),
     /// Ticks over TCP: quotes and trades of many symbols
@@ -75,6 +78,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Admin(args) => admin::run(&args),
         Command::Journal(args) => journal::run(&args),
         Command::Shm(args) => shm::run(&args),
+        Command::Shell(args) => shell::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Ticks(args) => ticks::run(&args),
         Command::Config(args) => config::run(&args),

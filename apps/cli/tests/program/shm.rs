@@ -1,6 +1,10 @@
 //! Segments of shared memory seen by their users.
 
 use std::fs;
+use std::io::Read;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -168,4 +172,31 @@ fn changes_are_shown_until_ctrl_c_and_a_new_writer_is_followed() {
     let printed = watching.join();
     assert_eq!(printed.code, Some(130), "{}", printed.err);
     assert!(printed.err.contains("generation 2") && printed.err.contains("interrupted"), "{}", printed.err);
+}
+
+#[test]
+fn a_watch_of_what_changes_no_more_ends_when_its_reader_goes_away() {
+    let Site { place, writer } = Site::new();
+    drop(writer);
+    let folder = place.path().join("shm");
+    let (mut reader, out) = std::io::pipe().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tickpath"))
+        .args(["shm", "watch", "feed", "--folder"])
+        .arg(folder)
+        .stdout(out)
+        .spawn()
+        .unwrap();
+    reader.read_exact(&mut [0]).unwrap();
+    drop(reader);
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if start.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    assert!(status.success(), "{status}");
 }

@@ -161,9 +161,7 @@ impl RequestServer {
             }
             Err(status) => status,
         };
-        if source != SourceId::NONE {
-            self.know(index, source);
-        }
+        self.know(index, source);
         let (begin, end) = range;
         let response = RequestResponse::new(sequence, begin, end, source, product.0, product.1, status);
         self.respond(index, &response);
@@ -183,8 +181,11 @@ impl RequestServer {
         Ok(())
     }
 
-    /// One connection for each source: a new one takes the place of the old.
+    /// One connection for each source: a new one takes the place of the old. Who gives no name is one of many.
     fn know(&mut self, index: usize, source: SourceId) {
+        if source == SourceId::NONE {
+            return;
+        }
         for (other, client) in self.clients.list.iter_mut().enumerate() {
             client.is_gone |= other != index && client.state.source == Some(source);
         }

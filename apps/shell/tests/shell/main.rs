@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod terminal;
 mod venue;
 
 use std::os::unix::fs::PermissionsExt;
@@ -85,6 +86,11 @@ fn market_and_account_are_shown() {
     assert_eq!(said(&mut shell, "order label=none currency=BTC"), "no open orders");
     assert!(said(&mut shell, "status").contains("connected, with a key"));
     assert!(said(&mut shell, "call public/get_time").parse::<u64>().is_ok());
+    for params in ["{\"instrument_name\": \"BTC-PERPETUAL\"}", "'{\"instrument_name\":\"BTC-PERPETUAL\"}'"] {
+        assert!(
+            said(&mut shell, &format!("call public/get_instrument {params}")).contains("\"tick_size\": 0.5")
+        );
+    }
     let text = said(&mut shell, "stopwatch");
     assert!(text.contains("e2e_auth") && text.contains("send_request") && text.contains('#'), "{text}");
     said(&mut shell, "logout");
@@ -107,7 +113,8 @@ fn what_cannot_be_meant_is_refused_before_it_is_sent() {
         ("ticker a b", "too many"),
         ("call private/buy {}", "command of its own"),
         ("call public/auth {}", "command of its own"),
-        ("call public/get_time '{'", "params"),
+        ("call public/get_time {", "params"),
+        ("call", "METHOD"),
         ("call public/nothing", "no method"),
         ("subscribe nonsense..", "no channel"),
         ("unsubscribe ticker.X.100ms", "not subscribed"),
@@ -161,9 +168,10 @@ fn a_wrong_key_is_told_once_and_not_tried_again() {
 
 #[test]
 fn nobody_there_is_an_error_at_once() {
-    let venue = Venue::start();
-    let mut shell = shell(&venue);
-    drop(venue);
+    // No test listens there.
+    let config: ShellConfig = tickpath_config::parse("shell.toml", "url = 'ws://127.0.0.1:1/'").unwrap();
+    let url = config.checked_url().unwrap();
+    let mut shell = Shell::new(Link::new(config, url, None), None, false, Interrupt::default());
     let failure = failure(&mut shell, "connect");
     assert_eq!(failure.kind(), "not_connected");
     assert!(failure.to_string().contains("cannot connect"), "{failure}");
@@ -208,7 +216,7 @@ fn changes_and_cancels_whose_answer_was_lost_are_looked_up() {
 #[test]
 fn a_time_out_is_an_error_and_an_order_is_looked_up_after_it() {
     let venue = Venue::start();
-    let mut shell = shell_with(&venue, "request_timeout = '300ms'", key(), false);
+    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
     said(&mut shell, "connect");
     venue.fail_once(Fault::Silent(Method::GetPositions));
     assert_eq!(failure(&mut shell, "positions").kind(), "timeout");
@@ -223,9 +231,12 @@ fn subscriptions_come_back_after_a_loss() {
     let mut shell = shell(&venue);
     let channel = "ticker.BTC-PERPETUAL.100ms";
     assert_eq!(said(&mut shell, &format!("subscribe {channel}")), "subscribed: 1 channels");
-    assert!(said(&mut shell, "subscriptions").contains("bid 50000 x 100"));
     let text = failure(&mut shell, "subscribe ticker.NO-SUCH.100ms").to_string();
     assert!(text.contains("does not give ticker.NO-SUCH.100ms"), "{text}");
+    // What came since the subscription; nothing more comes.
+    said(&mut shell, &format!("wait {channel} 3"));
+    assert!(said(&mut shell, "subscriptions").contains("#3  bid 50000 x 100"));
+    assert_eq!(failure(&mut shell, &format!("wait {channel} timeout=50ms")).kind(), "not_done");
     venue.drop_all();
     said(&mut shell, &format!("wait {channel} 3 timeout=60s"));
     assert_eq!(venue.seen(Method::PrivateSubscribe), 3);

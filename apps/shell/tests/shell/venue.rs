@@ -56,7 +56,8 @@ struct Book {
     /// Methods in the order of their requests.
     seen: Vec<Method>,
     fault: Option<Fault>,
-    /// Data sent at once on each subscription.
+    /// Data sent at once on each subscription, and how often.
+    data: String,
     data_count: u64,
     /// Every connection is closed, once.
     drops_all: bool,
@@ -83,7 +84,7 @@ impl Venue {
         let home = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
         let acceptor = WebAcceptor::bind(Kernel, home, tls, WebLimits::server()).unwrap();
         let url = format!("{scheme}://{host}:{}/ws/api/v2", acceptor.local_address().port());
-        let book = Arc::new(Mutex::new(Book { data_count: 3, ..Book::default() }));
+        let book = Arc::new(Mutex::new(Book { data: ticker(), data_count: 3, ..Book::default() }));
         let is_stopped = Arc::new(AtomicBool::new(false));
         let (shared, stopped) = (Arc::clone(&book), Arc::clone(&is_stopped));
         let thread = thread::spawn(move || serve(acceptor, &shared, &stopped));
@@ -92,6 +93,12 @@ impl Venue {
 
     pub fn fail_once(&self, fault: Fault) {
         self.book.lock().unwrap().fault = Some(fault);
+    }
+
+    #[allow(dead_code)] // of benches
+    pub fn send_on_subscription(&self, data: &str, count: u64) {
+        let mut book = self.book.lock().unwrap();
+        (book.data, book.data_count) = (data.to_owned(), count);
     }
 
     pub fn drop_all(&self) {
@@ -291,7 +298,7 @@ impl Client {
             if channel.contains("NO-SUCH") {
                 continue;
             }
-            let data = ticker();
+            let data = &book.data;
             for _ in 0..book.data_count {
                 let mut out = Vec::new();
                 let value: Value<'_> = check(data.as_bytes()).unwrap();

@@ -39,6 +39,7 @@ impl Framing for IexTp {
     type Session = IexStream;
     type Request = IexRequest;
     type Room = [u8; MESSAGE_LEN_MAX + 16];
+    const ANSWERS_ARE_ONE_PACKET: bool = false;
 
     #[inline]
     fn header(datagram: &[u8], _near: u64) -> Option<PacketHeader<IexStream>> {

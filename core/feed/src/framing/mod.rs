@@ -61,6 +61,8 @@ pub trait Framing {
     type Request: Copy + Debug;
     /// Room for the longest message that can be held until its turn comes.
     type Room: MessageRoom;
+    /// A request is answered by one packet, as many messages as that holds, and not by as many packets as it takes.
+    const ANSWERS_ARE_ONE_PACKET: bool;
 
     /// Reads the header of a packet; `None` when there is none, or it contradicts itself. `near` is the number that is
     /// expected next, for protocols that send only the low part of a number.

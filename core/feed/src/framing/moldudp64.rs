@@ -15,6 +15,7 @@ impl Framing for MoldUdp64 {
     type Session = Session;
     type Request = Request;
     type Room = [u8; MAX_HELD_MESSAGE];
+    const ANSWERS_ARE_ONE_PACKET: bool = true;
 
     #[inline(always)]
     fn header(datagram: &[u8], _near: u64) -> Option<PacketHeader<Session>> {

@@ -49,20 +49,26 @@ impl<B: BooksById> BookBuilder<B> {
         let mut announced = [Announced::NOTHING; LOOK_AHEAD_LEN];
         let mut total = 0;
         loop {
+            let is_large = self.instruments().books().order_count() >= OPEN_ORDERS_MIN;
             let mut count = 0;
             for ((place, announced), message) in group.iter_mut().zip(&mut announced).zip(&mut messages) {
                 let (coming, new_order) = self.coming_of(message.bytes);
-                if let Some(id) = new_order {
-                    self.instruments().books().announce(&Coming { id, ..coming });
-                }
                 *place = (message, coming.instrument);
-                *announced = self.instruments().books().announce(&coming);
+                let books = self.instruments().books();
+                if is_large {
+                    *announced = books.announce(&coming);
+                    if let Some(id) = new_order {
+                        books.prefetch(id);
+                    }
+                } else {
+                    books.prefetch(coming.id);
+                }
                 count += 1;
             }
             if count == 0 {
                 return total;
             }
-            if self.instruments().books().order_count() >= OPEN_ORDERS_MIN {
+            if is_large {
                 self.instruments().books().look_ahead(&mut announced[..count]);
             }
             self.apply_all(&group[..count], out);

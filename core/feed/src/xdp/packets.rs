@@ -26,6 +26,7 @@ impl Framing for Packets {
     type Session = ();
     type Request = Missing;
     type Room = [u8; MESSAGE_LEN_MAX];
+    const ANSWERS_ARE_ONE_PACKET: bool = false;
 
     #[inline]
     fn header(datagram: &[u8], near: u64) -> Option<PacketHeader<()>> {

@@ -58,6 +58,32 @@ fn a_lost_tail_is_seen_by_the_heartbeat_and_asked_for() {
     assert_eq!((seen.numbers.len(), seen.lost), (5, 0));
 }
 
+/// A request is answered by as many segments as it takes: nothing of it is asked for twice unless it stays away.
+#[test]
+fn the_rest_of_an_answer_is_waited_for() {
+    let config =
+        ArbiterConfig { reorder_wait: Nanos(1), max_request_messages: 9, ..ArbiterConfig::default() };
+    let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(config), Seen::default());
+    let mut now = 10;
+    arbiter.handle_packet(Nanos(now), Line::A, &segment(21, 1, 10), &mut seen);
+    let mut asks = |arbiter: &mut Arbiter<IexTp>, seen: &mut Seen, wait: u64, answer: Option<u64>| {
+        now += wait;
+        if let Some(first) = answer {
+            arbiter.handle_packet(Nanos(now), Line::Recovery, &segment(first, 3, 11), seen);
+        }
+        arbiter.handle_timeout(Nanos(now), seen);
+        arbiter.poll_request().map(|request| (request.first, request.last))
+    };
+    assert_eq!(asks(&mut arbiter, &mut seen, 5, None), Some((1, 9)));
+    assert_eq!(asks(&mut arbiter, &mut seen, 5, Some(1)), None);
+    assert_eq!(asks(&mut arbiter, &mut seen, 5, Some(4)), None);
+    assert_eq!(asks(&mut arbiter, &mut seen, 5, Some(7)), Some((10, 18)), "it came whole");
+    assert_eq!(asks(&mut arbiter, &mut seen, 5, Some(10)), None);
+    let timeout = config.request_timeout.0;
+    assert_eq!(asks(&mut arbiter, &mut seen, timeout - 1, None), None);
+    assert_eq!(asks(&mut arbiter, &mut seen, 1, None), Some((13, 20)), "the rest stays away");
+}
+
 #[test]
 fn numbers_that_start_again_under_the_same_session_are_told_from_an_old_copy() {
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());

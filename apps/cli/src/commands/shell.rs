@@ -1,0 +1,95 @@
+//! `tickpath shell`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use tickpath_config::{load, tell};
+use tickpath_shell::{Ended, Interrupt, RunOptions, ShellConfig, Source, run as run_shell};
+
+use super::{INTERRUPTED, json};
+
+/// Trade at a venue that speaks Deribit's dialect: test.deribit.com, or one on this machine
+///
+/// A command returns when the venue has answered; a time-out is an error. The key is read from the variables
+/// TICKPATH_CLIENT_ID and TICKPATH_CLIENT_SECRET, from --key-file, or from where the configuration says.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  tickpath shell                                       at test.deribit.com; help lists the commands
+  tickpath shell --url ws://127.0.0.1:26480/ws/api/v2 -c 'ticker BTC-PERPETUAL; book BTC-PERPETUAL 10'
+  tickpath shell --key-file keys.toml -c 'buy BTC-PERPETUAL 10 50000 post_only; orders; cancel_all'
+  tickpath shell --dry-run -c 'sell BTC-PERPETUAL 10' --json -
+  tickpath shell --script morning.txt")]
+pub struct Args {
+    /// The venue's WebSocket, in place of the configuration's
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// The configuration: venue, key, limits. Real money needs `production = true` and all limits there
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// A file of mode 0600 with client_id = "..." and client_secret = "..."
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// Trust the certificates in this PEM file and no others
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+    /// Carry out these commands, separated by `;`, and end
+    #[arg(short = 'c', long = "command", value_name = "COMMANDS", conflicts_with = "script")]
+    commands: Option<String>,
+    /// Carry out the commands of a file, `-` for standard input, and end
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// Go on after a command that failed; the exit code says that one did
+    #[arg(short = 'k', long)]
+    keep_going: bool,
+    /// Check orders and show what would be sent, and send none
+    #[arg(long)]
+    dry_run: bool,
+    /// Write what the commands gave as JSON, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// No pane for subscriptions on a terminal
+    #[arg(long, visible_alias = "plain")]
+    no_tui: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut config = match &args.config {
+        Some(path) => load(path)?,
+        None => ShellConfig::default(),
+    };
+    if let Some(url) = &args.url {
+        config.url.clone_from(url);
+    }
+    if args.ca_file.is_some() {
+        config.ca_file.clone_from(&args.ca_file);
+    }
+    json::check(args.json.as_deref())?;
+    let source = match (&args.commands, &args.script) {
+        (Some(commands), _) => Source::Text(commands.clone()),
+        (None, Some(script)) => Source::Script(script.clone()),
+        (None, None) => Source::Person,
+    };
+    let options = RunOptions {
+        config,
+        config_file: args.config.clone(),
+        key_file: args.key_file.clone(),
+        source,
+        is_dry_run: args.dry_run,
+        keeps_going: args.keep_going,
+        is_silent: args.json.as_ref().is_some_and(|path| path.as_os_str() == "-"),
+        has_no_pane: args.no_tui,
+    };
+    let report = run_shell(&options, Interrupt::on_signals()?)?;
+    if let Some(path) = &args.json {
+        json::write(path, &serde_json::to_string_pretty(&report)?)?;
+    }
+    Ok(match report.ended {
+        Ended::Done => ExitCode::SUCCESS,
+        Ended::Failed => ExitCode::FAILURE,
+        Ended::Interrupted => {
+            tell("tickpath: interrupted");
+            ExitCode::from(INTERRUPTED)
+        }
+    })
+}

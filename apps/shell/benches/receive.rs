@@ -1,0 +1,182 @@
+//! What the shell costs over TLS on this host: a message taken in with the history and without it, and a buy order from
+//! the command to the socket beside the bare write of the same bytes.
+//!
+//! `cargo bench -p tickpath-shell`. Run without `--bench`, as tests are, it does little of each. With `on` or `off` it
+//! does that alone, for instruction counts: `valgrind --tool=callgrind --toggle-collect='*Link*poll*'`. With `venue` it is
+//! a venue until its standard input ends, for a shell that is to be watched alone.
+#![allow(clippy::unwrap_used)] // a failed step ends the run
+#![allow(dead_code)] // of the tests' venue
+
+#[path = "../tests/shell/venue.rs"]
+mod venue;
+
+use std::time::{Duration, Instant};
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use tickpath_deribit::session::Key;
+use tickpath_net::{Kernel, SendOutcome};
+use tickpath_shell::{Interrupt, Link, Shell, ShellConfig, Span, Standing, Way};
+use tickpath_types::Nanos;
+use tickpath_web::{Target, TlsClient, WebLimits, WebSocketClient};
+use venue::{CLIENT_ID, SECRET, Venue};
+
+/// A change of a book, 350 bytes with what is around it.
+const CHANGE: &str = r#"{"type":"change","timestamp":1554373911330,"prev_change_id":297217,"instrument_name":"BTC-PERPETUAL","change_id":297218,"bids":[["delete",5041.94,0],["delete",5042.34,0]],"asks":[["new",5042.36,100],["change",5042.5,9580]]}"#;
+const CHANNEL: &str = "book.BTC-PERPETUAL.raw";
+/// Requests that the session's rate limit lets through at once.
+const ORDERS: u64 = 90;
+/// Messages of one round.
+const ROUND: u64 = 500;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
+    let rounds = if has("--bench") { 200 } else { 2 };
+    let place = Place::new();
+    if has("on") || has("off") {
+        place.receive(has("on"), 20);
+        return;
+    }
+    if has("venue") {
+        println!("{} {}", place.venue.url, place.folder.path().join("ca.pem").display());
+        let _ = std::io::stdin().lines().count();
+        return;
+    }
+    let mut times = [Vec::new(), Vec::new()];
+    for round in 0..2 * rounds {
+        let keeps = round % 2 == 0;
+        times[usize::from(keeps)].push(place.receive(keeps, 1));
+    }
+    let [without, with] = times.map(|mut times| median(&mut times));
+    println!("taken in without history {without} ns a message, with it {with} ns (n={})", rounds * ROUND);
+    place.send(if has("--bench") { ORDERS } else { 3 });
+}
+
+fn median(times: &mut [u64]) -> u64 {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+struct Place {
+    venue: Venue,
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: String| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let ca_key = KeyPair::generate().unwrap();
+        let mut ca = CertificateParams::new(Vec::new()).unwrap();
+        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        file("ca.pem", ca.self_signed(&ca_key).unwrap().pem());
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &Issuer::new(ca, ca_key)).unwrap();
+        let venue =
+            Venue::start_tls(&file("cert.pem", certificate.pem()), &file("key.pem", key.serialize_pem()));
+        venue.send_on_subscription(CHANGE, ROUND);
+        Place { venue, folder }
+    }
+
+    fn link(&self) -> Link {
+        let ca = self.folder.path().join("ca.pem");
+        // A long round in the debug build of a loaded machine.
+        let text =
+            format!("url = '{}'\nca_file = '{}'\nrequest_timeout = '60s'", self.venue.url, ca.display());
+        let config: ShellConfig = tickpath_config::parse("shell.toml", &text).unwrap();
+        let url = config.checked_url().unwrap();
+        Link::new(config, url, Some(Key { client_id: CLIENT_ID.to_owned(), secret: SECRET.to_owned() }))
+    }
+
+    /// Nanoseconds a message, of so many rounds.
+    fn receive(&self, keeps_history: bool, rounds: u64) -> u64 {
+        let mut link = self.link();
+        link.keep_history(keeps_history);
+        link.connect();
+        pump(&mut link, |link| link.standing() == Standing::Ready);
+        let mut total = Duration::ZERO;
+        for round in 0..rounds {
+            link.subscribe(CHANNEL).unwrap();
+            // All of it is on its way before the clock runs.
+            std::thread::sleep(Duration::from_millis(20));
+            let start = Instant::now();
+            pump(&mut link, |link| link.feeds().get(CHANNEL).is_some_and(|feed| feed.count == ROUND));
+            total += start.elapsed();
+            if round + 1 < rounds {
+                link.unsubscribe(CHANNEL);
+                pump(&mut link, |link| link.active_channels() == 0);
+            }
+        }
+        let kept = link.history().entries().filter(|entry| entry.way == Way::Received).count();
+        assert_eq!(kept > 100, keeps_history);
+        link.disconnect();
+        (total.as_nanos() / u128::from(rounds * ROUND)) as u64
+    }
+
+    /// From the command to the socket, beside the bare write.
+    fn send(&self, count: u64) {
+        let mut shell = Shell::new(self.link(), None, false, Interrupt::default());
+        shell.execute("connect").unwrap();
+        let frame = {
+            shell.execute("buy BTC-PERPETUAL 10 50000 label=tp-19ab4c3d2e1-1f2e-12").unwrap();
+            let link = shell.link();
+            let mut sent = link.history().entries().filter(|entry| entry.text.contains("private/buy"));
+            sent.next().unwrap().text
+        };
+        shell.link().watches.reset();
+        let mut bare = self.bare();
+        let mut writes = Vec::new();
+        for number in 0..count {
+            // At the lowest tier five orders a second are allowed: asking costs the same way to the socket.
+            shell
+                .execute(if number == 0 {
+                    "buy BTC-PERPETUAL 10 50000"
+                } else {
+                    "call private/get_positions"
+                })
+                .unwrap();
+            let start = Instant::now();
+            assert_eq!(bare.send(&frame), SendOutcome::Sent);
+            writes.push(start.elapsed().as_nanos() as u64);
+            while bare.receive().unwrap().is_none() {
+                std::thread::yield_now();
+            }
+        }
+        let link = shell.link();
+        let sent = link.watches.figures().find(|figures| figures.name == Span::SendRequest.name()).unwrap();
+        let bare = median(&mut writes);
+        println!(
+            "command to socket p50 {} ns, bare write of {} bytes over TLS {bare} ns",
+            sent.p50_ns,
+            frame.len()
+        );
+        assert_eq!(sent.count, count);
+    }
+
+    /// A WebSocket without a session.
+    fn bare(&self) -> WebSocketClient {
+        let url: tickpath_web::WebUrl = self.venue.url.parse().unwrap();
+        let tls = TlsClient::with_ca_file(&self.folder.path().join("ca.pem")).unwrap();
+        let target = Target { address: url.resolve().unwrap(), url, is_proxy: false, tls: Some(tls) };
+        let mut client = WebSocketClient::start(&Kernel, Nanos(1), target, WebLimits::client()).unwrap();
+        while !client.poll_open(Nanos(1)).unwrap() {
+            std::thread::yield_now();
+        }
+        client
+    }
+}
+
+/// Takes in until it is so.
+fn pump(link: &mut Link, mut is_so: impl FnMut(&Link) -> bool) {
+    let start = Instant::now();
+    while !is_so(link) {
+        assert!(start.elapsed() < Duration::from_secs(60), "nothing came for too long");
+        link.wait(Duration::from_millis(10));
+        link.poll();
+    }
+}

@@ -1,0 +1,198 @@
+//! A person at a terminal: this test program again as the shell, on a terminal of the test's own.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::pty::{Winsize, openpty};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tickpath_shell::{Interrupt, RunOptions, Source, run};
+
+use crate::venue::{CLIENT_ID, SECRET, Venue};
+
+/// How long anything may take on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The variable that names the venue to the shell.
+const URL: &str = "TICKPATH_SHELL_TEST_URL";
+/// This test's name.
+const SELF: &str = "terminal::a_person_at_a_terminal_trades";
+
+/// A terminal with a shell on it.
+struct Terminal {
+    keys: File,
+    bytes: Receiver<Vec<u8>>,
+    seen: String,
+    child: Child,
+}
+
+impl Terminal {
+    fn start(url: &str, home: &std::path::Path) -> Terminal {
+        let size = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+        let pty = openpty(Some(&size), None).unwrap();
+        let end = |fd: &OwnedFd| fd.try_clone().unwrap();
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", SELF, "--nocapture"])
+            .env(URL, url)
+            .env("HOME", home)
+            .env("TERM", "xterm")
+            .env("TICKPATH_CLIENT_ID", CLIENT_ID)
+            .env("TICKPATH_CLIENT_SECRET", SECRET)
+            .stdin(end(&pty.slave))
+            .stdout(end(&pty.slave))
+            .stderr(end(&pty.slave))
+            .spawn()
+            .unwrap();
+        drop(pty.slave);
+        let mut screen = File::from(end(&pty.master));
+        let (sender, bytes) = channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            // An error is the terminal's end, once the shell is gone.
+            while let Ok(count @ 1..) = screen.read(&mut buffer) {
+                if sender.send(buffer[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Terminal { keys: File::from(pty.master), bytes, seen: String::new(), child }
+    }
+
+    fn type_in(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for a text behind what was waited for before.
+    fn wait_for(&mut self, text: &str) {
+        self.wait_for_all(&[text]);
+    }
+
+    /// Ctrl-C, as the signal that the shell's own terminal would make of it, until a text comes: one that comes before the
+    /// command runs is of no command.
+    fn interrupt_until(&mut self, text: &str) {
+        let start = Instant::now();
+        let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        while !self.seen.contains(text) {
+            assert!(start.elapsed() < PATIENCE, "{text:?} does not come: {:?}", self.seen);
+            kill(id, Signal::SIGINT).unwrap();
+            if let Ok(bytes) = self.bytes.recv_timeout(Duration::from_millis(200)) {
+                self.seen.push_str(&String::from_utf8_lossy(&bytes));
+            }
+        }
+        self.wait_for(text);
+    }
+
+    /// Waits for several texts, in whatever order.
+    fn wait_for_all(&mut self, texts: &[&str]) {
+        let start = Instant::now();
+        loop {
+            let ends = texts.iter().map(|text| Some(self.seen.find(text)? + text.len()));
+            if let Some(ends) = ends.collect::<Option<Vec<usize>>>() {
+                self.seen.drain(..ends.into_iter().max().unwrap_or_default());
+                return;
+            }
+            match self.bytes.recv_timeout(Duration::from_millis(100)) {
+                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(_) => assert!(start.elapsed() < PATIENCE, "{texts:?} do not come: {:?}", self.seen),
+            }
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // After a failure it would wait for keys for ever.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The shell, when this program was started as one.
+fn be_a_shell(url: &str) {
+    let options = RunOptions {
+        config: tickpath_config::parse("shell.toml", &format!("url = '{url}'")).unwrap(),
+        config_file: None,
+        key_file: None,
+        source: Source::Person,
+        is_dry_run: false,
+        keeps_going: false,
+        is_silent: false,
+        has_no_pane: false,
+    };
+    let report = run(&options, Interrupt::on_signals().unwrap()).unwrap();
+    tickpath_config::say(format_args!("the shell is over: {:?}", report.ended)).unwrap();
+}
+
+#[test]
+fn a_person_at_a_terminal_trades() {
+    if let Ok(url) = std::env::var(URL) {
+        return be_a_shell(&url);
+    }
+    let venue = Venue::start();
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start(&venue.url, home.path());
+    terminal.wait_for("127.0.0.1 off> ");
+    // Completion, and a command.
+    terminal.type_in("posi\t\r");
+    terminal.wait_for("BTC-PERPETUAL  buy");
+    terminal.wait_for("to the answer)");
+    terminal.wait_for("127.0.0.1 ok> ");
+    // A form, with fields that are refused.
+    terminal.type_in("buy\r");
+    for (field, answer) in [
+        ("instrument: ", "NO-SUCH"),
+        ("instrument: ", "BTC-PERPETUAL"),
+        ("amount (a multiple of 10): ", "15"),
+        ("amount (a multiple of 10): ", "20"),
+        ("type (limit): ", "iceberg"),
+        ("type (limit): ", ""),
+        ("price: ", ""),
+        ("price: ", "50000.2"),
+        ("price: ", "50000"),
+        ("time_in_force (good_til_cancelled): ", ""),
+        ("label: ", "by hand"),
+    ] {
+        terminal.wait_for(field);
+        terminal.type_in(&format!("{answer}\r"));
+    }
+    terminal.wait_for("order 1 open: buy 20 BTC-PERPETUAL at 50000");
+    terminal.wait_for("127.0.0.1 ok> ");
+    // A form that is given up sends nothing.
+    terminal.type_in("sell\r");
+    terminal.wait_for("instrument: ");
+    terminal.type_in("\x03");
+    terminal.wait_for("nothing was sent");
+    terminal.wait_for("127.0.0.1 ok> ");
+    assert_eq!(venue.order_count(), 1);
+    // The pane shows what comes, while nobody types.
+    terminal.type_in("subscribe ticker.BTC-PERPETUAL.100ms\r");
+    terminal.wait_for_all(&["subscribed: 1 channels", "ticker.BTC-PERPETUAL.100ms  #3  bid 50000 x 100"]);
+    // A lost connection is made again by itself.
+    venue.drop_all();
+    terminal.wait_for_all(&["tickpath: the venue closed the connection", "ticker.BTC-PERPETUAL.100ms  #6"]);
+    // Ctrl-C ends a command, not the shell; mistakes do not either.
+    terminal.type_in("wait 10m\r");
+    terminal.interrupt_until("wait 10m: interrupted");
+    terminal.type_in("bye\r");
+    terminal.wait_for("no command \"bye\"");
+    terminal.wait_for("127.0.0.1 ok> ");
+    terminal.type_in("\x04");
+    terminal.wait_for("the shell is over: Done");
+    assert!(terminal.child.wait().unwrap().success());
+    let kept = std::fs::read_to_string(home.path().join(".tickpath_shell_history")).unwrap();
+    assert!(kept.contains("positions") && kept.contains("bye"), "{kept}");
+}
+
+#[test]
+fn a_shell_that_is_told_to_end_ends() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start("ws://127.0.0.1:1/", home.path());
+    terminal.wait_for("127.0.0.1 off> ");
+    kill(Pid::from_raw(i32::try_from(terminal.child.id()).unwrap()), Signal::SIGTERM).unwrap();
+    terminal.wait_for("the shell is over: Interrupted");
+    assert!(terminal.child.wait().unwrap().success());
+}
