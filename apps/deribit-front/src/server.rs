@@ -36,6 +36,8 @@ const MESSAGES_PER_RUN: usize = 16;
 const COMMANDS_PER_RUN: usize = 1 << 10;
 /// How long the thread rests when there is nothing to do: what a reply may wait for it.
 const REST: Duration = Duration::from_micros(200);
+/// So long after a request was handed to the venue the thread only gives way: the answer is on its way.
+const ANSWER_IN: Nanos = Nanos::from_micros(300);
 /// How often connections are looked at that the poller does not report, for their time-outs.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(50);
 /// Bytes that the kernel takes for one client at most before it has them.
@@ -116,6 +118,8 @@ pub struct DeribitServer {
     /// Nobody is let in before the log was read up to here.
     ready_at: Option<Sequence>,
     next_timers: Nanos,
+    /// Until when the thread does not rest.
+    awake_until: Nanos,
     counters: Arc<DoorCounters>,
 }
 
@@ -166,6 +170,7 @@ impl DeribitServer {
             max_connections,
             labels,
             next_timers: Nanos::ZERO,
+            awake_until: Nanos::ZERO,
             counters: Arc::default(),
         })
     }
@@ -192,6 +197,7 @@ impl DeribitServer {
         let handle = thread::Builder::new().name("deribit-front".to_owned()).spawn(move || {
             while !stopped.is_stopped() {
                 match self.run_once(clock.now()) {
+                    Ok(0) if clock.now() < self.awake_until => thread::yield_now(),
                     Ok(0) => thread::park_timeout(REST),
                     Ok(_) => {}
                     Err(error) => {
@@ -223,7 +229,11 @@ impl DeribitServer {
             self.front.go_live();
         }
         work += self.read(now);
-        work += self.hand_over();
+        let handed_over = self.hand_over();
+        if handed_over > 0 {
+            self.awake_until = now + ANSWER_IN;
+        }
+        work += handed_over;
         let keys: Vec<u64> = self.clients.keys().copied().collect();
         for key in keys {
             work += self.write(key, now);

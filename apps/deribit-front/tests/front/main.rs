@@ -1,6 +1,7 @@
 //! The front without sockets: what clients ask and are told.
 #![allow(clippy::unwrap_used)]
 
+mod config;
 mod hostile;
 mod market;
 mod support;

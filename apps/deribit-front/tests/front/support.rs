@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tickpath_book::FastBooks;
+use tickpath_config::ConfigError;
 use tickpath_deribit_front::{DeribitConfig, Front, FrontSettings, Labels, Transport};
 use tickpath_exchange::{LogListener, VenueEngine};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, Owner};
@@ -70,7 +71,17 @@ pub fn settings() -> FrontSettings {
     settings_of(CONFIG)
 }
 
-pub fn settings_of(text: &str) -> FrontSettings {
+/// The same with some of its text replaced.
+pub fn changed(changes: &[(&str, &str)]) -> Result<FrontSettings, ConfigError> {
+    let mut text = CONFIG.to_owned();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replacen(from, to, 1);
+    }
+    DeribitConfig::from_table(&text.parse().unwrap())?.settings(&venue_settings(), None)
+}
+
+fn settings_of(text: &str) -> FrontSettings {
     let config = DeribitConfig::from_table(&text.parse().unwrap()).unwrap();
     let venue = venue_settings();
     config.settings(&venue, None).unwrap()
