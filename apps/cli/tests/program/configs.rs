@@ -33,6 +33,15 @@ fn every_sample_is_valid_as_what_it_is() {
                 "feed handler configuration",
                 &["name = \"itch\"", "reorder_wait = \"1ms\"", "max_orders = 1048576"][..],
             ),
+            "deribit.toml" => (
+                "venue configuration",
+                &["ports = [\"deribit\"]", "[deribit]", "matching_rate = ", "[[deribit.key]]"][..],
+            ),
+            "shell.toml" => (
+                "shell configuration",
+                &["production = false", "request_timeout = \"10s\"", "order_size_max = \"1000\""][..],
+            ),
+            "deribit-instruments.toml" => ("instrument file", &["BTCPERP", "ETHUSDC", "\"0.50\""][..]),
             "instruments.toml" => ("instrument file", &["ALPHA", "HARBOR", "\"1250.00\"", "1375.0000"][..]),
             other => panic!("{other}: say here what it is"),
         };
@@ -47,7 +56,7 @@ fn every_sample_is_valid_as_what_it_is() {
         }
         count += 1;
     }
-    assert_eq!(count, 6);
+    assert_eq!(count, 9);
 }
 
 #[test]
