@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentWriter, TimeBase};
+use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentWriter, ShmError, TimeBase};
 use tickpath_types::{MarketUpdate, Nanos, TopOfBook, TradingState, UpdateKind};
 use zerocopy::FromZeros;
 
@@ -50,7 +50,17 @@ impl Site {
         let folder = Folder::create(&place.path().join("shm")).unwrap();
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
         let now = Nanos(now.as_nanos() as u64);
-        SegmentWriter::create(&folder, &SegmentName::new(name).unwrap(), &CONFIG, now).unwrap()
+        let start = Instant::now();
+        loop {
+            match SegmentWriter::create(&folder, &SegmentName::new(name).unwrap(), &CONFIG, now) {
+                // A process that another test starts has the files of this one for a moment, and with them the lock of a
+                // writer that is gone.
+                Err(ShmError::InUse { .. }) if start.elapsed() < Duration::from_secs(30) => {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                made => return made.unwrap(),
+            }
+        }
     }
 
     fn folder(&self) -> String {
