@@ -39,8 +39,16 @@ const SMALL: SegmentConfig =
     SegmentConfig { rows: 8, stream_capacity: 4, time_base: tickpath_shm::TimeBase::Midnight };
 
 impl Site {
+    /// A writer, once the name is free: a process that another test starts has the files of this one for a moment, and with
+    /// them the lock of a writer that is gone.
     fn writer(&self) -> SegmentWriter {
-        self.try_writer().unwrap()
+        let begin = Instant::now();
+        loop {
+            match self.try_writer() {
+                Err(ShmError::InUse { .. }) if begin.elapsed() < PATIENCE => thread::yield_now(),
+                made => return made.unwrap(),
+            }
+        }
     }
 
     fn try_writer(&self) -> Result<SegmentWriter, ShmError> {
@@ -187,10 +195,18 @@ fn there_is_one_writer_and_the_next_one_makes_a_new_generation() {
 fn of_many_writers_that_start_together_one_wins() {
     let site = site();
     for round in 1..=20 {
-        let writers: Vec<_> = thread::scope(|scope| {
-            let starts: Vec<_> = (0..4).map(|_| scope.spawn(|| site.try_writer())).collect();
-            starts.into_iter().map(|start| start.join().unwrap()).collect()
-        });
+        let start = || -> Vec<_> {
+            thread::scope(|scope| {
+                let starts: Vec<_> = (0..4).map(|_| scope.spawn(|| site.try_writer())).collect();
+                starts.into_iter().map(|start| start.join().unwrap()).collect()
+            })
+        };
+        let begin = Instant::now();
+        let mut writers = start();
+        // As in `Site::writer`.
+        while writers.iter().all(Result::is_err) && begin.elapsed() < PATIENCE {
+            writers = start();
+        }
         let winners: Vec<_> = writers.iter().filter_map(|writer| writer.as_ref().ok()).collect();
         assert_eq!(winners.len(), 1, "{writers:?}");
         assert_eq!(site.reader().header().generation, round);
