@@ -1,0 +1,1 @@
+//! What keeps an order from a real market: caps, the dry run, the kill switch.

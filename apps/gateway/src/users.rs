@@ -1,0 +1,1 @@
+//! Users, what each may do, how often, and who is banned.
