@@ -1,5 +1,5 @@
 //! Configuration files: loading with errors that fit one line, human units, dates and time zones, instruments,
-//! secrets and the placement of agents on threads; and what every program of this project writes alike: standard
+//! secrets, the guard before real money and the placement of agents on threads; and what every program of this project writes alike: standard
 //! output and standard error, and files that are whole or not there.
 //!
 //! ```
@@ -24,6 +24,7 @@ mod load;
 mod output;
 mod output_file;
 mod placement;
+mod real_money;
 mod secret;
 mod speed;
 mod units;
@@ -36,6 +37,7 @@ pub use load::{load, parse, to_toml};
 pub use output::{Console, has_reader, say, tell, tell_part, thousands};
 pub use output_file::OutputFile;
 pub use placement::{IdleConfig, Placement, ThreadConfig};
+pub use real_money::TradingPlace;
 pub use secret::{HIDDEN_PASSWORD, Secret, TEST_PASSWORD};
 pub use speed::Speed;
 pub use units::{ByteSize, Duration, Fraction, PriceText};
