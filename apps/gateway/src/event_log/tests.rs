@@ -16,10 +16,13 @@ const SESSION: [u8; 16] = [3; 16];
 
 fn quiet(_: &str) {}
 
+/// Names and bytes of all files.
+type Files = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
 /// A disk in memory that takes so many bytes.
 #[derive(Clone, Default)]
 struct SmallDisk {
-    files: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    files: Files,
     capacity: Arc<AtomicU64>,
     is_broken: Arc<AtomicBool>,
 }
