@@ -15,7 +15,6 @@ use tickpath_deribit::scan::Scanner;
 use tickpath_deribit::text::Text;
 use tickpath_types::{Price, Qty, Side};
 
-use super::calls::is_private;
 use super::market_data::state_of;
 use super::{Answer, Front};
 use crate::account::Changes;
@@ -149,7 +148,7 @@ impl Topic {
 impl Front {
     pub(super) fn subscribe(&mut self, number: u64, account: Option<usize>, request: &Request<'_>) -> Answer {
         self.needs_websocket(number)?;
-        let (names, label) = if is_private(request.method) {
+        let (names, label) = if request.method.is_private() {
             let PrivateSubscribe { channels, label } = request.params()?;
             (texts(&channels)?, label.map(|label| label.to_cow().into_owned()))
         } else {
@@ -531,7 +530,7 @@ impl Front {
                 let trades = std::mem::take(&mut topic.user_trades);
                 vec![list(trades, |trade, out| self.write_user_trade(&trade, out))]
             }
-            What::UserChanges(of) => vec![self.user_changes(topic, &of)],
+            What::UserChanges(_) => self.user_changes(topic),
             _ => {
                 let data = self.render(topic);
                 let is_new = data.as_ref().is_some_and(|data| timeless(data) != timeless(&topic.last));
@@ -554,21 +553,34 @@ impl Front {
             .collect()
     }
 
-    fn user_changes(&self, topic: &mut Topic, of: &Of) -> Vec<u8> {
-        let orders = self.written_orders(topic);
+    /// A message for each instrument.
+    fn user_changes(&self, topic: &mut Topic) -> Vec<Vec<u8>> {
+        let orders = std::mem::take(&mut topic.orders);
         let trades = std::mem::take(&mut topic.user_trades);
         let positions = std::mem::take(&mut topic.positions);
-        let account = topic.account.unwrap_or(0);
-        let name = match of {
-            Of::Listing(place) => self.settings.listings[*place].name.clone(),
-            Of::Kind(kind, currency) => format!("{kind}.{currency}"),
+        let Some(account) = topic.account else { return Vec::new() };
+        let known: Vec<_> =
+            orders.iter().filter_map(|number| self.accounts[account].order(*number)).collect();
+        let of_orders = known.iter().map(|order| order.listing);
+        let places: BTreeSet<usize> = of_orders
+            .chain(trades.iter().map(|trade| trade.listing))
+            .chain(positions.iter().copied())
+            .collect();
+        let message = |place: usize| {
+            let own_orders = known.iter().filter(|order| order.listing == place);
+            let own_trades = trades.iter().filter(|trade| trade.listing == place);
+            let position = positions.contains(&place).then_some(place);
+            Object::new()
+                .with("instrument_name", Text::new(&self.settings.listings[place].name))
+                .with("orders", Json(list(own_orders, |order, out| self.write_order(order, out))))
+                .with("trades", Json(list(own_trades, |trade, out| self.write_user_trade(trade, out))))
+                .with(
+                    "positions",
+                    Json(list(position, |place, out| self.write_position(account, place, out))),
+                )
+                .end()
         };
-        Object::new()
-            .with("instrument_name", Text::new(&name))
-            .with("orders", Json(list(orders, |order, out| out.extend_from_slice(&order))))
-            .with("trades", Json(list(trades, |trade, out| self.write_user_trade(&trade, out))))
-            .with("positions", Json(list(positions, |place, out| self.write_position(account, place, out))))
-            .end()
+        places.into_iter().map(message).collect()
     }
 
     /// The levels that are not as the listeners have them.
