@@ -98,7 +98,7 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         (user("ban_period = 'long'"), &["'long' is not a duration"]),
         (user("monitor_period = '0s'"), &["users.u.monitor_period is 0ns"]),
         (user("symbols = ['*']"), &["users.u.symbols", "\"*\""]),
-        (user("risk_manager = 1"), &["risk_manager"]),
+        (user("risk_manager = 1"), &["expected a boolean"]),
         (BASE.replace("'A1'", "['A1', 'A9']"), &["users.u.accounts names A9", "[accounts.A9]"]),
         (BASE.replace("accounts = 'A1'", "risk_manager = true"), &["risk manager of no account"]),
         (venue("subscriptions_max = 501"), &["venue.subscriptions_max is 501", "1 to 500"]),
