@@ -530,6 +530,12 @@ impl Core {
         }
     }
 
+    /// What a connection is called.
+    #[must_use]
+    pub fn stream_name(&self, stream: usize) -> Text<16> {
+        self.streams[stream].name
+    }
+
     fn about_account(&self, account: u16) -> About {
         let stream = self.accounts[usize::from(account)].stream as u8 + 1;
         About { stream, account: account + 1, symbol: 0 }
