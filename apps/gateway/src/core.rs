@@ -1,0 +1,1 @@
+//! The machine between clients and venue: no sockets, no clock.
