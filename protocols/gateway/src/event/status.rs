@@ -89,6 +89,9 @@ structures! {
         scope: ReadyScope,
         /// Zero.
         reserved: Reserved<7>,
+        /// Of an instrument: broadcast events of it up to this sequence are in what was downloaded; the client's library
+        /// gives out none of them, and all that come later.
+        broadcast_sequence: u64,
     }
 
     /// How the gateway stands with its venue.
