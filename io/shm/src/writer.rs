@@ -4,7 +4,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::{fmt, io};
+use std::time::Duration;
+use std::{fmt, io, thread};
 
 use nix::fcntl::{FallocateFlags, OFlag, fallocate};
 use tickpath_lockfree::table::{self, NoEntry};
@@ -13,13 +14,16 @@ use tickpath_types::{MarketUpdate, Nanos, TopOfBook};
 use zerocopy::IntoBytes;
 
 use crate::folder::{is_at, system};
-use crate::header::{Header, SegmentConfig};
+use crate::header::{Header, LIVE_LINE, SegmentConfig};
 use crate::live::{LiveWord, STATE_CLOSED, STATE_OPEN};
 use crate::process::WriterId;
 use crate::{Folder, NameError, SegmentName, ShmError, SymbolName, mapping};
 
 /// Times that a name is tried before it counts as unsettled.
 const TRIES_MAX: usize = 16;
+/// Times that the lock of a closed segment is tried, and the pause between two: a second in all.
+const CLOSED_TRIES_MAX: u32 = 1_000;
+const CLOSED_PAUSE: Duration = Duration::from_millis(1);
 
 /// Makes names of unfinished files differ within this process.
 static NEW_FILES: AtomicU32 = AtomicU32::new(0);
@@ -242,18 +246,32 @@ impl Old {
         let mut bytes = [0; size_of::<Header>()];
         let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
         let header = Header::check(&bytes[..len], found.len()).ok();
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                return Err(ShmError::InUse { path, pid: header.map(|header| header.writer.pid) });
+        // A process that is just being started holds for a moment what this one had open: the lock of a closed segment too.
+        for tries_left in (0..CLOSED_TRIES_MAX).rev() {
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) if !is_at(&found, &path) => return Ok(None),
+                Err(TryLockError::WouldBlock) if tries_left > 0 && is_closed(&file) => {
+                    thread::sleep(CLOSED_PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(ShmError::InUse { path, pid: header.map(|header| header.writer.pid) });
+                }
+                Err(TryLockError::Error(error)) => return Err(system("lock", &path)(error)),
+                Ok(()) => break,
             }
-            Err(TryLockError::Error(error)) => return Err(system("lock", &path)(error)),
-            Ok(()) => {}
         }
         if !is_at(&found, &path) {
             return Ok(None);
         }
         Ok(Some(Old { generation: header.map_or(0, |header| header.generation), file: Some(file) }))
     }
+}
+
+/// Whether a segment's writer has gone in good order, as its file says.
+fn is_closed(file: &File) -> bool {
+    let mut word = [0; 8];
+    let read = file.read_at(&mut word, (LIVE_LINE * LINE_LEN) as u64);
+    read.is_ok_and(|len| len == word.len()) && u64::from_ne_bytes(word) == STATE_CLOSED
 }
 
 /// A file that is not seen yet; removed unless it is published.

@@ -156,6 +156,8 @@ codes! {
         DOWNLOAD_MARKET_DATA = 8 "download_market_data",
         /// Something for the other clients.
         CUSTOM_MESSAGE = 9 "custom_message",
+        /// Publish the limits of an account: for risk managers.
+        SET_RISK_LIMITS = 10 "set_risk_limits",
     }
 
     /// Which side of the market.
@@ -336,6 +338,8 @@ codes! {
         WOULD_TAKE = 27 "would_take",
         /// No notional follows from what is known, as for a market order without a mark price.
         NO_REFERENCE_PRICE = 28 "no_reference_price",
+        /// No risk manager has published limits for the account yet.
+        NO_RISK_LIMITS = 29 "no_risk_limits",
     }
 
     /// Whether a trade took or gave.

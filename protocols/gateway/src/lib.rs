@@ -59,6 +59,6 @@ pub use field::{Field, FieldKind, Fields, Reserved};
 pub use number::{FIXED_PLACES, Fixed, MONEY_PLACES, Money, NumberError};
 pub use request::{
     CancelAll, CancelOrder, CancelQuotes, CreateOrder, CustomRequest, DownloadMarketData, MassQuote,
-    ModifyOrder, Pong, REQUEST_BODY_LEN, Request, RequestBody, RequestHeader,
+    ModifyOrder, Pong, REQUEST_BODY_LEN, Request, RequestBody, RequestHeader, SetRiskLimits,
 };
 pub use text::Text;

@@ -176,6 +176,21 @@ structures! {
         reserved: Reserved<8>,
     }
 
+    /// Publish the limits of the header's account, beside those that the gateway's configuration has: for users that are
+    /// risk managers. They replace what was published before.
+    SetRiskLimits "set_risk_limits" {
+        /// Largest quantity of one order.
+        max_order_quantity: Fixed,
+        /// Largest notional of one order in the quote currency.
+        max_order_notional: Fixed,
+        /// Open orders at most.
+        max_open_orders: u32,
+        /// Which of the three are meant: 1, 2 and 4; 8 to withdraw what was published.
+        caps: u16,
+        /// Zero.
+        reserved: Reserved<2>,
+    }
+
     /// Something for the other clients.
     CustomRequest "custom_message" {
         /// What it is, as the clients agreed.
@@ -215,6 +230,7 @@ kinds! {
     Pong = PONG,
     DownloadMarketData = DOWNLOAD_MARKET_DATA,
     CustomRequest = CUSTOM_MESSAGE,
+    SetRiskLimits = SET_RISK_LIMITS,
 }
 
 impl fmt::Display for Request {
