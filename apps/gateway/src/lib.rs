@@ -5,8 +5,10 @@
 
 pub mod config;
 pub mod core;
+pub mod doorway;
 pub mod event_log;
 pub mod metrics;
+pub mod process;
 pub mod safety;
 pub mod users;
 pub mod venue;
