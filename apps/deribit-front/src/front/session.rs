@@ -12,6 +12,7 @@ use super::{Answer, Front, IDLE_US};
 use crate::connection::{Frame, Heartbeat, Transport};
 use crate::fault::Fault;
 use crate::json::{Json, Object, json};
+use crate::record::Record;
 
 /// The version that the front says it has.
 const VERSION: &str = "1.2.26";
@@ -76,7 +77,8 @@ impl Front {
         self.needs_websocket(number)?;
         let SetCancelOnDisconnect { scope } = request.params()?;
         if scope == Some(CancelOnDisconnectScope::Account) {
-            self.accounts[account].cancels_on_disconnect = is_enabled;
+            let account = self.accounts[account].name.clone();
+            self.decide(&Record::CancelOnDisconnect { account, is_enabled });
         } else if let Some(connection) = self.connections.get_mut(&number) {
             connection.cancels_on_disconnect = is_enabled;
         }

@@ -4,6 +4,8 @@
 mod config;
 mod hostile;
 mod market;
+mod protection;
+mod settlement;
 mod support;
 mod trading;
 mod triggers;
