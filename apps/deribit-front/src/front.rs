@@ -4,6 +4,7 @@ mod account;
 mod auth;
 mod calls;
 mod channels;
+mod disturb;
 mod history;
 mod http;
 mod liquidation;
@@ -33,6 +34,7 @@ use crate::account::Account;
 use crate::config::FrontSettings;
 use crate::connection::{Connection, Frame, Transport};
 use crate::fault::Fault;
+use crate::faults::Faults;
 use crate::json::Json;
 use crate::labels::Labels;
 use crate::listing::Listing;
@@ -40,6 +42,7 @@ use crate::market::{Market, Trade};
 use crate::pending::{Group, ReplyTo};
 use crate::record::{MarketPrices, Stamped};
 
+pub(crate) use disturb::MAINTENANCE;
 pub use http::HttpCall;
 pub(crate) use protection::Guard;
 
@@ -122,6 +125,7 @@ pub struct Front {
     /// Number of the next order that waits for a price.
     next_trigger: u64,
     channels: channels::Channels,
+    faults: Faults,
     /// Connections that are gone, whose orders go too.
     gone: VecDeque<u64>,
     /// The events of the command that is being told.
@@ -201,6 +205,7 @@ impl Front {
             next_group: 1,
             next_trigger: 1,
             channels: channels::Channels::default(),
+            faults: Faults::new(settings.faults.clone()),
             gone: VecDeque::new(),
             order_events: Vec::new(),
             market_events: Vec::new(),
@@ -254,6 +259,7 @@ impl Front {
         self.now_us = now_us;
         let Some(connection) = self.connections.remove(&number) else { return };
         self.channels.leave(number, &connection.topics);
+        self.faults.forget(number);
         if connection.cancels_on_disconnect && connection.transport == Transport::WebSocket {
             if self.gone.len() == GONE_MAX {
                 self.gone.pop_front();
@@ -289,7 +295,8 @@ impl Front {
         };
         self.counters.requests.add(1);
         let to = ReplyTo { connection: number, id: request.id.into(), us_in: now_us };
-        match self.call(number, &request, &to) {
+        let disturbed = self.disturb(number, &request, &to);
+        match disturbed.unwrap_or_else(|| self.call(number, &request, &to)) {
             Ok(Some(result)) => self.reply(&to, Ok(result)),
             Ok(None) => {}
             Err(fault) => self.reply(&to, Err(fault)),
@@ -359,7 +366,9 @@ impl Front {
                 Some(fault.code.code())
             }
         };
-        self.push(to.connection, Frame { bytes: out, error });
+        if let Some(frame) = self.disturb_reply(to, Frame { bytes: out, error }) {
+            self.push(to.connection, frame);
+        }
     }
 
     fn push(&mut self, number: u64, frame: Frame) {
@@ -385,7 +394,9 @@ impl Front {
         if !self.is_live {
             return;
         }
+        self.send_delayed();
         if now_us >= self.next_tenth_us {
+            self.disturb_connections(now_us >= self.next_second_us);
             self.next_tenth_us = now_us + 100_000;
             self.flush_tenths();
             self.run_heartbeats();

@@ -168,7 +168,9 @@ impl Front {
     /// The account that asks: the connection's, or that of the token among the params.
     fn caller(&self, number: u64, request: &Request<'_>) -> Result<Option<usize>, Fault> {
         let Some(connection) = self.connections.get(&number) else { return Ok(None) };
-        let mut caller = connection.account.map(|account| (account, &connection.scope));
+        // Who leaves may do so with a token that is over.
+        let is_over = self.now_us >= connection.login_until_us && request.method != Method::Logout;
+        let mut caller = connection.account.filter(|_| !is_over).map(|account| (account, &connection.scope));
         if request.method.is_private() {
             let params: Option<Value<'_>> = request.params().ok();
             if let Some(token) = params.and_then(|params| text_of(&params, "access_token")) {

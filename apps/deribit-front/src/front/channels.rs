@@ -347,11 +347,19 @@ impl Front {
         subscribers: impl Iterator<Item = &'a (u64, Option<String>)>,
     ) {
         let data = Json(data.to_vec());
+        let is_change = name.starts_with("book.") && data.0.starts_with(BOOK_CHANGE);
         for (number, label) in subscribers {
             let mut bytes = Vec::with_capacity(data.0.len() + name.len() + 96);
             write_notification(name, &data, label.as_deref(), &mut bytes);
             self.counters.notifications.add(1);
-            self.push(*number, Frame { bytes, error: None });
+            let frame = Frame { bytes, error: None };
+            if is_change && self.faults.switch.is_armed() {
+                for frame in self.faults.disturb_book(*number, name, frame).into_iter().flatten() {
+                    self.push(*number, frame);
+                }
+            } else {
+                self.push(*number, frame);
+            }
         }
     }
 
@@ -769,6 +777,9 @@ impl Front {
         })
     }
 }
+
+/// How the changes of a book begin, as its message writes them.
+const BOOK_CHANGE: &[u8] = b"{\"type\":\"change\"";
 
 fn texts(channels: &List<'_, Text<'_>>) -> Result<Vec<String>, Fault> {
     let texts = channels.iter().map(|text| text.map(|text| text.to_cow().into_owned()));
