@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{bail, ensure};
+use anyhow::bail;
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ByteSize, Duration, Secret, as_text};
+use tickpath_config::{ByteSize, Duration, Secret, TradingPlace, as_text};
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::session::Key;
 use tickpath_deribit_link::Route;
@@ -100,23 +100,17 @@ impl ShellConfig {
     /// An address that is none; a venue of real money without `production = true`, TLS and all limits.
     pub fn checked_url(&self) -> anyhow::Result<WebUrl> {
         let url: WebUrl = self.url.parse()?;
-        if url.is_loopback() || url.host().starts_with("test.") {
-            return Ok(url);
-        }
-        let host = url.host();
-        ensure!(
-            self.production,
-            "{host} is no test environment: write production = true into the configuration file if real money is meant"
-        );
-        ensure!(url.is_tls(), "{host} trades real money: only wss:// is safe there");
-        let limits = self.limits;
-        for (name, is_stated) in [
-            ("order_size_max", limits.order_size_max.is_some()),
-            ("notional_max", limits.notional_max.is_some()),
-            ("open_orders_max", limits.open_orders_max.is_some()),
-        ] {
-            ensure!(is_stated, "{host} trades real money: state limits.{name} in the configuration file");
-        }
+        let place = TradingPlace {
+            host: url.host(),
+            is_loopback: url.is_loopback(),
+            is_tls: url.is_tls(),
+            production: self.production,
+        };
+        place.check(&[
+            ("limits.order_size_max", self.limits.order_size_max.is_some()),
+            ("limits.notional_max", self.limits.notional_max.is_some()),
+            ("limits.open_orders_max", self.limits.open_orders_max.is_some()),
+        ])?;
         Ok(url)
     }
 
