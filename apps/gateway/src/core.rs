@@ -43,7 +43,7 @@ use crate::config::{GatewayConfig, Matcher, SymbolFilter};
 
 pub use self::download::Download;
 pub use self::out::{About, Cause, Door, Stamp, Venue};
-pub use self::policy::{OrderFacts, Policy};
+pub use self::policy::Policy;
 
 /// Connections for market data at most.
 pub const MARKET_STREAMS_MAX: usize = 16;
@@ -116,6 +116,8 @@ pub struct Core {
     settings: CoreSettings,
     instruments: Instruments,
     listing: Listing,
+    /// The list was there once.
+    is_listed: bool,
     listing_at: Nanos,
     /// The place of the next instrument whose channels are to be wanted.
     subscribe_next: usize,
@@ -132,7 +134,9 @@ pub struct Core {
     clients: Clients,
     orders: Orders,
     seen: Seen,
-    policy: Box<dyn Policy>,
+    policy: Policy,
+    /// The kill switch was on when it was looked at last.
+    was_killed: bool,
     scratch: Scratch,
     /// Places of orders that a list names.
     scratch_marks: Vec<u32>,
@@ -169,7 +173,7 @@ impl Core {
     ///
     /// # Errors
     /// [`ConfigError`] with a pattern that is none.
-    pub fn new(config: &GatewayConfig, life: Life, policy: Box<dyn Policy>) -> Result<Core, ConfigError> {
+    pub fn new(config: &GatewayConfig, life: Life, policy: Policy) -> Result<Core, ConfigError> {
         let orders_max = config.clients.orders_max;
         let market = (0..MARKET_STREAMS_MAX).map(|index| Stream {
             status: ConnectionStatus::DISCONNECTED,
@@ -214,6 +218,7 @@ impl Core {
             },
             instruments: Instruments::default(),
             listing: Listing::Wanted,
+            is_listed: false,
             listing_at: Nanos::ZERO,
             subscribe_next: 0,
             channels: [0; MARKET_STREAMS_MAX],
@@ -240,6 +245,7 @@ impl Core {
             orders: Orders::new(orders_max.saturating_mul(2), life.seed),
             seen: Seen::new(TRADES_MAX, life.seed),
             policy,
+            was_killed: false,
             scratch: Scratch::default(),
             scratch_marks: Vec::with_capacity(1_024),
             counters: CoreCounters::default(),
@@ -287,8 +293,9 @@ impl Core {
     }
 
     /// What decides over requests.
-    pub fn policy_mut(&mut self) -> &mut dyn Policy {
-        &mut *self.policy
+    #[must_use]
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// The gateway's clock, and how far it is ahead of the monotonic one.
@@ -421,10 +428,20 @@ impl Core {
         for account in 0..self.accounts.len() as u16 {
             work += self.poll_account(account, now, door, venue);
         }
-        work += self.poll_downloads(now, door);
+        self.poll_kill_switch();
+        work += self.poll_downloads(door);
         self.poll_pings(now, venue);
         self.poll_state(now, door);
         work
+    }
+
+    /// When the kill switch is turned on everything is cancelled, by one request for each account.
+    fn poll_kill_switch(&mut self) {
+        let is_killed = self.policy.is_killed();
+        if is_killed && !self.was_killed {
+            self.accounts.iter_mut().for_each(|account| account.is_cancel_all_wanted = true);
+        }
+        self.was_killed = is_killed;
     }
 
     /// Asks each account's connection for a sign of life: the time that the answer takes is told.
@@ -511,6 +528,12 @@ impl Core {
             name,
             uri: self.settings.uri,
         }
+    }
+
+    /// What a connection is called.
+    #[must_use]
+    pub fn stream_name(&self, stream: usize) -> Text<16> {
+        self.streams[stream].name
     }
 
     fn about_account(&self, account: u16) -> About {

@@ -144,6 +144,8 @@ pub struct Account {
     pub cancels: VecDeque<(u32, u64)>,
     /// The next of them leaves not before this time.
     pub cancel_at: Nanos,
+    /// All orders of the account are to be cancelled.
+    pub is_cancel_all_wanted: bool,
     /// Orders that are not over.
     pub open_orders: u32,
     /// Positions as they were told last.
@@ -167,6 +169,7 @@ impl Account {
             asked_questions: 0,
             cancels: VecDeque::with_capacity(orders_max),
             cancel_at: Nanos::ZERO,
+            is_cancel_all_wanted: false,
             open_orders: 0,
             positions: Vec::with_capacity(64),
             funds: Vec::with_capacity(16),
