@@ -1,5 +1,7 @@
 //! The table `[deribit]` of a venue's configuration.
 
+mod faults;
+
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use tickpath_derivatives::{Contract, Money, Style};
 use tickpath_exchange::VenueSettings;
 use tickpath_types::{SessionId, Symbol};
 
+pub use self::faults::FaultsConfig;
+use crate::faults::FaultPlan;
 use crate::listing::Listing;
 use crate::scope::Scope;
 
@@ -62,6 +66,9 @@ pub struct DeribitConfig {
     /// What accounts begin with.
     #[serde(default)]
     pub account: Vec<AccountConfig>,
+    /// What is to go wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub faults: Option<FaultsConfig>,
 }
 
 /// `[deribit.tls]`: files relative to the venue's.
@@ -253,6 +260,8 @@ pub struct FrontSettings {
     pub keys: Vec<KeySettings>,
     /// Who trades.
     pub accounts: Vec<AccountSettings>,
+    /// What is to go wrong.
+    pub faults: FaultPlan,
 }
 
 /// A key, checked.
@@ -341,6 +350,7 @@ impl DeribitConfig {
             listings,
             keys,
             accounts,
+            faults: self.faults.clone().unwrap_or_default().plan(self.address)?,
         })
     }
 

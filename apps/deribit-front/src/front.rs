@@ -4,6 +4,7 @@ mod account;
 mod auth;
 mod calls;
 mod channels;
+mod disturb;
 mod history;
 mod http;
 mod log;
@@ -27,12 +28,14 @@ use crate::account::Account;
 use crate::config::FrontSettings;
 use crate::connection::{Connection, Frame, Transport};
 use crate::fault::Fault;
+use crate::faults::Faults;
 use crate::json::Json;
 use crate::labels::Labels;
 use crate::listing::Listing;
 use crate::market::{Market, Trade};
 use crate::pending::{Group, ReplyTo};
 
+pub(crate) use disturb::MAINTENANCE;
 pub use http::HttpCall;
 
 /// Requests to the engine that may wait in the front; a further one is refused with `matching_engine_queue_full`.
@@ -100,6 +103,7 @@ pub struct Front {
     /// Number of the next order that waits for a price.
     next_trigger: u64,
     channels: channels::Channels,
+    faults: Faults,
     /// Connections that are gone, whose orders go too.
     gone: VecDeque<u64>,
     /// The events of the command that is being told.
@@ -163,6 +167,7 @@ impl Front {
             next_group: 1,
             next_trigger: 1,
             channels: channels::Channels::default(),
+            faults: Faults::new(settings.faults.clone()),
             gone: VecDeque::new(),
             order_events: Vec::new(),
             market_events: Vec::new(),
@@ -202,6 +207,7 @@ impl Front {
         self.now_us = now_us;
         let Some(connection) = self.connections.remove(&number) else { return };
         self.channels.leave(number, &connection.topics);
+        self.faults.forget(number);
         if connection.cancels_on_disconnect && connection.transport == Transport::WebSocket {
             if self.gone.len() == GONE_MAX {
                 self.gone.pop_front();
@@ -237,7 +243,8 @@ impl Front {
         };
         self.counters.requests.add(1);
         let to = ReplyTo { connection: number, id: request.id.into(), us_in: now_us };
-        match self.call(number, &request, &to) {
+        let disturbed = self.disturb(number, &request, &to);
+        match disturbed.unwrap_or_else(|| self.call(number, &request, &to)) {
             Ok(Some(result)) => self.reply(&to, Ok(result)),
             Ok(None) => {}
             Err(fault) => self.reply(&to, Err(fault)),
@@ -307,7 +314,9 @@ impl Front {
                 Some(fault.code.code())
             }
         };
-        self.push(to.connection, Frame { bytes: out, error });
+        if let Some(frame) = self.disturb_reply(to, Frame { bytes: out, error }) {
+            self.push(to.connection, frame);
+        }
     }
 
     fn push(&mut self, number: u64, frame: Frame) {
@@ -330,7 +339,9 @@ impl Front {
     /// Does what is due; call it some times a second at least.
     pub fn handle_time(&mut self, now_us: u64) {
         self.now_us = now_us;
+        self.send_delayed();
         if now_us >= self.next_tenth_us {
+            self.disturb_connections(now_us >= self.next_second_us);
             self.next_tenth_us = now_us + 100_000;
             self.flush_tenths();
             self.run_heartbeats();

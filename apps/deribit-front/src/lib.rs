@@ -10,6 +10,7 @@ mod account;
 mod config;
 mod connection;
 mod fault;
+mod faults;
 mod front;
 mod json;
 mod label_file;
@@ -22,10 +23,11 @@ mod scope;
 mod server;
 
 pub use config::{
-    AccountConfig, AccountSettings, DeribitConfig, FrontSettings, IndexConfig, KeyConfig, KeySettings,
-    KindConfig, ListingConfig, TlsConfig,
+    AccountConfig, AccountSettings, DeribitConfig, FaultsConfig, FrontSettings, IndexConfig, KeyConfig,
+    KeySettings, KindConfig, ListingConfig, TlsConfig,
 };
 pub use connection::{Frame, Transport};
+pub use faults::{FaultKind, FaultPlan, FaultSwitch, Outage};
 pub use front::{Front, FrontCounters, HttpCall};
 pub use labels::Labels;
 pub use listing::Listing;

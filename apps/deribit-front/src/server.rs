@@ -18,8 +18,9 @@ use tickpath_web::{
 };
 
 use crate::config::FrontSettings;
-use crate::connection::Transport;
-use crate::front::{Front, FrontCounters, HttpCall};
+use crate::connection::{Frame, Transport};
+use crate::faults::{FaultSwitch, Outage};
+use crate::front::{Front, FrontCounters, HttpCall, MAINTENANCE};
 use crate::label_file::LabelFile;
 
 /// Where clients ask for a WebSocket.
@@ -46,8 +47,11 @@ const KERNEL_BYTES_MAX: usize = 256 << 10;
 const CLOSE_NORMAL: u16 = 1000;
 const CLOSE_GOING_AWAY: u16 = 1001;
 const CLOSE_POLICY: u16 = 1008;
+/// The venue restarts: the code of maintenance (IANA's registry of close codes).
+const CLOSE_RESTART: u16 = 1012;
 /// Deribit's codes that are no 400: those of authorisation, and of too many requests.
-const STATUS_OF: [(i64, u16); 4] = [(13_009, 401), (13_004, 401), (13_021, 403), (10_028, 429)];
+const STATUS_OF: [(i64, u16); 5] =
+    [(13_009, 401), (13_004, 401), (13_021, 403), (10_028, 429), (11_051, 503)];
 
 /// What the front's door has done, readable from outside while it runs.
 #[derive(Default)]
@@ -76,11 +80,13 @@ pub struct DeribitView {
     pub front: Arc<FrontCounters>,
     /// Their connections.
     pub door: Arc<DoorCounters>,
+    /// What was made to go wrong.
+    pub faults: FaultSwitch,
 }
 
 impl std::fmt::Display for DeribitView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (front, door) = (&self.front, &self.door);
+        let DeribitView { front, door, .. } = self;
         write!(
             f,
             "Deribit: {} connections, {} turned away, {} broken | {} logins, {} refused | {} requests, {} refused, {} \
@@ -98,6 +104,9 @@ impl std::fmt::Display for DeribitView {
             front.silent_clients.read(),
             front.notifications.read(),
         )?;
+        if self.faults.is_armed() {
+            write!(f, " | {}", self.faults)?;
+        }
         if door.has_failed.read() != 0 {
             f.write_str(" | closed: the journal cannot be followed, start the venue again")?;
         }
@@ -184,7 +193,17 @@ impl DeribitServer {
     /// What clients have done.
     #[must_use]
     pub fn view(&self) -> DeribitView {
-        DeribitView { front: self.front.counters(), door: Arc::clone(&self.counters) }
+        DeribitView {
+            front: self.front.counters(),
+            door: Arc::clone(&self.counters),
+            faults: self.front.faults(),
+        }
+    }
+
+    /// Switches faults on and off while it runs, for tests; none where others than this machine reach the front.
+    #[must_use]
+    pub fn faults(&self) -> Option<FaultSwitch> {
+        self.acceptor.local_address().ip().is_loopback().then(|| self.front.faults())
     }
 
     /// Starts the thread.
@@ -278,6 +297,9 @@ impl DeribitServer {
     fn receive(&mut self, key: u64, now: Nanos) -> usize {
         let now_us = now.0 / 1_000;
         let Some(client) = self.clients.get_mut(&key) else { return 0 };
+        if client.number.is_some_and(|number| self.front.poll_outage(number).is_some()) {
+            return 0;
+        }
         for count in 0..MESSAGES_PER_RUN {
             match client.web.receive(now) {
                 None => return count,
@@ -289,7 +311,15 @@ impl DeribitServer {
                             WebEvent::Closed(_) => continue,
                         };
                         self.front.handle_frame(number, frame, now_us);
+                        if self.front.poll_outage(number).is_some() {
+                            return count + 1;
+                        }
                     }
+                }
+                Some(ServerEvent::Upgrade(_) | ServerEvent::Request(_))
+                    if let Some(frame) = self.front.maintenance() =>
+                {
+                    client.web.respond(now, &HttpResponse::json(status_of(&frame), &frame.bytes));
                 }
                 Some(ServerEvent::Upgrade(request)) => {
                     if request.path() == WEBSOCKET_PATH {
@@ -359,6 +389,15 @@ impl DeribitServer {
     /// Sends a client what waits for it, as far as it takes it; returns how many messages.
     fn write(&mut self, key: u64, now: Nanos) -> usize {
         let Some(client) = self.clients.get_mut(&key) else { return 0 };
+        match client.number.and_then(|number| self.front.poll_outage(number)) {
+            None => {}
+            Some(Outage::Silent) => return 0,
+            Some(Outage::Cut) => {
+                self.counters.broken.add(1);
+                self.forget(key, now);
+                return 1;
+            }
+        }
         if client.web.has_pending() && client.web.flush() == SendOutcome::Pending {
             return 0;
         }
@@ -379,18 +418,16 @@ impl DeribitServer {
                 let _ = client.web.flush();
             }
             if let Some(reason) = self.front.poll_end(number).filter(|_| !client.is_closing) {
-                let code = if reason == "logout" { CLOSE_NORMAL } else { CLOSE_POLICY };
+                let code = match reason {
+                    "logout" => CLOSE_NORMAL,
+                    MAINTENANCE => CLOSE_RESTART,
+                    _ => CLOSE_POLICY,
+                };
                 client.web.close(now, code, reason);
                 client.is_closing = true;
             }
         } else if let Some(frame) = self.front.poll_frame(number) {
-            let status = match frame.error {
-                None => 200,
-                Some(code) => {
-                    STATUS_OF.iter().find(|(known, _)| *known == code).map_or(400, |(_, status)| *status)
-                }
-            };
-            client.web.respond(now, &HttpResponse::json(status, &frame.bytes));
+            client.web.respond(now, &HttpResponse::json(status_of(&frame), &frame.bytes));
             client.number = None;
             self.front.close(number, now.0 / 1_000);
             count += 1;
@@ -430,6 +467,11 @@ impl Drop for DeribitThread {
         // Its reason is in the counters.
         let _ = self.end();
     }
+}
+
+fn status_of(frame: &Frame) -> u16 {
+    let Some(code) = frame.error else { return 200 };
+    STATUS_OF.iter().find(|(known, _)| *known == code).map_or(400, |(_, status)| *status)
 }
 
 /// What tokens are made of: nobody may guess it.

@@ -67,6 +67,12 @@ impl Credits {
         let wait = (cost - self.available).div_ceil(u128::from(self.plan.refill_per_s));
         Err(u64::try_from(wait).unwrap_or(u64::MAX))
     }
+
+    /// None are left now: the server says so.
+    pub fn drain(&mut self, now: Nanos) {
+        self.available = 0;
+        self.refilled_at = Nanos(self.refilled_at.0.max(now.0));
+    }
 }
 
 #[cfg(test)]

@@ -135,7 +135,8 @@ impl Front {
             account,
             key,
             scope: scope.clone(),
-            expires_us: now_us + expires_s * 1_000_000 * if is_refresh { 2 } else { 1 },
+            expires_us: now_us
+                .saturating_add(expires_s.saturating_mul(1_000_000 * if is_refresh { 2 } else { 1 })),
             // A connection over HTTP is over before its token is used.
             connection: Some(number).filter(|_| scope.session.is_none() && !is_http),
             other: other.to_owned(),
@@ -148,6 +149,7 @@ impl Front {
         let text = scope.to_string();
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.account = Some(account);
+            connection.login_until_us = now_us.saturating_add(expires_s.saturating_mul(1_000_000));
             connection.cancels_on_disconnect |= cancels;
             connection.scope = scope;
         }
@@ -161,6 +163,15 @@ impl Front {
             sid: None,
             state,
         })
+    }
+
+    /// The connection acts for nobody any more; with `and_renewal` its tokens cannot be renewed either.
+    pub(super) fn end_login(&mut self, number: u64, and_renewal: bool) {
+        let is_ended = |grant: &Grant| grant.connection == Some(number) && (and_renewal || !grant.is_refresh);
+        self.auth.grants.retain(|_, grant| !is_ended(grant));
+        if let Some(connection) = self.connections.get_mut(&number) {
+            connection.account = None;
+        }
     }
 
     fn find_key(&self, client_id: Option<Text<'_>>) -> Result<usize, Fault> {
@@ -295,6 +306,7 @@ impl Front {
         };
         if let Some(connection) = self.connections.get_mut(&number) {
             (connection.account, connection.scope) = (Some(account), scope);
+            connection.login_until_us = u64::MAX;
         }
         Ok(())
     }

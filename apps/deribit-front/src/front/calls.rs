@@ -42,18 +42,7 @@ fn need(method: Method) -> Need {
         Method::EnableCancelOnDisconnect | Method::DisableCancelOnDisconnect => {
             Need::Account(Access::ReadWrite)
         }
-        Method::Buy
-        | Method::Sell
-        | Method::Edit
-        | Method::EditByLabel
-        | Method::Cancel
-        | Method::CancelByLabel
-        | Method::CancelAll
-        | Method::CancelAllByInstrument
-        | Method::CancelAllByCurrency
-        | Method::CancelAllByCurrencyPair
-        | Method::CancelAllByKindOrType
-        | Method::ClosePosition => Need::Trade(Access::ReadWrite),
+        method if method.is_matching() => Need::Trade(Access::ReadWrite),
         _ => Need::Trade(Access::Read),
     }
 }
@@ -63,17 +52,7 @@ fn pool(method: Method) -> Pool {
         Method::GetInstruments => Pool::GetInstruments,
         Method::PublicSubscribe | Method::PrivateSubscribe => Pool::Subscribe,
         Method::CancelAll => Pool::CancelAll,
-        Method::Buy
-        | Method::Sell
-        | Method::Edit
-        | Method::EditByLabel
-        | Method::Cancel
-        | Method::CancelByLabel
-        | Method::CancelAllByInstrument
-        | Method::CancelAllByCurrency
-        | Method::CancelAllByCurrencyPair
-        | Method::CancelAllByKindOrType
-        | Method::ClosePosition => Pool::Matching,
+        method if method.is_matching() => Pool::Matching,
         _ => Pool::NonMatching,
     }
 }
@@ -84,7 +63,7 @@ impl Front {
         let method = request.method;
         let caller = self.caller(number, request)?;
         self.charge(number, caller, pool(method))?;
-        let Some(account) = caller.filter(|_| is_private(method)) else {
+        let Some(account) = caller.filter(|_| method.is_private()) else {
             return self.call_public(number, request);
         };
         match method {
@@ -166,8 +145,10 @@ impl Front {
     /// The account that asks: the connection's, or that of the token among the params.
     fn caller(&self, number: u64, request: &Request<'_>) -> Result<Option<usize>, Fault> {
         let Some(connection) = self.connections.get(&number) else { return Ok(None) };
-        let mut caller = connection.account.map(|account| (account, &connection.scope));
-        if is_private(request.method) {
+        // Who leaves may do so with a token that is over.
+        let is_over = self.now_us >= connection.login_until_us && request.method != Method::Logout;
+        let mut caller = connection.account.filter(|_| !is_over).map(|account| (account, &connection.scope));
+        if request.method.is_private() {
             let params: Option<Value<'_>> = request.params().ok();
             if let Some(token) = params.and_then(|params| text_of(&params, "access_token")) {
                 let grant = self.auth.find(&token, false, number, self.now_us);
@@ -218,10 +199,6 @@ impl Front {
             Err(ErrorCode::MustBeWebsocketRequest.into())
         }
     }
-}
-
-pub(super) fn is_private(method: Method) -> bool {
-    method.name().starts_with("private/")
 }
 
 fn allows(scope: &Scope, need: Need) -> bool {

@@ -15,7 +15,6 @@ use tickpath_deribit::scan::Scanner;
 use tickpath_deribit::text::Text;
 use tickpath_types::{Price, Qty, Side};
 
-use super::calls::is_private;
 use super::market_data::state_of;
 use super::{Answer, Front};
 use crate::account::Changes;
@@ -149,7 +148,7 @@ impl Topic {
 impl Front {
     pub(super) fn subscribe(&mut self, number: u64, account: Option<usize>, request: &Request<'_>) -> Answer {
         self.needs_websocket(number)?;
-        let (names, label) = if is_private(request.method) {
+        let (names, label) = if request.method.is_private() {
             let PrivateSubscribe { channels, label } = request.params()?;
             (texts(&channels)?, label.map(|label| label.to_cow().into_owned()))
         } else {
@@ -345,11 +344,19 @@ impl Front {
         subscribers: impl Iterator<Item = &'a (u64, Option<String>)>,
     ) {
         let data = Json(data.to_vec());
+        let is_change = name.starts_with("book.") && data.0.starts_with(BOOK_CHANGE);
         for (number, label) in subscribers {
             let mut bytes = Vec::with_capacity(data.0.len() + name.len() + 96);
             write_notification(name, &data, label.as_deref(), &mut bytes);
             self.counters.notifications.add(1);
-            self.push(*number, Frame { bytes, error: None });
+            let frame = Frame { bytes, error: None };
+            if is_change && self.faults.switch.is_armed() {
+                for frame in self.faults.disturb_book(*number, name, frame).into_iter().flatten() {
+                    self.push(*number, frame);
+                }
+            } else {
+                self.push(*number, frame);
+            }
         }
     }
 
@@ -531,7 +538,7 @@ impl Front {
                 let trades = std::mem::take(&mut topic.user_trades);
                 vec![list(trades, |trade, out| self.write_user_trade(&trade, out))]
             }
-            What::UserChanges(of) => vec![self.user_changes(topic, &of)],
+            What::UserChanges(_) => self.user_changes(topic),
             _ => {
                 let data = self.render(topic);
                 let is_new = data.as_ref().is_some_and(|data| timeless(data) != timeless(&topic.last));
@@ -554,21 +561,34 @@ impl Front {
             .collect()
     }
 
-    fn user_changes(&self, topic: &mut Topic, of: &Of) -> Vec<u8> {
-        let orders = self.written_orders(topic);
+    /// A message for each instrument.
+    fn user_changes(&self, topic: &mut Topic) -> Vec<Vec<u8>> {
+        let orders = std::mem::take(&mut topic.orders);
         let trades = std::mem::take(&mut topic.user_trades);
         let positions = std::mem::take(&mut topic.positions);
-        let account = topic.account.unwrap_or(0);
-        let name = match of {
-            Of::Listing(place) => self.settings.listings[*place].name.clone(),
-            Of::Kind(kind, currency) => format!("{kind}.{currency}"),
+        let Some(account) = topic.account else { return Vec::new() };
+        let known: Vec<_> =
+            orders.iter().filter_map(|number| self.accounts[account].order(*number)).collect();
+        let of_orders = known.iter().map(|order| order.listing);
+        let places: BTreeSet<usize> = of_orders
+            .chain(trades.iter().map(|trade| trade.listing))
+            .chain(positions.iter().copied())
+            .collect();
+        let message = |place: usize| {
+            let own_orders = known.iter().filter(|order| order.listing == place);
+            let own_trades = trades.iter().filter(|trade| trade.listing == place);
+            let position = positions.contains(&place).then_some(place);
+            Object::new()
+                .with("instrument_name", Text::new(&self.settings.listings[place].name))
+                .with("orders", Json(list(own_orders, |order, out| self.write_order(order, out))))
+                .with("trades", Json(list(own_trades, |trade, out| self.write_user_trade(trade, out))))
+                .with(
+                    "positions",
+                    Json(list(position, |place, out| self.write_position(account, place, out))),
+                )
+                .end()
         };
-        Object::new()
-            .with("instrument_name", Text::new(&name))
-            .with("orders", Json(list(orders, |order, out| out.extend_from_slice(&order))))
-            .with("trades", Json(list(trades, |trade, out| self.write_user_trade(&trade, out))))
-            .with("positions", Json(list(positions, |place, out| self.write_position(account, place, out))))
-            .end()
+        places.into_iter().map(message).collect()
     }
 
     /// The levels that are not as the listeners have them.
@@ -724,6 +744,9 @@ impl Front {
         })
     }
 }
+
+/// How the changes of a book begin, as its message writes them.
+const BOOK_CHANGE: &[u8] = b"{\"type\":\"change\"";
 
 fn texts(channels: &List<'_, Text<'_>>) -> Result<Vec<String>, Fault> {
     let texts = channels.iter().map(|text| text.map(|text| text.to_cow().into_owned()));

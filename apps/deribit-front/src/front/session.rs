@@ -11,6 +11,7 @@ use tickpath_deribit::text::Text;
 use super::{Answer, Front, IDLE_US};
 use crate::connection::{Frame, Heartbeat, Transport};
 use crate::fault::Fault;
+use crate::faults::FaultKind;
 use crate::json::{Json, Object, json};
 
 /// The version that the front says it has.
@@ -114,6 +115,9 @@ impl Front {
                 self.counters.silent_clients.add(1);
             } else if now_us >= heartbeat.next_us {
                 heartbeat.next_us = now_us + heartbeat.interval_us;
+                if self.faults.happens(FaultKind::HeartbeatMissed) {
+                    continue;
+                }
                 let mut bytes = Vec::new();
                 if silent_us >= heartbeat.interval_us && heartbeat.asked_us.is_none() {
                     heartbeat.asked_us = Some(now_us);
