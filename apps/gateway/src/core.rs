@@ -27,8 +27,8 @@ mod seen;
 use tickpath_config::ConfigError;
 use tickpath_deribit::session::SessionEvent;
 use tickpath_gateway_protocol::{
-    AccountReference, Body, ConnectionStatus, Event, ExternalLatency, GatewayState, GatewayStatus, Request, SessionId,
-    StreamStatus, Text, Transport,
+    AccountReference, Body, ConnectionStatus, Event, ExternalLatency, GatewayState, GatewayStatus, Request,
+    SessionId, StreamStatus, Text, Transport,
 };
 use tickpath_types::Nanos;
 
@@ -55,8 +55,8 @@ const TRADES_MAX: u32 = 1 << 16;
 pub struct Life {
     /// What clients know it by.
     pub session: SessionId,
-    /// When it began, in seconds since 1970: part of every order's label.
-    pub second: u32,
+    /// Its number in the labels of its orders, see [`label::session_at`].
+    pub label_session: u64,
     /// Scatters ids that others choose.
     pub seed: u64,
     /// What the gateway's clock is ahead of the monotonic clock, in nanoseconds.
@@ -188,10 +188,11 @@ impl Core {
             account: Some(index as u16),
         });
         let names: Vec<&String> = config.accounts.keys().collect();
-        let bit = |name: &String| names.iter().position(|known| *known == name).map_or(0, |place| 1_u64 << place);
+        let bit =
+            |name: &String| names.iter().position(|known| *known == name).map_or(0, |place| 1_u64 << place);
         Ok(Core {
             stamp: Stamp { source: 1, session: life.session, ahead_ns: life.ahead_ns },
-            mark: LabelMark::new(&config.name, life.second),
+            mark: LabelMark::new(&config.name, life.label_session),
             settings: CoreSettings {
                 exchange: Text::cut(&config.venue.exchange),
                 uri: Text::cut(&config.venue.ws_uri),
@@ -311,9 +312,9 @@ impl Core {
 
     /// A client came in, under a number of the door's, for a user. What there is is told to it from the next
     /// [`poll`](Core::poll) on.
-    pub fn handle_join(&mut self, number: u32, user: u16) {
+    pub fn handle_join(&mut self, number: u32, user: u16, may_trade: bool) {
         let cancels = self.settings.cancels;
-        self.clients.join(Client { number, user, download: Download::begin(), cancels });
+        self.clients.join(Client { number, user, download: Download::begin(), may_trade, cancels });
     }
 
     /// A client is gone: its orders are cancelled, unless the configuration says otherwise.
@@ -334,6 +335,13 @@ impl Core {
     /// The gateway is to stop: no new order is taken.
     pub const fn stop(&mut self) {
         self.is_stopping = true;
+    }
+
+    /// Whether orders are to be cancelled and the venue has not said yet that they are.
+    #[must_use]
+    pub fn has_cancels(&self) -> bool {
+        let is_waiting = |account: &Account| account.step != Step::Down && account.has_cancels();
+        self.accounts.iter().any(is_waiting)
     }
 
     /// A request of a client.
@@ -548,7 +556,14 @@ impl Core {
     }
 
     /// Tells all clients of users that have an account, as far as they have been told of it at all.
-    fn tell_account<B: Body>(&self, account: u16, body: &B, about: About, cause: Cause, door: &mut impl Door) {
+    fn tell_account<B: Body>(
+        &self,
+        account: u16,
+        body: &B,
+        about: About,
+        cause: Cause,
+        door: &mut impl Door,
+    ) {
         let event = self.stamp.event(body, about, cause);
         for client in self.clients.all() {
             if self.users[usize::from(client.user)].has(account) && client.download.has_account(account) {

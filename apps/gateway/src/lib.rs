@@ -6,8 +6,10 @@
 pub mod admin;
 pub mod config;
 pub mod core;
+pub mod doorway;
 pub mod event_log;
 pub mod metrics;
+pub mod process;
 pub mod safety;
 pub mod users;
 pub mod venue;

@@ -11,7 +11,9 @@ use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::scan::ScanError;
 use tickpath_deribit::session::{Key, RequestError, SessionConfig, SessionEvent};
-use tickpath_deribit_link::{Change, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered};
+use tickpath_deribit_link::{
+    Change, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered,
+};
 use tickpath_types::Nanos;
 use tickpath_web::TlsClient;
 
@@ -60,7 +62,11 @@ impl Streams {
     ///
     /// # Errors
     /// An address that is none, certificates that cannot be read.
-    pub fn new(config: &GatewayConfig, keys: &[AccountKey], notes: SyncSender<String>) -> anyhow::Result<Streams> {
+    pub fn new(
+        config: &GatewayConfig,
+        keys: &[AccountKey],
+        notes: SyncSender<String>,
+    ) -> anyhow::Result<Streams> {
         let url = config.venue.ws_url()?;
         let tls = match (&config.venue.ca_file, url.is_tls()) {
             (_, false) => None,
@@ -130,7 +136,14 @@ impl Streams {
     }
 
     /// Closes one connection; it is made again.
-    pub fn drop_connection(&mut self, stream: usize, now: Nanos, clock: TscClock, core: &mut Core, door: &mut impl Door) {
+    pub fn drop_connection(
+        &mut self,
+        stream: usize,
+        now: Nanos,
+        clock: TscClock,
+        core: &mut Core,
+        door: &mut impl Door,
+    ) {
         if let Some(link) = self.links.get_mut(stream) {
             link.disconnect(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
             core.handle_lost(stream, now, door);
@@ -223,7 +236,8 @@ impl<D: Door> Listener for Ear<'_, D> {
             Change::Opened => self.core.handle_opened(self.stream, at, self.door),
             Change::Lost { why, .. } => {
                 // Where there is no room others have been told of as much.
-                let _ = self.notes.try_send(format!("connection {}: {why}", self.core.stream_name(self.stream)));
+                let _ =
+                    self.notes.try_send(format!("connection {}: {why}", self.core.stream_name(self.stream)));
                 self.core.handle_lost(self.stream, at, self.door);
             }
             _ => {}

@@ -204,6 +204,14 @@ impl Account {
         self.pending.clear();
     }
 
+    /// Whether cancellations wait, to be handed over or for their replies.
+    #[must_use]
+    pub fn has_cancels(&self) -> bool {
+        let is_cancel =
+            |pending: &Pending| matches!(pending.purpose, Purpose::Cancel { .. } | Purpose::CancelAll);
+        self.is_cancel_all_wanted || !self.cancels.is_empty() || self.pending.iter().any(is_cancel)
+    }
+
     /// Whether another request may be without a reply.
     #[must_use]
     pub fn has_room(&self) -> bool {
