@@ -10,6 +10,7 @@ pub mod doorway;
 pub mod event_log;
 pub mod metrics;
 pub mod process;
+pub mod run;
 pub mod safety;
 pub mod users;
 pub mod venue;
