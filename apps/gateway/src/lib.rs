@@ -10,6 +10,8 @@ pub mod doorway;
 pub mod event_log;
 pub mod metrics;
 pub mod process;
+pub mod recorder;
+pub mod replay;
 pub mod run;
 pub mod safety;
 pub mod users;
