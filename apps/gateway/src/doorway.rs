@@ -77,7 +77,7 @@ impl Doorway {
         traders: Vec<bool>,
         capabilities: Capabilities,
         metrics: Arc<GatewayMetrics>,
-        ) -> Doorway {
+    ) -> Doorway {
         let clients = HashMap::with_capacity_and_hasher(2 * door.config().clients_max, FxBuildHasher);
         Doorway {
             door,
@@ -224,7 +224,7 @@ impl Doorway {
         if let Some(client) = self.door.admit(login, all) {
             self.clients.insert(client.number(), client);
             self.metrics.client(client.slot()).name.set(name.as_str());
-                core.handle_join(now, client.number(), user, wants_trading);
+            core.handle_join(now, client.number(), user, wants_trading);
         }
     }
 
@@ -237,7 +237,7 @@ impl Doorway {
 impl Doorway {
     /// Notes an event that was put into a ring, as it lies there.
     #[inline]
-    fn note(&mut self, event: &Event) {
+    fn note(&self, event: &Event) {
         let header = &event.header;
         self.metrics.count_event(header.kind);
         if header.kind == EventKind::ORDER_ACK {
@@ -245,7 +245,7 @@ impl Doorway {
         }
     }
 
-    fn note_ack(&mut self, event: &Event) {
+    fn note_ack(&self, event: &Event) {
         let Some(ack) = event.body::<OrderAck>() else { return };
         let kind = match ack.request {
             AckType::CREATE => RequestKind::CREATE_ORDER,

@@ -145,9 +145,6 @@ impl Gateway {
             seed: session.0[0] ^ session.0[1].rotate_left(17),
             ahead_ns,
         };
-        let log = open_log(config, session, clock)?;
-        let log_counters = log.counters();
-        let mut core = Recorded::new(Core::new(config, life, policy)?, life, clock.now(), log);
         let capabilities = Capabilities {
             cancels: config.clients.cancel_on_disconnect,
             is_production: config.production,
@@ -155,6 +152,9 @@ impl Gateway {
         };
         let traders = config.users.values().map(|user| !user.accounts.is_empty()).collect();
         let metrics = Arc::new(GatewayMetrics::new(&config.name, config.clients.max as usize));
+        let log = open_log(config, session, clock)?;
+        let log_counters = log.counters();
+        let mut core = Recorded::new(Core::new(config, life, policy)?, life, clock.now(), log);
         let doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
         let accounts = config.accounts.keys().cloned().collect();
         let admin_socket = config.admin_socket();
@@ -249,9 +249,9 @@ impl GatewayAgent {
     }
 
     /// Carries out what whoever runs the gateway commands.
-    fn poll_admin(&mut self) {
+    fn poll_admin(&mut self, now: Nanos) {
         while let Some((id, command)) = self.admin.poll() {
-            self.core.handle_admin(self.clock.now(), &command, &self.control);
+            self.core.handle_admin(now, &command, &self.control);
             self.admin.answer(id, self.status());
         }
     }
@@ -329,7 +329,7 @@ impl Agent for GatewayAgent {
         }
         if now >= self.show_at {
             self.show_at = now + SHOW_INTERVAL;
-            self.poll_admin();
+            self.poll_admin(now);
             self.show();
         }
         Ok(work)
@@ -337,6 +337,11 @@ impl Agent for GatewayAgent {
 
     fn role_name(&self) -> &'static str {
         "gateway"
+    }
+
+    /// Ends the log, when everything recorded is on the disk.
+    fn on_close(&mut self) {
+        self.core.finish();
     }
 
     /// Takes no new order, cuts clients off, has their orders cancelled where that is wanted, and closes the connections.
@@ -357,8 +362,6 @@ impl Agent for GatewayAgent {
         }
         let GatewayAgent { core, doorway, streams, clock, .. } = self;
         streams.stop(now, *clock, core, doorway);
-        // What was recorded is on the disk when the gateway has ended.
-        let _ = core.finish();
         self.view.state.set(u64::from(GatewayState::STOPPING.0));
         Ok(true)
     }
