@@ -12,7 +12,7 @@ use tickpath_shm::{Folder, SegmentName};
 use tickpath_types::Nanos;
 
 use crate::admin::{AdminCommand, AdminDoor, AdminPort, AdminStatus};
-use crate::config::GatewayConfig;
+use crate::config::{GatewayConfig, Transport};
 use crate::core::label::session_at;
 use crate::core::{Core, Life, Policy};
 use crate::doorway::{Capabilities, Doorway};
@@ -123,6 +123,10 @@ impl Gateway {
         folder: Option<&Path>,
         clock: TscClock,
     ) -> anyhow::Result<Gateway> {
+        anyhow::ensure!(
+            config.venue.transport == Transport::WebSocket,
+            "venue.transport = \"fix\": this gateway trades over the WebSocket: leave it out"
+        );
         let (notes, to_print) = sync_channel(NOTES_MAX);
         let keys = keys(config, file)?;
         let mut streams = Streams::new(config, &keys, notes)?;

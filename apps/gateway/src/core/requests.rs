@@ -158,6 +158,9 @@ impl Core {
         let terms = terms_of(body)?;
         self.check_steps(asked.symbol, &terms)?;
         self.check_policy(asked, &terms, terms.quantity, false)?;
+        if self.orders.live_count() >= self.settings.orders_max {
+            return Err(ErrorCode::BUSY);
+        }
         let valid_until_ms = self.valid_until_ms(now);
         let symbol_name =
             self.instruments.get(asked.symbol).map_or(SymbolText::EMPTY, |it| it.reference.name);
@@ -276,8 +279,7 @@ impl Core {
             return Err(ErrorCode::DRY_RUN);
         }
         let id = self.edit(now, &order, &terms, venue).map_err(request_error)?;
-        let purpose = Purpose::Modify { slot, price: terms.price, quantity: terms.quantity };
-        self.push(order.account, id, purpose, asked.asker, now);
+        self.push(order.account, id, Purpose::Modify { slot }, asked.asker, now);
         Ok(slot)
     }
 
