@@ -16,7 +16,7 @@ use crate::config::{GatewayConfig, Transport};
 use crate::core::label::session_at;
 use crate::core::{Core, Life, Policy};
 use crate::doorway::{Capabilities, Doorway};
-use crate::event_log::{EventLog, LogSettings};
+use crate::event_log::{EventLog, LogCounters, LogSettings};
 use crate::metrics::{Exception, Function, GatewayMetrics};
 use crate::recorder::Recorded;
 use crate::safety::{Control, KillMarker};
@@ -105,6 +105,8 @@ pub struct Gateway {
     pub view: Arc<GatewayView>,
     /// What it measures.
     pub metrics: Arc<GatewayMetrics>,
+    /// What its log of all messages does.
+    pub log_counters: Arc<LogCounters>,
     /// The admin socket, where there is to be one.
     pub admin: Option<AdminDoor>,
 }
@@ -147,6 +149,9 @@ impl Gateway {
             seed: session.0[0] ^ session.0[1].rotate_left(17),
             ahead_ns,
         };
+        let log = open_log(config, session, clock)?;
+        let log_counters = log.counters();
+        let mut core = Recorded::new(Core::new(config, life, policy)?, life, clock.now(), log);
         let capabilities = Capabilities {
             cancels: config.clients.cancel_on_disconnect,
             is_production: config.production,
@@ -154,8 +159,6 @@ impl Gateway {
         };
         let traders = config.users.values().map(|user| !user.accounts.is_empty()).collect();
         let metrics = Arc::new(GatewayMetrics::new(&config.name, config.clients.max as usize));
-        let log = open_log(config, session, clock)?;
-        let mut core = Recorded::new(Core::new(config, life, policy)?, life, clock.now(), log);
         let doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
         let accounts = config.accounts.keys().cloned().collect();
         let admin_socket = config.admin_socket();
@@ -182,7 +185,7 @@ impl Gateway {
             stopping_since: None,
         };
         let admin = Some(admin);
-        Ok(Gateway { agent, endpoints, notes: to_print, control, view, metrics, admin })
+        Ok(Gateway { agent, endpoints, notes: to_print, control, view, metrics, log_counters, admin })
     }
 }
 
