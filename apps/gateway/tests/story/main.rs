@@ -1,6 +1,8 @@
 //! The gateway between clients and the venue's own Deribit front.
 #![allow(clippy::unwrap_used)]
 
+mod limits;
+mod log;
 mod support;
 
 use std::time::{Duration, Instant};
