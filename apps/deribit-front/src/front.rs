@@ -4,6 +4,7 @@ mod account;
 mod auth;
 mod calls;
 mod channels;
+mod fix;
 mod history;
 mod http;
 mod log;
@@ -31,8 +32,9 @@ use crate::json::Json;
 use crate::labels::Labels;
 use crate::listing::Listing;
 use crate::market::{Market, Trade};
-use crate::pending::{Group, ReplyTo};
+use crate::pending::{Group, ReplyTo, RequestId};
 
+pub(crate) use fix::{FIX_MESSAGE_MAX, FixLink};
 pub use http::HttpCall;
 
 /// Requests to the engine that may wait in the front; a further one is refused with `matching_engine_queue_full`.
@@ -100,6 +102,7 @@ pub struct Front {
     /// Number of the next order that waits for a price.
     next_trigger: u64,
     channels: channels::Channels,
+    fix: fix::FixState,
     /// Connections that are gone, whose orders go too.
     gone: VecDeque<u64>,
     /// The events of the command that is being told.
@@ -163,6 +166,7 @@ impl Front {
             next_group: 1,
             next_trigger: 1,
             channels: channels::Channels::default(),
+            fix: fix::FixState::new(&settings, now_us),
             gone: VecDeque::new(),
             order_events: Vec::new(),
             market_events: Vec::new(),
@@ -202,13 +206,18 @@ impl Front {
         self.now_us = now_us;
         let Some(connection) = self.connections.remove(&number) else { return };
         self.channels.leave(number, &connection.topics);
-        if connection.cancels_on_disconnect && connection.transport == Transport::WebSocket {
-            if self.gone.len() == GONE_MAX {
-                self.gone.pop_front();
-            }
-            self.gone.push_back(number);
-            self.cancel_for_gone();
+        self.leave_fix(number);
+        if connection.cancels_on_disconnect && connection.transport != Transport::Http {
+            self.cancel_on_disconnect_of(number);
         }
+    }
+
+    fn cancel_on_disconnect_of(&mut self, number: u64) {
+        if self.gone.len() == GONE_MAX {
+            self.gone.pop_front();
+        }
+        self.gone.push_back(number);
+        self.cancel_for_gone();
     }
 
     /// A frame of a client.
@@ -285,6 +294,13 @@ impl Front {
     }
 
     fn reply(&mut self, to: &ReplyTo, outcome: Result<Vec<u8>, Fault>) {
+        if let RequestId::Fix(asked) = &to.id {
+            // What was done is told where it is known; here requests are refused.
+            if let Some(fault) = outcome.err() {
+                self.refuse_fix(to, asked, fault);
+            }
+            return;
+        }
         let (time, testnet) = (self.server_time(to.us_in), self.settings.testnet);
         let mut out = Vec::new();
         let error = match outcome {
@@ -333,6 +349,7 @@ impl Front {
         if now_us >= self.next_tenth_us {
             self.next_tenth_us = now_us + 100_000;
             self.flush_tenths();
+            self.run_fix();
             self.run_heartbeats();
             self.give_up_unanswered();
             self.cancel_for_gone();

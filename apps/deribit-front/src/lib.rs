@@ -10,6 +10,7 @@ mod account;
 mod config;
 mod connection;
 mod fault;
+mod fix_door;
 mod front;
 mod json;
 mod label_file;
@@ -26,6 +27,7 @@ pub use config::{
     KindConfig, ListingConfig, TlsConfig,
 };
 pub use connection::{Frame, Transport};
+pub use fix_door::FixCounters;
 pub use front::{Front, FrontCounters, HttpCall};
 pub use labels::Labels;
 pub use listing::Listing;

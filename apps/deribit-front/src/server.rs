@@ -19,6 +19,7 @@ use tickpath_web::{
 
 use crate::config::FrontSettings;
 use crate::connection::Transport;
+use crate::fix_door::{FixCounters, FixDoor};
 use crate::front::{Front, FrontCounters, HttpCall};
 use crate::label_file::LabelFile;
 
@@ -76,6 +77,8 @@ pub struct DeribitView {
     pub front: Arc<FrontCounters>,
     /// Their connections.
     pub door: Arc<DoorCounters>,
+    /// Connections by FIX, where they are taken.
+    pub fix: Option<Arc<FixCounters>>,
 }
 
 impl std::fmt::Display for DeribitView {
@@ -98,6 +101,9 @@ impl std::fmt::Display for DeribitView {
             front.silent_clients.read(),
             front.notifications.read(),
         )?;
+        if let Some(fix) = &self.fix {
+            write!(f, " | FIX: {} connections, {} turned away", fix.connections.read(), fix.refused.read())?;
+        }
         if door.has_failed.read() != 0 {
             f.write_str(" | closed: the journal cannot be followed, start the venue again")?;
         }
@@ -110,6 +116,7 @@ pub struct DeribitServer {
     front: Front,
     door: SideDoor,
     acceptor: WebAcceptor,
+    fix: Option<FixDoor>,
     poller: Poller,
     clients: BTreeMap<u64, Client>,
     next_key: u64,
@@ -152,6 +159,8 @@ impl DeribitServer {
         let limits = WebLimits { idle_timeout: Nanos::from_secs(15 * 60), ..WebLimits::server() };
         let tls = settings.tls.as_ref().map(|(certificate, key)| TlsServer::from_pem_files(certificate, key));
         let tls = tls.transpose().context("deribit.tls")?;
+        let open_fix = |address| FixDoor::open(address, tls.clone(), settings.max_connections);
+        let fix = settings.fix_address.map(open_fix).transpose()?;
         let acceptor = WebAcceptor::bind(Kernel, settings.address, tls, limits).context("deribit.address")?;
         let poller = Poller::new(READY_MAX)?;
         acceptor.watch(&poller, ACCEPTOR_KEY)?;
@@ -164,6 +173,7 @@ impl DeribitServer {
             ready_at: Some(door.log.durable()),
             door,
             acceptor,
+            fix,
             poller,
             clients: BTreeMap::new(),
             next_key: 0,
@@ -181,10 +191,17 @@ impl DeribitServer {
         self.acceptor.local_address()
     }
 
+    /// Where clients connect that speak FIX, if any may.
+    #[must_use]
+    pub fn fix_address(&self) -> Option<SocketAddrV4> {
+        self.fix.as_ref().map(FixDoor::local_address)
+    }
+
     /// What clients have done.
     #[must_use]
     pub fn view(&self) -> DeribitView {
-        DeribitView { front: self.front.counters(), door: Arc::clone(&self.counters) }
+        let fix = self.fix.as_ref().map(FixDoor::counters);
+        DeribitView { front: self.front.counters(), door: Arc::clone(&self.counters), fix }
     }
 
     /// Starts the thread.
@@ -229,6 +246,9 @@ impl DeribitServer {
             self.front.go_live();
         }
         work += self.read(now);
+        if let Some(fix) = &mut self.fix {
+            work += fix.read(&mut self.front, now);
+        }
         let handed_over = self.hand_over();
         if handed_over > 0 {
             self.awake_until = now + ANSWER_IN;
@@ -237,6 +257,9 @@ impl DeribitServer {
         let keys: Vec<u64> = self.clients.keys().copied().collect();
         for key in keys {
             work += self.write(key, now);
+        }
+        if let Some(fix) = &mut self.fix {
+            work += fix.write(&mut self.front, now);
         }
         Ok(work)
     }
@@ -399,6 +422,9 @@ impl DeribitServer {
     }
 
     fn close_all(&mut self, now: Nanos) {
+        if let Some(fix) = &mut self.fix {
+            fix.close_all(&mut self.front, now);
+        }
         for client in self.clients.values_mut() {
             client.web.close(now, CLOSE_GOING_AWAY, "the venue stops");
             let _ = client.web.flush();

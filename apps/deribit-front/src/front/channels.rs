@@ -389,6 +389,7 @@ impl Front {
                 self.flush(place, None);
             }
         }
+        self.tell_fix(touched, trades, changes);
     }
 
     fn note(

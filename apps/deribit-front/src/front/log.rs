@@ -9,10 +9,11 @@ use tickpath_matching::{Command, CommandKind, EventListener};
 use tickpath_types::{MarketEvent, Nanos, OrderEvent};
 
 use super::Front;
+use super::fix::FixDone;
 use crate::account::{Changes, Context};
 use crate::fault::Fault;
 use crate::market::Trade;
-use crate::pending::{Intent, Pending, Work};
+use crate::pending::{Intent, Pending, RequestId, Work};
 
 /// How often an order's price is moved because the book has moved meanwhile.
 const MOVES_MAX: u8 = 3;
@@ -172,9 +173,15 @@ impl Front {
                 if is_done { Ok(order) } else { Err(self.why_closed(account, number)) }
             }
         };
-        if let Some(to) = &pending.reply {
-            self.reply(to, outcome);
-        }
+        let Some(to) = &pending.reply else { return };
+        let RequestId::Fix(asked) = &to.id else { return self.reply(to, outcome) };
+        let number = match pending.work {
+            Work::Place(_) => changes.orders.first().copied().unwrap_or_default(),
+            Work::Edit { number, .. } | Work::Cancel { number, .. } => number,
+        };
+        let trades = own_trades(changes, number);
+        let done = FixDone::Order { number, trades: &trades };
+        self.answer_fix(account, to, asked, outcome.map(|_| done));
     }
 
     /// The engine let a post-only order go because it would have taken: it is entered again behind the book as it is now,

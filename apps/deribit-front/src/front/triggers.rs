@@ -10,7 +10,7 @@ use tickpath_deribit::number::Decimal;
 use tickpath_derivatives::Money;
 use tickpath_types::{Price, Qty, Side};
 
-use super::{Answer, Front};
+use super::Front;
 use crate::account::Changes;
 use crate::fault::Fault;
 use crate::json::whole;
@@ -30,7 +30,7 @@ impl Front {
         order: &PlaceOrder<'_>,
         (qty, terms): (Qty, Terms),
         to: &ReplyTo,
-    ) -> Answer {
+    ) -> Result<u64, Fault> {
         if self.accounts[account].waiting.len() >= WAITING_MAX {
             return Err(Fault::beyond(ErrorCode::NoMoreTriggers, whole(WAITING_MAX as u64)));
         }
@@ -69,7 +69,7 @@ impl Front {
         };
         self.accounts[account].waiting.insert(number, waiting);
         self.tell_of(account, number);
-        Ok(Some(self.order_reply(account, number, &[])))
+        Ok(number)
     }
 
     /// The price that fires an order, and its distance where it follows the market.
@@ -180,7 +180,12 @@ impl Front {
     }
 
     /// Changes an order that waits.
-    pub(super) fn edit_trigger(&mut self, account: usize, number: u64, change: &TriggerChange) -> Answer {
+    pub(super) fn edit_trigger(
+        &mut self,
+        account: usize,
+        number: u64,
+        change: &TriggerChange,
+    ) -> Result<(), Fault> {
         let order = self.accounts[account].waiting.get(&number).ok_or(Fault::new(ErrorCode::NotOpenOrder))?;
         let (listing, side, order_type) = (order.listing, order.side, order.terms.order_type);
         let terms = order.trigger.ok_or(Fault::new(ErrorCode::InternalServerError))?;
@@ -204,7 +209,7 @@ impl Front {
             }
         }
         self.tell_of(account, number);
-        Ok(Some(self.order_reply(account, number, &[])))
+        Ok(())
     }
 
     /// Tells the account's channels of one order.

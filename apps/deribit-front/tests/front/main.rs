@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod config;
+mod fix;
 mod hostile;
 mod market;
 mod support;
