@@ -117,6 +117,7 @@ fn start_deribit(folder: &Path) -> Running {
     let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
     let mut config = sample
         .replace("deribit-instruments.toml", &configs.join("deribit-instruments.toml").display().to_string())
+        .replace("# fix_address", "fix_address")
         .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
     for port in [26430, 26433, 26420, 26421] {
         config = config.replace(&format!("127.0.0.1:{port}"), "127.0.0.1:0");
