@@ -399,6 +399,7 @@ impl Front {
                 self.flush(place, None);
             }
         }
+        self.tell_fix(touched, trades, changes);
     }
 
     fn note(
