@@ -477,6 +477,7 @@ impl Front {
             topic.is_changed |= follows;
         }
         self.flush_of(Interval::Raw);
+        self.tell_indices();
     }
 
     pub(super) fn flush_tenths(&mut self) {
