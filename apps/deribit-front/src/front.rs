@@ -457,8 +457,12 @@ impl Front {
         }
         for pending in late {
             self.counters.unanswered.add(1);
-            if let Some(to) = pending.reply {
-                self.reply(&to, Err(tickpath_deribit::error_code::ErrorCode::TimedOut.into()));
+            match pending.reply {
+                Some(ReplyTo { connection, id: RequestId::Fix(asked), .. }) => {
+                    self.give_up_fix(connection, &asked);
+                }
+                Some(to) => self.reply(&to, Err(tickpath_deribit::error_code::ErrorCode::TimedOut.into())),
+                None => {}
             }
             if let Some(group) = pending.group {
                 self.finish_of_group(group, None);

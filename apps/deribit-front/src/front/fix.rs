@@ -27,8 +27,8 @@ use tickpath_fix::{
 use tickpath_types::Nanos;
 
 use self::market_data::Feed;
-use super::Front;
 use super::calls::{Need, Pool, allows};
+use super::{Front, IDLE_US};
 use crate::account::Changes;
 use crate::config::FrontSettings;
 use crate::connection::OUT_BYTES_MAX;
@@ -39,6 +39,8 @@ use crate::scope::Access;
 
 /// Longest message of a client, in bytes.
 pub(crate) const FIX_MESSAGE_MAX: usize = 32 << 10;
+/// Bytes of a request's id that is kept, at most.
+const ID_LEN_MAX: usize = 128;
 /// Where the first try to write a message ends.
 const MESSAGE_LEN_FIRST: usize = 4 << 10;
 /// BusinessRejectReason (380): unsupported type, not authorised.
@@ -347,8 +349,19 @@ impl Front {
                     session.handle_timeout(now);
                 }
             });
+            self.end_idle_fix(number);
             self.flush_feeds(number);
             self.drop_fix_when_over(number);
+        }
+    }
+
+    /// A client that asked for no heartbeats is left when it is silent for as long as others may be.
+    fn end_idle_fix(&mut self, number: u64) {
+        let last_in_us = self.connections.get(&number).map_or(self.now_us, |own| own.last_in_us);
+        let is_idle = self.now_us.saturating_sub(last_in_us) >= IDLE_US;
+        if is_idle && !self.is_fix_over(number) {
+            self.counters.silent_clients.add(1);
+            self.with_session(number, |session, now, _| session.end(now, "idle"));
         }
     }
 
@@ -437,6 +450,11 @@ fn written<'a, B: Body<'a>>(body: &B) -> Option<Outgoing> {
 /// A text that a field may have: not empty, without a separator.
 fn text(text: &str) -> Option<&str> {
     (!text.is_empty() && !text.contains('\u{1}')).then_some(text)
+}
+
+/// An id that the front keeps has at most so many bytes.
+fn check_id(id: &str, tag: u32) -> Result<(), FieldError> {
+    if id.len() > ID_LEN_MAX { Err(out_of_range(tag)) } else { Ok(()) }
 }
 
 /// What a request lacks.

@@ -1011,3 +1011,80 @@ fn no_bytes_break_the_front() {
     venue.front.handle_fix(client.number, &sample, venue.now_us);
     assert_eq!(venue.front.counters().logins.read(), 1);
 }
+
+#[test]
+fn the_index_is_followed_where_it_is_asked_for() {
+    let moving =
+        [("name = \"btc_usd\", price = \"60000\"", "name = \"btc_usd\", price = \"60000\", step_ppm = 1000")];
+    let mut venue = Venue::of(changed(&moving).unwrap());
+    let mut anna = Client::login(&mut venue, "anna");
+    let kinds = [EntryType { entry_type: MdEntryType::INDEX_VALUE, ..EntryType::default() }];
+    let symbols = [RequestedSymbol { symbol: PERPETUAL, ..RequestedSymbol::default() }];
+    anna.send(&mut venue, &follow("i", &kinds, &symbols));
+    let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_SNAPSHOT);
+    let snapshot: MarketDataSnapshot<'_> = read(&bytes);
+    let first = snapshot.entries.iter().next().unwrap().unwrap();
+    assert_eq!((first.entry_type, first.price), (MdEntryType::INDEX_VALUE, Some(decimal("60000"))));
+    venue.wait(1_100_000);
+    let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_INCREMENTAL);
+    let news: MarketDataIncremental<'_> = read(&bytes);
+    let change = news.changes.iter().next().unwrap().unwrap();
+    assert_eq!((change.action, change.entry_type), (MdUpdateAction::CHANGE, MdEntryType::INDEX_VALUE));
+    assert_ne!(change.price, Some(decimal("60000")));
+}
+
+/// A request that changes nothing is answered, and what happens to the order then is told all the same.
+#[test]
+fn an_answer_without_a_change_hides_nothing() {
+    let mut venue = Venue::new();
+    let bert = venue.login("bert");
+    let mut anna = Client::login(&mut venue, "anna");
+    anna.send(&mut venue, &order("1", SideCode::SELL, 10, "60000"));
+    let bytes = anna.report(&mut venue);
+    let id = read::<ExecutionReport<'_>>(&bytes).order_id.unwrap().to_owned();
+    let same = OrderCancelReplaceRequest {
+        symbol: PERPETUAL,
+        side: SideCode::SELL,
+        order_qty: Decimal::from(10),
+        orig_cl_ord_id: Some(&id),
+        price: Some(decimal("60000")),
+        ..OrderCancelReplaceRequest::default()
+    };
+    anna.send(&mut venue, &same);
+    assert_eq!(read::<ExecutionReport<'_>>(&anna.report(&mut venue)).text, Some("success"));
+    venue.ok(bert, "private/buy", json!({ "instrument_name": PERPETUAL, "amount": 100, "price": 60000 }));
+    assert_eq!(read::<ExecutionReport<'_>>(&anna.report(&mut venue)).ord_status, OrdStatus::FILLED);
+    // The wrong side, and an order that is over.
+    anna.send(&mut venue, &OrderCancelReplaceRequest { side: SideCode::BUY, ..same });
+    anna.next(&mut venue, MsgType::ORDER_CANCEL_REJECT);
+    anna.send(&mut venue, &same);
+    let bytes = anna.next(&mut venue, MsgType::ORDER_CANCEL_REJECT);
+    let reject: OrderCancelReject<'_> = read(&bytes);
+    assert_eq!(
+        (reject.cxl_rej_reason, reject.ord_status, reject.text),
+        (Some(0), Some(OrdStatus::FILLED), Some("already_filled"))
+    );
+}
+
+/// When the log does not answer, nobody is told that an order was refused: it may still be entered.
+#[test]
+fn an_order_without_an_answer_is_not_called_refused() {
+    let mut venue = Venue::new();
+    let mut anna = Client::login_as(&mut venue, "anna", "A", |_| {});
+    let sequence =
+        anna.session.send(Nanos::from_micros(venue.now_us), &order("1", SideCode::BUY, 1, "59000")).unwrap();
+    let out = anna.session.output().to_vec();
+    anna.session.handle_sent(Nanos::from_micros(venue.now_us), out.len());
+    venue.front.handle_fix(anna.number, &out, venue.now_us);
+    let request = venue.front.poll_request().unwrap();
+    venue.wait(15_000_000);
+    anna.pump(&mut venue);
+    venue.wait(16_000_000);
+    let bytes = anna.next(&mut venue, MsgType::BUSINESS_MESSAGE_REJECT);
+    let reject: BusinessReject<'_> = read(&bytes);
+    assert_eq!((reject.ref_seq_num, reject.ref_id, reject.reason), (Some(sequence), Some("1"), 4));
+    venue.command(request.session, tickpath_matching::CommandKind::Order(request.request));
+    let bytes = anna.report(&mut venue);
+    let report: ExecutionReport<'_> = read(&bytes);
+    assert_eq!((report.ord_status, report.orig_cl_ord_id), (OrdStatus::NEW, Some("1")));
+}

@@ -10,7 +10,7 @@ use tickpath_fix::{Body, Decimal as FixDecimal, Group, Message, tag};
 use tickpath_types::Qty;
 
 use super::reports::contracts;
-use super::{Front, Outgoing, decimal_of, figure_of, out_of_range, text, written};
+use super::{Front, Outgoing, check_id, decimal_of, figure_of, out_of_range, text, written};
 use crate::account::Changes;
 
 /// PosReqType (724), PosReqResult (728): positions, done.
@@ -33,6 +33,7 @@ impl Front {
     ) -> Result<(), Refusal> {
         let request = RequestForPositions::decode(message)?;
         let id = request.request_id;
+        check_id(id, tag::POS_REQ_ID)?;
         if request.request_type != POSITIONS {
             let report = written(&PositionReport {
                 request_id: text(id),

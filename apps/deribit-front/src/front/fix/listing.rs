@@ -10,7 +10,7 @@ use tickpath_types::{Nanos, Qty, Side, TradingState};
 
 use super::market_data::put_or_call;
 use super::reports::contracts;
-use super::{Front, Outgoing, decimal_of, out_of_range, written};
+use super::{Front, Outgoing, check_id, decimal_of, out_of_range, written};
 use crate::listing::Listing;
 
 /// SecurityStatus (965).
@@ -34,6 +34,7 @@ impl Front {
     pub(super) fn security_list(&mut self, number: u64, message: &Message<'_>) -> Result<(), Refusal> {
         let request = SecurityListRequest::decode(message)?;
         let id = request.security_req_id;
+        check_id(id, tag::SECURITY_REQ_ID)?;
         match request.subscription {
             None | Some(SubscriptionRequestType::SNAPSHOT) => {}
             Some(SubscriptionRequestType::SUBSCRIBE) => {
@@ -125,6 +126,7 @@ impl Front {
 
     pub(super) fn security_status(&mut self, number: u64, message: &Message<'_>) -> Result<(), Refusal> {
         let request = SecurityStatusRequest::decode(message)?;
+        check_id(request.request_id, tag::SECURITY_STATUS_REQ_ID)?;
         let Some(place) = self.listing(request.symbol) else {
             let unknown = written(&SecurityStatus {
                 symbol: request.symbol,

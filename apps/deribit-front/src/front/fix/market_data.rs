@@ -1,15 +1,16 @@
 //! Books and trades by FIX: snapshots, changes, and the best levels each time.
 
+use tickpath_derivatives::Money;
 use tickpath_fix::deribit::{
     MarketDataIncremental, MarketDataReject, MarketDataRequest, MarketDataSnapshot, MdChange, MdEntry,
     MdEntryType, MdUpdateAction, MdUpdateType, PutOrCall, SideCode, SubscriptionRequestType,
 };
 use tickpath_fix::session::Refusal;
-use tickpath_fix::{Body, Decimal as FixDecimal, Group, Message};
+use tickpath_fix::{Body, Decimal as FixDecimal, Group, Message, tag};
 use tickpath_types::{Nanos, Price, Qty, Side};
 
 use super::reports::contracts;
-use super::{Front, Outgoing, decimal_of, figure_of, written};
+use super::{Front, Outgoing, check_id, decimal_of, figure_of, written};
 use crate::listing::Listing;
 use crate::market::{Levels, Market, Trade};
 
@@ -59,6 +60,8 @@ pub(super) struct Feed {
     depth: usize,
     is_changed: bool,
     trades: Vec<Trade>,
+    /// The index that was told last.
+    index: Money,
 }
 
 /// Why a request for market data is not done.
@@ -68,6 +71,7 @@ impl Front {
     pub(super) fn market_data_request(&mut self, number: u64, message: &Message<'_>) -> Result<(), Refusal> {
         let request = MarketDataRequest::decode(message)?;
         request.check()?;
+        check_id(request.md_req_id, tag::MD_REQ_ID)?;
         if let Err((reason, words)) = self.take_market_data_request(number, &request) {
             self.counters.refused.add(1);
             let reject = written(&MarketDataReject {
@@ -126,6 +130,7 @@ impl Front {
                     depth,
                     is_changed: false,
                     trades: Vec::new(),
+                    index: self.markets[place].index,
                 };
                 if depth == 0 {
                     let levels = &self.markets[place].levels;
@@ -287,6 +292,36 @@ impl Front {
         }
     }
 
+    /// Tells who follows indices of those that have moved.
+    pub(in crate::front) fn tell_indices(&mut self) {
+        let mut outgoing = Vec::new();
+        for (number, connection) in &mut self.connections {
+            let Some(link) = connection.fix.as_deref_mut() else { continue };
+            for feed in link.feeds.iter_mut().filter(|feed| feed.kinds.has_index) {
+                let index = self.markets[feed.listing].index;
+                if std::mem::replace(&mut feed.index, index) == index {
+                    continue;
+                }
+                if feed.depth == 0 {
+                    outgoing.push((*number, feed.listing, feed.id.clone()));
+                } else {
+                    feed.is_changed = true;
+                }
+            }
+        }
+        for (number, place, id) in outgoing {
+            let change = MdChange {
+                action: MdUpdateAction::CHANGE,
+                entry_type: MdEntryType::INDEX_VALUE,
+                price: Some(figure_of(self.markets[place].index)),
+                time: Some(self.now()),
+                ..MdChange::default()
+            };
+            let changes = self.incremental(&id, place, &[change]);
+            self.send_fix(number, changes);
+        }
+    }
+
     /// What is not as clients have it: side, price, what happened, and what is there now. They have it from now on.
     fn changed_levels(&mut self, place: usize) -> Vec<(Side, i64, MdUpdateAction, u64)> {
         let market = &self.markets[place];
@@ -321,7 +356,7 @@ impl Front {
         levels: &[(Side, i64, MdUpdateAction, u64)],
         trades: &[Trade],
     ) -> Option<Outgoing> {
-        let (listing, market) = self.listed(place);
+        let listing = &self.settings.listings[place];
         let now = self.now();
         let wanted = levels.iter().filter(|(side, ..)| kinds.has(*side));
         let mut changes: Vec<MdChange<'_>> = wanted
@@ -349,9 +384,11 @@ impl Front {
             trade_seq: Some(seq),
             ..MdChange::default()
         }));
-        if changes.is_empty() {
-            return None;
-        }
+        if changes.is_empty() { None } else { self.incremental(id, place, &changes) }
+    }
+
+    fn incremental(&self, id: &str, place: usize, changes: &[MdChange<'_>]) -> Option<Outgoing> {
+        let (listing, market) = self.listed(place);
         written(&MarketDataIncremental {
             symbol: &listing.name,
             md_req_id: Some(id),
@@ -360,7 +397,7 @@ impl Front {
             trade_volume_24h: Some(volume_24h(listing, market, self.now_ms())),
             mark_price: Some(decimal_of(listing.price(market.mark))),
             open_interest: Some(self.open_interest(place)),
-            changes: Group::of(&changes),
+            changes: Group::of(changes),
         })
     }
 

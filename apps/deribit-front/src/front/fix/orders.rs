@@ -128,6 +128,8 @@ impl Front {
             Ok(Done::Later) => {}
             Ok(Done::Order(number)) => {
                 self.answer_fix(account, to, asked, Ok(FixDone::Order { number, trades: &[] }));
+                // No command of the log tells of it as well.
+                self.fix.answered = None;
             }
             Err(fault) => self.answer_fix(account, to, asked, Err(fault)),
         }

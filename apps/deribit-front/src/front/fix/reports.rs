@@ -8,6 +8,7 @@ use tickpath_fix::deribit::{
     OrderMassCancelReport, OrderMassStatusRequest, PegPriceType, QtyType, SideCode, TimeInForceCode,
     Trigger as TriggerCode,
 };
+use tickpath_fix::session::BusinessReject;
 use tickpath_fix::{Group, SessionRejectReason};
 use tickpath_types::{Nanos, Price, Qty};
 
@@ -22,6 +23,8 @@ use crate::pending::{FixKind, FixRequest, ReplyTo};
 const EXCHANGE: &str = "Deribit";
 const SUCCESS: &str = "success";
 const NOTIFICATION: &str = "notification";
+/// BusinessRejectReason (380): the application is not available.
+const NOT_AVAILABLE: u64 = 4;
 /// Orders that a mass cancel names at most; all of them are counted.
 const NAMED_MAX: usize = 10_000;
 
@@ -91,6 +94,23 @@ impl Front {
             }),
         };
         self.send_fix(to.connection, refusal);
+    }
+
+    /// It is not known what became of a request: it may still be done, so this is no refusal of the order.
+    pub(in crate::front) fn give_up_fix(&mut self, number: u64, asked: &FixRequest) {
+        let reject = written(&BusinessReject {
+            ref_msg_type: match asked.kind {
+                FixKind::Enter => "D",
+                FixKind::Replace => "G",
+                FixKind::Cancel => "F",
+                FixKind::MassCancel(_) => "q",
+            },
+            reason: NOT_AVAILABLE,
+            ref_seq_num: Some(asked.sequence),
+            ref_id: text(&asked.client_id),
+            text: Some("timed_out: ask for the state of the order"),
+        });
+        self.send_fix(number, reject);
     }
 
     /// An order that was not taken.
