@@ -15,19 +15,23 @@
 mod capture;
 mod deribit;
 mod fix;
+mod front;
 mod iex;
 mod inputs;
 mod journal;
+pub mod mutation;
 mod nasdaq;
 mod nyse;
 mod recovery;
 pub mod seeds;
 mod shm;
 mod ticks;
+mod web;
 
 pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, packets, replay_file};
 pub use deribit::{deribit_inbound, deribit_request};
 pub use fix::{fix, fix_session};
+pub use front::deribit_front;
 pub use iex::{iex_books, iex_recovery, iex_segment};
 pub use inputs::inputs;
 pub use journal::{command, journal};
@@ -36,3 +40,4 @@ pub use nyse::xdp;
 pub use recovery::{drop_copy, glimpse};
 pub use shm::segment;
 pub use ticks::{ticks, ticks_requests};
+pub use web::web;
