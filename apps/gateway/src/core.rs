@@ -27,8 +27,8 @@ mod seen;
 use tickpath_config::ConfigError;
 use tickpath_deribit::session::SessionEvent;
 use tickpath_gateway_protocol::{
-    AccountReference, Body, ConnectionStatus, Event, ExternalLatency, GatewayState, GatewayStatus, Request, SessionId,
-    StreamStatus, Text, Transport,
+    AccountReference, Body, ConnectionStatus, Event, ExternalLatency, GatewayState, GatewayStatus, Request,
+    SessionId, StreamStatus, Text, Transport,
 };
 use tickpath_types::Nanos;
 
@@ -184,7 +184,8 @@ impl Core {
             account: Some(index as u16),
         });
         let names: Vec<&String> = config.accounts.keys().collect();
-        let bit = |name: &String| names.iter().position(|known| *known == name).map_or(0, |place| 1_u64 << place);
+        let bit =
+            |name: &String| names.iter().position(|known| *known == name).map_or(0, |place| 1_u64 << place);
         Ok(Core {
             stamp: Stamp { source: 1, session: life.session, ahead_ns: life.ahead_ns },
             mark: LabelMark::new(&config.name, life.second),
@@ -525,7 +526,14 @@ impl Core {
     }
 
     /// Tells all clients of users that have an account, as far as they have been told of it at all.
-    fn tell_account<B: Body>(&self, account: u16, body: &B, about: About, cause: Cause, door: &mut impl Door) {
+    fn tell_account<B: Body>(
+        &self,
+        account: u16,
+        body: &B,
+        about: About,
+        cause: Cause,
+        door: &mut impl Door,
+    ) {
         let event = self.stamp.event(body, about, cause);
         for client in self.clients.all() {
             if self.users[usize::from(client.user)].has(account) && client.download.has_account(account) {

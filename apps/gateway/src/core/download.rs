@@ -5,9 +5,9 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
+use super::Core;
 use super::account::Step;
 use super::out::{About, Cause, Door};
-use super::Core;
 
 /// Events sent to one client by one call, besides those that belong together.
 const EVENTS_PER_CYCLE: usize = 64;
@@ -120,7 +120,9 @@ impl Core {
                 }
             },
             Stage::Account(account) => {
-                if out.door.room(number) < self.accounts[usize::from(account)].positions.len() + 32 + ROOM_LEFT {
+                if out.door.room(number)
+                    < self.accounts[usize::from(account)].positions.len() + 32 + ROOM_LEFT
+                {
                     return 0;
                 }
                 out.account(user, account);
@@ -142,7 +144,8 @@ impl Core {
     /// The next account of the user that was not begun.
     fn next_account(&self, user: u16, download: &Download) -> Stage {
         let user = &self.users[usize::from(user)];
-        let next = (0..self.accounts.len() as u16).find(|account| user.has(*account) && !download.has_account(*account));
+        let next = (0..self.accounts.len() as u16)
+            .find(|account| user.has(*account) && !download.has_account(*account));
         next.map_or(Stage::Done, Stage::Account)
     }
 
@@ -158,8 +161,8 @@ impl Core {
         let mut count = 0;
         for (place, account) in self.accounts.iter().enumerate() {
             let (bit, place) = (1_u64 << place, place as u16);
-            let is_done = download.has_account(place)
-                && !matches!(download.stage, Stage::Orders(of, _) if of == place);
+            let is_done =
+                download.has_account(place) && !matches!(download.stage, Stage::Orders(of, _) if of == place);
             if !is_done || !self.users[usize::from(user)].has(place) {
                 continue;
             }
@@ -260,7 +263,8 @@ impl<D: Door> Sender<'_, D> {
         self.send(self.event(&begin, about));
         let known = &core.accounts[usize::from(account)];
         for position in &known.positions {
-            let body = tickpath_gateway_protocol::PositionUpdate { update: UpdateKind::SNAPSHOT, ..position.body };
+            let body =
+                tickpath_gateway_protocol::PositionUpdate { update: UpdateKind::SNAPSHOT, ..position.body };
             self.send(self.event(&body, About { symbol: position.symbol, ..about }));
         }
         for funds in &known.funds {

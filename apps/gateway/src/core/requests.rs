@@ -1,13 +1,16 @@
 //! Requests of clients: checked, numbered, handed to the venue's connection, acknowledged.
 
 use tickpath_deribit::codes::TimeInForce as VenueTime;
-use tickpath_deribit::messages::{CancelByLabel, CancelOrder as VenueCancel, EditByLabel, EditOrder, PlaceOrder};
+use tickpath_deribit::messages::{
+    CancelByLabel, CancelOrder as VenueCancel, EditByLabel, EditOrder, PlaceOrder,
+};
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
 use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::{
-    AckStatus, AckType, CancelAll, CancelOrder, CreateOrder, ErrorCode, Event, EventKind, ExecutionFlags, Fixed,
-    ModifyOrder, OrderAck, Origin, QuoteAck, Request, RequestKind, Side as EventSide, StatisticKind, Text,
+    AckStatus, AckType, CancelAll, CancelOrder, CreateOrder, ErrorCode, Event, EventKind, ExecutionFlags,
+    Fixed, ModifyOrder, OrderAck, Origin, QuoteAck, Request, RequestKind, Side as EventSide, StatisticKind,
+    Text,
 };
 use tickpath_types::{Nanos, Side};
 
@@ -76,7 +79,9 @@ impl Core {
                     self.cancel_all(now, &asked, body.side, door);
                 }
             }
-            RequestKind::MASS_QUOTE => self.refuse_quotes(now, &asked, EventKind::MASS_QUOTE_ACK, AckType::MASS_QUOTE, door),
+            RequestKind::MASS_QUOTE => {
+                self.refuse_quotes(now, &asked, EventKind::MASS_QUOTE_ACK, AckType::MASS_QUOTE, door)
+            }
             RequestKind::CANCEL_QUOTES => {
                 self.refuse_quotes(now, &asked, EventKind::CANCEL_QUOTES_ACK, AckType::CANCEL_QUOTES, door);
             }
@@ -100,7 +105,8 @@ impl Core {
     ) {
         match self.try_create(now, asked, body, venue) {
             Ok(slot) => {
-                let side = self.orders.get(slot).map_or(EventSide::default(), |order| event_side(order.terms.side));
+                let side =
+                    self.orders.get(slot).map_or(EventSide::default(), |order| event_side(order.terms.side));
                 let ack = OrderAck {
                     order_id: self.orders.get(slot).map_or(0, |order| order.gateway_id),
                     status: AckStatus::FORWARDED,
@@ -130,7 +136,8 @@ impl Core {
         self.check_steps(asked.symbol, &terms)?;
         self.check_policy(now, asked, &terms, terms.quantity, false)?;
         let valid_until_ms = self.valid_until_ms(now);
-        let symbol_name = self.instruments.get(asked.symbol).map_or(SymbolText::EMPTY, |it| it.reference.name);
+        let symbol_name =
+            self.instruments.get(asked.symbol).map_or(SymbolText::EMPTY, |it| it.reference.name);
         let order = Order {
             gateway_id: 0,
             client_id: asked.client_order_id,
@@ -250,7 +257,13 @@ impl Core {
         Ok(slot)
     }
 
-    fn edit(&self, now: Nanos, order: &Order, terms: &Terms, venue: &mut impl Venue) -> Result<i64, RequestError> {
+    fn edit(
+        &self,
+        now: Nanos,
+        order: &Order,
+        terms: &Terms,
+        venue: &mut impl Venue,
+    ) -> Result<i64, RequestError> {
         let stream = self.accounts[usize::from(order.account)].stream;
         let (amount, valid_until) = (Some(decimal(terms.quantity)), Some(self.valid_until_ms(now)));
         let price = has_price(terms.order_type).then(|| decimal(terms.price));
@@ -367,7 +380,14 @@ impl Core {
         self.send_quote_ack(asked, EventKind::CANCEL_ALL_ACK, &ack, door);
     }
 
-    fn refuse_quotes(&mut self, now: Nanos, asked: &Asked, kind: EventKind, request: AckType, door: &mut impl Door) {
+    fn refuse_quotes(
+        &mut self,
+        now: Nanos,
+        asked: &Asked,
+        kind: EventKind,
+        request: AckType,
+        door: &mut impl Door,
+    ) {
         self.counters.refused += 1;
         let ack = QuoteAck {
             request_id: asked.asker.request_id,
@@ -384,7 +404,8 @@ impl Core {
 
     fn send_quote_ack(&self, asked: &Asked, kind: EventKind, ack: &QuoteAck, door: &mut impl Door) {
         let event = Event::of_quote_ack(kind, ack);
-        let about = About { account: asked.account.wrapping_add(1), symbol: asked.symbol, ..About::default() };
+        let about =
+            About { account: asked.account.wrapping_add(1), symbol: asked.symbol, ..About::default() };
         let cause = Cause { origin_ns: asked.asker.create_ns, ..Cause::default() };
         door.send(asked.client, self.stamp.stamp(event, about, cause));
     }
@@ -451,7 +472,8 @@ impl Core {
         let figure = |kind| instrument.market.figure(kind).map_or(0, |value| value.0);
         let is_inverse = instrument.reference.is_inverse == 1;
         let is_option = instrument.reference.kind == tickpath_gateway_protocol::InstrumentKind::OPTION;
-        let in_base = instrument.reference.settlement_currency.as_str() == instrument.reference.base_currency.as_str();
+        let in_base =
+            instrument.reference.settlement_currency.as_str() == instrument.reference.base_currency.as_str();
         let facts = OrderFacts {
             user: asked.user,
             account: asked.account,
@@ -478,7 +500,11 @@ impl Core {
         };
         let slot = slot.ok_or(ErrorCode::UNKNOWN_ORDER)?;
         let order = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
-        if order.user == asked.user && !order.state.is_over() { Ok(slot) } else { Err(ErrorCode::UNKNOWN_ORDER) }
+        if order.user == asked.user && !order.state.is_over() {
+            Ok(slot)
+        } else {
+            Err(ErrorCode::UNKNOWN_ORDER)
+        }
     }
 
     /// The venue takes a request no later than this.
@@ -548,7 +574,8 @@ impl Core {
     ) {
         self.counters.refused += 1;
         let text = error.name().map_or(Text::EMPTY, Text::cut);
-        let ack = OrderAck { status: AckStatus::REJECTED, side, error, text, ..self.ack(now, asked, request) };
+        let ack =
+            OrderAck { status: AckStatus::REJECTED, side, error, text, ..self.ack(now, asked, request) };
         self.send_ack(asked, ack, door);
     }
 }
@@ -557,7 +584,8 @@ impl Core {
 fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
     let flag = |flag| body.execution.contains(flag);
     let order_type = venue_type(body.order_type).ok_or(ErrorCode::INVALID_TERMS)?;
-    let known = ExecutionFlags::POST_ONLY.with(ExecutionFlags::REJECT_POST_ONLY).with(ExecutionFlags::REDUCE_ONLY);
+    let known =
+        ExecutionFlags::POST_ONLY.with(ExecutionFlags::REJECT_POST_ONLY).with(ExecutionFlags::REDUCE_ONLY);
     let terms = Terms {
         side: side_of(body.side).ok_or(ErrorCode::INVALID_TERMS)?,
         order_type,
