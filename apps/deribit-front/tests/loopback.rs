@@ -5,10 +5,11 @@ mod running;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
 use running::Running;
+use serde_json::Value;
 use tickpath_agent::TscClock;
 use tickpath_deribit::codes::{OrderType, Trigger};
 use tickpath_deribit::continuity::{BookStep, Continuity};
@@ -35,6 +36,16 @@ use tickpath_web::{Target, TlsClient, WebEvent, WebLimits, WebSocketClient};
 const PATIENCE: Duration = Duration::from_secs(60);
 const PERPETUAL: &str = "BTC-PERPETUAL";
 const BOOK: &str = "book.BTC-PERPETUAL.raw";
+
+/// A venue whose clients may be quick.
+fn start(folder: &Path) -> Running {
+    start_with(folder, |text| text)
+}
+
+fn start_with(folder: &Path, change: impl Fn(String) -> String) -> Running {
+    let quick = "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n";
+    Running::start(folder, |text| change(text.replace("[deribit]\n", quick)))
+}
 
 /// A client: the protocol's own session over a WebSocket.
 struct Client {
@@ -148,8 +159,9 @@ fn book_of(told: &[(String, Vec<u8>)]) -> (u64, usize, usize) {
 fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
     let folder = tempfile::tempdir().unwrap();
     // However many snapshots the journal has, the whole log stays.
-    let snapshots = |text: String| text.replace("snapshot_every = 0", "snapshot_every = 3\nkeep_snapshots = 1");
-    let venue = Running::start_with(folder.path(), snapshots);
+    let snapshots =
+        |text: String| text.replace("snapshot_every = 0", "snapshot_every = 3\nkeep_snapshots = 1");
+    let venue = start_with(folder.path(), snapshots);
     let mut anna = Client::connect(venue.address, "anna", &[BOOK, "user.orders.any.any.raw"]);
     let mut bert = Client::connect(venue.address, "bert", &["user.trades.any.any.raw"]);
     let resting = anna.order(Method::Sell, 1_000, "60010");
@@ -191,7 +203,7 @@ fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
     let stop = bert.call(Method::Sell, &stop).unwrap()["order"]["order_id"].clone();
     venue.stop();
 
-    let venue = Running::start(folder.path());
+    let venue = start(folder.path());
     let mut bert = Client::connect(venue.address, "bert", &[]);
     assert_eq!(rate(&mut bert)[0]["order_id"], stop, "what waited waits again");
     let after = bert.call(Method::GetPosition, &position).unwrap();
@@ -219,7 +231,7 @@ fn a_client_trades_over_tls() {
     file("certificate.pem", certificate.pem());
     file("key.pem", key.serialize_pem());
     let tls = "[deribit]\ntls = { certificate = 'certificate.pem', private_key = 'key.pem' }\n";
-    let venue = Running::start_with(folder.path(), |text| text.replace("[deribit]\n", tls));
+    let venue = start_with(folder.path(), |text| text.replace("[deribit]\n", tls));
     let trust = TlsClient::with_ca_file(&folder.path().join("ca.pem")).unwrap();
     let url = format!("wss://localhost:{}/ws/api/v2", venue.address.port()).parse().unwrap();
     let target = Target { url, address: venue.address, is_proxy: false, tls: Some(trust) };
@@ -244,7 +256,7 @@ fn the_same_is_asked_over_http() {
     use tickpath_deribit::sign::{HttpRequest, http_signature, write_authorization};
 
     let folder = tempfile::tempdir().unwrap();
-    let venue = Running::start(folder.path());
+    let venue = start(folder.path());
     let get = |target: &str, header: &str| {
         http(venue.address, &format!("GET {target} HTTP/1.1\r\nHost: x\r\n{header}Connection: close\r\n\r\n"))
     };
@@ -384,7 +396,7 @@ impl FixClient {
 #[test]
 fn clients_by_fix_and_by_websocket_trade_with_each_other() {
     let folder = tempfile::tempdir().unwrap();
-    let venue = Running::start_with(folder.path(), |text| {
+    let venue = start_with(folder.path(), |text| {
         text.replace("[deribit]\n", "[deribit]\nfix_address = '127.0.0.1:0'\nmax_connections = 3\n")
     });
     let address = venue.fix_address.unwrap();

@@ -17,7 +17,7 @@ trait Shells {
 impl Shells for Running {
     fn shell(&self, client_id: &str) -> Shell {
         let config: ShellConfig =
-            tickpath_config::parse("shell.toml", &format!("url = 'ws://{}/ws/api/v2'", self.address)).unwrap();
+            tickpath_config::parse("shell.toml", &format!("url = '{}'", self.url())).unwrap();
         let url = config.checked_url().unwrap();
         let key = Some(Key::new(client_id, "test"));
         Shell::new(Link::new(config, url, key.clone()), key, false, Interrupt::default())
@@ -48,7 +48,7 @@ fn id_of(text: &str) -> &str {
 #[test]
 fn two_clients_trade_with_each_other() {
     let folder = tempfile::tempdir().unwrap();
-    let venue = Running::start(folder.path());
+    let venue = Running::start(folder.path(), |text| text);
     let (mut anna, mut bert) = (venue.shell("anna"), venue.shell("bert"));
     assert!(said(&mut anna, "instruments BTC future").contains("BTC-PERPETUAL"));
     let trades = "user.trades.any.any.raw";
@@ -84,7 +84,7 @@ fn two_clients_trade_with_each_other() {
 #[test]
 fn an_order_goes_with_the_connection_that_is_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let venue = Running::start(folder.path());
+    let venue = Running::start(folder.path(), |text| text);
     let (mut anna, mut again) = (venue.shell("anna"), venue.shell("anna"));
     let text = said(&mut anna, "buy BTC-PERPETUAL 20 59900");
     let id = id_of(&text).to_owned();

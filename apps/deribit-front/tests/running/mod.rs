@@ -1,34 +1,32 @@
-//! A venue with its Deribit front, on threads of its own and over the loopback interface.
+//! A whole venue with its Deribit front, on threads of its own, at free addresses of the loopback interface.
+#![allow(dead_code)] // each test uses what it needs
 
 use std::net::SocketAddrV4;
 use std::path::Path;
 
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
-use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
+use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, FaultSwitch, LabelStore};
 use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
 use tickpath_net::free_multicast_group;
 use tickpath_timing::NoTrace;
 
-/// A venue that runs on threads of its own.
+/// A venue that runs; ended by [`stop`](Running::stop).
 pub struct Running {
     stop: StopSignal,
-    runner: Option<Runner>,
+    runner: Runner,
     journal: Option<JournalThreads>,
-    front: Option<DeribitThread>,
-    /// Of WebSockets and HTTP.
+    front: DeribitThread,
+    /// Where clients connect.
     pub address: SocketAddrV4,
-    /// Of FIX.
+    /// Where clients connect that speak FIX.
     pub fix_address: Option<SocketAddrV4>,
+    /// Makes things go wrong.
+    pub faults: FaultSwitch,
 }
 
 impl Running {
-    /// A venue as the sample's file describes it, at free addresses, in a folder.
-    pub fn start(folder: &Path) -> Running {
-        Running::start_with(folder, |text| text)
-    }
-
-    /// The same with changes of the file, where the folder has none yet.
-    pub fn start_with(folder: &Path, change: impl Fn(String) -> String) -> Running {
+    /// A venue as the sample's file describes it, in a folder; `change` may change the file's text.
+    pub fn start(folder: &Path, change: impl Fn(String) -> String) -> Running {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let path = folder.join("venue.toml");
         if !path.exists() {
@@ -40,8 +38,7 @@ impl Running {
                 .replace("127.0.0.1:26433", "127.0.0.1:0")
                 .replace("127.0.0.1:26420", "127.0.0.1:0")
                 .replace("239.255.26.11:26431", &free_multicast_group().unwrap().to_string())
-                .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string())
-                .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
+                .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string());
             std::fs::write(&path, change(text)).unwrap();
         }
         let (config, settings) = ExchangeConfig::load(&path).unwrap();
@@ -53,19 +50,24 @@ impl Running {
         let journal = venue.journal.map(|journal| journal.start().unwrap());
         let labels = LabelStore { path: folder.join("labels"), is_synced: false };
         let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
-        let (address, fix_address) = (server.local_address(), server.fix_address());
+        let (address, faults) = (server.local_address(), server.faults().unwrap());
+        let fix_address = server.fix_address();
         let stop = StopSignal::new();
         let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
         let runner = Runner::start(plan, clock, stop.clone()).unwrap();
         let front = server.start(clock).unwrap();
-        Running { stop, runner: Some(runner), journal, front: Some(front), address, fix_address }
+        Running { stop, runner, journal, front, address, fix_address, faults }
     }
 
-    /// Everything of it ends.
-    pub fn stop(mut self) {
-        self.front.take().unwrap().join().unwrap();
+    /// The address of its WebSocket.
+    pub fn url(&self) -> String {
+        format!("ws://{}/ws/api/v2", self.address)
+    }
+
+    pub fn stop(self) {
+        self.front.join().unwrap();
         self.stop.stop();
-        self.runner.take().unwrap().join().unwrap();
-        drop(self.journal.take());
+        self.runner.join().unwrap();
+        drop(self.journal);
     }
 }
