@@ -1,5 +1,7 @@
 //! The table `[deribit]` of a venue's configuration.
 
+mod faults;
+
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use tickpath_derivatives::{Contract, Money, Style};
 use tickpath_exchange::VenueSettings;
 use tickpath_types::{SessionId, Symbol};
 
+pub use self::faults::FaultsConfig;
+use crate::faults::FaultPlan;
 use crate::listing::Listing;
 use crate::scope::Scope;
 
@@ -65,6 +69,9 @@ pub struct DeribitConfig {
     /// What accounts begin with.
     #[serde(default)]
     pub account: Vec<AccountConfig>,
+    /// What is to go wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub faults: Option<FaultsConfig>,
 }
 
 /// `[deribit.tls]`: files relative to the venue's.
@@ -126,6 +133,12 @@ pub struct ListingConfig {
     /// Part of the value that the incoming side pays.
     #[serde(default = "zero")]
     pub taker_commission: String,
+    /// Part of the value that delivery costs: of futures, and of options likewise as a trade.
+    #[serde(default = "zero")]
+    pub delivery_commission: String,
+    /// Part of the value that a forced execution costs, which the insurance fund gets.
+    #[serde(default = "default_liquidation")]
+    pub liquidation_commission: String,
     /// Part of the value that opening takes.
     #[serde(default = "default_initial")]
     pub initial_margin: String,
@@ -217,6 +230,10 @@ fn zero() -> String {
     "0".to_owned()
 }
 
+fn default_liquidation() -> String {
+    "0.0075".to_owned()
+}
+
 fn default_initial() -> String {
     "0.02".to_owned()
 }
@@ -258,6 +275,8 @@ pub struct FrontSettings {
     pub keys: Vec<KeySettings>,
     /// Who trades.
     pub accounts: Vec<AccountSettings>,
+    /// What is to go wrong.
+    pub faults: FaultPlan,
 }
 
 /// A key, checked.
@@ -347,6 +366,7 @@ impl DeribitConfig {
             listings,
             keys,
             accounts,
+            faults: self.faults.clone().unwrap_or_default().plan(self.address)?,
         })
     }
 
@@ -535,6 +555,9 @@ impl ListingConfig {
             option_type,
             maker: decimal(name, &self.maker_commission)?,
             taker: decimal(name, &self.taker_commission)?,
+            delivery_fee_ppm: ppm("delivery_commission", &self.delivery_commission)?,
+            liquidation: decimal(name, &self.liquidation_commission)?,
+            liquidation_fee_ppm: ppm("liquidation_commission", &self.liquidation_commission)?,
         })
     }
 }

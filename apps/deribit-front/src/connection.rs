@@ -45,6 +45,8 @@ pub(crate) struct Connection {
     /// Place of the account that is authenticated.
     pub(crate) account: Option<usize>,
     pub(crate) scope: Scope,
+    /// Until when it is, in microseconds since 1970: its access token is over then.
+    pub(crate) login_until_us: u64,
     pub(crate) heartbeat: Option<Heartbeat>,
     /// When something came last, in microseconds since 1970.
     pub(crate) last_in_us: u64,
@@ -68,6 +70,7 @@ impl Connection {
         Connection {
             transport,
             account: None,
+            login_until_us: 0,
             scope: Scope::default(),
             heartbeat: None,
             last_in_us: now_us,

@@ -113,7 +113,7 @@ impl Client {
 
     fn start(target: Target, id: &str, channels: &[&str]) -> Client {
         let web = WebSocketClient::start(&Kernel, now(), target, WebLimits::client()).unwrap();
-        let key = Key { client_id: id.to_owned(), secret: "test".to_owned() };
+        let key = Key::new(id, "test");
         let mut session = Session::new(SessionConfig::new("test", "1", Some(key)));
         channels.iter().for_each(|channel| session.subscribe(channel).unwrap());
         let mut client = Client { web, session, replies: Vec::new(), told: Vec::new() };

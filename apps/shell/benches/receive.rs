@@ -90,7 +90,7 @@ impl Place {
             format!("url = '{}'\nca_file = '{}'\nrequest_timeout = '60s'", self.venue.url, ca.display());
         let config: ShellConfig = tickpath_config::parse("shell.toml", &text).unwrap();
         let url = config.checked_url().unwrap();
-        Link::new(config, url, Some(Key { client_id: CLIENT_ID.to_owned(), secret: SECRET.to_owned() }))
+        Link::new(config, url, Some(Key::new(CLIENT_ID, SECRET)))
     }
 
     /// Nanoseconds a message, of so many rounds.

@@ -1,16 +1,16 @@
 //! Where the shell trades, as whom, and how much at most.
 
-use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::bail;
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ByteSize, Duration, Secret, as_text};
+use tickpath_config::{ByteSize, Duration, Secret, TradingPlace, as_text};
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::session::Key;
+use tickpath_deribit_link::Route;
 use tickpath_types::Nanos;
-use tickpath_web::{Target, TlsClient, WebUrl, resolve};
+use tickpath_web::{TlsClient, WebUrl};
 
 /// The test environment.
 pub const TEST_URL: &str = "wss://test.deribit.com/ws/api/v2";
@@ -100,23 +100,17 @@ impl ShellConfig {
     /// An address that is none; a venue of real money without `production = true`, TLS and all limits.
     pub fn checked_url(&self) -> anyhow::Result<WebUrl> {
         let url: WebUrl = self.url.parse()?;
-        if url.is_loopback() || url.host().starts_with("test.") {
-            return Ok(url);
-        }
-        let host = url.host();
-        ensure!(
-            self.production,
-            "{host} is no test environment: write production = true into the configuration file if real money is meant"
-        );
-        ensure!(url.is_tls(), "{host} trades real money: only wss:// is safe there");
-        let limits = self.limits;
-        for (name, is_stated) in [
-            ("order_size_max", limits.order_size_max.is_some()),
-            ("notional_max", limits.notional_max.is_some()),
-            ("open_orders_max", limits.open_orders_max.is_some()),
-        ] {
-            ensure!(is_stated, "{host} trades real money: state limits.{name} in the configuration file");
-        }
+        let place = TradingPlace {
+            host: url.host(),
+            is_loopback: url.is_loopback(),
+            is_tls: url.is_tls(),
+            production: self.production,
+        };
+        place.check(&[
+            ("limits.order_size_max", self.limits.order_size_max.is_some()),
+            ("limits.notional_max", self.limits.notional_max.is_some()),
+            ("limits.open_orders_max", self.limits.open_orders_max.is_some()),
+        ])?;
         Ok(url)
     }
 
@@ -133,10 +127,10 @@ impl ShellConfig {
             (Some(id), Some(secret)) => {
                 // The id of a key is no secret: it may stand in a file that others read.
                 let client_id = id.resolve(None)?;
-                Ok(Some(Key { client_id, secret: secret.resolve(config)? }))
+                Ok(Some(Key::new(client_id, secret.resolve(config)?)))
             }
             (None, None) => match (std::env::var(id_variable), std::env::var(secret_variable)) {
-                (Ok(client_id), Ok(secret)) => Ok(Some(Key { client_id, secret })),
+                (Ok(client_id), Ok(secret)) => Ok(Some(Key::new(client_id, secret))),
                 (Err(_), Err(_)) => Ok(None),
                 _ => bail!("set both {id_variable} and {secret_variable}, or neither"),
             },
@@ -144,29 +138,20 @@ impl ShellConfig {
         }
     }
 
-    /// How to connect. Certificates are read and names looked up, which may take seconds.
+    /// The way to the venue. Certificates are read, which takes milliseconds.
     ///
     /// # Errors
-    /// What cannot be read or found.
-    pub fn target(&self, url: &WebUrl, tls: &mut Option<TlsClient>) -> anyhow::Result<Target> {
+    /// What cannot be read.
+    pub fn route(&self, url: &WebUrl, tls: &mut Option<TlsClient>) -> anyhow::Result<Route> {
         if url.is_tls() && tls.is_none() {
             *tls = Some(match &self.ca_file {
                 Some(path) => TlsClient::with_ca_file(path)?,
                 None => TlsClient::with_system_roots()?,
             });
         }
-        let address = match &self.proxy {
-            Some(proxy) => proxy_address(proxy)?,
-            None => url.resolve()?,
-        };
-        Ok(Target { url: url.clone(), address, is_proxy: self.proxy.is_some(), tls: tls.clone() })
+        let proxy = self.proxy.as_deref().map(str::parse).transpose()?;
+        Ok(Route { url: url.clone(), proxy, tls: tls.clone() })
     }
-}
-
-fn proxy_address(proxy: &str) -> anyhow::Result<SocketAddrV4> {
-    let port = proxy.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
-    let (host, port) = port.with_context(|| format!("proxy {proxy:?}: write it as host:port"))?;
-    Ok(resolve(host, port)?)
 }
 
 /// A file that holds a key and nothing else; nobody else may read it.
@@ -187,7 +172,7 @@ impl KeyFile {
             ),
             other => other.into(),
         })?;
-        Ok(Key { client_id: file.client_id, secret: file.client_secret.resolve(Some(path))? })
+        Ok(Key::new(file.client_id, file.client_secret.resolve(Some(path))?))
     }
 }
 
@@ -242,7 +227,7 @@ mod tests {
         assert!(error.contains("chmod 600") && !error.contains("hunter2"), "{error}");
         mode(0o600);
         let key = ShellConfig::default().key(None, Some(&path)).unwrap().unwrap();
-        assert_eq!((key.client_id.as_str(), key.secret.as_str()), ("me", "hunter2"));
+        assert_eq!((key.client_id.as_str(), key.secret()), ("me", "hunter2"));
         std::fs::write(&path, "client_secret hunter2").unwrap();
         let error = ShellConfig::default().key(None, Some(&path)).unwrap_err().to_string();
         assert!(!error.contains("hunter2") && error.contains("keys.toml:1"), "{error}");

@@ -64,7 +64,7 @@ impl Running {
         let config: ShellConfig =
             tickpath_config::parse("shell.toml", &format!("url = '{}'", self.url)).unwrap();
         let url = config.checked_url().unwrap();
-        let key = Some(Key { client_id: client_id.to_owned(), secret: "test".to_owned() });
+        let key = Some(Key::new(client_id, "test"));
         Shell::new(Link::new(config, url, key.clone()), key, false, Interrupt::default())
     }
 }

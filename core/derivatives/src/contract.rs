@@ -108,8 +108,14 @@ impl Contract {
     /// options only.
     #[must_use]
     pub fn fee(&self, qty: Qty, price: Price, is_maker: bool, index: Money) -> Money {
-        let rate = i128::from(if is_maker { self.maker_fee_ppm } else { self.taker_fee_ppm });
-        let value = self.value(qty, price);
+        let rate = if is_maker { self.maker_fee_ppm } else { self.taker_fee_ppm };
+        self.fee_at(rate, qty, self.value(qty, price), index)
+    }
+
+    /// What a trade or a delivery of so much value costs at a rate in millionths, likewise.
+    #[must_use]
+    pub fn fee_at(&self, rate_ppm: i32, qty: Qty, value: Money, index: Money) -> Money {
+        let rate = i128::from(rate_ppm);
         let base = match self.style {
             Style::InverseOption => self.amount(qty),
             Style::LinearOption => self.amount(qty).scaled(index.0, Money::ONE.0),

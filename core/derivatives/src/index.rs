@@ -29,6 +29,11 @@ impl IndexWalk {
         self.price
     }
 
+    /// Goes on from a price, within the bounds.
+    pub fn resume(&mut self, price: i64) {
+        self.price = price.clamp(self.bounds.0, self.bounds.1);
+    }
+
     /// Takes a step; returns the new price.
     pub fn step(&mut self) -> i64 {
         let range = 2 * u64::from(self.step_ppm) + 1;
@@ -55,6 +60,11 @@ mod tests {
         assert_ne!(prices, walk(8));
         assert!(prices.iter().all(|price| (500_000_000..=2_000_000_000).contains(price)));
         assert!(prices.windows(2).all(|pair| (pair[1] - pair[0]).abs() <= pair[0] / 500));
-        assert_eq!(IndexWalk::new(1, 5, 0).step(), 5);
+        let mut still = IndexWalk::new(1, 5, 0);
+        assert_eq!(still.step(), 5);
+        still.resume(7);
+        assert_eq!(still.step(), 7);
+        still.resume(70);
+        assert_eq!(still.price(), 10);
     }
 }

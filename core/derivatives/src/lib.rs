@@ -1,4 +1,5 @@
-//! What futures, options and pairs are worth: contracts, positions, profit, margin, and a simulated index.
+//! What futures, options and pairs are worth: contracts, positions, profit, margin, funding,
+//! settlement, delivery, and a simulated index.
 //!
 //! All of it is integers. A value is rounded once, where a trade is reckoned, and both sides of the trade get the same
 //! rounded value: what one account wins another loses, to the last digit.
@@ -18,11 +19,15 @@
 //! ```
 
 mod contract;
+mod delivery;
+mod funding;
 mod index;
 mod money;
 mod position;
 
 pub use contract::{Contract, Style};
+pub use delivery::TimeMean;
+pub use funding::{FundingMeter, funding_rate_ppb};
 pub use index::IndexWalk;
 pub use money::Money;
 pub use position::Position;

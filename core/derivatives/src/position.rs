@@ -2,7 +2,7 @@
 
 use tickpath_types::{Price, Qty, Side};
 
-use crate::{Contract, Money, Style};
+use crate::{Contract, FundingMeter, Money, Style};
 
 /// A position of one account in one instrument.
 ///
@@ -12,10 +12,14 @@ use crate::{Contract, Money, Style};
 pub struct Position {
     /// Quantity, below 0 when sold.
     pub size: i64,
-    /// What the open quantity was worth when it was opened, never below 0.
+    /// What the open quantity was worth when it was opened, or at the last settlement; never below 0.
     pub entry_value: Money,
-    /// Profit of what was closed, without fees.
+    /// What the open quantity was worth when it was opened, never below 0.
+    pub open_value: Money,
+    /// Profit of what was closed since the last settlement, without fees.
     pub realized: Money,
+    /// Funding of each unit when it was traded: what the meter counted before is nothing to it.
+    funding_basis: Money,
 }
 
 impl Position {
@@ -37,16 +41,65 @@ impl Position {
         let mut profit = Money::ZERO;
         if closed > 0 {
             let entry_value = self.entry_value.scaled(closed.into(), open.into());
+            self.open_value -= self.open_value.scaled(closed.into(), open.into());
             let is_long = self.size > 0;
             profit = gain(contract.style, is_long, entry_value, exit_value);
             self.entry_value -= entry_value;
         }
         if opened > 0 {
             self.entry_value += value - exit_value;
+            self.open_value += value - exit_value;
         }
         self.size += side.sign() * qty.0 as i64;
         self.realized += profit;
         profit
+    }
+
+    /// Takes a trade of a perpetual likewise.
+    pub fn trade_funded(
+        &mut self,
+        contract: &Contract,
+        side: Side,
+        qty: Qty,
+        price: Price,
+        meter: &FundingMeter,
+    ) -> Money {
+        self.funding_basis += Money(i128::from(side.sign()) * i128::from(qty.0) * meter.per_unit.0);
+        self.trade(contract, side, qty, price)
+    }
+
+    /// Funding since the last settlement: below 0 it is to be paid.
+    #[must_use]
+    pub fn funding(&self, meter: &FundingMeter) -> Money {
+        self.funding_basis - Money(i128::from(self.size) * meter.per_unit.0)
+    }
+
+    /// The same, which is settled with it.
+    pub fn take_funding(&mut self, meter: &FundingMeter) -> Money {
+        let due = self.funding(meter);
+        self.funding_basis -= due;
+        due
+    }
+
+    /// Settles at a price above 0: what was won since the last settlement is paid, and profit counts from this price on.
+    /// Returns what is paid, without funding.
+    pub fn settle(&mut self, contract: &Contract, price: Price) -> Money {
+        let floating = self.floating(contract, price);
+        if !self.is_flat() && price.0 > 0 {
+            self.entry_value = contract.value(Qty(self.size.unsigned_abs()), price);
+        }
+        std::mem::take(&mut self.realized) + floating
+    }
+
+    /// Closes the whole position at expiry, where it is worth `value`, not below 0, in all; returns what it won since the
+    /// last settlement, without funding.
+    pub fn deliver(&mut self, style: Style, value: Money) -> Money {
+        let won = match self.size {
+            0 => Money::ZERO,
+            size => gain(style, size > 0, self.entry_value, value),
+        };
+        (self.size, self.entry_value, self.open_value) = (0, Money::ZERO, Money::ZERO);
+        std::mem::take(&mut self.realized) + won
     }
 
     /// Profit that would be made by closing at a price; zero at a price that is not above 0.
@@ -62,7 +115,7 @@ impl Position {
     /// The mean price that the open quantity was opened at; zero for none.
     #[must_use]
     pub const fn average_price(&self, contract: &Contract) -> Money {
-        contract.mean_price(Qty(self.size.unsigned_abs()), self.entry_value)
+        contract.mean_price(Qty(self.size.unsigned_abs()), self.open_value)
     }
 
     /// What the open quantity was worth when it was opened, as it counts in the sum over all accounts: what is owed for it.
@@ -118,5 +171,24 @@ mod tests {
             }
             assert_eq!(accounts.iter().map(|account| account.size).sum::<i64>(), 0);
         }
+    }
+
+    #[test]
+    fn settlement_pays_profit_and_keeps_the_average_price() {
+        let inverse = Contract { amount_step: 10, ..Contract::plain(Style::Inverse) };
+        let (mut long, mut short) = (Position::default(), Position::default());
+        long.trade(&inverse, Side::Buy, Qty(6_000), Price(500_000_000));
+        short.trade(&inverse, Side::Sell, Qty(6_000), Price(500_000_000));
+        let settled = Price(600_000_000);
+        // 60 000 USD are 1.2 BTC, then 1 BTC.
+        assert_eq!(long.settle(&inverse, settled), Money::parse("0.2").unwrap());
+        assert_eq!(short.settle(&inverse, settled), Money::parse("-0.2").unwrap());
+        assert_eq!(long.settle(&inverse, settled), Money::ZERO);
+        assert_eq!(long.average_price(&inverse), Money::parse("50000").unwrap());
+        assert_eq!(long.floating(&inverse, Price(500_000_000)), Money::parse("-0.2").unwrap());
+        let value = inverse.value(Qty(6_000), Price(750_000_000));
+        assert_eq!(long.deliver(inverse.style, value), Money::parse("0.2").unwrap());
+        assert_eq!(short.deliver(inverse.style, value), Money::parse("-0.2").unwrap());
+        assert!(long.is_flat() && long.deliver(inverse.style, value) == Money::ZERO);
     }
 }

@@ -4,7 +4,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::{fmt, io};
+use std::time::Duration;
+use std::{fmt, io, thread};
 
 use nix::fcntl::{FallocateFlags, OFlag, fallocate};
 use tickpath_lockfree::table::{self, NoEntry};
@@ -13,13 +14,16 @@ use tickpath_types::{MarketUpdate, Nanos, TopOfBook};
 use zerocopy::IntoBytes;
 
 use crate::folder::{is_at, system};
-use crate::header::{Header, SegmentConfig};
+use crate::header::{Header, LIVE_LINE, SegmentConfig};
 use crate::live::{LiveWord, STATE_CLOSED, STATE_OPEN};
 use crate::process::WriterId;
 use crate::{Folder, NameError, SegmentName, ShmError, SymbolName, mapping};
 
 /// Times that a name is tried before it counts as unsettled.
 const TRIES_MAX: usize = 16;
+/// Times that the lock of a closed segment is tried, and the pause between two: a second in all.
+const CLOSED_TRIES_MAX: u32 = 1_000;
+const CLOSED_PAUSE: Duration = Duration::from_millis(1);
 
 /// Makes names of unfinished files differ within this process.
 static NEW_FILES: AtomicU32 = AtomicU32::new(0);
@@ -53,21 +57,11 @@ impl SegmentWriter {
         config: &SegmentConfig,
         now: Nanos,
     ) -> Result<SegmentWriter, ShmError> {
-        let path = folder.file(name);
-        for _ in 0..TRIES_MAX {
-            let Some(old) = Old::lock(folder, name)? else { continue };
-            let writer = WriterId::this_process().map_err(system("describe this process for", &path))?;
-            let header = Header::new(config, old.generation.wrapping_add(1), now.0, writer);
-            let number = NEW_FILES.fetch_add(1, Ordering::Relaxed);
-            let Some(new) = NewFile::create(folder.new_file(name, number), &header)? else { continue };
-            if !new.publish(&path, &old)? {
-                continue;
-            }
-            let mut writer = SegmentWriter::over(new.lines.clone(), new.file, header, path)?;
-            writer.heartbeat(now);
-            return Ok(writer);
-        }
-        Err(ShmError::Unsettled { path })
+        let header = |generation, writer| Header::new(config, generation, now.0, writer);
+        let Created { header, path, lines, file } = Created::new(folder, name, header)?;
+        let mut writer = SegmentWriter::over(lines, file, header, path)?;
+        writer.heartbeat(now);
+        Ok(writer)
     }
 
     fn over(
@@ -174,6 +168,38 @@ impl fmt::Debug for SegmentWriter {
     }
 }
 
+/// A segment that has just got its name.
+pub(crate) struct Created {
+    pub(crate) header: Header,
+    pub(crate) path: PathBuf,
+    pub(crate) lines: SharedLines,
+    /// Locked.
+    pub(crate) file: File,
+}
+
+impl Created {
+    /// Makes a segment with the header that is made for its generation and this process, in the place of one whose
+    /// writer is gone.
+    pub(crate) fn new(
+        folder: &Folder,
+        name: &SegmentName,
+        header: impl Fn(u64, WriterId) -> Header,
+    ) -> Result<Created, ShmError> {
+        let path = folder.file(name);
+        for _ in 0..TRIES_MAX {
+            let Some(old) = Old::lock(folder, name)? else { continue };
+            let writer = WriterId::this_process().map_err(system("describe this process for", &path))?;
+            let header = header(old.generation.wrapping_add(1), writer);
+            let number = NEW_FILES.fetch_add(1, Ordering::Relaxed);
+            let Some(new) = NewFile::create(folder.new_file(name, number), &header)? else { continue };
+            if new.publish(&path, &old)? {
+                return Ok(Created { header, path, lines: new.lines, file: new.file });
+            }
+        }
+        Err(ShmError::Unsettled { path })
+    }
+}
+
 /// Lines of each section.
 pub(crate) struct Sections {
     pub(crate) names: SharedLines,
@@ -220,18 +246,32 @@ impl Old {
         let mut bytes = [0; size_of::<Header>()];
         let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
         let header = Header::check(&bytes[..len], found.len()).ok();
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                return Err(ShmError::InUse { path, pid: header.map(|header| header.writer.pid) });
+        // A process that is just being started holds for a moment what this one had open: the lock of a closed segment too.
+        for tries_left in (0..CLOSED_TRIES_MAX).rev() {
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) if !is_at(&found, &path) => return Ok(None),
+                Err(TryLockError::WouldBlock) if tries_left > 0 && is_closed(&file) => {
+                    thread::sleep(CLOSED_PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(ShmError::InUse { path, pid: header.map(|header| header.writer.pid) });
+                }
+                Err(TryLockError::Error(error)) => return Err(system("lock", &path)(error)),
+                Ok(()) => break,
             }
-            Err(TryLockError::Error(error)) => return Err(system("lock", &path)(error)),
-            Ok(()) => {}
         }
         if !is_at(&found, &path) {
             return Ok(None);
         }
         Ok(Some(Old { generation: header.map_or(0, |header| header.generation), file: Some(file) }))
     }
+}
+
+/// Whether a segment's writer has gone in good order, as its file says.
+fn is_closed(file: &File) -> bool {
+    let mut word = [0; 8];
+    let read = file.read_at(&mut word, (LIVE_LINE * LINE_LEN) as u64);
+    read.is_ok_and(|len| len == word.len()) && u64::from_ne_bytes(word) == STATE_CLOSED
 }
 
 /// A file that is not seen yet; removed unless it is published.

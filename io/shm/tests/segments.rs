@@ -192,6 +192,27 @@ fn there_is_one_writer_and_the_next_one_makes_a_new_generation() {
 }
 
 #[test]
+fn the_lock_of_a_closed_segment_is_waited_for() {
+    let site = site();
+    let first = site.writer();
+    let path = first.path().to_owned();
+    drop(first);
+    // As a process that is being started has it: for a moment.
+    let held = std::fs::File::open(path).unwrap();
+    held.lock().unwrap();
+    let (begun, begins) = std::sync::mpsc::channel();
+    thread::scope(|scope| {
+        let next = scope.spawn(|| {
+            begun.send(()).unwrap();
+            site.try_writer()
+        });
+        begins.recv().unwrap();
+        drop(held);
+        assert_eq!(next.join().unwrap().unwrap().header().generation, 2);
+    });
+}
+
+#[test]
 fn of_many_writers_that_start_together_one_wins() {
     let site = site();
     for round in 1..=20 {

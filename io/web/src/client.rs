@@ -211,6 +211,30 @@ impl<N: Network> WebSocketClient<N> {
         }
     }
 
+    /// Whether there is another event, as [`receive`](WebSocketClient::receive); [`event`](WebSocketClient::event) is it.
+    /// For who wants to know more of the connection while the event is borrowed, such as
+    /// [`kernel_ns`](WebSocketClient::kernel_ns).
+    ///
+    /// # Errors
+    /// As [`receive`](WebSocketClient::receive).
+    #[inline]
+    pub fn poll_event(&mut self) -> Result<bool, WebError> {
+        match &mut self.state {
+            State::Open(channel) => channel.poll(),
+            _ => Ok(false),
+        }
+    }
+
+    /// The event that [`poll_event`](WebSocketClient::poll_event) found last; none before the connection is open.
+    #[inline]
+    #[must_use]
+    pub fn event(&self) -> Option<WebEvent<'_>> {
+        match &self.state {
+            State::Open(channel) => Some(channel.last()),
+            _ => None,
+        }
+    }
+
     /// Sends a text message, after those that wait, or nothing of it: [`SendOutcome::Backpressured`] when too much
     /// waits.
     #[inline]

@@ -10,6 +10,8 @@ mod subscriptions;
 use std::collections::VecDeque;
 use std::fmt;
 
+use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 use tickpath_types::Nanos;
 
@@ -18,6 +20,7 @@ use self::subscriptions::Subscriptions;
 use crate::channel::ChannelError;
 use crate::credits::{CreditPlan, Credits};
 use crate::envelope::{ErrorBody, Id, Inbound, Notification, Response, write_request};
+use crate::error_code::ErrorCode;
 use crate::field::{Field, List};
 use crate::messages::{Auth, AuthResult, Hello, SetCancelOnDisconnect, SetHeartbeat, Test};
 use crate::method::Method;
@@ -25,13 +28,26 @@ use crate::request::REQUEST_LEN_MAX;
 use crate::sign::{Signature, client_signature};
 use crate::text::Text;
 
-/// A client's key.
+/// A client's key. Its secret is never shown, and its memory is overwritten when the key is dropped.
 #[derive(Clone)]
 pub struct Key {
-    /// Its id.
+    /// Its id, which is no secret.
     pub client_id: String,
-    /// Its secret; never shown.
-    pub secret: String,
+    secret: SecretString,
+}
+
+impl Key {
+    /// A key of its id and its secret.
+    #[must_use]
+    pub fn new(client_id: impl Into<String>, secret: impl Into<String>) -> Key {
+        Key { client_id: client_id.into(), secret: SecretString::from(secret.into()) }
+    }
+
+    /// The secret, to sign with.
+    #[must_use]
+    pub fn secret(&self) -> &str {
+        self.secret.expose_secret()
+    }
 }
 
 impl fmt::Debug for Key {
@@ -211,7 +227,7 @@ pub struct Session {
     is_step_sent: bool,
     is_test_due: bool,
     login: Option<LoginParams>,
-    refresh_token: String,
+    refresh_token: Zeroizing<String>,
     refresh_at: Nanos,
     /// In the order of ids, which is that of deadlines.
     pending: VecDeque<Pending>,
@@ -236,7 +252,7 @@ impl Session {
             is_step_sent: false,
             is_test_due: false,
             login: None,
-            refresh_token: String::new(),
+            refresh_token: Zeroizing::default(),
             refresh_at: Nanos::MAX,
             pending: VecDeque::with_capacity(config.pending_max),
             next_id: 1,
@@ -258,15 +274,37 @@ impl Session {
         self.login = self.config.key.as_ref().map(|key| LoginParams {
             timestamp_ms: unix_ms,
             nonce: nonce.to_owned(),
-            signature: client_signature(key.secret.as_bytes(), unix_ms, nonce, ""),
+            signature: client_signature(key.secret().as_bytes(), unix_ms, nonce, ""),
         });
         self.pending.clear();
         self.channels.reset();
-        self.refresh_token.clear();
+        self.refresh_token = Zeroizing::default();
         self.refresh_at = Nanos::MAX;
         self.is_test_due = false;
         self.enter(Step::Hello);
         self.hear(now);
+    }
+
+    /// The connection is lost or is to be closed: nothing is sent any more and no reply comes. Wanted channels stay wanted.
+    pub fn end(&mut self) {
+        self.step = Step::Over;
+        self.pending.clear();
+    }
+
+    /// Another key, or none, from the next [`start`](Session::start) on.
+    pub fn set_key(&mut self, key: Option<Key>) {
+        self.config.key = key;
+    }
+
+    /// Whether it is of a client with a key.
+    #[must_use]
+    pub fn has_key(&self) -> bool {
+        self.config.key.is_some()
+    }
+
+    /// A request that was written was not sent after all: no reply is waited for.
+    pub fn withdraw(&mut self, id: i64) {
+        self.pending.retain(|pending| pending.id != id);
     }
 
     /// True between login and the end of the session.
@@ -398,9 +436,29 @@ impl Session {
         };
         let Pending { id, method, purpose, .. } = pending;
         match purpose {
-            Purpose::Owner => Some(SessionEvent::Reply { id, method, response }),
+            Purpose::Owner => {
+                if let Err(error) = response.outcome {
+                    self.learn(method, error.error_code());
+                }
+                Some(SessionEvent::Reply { id, method, response })
+            }
             Purpose::Channels => self.handle_channels(id, method, &response),
             Purpose::Login => self.handle_login(method, &response),
+        }
+    }
+
+    /// What a refusal says of the session itself.
+    fn learn(&mut self, method: Method, code: Option<ErrorCode>) {
+        match code {
+            // The server has counted otherwise: its pool is empty.
+            Some(ErrorCode::TooManyRequests) if method.is_matching() => self.matching_credits.drain(self.now),
+            Some(ErrorCode::TooManyRequests) => self.other_credits.drain(self.now),
+            // The tokens are over before their time. A renewal that is refused ends the session, and the next one logs in
+            // anew; where there is nothing to renew with, one is on its way.
+            Some(ErrorCode::Unauthorized) if method.is_private() && !self.refresh_token.is_empty() => {
+                self.refresh_at = self.now;
+            }
+            _ => {}
         }
     }
 
@@ -436,7 +494,7 @@ impl Session {
             let Ok(auth) = result.parse::<AuthResult<'_>>() else {
                 return Some(self.refuse_login(method, None));
             };
-            self.refresh_token = auth.refresh_token.expose().to_cow().into_owned();
+            self.refresh_token = Zeroizing::new(auth.refresh_token.expose().to_cow().into_owned());
             // At four fifths of its life.
             let life = Nanos::from_secs(1).0.saturating_mul(auth.expires_in.max(TOKEN_LIFE_MIN_S)) / 5 * 4;
             self.refresh_at = Nanos(self.now.0.saturating_add(life));

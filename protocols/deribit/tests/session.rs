@@ -32,7 +32,7 @@ struct Pair {
 }
 
 fn config(has_key: bool) -> SessionConfig {
-    let key = Key { client_id: "AMANDA".to_owned(), secret: "AMANDASECRECT".to_owned() };
+    let key = Key::new("AMANDA", "AMANDASECRECT");
     SessionConfig::new("tickpath", "0.1.0", has_key.then_some(key))
 }
 

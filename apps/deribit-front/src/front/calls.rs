@@ -27,6 +27,7 @@ pub(super) enum Pool {
     NonMatching,
     GetInstruments,
     Subscribe,
+    TransactionLog,
     Matching,
     CancelAll,
 }
@@ -38,22 +39,14 @@ fn need(method: Method) -> Need {
         | Method::PrivateUnsubscribe
         | Method::PrivateUnsubscribeAll
         | Method::GetCancelOnDisconnect => Need::Login,
-        Method::GetAccountSummary | Method::GetAccountSummaries => Need::Account(Access::Read),
-        Method::EnableCancelOnDisconnect | Method::DisableCancelOnDisconnect => {
-            Need::Account(Access::ReadWrite)
+        Method::GetAccountSummary | Method::GetAccountSummaries | Method::GetTransactionLog => {
+            Need::Account(Access::Read)
         }
-        Method::Buy
-        | Method::Sell
-        | Method::Edit
-        | Method::EditByLabel
-        | Method::Cancel
-        | Method::CancelByLabel
-        | Method::CancelAll
-        | Method::CancelAllByInstrument
-        | Method::CancelAllByCurrency
-        | Method::CancelAllByCurrencyPair
-        | Method::CancelAllByKindOrType
-        | Method::ClosePosition => Need::Trade(Access::ReadWrite),
+        Method::EnableCancelOnDisconnect
+        | Method::DisableCancelOnDisconnect
+        | Method::SetSelfTradingConfig => Need::Account(Access::ReadWrite),
+        Method::SetMmpConfig | Method::ResetMmp => Need::Trade(Access::ReadWrite),
+        method if method.is_matching() => Need::Trade(Access::ReadWrite),
         _ => Need::Trade(Access::Read),
     }
 }
@@ -62,18 +55,9 @@ fn pool(method: Method) -> Pool {
     match method {
         Method::GetInstruments => Pool::GetInstruments,
         Method::PublicSubscribe | Method::PrivateSubscribe => Pool::Subscribe,
+        Method::GetTransactionLog => Pool::TransactionLog,
         Method::CancelAll => Pool::CancelAll,
-        Method::Buy
-        | Method::Sell
-        | Method::Edit
-        | Method::EditByLabel
-        | Method::Cancel
-        | Method::CancelByLabel
-        | Method::CancelAllByInstrument
-        | Method::CancelAllByCurrency
-        | Method::CancelAllByCurrencyPair
-        | Method::CancelAllByKindOrType
-        | Method::ClosePosition => Pool::Matching,
+        method if method.is_matching() => Pool::Matching,
         _ => Pool::NonMatching,
     }
 }
@@ -84,7 +68,7 @@ impl Front {
         let method = request.method;
         let caller = self.caller(number, request)?;
         self.charge(number, caller, pool(method))?;
-        let Some(account) = caller.filter(|_| is_private(method)) else {
+        let Some(account) = caller.filter(|_| method.is_private()) else {
             return self.call_public(number, request);
         };
         match method {
@@ -108,6 +92,8 @@ impl Front {
             | Method::CancelAllByCurrency
             | Method::CancelAllByCurrencyPair
             | Method::CancelAllByKindOrType => self.cancel_many(account, request, to),
+            Method::MassQuote => self.mass_quote(account, request, to),
+            Method::CancelQuotes => self.cancel_quotes(account, request, to),
             Method::ClosePosition => self.close_position(account, request, to),
             Method::GetOpenOrders
             | Method::GetOpenOrdersByInstrument
@@ -123,6 +109,15 @@ impl Front {
             | Method::GetUserTradesByCurrency
             | Method::GetUserTradesByCurrencyAndTime => self.user_trades(account, request),
             Method::GetUserTradesByOrder => self.user_trades_by_order(account, request),
+            Method::GetSettlementHistoryByInstrument | Method::GetSettlementHistoryByCurrency => {
+                self.settlement_history(account, request)
+            }
+            Method::GetTransactionLog => self.transaction_log(account, request),
+            Method::SetSelfTradingConfig => self.set_self_trading(account, request, to),
+            Method::SetMmpConfig => self.set_protection(account, request),
+            Method::GetMmpConfig => self.protection(account, request),
+            Method::GetMmpStatus => self.protection_status(account, request),
+            Method::ResetMmp => self.reset_protection(account, request),
             Method::GetPosition => self.position(account, request),
             Method::GetPositions => self.positions(account, request),
             Method::GetAccountSummary => self.account_summary(account, request),
@@ -135,6 +130,8 @@ impl Front {
     fn call_public(&mut self, number: u64, request: &Request<'_>) -> Answer {
         match request.method {
             Method::Auth => self.authenticate(number, request),
+            Method::ForkToken => self.fork_token(number, request),
+            Method::ExchangeToken => self.exchange_token(number, request),
             Method::SetHeartbeat => self.set_heartbeat(number, request),
             Method::DisableHeartbeat => self.disable_heartbeat(number),
             Method::Test => self.test(request),
@@ -155,6 +152,11 @@ impl Front {
                 self.book_summary(request)
             }
             Method::GetFundingRateValue => self.funding_rate(request),
+            Method::GetFundingRateHistory => self.funding_history(request),
+            Method::GetDeliveryPrices => self.delivery_prices(request),
+            Method::GetLastSettlementsByInstrument | Method::GetLastSettlementsByCurrency => {
+                self.last_settlements(request)
+            }
             Method::GetLastTradesByInstrument
             | Method::GetLastTradesByInstrumentAndTime
             | Method::GetLastTradesByCurrency
@@ -166,8 +168,10 @@ impl Front {
     /// The account that asks: the connection's, or that of the token among the params.
     fn caller(&self, number: u64, request: &Request<'_>) -> Result<Option<usize>, Fault> {
         let Some(connection) = self.connections.get(&number) else { return Ok(None) };
-        let mut caller = connection.account.map(|account| (account, &connection.scope));
-        if is_private(request.method) {
+        // Who leaves may do so with a token that is over.
+        let is_over = self.now_us >= connection.login_until_us && request.method != Method::Logout;
+        let mut caller = connection.account.filter(|_| !is_over).map(|account| (account, &connection.scope));
+        if request.method.is_private() {
             let params: Option<Value<'_>> = request.params().ok();
             if let Some(token) = params.and_then(|params| text_of(&params, "access_token")) {
                 let grant = self.auth.find(&token, false, number, self.now_us);
@@ -196,6 +200,7 @@ impl Front {
                     Pool::NonMatching => &mut account.non_matching,
                     Pool::GetInstruments => &mut account.get_instruments,
                     Pool::Subscribe => &mut account.subscribe,
+                    Pool::TransactionLog => &mut account.transaction_log,
                     Pool::Matching => &mut account.matching,
                     Pool::CancelAll => &mut account.cancel_all,
                 }
@@ -218,10 +223,6 @@ impl Front {
             Err(ErrorCode::MustBeWebsocketRequest.into())
         }
     }
-}
-
-pub(super) fn is_private(method: Method) -> bool {
-    method.name().starts_with("private/")
 }
 
 pub(super) fn allows(scope: &Scope, need: Need) -> bool {

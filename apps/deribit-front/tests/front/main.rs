@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod config;
+mod faults;
 mod fix;
 mod hostile;
 mod market;
+mod protection;
+mod settlement;
 mod support;
 mod trading;
 mod triggers;

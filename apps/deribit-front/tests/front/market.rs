@@ -97,6 +97,28 @@ fn books_of_channels_are_the_engines() {
 }
 
 #[test]
+fn changes_of_all_instruments_name_the_instrument_of_each() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let own = ["user.changes.any.any.raw", "user.changes.any.any.100ms"];
+    venue.ok(anna, "private/subscribe", json!({ "channels": own }));
+    let names = [PERPETUAL, "BTC_USDC"];
+    for name in names {
+        venue.ok(
+            anna,
+            "private/buy",
+            json!({ "instrument_name": name, "amount": 10, "price": 100, "type": "limit" }),
+        );
+    }
+    venue.wait(100_000);
+    for channel in own {
+        let told = venue.news(anna, channel);
+        let told: Vec<_> = told.iter().map(|change| change["instrument_name"].as_str().unwrap()).collect();
+        assert_eq!(told, names, "{channel}");
+    }
+}
+
+#[test]
 fn users_are_told_of_their_own_orders_and_trades() {
     let mut venue = Venue::new();
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));

@@ -13,7 +13,7 @@ use tickpath_shell::{Ended, Failure, Interrupt, Link, RunOptions, Shell, ShellCo
 use venue::{CLIENT_ID, Fault, SECRET, Venue};
 
 fn key() -> Option<Key> {
-    Some(Key { client_id: CLIENT_ID.to_owned(), secret: SECRET.to_owned() })
+    Some(Key::new(CLIENT_ID, SECRET))
 }
 
 fn shell_with(venue: &Venue, more: &str, key: Option<Key>, is_dry_run: bool) -> Shell {
@@ -157,7 +157,7 @@ fn without_a_key_there_is_public_data_alone() {
 #[test]
 fn a_wrong_key_is_told_once_and_not_tried_again() {
     let venue = Venue::start();
-    let wrong = Key { client_id: CLIENT_ID.to_owned(), secret: "guessed".to_owned() };
+    let wrong = Key::new(CLIENT_ID, "guessed");
     let mut shell = shell_with(&venue, "", Some(wrong), false);
     let failure = failure(&mut shell, "positions");
     assert_eq!(failure.kind(), "not_connected");

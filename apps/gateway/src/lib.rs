@@ -1,0 +1,12 @@
+//! One process that holds the venue's connections and shares them with local clients through shared memory.
+//!
+//! Clients send requests through rings of their own; the gateway checks them, hands them to the venue and tells each client what
+//! became of them. Market data goes once into a ring that all clients read.
+
+pub mod config;
+pub mod core;
+pub mod event_log;
+pub mod metrics;
+pub mod safety;
+pub mod users;
+pub mod venue;
