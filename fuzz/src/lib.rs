@@ -15,6 +15,7 @@
 mod capture;
 mod deribit;
 mod fix;
+mod gateway;
 mod iex;
 mod inputs;
 mod journal;
@@ -28,6 +29,7 @@ mod ticks;
 pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, packets, replay_file};
 pub use deribit::{deribit_inbound, deribit_request};
 pub use fix::{fix, fix_session};
+pub use gateway::gateway_log;
 pub use iex::{iex_books, iex_recovery, iex_segment};
 pub use inputs::inputs;
 pub use journal::{command, journal};

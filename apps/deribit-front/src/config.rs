@@ -130,6 +130,12 @@ pub struct ListingConfig {
     /// Part of the value that the incoming side pays.
     #[serde(default = "zero")]
     pub taker_commission: String,
+    /// Part of the value that delivery costs: of futures, and of options likewise as a trade.
+    #[serde(default = "zero")]
+    pub delivery_commission: String,
+    /// Part of the value that a forced execution costs, which the insurance fund gets.
+    #[serde(default = "default_liquidation")]
+    pub liquidation_commission: String,
     /// Part of the value that opening takes.
     #[serde(default = "default_initial")]
     pub initial_margin: String,
@@ -219,6 +225,10 @@ fn four() -> u8 {
 
 fn zero() -> String {
     "0".to_owned()
+}
+
+fn default_liquidation() -> String {
+    "0.0075".to_owned()
 }
 
 fn default_initial() -> String {
@@ -537,6 +547,9 @@ impl ListingConfig {
             option_type,
             maker: decimal(name, &self.maker_commission)?,
             taker: decimal(name, &self.taker_commission)?,
+            delivery_fee_ppm: ppm("delivery_commission", &self.delivery_commission)?,
+            liquidation: decimal(name, &self.liquidation_commission)?,
+            liquidation_fee_ppm: ppm("liquidation_commission", &self.liquidation_commission)?,
         })
     }
 }

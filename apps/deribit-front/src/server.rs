@@ -22,6 +22,7 @@ use crate::connection::{Frame, Transport};
 use crate::faults::{FaultSwitch, Outage};
 use crate::front::{Front, FrontCounters, HttpCall, MAINTENANCE};
 use crate::label_file::LabelFile;
+use crate::record::RecordFile;
 
 /// Where clients ask for a WebSocket.
 const WEBSOCKET_PATH: &str = "/ws/api/v2";
@@ -62,6 +63,8 @@ pub struct DoorCounters {
     pub done: Counter,
     /// Connections that broke, took too long, or spoke no HTTP.
     pub broken: Counter,
+    /// Times that what the front decided could not be written down: after a restart it is not known.
+    pub records_lost: Counter,
     /// 1 once the log cannot be followed any more: there is no front until the venue is started again.
     pub has_failed: Counter,
 }
@@ -104,6 +107,9 @@ impl std::fmt::Display for DeribitView {
             front.silent_clients.read(),
             front.notifications.read(),
         )?;
+        if door.records_lost.read() != 0 {
+            f.write_str(" | records cannot be written: make room on the disk")?;
+        }
         if self.faults.is_armed() {
             write!(f, " | {}", self.faults)?;
         }
@@ -124,6 +130,7 @@ pub struct DeribitServer {
     next_key: u64,
     max_connections: usize,
     labels: LabelFile,
+    records: RecordFile,
     /// Nobody is let in before the log was read up to here.
     ready_at: Option<Sequence>,
     next_timers: Nanos,
@@ -155,7 +162,7 @@ impl DeribitServer {
     pub fn open(
         settings: FrontSettings,
         door: SideDoor,
-        labels: &LabelStore,
+        store: &LabelStore,
         clock: TscClock,
     ) -> anyhow::Result<DeribitServer> {
         let limits = WebLimits { idle_timeout: Nanos::from_secs(15 * 60), ..WebLimits::server() };
@@ -164,12 +171,17 @@ impl DeribitServer {
         let acceptor = WebAcceptor::bind(Kernel, settings.address, tls, limits).context("deribit.address")?;
         let poller = Poller::new(READY_MAX)?;
         acceptor.watch(&poller, ACCEPTOR_KEY)?;
-        let (labels, known) = LabelFile::open(labels)
-            .with_context(|| format!("the Deribit front's labels in {}", labels.path.display()))?;
-        let now_us = clock.now().0 / 1_000;
+        let (labels, known) = LabelFile::open(store)
+            .with_context(|| format!("the Deribit front's labels in {}", store.path.display()))?;
         let max_connections = settings.max_connections;
+        let records_of = || format!("the Deribit front's records beside {}", store.path.display());
+        let (records, recalled) = RecordFile::open(store, &door.log.session()).with_context(records_of)?;
+        let now_us = clock.now().0 / 1_000;
+        let mut front = Front::new(settings, known, random_key().context("/dev/urandom")?, now_us);
+        front.recall(&recalled).with_context(records_of)?;
+
         Ok(DeribitServer {
-            front: Front::new(settings, known, random_key().context("/dev/urandom")?, now_us),
+            front,
             ready_at: Some(door.log.durable()),
             door,
             acceptor,
@@ -178,6 +190,7 @@ impl DeribitServer {
             next_key: 0,
             max_connections,
             labels,
+            records,
             next_timers: Nanos::ZERO,
             awake_until: Nanos::ZERO,
             counters: Arc::default(),
@@ -375,6 +388,10 @@ impl DeribitServer {
             // A label that is lost is shown as none after a restart: no reason to hold an order back.
             self.labels.append(labels);
         }
+        let records = self.front.poll_records();
+        if !records.is_empty() && !self.records.append(&records) {
+            self.counters.records_lost.add(1);
+        }
         let mut count = 0;
         while let Some(request) = self.front.poll_request() {
             if let Err(request) = self.door.try_request(request) {
@@ -435,6 +452,7 @@ impl DeribitServer {
         count
     }
 
+    /// The last words of the front, before its thread ends.
     fn close_all(&mut self, now: Nanos) {
         for client in self.clients.values_mut() {
             client.web.close(now, CLOSE_GOING_AWAY, "the venue stops");

@@ -6,7 +6,7 @@ use tickpath_deribit::messages::{CancelOrder, ClosePosition, EditByLabel, EditOr
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
-use tickpath_exchange::DoorRequest;
+use tickpath_exchange::{DoorAsk, DoorRequest};
 use tickpath_types::{
     CancelOrder as EngineCancel, EnterOrder, OrderRequest, Price, Qty, Side, SpecialTerms,
     TimeInForce as EngineTime, UserRefNum,
@@ -18,7 +18,7 @@ use crate::fault::Fault;
 use crate::json::{Json, Object, get, json, list};
 use crate::labels::LABEL_LEN_MAX;
 use crate::order::{TRIGGER_BIT, Terms};
-use crate::pending::{Group, Intent, Pending, ReplyTo, Work};
+use crate::pending::{Group, Intent, Origin, Pending, ReplyTo, Work};
 
 /// Shown amounts are at least so many times the least amount, and this part of the whole.
 const SHOWN_STEPS_MIN: u64 = 100;
@@ -36,6 +36,15 @@ struct Change {
     valid_until: Option<u64>,
 }
 
+/// An open order as it is to be.
+pub(super) struct NewTerms {
+    pub(super) number: u64,
+    /// In all, with what is executed.
+    pub(super) qty: Qty,
+    pub(super) price: Price,
+    pub(super) terms: Terms,
+}
+
 impl Front {
     pub(super) fn place(
         &mut self,
@@ -46,7 +55,7 @@ impl Front {
     ) -> Answer {
         let order: PlaceOrder<'_> = request.params()?;
         self.check_deadline(order.valid_until)?;
-        let listing = self.find_listing(&order.instrument_name.to_cow())?;
+        let listing = self.find_traded(&order.instrument_name.to_cow())?;
         let order_type = order.order_type.unwrap_or(OrderType::Limit);
         let time_in_force = order.time_in_force.unwrap_or(TimeInForce::GoodTilCancelled);
         check_terms(&order, order_type, time_in_force)?;
@@ -66,11 +75,16 @@ impl Front {
             is_post_only: order.post_only,
             rejects_post_only: order.post_only && order.reject_post_only,
             is_reduce_only: order.reduce_only,
+            is_protected: order.mmp,
+            is_quote: false,
             label: self.labels.number(&label).ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?,
             trigger: 0,
         };
         if waits(order_type) {
             return self.place_trigger(account, listing, side, &order, (qty, terms), to);
+        }
+        if order.mmp {
+            self.check_protection(account, self.settings.listings[listing].index, "")?;
         }
         let price = self.price_of(listing, side, order_type, order.price)?;
         let display = self.shown(listing, qty, order.display_amount)?;
@@ -81,14 +95,14 @@ impl Front {
         Ok(None)
     }
 
-    fn check_deadline(&self, valid_until: Option<u64>) -> Result<(), Fault> {
+    pub(super) fn check_deadline(&self, valid_until: Option<u64>) -> Result<(), Fault> {
         match valid_until {
             Some(deadline) if deadline < self.now_ms() => Err(ErrorCode::TimedOut.into()),
             _ => Ok(()),
         }
     }
 
-    fn qty_of(
+    pub(super) fn qty_of(
         &self,
         listing: usize,
         amount: Option<Decimal>,
@@ -156,7 +170,7 @@ impl Front {
         }
     }
 
-    fn shown(&self, place: usize, qty: Qty, display: Option<Decimal>) -> Result<Qty, Fault> {
+    pub(super) fn shown(&self, place: usize, qty: Qty, display: Option<Decimal>) -> Result<Qty, Fault> {
         let Some(display) = display else { return Ok(Qty::ZERO) };
         let listing = &self.settings.listings[place];
         let shown = listing.qty(display).map_err(|_| ErrorCode::InvalidMaxShowAmount)?;
@@ -212,7 +226,12 @@ impl Front {
         connection: Option<u64>,
         reply: Option<ReplyTo>,
     ) -> Result<(), Fault> {
+        self.enter_as(account, intent, Origin { connection, reply, ..Origin::default() })
+    }
+
+    pub(super) fn enter_as(&mut self, account: usize, intent: Intent, origin: Origin) -> Result<(), Fault> {
         let order = self.engine_order(account, &intent);
+        let Origin { connection, reply, group, extra } = origin;
         let sent_us = self.now_us;
         self.send(
             account,
@@ -221,8 +240,9 @@ impl Front {
                 work: Work::Place(intent),
                 connection,
                 reply,
-                group: None,
+                group,
                 sent_us,
+                extra,
             },
         )
     }
@@ -256,7 +276,7 @@ impl Front {
         self.requests.push_back(DoorRequest {
             session: known.session,
             received_ns: self.now_us * 1_000,
-            request: pending.request,
+            ask: DoorAsk::Order(pending.request),
         });
         known.pending.push_back(pending);
         Ok(())
@@ -341,16 +361,33 @@ impl Front {
             Some(price) => self.price_of(listing, order.side, OrderType::Limit, Some(price))?,
             None => order.price,
         };
-        if price == order.price && qty == order.qty {
-            return Ok(Some(self.order_reply(account, change.number, &[])));
-        }
         let terms = Terms {
             is_post_only: change.is_post_only || order.terms.is_post_only,
             rejects_post_only: change.rejects_post_only,
             is_reduce_only: change.is_reduce_only || order.terms.is_reduce_only,
             ..order.terms
         };
-        let display = order.display.unwrap_or(Qty::ZERO);
+        let new = NewTerms { number: change.number, qty, price, terms };
+        let origin = Origin { connection: Some(to.connection), reply: Some(to.clone()), ..Origin::default() };
+        match self.send_change(account, new, origin)? {
+            true => Ok(None),
+            false => Ok(Some(self.order_reply(account, change.number, &[]))),
+        }
+    }
+
+    /// Sends the change of an open order on its way; false where there is nothing to change.
+    pub(super) fn send_change(
+        &mut self,
+        account: usize,
+        new: NewTerms,
+        origin: Origin,
+    ) -> Result<bool, Fault> {
+        let NewTerms { number, qty, price, terms } = new;
+        let order = self.open_order(account, number)?.clone();
+        if price == order.price && qty == order.qty {
+            return Ok(false);
+        }
+        let (listing, display) = (order.listing, order.display.unwrap_or(Qty::ZERO));
         let mut intent = Intent { listing, side: order.side, qty, price, terms, display, moves: 0 };
         let sent_us = self.now_us;
         // At the same price less keeps its place in the queue.
@@ -358,22 +395,14 @@ impl Front {
             OrderRequest::Cancel(EngineCancel { user_ref: UserRefNum(order.user_ref), qty })
         } else {
             self.keep_off_the_book(&mut intent)?;
-            self.check_funds(account, &intent, Qty(qty.0 - order.filled.0), Some(change.number))?;
+            self.check_funds(account, &intent, Qty(qty.0 - order.filled.0), Some(number))?;
             let replacement = self.engine_order(account, &intent);
             OrderRequest::Replace(replacement.replacing(UserRefNum(order.user_ref)))
         };
-        self.send(
-            account,
-            Pending {
-                request,
-                work: Work::Edit { number: change.number, intent },
-                connection: Some(to.connection),
-                reply: Some(to.clone()),
-                group: None,
-                sent_us,
-            },
-        )?;
-        Ok(None)
+        let Origin { connection, reply, group, extra } = origin;
+        let work = Work::Edit { number, intent };
+        self.send(account, Pending { request, work, connection, reply, group, sent_us, extra })?;
+        Ok(true)
     }
 
     /// An order that is open, or why it is not.
@@ -401,17 +430,17 @@ impl Front {
             return Ok(Some(order));
         }
         self.open_order(account, number)?;
-        self.send_cancel(account, number, Some(to.clone()), None, false)?;
+        self.send_cancel(account, number, Some(to.clone()), None, CancelReason::UserRequest)?;
         Ok(None)
     }
 
-    fn send_cancel(
+    pub(super) fn send_cancel(
         &mut self,
         account: usize,
         number: u64,
         reply: Option<ReplyTo>,
         group: Option<u64>,
-        is_disconnect: bool,
+        reason: CancelReason,
     ) -> Result<(), Fault> {
         let user_ref = UserRefNum(self.open_order(account, number)?.user_ref);
         let sent_us = self.now_us;
@@ -419,11 +448,12 @@ impl Front {
             account,
             Pending {
                 request: OrderRequest::Cancel(EngineCancel { user_ref, qty: Qty::ZERO }),
-                work: Work::Cancel { number, is_disconnect },
+                work: Work::Cancel { number, reason },
                 connection: None,
                 reply,
                 group,
                 sent_us,
+                extra: None,
             },
         )
     }
@@ -442,14 +472,29 @@ impl Front {
         for number in &waiting {
             self.end_trigger(account, *number, OrderState::Cancelled, Some(CancelReason::UserRequest));
         }
-        let mut group = Group { reply: to.clone(), waiting: 0, cancelled: waiting, is_detailed, account };
+        self.freeze_quotes(account, &params);
+        self.cancel_all_of(account, &numbers, waiting, is_detailed, to)
+    }
+
+    /// Cancels open orders; those that `waited` are cancelled already.
+    pub(super) fn cancel_all_of(
+        &mut self,
+        account: usize,
+        numbers: &[u64],
+        waited: Vec<u64>,
+        is_detailed: bool,
+        to: &ReplyTo,
+    ) -> Answer {
+        let mut group =
+            Group { reply: to.clone(), waiting: 0, cancelled: waited, is_detailed, account, quoting: None };
         if numbers.is_empty() {
             return Ok(Some(self.group_result(&group)));
         }
         let number_of_group = self.next_group;
         self.next_group += 1;
         for number in numbers {
-            let sent = self.send_cancel(account, number, None, Some(number_of_group), false);
+            let reason = CancelReason::UserRequest;
+            let sent = self.send_cancel(account, *number, None, Some(number_of_group), reason);
             group.waiting += usize::from(sent.is_ok());
         }
         if group.waiting == 0 {
@@ -468,7 +513,10 @@ impl Front {
             return;
         }
         let Some(group) = self.groups.remove(&number) else { return };
-        let result = self.group_result(&group);
+        let result = match group.quoting {
+            Some(_) => self.quoting_result(&group),
+            None => self.group_result(&group),
+        };
         self.reply(&group.reply, Ok(result));
     }
 
@@ -498,7 +546,7 @@ impl Front {
 
     pub(super) fn close_position(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let close: ClosePosition<'_> = request.params()?;
-        let listing = self.find_listing(&close.instrument_name.to_cow())?;
+        let listing = self.find_traded(&close.instrument_name.to_cow())?;
         let size = self.accounts[account].position(listing).size;
         let side = match size.signum() {
             1 => Side::Sell,
@@ -536,7 +584,7 @@ impl Front {
             }
             for order in own {
                 // Where the queue is full it is tried again a little later.
-                let _ = self.send_cancel(account, order, None, None, true);
+                let _ = self.send_cancel(account, order, None, None, CancelReason::CancelOnDisconnect);
             }
         }
     }
@@ -559,7 +607,7 @@ impl Front {
                 .map(|order| order.number)
                 .collect();
             for number in over {
-                let _ = self.send_cancel(account, number, None, None, false);
+                let _ = self.send_cancel(account, number, None, None, CancelReason::Settlement);
             }
         }
     }
@@ -589,8 +637,11 @@ fn check_terms(order: &PlaceOrder<'_>, order_type: OrderType, time: TimeInForce)
             "only trigger orders have triggers",
         ));
     }
-    if order.advanced.is_some() || order.mmp {
-        return Err(Fault::because(ErrorCode::NotImplemented, "advanced and mmp orders are not taken here"));
+    if order.advanced.is_some() {
+        return Err(Fault::because(ErrorCode::NotImplemented, "advanced orders are not taken here"));
+    }
+    if order.mmp && order_type != OrderType::Limit {
+        return Err(Fault::because(ErrorCode::UnsupportedArgCombination, "only limit orders have mmp"));
     }
     let rests = matches!(time, TimeInForce::GoodTilCancelled | TimeInForce::GoodTilDay);
     let is_limit = matches!(order_type, OrderType::Limit | OrderType::StopLimit | OrderType::TakeLimit);

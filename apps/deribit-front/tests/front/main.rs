@@ -5,6 +5,8 @@ mod config;
 mod faults;
 mod hostile;
 mod market;
+mod protection;
+mod settlement;
 mod support;
 mod trading;
 mod triggers;

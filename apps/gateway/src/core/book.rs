@@ -172,9 +172,12 @@ mod tests {
     #[test]
     fn levels_come_change_and_go() {
         let mut book = Book::default();
-        for (side, price, amount) in
-            [(Side::Buy, "99.5", "10"), (Side::Buy, "100", "20"), (Side::Sell, "101", "5"), (Side::Sell, "100.5", "1")]
-        {
+        for (side, price, amount) in [
+            (Side::Buy, "99.5", "10"),
+            (Side::Buy, "100", "20"),
+            (Side::Sell, "101", "5"),
+            (Side::Sell, "100.5", "1"),
+        ] {
             book.apply(side, &level(LevelAction::New, price, amount)).unwrap();
         }
         let units = |price: i64| price * 50_000_000;
@@ -184,7 +187,10 @@ mod tests {
         // What is not known is not there.
         book.apply(Side::Sell, &level(LevelAction::Delete, "777", "0")).unwrap();
         assert_eq!(book.top().bid, Level { price: units(199), amount: 300_000_000 });
-        assert_eq!(book.levels(Side::Sell).map(|level| level.price).collect::<Vec<_>>(), [units(201), units(202)]);
+        assert_eq!(
+            book.levels(Side::Sell).map(|level| level.price).collect::<Vec<_>>(),
+            [units(201), units(202)]
+        );
         assert!(!book.is_crossed());
         book.apply(Side::Buy, &level(LevelAction::New, "100.5", "1")).unwrap();
         assert!(book.is_crossed());
@@ -214,7 +220,8 @@ mod tests {
             }
             let wanted: Vec<_> = wanted.iter().map(|((_, price), amount)| (*price, **amount)).collect();
             let unit = 100_000_000;
-            let got: Vec<_> = book.levels(side).map(|level| (level.price / unit, level.amount / unit)).collect();
+            let got: Vec<_> =
+                book.levels(side).map(|level| (level.price / unit, level.amount / unit)).collect();
             assert_eq!(got, wanted);
         }
     }
@@ -223,7 +230,10 @@ mod tests {
     fn numbers_that_do_not_fit_are_faults() {
         let mut book = Book::default();
         for (price, amount) in [("0.000000001", "1"), ("1", "100000000000000"), ("92233720369", "1")] {
-            assert_eq!(book.apply(Side::Buy, &level(LevelAction::New, price, amount)), Err(LevelFault::Number));
+            assert_eq!(
+                book.apply(Side::Buy, &level(LevelAction::New, price, amount)),
+                Err(LevelFault::Number)
+            );
         }
         assert!(book.is_empty());
     }

@@ -9,7 +9,8 @@ use tickpath_deribit::error_code::ErrorCode as VenueError;
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::session::RequestError;
 use tickpath_gateway_protocol::{
-    ErrorCode, ExecutionFlags, Liquidity, OrderStatus, OrderType, Side as EventSide, Text, TimeInForce, Trigger,
+    ErrorCode, ExecutionFlags, Liquidity, OrderStatus, OrderType, Side as EventSide, Text, TimeInForce,
+    Trigger,
 };
 use tickpath_types::Side;
 
@@ -174,11 +175,16 @@ pub(super) const fn request_error(error: RequestError) -> ErrorCode {
 pub(super) fn venue_error(error: &ErrorBody<'_>) -> ErrorCode {
     match error.error_code() {
         Some(VenueError::NotEnoughFunds) => ErrorCode::INSUFFICIENT_FUNDS,
-        Some(VenueError::TooManyRequests | VenueError::TooManyConcurrentRequests) => ErrorCode::VENUE_RATE_LIMITED,
-        Some(VenueError::PostOnlyReject) => ErrorCode::WOULD_TAKE,
-        Some(VenueError::OrderNotFound | VenueError::NotOpenOrder | VenueError::AlreadyClosed | VenueError::AlreadyFilled) => {
-            ErrorCode::UNKNOWN_ORDER
+        Some(VenueError::TooManyRequests | VenueError::TooManyConcurrentRequests) => {
+            ErrorCode::VENUE_RATE_LIMITED
         }
+        Some(VenueError::PostOnlyReject) => ErrorCode::WOULD_TAKE,
+        Some(
+            VenueError::OrderNotFound
+            | VenueError::NotOpenOrder
+            | VenueError::AlreadyClosed
+            | VenueError::AlreadyFilled,
+        ) => ErrorCode::UNKNOWN_ORDER,
         _ => ErrorCode::VENUE,
     }
 }

@@ -6,8 +6,8 @@ use rustc_hash::FxBuildHasher;
 use tickpath_deribit::codes::{InstrumentState, InstrumentType, Kind, OptionType as VenueOption};
 use tickpath_deribit::messages::Instrument as VenueInstrument;
 use tickpath_gateway_protocol::{
-    Fixed, InstrumentKind, Level as EventLevel, MarketState, OptionType, ReferenceData, STEPS_MAX,
-    Text, TickSizeSteps,
+    Fixed, InstrumentKind, Level as EventLevel, MarketState, OptionType, ReferenceData, STEPS_MAX, Text,
+    TickSizeSteps,
 };
 
 use super::market::Market;

@@ -4,8 +4,8 @@ use tickpath_deribit::continuity::{BookStep, Continuity};
 use tickpath_deribit::messages::{BookLevels, BookUpdate as VenueUpdate, Ticker};
 use tickpath_deribit::number::{Decimal, Number};
 use tickpath_gateway_protocol::{
-    BookUpdate, Fixed, Level as EventLevel, MarketByPrice, Side as EventSide, StatisticKind, Statistics, TopOfBook,
-    UpdateKind,
+    BookUpdate, Fixed, Level as EventLevel, MarketByPrice, Side as EventSide, StatisticKind, Statistics,
+    TopOfBook, UpdateKind,
 };
 use tickpath_types::Side;
 
@@ -312,9 +312,20 @@ mod tests {
 
     use super::*;
 
-    fn message(prev: Option<u64>, id: u64, bids: &[(i64, i64)], asks: &[(i64, i64)]) -> (VenueUpdate<'static>, BookLevels) {
+    fn message(
+        prev: Option<u64>,
+        id: u64,
+        bids: &[(i64, i64)],
+        asks: &[(i64, i64)],
+    ) -> (VenueUpdate<'static>, BookLevels) {
         let kind = if prev.is_none() { BookUpdateKind::Snapshot } else { BookUpdateKind::Change };
-        let update = VenueUpdate { kind, timestamp: 1, prev_change_id: prev, instrument_name: Text::new("A"), change_id: id };
+        let update = VenueUpdate {
+            kind,
+            timestamp: 1,
+            prev_change_id: prev,
+            instrument_name: Text::new("A"),
+            change_id: id,
+        };
         let levels = |list: &[(i64, i64)]| {
             let level = |(price, amount): &(i64, i64)| BookLevel {
                 action: if *amount == 0 { LevelAction::Delete } else { LevelAction::Change },
@@ -345,7 +356,12 @@ mod tests {
 
     fn best(market: &Market, depth: usize) -> View {
         [Side::Buy, Side::Sell].map(|side| {
-            market.book().levels(side).take(depth).map(|level| (Fixed(level.price), Fixed(level.amount))).collect()
+            market
+                .book()
+                .levels(side)
+                .take(depth)
+                .map(|level| (Fixed(level.price), Fixed(level.amount)))
+                .collect()
         })
     }
 
@@ -377,7 +393,10 @@ mod tests {
             market.show_book(|event, _| follow(&mut shown, &event));
             assert_eq!(shown, view);
             if let Some(top) = market.tell_top() {
-                assert_eq!(Some(top.bid_price), view[0].last_key_value().map(|(price, _)| *price).or(Some(Fixed::ZERO)));
+                assert_eq!(
+                    Some(top.bid_price),
+                    view[0].last_key_value().map(|(price, _)| *price).or(Some(Fixed::ZERO))
+                );
             }
         }
     }
@@ -385,7 +404,9 @@ mod tests {
     #[test]
     fn a_gap_or_a_crossed_book_is_not_used() {
         let mut market = Market::default();
-        let take = |market: &mut Market, (update, levels): (VenueUpdate<'static>, BookLevels)| market.handle_book(&update, &levels);
+        let take = |market: &mut Market, (update, levels): (VenueUpdate<'static>, BookLevels)| {
+            market.handle_book(&update, &levels)
+        };
         assert_eq!(take(&mut market, message(Some(1), 2, &[(1, 1)], &[])), BookChange::None);
         assert_eq!(take(&mut market, message(None, 5, &[(1, 1)], &[(3, 1)])), BookChange::Replaced);
         assert!(market.is_whole());

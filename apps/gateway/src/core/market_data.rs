@@ -10,8 +10,8 @@ use tickpath_deribit::number::Number;
 use tickpath_deribit::scan::Value;
 use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::{
-    BookUpdate, Event, Fixed, MarketByPrice, MarketState, MarketStatus, Ready, ReadyScope, Text, TickDirection,
-    TradeSummary, UpdateKind,
+    BookUpdate, Event, Fixed, MarketByPrice, MarketState, MarketStatus, Ready, ReadyScope, Text,
+    TickDirection, TradeSummary, UpdateKind,
 };
 use tickpath_types::Nanos;
 
@@ -184,7 +184,7 @@ impl Core {
                 self.tell_state(symbol, Cause { received, ..Cause::default() }, door);
             }
         }
-        self.listing = Listing::Known;
+        (self.listing, self.is_listed) = (Listing::Known, true);
         let ready = Ready { scope: ReadyScope::MARKET_DATA, ..Ready::default() };
         door.broadcast(self.stamp.event(&ready, About::default(), Cause { received, ..Cause::default() }));
         self.subscribe_next = 0;
@@ -200,7 +200,7 @@ impl Core {
             }
         };
         self.permit(symbol);
-        if is_changed {
+        if is_changed && self.is_listed {
             let about = self.about_symbol(symbol);
             let cause = Cause { received, ..Cause::default() };
             let Some(instrument) = self.instruments.get(symbol) else { return };
@@ -294,7 +294,12 @@ impl Core {
         }
     }
 
-    fn take_ticker(&mut self, data: &Value<'_>, received: Nanos, door: &mut impl Door) -> Result<(), NewsFault> {
+    fn take_ticker(
+        &mut self,
+        data: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<(), NewsFault> {
         let ticker: Ticker<'_> = data.parse().map_err(|_| NewsFault::Code)?;
         let name = ticker.instrument_name.plain().ok_or(NewsFault::Text)?;
         let Some(symbol) = self.instruments.number(name) else { return Ok(()) };
@@ -309,7 +314,12 @@ impl Core {
         Ok(())
     }
 
-    fn take_trades(&mut self, data: &Value<'_>, received: Nanos, door: &mut impl Door) -> Result<(), NewsFault> {
+    fn take_trades(
+        &mut self,
+        data: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<(), NewsFault> {
         let list: List<'_, PublicTrade<'_>> = data.parse().map_err(|_| NewsFault::Code)?;
         let mut last: Option<Event> = None;
         for trade in list.iter() {
@@ -329,7 +339,12 @@ impl Core {
         Ok(())
     }
 
-    fn take_state(&mut self, data: &Value<'_>, received: Nanos, door: &mut impl Door) -> Result<(), NewsFault> {
+    fn take_state(
+        &mut self,
+        data: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<(), NewsFault> {
         let change: InstrumentStateChange<'_> = data.parse().map_err(|_| NewsFault::Code)?;
         let name = change.instrument_name.plain().ok_or(NewsFault::Text)?;
         let Some(symbol) = self.instruments.number(name) else {
@@ -371,7 +386,10 @@ fn trade_summary(trade: &PublicTrade<'_>) -> Result<TradeSummary, NewsFault> {
         trade_sequence: trade.trade_seq,
         trade_id: trade.trade_id.plain().and_then(Text::new).ok_or(NewsFault::Text)?,
         side: convert::direction_side(trade.direction),
-        direction: trade.tick_direction.filter(|direction| *direction < 4).map_or(TickDirection(0), |it| TickDirection(it + 1)),
+        direction: trade
+            .tick_direction
+            .filter(|direction| *direction < 4)
+            .map_or(TickDirection(0), |it| TickDirection(it + 1)),
         is_liquidation: u8::from(trade.liquidation.is_some()),
         is_block: u8::from(trade.block_trade_id.is_some()),
         ..TradeSummary::default()

@@ -111,7 +111,8 @@ pub fn cut(number: Number<'_>, scale: u32) -> Result<i128, NewsFault> {
         None => (text, 0),
     };
     let is_negative = mantissa.starts_with('-');
-    let (whole, fraction) = mantissa.trim_start_matches('-').split_once('.').unwrap_or((mantissa.trim_start_matches('-'), ""));
+    let (whole, fraction) =
+        mantissa.trim_start_matches('-').split_once('.').unwrap_or((mantissa.trim_start_matches('-'), ""));
     // Digits before the point of the result; what is behind them is cut.
     let wanted = whole.len() as i64 + i64::from(exponent) + i64::from(scale);
     let mut value = 0_i128;
@@ -211,7 +212,8 @@ impl PositionNews {
     /// # Errors
     /// [`NewsFault`].
     pub fn read(position: &Position<'_>) -> Result<PositionNews, NewsFault> {
-        let money = |number: Option<Number<'_>>| number.map_or(Ok(Money::ZERO), |it| cut(it, 18).map(Money::new));
+        let money =
+            |number: Option<Number<'_>>| number.map_or(Ok(Money::ZERO), |it| cut(it, 18).map(Money::new));
         Ok(PositionNews {
             symbol: fixed(position.instrument_name)?,
             body: PositionUpdate {

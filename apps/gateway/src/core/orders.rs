@@ -115,7 +115,7 @@ pub struct Order {
     /// Its cancellation was asked for, and is to be asked for again where the answer is lost.
     pub is_cancel_wanted: bool,
     /// Its session in the label: this gateway's, or that of an earlier life.
-    pub session: u32,
+    pub session: u64,
 }
 
 /// What of an order is not certain.
@@ -375,9 +375,15 @@ mod tests {
         orders.set_external_id(first, ExternalId::cut("ETH-1"));
         assert_eq!(orders.by_gateway_id(FIRST_ORDER_ID + 1), Some(second));
         assert_eq!((orders.by_client_id(1, 1001), orders.by_client_id(2, 1001)), (Some(first), Some(second)));
-        assert_eq!((orders.by_external_id(0, "ETH-1"), orders.by_external_id(1, "ETH-1")), (Some(first), None));
+        assert_eq!(
+            (orders.by_external_id(0, "ETH-1"), orders.by_external_id(1, "ETH-1")),
+            (Some(first), None)
+        );
         orders.set_external_id(first, ExternalId::cut("ETH-2"));
-        assert_eq!((orders.by_external_id(0, "ETH-1"), orders.by_external_id(0, "ETH-2")), (None, Some(first)));
+        assert_eq!(
+            (orders.by_external_id(0, "ETH-1"), orders.by_external_id(0, "ETH-2")),
+            (None, Some(first))
+        );
         orders.withdraw(second);
         assert_eq!((orders.by_client_id(2, 1001), orders.live_count()), (None, 1));
     }

@@ -7,7 +7,9 @@ use tickpath_gateway_protocol::{
 use tickpath_types::Nanos;
 
 use super::account::{Position, Question};
-use super::convert::{event_liquidity, event_side, event_time, event_trigger, event_type, flags_of, status_of};
+use super::convert::{
+    event_liquidity, event_side, event_time, event_trigger, event_type, flags_of, status_of,
+};
 use super::news::{OrderNews, PositionNews, TradeNews};
 use super::orders::{Doubt, Order, State, Terms};
 use super::out::{About, Cause, Door};
@@ -77,12 +79,8 @@ impl Core {
     /// Asks for the trades of an order in a moment, where they were not told by then.
     fn ask_trades(&mut self, account: u16, slot: u32, now: Nanos) {
         let Some(order) = self.orders.get(slot) else { return };
-        let question = Question {
-            slot,
-            gateway_id: order.gateway_id,
-            at: now + TRADES_PATIENCE,
-            is_of_trades: true,
-        };
+        let question =
+            Question { slot, gateway_id: order.gateway_id, at: now + TRADES_PATIENCE, is_of_trades: true };
         self.accounts[usize::from(account)].ask(question);
     }
 
@@ -277,7 +275,11 @@ pub(super) fn update_of(order: &Order, update: UpdateKind) -> OrderUpdate {
         external_order_id: order.external_id,
         price: Fixed(order.terms.price),
         stop_price: Fixed(order.terms.stop_price),
-        remaining_quantity: Fixed(if order.state.is_over() { 0 } else { order.terms.quantity.saturating_sub(order.filled).max(0) }),
+        remaining_quantity: Fixed(if order.state.is_over() {
+            0
+        } else {
+            order.terms.quantity.saturating_sub(order.filled).max(0)
+        }),
         traded_quantity: Fixed(order.filled),
         average_price: Fixed(order.average_price),
         created_utc_ns: order.created_ms.saturating_mul(1_000_000),

@@ -7,10 +7,10 @@ use tickpath_deribit::messages::{BookLevels, BookUpdate, BookUpdateKind, Order a
 use tickpath_deribit::scan::{ScanError, Scanner};
 use tickpath_deribit::text::Text;
 
+use super::Core;
 use super::account::{Account, Purpose};
 use super::instruments::Instruments;
 use super::news::{NewsFault, OrderNews, TradeNews};
-use super::Core;
 
 /// Levels of one side of a message that there is room for from the start.
 const LEVELS: usize = 1_024;

@@ -5,7 +5,8 @@
 //! it is rejected. A cancellation whose reply was lost is asked for again: it does no harm twice.
 
 use tickpath_deribit::messages::{
-    GetOpenOrders, GetOrderState, GetOrderStateByLabel, GetPositions, GetUserTradesByOrder,
+    CancelAll as VenueCancelAll, GetOpenOrders, GetOrderState, GetOrderStateByLabel, GetPositions,
+    GetUserTradesByOrder,
 };
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
@@ -13,10 +14,10 @@ use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::ErrorCode;
 use tickpath_types::Nanos;
 
+use super::Core;
 use super::account::{Asker, Purpose, QUESTIONS_MAX, Question, Step};
 use super::orders::Doubt;
 use super::out::{Cause, Door, Venue};
-use super::Core;
 
 /// How long to wait before asking again for what was refused.
 pub(super) const RETRY: Nanos = Nanos::from_secs(1);
@@ -50,11 +51,16 @@ impl Core {
         }
         work += match step {
             Step::Channels => self.poll_channels(account, now, venue),
-            Step::Orders => {
-                self.ask_step(account, now, Method::GetOpenOrders, &GetOpenOrders { kind: None, order_type: None }, venue)
-            }
+            Step::Orders => self.ask_step(
+                account,
+                now,
+                Method::GetOpenOrders,
+                &GetOpenOrders { kind: None, order_type: None },
+                venue,
+            ),
             Step::Positions => {
-                let params = GetPositions { currency: Some(VenueText::new("any")), kind: None, subaccount_id: None };
+                let params =
+                    GetPositions { currency: Some(VenueText::new("any")), kind: None, subaccount_id: None };
                 self.ask_step(account, now, Method::GetPositions, &params, venue)
             }
             Step::Funds => self.ask_step(account, now, Method::GetAccountSummaries, &NoParams, venue),
@@ -130,7 +136,8 @@ impl Core {
     /// When nothing is in doubt any more the account is ready.
     fn poll_doubts(&mut self, account: u16, now: Nanos, door: &mut impl Door) -> usize {
         let known = &self.accounts[usize::from(account)];
-        let is_open = known.asked_questions > 0 || known.questions.iter().any(|question| !question.is_of_trades);
+        let is_open =
+            known.asked_questions > 0 || known.questions.iter().any(|question| !question.is_of_trades);
         if is_open {
             return 0;
         }
@@ -152,11 +159,9 @@ impl Core {
             if known.asked_questions >= QUESTIONS_MAX || !known.has_room() {
                 break;
             }
-            let Some(question) = known.questions.pop_front() else { break };
-            if question.at > now {
-                known.questions.push_back(question);
-                continue;
-            }
+            // Those whose time has not come stay where they are: a look that leads to nothing changes nothing.
+            let due = known.questions.iter().position(|question| question.at <= now);
+            let Some(question) = due.and_then(|place| known.questions.remove(place)) else { break };
             work += 1;
             if let Err(error) = self.put_question(account, &question, now, venue) {
                 let known = &mut self.accounts[usize::from(account)];
@@ -177,7 +182,9 @@ impl Core {
     ) -> Result<(), RequestError> {
         let Question { slot, gateway_id, is_of_trades, .. } = *question;
         let stream = self.accounts[usize::from(account)].stream;
-        let Some(order) = self.orders.get(slot).filter(|order| order.gateway_id == gateway_id) else { return Ok(()) };
+        let Some(order) = self.orders.get(slot).filter(|order| order.gateway_id == gateway_id) else {
+            return Ok(());
+        };
         let external_id = order.external_id;
         if is_of_trades {
             if order.traded >= order.filled || external_id.is_empty() {
@@ -233,7 +240,12 @@ impl Core {
         let Some(order) = self.orders.get_mut(slot) else { return };
         let is_certain = venue_ms > order.valid_until_ms.saturating_add(DEADLINE_MARGIN_MS);
         if is_certain {
-            return self.reject_order(slot, ErrorCode::TIMEOUT, Cause { received: now, ..Cause::default() }, door);
+            return self.reject_order(
+                slot,
+                ErrorCode::TIMEOUT,
+                Cause { received: now, ..Cause::default() },
+                door,
+            );
         }
         order.doubt = Doubt::Unknown;
         let wait_ms = order.valid_until_ms.saturating_add(DEADLINE_MARGIN_MS + 1).saturating_sub(venue_ms);
@@ -248,13 +260,19 @@ impl Core {
         let Some(order) = self.orders.get_mut(slot) else { return };
         let was_in_doubt = order.doubt != Doubt::None;
         order.doubt = Doubt::None;
-        let (is_over, account, is_short) = (order.state.is_over(), order.account, order.filled > order.traded);
+        let (is_over, account, is_short) =
+            (order.state.is_over(), order.account, order.filled > order.traded);
         let (gateway_id, is_cancel_wanted) = (order.gateway_id, order.is_cancel_wanted);
         if was_in_doubt && !is_over {
             self.tell_order(slot, ErrorCode::default(), Cause { received: now, ..Cause::default() }, door);
         }
         if is_short {
-            self.accounts[usize::from(account)].ask(Question { slot, gateway_id, at: now, is_of_trades: true });
+            self.accounts[usize::from(account)].ask(Question {
+                slot,
+                gateway_id,
+                at: now,
+                is_of_trades: true,
+            });
         }
         if is_cancel_wanted && !is_over {
             self.want_cancel(slot);
@@ -274,15 +292,17 @@ impl Core {
 
     /// Hands over the cancellations that wait.
     fn poll_cancels(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
-        let mut work = 0;
+        let mut work = self.poll_cancel_all(account, now, venue);
         for _ in 0..CANCELS_PER_CYCLE {
             let known = &mut self.accounts[usize::from(account)];
             if now < known.cancel_at {
                 break;
             }
             let Some((slot, gateway_id)) = known.cancels.pop_front() else { break };
-            let is_open =
-                self.orders.get(slot).is_some_and(|order| order.gateway_id == gateway_id && !order.state.is_over());
+            let is_open = self
+                .orders
+                .get(slot)
+                .is_some_and(|order| order.gateway_id == gateway_id && !order.state.is_over());
             if !is_open {
                 continue;
             }
@@ -295,6 +315,24 @@ impl Core {
             }
         }
         work
+    }
+
+    fn poll_cancel_all(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
+        let known = &mut self.accounts[usize::from(account)];
+        if !known.is_cancel_all_wanted || now < known.cancel_at {
+            return 0;
+        }
+        let params = VenueCancelAll { detailed: false, freeze_quotes: false };
+        match venue.request(now, known.stream, Method::CancelAll, &params) {
+            Ok(id) => {
+                known.is_cancel_all_wanted = false;
+                // Where it is refused it is not asked for again at once.
+                known.cancel_at = now + RETRY;
+                self.push(account, id, Purpose::CancelAll, Asker::default(), now);
+            }
+            Err(error) => known.cancel_at = now + pause(error),
+        }
+        1
     }
 
     /// The connection of an account is lost.

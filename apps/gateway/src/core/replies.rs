@@ -11,12 +11,12 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
+use super::Core;
 use super::account::{Asker, Pending, Purpose, Question, Step};
 use super::convert::{event_side, is_about_state, is_uncertain, venue_error, words};
 use super::news::{NewsFault, OrderNews, PositionNews, TradeNews, funds_of};
 use super::orders::Doubt;
 use super::out::{About, Cause, Door};
-use super::Core;
 
 impl Core {
     /// A reply on an account's connection.
@@ -33,7 +33,10 @@ impl Core {
             Purpose::Create { slot } => self.created(account, slot, &pending, response, received, door),
             Purpose::Modify { slot, .. } => self.modified(account, slot, &pending, response, received, door),
             Purpose::Cancel { slot, .. } => self.cancelled(account, slot, &pending, response, received, door),
-            Purpose::CancelAll => {}
+            Purpose::CancelAll => {
+                let is_refused = response.outcome.is_err();
+                self.accounts[usize::from(account)].is_cancel_all_wanted |= is_refused;
+            }
             Purpose::Step(step) => self.take_step(account, step, response, received, door),
             Purpose::State { slot, gateway_id } => {
                 self.take_order_state(account, slot, gateway_id, response, received, door);
@@ -94,7 +97,9 @@ impl Core {
     ) {
         match response.outcome {
             Ok(_) => self.take_done(account, slot, pending, AckType::CREATE, received, door),
-            Err(error) if is_uncertain(&error) => self.in_doubt(slot, pending, AckType::CREATE, &error, received, door),
+            Err(error) if is_uncertain(&error) => {
+                self.in_doubt(slot, pending, AckType::CREATE, &error, received, door)
+            }
             Err(error) => {
                 let refusal = (AckStatus::REJECTED, venue_error(&error), words(&error));
                 self.answer(slot, pending, AckType::CREATE, Err(refusal), received, door);
@@ -269,7 +274,11 @@ impl Core {
                 }
                 return;
             }
-            Purpose::CancelAll | Purpose::Ping => return,
+            Purpose::CancelAll => {
+                self.accounts[usize::from(account)].is_cancel_all_wanted = true;
+                return;
+            }
+            Purpose::Ping => return,
         };
         let error = if is_lost { ErrorCode::CONNECTION_LOST } else { ErrorCode::TIMEOUT };
         let text = Text::cut(if is_lost { "the connection was lost" } else { "no answer in time" });
@@ -376,11 +385,15 @@ impl Core {
             return;
         }
         let found = match response.outcome {
-            Ok(value) if value.text().starts_with('[') => value.parse::<List<'_, VenueOrder<'_>>>().map(|list| {
-                // A trigger order and the one that it became have one label: what is not over counts.
-                let orders = list.iter().flatten();
-                orders.min_by_key(|order| (order.order_state.is_terminal(), order.trigger_order_id.is_none()))
-            }),
+            Ok(value) if value.text().starts_with('[') => {
+                value.parse::<List<'_, VenueOrder<'_>>>().map(|list| {
+                    // A trigger order and the one that it became have one label: what is not over counts.
+                    let orders = list.iter().flatten();
+                    orders.min_by_key(|order| {
+                        (order.order_state.is_terminal(), order.trigger_order_id.is_none())
+                    })
+                })
+            }
             Ok(value) => value.parse::<VenueOrder<'_>>().map(Some),
             Err(error) if is_about_state(&error) => Ok(None),
             Err(_) => return self.doubt_again(slot, received),
@@ -480,10 +493,8 @@ impl Core {
             }
         }
         for slot in 0..self.orders.capacity() {
-            let is_of_account = self
-                .orders
-                .get(slot)
-                .is_some_and(|order| order.account == account && !order.state.is_over());
+            let is_of_account =
+                self.orders.get(slot).is_some_and(|order| order.account == account && !order.state.is_over());
             if !is_of_account {
                 continue;
             }
