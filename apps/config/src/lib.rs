@@ -1,6 +1,6 @@
 //! Configuration files: loading with errors that fit one line, human units, dates and time zones, instruments,
-//! secrets and the placement of agents on threads; and what every program of this project writes alike: standard
-//! output and standard error, and files that are whole or not there.
+//! secrets and password hashes, the guard before real money and the placement of agents on threads; and what every program
+//! of this project writes alike: standard output and standard error, and files that are whole or not there.
 //!
 //! ```
 //! use tickpath_config::{Instruments, parse};
@@ -23,7 +23,9 @@ mod instruments;
 mod load;
 mod output;
 mod output_file;
+mod password_hash;
 mod placement;
+mod real_money;
 mod secret;
 mod speed;
 mod units;
@@ -35,7 +37,9 @@ pub use instruments::{InstrumentConfig, Instruments};
 pub use load::{load, parse, to_toml};
 pub use output::{Console, has_reader, say, tell, tell_part, thousands};
 pub use output_file::OutputFile;
+pub use password_hash::{PasswordHash, PasswordHashError};
 pub use placement::{IdleConfig, Placement, ThreadConfig};
+pub use real_money::TradingPlace;
 pub use secret::{HIDDEN_PASSWORD, Secret, TEST_PASSWORD};
 pub use speed::Speed;
 pub use units::{ByteSize, Duration, Fraction, PriceText};

@@ -10,24 +10,32 @@ mod account;
 mod config;
 mod connection;
 mod fault;
+mod faults;
+mod fix_door;
 mod front;
 mod json;
 mod label_file;
 mod labels;
+mod ledger;
+mod line_file;
 mod listing;
 mod market;
 mod order;
 mod pending;
+mod record;
 mod scope;
 mod server;
 
 pub use config::{
-    AccountConfig, AccountSettings, DeribitConfig, FrontSettings, IndexConfig, KeyConfig, KeySettings,
-    KindConfig, ListingConfig, TlsConfig,
+    AccountConfig, AccountSettings, DeribitConfig, FaultsConfig, FrontSettings, IndexConfig, KeyConfig,
+    KeySettings, KindConfig, ListingConfig, TlsConfig,
 };
 pub use connection::{Frame, Transport};
+pub use faults::{FaultKind, FaultPlan, FaultSwitch, Outage};
+pub use fix_door::FixCounters;
 pub use front::{Front, FrontCounters, HttpCall};
 pub use labels::Labels;
 pub use listing::Listing;
+pub use record::RecordError;
 pub use scope::{Access, Scope};
 pub use server::{DeribitServer, DeribitThread, DeribitView, DoorCounters, LabelStore};

@@ -18,9 +18,12 @@ use tickpath_web::{
 };
 
 use crate::config::FrontSettings;
-use crate::connection::Transport;
-use crate::front::{Front, FrontCounters, HttpCall};
+use crate::connection::{Frame, Transport};
+use crate::faults::{FaultSwitch, Outage};
+use crate::fix_door::{FixCounters, FixDoor};
+use crate::front::{Front, FrontCounters, HttpCall, MAINTENANCE};
 use crate::label_file::LabelFile;
+use crate::record::RecordFile;
 
 /// Where clients ask for a WebSocket.
 const WEBSOCKET_PATH: &str = "/ws/api/v2";
@@ -46,8 +49,11 @@ const KERNEL_BYTES_MAX: usize = 256 << 10;
 const CLOSE_NORMAL: u16 = 1000;
 const CLOSE_GOING_AWAY: u16 = 1001;
 const CLOSE_POLICY: u16 = 1008;
+/// The venue restarts: the code of maintenance (IANA's registry of close codes).
+const CLOSE_RESTART: u16 = 1012;
 /// Deribit's codes that are no 400: those of authorisation, and of too many requests.
-const STATUS_OF: [(i64, u16); 4] = [(13_009, 401), (13_004, 401), (13_021, 403), (10_028, 429)];
+const STATUS_OF: [(i64, u16); 5] =
+    [(13_009, 401), (13_004, 401), (13_021, 403), (10_028, 429), (11_051, 503)];
 
 /// What the front's door has done, readable from outside while it runs.
 #[derive(Default)]
@@ -58,6 +64,8 @@ pub struct DoorCounters {
     pub done: Counter,
     /// Connections that broke, took too long, or spoke no HTTP.
     pub broken: Counter,
+    /// Times that what the front decided could not be written down: after a restart it is not known.
+    pub records_lost: Counter,
     /// 1 once the log cannot be followed any more: there is no front until the venue is started again.
     pub has_failed: Counter,
 }
@@ -76,11 +84,15 @@ pub struct DeribitView {
     pub front: Arc<FrontCounters>,
     /// Their connections.
     pub door: Arc<DoorCounters>,
+    /// What was made to go wrong.
+    pub faults: FaultSwitch,
+    /// Connections by FIX, where they are taken.
+    pub fix: Option<Arc<FixCounters>>,
 }
 
 impl std::fmt::Display for DeribitView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (front, door) = (&self.front, &self.door);
+        let DeribitView { front, door, .. } = self;
         write!(
             f,
             "Deribit: {} connections, {} turned away, {} broken | {} logins, {} refused | {} requests, {} refused, {} \
@@ -98,6 +110,15 @@ impl std::fmt::Display for DeribitView {
             front.silent_clients.read(),
             front.notifications.read(),
         )?;
+        if let Some(fix) = &self.fix {
+            write!(f, " | FIX: {} connections, {} turned away", fix.connections.read(), fix.refused.read())?;
+        }
+        if door.records_lost.read() != 0 {
+            f.write_str(" | records cannot be written: make room on the disk")?;
+        }
+        if self.faults.is_armed() {
+            write!(f, " | {}", self.faults)?;
+        }
         if door.has_failed.read() != 0 {
             f.write_str(" | closed: the journal cannot be followed, start the venue again")?;
         }
@@ -110,11 +131,13 @@ pub struct DeribitServer {
     front: Front,
     door: SideDoor,
     acceptor: WebAcceptor,
+    fix: Option<FixDoor>,
     poller: Poller,
     clients: BTreeMap<u64, Client>,
     next_key: u64,
     max_connections: usize,
     labels: LabelFile,
+    records: RecordFile,
     /// Nobody is let in before the log was read up to here.
     ready_at: Option<Sequence>,
     next_timers: Nanos,
@@ -146,29 +169,38 @@ impl DeribitServer {
     pub fn open(
         settings: FrontSettings,
         door: SideDoor,
-        labels: &LabelStore,
+        store: &LabelStore,
         clock: TscClock,
     ) -> anyhow::Result<DeribitServer> {
         let limits = WebLimits { idle_timeout: Nanos::from_secs(15 * 60), ..WebLimits::server() };
         let tls = settings.tls.as_ref().map(|(certificate, key)| TlsServer::from_pem_files(certificate, key));
         let tls = tls.transpose().context("deribit.tls")?;
+        let open_fix = |address| FixDoor::open(address, tls.clone(), settings.max_connections);
+        let fix = settings.fix_address.map(open_fix).transpose()?;
         let acceptor = WebAcceptor::bind(Kernel, settings.address, tls, limits).context("deribit.address")?;
         let poller = Poller::new(READY_MAX)?;
         acceptor.watch(&poller, ACCEPTOR_KEY)?;
-        let (labels, known) = LabelFile::open(labels)
-            .with_context(|| format!("the Deribit front's labels in {}", labels.path.display()))?;
-        let now_us = clock.now().0 / 1_000;
+        let (labels, known) = LabelFile::open(store)
+            .with_context(|| format!("the Deribit front's labels in {}", store.path.display()))?;
         let max_connections = settings.max_connections;
+        let records_of = || format!("the Deribit front's records beside {}", store.path.display());
+        let (records, recalled) = RecordFile::open(store, &door.log.session()).with_context(records_of)?;
+        let now_us = clock.now().0 / 1_000;
+        let mut front = Front::new(settings, known, random_key().context("/dev/urandom")?, now_us);
+        front.recall(&recalled).with_context(records_of)?;
+
         Ok(DeribitServer {
-            front: Front::new(settings, known, random_key().context("/dev/urandom")?, now_us),
+            front,
             ready_at: Some(door.log.durable()),
             door,
             acceptor,
+            fix,
             poller,
             clients: BTreeMap::new(),
             next_key: 0,
             max_connections,
             labels,
+            records,
             next_timers: Nanos::ZERO,
             awake_until: Nanos::ZERO,
             counters: Arc::default(),
@@ -181,10 +213,28 @@ impl DeribitServer {
         self.acceptor.local_address()
     }
 
+    /// Where clients connect that speak FIX, if any may.
+    #[must_use]
+    pub fn fix_address(&self) -> Option<SocketAddrV4> {
+        self.fix.as_ref().map(FixDoor::local_address)
+    }
+
     /// What clients have done.
     #[must_use]
     pub fn view(&self) -> DeribitView {
-        DeribitView { front: self.front.counters(), door: Arc::clone(&self.counters) }
+        let fix = self.fix.as_ref().map(FixDoor::counters);
+        DeribitView {
+            front: self.front.counters(),
+            door: Arc::clone(&self.counters),
+            faults: self.front.faults(),
+            fix,
+        }
+    }
+
+    /// Switches faults on and off while it runs, for tests; none where others than this machine reach the front.
+    #[must_use]
+    pub fn faults(&self) -> Option<FaultSwitch> {
+        self.acceptor.local_address().ip().is_loopback().then(|| self.front.faults())
     }
 
     /// Starts the thread.
@@ -229,6 +279,9 @@ impl DeribitServer {
             self.front.go_live();
         }
         work += self.read(now);
+        if let Some(fix) = &mut self.fix {
+            work += fix.read(&mut self.front, now);
+        }
         let handed_over = self.hand_over();
         if handed_over > 0 {
             self.awake_until = now + ANSWER_IN;
@@ -237,6 +290,9 @@ impl DeribitServer {
         let keys: Vec<u64> = self.clients.keys().copied().collect();
         for key in keys {
             work += self.write(key, now);
+        }
+        if let Some(fix) = &mut self.fix {
+            work += fix.write(&mut self.front, now);
         }
         Ok(work)
     }
@@ -278,6 +334,9 @@ impl DeribitServer {
     fn receive(&mut self, key: u64, now: Nanos) -> usize {
         let now_us = now.0 / 1_000;
         let Some(client) = self.clients.get_mut(&key) else { return 0 };
+        if client.number.is_some_and(|number| self.front.poll_outage(number).is_some()) {
+            return 0;
+        }
         for count in 0..MESSAGES_PER_RUN {
             match client.web.receive(now) {
                 None => return count,
@@ -289,7 +348,15 @@ impl DeribitServer {
                             WebEvent::Closed(_) => continue,
                         };
                         self.front.handle_frame(number, frame, now_us);
+                        if self.front.poll_outage(number).is_some() {
+                            return count + 1;
+                        }
                     }
+                }
+                Some(ServerEvent::Upgrade(_) | ServerEvent::Request(_))
+                    if let Some(frame) = self.front.maintenance() =>
+                {
+                    client.web.respond(now, &HttpResponse::json(status_of(&frame), &frame.bytes));
                 }
                 Some(ServerEvent::Upgrade(request)) => {
                     if request.path() == WEBSOCKET_PATH {
@@ -338,6 +405,14 @@ impl DeribitServer {
         }
     }
 
+    /// Keeps what the front decided, before anybody hears of it.
+    fn keep_records(&mut self) {
+        let records = self.front.poll_records();
+        if !records.is_empty() && !self.records.append(&records) {
+            self.counters.records_lost.add(1);
+        }
+    }
+
     /// Gives the venue what the front asks of it, after the labels that belong to it.
     fn hand_over(&mut self) -> usize {
         let labels = self.front.poll_labels();
@@ -345,6 +420,7 @@ impl DeribitServer {
             // A label that is lost is shown as none after a restart: no reason to hold an order back.
             self.labels.append(labels);
         }
+        self.keep_records();
         let mut count = 0;
         while let Some(request) = self.front.poll_request() {
             if let Err(request) = self.door.try_request(request) {
@@ -359,6 +435,15 @@ impl DeribitServer {
     /// Sends a client what waits for it, as far as it takes it; returns how many messages.
     fn write(&mut self, key: u64, now: Nanos) -> usize {
         let Some(client) = self.clients.get_mut(&key) else { return 0 };
+        match client.number.and_then(|number| self.front.poll_outage(number)) {
+            None => {}
+            Some(Outage::Silent) => return 0,
+            Some(Outage::Cut) => {
+                self.counters.broken.add(1);
+                self.forget(key, now);
+                return 1;
+            }
+        }
         if client.web.has_pending() && client.web.flush() == SendOutcome::Pending {
             return 0;
         }
@@ -379,18 +464,16 @@ impl DeribitServer {
                 let _ = client.web.flush();
             }
             if let Some(reason) = self.front.poll_end(number).filter(|_| !client.is_closing) {
-                let code = if reason == "logout" { CLOSE_NORMAL } else { CLOSE_POLICY };
+                let code = match reason {
+                    "logout" => CLOSE_NORMAL,
+                    MAINTENANCE => CLOSE_RESTART,
+                    _ => CLOSE_POLICY,
+                };
                 client.web.close(now, code, reason);
                 client.is_closing = true;
             }
         } else if let Some(frame) = self.front.poll_frame(number) {
-            let status = match frame.error {
-                None => 200,
-                Some(code) => {
-                    STATUS_OF.iter().find(|(known, _)| *known == code).map_or(400, |(_, status)| *status)
-                }
-            };
-            client.web.respond(now, &HttpResponse::json(status, &frame.bytes));
+            client.web.respond(now, &HttpResponse::json(status_of(&frame), &frame.bytes));
             client.number = None;
             self.front.close(number, now.0 / 1_000);
             count += 1;
@@ -398,7 +481,13 @@ impl DeribitServer {
         count
     }
 
+    /// The last words of the front, before its thread ends.
     fn close_all(&mut self, now: Nanos) {
+        self.front.finish();
+        self.keep_records();
+        if let Some(fix) = &mut self.fix {
+            fix.close_all(&mut self.front, now);
+        }
         for client in self.clients.values_mut() {
             client.web.close(now, CLOSE_GOING_AWAY, "the venue stops");
             let _ = client.web.flush();
@@ -430,6 +519,11 @@ impl Drop for DeribitThread {
         // Its reason is in the counters.
         let _ = self.end();
     }
+}
+
+fn status_of(frame: &Frame) -> u16 {
+    let Some(code) = frame.error else { return 200 };
+    STATUS_OF.iter().find(|(known, _)| *known == code).map_or(400, |(_, status)| *status)
 }
 
 /// What tokens are made of: nobody may guess it.

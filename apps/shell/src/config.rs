@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{bail, ensure};
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ByteSize, Duration, Secret, as_text};
+use tickpath_config::{ByteSize, Duration, Secret, TradingPlace, as_text};
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::session::Key;
 use tickpath_deribit_link::Route;
@@ -149,10 +149,8 @@ impl ShellConfig {
             return self.checked_url().map(VenueUrl::Deribit);
         }
         let url: NativeUrl = self.url.parse()?;
-        if !url.is_loopback() && !url.host().starts_with("test.") {
-            // The protocol has no TLS: such venues are reached by lines of one's own.
-            self.check_production(url.host())?;
-        }
+        // The protocol has no TLS: beyond this machine such venues are reached by lines of one's own.
+        self.check_place(url.host(), url.is_loopback(), true)?;
         Ok(VenueUrl::Native(url))
     }
 
@@ -182,28 +180,18 @@ impl ShellConfig {
     /// An address that is none; a venue of real money without `production = true`, TLS and all limits.
     pub fn checked_url(&self) -> anyhow::Result<WebUrl> {
         let url: WebUrl = self.url.parse()?;
-        if url.is_loopback() || url.host().starts_with("test.") {
-            return Ok(url);
-        }
-        let host = url.host();
-        self.check_production(host)?;
-        ensure!(url.is_tls(), "{host} trades real money: only wss:// is safe there");
+        self.check_place(url.host(), url.is_loopback(), url.is_tls())?;
         Ok(url)
     }
 
-    fn check_production(&self, host: &str) -> anyhow::Result<()> {
-        ensure!(
-            self.production,
-            "{host} is no test environment: write production = true into the configuration file if real money is meant"
-        );
-        let limits = self.limits;
-        for (name, is_stated) in [
-            ("order_size_max", limits.order_size_max.is_some()),
-            ("notional_max", limits.notional_max.is_some()),
-            ("open_orders_max", limits.open_orders_max.is_some()),
-        ] {
-            ensure!(is_stated, "{host} trades real money: state limits.{name} in the configuration file");
-        }
+    /// Whether trading there is meant.
+    fn check_place(&self, host: &str, is_loopback: bool, is_tls: bool) -> anyhow::Result<()> {
+        let place = TradingPlace { host, is_loopback, is_tls, production: self.production };
+        place.check(&[
+            ("limits.order_size_max", self.limits.order_size_max.is_some()),
+            ("limits.notional_max", self.limits.notional_max.is_some()),
+            ("limits.open_orders_max", self.limits.open_orders_max.is_some()),
+        ])?;
         Ok(())
     }
 

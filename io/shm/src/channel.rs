@@ -34,7 +34,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -42,9 +42,10 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, getsockopt, recv, recvmsg, sendmsg, sockopt,
+    ControlMessage, ControlMessageOwned, MsgFlags, getsockopt, recvmsg, sendmsg, sockopt,
 };
 use tickpath_lockfree::shared_spsc::{self, Consumer, Producer};
 use tickpath_lockfree::{LINE_LEN, Payload, SharedLines};
@@ -131,29 +132,36 @@ struct Greeting {
     to_server_len: u32,
     /// Bytes of an item that goes to the client.
     to_client_len: u32,
-    reserved: u32,
-    /// Items that each ring holds.
+    /// Items that the ring to the server holds; 0 for as many as the other.
+    to_server_capacity: u32,
+    /// Items that the ring to the client holds.
     capacity: u64,
     /// Bytes of the memory.
     len: u64,
 }
 
 impl Greeting {
-    /// `ToServer` and `ToClient` are the items; the capacity is one that a ring can have.
-    fn new<ToServer: Payload, ToClient: Payload>(capacity: u64) -> Option<Greeting> {
-        let is_bounded = (1..=CHANNEL_CAPACITY_MAX).contains(&capacity) && capacity.is_power_of_two();
+    /// `ToServer` and `ToClient` are the items; the capacities, where they are not 0, are such as a ring can have.
+    fn new<ToServer: Payload, ToClient: Payload>(to_server_capacity: u64, capacity: u64) -> Option<Greeting> {
+        let is_bounded =
+            |capacity: u64| (1..=CHANNEL_CAPACITY_MAX).contains(&capacity) && capacity.is_power_of_two();
         let fits = size_of::<ToServer>() <= ITEM_LEN_MAX && size_of::<ToClient>() <= ITEM_LEN_MAX;
-        (is_bounded && fits).then(|| Greeting {
+        let to_server = if to_server_capacity == 0 { capacity } else { to_server_capacity };
+        let lines = || [lines_of::<ToServer>(to_server), lines_of::<ToClient>(capacity)];
+        (is_bounded(capacity) && is_bounded(to_server) && fits).then(|| Greeting {
             magic: MAGIC,
             version: VERSION,
             to_server_len: size_of::<ToServer>() as u32,
             to_client_len: size_of::<ToClient>() as u32,
-            reserved: 0,
+            to_server_capacity: to_server_capacity as u32,
             capacity,
-            len: LINE_LEN as u64
-                * [lines_of::<ToServer>(capacity), lines_of::<ToClient>(capacity)].iter().sum::<usize>()
-                    as u64,
+            len: LINE_LEN as u64 * lines().iter().sum::<usize>() as u64,
         })
+    }
+
+    /// Items that the ring to the server holds.
+    const fn server_ring(&self) -> u64 {
+        if self.to_server_capacity == 0 { self.capacity } else { self.to_server_capacity as u64 }
     }
 }
 
@@ -252,10 +260,30 @@ impl Caller {
     /// [`ChannelError::Bounds`], and what the system says.
     pub fn grant<S: Payload, R: Payload>(self, capacity: u64) -> Result<Channel<S, R>, ChannelError> {
         let capacity = capacity.min(CHANNEL_CAPACITY_MAX + 1).next_power_of_two();
-        let greeting = Greeting::new::<R, S>(capacity).ok_or(ChannelError::Bounds)?;
+        self.grant_greeting(Greeting::new::<R, S>(0, capacity).ok_or(ChannelError::Bounds)?)
+    }
+
+    /// The same with rings that hold as many items as each is to, rounded up to powers of two.
+    ///
+    /// # Errors
+    /// As [`grant`](Caller::grant).
+    pub fn grant_rings<S: Payload, R: Payload>(
+        self,
+        to_server: u64,
+        to_client: u64,
+    ) -> Result<Channel<S, R>, ChannelError> {
+        let [to_server, to_client] =
+            [to_server, to_client].map(|it| it.min(CHANNEL_CAPACITY_MAX + 1).next_power_of_two());
+        self.grant_greeting(Greeting::new::<R, S>(to_server, to_client).ok_or(ChannelError::Bounds)?)
+    }
+
+    fn grant_greeting<S: Payload, R: Payload>(
+        self,
+        greeting: Greeting,
+    ) -> Result<Channel<S, R>, ChannelError> {
         let memory = sealed_memory(greeting.len)?;
         let lines = mapping::map(&memory, greeting.len, true).map_err(system("map the channel's memory"))?;
-        let (to_server, to_client) = halves::<R, S>(&lines, capacity)?;
+        let (to_server, to_client) = halves::<R, S>(&lines, &greeting)?;
         let sent = sendmsg::<()>(
             self.stream.as_raw_fd(),
             &[IoSlice::new(greeting.as_bytes())],
@@ -277,12 +305,13 @@ impl Caller {
         self.stream.set_read_timeout(Some(timeout)).map_err(system("wait for the channel"))?;
         let (greeting, memory) = self.receive_memory()?;
         // What the greeting says of lengths must follow from the items and the capacity.
-        if Greeting::new::<S, R>(greeting.capacity) != Some(greeting) {
+        let expected = Greeting::new::<S, R>(u64::from(greeting.to_server_capacity), greeting.capacity);
+        if expected != Some(greeting) {
             return Err(ChannelError::Greeting);
         }
         check_memory(&memory, greeting.len)?;
         let lines = mapping::map(&memory, greeting.len, true).map_err(system("map the channel's memory"))?;
-        let (to_server, to_client) = halves::<S, R>(&lines, greeting.capacity)?;
+        let (to_server, to_client) = halves::<S, R>(&lines, &greeting)?;
         Channel::over(to_server, to_client, self)
     }
 
@@ -313,11 +342,12 @@ impl Caller {
 /// The lines of the ring to the server, and of the one to the client.
 fn halves<ToServer: Payload, ToClient: Payload>(
     lines: &SharedLines,
-    capacity: u64,
+    greeting: &Greeting,
 ) -> Result<(SharedLines, SharedLines), ChannelError> {
-    let first = lines_of::<ToServer>(capacity);
+    let first = lines_of::<ToServer>(greeting.server_ring());
     let to_server = lines.part(0, first).ok_or(ChannelError::Greeting)?;
-    let to_client = lines.part(first, lines_of::<ToClient>(capacity)).ok_or(ChannelError::Greeting)?;
+    let to_client =
+        lines.part(first, lines_of::<ToClient>(greeting.capacity)).ok_or(ChannelError::Greeting)?;
     Ok((to_server, to_client))
 }
 
@@ -377,10 +407,11 @@ impl<S: Payload, R: Payload> Channel<S, R> {
     /// call: for now and then.
     #[must_use]
     pub fn is_peer_gone(&self) -> bool {
-        let mut byte = [0];
-        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-        match recv(self.stream.as_raw_fd(), &mut byte, flags) {
-            Ok(len) => len == 0,
+        // Not by a read: what the other process may have said before it went would hide its end.
+        let mut polled = [PollFd::new(self.stream.as_fd(), PollFlags::empty())];
+        let ends = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+        match poll(&mut polled, PollTimeout::ZERO) {
+            Ok(_) => polled[0].revents().is_none_or(|found| found.intersects(ends)),
             Err(error) => !matches!(error, Errno::EAGAIN | Errno::EINTR),
         }
     }

@@ -26,7 +26,7 @@ pub enum Damage {
     #[error("its header's checksum is wrong")]
     Checksum,
     /// It is for another purpose.
-    #[error("its kind is {kind}, and no market data")]
+    #[error("its kind is {kind}, which this program does not know")]
     Kind {
         /// Its kind.
         kind: u32,
@@ -82,6 +82,14 @@ pub enum ShmError {
         /// What is wrong with it.
         damage: Damage,
     },
+    /// It holds something else than what was asked for.
+    #[error("{} holds {}: name another segment", path.display(), held(*kind))]
+    OtherKind {
+        /// The file.
+        path: PathBuf,
+        /// Its kind.
+        kind: u32,
+    },
     /// Its first writer lives: stop it, or use another name.
     #[error("{} has a writer already{}: stop it, or use another name", path.display(), by(*pid))]
     InUse {
@@ -115,6 +123,15 @@ pub enum ShmError {
         #[source]
         error: io::Error,
     },
+}
+
+/// What a segment of this kind holds.
+const fn held(kind: u32) -> &'static str {
+    match kind {
+        crate::KIND_MARKET_DATA => "market data, and no events",
+        crate::KIND_EVENTS => "a gateway's events, and no quotes",
+        _ => "something else",
+    }
 }
 
 fn by(pid: Option<u32>) -> String {

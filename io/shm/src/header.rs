@@ -15,6 +15,8 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TICKPSHM");
 pub const VERSION: u32 = 1;
 /// Kind of a segment with names, quotes and perhaps a stream.
 pub const KIND_MARKET_DATA: u32 = 1;
+/// Kind of a segment with a stream of events alone: what a gateway tells all its clients.
+pub const KIND_EVENTS: u32 = 2;
 /// Bytes before the sections: a page.
 pub const HEADER_LEN: u64 = 4096;
 /// Sections begin at multiples of this.
@@ -26,6 +28,10 @@ pub(crate) const LIVE_LINE: usize = 4;
 pub const ROWS_MAX: u64 = 1 << 16;
 /// Updates that a segment's stream may keep at most.
 pub const STREAM_CAPACITY_MAX: u64 = 1 << 22;
+/// Bytes of an event at most; its length is a multiple of 8.
+pub const EVENT_LEN_MAX: u64 = 4_096;
+/// What the numbers of events are units of: 10^-8.
+const EVENT_PRICE_SCALE: u64 = 100_000_000;
 
 /// What the times of a segment count from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +42,8 @@ pub enum TimeBase {
     Midnight = 1,
     /// The Unix epoch.
     Unix = 2,
+    /// The start of the machine, by its monotonic clock: of events alone.
+    Monotonic = 3,
 }
 
 impl TimeBase {
@@ -43,6 +51,7 @@ impl TimeBase {
         match code {
             1 => Some(TimeBase::Midnight),
             2 => Some(TimeBase::Unix),
+            3 => Some(TimeBase::Monotonic),
             _ => None,
         }
     }
@@ -77,7 +86,9 @@ pub struct Header {
     pub stream_offset: u64,
     /// Updates that the stream keeps; 0 when there is none.
     pub stream_capacity: u64,
-    unused: [u64; 15],
+    /// Bytes of an event of the stream; 0 in a segment of market data, whose updates have one length.
+    pub item_len: u64,
+    unused: [u64; 14],
     /// FNV-1a of the bytes before it.
     checksum: u64,
 }
@@ -136,6 +147,43 @@ impl Header {
         header
     }
 
+    /// The header of a new segment of events of `item_len` bytes, of which it keeps `capacity`, rounded up to a power of
+    /// two. What is beyond the bounds is cut down to them.
+    pub(crate) fn events(
+        item_len: u64,
+        capacity: u64,
+        generation: u64,
+        created_ns: u64,
+        writer: WriterId,
+    ) -> Header {
+        let item_len = item_len.clamp(8, EVENT_LEN_MAX);
+        let stream_capacity = capacity.clamp(1, STREAM_CAPACITY_MAX).next_power_of_two();
+        let places = Places::of_events(item_len, stream_capacity);
+        let mut header = Header {
+            magic: MAGIC,
+            version: VERSION,
+            kind: KIND_EVENTS,
+            file_len: places.file_len,
+            generation,
+            created_ns,
+            writer,
+            price_scale: EVENT_PRICE_SCALE,
+            time_base: TimeBase::Monotonic as u32,
+            stream_offset: places.stream,
+            stream_capacity,
+            item_len,
+            ..Header::new_zeroed()
+        };
+        header.checksum = header.sum();
+        header
+    }
+
+    /// [`KIND_MARKET_DATA`] or [`KIND_EVENTS`].
+    #[must_use]
+    pub const fn kind(&self) -> u32 {
+        self.kind
+    }
+
     /// Believes the first bytes of a file of `file_len` bytes, or says what is wrong with them. Sections of a header
     /// that is believed lie within the file, one behind the other.
     ///
@@ -153,7 +201,7 @@ impl Header {
         if header.checksum != header.sum() {
             return Err(Damage::Checksum);
         }
-        if header.kind != KIND_MARKET_DATA {
+        if !matches!(header.kind, KIND_MARKET_DATA | KIND_EVENTS) {
             return Err(Damage::Kind { kind: header.kind });
         }
         if header.file_len != file_len {
@@ -164,23 +212,37 @@ impl Header {
     }
 
     fn check_places(&self) -> Result<(), Damage> {
-        let is_bounded = (1..=ROWS_MAX).contains(&self.rows)
-            && self.stream_capacity <= STREAM_CAPACITY_MAX
-            && (self.stream_capacity == 0 || self.stream_capacity.is_power_of_two());
         let found = Places {
             names: self.names_offset,
             quotes: self.quotes_offset,
             stream: self.stream_offset,
             file_len: self.file_len,
         };
-        let is_known =
-            self.price_scale == Price::SCALE.unsigned_abs() && TimeBase::from_code(self.time_base).is_some();
-        // There is one arrangement for each number of rows and updates.
-        if is_bounded && is_known && found == Places::of(self.rows, self.stream_capacity) {
-            Ok(())
-        } else {
-            Err(Damage::Layout)
-        }
+        // There is one arrangement for each number of rows and updates, and for each length and number of events.
+        let expected = match self.kind {
+            KIND_EVENTS => self.is_events().then(|| Places::of_events(self.item_len, self.stream_capacity)),
+            _ => self.is_market_data().then(|| Places::of(self.rows, self.stream_capacity)),
+        };
+        if expected == Some(found) { Ok(()) } else { Err(Damage::Layout) }
+    }
+
+    fn is_market_data(&self) -> bool {
+        (1..=ROWS_MAX).contains(&self.rows)
+            && self.stream_capacity <= STREAM_CAPACITY_MAX
+            && (self.stream_capacity == 0 || self.stream_capacity.is_power_of_two())
+            && self.item_len == 0
+            && self.price_scale == Price::SCALE.unsigned_abs()
+            && matches!(TimeBase::from_code(self.time_base), Some(TimeBase::Midnight | TimeBase::Unix))
+    }
+
+    fn is_events(&self) -> bool {
+        self.rows == 0
+            && (1..=STREAM_CAPACITY_MAX).contains(&self.stream_capacity)
+            && self.stream_capacity.is_power_of_two()
+            && (8..=EVENT_LEN_MAX).contains(&self.item_len)
+            && self.item_len.is_multiple_of(8)
+            && self.price_scale == EVENT_PRICE_SCALE
+            && TimeBase::from_code(self.time_base) == Some(TimeBase::Monotonic)
     }
 
     /// What times count from.
@@ -216,6 +278,24 @@ impl Places {
         }
         Places { names, quotes, stream: end, file_len: after(end, stream_len(stream_capacity)) }
     }
+
+    /// The stream alone.
+    fn of_events(item_len: u64, capacity: u64) -> Places {
+        let len = event_lines(item_len, capacity) * LINE_LEN as u64;
+        let file_len = (HEADER_LEN + len).next_multiple_of(SECTION_ALIGN);
+        Places { names: 0, quotes: 0, stream: HEADER_LEN, file_len }
+    }
+}
+
+/// Lines of one event with the word of the ring.
+pub(crate) const fn event_slot_lines(item_len: u64) -> u64 {
+    (size_of::<u64>() as u64 + item_len).div_ceil(LINE_LEN as u64)
+}
+
+/// Lines of a stream of events: as many as [`broadcast::lines_of`] says of a type of this length.
+pub(crate) fn event_lines(item_len: u64, capacity: u64) -> u64 {
+    let head_lines = broadcast::lines_of::<u64>(1) as u64 - 1;
+    head_lines + capacity * event_slot_lines(item_len)
 }
 
 /// Bytes of a stream.
@@ -287,6 +367,45 @@ mod tests {
         ] {
             assert_eq!(with(change), Err(Damage::Layout));
         }
+    }
+
+    #[test]
+    fn the_header_of_events_is_believed_as_it_was_written() {
+        let writer = WriterId { pid: 7, uid: 1_000, start_ticks: 9, boot: [3; 16] };
+        let good = Header::events(184, 1_000, 1, 0, writer);
+        assert_eq!(
+            (good.kind(), good.stream_capacity, good.file_len),
+            (KIND_EVENTS, 1_024, 4096 + 49 * 4096)
+        );
+        assert_eq!(event_lines(184, 1_024), broadcast::lines_of::<[u64; 23]>(1_024) as u64);
+        assert_eq!(event_lines(56, 4), broadcast::lines_of::<[u64; 7]>(4) as u64);
+        let with = |change: fn(&mut Header)| {
+            let mut header = good;
+            change(&mut header);
+            header.checksum = header.sum();
+            Header::check(header.as_bytes(), header.file_len)
+        };
+        assert_eq!(with(|_| ()), Ok(good));
+        for change in [
+            (|header| header.rows = 1) as fn(&mut Header),
+            |header| header.item_len = 0,
+            |header| header.item_len = 185,
+            |header| header.item_len = 248,
+            |header| header.item_len = u64::MAX - 7,
+            |header| header.stream_capacity = 0,
+            |header| header.stream_capacity = 1 << 40,
+            |header| header.stream_offset = 0,
+            |header| header.names_offset = 4_096,
+            |header| header.file_len += 4096,
+            |header| header.price_scale = 10_000,
+            |header| header.time_base = 2,
+            |header| header.kind = KIND_MARKET_DATA,
+        ] {
+            assert_eq!(with(change), Err(Damage::Layout));
+        }
+        let least = Header::events(0, 0, 1, 0, writer);
+        assert_eq!((least.item_len, least.stream_capacity), (8, 1));
+        assert_eq!(Header::check(least.as_bytes(), least.file_len), Ok(least));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tickpath_lockfree::table::ReadError;
 
 use crate::folder::system;
 use crate::writer::Old;
-use crate::{Folder, SegmentName, SegmentReader, ShmError, WriterState};
+use crate::{EventsReader, Folder, SegmentName, SegmentReader, ShmError, WriterState};
 
 /// Problems that are told in words; further ones are counted.
 const PROBLEMS_MAX: usize = 16;
@@ -80,6 +80,33 @@ fn verify_row(segment: &SegmentReader, index: usize, verified: &mut Verified) {
     if writes > 0 && !is_named && segment.symbol(index).is_none() {
         verified.problem(|| format!("row {index}: it has quotes and no name"));
     }
+}
+
+/// Reads the stream of a segment of events and says what is wrong; also beside its writer. What the events say is not
+/// looked at.
+#[must_use]
+pub fn verify_events(segment: &EventsReader) -> Verified {
+    let mut verified = Verified::default();
+    let sent = segment.sent();
+    let is_alive = segment.writer_state() == WriterState::Alive;
+    let capacity = segment.header().stream_capacity;
+    let first = sent.saturating_sub(capacity);
+    for position in first..sent {
+        let expected = position.wrapping_mul(2).wrapping_add(2);
+        match segment.slot_sequence(position) {
+            found if found == expected => verified.updates += 1,
+            // The writer has gone round since.
+            found if is_alive && found > expected => verified.overtaken += 1,
+            found if found > expected => {
+                verified.problem(|| format!("event {position} is torn, and nobody writes"));
+            }
+            _ => verified.problem(|| format!("event {position} of {sent} is missing")),
+        }
+    }
+    if !segment.is_whole() {
+        verified.problem(|| "the file has another length than when it was opened".to_owned());
+    }
+    verified
 }
 
 /// A value that no write was met at, within bounds.

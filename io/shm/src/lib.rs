@@ -26,6 +26,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A segment may instead hold a stream of events alone, which a gateway tells all its clients ([`EventsWriter`],
+//! [`EventsReader`]).
+//!
 //! [`channel`] is for two processes that talk with each other: a ring each way, agreed upon over a Unix socket.
 //!
 //! # Bounds
@@ -43,22 +46,26 @@
 
 pub mod channel;
 mod error;
+mod events;
 mod folder;
 mod header;
 mod inspect;
 mod live;
 mod mapping;
+mod opened;
 mod process;
 mod reader;
 mod symbol;
 mod writer;
 
 pub use error::{Damage, NameError, ShmError};
+pub use events::{EventsReader, EventsWriter, Segment};
 pub use folder::{Folder, SegmentName};
 pub use header::{
-    HEADER_LEN, Header, KIND_MARKET_DATA, ROWS_MAX, STREAM_CAPACITY_MAX, SegmentConfig, TimeBase, VERSION,
+    EVENT_LEN_MAX, HEADER_LEN, Header, KIND_EVENTS, KIND_MARKET_DATA, ROWS_MAX, STREAM_CAPACITY_MAX,
+    SegmentConfig, TimeBase, VERSION,
 };
-pub use inspect::{Reclaimed, Verified, reclaim, reclaim_unfinished, verify};
+pub use inspect::{Reclaimed, Verified, reclaim, reclaim_unfinished, verify, verify_events};
 pub use process::WriterId;
 pub use reader::{SegmentReader, WriterState};
 pub use symbol::{SYMBOL_LEN_MAX, SymbolName};

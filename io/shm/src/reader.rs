@@ -1,20 +1,18 @@
 //! Any process that reads a segment.
 
 use std::fmt;
-use std::fs::File;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tickpath_lockfree::SharedLines;
 use tickpath_lockfree::broadcast::{self, Receiver};
 use tickpath_lockfree::table::{self, Entry, ReadError};
 use tickpath_types::{MarketUpdate, Nanos, TopOfBook};
 
-use crate::folder::{is_at, system};
-use crate::header::Header;
-use crate::live::{LiveWord, STATE_CLOSED};
+use crate::header::{Header, KIND_MARKET_DATA};
+use crate::live::LiveWord;
+use crate::opened::Opened;
 use crate::writer::Sections;
-use crate::{Damage, Folder, SegmentName, ShmError, SymbolName, mapping};
+use crate::{Folder, SegmentName, ShmError, SymbolName};
 
 /// What is known of a segment's writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,10 +30,7 @@ pub enum WriterState {
 /// It believes nothing: whatever is in the file, its methods end and give a value or an error. What another process of
 /// the same user can do is to cut the file short under it; [`is_whole`](SegmentReader::is_whole) sees that.
 pub struct SegmentReader {
-    header: Header,
-    path: PathBuf,
-    file: File,
-    lines: SharedLines,
+    opened: Opened,
     names: table::Reader<SymbolName>,
     quotes: table::Reader<TopOfBook>,
     stream: Option<SharedLines>,
@@ -45,38 +40,33 @@ impl SegmentReader {
     /// Opens the segment that has the name now.
     ///
     /// # Errors
-    /// [`ShmError::Missing`], [`ShmError::NotOurs`], [`ShmError::Damaged`], and what the system says.
+    /// [`ShmError::Missing`], [`ShmError::NotOurs`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and what the system
+    /// says.
     pub fn open(folder: &Folder, name: &SegmentName) -> Result<SegmentReader, ShmError> {
-        let (path, file, found) = folder.open_segment(name)?;
-        let damaged = |damage| ShmError::Damaged { path: path.clone(), damage };
-        let mut bytes = [0; size_of::<Header>()];
-        let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
-        // Copied before it is checked, so that nobody changes it in between.
-        let header = Header::check(&bytes[..len], found.len()).map_err(damaged)?;
-        let lines = mapping::map(&file, header.file_len, false).map_err(system("map", &path))?;
-        let Sections { names, quotes, stream } =
-            Sections::of(&lines, &header).ok_or_else(|| damaged(Damage::Layout))?;
+        SegmentReader::over(Opened::open(folder, name)?.expect(KIND_MARKET_DATA)?)
+    }
+
+    pub(crate) fn over(opened: Opened) -> Result<SegmentReader, ShmError> {
+        let sections = Sections::of(&opened.lines, &opened.header).ok_or_else(|| opened.damaged())?;
+        let Sections { names, quotes, stream } = sections;
         Ok(SegmentReader {
             names: table::Reader::over(names),
             quotes: table::Reader::over(quotes),
             stream,
-            header,
-            path,
-            file,
-            lines,
+            opened,
         })
     }
 
     /// What its writer wrote before anybody saw it.
     #[must_use]
     pub const fn header(&self) -> &Header {
-        &self.header
+        &self.opened.header
     }
 
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.opened.path
     }
 
     /// Rows, one for each instrument.
@@ -133,19 +123,19 @@ impl SegmentReader {
     /// How often a row was given a name: while it stays, so do the names.
     #[must_use]
     pub fn named(&self) -> u64 {
-        LiveWord::Named.load(&self.lines)
+        LiveWord::Named.load(&self.opened.lines)
     }
 
     /// Quotes written until the last heartbeat.
     #[must_use]
     pub fn quotes_written(&self) -> u64 {
-        LiveWord::QuotesWritten.load(&self.lines)
+        LiveWord::QuotesWritten.load(&self.opened.lines)
     }
 
     /// When the writer last showed that it works, since the Unix epoch.
     #[must_use]
     pub fn heartbeat(&self) -> Nanos {
-        Nanos(LiveWord::Heartbeat.load(&self.lines))
+        self.opened.heartbeat()
     }
 
     /// The stream, from now on; `None` when the segment has none. A reader that is overtaken is told how many it lost.
@@ -161,30 +151,24 @@ impl SegmentReader {
     /// What is known of the writer. A system call or three: for now and then.
     #[must_use]
     pub fn writer_state(&self) -> WriterState {
-        if LiveWord::State.load(&self.lines) == STATE_CLOSED {
-            WriterState::Closed
-        } else if self.header.writer.is_alive() {
-            WriterState::Alive
-        } else {
-            WriterState::Gone
-        }
+        self.opened.writer_state()
     }
 
     /// Whether another segment, or none, has the name now: open it anew. A system call.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
-        !self.file.metadata().is_ok_and(|file| is_at(&file, &self.path))
+        self.opened.is_replaced()
     }
 
     /// Whether the file still is as long as it was. A system call.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.file.metadata().is_ok_and(|file| file.size() == self.header.file_len)
+        self.opened.is_whole()
     }
 }
 
 impl fmt::Debug for SegmentReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SegmentReader").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("SegmentReader").field("path", &self.opened.path).finish_non_exhaustive()
     }
 }

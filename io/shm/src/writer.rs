@@ -57,21 +57,11 @@ impl SegmentWriter {
         config: &SegmentConfig,
         now: Nanos,
     ) -> Result<SegmentWriter, ShmError> {
-        let path = folder.file(name);
-        for _ in 0..TRIES_MAX {
-            let Some(old) = Old::lock(folder, name)? else { continue };
-            let writer = WriterId::this_process().map_err(system("describe this process for", &path))?;
-            let header = Header::new(config, old.generation.wrapping_add(1), now.0, writer);
-            let number = NEW_FILES.fetch_add(1, Ordering::Relaxed);
-            let Some(new) = NewFile::create(folder.new_file(name, number), &header)? else { continue };
-            if !new.publish(&path, &old)? {
-                continue;
-            }
-            let mut writer = SegmentWriter::over(new.lines.clone(), new.file, header, path)?;
-            writer.heartbeat(now);
-            return Ok(writer);
-        }
-        Err(ShmError::Unsettled { path })
+        let header = |generation, writer| Header::new(config, generation, now.0, writer);
+        let Created { header, path, lines, file } = Created::new(folder, name, header)?;
+        let mut writer = SegmentWriter::over(lines, file, header, path)?;
+        writer.heartbeat(now);
+        Ok(writer)
     }
 
     fn over(
@@ -175,6 +165,38 @@ impl Drop for SegmentWriter {
 impl fmt::Debug for SegmentWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SegmentWriter").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// A segment that has just got its name.
+pub(crate) struct Created {
+    pub(crate) header: Header,
+    pub(crate) path: PathBuf,
+    pub(crate) lines: SharedLines,
+    /// Locked.
+    pub(crate) file: File,
+}
+
+impl Created {
+    /// Makes a segment with the header that is made for its generation and this process, in the place of one whose
+    /// writer is gone.
+    pub(crate) fn new(
+        folder: &Folder,
+        name: &SegmentName,
+        header: impl Fn(u64, WriterId) -> Header,
+    ) -> Result<Created, ShmError> {
+        let path = folder.file(name);
+        for _ in 0..TRIES_MAX {
+            let Some(old) = Old::lock(folder, name)? else { continue };
+            let writer = WriterId::this_process().map_err(system("describe this process for", &path))?;
+            let header = header(old.generation.wrapping_add(1), writer);
+            let number = NEW_FILES.fetch_add(1, Ordering::Relaxed);
+            let Some(new) = NewFile::create(folder.new_file(name, number), &header)? else { continue };
+            if new.publish(&path, &old)? {
+                return Ok(Created { header, path, lines: new.lines, file: new.file });
+            }
+        }
+        Err(ShmError::Unsettled { path })
     }
 }
 

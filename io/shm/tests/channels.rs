@@ -244,3 +244,40 @@ fn another_process_answers_everything_and_its_death_is_seen() {
     wait_for(|| server.is_peer_gone().then_some(()));
     assert!(!server.receiver.is_disconnected(), "it had no time to say so");
 }
+
+#[test]
+fn each_ring_holds_as_many_as_it_is_to() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("gateway.sock");
+    let listener = ChannelListener::bind(&path).unwrap();
+    let caller = call(&path).unwrap();
+    let accepted = listener.try_accept().unwrap().unwrap();
+    let mut server: Channel<[u64; 23], [u64; 15]> = accepted.grant_rings(3, 16).unwrap();
+    let mut client: Channel<[u64; 15], [u64; 23]> = caller.receive(Duration::from_secs(30)).unwrap();
+    assert_eq!((client.sender.capacity(), client.receiver.capacity()), (4, 16));
+    for number in 0..4 {
+        client.sender.try_push([number; 15]).unwrap();
+    }
+    assert!(client.sender.try_push([4; 15]).is_err());
+    for number in 0..16 {
+        server.sender.try_push([number; 23]).unwrap();
+    }
+    assert!(server.sender.try_push([16; 23]).is_err());
+    assert!((0..4).all(|number| server.receiver.try_pop() == Some([number; 15])));
+    assert!((0..16).all(|number| client.receiver.try_pop() == Some([number; 23])));
+}
+
+#[test]
+fn what_was_said_does_not_hide_that_the_other_went() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("gateway.sock");
+    let listener = ChannelListener::bind(&path).unwrap();
+    let caller = call(&path).unwrap();
+    let accepted = listener.try_accept().unwrap().unwrap();
+    let mut talk = caller.stream().try_clone().unwrap();
+    let server: Channel<u64, u64> = accepted.grant(4).unwrap();
+    talk.write_all(b"garbage").unwrap();
+    assert!(!server.is_peer_gone());
+    drop((talk, caller));
+    assert!(server.is_peer_gone());
+}

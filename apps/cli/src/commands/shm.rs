@@ -9,12 +9,13 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::ensure;
-use serde_json::json;
+use serde_json::{Value, json};
 use tickpath_config::{say, thousands};
 use tickpath_shm::{
-    Folder, Reclaimed, SegmentName, SegmentReader, ShmError, TimeBase, WriterState, reclaim,
-    reclaim_unfinished, verify,
+    EventsReader, Folder, Reclaimed, Segment, SegmentName, SegmentReader, ShmError, TimeBase, Verified,
+    WriterState, reclaim, reclaim_unfinished, verify, verify_events,
 };
+use tickpath_types::Nanos;
 
 use super::json;
 use table::{Colour, Table};
@@ -25,7 +26,7 @@ const SILENT_AFTER: Duration = Duration::from_secs(2);
 /// Problems of a segment that the line about it names; the JSON report has more.
 const PROBLEMS_TOLD: usize = 4;
 
-/// Market data in shared memory: which segments there are, whether they are whole, and what is in them.
+/// Segments of shared memory, market data and gateways' events: which there are, whether they are whole, and what is in them.
 ///
 /// docs/shm.md says what a segment is. Nothing but `reclaim` changes anything.
 #[derive(clap::Subcommand)]
@@ -120,9 +121,9 @@ fn age(ns: u64) -> Duration {
 }
 
 /// The state of a segment's writer in a word, and how it is to be coloured.
-fn state_of(reader: &SegmentReader) -> (&'static str, Colour) {
-    match reader.writer_state() {
-        WriterState::Alive if age(reader.heartbeat().0) > SILENT_AFTER => ("silent", Colour::Yellow),
+fn state_of(writer: WriterState, heartbeat: Nanos) -> (&'static str, Colour) {
+    match writer {
+        WriterState::Alive if age(heartbeat.0) > SILENT_AFTER => ("silent", Colour::Yellow),
         WriterState::Alive => ("alive", Colour::Green),
         WriterState::Closed => ("closed", Colour::Plain),
         WriterState::Gone => ("gone", Colour::Red),
@@ -133,13 +134,14 @@ const fn time_base(base: TimeBase) -> &'static str {
     match base {
         TimeBase::Midnight => "midnight",
         TimeBase::Unix => "unix",
+        TimeBase::Monotonic => "monotonic",
     }
 }
 
-/// Quotes a second from the start to the last sign of life.
-fn mean_rate(reader: &SegmentReader) -> f64 {
-    let lived = reader.heartbeat().0.saturating_sub(reader.header().created_ns) as f64 / 1e9;
-    if lived > 0.0 { reader.quotes_written() as f64 / lived } else { 0.0 }
+/// `count` a second from the start of a segment to its writer's last sign of life.
+fn mean_rate(segment: &Segment, count: u64) -> f64 {
+    let lived = segment.heartbeat().0.saturating_sub(segment.header().created_ns) as f64 / 1e9;
+    if lived > 0.0 { count as f64 / lived } else { 0.0 }
 }
 
 fn short_age(age: Duration) -> String {
@@ -157,8 +159,8 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
         Table::new(&["SEGMENT", "WRITER", "PID", "SYMBOLS", "ROWS", "STREAM", "QUOTES/S", "AGE", "GEN"]);
     let (mut report, mut damaged) = (Vec::new(), Vec::new());
     for (folder, name) in &names {
-        let reader = match SegmentReader::open(folder, name) {
-            Ok(reader) => reader,
+        let segment = match Segment::open(folder, name) {
+            Ok(segment) => segment,
             // It went since it was listed.
             Err(ShmError::Missing { .. }) => continue,
             Err(error) => {
@@ -167,41 +169,10 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
                 continue;
             }
         };
-        let header = reader.header();
-        let (state, colour) = state_of(&reader);
-        let symbols = reader.symbols().count() as u64;
-        let rate = mean_rate(&reader);
-        table.row(
-            colour,
-            vec![
-                name.to_string(),
-                state.to_owned(),
-                header.writer.pid.to_string(),
-                thousands(symbols),
-                thousands(header.rows),
-                thousands(header.stream_capacity),
-                thousands(rate as u64),
-                short_age(age(header.created_ns)),
-                header.generation.to_string(),
-            ],
-        );
-        report.push(json!({
-            "name": name.as_str(),
-            "kind": "market data",
-            "writer": state,
-            "pid": header.writer.pid,
-            "generation": header.generation,
-            "created_ns": header.created_ns,
-            "heartbeat_ns": reader.heartbeat().0,
-            "symbols": symbols,
-            "rows": header.rows,
-            "stream_capacity": header.stream_capacity,
-            "updates_sent": reader.stream().map(|stream| stream.position()),
-            "quotes_written": reader.quotes_written(),
-            "quotes_per_second": rate,
-            "time_base": time_base(header.time_base()),
-            "bytes": header.file_len,
-        }));
+        let (_, colour) = state_of(segment.writer_state(), segment.heartbeat());
+        let found = describe(name, &segment);
+        table.row(colour, line_of(&found));
+        report.push(found);
     }
     if let Some(json) = json {
         json::write(json, &json!({ "folder": place.path(), "segments": report }).to_string())?;
@@ -214,6 +185,64 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     }
     ensure!(damaged.is_empty(), "{}", damaged.join("; "));
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is reported of a segment, under names that stay.
+fn describe(name: &SegmentName, segment: &Segment) -> Value {
+    let header = segment.header();
+    let mut found = json!({
+        "name": name.as_str(),
+        "writer": state_of(segment.writer_state(), segment.heartbeat()).0,
+        "pid": header.writer.pid,
+        "generation": header.generation,
+        "created_ns": header.created_ns,
+        "heartbeat_ns": segment.heartbeat().0,
+        "stream_capacity": header.stream_capacity,
+        "time_base": time_base(header.time_base()),
+        "bytes": header.file_len,
+    });
+    let own = match segment {
+        Segment::MarketData(reader) => json!({
+            "kind": "market data",
+            "symbols": reader.symbols().count(),
+            "rows": header.rows,
+            "updates_sent": reader.stream().map(|stream| stream.position()),
+            "quotes_written": reader.quotes_written(),
+            "quotes_per_second": mean_rate(segment, reader.quotes_written()),
+        }),
+        Segment::Events(reader) => json!({
+            "kind": "events",
+            "event_bytes": header.item_len,
+            "events_sent": reader.sent(),
+            "events_per_second": mean_rate(segment, reader.sent()),
+        }),
+        _ => json!({ "kind": "other" }),
+    };
+    if let (Some(found), Value::Object(own)) = (found.as_object_mut(), own) {
+        found.extend(own);
+    }
+    found
+}
+
+/// The same as a line of the table; a dash where a segment has no such thing.
+fn line_of(found: &Value) -> Vec<String> {
+    let text = |key: &str| found[key].as_str().unwrap_or("-").to_owned();
+    let count = |key: &str| found[key].as_u64().map_or_else(|| "-".to_owned(), thousands);
+    let plain = |key: &str| found[key].as_u64().unwrap_or_default().to_string();
+    let rate = found["quotes_per_second"].as_f64().map(|rate| thousands(rate as u64));
+    let events =
+        || found["events_per_second"].as_f64().map(|rate| format!("{} events", thousands(rate as u64)));
+    vec![
+        text("name"),
+        text("writer"),
+        plain("pid"),
+        count("symbols"),
+        count("rows"),
+        count("stream_capacity"),
+        rate.or_else(events).unwrap_or_default(),
+        short_age(age(found["created_ns"].as_u64().unwrap_or_default())),
+        plain("generation"),
+    ]
 }
 
 /// Those that were named, or all.
@@ -233,27 +262,27 @@ fn verify_all(names: &[String], place: &Place, json: Option<&Path>) -> anyhow::R
     let (mut report, mut bad) = (Vec::new(), Vec::new());
     let mut lines = Vec::new();
     for (folder, name) in chosen(names, place)? {
-        let reader = match SegmentReader::open(&folder, &name) {
-            Ok(reader) => reader,
+        let segment = match Segment::open(&folder, &name) {
+            Ok(segment) => segment,
             Err(error) => {
                 report.push(json!({ "name": name.as_str(), "error": error.to_string() }));
                 bad.push(error.to_string());
                 continue;
             }
         };
-        let found = verify(&reader);
-        let (state, _) = state_of(&reader);
+        let (state, _) = state_of(segment.writer_state(), segment.heartbeat());
+        let (found, read) = match &segment {
+            Segment::MarketData(reader) => verified_market_data(reader),
+            Segment::Events(reader) => verified_events(reader),
+            _ => continue,
+        };
+        let verdict = match found.problem_count {
+            0 => "whole".to_owned(),
+            count => format!("problems: {}", thousands(count)),
+        };
         lines.push(format!(
-            "{name}: writer {state}; {} symbols, {} quotes, {} updates read, {} overtaken by the writer; {}",
-            thousands(found.symbols),
-            thousands(found.quotes),
-            thousands(found.updates),
-            thousands(found.overtaken),
-            if found.problem_count == 0 {
-                "whole".to_owned()
-            } else {
-                format!("problems: {}", thousands(found.problem_count))
-            },
+            "{name}: writer {state}; {read}, {} overtaken by the writer; {verdict}",
+            thousands(found.overtaken)
         ));
         report.push(json!({
             "name": name.as_str(),
@@ -283,6 +312,23 @@ fn verify_all(names: &[String], place: &Place, json: Option<&Path>) -> anyhow::R
     }
     ensure!(bad.is_empty(), "{}", bad.join("; "));
     Ok(ExitCode::SUCCESS)
+}
+
+fn verified_market_data(reader: &SegmentReader) -> (Verified, String) {
+    let found = verify(reader);
+    let read = format!(
+        "{} symbols, {} quotes, {} updates read",
+        thousands(found.symbols),
+        thousands(found.quotes),
+        thousands(found.updates)
+    );
+    (found, read)
+}
+
+fn verified_events(reader: &EventsReader) -> (Verified, String) {
+    let found = verify_events(reader);
+    let read = format!("{} events read", thousands(found.updates));
+    (found, read)
 }
 
 fn reclaim_all(names: &[String], place: &Place) -> anyhow::Result<ExitCode> {

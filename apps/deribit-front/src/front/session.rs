@@ -11,7 +11,9 @@ use tickpath_deribit::text::Text;
 use super::{Answer, Front, IDLE_US};
 use crate::connection::{Frame, Heartbeat, Transport};
 use crate::fault::Fault;
+use crate::faults::FaultKind;
 use crate::json::{Json, Object, json};
+use crate::record::Record;
 
 /// The version that the front says it has.
 const VERSION: &str = "1.2.26";
@@ -76,7 +78,8 @@ impl Front {
         self.needs_websocket(number)?;
         let SetCancelOnDisconnect { scope } = request.params()?;
         if scope == Some(CancelOnDisconnectScope::Account) {
-            self.accounts[account].cancels_on_disconnect = is_enabled;
+            let account = self.accounts[account].name.clone();
+            self.decide(&Record::CancelOnDisconnect { account, is_enabled });
         } else if let Some(connection) = self.connections.get_mut(&number) {
             connection.cancels_on_disconnect = is_enabled;
         }
@@ -99,7 +102,7 @@ impl Front {
         let now_us = self.now_us;
         let mut frames = Vec::new();
         for (number, connection) in &mut self.connections {
-            if connection.end.is_some() || connection.transport == Transport::Http {
+            if connection.end.is_some() || connection.transport != Transport::WebSocket {
                 continue;
             }
             let silent_us = now_us.saturating_sub(connection.last_in_us);
@@ -114,6 +117,9 @@ impl Front {
                 self.counters.silent_clients.add(1);
             } else if now_us >= heartbeat.next_us {
                 heartbeat.next_us = now_us + heartbeat.interval_us;
+                if self.faults.happens(FaultKind::HeartbeatMissed) {
+                    continue;
+                }
                 let mut bytes = Vec::new();
                 if silent_us >= heartbeat.interval_us && heartbeat.asked_us.is_none() {
                     heartbeat.asked_us = Some(now_us);

@@ -2,8 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod config;
+mod faults;
+mod fix;
 mod hostile;
+mod linked;
 mod market;
+mod protection;
+mod settlement;
 mod support;
 mod trading;
 mod triggers;

@@ -104,7 +104,11 @@ fn changes_of_all_instruments_name_the_instrument_of_each() {
     venue.ok(anna, "private/subscribe", json!({ "channels": own }));
     let names = [PERPETUAL, "BTC_USDC"];
     for name in names {
-        venue.ok(anna, "private/buy", json!({ "instrument_name": name, "amount": 10, "price": 100, "type": "limit" }));
+        venue.ok(
+            anna,
+            "private/buy",
+            json!({ "instrument_name": name, "amount": 10, "price": 100, "type": "limit" }),
+        );
     }
     venue.wait(100_000);
     for channel in own {

@@ -69,7 +69,9 @@ mod tests {
         let hash = hash_password("secret").unwrap();
         roster.add(UserSettings::new("BERT", Password::hashed(&hash).unwrap())).unwrap();
         let nobody = nobody(&roster).unwrap();
-        assert!(nobody.hash().is_some_and(|nobody| nobody.split('$').nth(3) == hash.split('$').nth(3)));
+        assert!(
+            nobody.hash().is_some_and(|nobody| nobody.as_str().split('$').nth(3) == hash.split('$').nth(3))
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
+use tickpath_config::PasswordHash;
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::soupbintcp::Password;
 
@@ -128,7 +129,8 @@ impl CheckerThread {
 
 fn check_all(users: &Roster, mut to_check: spsc::Consumer<Check>, mut answers: spsc::Producer<CheckAnswer>) {
     // A hash that no password can have, so long as it is, and that takes as long to check as a user's.
-    let nobody = hash_password("*nobody*").expect("eight ASCII characters are a password");
+    let nobody = hash_password("*nobody*").and_then(|hash| PasswordHash::parse(&hash).ok());
+    let nobody = nobody.expect("eight ASCII characters are a password");
     loop {
         // In this order: what came before the end of the ring is still there.
         let has_ended = to_check.is_disconnected();

@@ -194,7 +194,7 @@ impl Watched {
     }
 
     fn report(&self, name: &SegmentName) -> Value {
-        let (state, _) = state_of(&self.reader);
+        let (state, _) = state_of(self.reader.writer_state(), self.reader.heartbeat());
         let quotes: Vec<_> = self.rows.iter().map(quote_json).collect();
         json!({
             "name": name.as_str(),
@@ -292,7 +292,7 @@ fn room(limit: Option<usize>) -> (usize, usize) {
 }
 
 fn head(watched: &Watched, args: &Args, is_terminal: bool) -> String {
-    let (state, colour) = state_of(&watched.reader);
+    let (state, colour) = state_of(watched.reader.writer_state(), watched.reader.heartbeat());
     let state = if is_terminal { paint(state, colour) } else { state.to_owned() };
     format!(
         "{}: writer {state}{}; {} symbols; {} quotes/s",

@@ -1,0 +1,91 @@
+//! Nothing trades real money by accident.
+
+use crate::ConfigError;
+
+/// Where somebody is about to trade, and what was written down about it.
+///
+/// ```
+/// use tickpath_config::TradingPlace;
+///
+/// let place = TradingPlace { host: "www.deribit.com", is_loopback: false, is_tls: true, production: false };
+/// let error = place.check(&[("limits.order_size_max", true)]).unwrap_err();
+/// assert!(error.to_string().contains("production = true"));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct TradingPlace<'a> {
+    /// Name or address of the venue.
+    pub host: &'a str,
+    /// Whether that is this machine.
+    pub is_loopback: bool,
+    /// Whether what is said on the way there is encrypted.
+    pub is_tls: bool,
+    /// Whether the configuration says `production = true`.
+    pub production: bool,
+}
+
+impl TradingPlace<'_> {
+    /// Whether no real money is at stake: this machine, or a host whose name begins with `test.` or `fix-test.`, as the
+    /// venue's test environments are called.
+    #[must_use]
+    pub fn is_test(&self) -> bool {
+        self.is_loopback || self.host.starts_with("test.") || self.host.starts_with("fix-test.")
+    }
+
+    /// Whether trading there is meant: at a test environment always; elsewhere with `production`, TLS, and all `limits`
+    /// stated, which are given as the name of each and whether it is there.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] with what is to be written.
+    pub fn check(&self, limits: &[(&str, bool)]) -> Result<(), ConfigError> {
+        let host = self.host;
+        if self.is_test() {
+            return Ok(());
+        }
+        let refused = |message: String| Err(ConfigError::value(message));
+        if !self.production {
+            return refused(format!(
+                "{host} is no test environment: write production = true into the configuration file if real money is meant"
+            ));
+        }
+        if !self.is_tls {
+            return refused(format!(
+                "{host} trades real money: only an encrypted connection is safe there (wss://, tls://)"
+            ));
+        }
+        match limits.iter().find(|(_, is_stated)| !is_stated) {
+            Some((name, _)) => {
+                refused(format!("{host} trades real money: state {name} in the configuration file"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_no_test_needs_words() {
+        let real =
+            TradingPlace { host: "www.deribit.com", is_loopback: false, is_tls: true, production: true };
+        let said = |place: TradingPlace<'_>, stated| {
+            place.check(&[("limits.a", true), ("limits.b", stated)]).err().map(|error| error.to_string())
+        };
+        assert_eq!(said(real, true), None);
+        assert!(said(real, false).unwrap().contains("state limits.b"));
+        assert!(said(TradingPlace { is_tls: false, ..real }, true).unwrap().contains("wss://"));
+        assert!(
+            said(TradingPlace { production: false, ..real }, true).unwrap().contains("production = true")
+        );
+        for host in ["test.deribit.com", "fix-test.deribit.com"] {
+            let test = TradingPlace { host, is_loopback: false, is_tls: false, production: false };
+            assert_eq!(said(test, false), None);
+        }
+        // Names that only look like those of test environments.
+        for host in ["www.test.deribit.example", "testing.example", "a.fix-test.example"] {
+            assert!(said(TradingPlace { host, production: false, ..real }, true).is_some(), "{host}");
+        }
+        assert_eq!(said(TradingPlace { is_loopback: true, production: false, ..real }, false), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! `[deribit.faults]`: what is to go wrong, so that clients can be tried.
+
+use std::net::SocketAddrV4;
+
+use serde::{Deserialize, Serialize};
+use tickpath_config::{ConfigError, Duration};
+use tickpath_types::Nanos;
+
+use super::{ppm, value};
+use crate::faults::{FaultKind, FaultPlan};
+
+/// `[deribit.faults]`: each chance is a part of one, as text.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FaultsConfig {
+    /// Of what happens when.
+    pub seed: u64,
+    /// Each connection each second: it ends without a word.
+    pub cut: Option<String>,
+    /// Each connection each second: it stands, and nothing is read or sent any more.
+    pub half_open: Option<String>,
+    /// Each order request: its connection ends before it is read.
+    pub request_lost: Option<String>,
+    /// Each order request: it is done, and its connection ends before the reply.
+    pub reply_cut: Option<String>,
+    /// Each order request: it is done and its reply never sent.
+    pub reply_lost: Option<String>,
+    /// Each order request: it is done and its reply comes late.
+    pub reply_slow: Option<String>,
+    /// Each order request: it is refused with 10028.
+    pub rate_limited: Option<String>,
+    /// Each private request: the access token ends before its time.
+    pub token_expired: Option<String>,
+    /// Each private request: all tokens of the connection end.
+    pub tokens_revoked: Option<String>,
+    /// Each heartbeat: it is not sent.
+    pub heartbeat_missed: Option<String>,
+    /// Each change of a book to each listener: it is sent twice.
+    pub book_duplicated: Option<String>,
+    /// Each change of a book to each listener: it is sent after the next one.
+    pub book_swapped: Option<String>,
+    /// Each change of a book to each listener: it is not sent.
+    pub book_dropped: Option<String>,
+    /// Each second: the venue closes everything and refuses new connections.
+    pub maintenance: Option<String>,
+    /// How long a connection is half open.
+    pub half_open_for: Option<Duration>,
+    /// How long maintenance takes.
+    pub maintenance_for: Option<Duration>,
+    /// How late a slow reply is.
+    pub reply_delay: Option<Duration>,
+}
+
+/// What a connection that is half open, maintenance and a slow reply take where the file does not say.
+const HALF_OPEN_FOR: Duration = Duration(Nanos::from_secs(60));
+const MAINTENANCE_FOR: Duration = Duration(Nanos::from_secs(5));
+const REPLY_DELAY: Duration = Duration(Nanos::from_millis(500));
+
+impl FaultsConfig {
+    /// The checked plan of a front at this address.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`]: a chance that is none, or a front that others than this machine reach.
+    pub(super) fn plan(&self, address: SocketAddrV4) -> Result<FaultPlan, ConfigError> {
+        let micros = |given: Option<Duration>, otherwise: Duration| given.unwrap_or(otherwise).0.0 / 1_000;
+        let mut plan = FaultPlan {
+            seed: self.seed,
+            half_open_us: micros(self.half_open_for, HALF_OPEN_FOR),
+            maintenance_us: micros(self.maintenance_for, MAINTENANCE_FOR),
+            reply_delay_us: micros(self.reply_delay, REPLY_DELAY),
+            ..FaultPlan::default()
+        };
+        for (kind, chance) in self.chances() {
+            let Some(chance) = chance else { continue };
+            let name = format!("faults.{}", kind.key());
+            let part = ppm(&name, chance)?;
+            plan.ppm[kind as usize] =
+                u32::try_from(part).map_err(|_| value(format!("{name}: '{chance}' must be 0 to 1")))?;
+        }
+        if plan.ppm.iter().any(|ppm| *ppm > 0) && !address.ip().is_loopback() {
+            return Err(value(format!(
+                "faults are for this machine alone and {address} is not the loopback interface: remove [deribit.faults]"
+            )));
+        }
+        Ok(plan)
+    }
+
+    fn chances(&self) -> [(FaultKind, &Option<String>); FaultKind::ALL.len()] {
+        [
+            (FaultKind::Cut, &self.cut),
+            (FaultKind::HalfOpen, &self.half_open),
+            (FaultKind::RequestLost, &self.request_lost),
+            (FaultKind::ReplyCut, &self.reply_cut),
+            (FaultKind::ReplyLost, &self.reply_lost),
+            (FaultKind::ReplySlow, &self.reply_slow),
+            (FaultKind::RateLimited, &self.rate_limited),
+            (FaultKind::TokenExpired, &self.token_expired),
+            (FaultKind::TokensRevoked, &self.tokens_revoked),
+            (FaultKind::HeartbeatMissed, &self.heartbeat_missed),
+            (FaultKind::BookDuplicated, &self.book_duplicated),
+            (FaultKind::BookSwapped, &self.book_swapped),
+            (FaultKind::BookDropped, &self.book_dropped),
+            (FaultKind::Maintenance, &self.maintenance),
+        ]
+    }
+}

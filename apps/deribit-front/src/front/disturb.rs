@@ -1,0 +1,125 @@
+//! Where faults come in: requests, replies, connections.
+
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::request::Request;
+use tickpath_deribit::text::Text;
+
+use super::{Answer, Front};
+use crate::connection::{Frame, Transport};
+use crate::fault::Fault;
+use crate::faults::{Fate, FaultKind, FaultSwitch, Outage};
+use crate::json::Object;
+use crate::pending::ReplyTo;
+
+impl Front {
+    /// Switches faults on and off.
+    #[must_use]
+    pub fn faults(&self) -> FaultSwitch {
+        self.faults.switch.clone()
+    }
+
+    /// What a fault makes of a connection; none where it is as it should be.
+    #[must_use]
+    pub fn poll_outage(&self, number: u64) -> Option<Outage> {
+        self.faults.outage(number)
+    }
+
+    /// What a request is answered while the venue is in maintenance; none while it is not.
+    #[must_use]
+    pub fn maintenance(&self) -> Option<Frame> {
+        if self.now_us >= self.faults.maintenance_until_us {
+            return None;
+        }
+        let code = ErrorCode::SystemMaintenance;
+        let error = Object::new().with("code", code.code()).with("message", Text::new(code.message()));
+        let bytes = Object::new().with("jsonrpc", Text::new("2.0")).with("error", error.json()).end();
+        Some(Frame { bytes, error: Some(code.code()) })
+    }
+
+    /// What becomes of a request, where it is not what should.
+    pub(super) fn disturb(&mut self, number: u64, request: &Request<'_>, to: &ReplyTo) -> Option<Answer> {
+        let is_websocket =
+            self.connections.get(&number).is_some_and(|own| own.transport == Transport::WebSocket);
+        if !request.method.is_private() || !is_websocket {
+            return None;
+        }
+        if self.faults.happens(FaultKind::TokensRevoked) {
+            self.end_login(number, true);
+        } else if self.faults.happens(FaultKind::TokenExpired) {
+            self.end_login(number, false);
+        }
+        if !request.method.is_matching() {
+            return None;
+        }
+        if self.faults.happens(FaultKind::RequestLost) {
+            self.faults.cut(number);
+            return Some(Ok(None));
+        }
+        if self.faults.happens(FaultKind::RateLimited) {
+            return Some(Err(Fault::new(ErrorCode::TooManyRequests)));
+        }
+        let fates = [
+            (FaultKind::ReplyCut, Fate::Cut),
+            (FaultKind::ReplyLost, Fate::Lost),
+            (FaultKind::ReplySlow, Fate::Late),
+        ];
+        for (kind, fate) in fates {
+            if self.faults.happens(kind) {
+                self.faults.doom(number, to.id.clone(), fate);
+                break;
+            }
+        }
+        None
+    }
+
+    /// A reply on its way to its client; none where it does not leave now.
+    pub(super) fn disturb_reply(&mut self, to: &ReplyTo, frame: Frame) -> Option<Frame> {
+        match self.faults.fate(to.connection, &to.id) {
+            None => Some(frame),
+            Some(Fate::Lost) => None,
+            Some(Fate::Cut) => {
+                self.faults.cut(to.connection);
+                None
+            }
+            Some(Fate::Late) => self.faults.delay(to.connection, frame, self.now_us),
+        }
+    }
+
+    /// Replies whose time has come.
+    pub(super) fn send_delayed(&mut self) {
+        while let Some((number, frame)) = self.faults.due(self.now_us) {
+            self.push(number, frame);
+        }
+    }
+
+    /// Faults of connections, some times a second: those that were switched on, and at whole seconds those by chance.
+    pub(super) fn disturb_connections(&mut self, is_second: bool) {
+        self.faults.end_silence(self.now_us);
+        if !self.faults.switch.is_armed() {
+            return;
+        }
+        let is_maintenance = self.faults.is_next(FaultKind::Maintenance)
+            || (is_second && self.faults.is_drawn(FaultKind::Maintenance));
+        if is_maintenance {
+            self.faults.maintenance_until_us = self.now_us + self.faults.plan.maintenance_us;
+            for connection in self.connections.values_mut() {
+                connection.end.get_or_insert(MAINTENANCE);
+            }
+        }
+        let is_cut = self.faults.is_next(FaultKind::Cut);
+        let is_silent = self.faults.is_next(FaultKind::HalfOpen);
+        for (number, connection) in &self.connections {
+            if connection.transport != Transport::WebSocket {
+                continue;
+            }
+            if is_cut || (is_second && self.faults.is_drawn(FaultKind::Cut)) {
+                self.faults.cut(*number);
+            } else if is_silent || (is_second && self.faults.is_drawn(FaultKind::HalfOpen)) {
+                self.faults.silence(*number, self.now_us);
+            }
+        }
+    }
+}
+
+/// Why connections are closed when maintenance begins.
+pub(crate) const MAINTENANCE: &str = "system_maintenance";

@@ -1,0 +1,388 @@
+//! The configuration file of the gateway.
+//!
+//! ```
+//! use tickpath_gateway::config::GatewayConfig;
+//!
+//! let text = r#"
+//! [venue]
+//! ws_uri = "ws://127.0.0.1:26420/ws/api/v2"
+//! [accounts.A1]
+//! login = "anna"
+//! secret = "test"
+//! [users.trader]
+//! password = "test"
+//! accounts = ["A1"]
+//! "#;
+//! let config = GatewayConfig::parse("gateway.toml", text)?;
+//! assert_eq!(config.users["trader"].request_limit, 10);
+//! # Ok::<(), tickpath_config::ConfigError>(())
+//! ```
+
+mod accounts;
+mod amount;
+mod flags;
+mod logging;
+mod patterns;
+mod symbols;
+mod test;
+mod users;
+mod venue;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tickpath_config::{ConfigError, Duration, IdleConfig};
+use tickpath_types::Nanos;
+
+pub use accounts::{AccountConfig, Caps};
+pub use amount::{AMOUNT_SCALE, Amount};
+pub use flags::{Overrides, metrics_address};
+pub use logging::EventLogConfig;
+pub use patterns::{Matcher, Patterns};
+pub use symbols::{SymbolFilter, SymbolsConfig};
+pub use test::TestSwitches;
+pub use users::UserConfig;
+pub use venue::{FeedsConfig, FixUri, Transport, VenueConfig};
+
+/// Accounts at most.
+pub const ACCOUNTS_MAX: usize = 64;
+/// Users at most.
+pub const USERS_MAX: usize = 256;
+/// Longest name of the gateway, an account or a user, in bytes.
+pub const NAME_LEN_MAX: usize = 32;
+/// Clients that may be connected at a time at most.
+const CLIENTS_MAX: u32 = 1_024;
+/// Items of a ring at most; the least is [`RING_MIN`].
+const RING_MAX: u32 = 1 << 20;
+/// Items of a ring at least: a download begins with more than a handful of events.
+const RING_MIN: u32 = 64;
+
+/// A gateway as its file describes it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GatewayConfig {
+    /// Its name: of its sockets, its segment in shared memory, its log and its metrics. 1 to 32 letters, digits, `-` or
+    /// `_`.
+    pub name: String,
+    /// The Unix socket that clients call; `NAME.sock` when absent.
+    pub client_listen_address: Option<PathBuf>,
+    /// Where metrics are served over HTTP; nowhere when absent.
+    pub metrics_listen_address: Option<SocketAddrV4>,
+    /// The Unix socket of the commands `tickpath gateway kill` and `release`; `NAME.admin.sock` when absent.
+    pub admin_listen_address: Option<PathBuf>,
+    /// Real money: needed for every venue that is neither on this machine nor a test environment.
+    pub production: bool,
+    /// Orders are checked and acknowledged, and none reaches the venue.
+    pub dry_run: bool,
+    /// Loop of the gateway's thread.
+    #[serde(rename = "loop")]
+    pub duty_cycle: LoopConfig,
+    /// What every client may do.
+    pub clients: ClientsConfig,
+    /// The venue, and how it is talked with.
+    pub venue: VenueConfig,
+    /// The instruments that are there at all.
+    pub symbols: SymbolsConfig,
+    /// What no order may exceed, for each account that states nothing else.
+    pub limits: Caps,
+    /// The log of all messages.
+    pub event_log: EventLogConfig,
+    /// Failures on purpose, for tests against a venue on this machine.
+    #[serde(skip_serializing_if = "TestSwitches::is_off")]
+    pub test: TestSwitches,
+    /// The accounts at the venue, by name.
+    pub accounts: BTreeMap<String, AccountConfig>,
+    /// Who may use the gateway, by name.
+    pub users: BTreeMap<String, UserConfig>,
+}
+
+/// The loop that the gateway's agents run in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoopConfig {
+    /// What the thread does between duty cycles that found no work.
+    pub idle: IdleConfig,
+    /// How often timers are looked at.
+    pub timer_interval: Duration,
+    /// Core to pin the thread to; not pinned when absent.
+    pub core: Option<usize>,
+}
+
+/// What every client may do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClientsConfig {
+    /// Clients at a time; a further one is refused.
+    pub max: u32,
+    /// Events that wait for one client in its own ring, at most; a client that is further behind is disconnected.
+    pub events_max: u32,
+    /// Requests that wait in a client's ring, at most: to its library the ring is full.
+    pub requests_max: u32,
+    /// Events of market data that a client may be behind, before it loses some.
+    pub market_data_max: u32,
+    /// How often each client is pinged.
+    pub heartbeat: Duration,
+    /// How long a caller has to say who it is.
+    pub login_timeout: Duration,
+    /// A client's orders are cancelled when it goes or is cut off.
+    pub cancel_on_disconnect: bool,
+    /// Open orders that are kept, of all clients together; a further one is refused.
+    pub orders_max: u32,
+}
+
+impl Default for GatewayConfig {
+    fn default() -> GatewayConfig {
+        GatewayConfig {
+            name: "deribit".to_owned(),
+            client_listen_address: None,
+            metrics_listen_address: None,
+            admin_listen_address: None,
+            production: false,
+            dry_run: false,
+            duty_cycle: LoopConfig::default(),
+            clients: ClientsConfig::default(),
+            venue: VenueConfig::default(),
+            symbols: SymbolsConfig::default(),
+            limits: Caps::default(),
+            event_log: EventLogConfig::default(),
+            test: TestSwitches::default(),
+            accounts: BTreeMap::new(),
+            users: BTreeMap::new(),
+        }
+    }
+}
+
+impl Default for LoopConfig {
+    fn default() -> LoopConfig {
+        LoopConfig { idle: IdleConfig::Yield, timer_interval: Duration(Nanos(250)), core: None }
+    }
+}
+
+impl Default for ClientsConfig {
+    fn default() -> ClientsConfig {
+        ClientsConfig {
+            max: 64,
+            events_max: 1 << 14,
+            requests_max: 1 << 10,
+            market_data_max: 1 << 16,
+            heartbeat: Duration(Nanos::from_secs(1)),
+            login_timeout: Duration(Nanos::from_secs(5)),
+            cancel_on_disconnect: true,
+            orders_max: 1 << 14,
+        }
+    }
+}
+
+impl GatewayConfig {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// [`ConfigError`] in one line that says what to change.
+    pub fn load(path: &Path) -> Result<GatewayConfig, ConfigError> {
+        GatewayConfig::load_with(path, &Overrides::default())
+    }
+
+    /// The same with `overrides` in place of what the file says.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_with(path: &Path, overrides: &Overrides) -> Result<GatewayConfig, ConfigError> {
+        let mut config: GatewayConfig = tickpath_config::load(path).map_err(without_venue_ports)?;
+        overrides.apply(&mut config);
+        config.checked()
+    }
+
+    /// Reads and checks `text`, naming it `file` in errors.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn parse(file: &str, text: &str) -> Result<GatewayConfig, ConfigError> {
+        tickpath_config::parse::<GatewayConfig>(file, text).map_err(without_venue_ports)?.checked()
+    }
+
+    fn checked(self) -> Result<GatewayConfig, ConfigError> {
+        self.check()?;
+        Ok(self)
+    }
+
+    /// Whether everything in it can be used together. [`load`](Self::load) does this.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn check(&self) -> Result<(), ConfigError> {
+        check_name("name", &self.name)?;
+        self.check_loop()?;
+        self.check_clients()?;
+        self.venue.check()?;
+        self.symbols.check()?;
+        self.event_log.check()?;
+        self.check_accounts()?;
+        self.check_users()?;
+        self.check_money()?;
+        if let Some(address) = self.metrics_listen_address.filter(|address| !address.ip().is_loopback()) {
+            return Err(ConfigError::value(format!(
+                "metrics_listen_address {address}: metrics are served on the loopback interface alone (127.0.0.1)"
+            )));
+        }
+        if !self.test.is_off() && !self.venue.is_loopback()? {
+            return Err(ConfigError::value(
+                "[test] is for a venue on this machine: leave it out, or name 127.0.0.1 in venue.ws_uri",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_loop(&self) -> Result<(), ConfigError> {
+        let interval = self.duty_cycle.timer_interval.0;
+        between("loop.timer_interval", interval.0, 0, Nanos::from_millis(10).0, "10ms at most")
+    }
+
+    fn check_clients(&self) -> Result<(), ConfigError> {
+        let clients = &self.clients;
+        let count = |name, value: u32, least: u32, most: u32| {
+            between(name, value.into(), least.into(), most.into(), &format!("{least} to {most}"))
+        };
+        count("clients.max", clients.max, 1, CLIENTS_MAX)?;
+        count("clients.events_max", clients.events_max, RING_MIN, RING_MAX)?;
+        count("clients.requests_max", clients.requests_max, 1, RING_MAX)?;
+        count("clients.market_data_max", clients.market_data_max, RING_MIN, RING_MAX)?;
+        count("clients.orders_max", clients.orders_max, 1, RING_MAX)?;
+        duration("clients.heartbeat", clients.heartbeat, Nanos::from_millis(10), Nanos::from_secs(60))?;
+        duration(
+            "clients.login_timeout",
+            clients.login_timeout,
+            Nanos::from_millis(100),
+            Nanos::from_secs(60),
+        )
+    }
+
+    fn check_accounts(&self) -> Result<(), ConfigError> {
+        let accounts = &self.accounts;
+        if accounts.is_empty() || accounts.len() > ACCOUNTS_MAX {
+            return Err(ConfigError::value(format!(
+                "there are {} accounts: name 1 to {ACCOUNTS_MAX} as [accounts.NAME] with login and secret",
+                accounts.len()
+            )));
+        }
+        for (name, account) in accounts {
+            check_name("account", name)?;
+            account.check(name)?;
+        }
+        let masters = accounts.values().filter(|account| account.master).count();
+        if masters > 1 {
+            return Err(ConfigError::value(
+                "more than one account says master = true: one alone asks for market data",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_users(&self) -> Result<(), ConfigError> {
+        let users = &self.users;
+        if users.is_empty() || users.len() > USERS_MAX {
+            return Err(ConfigError::value(format!(
+                "there are {} users: name 1 to {USERS_MAX} as [users.NAME] with password and accounts",
+                users.len()
+            )));
+        }
+        for (name, user) in users {
+            check_name("user", name)?;
+            user.check(name, &self.accounts)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing trades real money unless that is meant.
+    fn check_money(&self) -> Result<(), ConfigError> {
+        for (name, account) in &self.accounts {
+            let caps = self.caps_of(account);
+            let stated = |key: &str| format!("limits.{key} (or accounts.{name}.limits.{key})");
+            let names = ["order_size_max", "notional_max", "open_orders_max"].map(stated);
+            let is_stated =
+                [caps.order_size_max.is_some(), caps.notional_max.is_some(), caps.open_orders_max.is_some()];
+            let limits: Vec<(&str, bool)> = names.iter().map(String::as_str).zip(is_stated).collect();
+            for place in self.venue.places(self.production)? {
+                place.as_place().check(&limits)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What an order of `account` may not exceed: what the account states, and what `[limits]` does where it is silent.
+    #[must_use]
+    pub fn caps_of(&self, account: &AccountConfig) -> Caps {
+        account.limits.or(&self.limits)
+    }
+
+    /// The account whose connection asks for market data: the master, or the first by name.
+    #[must_use]
+    pub fn master(&self) -> Option<(&str, &AccountConfig)> {
+        let master = self.accounts.iter().find(|(_, account)| account.master);
+        master.or_else(|| self.accounts.iter().next()).map(|(name, account)| (name.as_str(), account))
+    }
+
+    /// The socket that clients call.
+    #[must_use]
+    pub fn client_socket(&self) -> PathBuf {
+        self.client_listen_address.clone().unwrap_or_else(|| format!("{}.sock", self.name).into())
+    }
+
+    /// The socket of the kill switch.
+    #[must_use]
+    pub fn admin_socket(&self) -> PathBuf {
+        self.admin_listen_address.clone().unwrap_or_else(|| format!("{}.admin.sock", self.name).into())
+    }
+}
+
+/// What the flags of other gateways configure and this one does not have.
+const FOREIGN_KEYS: [&str; 6] = [
+    "multicast_port",
+    "udp_snapshot_port",
+    "udp_incremental_port",
+    "udp_snapshot_timeout",
+    "local_interface",
+    "multicast",
+];
+
+/// Says of keys that belong to another kind of gateway why they are not there.
+fn without_venue_ports(error: ConfigError) -> ConfigError {
+    match error {
+        ConfigError::Syntax { file, line, message }
+            if FOREIGN_KEYS.iter().any(|key| message.contains(&format!("unknown field `{key}`"))) =>
+        {
+            let message = "this gateway takes market data from the venue's WebSocket and has no multicast ports: leave it out";
+            ConfigError::Syntax { file, line, message: message.to_owned() }
+        }
+        other => other,
+    }
+}
+
+fn check_name(what: &str, name: &str) -> Result<(), ConfigError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if (1..=NAME_LEN_MAX).contains(&name.len()) && name.bytes().all(is_plain) {
+        return Ok(());
+    }
+    Err(ConfigError::value(format!(
+        "{what} {name:?}: a name has 1 to {NAME_LEN_MAX} letters, digits, - or _"
+    )))
+}
+
+fn between(name: &str, value: u64, least: u64, most: u64, allowed: &str) -> Result<(), ConfigError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError::value(format!("{name} is {value}: write {allowed}")))
+}
+
+fn duration(name: &str, value: Duration, least: Nanos, most: Nanos) -> Result<(), ConfigError> {
+    if (least..=most).contains(&value.0) {
+        return Ok(());
+    }
+    let (least, most) = (Duration(least), Duration(most));
+    Err(ConfigError::value(format!("{name} is {value}: write {least} to {most}")))
+}
+
+#[cfg(test)]
+mod tests;

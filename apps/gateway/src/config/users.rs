@@ -1,0 +1,97 @@
+//! Who may use the gateway.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use tickpath_config::{ConfigError, Duration, Secret};
+use tickpath_types::Nanos;
+
+use super::patterns::one_or_many;
+use super::{AccountConfig, Patterns, between, duration};
+
+/// Requests within a monitor period at most: the time of each is kept.
+const REQUEST_LIMIT_MAX: u32 = 1 << 16;
+
+/// One who may use the gateway.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserConfig {
+    /// The password: `env:NAME` or `file:PATH`, or itself in a file that nobody else may read. What is found there is the
+    /// password or its argon2 hash.
+    pub password: Secret,
+    /// The accounts it may trade with; none when absent: it sees market data.
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub accounts: Vec<String>,
+    /// The instruments it may see and trade; all when absent.
+    #[serde(default = "Patterns::all")]
+    pub symbols: Patterns,
+    /// It may publish limits for the accounts that it has.
+    #[serde(default)]
+    pub risk_manager: bool,
+    /// The time over which requests are counted.
+    #[serde(
+        default = "UserConfig::monitor_period",
+        alias = "monitor_period_secs",
+        deserialize_with = "seconds"
+    )]
+    pub monitor_period: Duration,
+    /// How long a user that asked for too much is refused.
+    #[serde(default = "UserConfig::ban_period", alias = "ban_period_secs", deserialize_with = "seconds")]
+    pub ban_period: Duration,
+    /// Requests within the monitor period; one more begins a ban.
+    #[serde(default = "UserConfig::request_limit")]
+    pub request_limit: u32,
+}
+
+impl UserConfig {
+    fn monitor_period() -> Duration {
+        Duration(Nanos::from_secs(60))
+    }
+
+    fn ban_period() -> Duration {
+        Duration(Nanos::from_secs(300))
+    }
+
+    fn request_limit() -> u32 {
+        10
+    }
+
+    pub(super) fn check(
+        &self,
+        name: &str,
+        accounts: &BTreeMap<String, AccountConfig>,
+    ) -> Result<(), ConfigError> {
+        let key = |key: &str| format!("users.{name}.{key}");
+        self.symbols.compile(&key("symbols"))?;
+        if let Some(account) = self.accounts.iter().find(|account| !accounts.contains_key(*account)) {
+            return Err(ConfigError::value(format!(
+                "users.{name}.accounts names {account}, which there is not: write it as [accounts.{account}]"
+            )));
+        }
+        if self.risk_manager && self.accounts.is_empty() {
+            return Err(ConfigError::value(format!(
+                "users.{name} is a risk manager of no account: name them in users.{name}.accounts"
+            )));
+        }
+        let (least, most) = (Nanos::from_millis(1), Nanos::from_secs(86_400));
+        duration(&key("monitor_period"), self.monitor_period, least, most)?;
+        duration(&key("ban_period"), self.ban_period, least, most)?;
+        let limit = u64::from(self.request_limit);
+        let allowed = format!("1 to {REQUEST_LIMIT_MAX}");
+        between(&key("request_limit"), limit, 1, REQUEST_LIMIT_MAX.into(), &allowed)
+    }
+}
+
+/// A duration as text, or a whole number of seconds.
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "write a duration such as \"60s\", or a whole number of seconds")]
+    enum Written {
+        Seconds(u32),
+        Text(String),
+    }
+    match Written::deserialize(deserializer)? {
+        Written::Seconds(seconds) => Ok(Duration(Nanos::from_secs(seconds.into()))),
+        Written::Text(text) => text.parse().map_err(serde::de::Error::custom),
+    }
+}

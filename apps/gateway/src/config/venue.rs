@@ -1,0 +1,259 @@
+//! The venue, and how it is talked with.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use tickpath_config::{ByteSize, ConfigError, Duration, TradingPlace, as_text};
+use tickpath_types::Nanos;
+use tickpath_web::WebUrl;
+
+use super::{between, duration};
+
+/// Channels of one connection at most, as the venue has it.
+const SUBSCRIPTIONS_MAX: u32 = 500;
+/// Requests to the matching engine a second at most.
+const MATCHING_MAX: u32 = 100_000;
+/// Levels of a book's side at most that clients are sent.
+const DEPTH_MAX: u32 = 1_000;
+/// Intervals that the venue offers for tickers and books.
+const INTERVALS_MS: [u64; 1] = [100];
+
+/// Which door of the venue orders go through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// JSON-RPC over the WebSocket.
+    #[default]
+    WebSocket,
+    /// FIX 4.4.
+    Fix,
+}
+
+/// The venue.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct VenueConfig {
+    /// Its name as clients see it.
+    pub exchange: String,
+    /// The door for orders. Market data comes through the WebSocket.
+    pub transport: Transport,
+    /// Its WebSocket.
+    pub ws_uri: String,
+    /// Its FIX door, `tcp://host:port` or `tls://host:port`; needed where orders go there.
+    pub fix_uri: Option<FixUri>,
+    /// Certificates to trust in place of the machine's own, PEM.
+    pub ca_file: Option<PathBuf>,
+    /// An HTTP proxy to connect through, `host:port`.
+    pub proxy: Option<String>,
+    /// How long the venue may take to answer a request.
+    pub request_timeout: Duration,
+    /// The venue cancels a connection's orders when it is lost.
+    pub cancel_on_disconnect: bool,
+    /// How often the WebSocket is pinged: the time is the external latency.
+    pub ws_ping_interval: Duration,
+    /// Orders, edits and cancels a second that the venue takes of an account: more would end the connection.
+    pub matching_rate: u32,
+    /// The same at once.
+    pub matching_burst: u32,
+    /// Heartbeat of FIX.
+    pub fix_ping_interval: Duration,
+    /// Channels on one connection; what is more gets another connection.
+    pub subscriptions_max: u32,
+    /// Channels asked for by one request.
+    pub subscribe_batch: u32,
+    /// Levels of each side of a book that clients are sent.
+    pub depth: u32,
+    /// Interval of tickers.
+    pub ticker_interval: Duration,
+    /// Bytes of requests that wait for the venue; more is refused.
+    pub encode_buffer: ByteSize,
+    /// Longest message taken from the venue; a longer one ends the connection.
+    pub decode_buffer: ByteSize,
+    /// What is asked for of each instrument.
+    pub feeds: FeedsConfig,
+}
+
+/// What is asked for of each instrument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FeedsConfig {
+    /// Best prices and statistics.
+    pub ticker: bool,
+    /// Changes of the book.
+    pub book: bool,
+    /// Trades.
+    pub trades: bool,
+    /// States of instruments.
+    pub instrument_state: bool,
+}
+
+impl Default for FeedsConfig {
+    fn default() -> FeedsConfig {
+        FeedsConfig { ticker: true, book: true, trades: true, instrument_state: true }
+    }
+}
+
+impl Default for VenueConfig {
+    fn default() -> VenueConfig {
+        VenueConfig {
+            exchange: "deribit".to_owned(),
+            transport: Transport::WebSocket,
+            ws_uri: "wss://test.deribit.com/ws/api/v2".to_owned(),
+            fix_uri: None,
+            ca_file: None,
+            proxy: None,
+            request_timeout: Duration(Nanos::from_secs(15)),
+            cancel_on_disconnect: true,
+            ws_ping_interval: Duration(Nanos::from_secs(5)),
+            matching_rate: 5,
+            matching_burst: 20,
+            fix_ping_interval: Duration(Nanos::from_secs(5)),
+            subscriptions_max: 256,
+            subscribe_batch: 56,
+            depth: 20,
+            ticker_interval: Duration(Nanos::from_millis(100)),
+            encode_buffer: ByteSize(1 << 20),
+            decode_buffer: ByteSize(16 << 20),
+            feeds: FeedsConfig::default(),
+        }
+    }
+}
+
+impl VenueConfig {
+    /// The WebSocket's address.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] when it is none.
+    pub fn ws_url(&self) -> Result<WebUrl, ConfigError> {
+        self.ws_uri.parse().map_err(|error| ConfigError::value(format!("venue.ws_uri: {error}")))
+    }
+
+    /// Whether all doors of it are on this machine.
+    pub(super) fn is_loopback(&self) -> Result<bool, ConfigError> {
+        Ok(self.places(false)?.iter().all(|place| place.is_loopback))
+    }
+
+    /// Every door that is used.
+    pub(super) fn places(&self, production: bool) -> Result<Vec<Place>, ConfigError> {
+        let url = self.ws_url()?;
+        let (host, is_loopback, is_tls) = (url.host().to_owned(), url.is_loopback(), url.is_tls());
+        let mut places = vec![Place { host, is_loopback, is_tls, production }];
+        places.extend(self.fix_uri.as_ref().map(|uri| Place {
+            host: uri.host.clone(),
+            is_loopback: uri.is_loopback(),
+            is_tls: uri.is_tls,
+            production,
+        }));
+        Ok(places)
+    }
+
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        self.ws_url()?;
+        if self.transport == Transport::Fix && self.fix_uri.is_none() {
+            return Err(ConfigError::value(
+                "venue.transport is \"fix\": name the door in venue.fix_uri, e.g. \"tls://fix-test.deribit.com:9883\"",
+            ));
+        }
+        let second = Nanos::from_secs(1);
+        duration(
+            "venue.request_timeout",
+            self.request_timeout,
+            Nanos::from_millis(100),
+            Nanos::from_secs(300),
+        )?;
+        duration("venue.ws_ping_interval", self.ws_ping_interval, second, Nanos::from_secs(60))?;
+        duration("venue.fix_ping_interval", self.fix_ping_interval, second, Nanos::from_secs(60))?;
+        let count = |key: &str, value: u32, most: u32| {
+            between(&format!("venue.{key}"), value.into(), 1, most.into(), &format!("1 to {most}"))
+        };
+        count("subscriptions_max", self.subscriptions_max, SUBSCRIPTIONS_MAX)?;
+        count("subscribe_batch", self.subscribe_batch, self.subscriptions_max)?;
+        count("depth", self.depth, DEPTH_MAX)?;
+        count("matching_rate", self.matching_rate, MATCHING_MAX)?;
+        count("matching_burst", self.matching_burst, MATCHING_MAX)?;
+        if !INTERVALS_MS.iter().any(|ms| Nanos::from_millis(*ms) == self.ticker_interval.0) {
+            return Err(ConfigError::value(format!(
+                "venue.ticker_interval is {}: the venue sends tickers every 100ms",
+                self.ticker_interval
+            )));
+        }
+        self.check_buffers()
+    }
+
+    fn check_buffers(&self) -> Result<(), ConfigError> {
+        for (key, value) in [("encode_buffer", self.encode_buffer), ("decode_buffer", self.decode_buffer)] {
+            // The venue takes requests of 32 kB; a list of instruments comes as one message of some MiB.
+            if !(ByteSize(64 << 10)..=ByteSize(1 << 30)).contains(&value) {
+                return Err(ConfigError::value(format!("venue.{key} is {value}: write 64KiB to 1GiB")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A door, as it is asked whether real money is at stake.
+pub(super) struct Place {
+    host: String,
+    is_loopback: bool,
+    is_tls: bool,
+    production: bool,
+}
+
+impl Place {
+    pub(super) fn as_place(&self) -> TradingPlace<'_> {
+        let Place { is_loopback, is_tls, production, .. } = *self;
+        TradingPlace { host: &self.host, is_loopback, is_tls, production }
+    }
+}
+
+/// `tcp://host:port` or `tls://host:port`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FixUri {
+    /// Name or IPv4 address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Whether it is encrypted.
+    pub is_tls: bool,
+}
+
+as_text!(FixUri);
+
+impl FixUri {
+    /// Whether it is on this machine by its name.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        self.host == "localhost"
+            || self.host.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+impl FromStr for FixUri {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<FixUri, String> {
+        let parts = || {
+            let (scheme, rest) = text.split_once("://")?;
+            let is_tls = match scheme {
+                "tcp" => false,
+                "tls" => true,
+                _ => return None,
+            };
+            let (host, port) = rest.split_once(':')?;
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+            let is_host = !host.is_empty() && host.bytes().all(is_plain);
+            let port = port.parse().ok().filter(|port| *port != 0)?;
+            is_host.then(|| FixUri { host: host.to_owned(), port, is_tls })
+        };
+        parts().ok_or_else(|| format!("{text:?} is no FIX address: write tcp://host:port or tls://host:port"))
+    }
+}
+
+impl fmt::Display for FixUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_tls { "tls" } else { "tcp" };
+        write!(f, "{scheme}://{}:{}", self.host, self.port)
+    }
+}

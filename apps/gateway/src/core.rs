@@ -1,0 +1,616 @@
+//! The machine between clients and venue: no sockets, no clock.
+//!
+//! Requests of clients, messages of the venue and time go in by `handle_*`; events leave by a [`Door`], requests to the venue
+//! by a [`Venue`]. What has to wait - downloads, questions about orders, subscriptions - is done bit by bit by
+//! [`Core::poll`]. The same inputs give the same outputs.
+
+pub mod account;
+pub mod book;
+pub mod clients;
+mod convert;
+mod download;
+pub mod instruments;
+pub mod label;
+pub mod market;
+mod market_data;
+pub mod news;
+pub mod orders;
+pub mod out;
+mod own_orders;
+mod policy;
+mod reading;
+mod reconcile;
+mod replies;
+mod requests;
+mod seen;
+
+use tickpath_config::ConfigError;
+use tickpath_deribit::session::SessionEvent;
+use tickpath_gateway_protocol::{
+    AccountReference, Body, ConnectionStatus, Event, ExternalLatency, GatewayState, GatewayStatus, Request,
+    SessionId, StreamStatus, Text, Transport,
+};
+use tickpath_types::Nanos;
+
+use self::account::{Account, Step};
+use self::clients::{Client, Clients, User};
+use self::instruments::Instruments;
+use self::label::{LabelMark, user_tag};
+use self::orders::Orders;
+use self::reading::Scratch;
+use self::seen::Seen;
+use crate::config::{GatewayConfig, Matcher, SymbolFilter};
+
+pub use self::download::Download;
+pub use self::out::{About, Cause, Door, Stamp, Venue};
+pub use self::policy::Policy;
+
+/// Connections for market data at most.
+pub const MARKET_STREAMS_MAX: usize = 16;
+/// Trades that are remembered, so that none is told twice.
+const TRADES_MAX: u32 = 1 << 16;
+
+/// What differs from one life of a gateway to the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Life {
+    /// What clients know it by.
+    pub session: SessionId,
+    /// Its number in the labels of its orders, see [`label::session_at`].
+    pub label_session: u64,
+    /// Scatters ids that others choose.
+    pub seed: u64,
+    /// What the gateway's clock is ahead of the monotonic clock, in nanoseconds.
+    pub ahead_ns: u64,
+}
+
+/// What a core counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreCounters {
+    /// Requests of clients.
+    pub requests: u64,
+    /// Those of them that were refused here.
+    pub refused: u64,
+    /// Messages of the venue that were read.
+    pub messages: u64,
+    /// News of the venue that could not be told exactly, and were not told.
+    pub faults: u64,
+    /// Books that lost a message, or were crossed.
+    pub books_lost: u64,
+    /// Orders whose fate was not certain.
+    pub doubts: u64,
+    /// Requests to the venue that had no answer.
+    pub unanswered: u64,
+    /// Orders of this account that no client of this gateway made.
+    pub foreign_orders: u64,
+    /// Instruments that were left out: too many, or not to be told exactly.
+    pub instruments_left_out: u64,
+    /// Orders that could not be kept: there was no room.
+    pub orders_left_out: u64,
+}
+
+/// One connection, as clients are told of it.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    status: ConnectionStatus,
+    losses: u32,
+    name: Text<16>,
+    /// The account that trades by it; none for market data.
+    account: Option<u16>,
+}
+
+/// How far the market data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listing {
+    /// The list of instruments was never asked for, or must be again.
+    Wanted,
+    /// It was asked for.
+    Asked(i64),
+    /// It is there.
+    Known,
+}
+
+/// The machine between clients and venue.
+pub struct Core {
+    stamp: Stamp,
+    mark: LabelMark,
+    settings: CoreSettings,
+    instruments: Instruments,
+    listing: Listing,
+    /// The list was there once.
+    is_listed: bool,
+    listing_at: Nanos,
+    /// The place of the next instrument whose channels are to be wanted.
+    subscribe_next: usize,
+    /// Channels of each connection for market data.
+    channels: [usize; MARKET_STREAMS_MAX],
+    /// Books whose channels are to be subscribed anew.
+    lost_books: std::collections::VecDeque<u32>,
+    streams: Vec<Stream>,
+    accounts: Vec<Account>,
+    users: Vec<User>,
+    /// Of each user, and of each account, one flag for each instrument.
+    user_symbols: Vec<Vec<bool>>,
+    account_symbols: Vec<Vec<bool>>,
+    clients: Clients,
+    orders: Orders,
+    seen: Seen,
+    policy: Policy,
+    /// The kill switch was on when it was looked at last.
+    was_killed: bool,
+    scratch: Scratch,
+    /// Places of orders that a list names.
+    scratch_marks: Vec<u32>,
+    counters: CoreCounters,
+    /// What the venue's clock is ahead of ours, in ms.
+    venue_ahead_ms: i64,
+    state: GatewayState,
+    ping_at: Nanos,
+    is_stopping: bool,
+}
+
+/// What a core takes of the configuration.
+struct CoreSettings {
+    exchange: Text<32>,
+    uri: Text<80>,
+    is_production: bool,
+    is_dry_run: bool,
+    filter: SymbolFilter,
+    user_patterns: Vec<Matcher>,
+    account_patterns: Vec<Matcher>,
+    feeds: crate::config::FeedsConfig,
+    depth: usize,
+    subscriptions_max: usize,
+    /// `raw` or `100ms`, of books and trades.
+    interval: &'static str,
+    request_timeout: Nanos,
+    ping_interval: Nanos,
+    /// Clients' orders are cancelled when they go.
+    cancels: bool,
+}
+
+impl Core {
+    /// A core that is connected to nothing. `policy` decides what clients may do.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with a pattern that is none.
+    pub fn new(config: &GatewayConfig, life: Life, policy: Policy) -> Result<Core, ConfigError> {
+        let orders_max = config.clients.orders_max;
+        let market = (0..MARKET_STREAMS_MAX).map(|index| Stream {
+            status: ConnectionStatus::DISCONNECTED,
+            losses: 0,
+            name: Text::cut(&format!("market-{}", index + 1)),
+            account: None,
+        });
+        let trading = config.accounts.keys().enumerate().map(|(index, name)| Stream {
+            status: ConnectionStatus::DISCONNECTED,
+            losses: 0,
+            name: Text::cut(name),
+            account: Some(index as u16),
+        });
+        let names: Vec<&String> = config.accounts.keys().collect();
+        let bit =
+            |name: &String| names.iter().position(|known| *known == name).map_or(0, |place| 1_u64 << place);
+        Ok(Core {
+            stamp: Stamp { source: 1, session: life.session, ahead_ns: life.ahead_ns },
+            mark: LabelMark::new(&config.name, life.label_session),
+            settings: CoreSettings {
+                exchange: Text::cut(&config.venue.exchange),
+                uri: Text::cut(&config.venue.ws_uri),
+                is_production: config.production,
+                is_dry_run: config.dry_run,
+                filter: config.symbols.filter()?,
+                user_patterns: config
+                    .users
+                    .iter()
+                    .map(|(name, user)| user.symbols.compile(&format!("users.{name}.symbols")))
+                    .collect::<Result<_, _>>()?,
+                account_patterns: config
+                    .accounts
+                    .iter()
+                    .map(|(name, account)| account.symbols.compile(&format!("accounts.{name}.symbols")))
+                    .collect::<Result<_, _>>()?,
+                feeds: config.venue.feeds,
+                depth: config.venue.depth as usize,
+                subscriptions_max: config.venue.subscriptions_max as usize,
+                interval: "raw",
+                request_timeout: config.venue.request_timeout.0,
+                ping_interval: config.venue.ws_ping_interval.0,
+                cancels: config.clients.cancel_on_disconnect,
+            },
+            instruments: Instruments::default(),
+            listing: Listing::Wanted,
+            is_listed: false,
+            listing_at: Nanos::ZERO,
+            subscribe_next: 0,
+            channels: [0; MARKET_STREAMS_MAX],
+            lost_books: std::collections::VecDeque::with_capacity(1_024),
+            streams: market.chain(trading).collect(),
+            accounts: names
+                .iter()
+                .enumerate()
+                .map(|(index, name)| Account::new(name, MARKET_STREAMS_MAX + index, orders_max as usize))
+                .collect(),
+            users: config
+                .users
+                .iter()
+                .map(|(name, user)| User {
+                    name: name.clone(),
+                    tag: user_tag(name),
+                    accounts: user.accounts.iter().map(bit).fold(0, |all, bit| all | bit),
+                    order_id_max: 0,
+                })
+                .collect(),
+            user_symbols: vec![Vec::new(); config.users.len()],
+            account_symbols: vec![Vec::new(); config.accounts.len()],
+            clients: Clients::new(),
+            orders: Orders::new(orders_max.saturating_mul(2), life.seed),
+            seen: Seen::new(TRADES_MAX, life.seed),
+            policy,
+            was_killed: false,
+            scratch: Scratch::default(),
+            scratch_marks: Vec::with_capacity(1_024),
+            counters: CoreCounters::default(),
+            venue_ahead_ms: 0,
+            state: GatewayState::DISCONNECTED,
+            ping_at: Nanos::ZERO,
+            is_stopping: false,
+        })
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn counters(&self) -> CoreCounters {
+        self.counters
+    }
+
+    /// The orders.
+    #[must_use]
+    pub const fn orders(&self) -> &Orders {
+        &self.orders
+    }
+
+    /// The instruments.
+    #[must_use]
+    pub const fn instruments(&self) -> &Instruments {
+        &self.instruments
+    }
+
+    /// The accounts.
+    #[must_use]
+    pub fn accounts(&self) -> &[Account] {
+        &self.accounts
+    }
+
+    /// Whether no order leaves in any case.
+    #[must_use]
+    pub fn is_dry_run(&self) -> bool {
+        self.policy.is_dry_run()
+    }
+
+    /// Accounts that can be traded with.
+    #[must_use]
+    pub fn ready_accounts(&self) -> usize {
+        self.accounts.iter().filter(|account| account.step == Step::Ready).count()
+    }
+
+    /// Connections that work.
+    #[must_use]
+    pub fn ready_streams(&self) -> usize {
+        self.streams.iter().filter(|stream| stream.status == ConnectionStatus::READY).count()
+    }
+
+    /// How the gateway stands.
+    #[must_use]
+    pub const fn state(&self) -> GatewayState {
+        self.state
+    }
+
+    /// How many connections there may be: those for market data, and one for each account.
+    #[must_use]
+    pub fn stream_count(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// What decides over requests.
+    #[must_use]
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The gateway's clock, and how far it is ahead of the monotonic one.
+    pub const fn set_ahead(&mut self, ahead_ns: u64) {
+        self.stamp.ahead_ns = ahead_ns;
+    }
+
+    /// The place of a user's name.
+    #[must_use]
+    pub fn user(&self, name: &str) -> Option<u16> {
+        self.users.iter().position(|user| user.name == name).map(|place| place as u16)
+    }
+
+    /// A client came in, under a number of the door's, for a user. What there is is told to it from the next
+    /// [`poll`](Core::poll) on.
+    pub fn handle_join(&mut self, number: u32, user: u16, may_trade: bool) {
+        let cancels = self.settings.cancels;
+        self.clients.join(Client { number, user, download: Download::begin(), may_trade, cancels });
+    }
+
+    /// A client is gone: its orders are cancelled, unless the configuration says otherwise.
+    pub fn handle_leave(&mut self, number: u32) {
+        let Some(client) = self.clients.leave(number) else { return };
+        for slot in 0..self.orders.capacity() {
+            let Some(order) = self.orders.get_mut(slot) else { continue };
+            if order.owner != Some(number) {
+                continue;
+            }
+            order.owner = None;
+            if client.cancels && !order.state.is_over() {
+                self.want_cancel(slot);
+            }
+        }
+    }
+
+    /// The gateway is to stop: no new order is taken.
+    pub const fn stop(&mut self) {
+        self.is_stopping = true;
+    }
+
+    /// Whether orders are to be cancelled and the venue has not said yet that they are.
+    #[must_use]
+    pub fn has_cancels(&self) -> bool {
+        let is_waiting = |account: &Account| account.step != Step::Down && account.has_cancels();
+        self.accounts.iter().any(is_waiting)
+    }
+
+    /// A request of a client.
+    pub fn handle_request(
+        &mut self,
+        now: Nanos,
+        client: u32,
+        request: &Request,
+        door: &mut impl Door,
+        venue: &mut impl Venue,
+    ) {
+        self.counters.requests += 1;
+        self.take_request(now, client, request, door, venue);
+    }
+
+    /// What a connection makes of a message that [`read`](Core::read) has read before.
+    pub fn handle_event(
+        &mut self,
+        stream: usize,
+        received: Nanos,
+        event: SessionEvent<'_>,
+        door: &mut impl Door,
+    ) {
+        self.counters.messages += 1;
+        match event {
+            SessionEvent::Ready => self.handle_ready(stream, received, door),
+            SessionEvent::Reply { id, response, .. } => {
+                self.note_venue_time(received, response.server_time.us_out);
+                match self.streams[stream].account {
+                    Some(account) => self.handle_account_reply(account, id, &response, received, door),
+                    None => self.handle_market_reply(stream, id, &response, received, door),
+                }
+            }
+            SessionEvent::Notification(notification) => match self.streams[stream].account {
+                Some(account) => self.handle_account_news(account, &notification, received, door),
+                None => self.handle_market_news(stream, &notification, received, door),
+            },
+            _ => {}
+        }
+    }
+
+    /// A request on a connection has no reply and will have none: it came too late, or the connection was lost.
+    pub fn handle_unanswered(
+        &mut self,
+        stream: usize,
+        id: i64,
+        is_lost: bool,
+        now: Nanos,
+        door: &mut impl Door,
+    ) {
+        match self.streams[stream].account {
+            Some(account) => self.handle_account_unanswered(account, id, is_lost, now, door),
+            None => self.handle_market_unanswered(stream, id, now),
+        }
+    }
+
+    /// The login on a connection is done.
+    fn handle_ready(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+        let status = match self.streams[stream].account {
+            Some(account) => {
+                self.accounts[usize::from(account)].enter(Step::Channels, now);
+                ConnectionStatus::DOWNLOADING
+            }
+            None => {
+                if stream == 0 {
+                    (self.listing, self.listing_at) = (Listing::Wanted, now);
+                }
+                ConnectionStatus::READY
+            }
+        };
+        self.set_stream(stream, status, now, door);
+    }
+
+    /// A connection stands, and logs in.
+    pub fn handle_opened(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+        self.set_stream(stream, ConnectionStatus::LOGIN_SENT, now, door);
+    }
+
+    /// A connection was lost, or did not come to be. What was sent by it and has no reply was told before.
+    pub fn handle_lost(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+        self.streams[stream].losses += 1;
+        match self.streams[stream].account {
+            Some(account) => self.lose_account(account, now),
+            None => self.lose_market(stream, now, door),
+        }
+        self.set_stream(stream, ConnectionStatus::WAITING, now, door);
+    }
+
+    /// Does a bounded amount of what has to wait; returns how much. One that returns 0 and gave nothing out has changed nothing.
+    pub fn poll(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) -> usize {
+        let mut work = self.poll_market(now, door, venue);
+        for account in 0..self.accounts.len() as u16 {
+            work += self.poll_account(account, now, door, venue);
+        }
+        self.poll_kill_switch();
+        work += self.poll_downloads(door);
+        work += self.poll_pings(now, venue);
+        self.poll_state(now, door);
+        work
+    }
+
+    /// When the kill switch is turned on everything is cancelled, by one request for each account.
+    fn poll_kill_switch(&mut self) {
+        let is_killed = self.policy.is_killed();
+        if is_killed && !self.was_killed {
+            self.accounts.iter_mut().for_each(|account| account.is_cancel_all_wanted = true);
+        }
+        self.was_killed = is_killed;
+    }
+
+    /// Asks each account's connection for a sign of life: the time that the answer takes is told.
+    fn poll_pings(&mut self, now: Nanos, venue: &mut impl Venue) -> usize {
+        if now < self.ping_at {
+            return 0;
+        }
+        self.ping_at = now + self.settings.ping_interval;
+        for account in &mut self.accounts {
+            if account.step != Step::Ready || !account.has_room() {
+                continue;
+            }
+            let method = tickpath_deribit::method::Method::Test;
+            let params = tickpath_deribit::messages::Test { expected_result: None };
+            if let Ok(id) = venue.request(now, account.stream, method, &params) {
+                let (purpose, asker) = (account::Purpose::Ping, account::Asker::default());
+                account.push(account::Pending { id, purpose, asker, sent: now });
+            }
+        }
+        1
+    }
+
+    fn tell_latency(&mut self, account: u16, round_trip: Nanos, received: Nanos, door: &mut impl Door) {
+        let about = self.about_account(account);
+        let cause = Cause { received, ..Cause::default() };
+        door.broadcast(self.stamp.event(&ExternalLatency { round_trip_ns: round_trip.0 }, about, cause));
+    }
+
+    /// Tells how the gateway stands when that has changed.
+    fn poll_state(&mut self, now: Nanos, door: &mut impl Door) {
+        let state = self.state_now();
+        if state != self.state {
+            self.state = state;
+            let event = self.stamp.event(&self.gateway_status(), About::default(), Cause::default());
+            door.broadcast(event);
+            let _ = now;
+        }
+    }
+
+    fn state_now(&self) -> GatewayState {
+        let ready = self.ready_accounts();
+        let connected = self.accounts.iter().any(|account| account.step != Step::Down);
+        match () {
+            () if self.is_stopping => GatewayState::STOPPING,
+            () if self.policy.is_killed() => GatewayState::KILLED,
+            () if ready > 0 => GatewayState::READY,
+            () if connected => GatewayState::RECONCILING,
+            () if self.streams[0].status == ConnectionStatus::READY => GatewayState::MARKET_DATA,
+            () => GatewayState::DISCONNECTED,
+        }
+    }
+
+    fn gateway_status(&self) -> GatewayStatus {
+        let ready = self.ready_accounts();
+        GatewayStatus {
+            state: self.state,
+            trading: Transport::WEB_SOCKET,
+            is_production: u8::from(self.settings.is_production),
+            is_dry_run: u8::from(self.settings.is_dry_run),
+            accounts_ready: ready as u16,
+            accounts: self.accounts.len() as u16,
+            exchange: self.settings.exchange,
+            text: Text::EMPTY,
+        }
+    }
+
+    fn set_stream(&mut self, stream: usize, status: ConnectionStatus, now: Nanos, door: &mut impl Door) {
+        if self.streams[stream].status == status {
+            return;
+        }
+        self.streams[stream].status = status;
+        let about = About { stream: stream as u8 + 1, ..About::default() };
+        let cause = Cause { received: now, ..Cause::default() };
+        door.broadcast(self.stamp.event(&self.stream_status(stream), about, cause));
+    }
+
+    fn stream_status(&self, stream: usize) -> StreamStatus {
+        let Stream { status, losses, name, account } = self.streams[stream];
+        StreamStatus {
+            status,
+            transport: Transport::WEB_SOCKET,
+            is_market_data: u8::from(account.is_none()),
+            is_trading: u8::from(account.is_some()),
+            losses,
+            name,
+            uri: self.settings.uri,
+        }
+    }
+
+    /// What a connection is called.
+    #[must_use]
+    pub fn stream_name(&self, stream: usize) -> Text<16> {
+        self.streams[stream].name
+    }
+
+    fn about_account(&self, account: u16) -> About {
+        let stream = self.accounts[usize::from(account)].stream as u8 + 1;
+        About { stream, account: account + 1, symbol: 0 }
+    }
+
+    fn account_reference(&self, user: u16, account: u16) -> AccountReference {
+        let name = self.accounts[usize::from(account)].name;
+        let may_trade = u8::from(self.users[usize::from(user)].has(account));
+        AccountReference { name, may_trade, ..AccountReference::default() }
+    }
+
+    /// Tells all clients of users that have an account, as far as they have been told of it at all.
+    fn tell_account<B: Body>(
+        &self,
+        account: u16,
+        body: &B,
+        about: About,
+        cause: Cause,
+        door: &mut impl Door,
+    ) {
+        let event = self.stamp.event(body, about, cause);
+        for client in self.clients.all() {
+            if self.users[usize::from(client.user)].has(account) && client.download.has_account(account) {
+                door.send(client.number, event);
+            }
+        }
+    }
+
+    /// Tells all clients of a user.
+    fn tell_user(&self, user: u16, account: u16, event: Event, door: &mut impl Door) {
+        for client in self.clients.all() {
+            if client.user == user && client.download.has_account(account) {
+                door.send(client.number, event);
+            }
+        }
+    }
+
+    /// Follows the venue's clock, from what its replies say.
+    fn note_venue_time(&mut self, received: Nanos, us_out: u64) {
+        if us_out != 0 {
+            let ours = i64::try_from(received.0 / 1_000_000).unwrap_or(i64::MAX);
+            let theirs = i64::try_from(us_out / 1_000).unwrap_or(i64::MAX);
+            self.venue_ahead_ms = theirs.saturating_sub(ours);
+        }
+    }
+
+    /// The venue's time of day at a time of ours, in ms since 1970.
+    fn venue_ms(&self, now: Nanos) -> u64 {
+        (now.0 / 1_000_000).saturating_add_signed(self.venue_ahead_ms)
+    }
+}

@@ -1,0 +1,246 @@
+//! One account at the venue: how far its connection is, what was asked and has no answer, what it holds.
+
+use std::collections::VecDeque;
+
+use tickpath_gateway_protocol::{FundsUpdate, PositionUpdate, Text};
+use tickpath_types::Nanos;
+
+/// Requests of one connection that may be without a reply at once.
+pub const PENDING_MAX: usize = 1_024;
+/// Questions about single orders that are on their way at once.
+pub const QUESTIONS_MAX: usize = 8;
+
+/// What must be known of an account before clients may trade with it, in the order in which it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// There is no connection.
+    Down,
+    /// The login is done; channels are being subscribed.
+    Channels,
+    /// The open orders.
+    Orders,
+    /// The positions.
+    Positions,
+    /// The money.
+    Funds,
+    /// Orders that are not certain, one by one.
+    Doubts,
+    /// Everything is known.
+    Ready,
+}
+
+/// Who asked, and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asker {
+    /// The client; none when the gateway itself asked.
+    pub client: Option<u32>,
+    /// The client's id of the request.
+    pub request_id: u64,
+    /// When the client made it, by the monotonic clock.
+    pub create_ns: u64,
+}
+
+/// What a request without a reply was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// An order, at its place.
+    Create {
+        /// Its place.
+        slot: u32,
+    },
+    /// Another price or quantity of an order.
+    Modify {
+        /// Its place.
+        slot: u32,
+        /// What was asked for.
+        price: i64,
+        /// What was asked for.
+        quantity: i64,
+    },
+    /// The end of an order.
+    Cancel {
+        /// Its place.
+        slot: u32,
+        /// It was named by its label: the answer is how many ended, rather than the order.
+        is_by_label: bool,
+    },
+    /// The end of many orders.
+    CancelAll,
+    /// The step of the download.
+    Step(Step),
+    /// What became of an order.
+    State {
+        /// Its place.
+        slot: u32,
+        /// The gateway's id, so that another order at the same place is not meant.
+        gateway_id: u64,
+    },
+    /// The trades of an order.
+    Trades {
+        /// Its place.
+        slot: u32,
+        /// As above.
+        gateway_id: u64,
+    },
+    /// How long the venue takes to answer.
+    Ping,
+}
+
+/// A request without a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Its id on the connection.
+    pub id: i64,
+    /// What for.
+    pub purpose: Purpose,
+    /// Who asked.
+    pub asker: Asker,
+    /// When it was handed to the connection.
+    pub sent: Nanos,
+}
+
+/// What is to be asked about an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Its place.
+    pub slot: u32,
+    /// The gateway's id.
+    pub gateway_id: u64,
+    /// Not before this time.
+    pub at: Nanos,
+    /// Its trades, rather than its state.
+    pub is_of_trades: bool,
+}
+
+/// A position that is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Position {
+    /// The instrument's number.
+    pub symbol: u32,
+    /// What clients are told.
+    pub body: PositionUpdate,
+}
+
+/// One account.
+#[derive(Debug)]
+pub struct Account {
+    /// Its name in the configuration.
+    pub name: Text<32>,
+    /// The number of its connection.
+    pub stream: usize,
+    /// How far it is.
+    pub step: Step,
+    /// The step's request is on its way.
+    pub is_asked: bool,
+    /// The next request of a step leaves not before this time.
+    pub ask_at: Nanos,
+    /// Requests without a reply, in the order of their ids.
+    pending: VecDeque<Pending>,
+    /// What is to be asked about single orders.
+    pub questions: VecDeque<Question>,
+    /// Of these so many are on their way.
+    pub asked_questions: usize,
+    /// Orders that are to be cancelled, with their gateway ids.
+    pub cancels: VecDeque<(u32, u64)>,
+    /// The next of them leaves not before this time.
+    pub cancel_at: Nanos,
+    /// All orders of the account are to be cancelled.
+    pub is_cancel_all_wanted: bool,
+    /// Orders that are not over.
+    pub open_orders: u32,
+    /// Positions as they were told last.
+    pub positions: Vec<Position>,
+    /// Money as it was told last.
+    pub funds: Vec<FundsUpdate>,
+}
+
+impl Account {
+    /// An account without a connection.
+    #[must_use]
+    pub fn new(name: &str, stream: usize, orders_max: usize) -> Account {
+        Account {
+            name: Text::cut(name),
+            stream,
+            step: Step::Down,
+            is_asked: false,
+            ask_at: Nanos::ZERO,
+            pending: VecDeque::with_capacity(PENDING_MAX),
+            questions: VecDeque::with_capacity(orders_max),
+            asked_questions: 0,
+            cancels: VecDeque::with_capacity(orders_max),
+            cancel_at: Nanos::ZERO,
+            is_cancel_all_wanted: false,
+            open_orders: 0,
+            positions: Vec::with_capacity(64),
+            funds: Vec::with_capacity(16),
+        }
+    }
+
+    /// Goes on to another step, to be asked for at once.
+    pub fn enter(&mut self, step: Step, now: Nanos) {
+        (self.step, self.is_asked, self.ask_at) = (step, false, now);
+    }
+
+    /// A request left.
+    pub fn push(&mut self, pending: Pending) {
+        self.pending.push_back(pending);
+    }
+
+    /// The request that a reply is to.
+    pub fn take(&mut self, id: i64) -> Option<Pending> {
+        let place = self.pending.binary_search_by_key(&id, |pending| pending.id).ok()?;
+        self.pending.remove(place)
+    }
+
+    /// The request that a reply is to, left where it is.
+    #[must_use]
+    pub fn purpose(&self, id: i64) -> Option<Purpose> {
+        let place = self.pending.binary_search_by_key(&id, |pending| pending.id).ok()?;
+        Some(self.pending[place].purpose)
+    }
+
+    /// The connection is lost: no reply comes any more.
+    pub fn forget_pending(&mut self) {
+        self.pending.clear();
+    }
+
+    /// Whether cancellations wait, to be handed over or for their replies.
+    #[must_use]
+    pub fn has_cancels(&self) -> bool {
+        let is_cancel =
+            |pending: &Pending| matches!(pending.purpose, Purpose::Cancel { .. } | Purpose::CancelAll);
+        self.is_cancel_all_wanted || !self.cancels.is_empty() || self.pending.iter().any(is_cancel)
+    }
+
+    /// Whether another request may be without a reply.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.pending.len() < PENDING_MAX
+    }
+
+    /// Asks about an order, unless that is asked already.
+    pub fn ask(&mut self, question: Question) {
+        let is_same = |known: &Question| {
+            known.gateway_id == question.gateway_id && known.is_of_trades == question.is_of_trades
+        };
+        if !self.questions.iter().any(is_same) {
+            self.questions.push_back(question);
+        }
+    }
+
+    /// Keeps a position.
+    pub fn keep_position(&mut self, position: Position) {
+        match self.positions.iter_mut().find(|known| known.symbol == position.symbol) {
+            Some(known) => *known = position,
+            None => self.positions.push(position),
+        }
+    }
+
+    /// Keeps what is held of a currency.
+    pub fn keep_funds(&mut self, funds: FundsUpdate) {
+        match self.funds.iter_mut().find(|known| known.currency == funds.currency) {
+            Some(known) => *known = funds,
+            None => self.funds.push(funds),
+        }
+    }
+}

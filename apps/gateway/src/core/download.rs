@@ -1,0 +1,294 @@
+//! What a client is told when it comes: everything that there is, bit by bit, as its ring has room.
+
+use tickpath_gateway_protocol::{
+    DownloadBegin, DownloadEnd, Event, MarketStatus, Ready, ReadyScope, UpdateKind, flags,
+};
+use tickpath_types::Nanos;
+
+use super::Core;
+use super::account::Step;
+use super::out::{About, Cause, Door};
+
+/// Events sent to one client by one call, besides those that belong together.
+const EVENTS_PER_CYCLE: usize = 64;
+/// Room that is left in a client's ring for what happens meanwhile.
+const ROOM_LEFT: usize = 16;
+/// Events of an instrument besides its book and its figures.
+const FIXED_EVENTS: usize = 12;
+
+/// How far a client has been told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Download {
+    stage: Stage,
+    /// Accounts whose download has begun: what happens there is told.
+    accounts: u64,
+    /// Accounts that the client was told to be ready.
+    ready: u64,
+    /// Instruments that were told: those up to this number.
+    told: u32,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// How the gateway and its connections stand.
+    Status,
+    /// The market data, once it is known which instruments there are.
+    Begin,
+    /// The market data of an instrument.
+    Instrument(u32),
+    /// An account: its reference, positions and money.
+    Account(u16),
+    /// The orders of an account, from a place on.
+    Orders(u16, u32),
+    /// Nothing.
+    Done,
+}
+
+impl Download {
+    /// Everything is to be told.
+    #[must_use]
+    pub const fn begin() -> Download {
+        Download { stage: Stage::Status, accounts: 0, ready: 0, told: 0 }
+    }
+
+    /// Market data is to be told anew.
+    pub const fn again(&mut self) {
+        // One that is on its way begins anew; an account's does not, and follows.
+        (self.stage, self.told) = (Stage::Begin, 0);
+    }
+
+    /// Whether what happens at an account is told.
+    #[must_use]
+    pub const fn has_account(&self, account: u16) -> bool {
+        account < 64 && self.accounts >> account & 1 == 1
+    }
+}
+
+impl Core {
+    /// Goes on with the downloads of all clients.
+    pub(super) fn poll_downloads(&mut self, door: &mut impl Door) -> usize {
+        let mut work = 0;
+        for place in 0..self.clients.all().len() {
+            let client = self.clients.all()[place];
+            let (mut download, number, user) = (client.download, client.number, client.user);
+            let mut sent = 0;
+            while sent < EVENTS_PER_CYCLE && door.room(number) > ROOM_LEFT {
+                let count = self.download_step(number, user, &mut download, door);
+                if count == 0 {
+                    break;
+                }
+                sent += count;
+            }
+            work += sent + self.tell_ready_accounts(number, user, &mut download, door);
+            if let Some(client) = self.clients.get_mut(number) {
+                client.download = download;
+            }
+        }
+        work
+    }
+
+    /// One step; how many events it took, 0 when there is nothing or no room.
+    fn download_step(&self, number: u32, user: u16, download: &mut Download, door: &mut impl Door) -> usize {
+        let mut out = Sender { core: self, number, door, count: 0 };
+        download.stage = match download.stage {
+            Stage::Status => {
+                out.status();
+                Stage::Begin
+            }
+            Stage::Begin if !self.is_listed => return 0,
+            Stage::Begin => {
+                let begin = DownloadBegin { scope: ReadyScope::MARKET_DATA, ..DownloadBegin::default() };
+                out.send(out.event(&begin, About::default()));
+                Stage::Instrument(1)
+            }
+            Stage::Instrument(symbol) if symbol as usize <= self.instruments.len() => {
+                if !out.instrument(symbol) {
+                    return 0;
+                }
+                download.told = symbol;
+                Stage::Instrument(symbol + 1)
+            }
+            Stage::Instrument(_) => {
+                out.end_of_market();
+                self.next_account(user, download)
+            }
+            Stage::Account(account) => {
+                if out.door.room(number)
+                    < self.accounts[usize::from(account)].positions.len() + 32 + ROOM_LEFT
+                {
+                    return 0;
+                }
+                out.account(user, account);
+                download.accounts |= 1 << account;
+                Stage::Orders(account, 0)
+            }
+            Stage::Orders(account, from) => match out.order(user, account, from) {
+                Some(next) => Stage::Orders(account, next),
+                None => {
+                    out.end_of_account(user, account);
+                    self.next_account(user, download)
+                }
+            },
+            // An instrument that came later.
+            Stage::Done if (download.told as usize) < self.instruments.len() => {
+                if !out.instrument(download.told + 1) {
+                    return 0;
+                }
+                download.told += 1;
+                Stage::Done
+            }
+            Stage::Done => return 0,
+        };
+        out.count
+    }
+
+    /// The next account of the user that was not begun.
+    fn next_account(&self, user: u16, download: &Download) -> Stage {
+        let user = &self.users[usize::from(user)];
+        let next = (0..self.accounts.len() as u16)
+            .find(|account| user.has(*account) && !download.has_account(*account));
+        next.map_or(Stage::Done, Stage::Account)
+    }
+
+    /// An account that becomes ready is told as such, once, and once more after each loss.
+    fn tell_ready_accounts(
+        &self,
+        number: u32,
+        user: u16,
+        download: &mut Download,
+        door: &mut impl Door,
+    ) -> usize {
+        let mut count = 0;
+        for (place, account) in self.accounts.iter().enumerate() {
+            let (bit, place) = (1_u64 << place, place as u16);
+            let is_done =
+                download.has_account(place) && !matches!(download.stage, Stage::Orders(of, _) if of == place);
+            if !is_done || !self.users[usize::from(user)].has(place) {
+                continue;
+            }
+            if account.step == Step::Ready && download.ready & bit == 0 {
+                download.ready |= bit;
+                let mut out = Sender { core: self, number, door, count: 0 };
+                let ready = Ready { scope: ReadyScope::ACCOUNT, ..Ready::default() };
+                out.send(out.event(&ready, self.about_account(place)));
+                count += 1;
+            }
+            if account.step < Step::Doubts {
+                download.ready &= !bit;
+            }
+        }
+        count
+    }
+}
+
+/// Sends parts of a download.
+struct Sender<'a, D> {
+    core: &'a Core,
+    number: u32,
+    door: &'a mut D,
+    count: usize,
+}
+
+impl<D: Door> Sender<'_, D> {
+    fn event<B: tickpath_gateway_protocol::Body>(&self, body: &B, about: About) -> Event {
+        let mut event = self.core.stamp.event(body, about, Cause::default());
+        event.header.flags |= flags::DOWNLOAD;
+        event
+    }
+
+    fn send(&mut self, event: Event) {
+        self.count += 1;
+        self.door.send(self.number, event);
+    }
+
+    fn status(&mut self) {
+        let core = self.core;
+        self.send(self.event(&core.gateway_status(), About::default()));
+        for (place, stream) in core.streams.iter().enumerate() {
+            let is_used = stream.account.is_some() || place == 0 || core.channels[place] > 0;
+            if is_used {
+                let about = About { stream: place as u8 + 1, ..About::default() };
+                self.send(self.event(&core.stream_status(place), about));
+            }
+        }
+    }
+
+    /// Tells everything of one instrument, or nothing of it where the ring has no room for all.
+    fn instrument(&mut self, symbol: u32) -> bool {
+        let core = self.core;
+        let Some(instrument) = core.instruments.get(symbol) else { return true };
+        if self.door.room(self.number) < instrument.market.book_events() + FIXED_EVENTS + ROOM_LEFT {
+            return false;
+        }
+        let about = core.about_symbol(symbol);
+        let reference = self.event(&instrument.reference, about);
+        match &instrument.steps {
+            Some(steps) => {
+                self.send(reference.with_more());
+                self.send(self.event(steps, about));
+            }
+            None => self.send(reference),
+        }
+        let state = MarketStatus { state: instrument.state, ..MarketStatus::default() };
+        self.send(self.event(&state, about));
+        let market = &instrument.market;
+        let cause = Cause::venue(Nanos::ZERO, market.book_ms);
+        if market.is_whole() {
+            market.show_book(|body, is_last| {
+                let mut event = core.stamp.event(&body, about, cause);
+                event.header.flags |= flags::DOWNLOAD;
+                self.send(if is_last { event } else { event.with_more() });
+            });
+            self.send(self.event(&market.top_event(UpdateKind::SNAPSHOT), about));
+        }
+        market.show_figures(|body| self.send(self.event(&body, about)));
+        self.count += 1;
+        self.door.follow(self.number, symbol);
+        true
+    }
+
+    fn end_of_market(&mut self) {
+        let end = DownloadEnd { scope: ReadyScope::MARKET_DATA, ..DownloadEnd::default() };
+        self.send(self.event(&end, About::default()));
+        let ready = Ready { scope: ReadyScope::MARKET_DATA, ..Ready::default() };
+        self.send(self.event(&ready, About::default()));
+    }
+
+    fn account(&mut self, user: u16, account: u16) {
+        let core = self.core;
+        let about = core.about_account(account);
+        self.send(self.event(&core.account_reference(user, account), about));
+        let begin = DownloadBegin { scope: ReadyScope::ACCOUNT, ..DownloadBegin::default() };
+        self.send(self.event(&begin, about));
+        let known = &core.accounts[usize::from(account)];
+        for position in &known.positions {
+            let body =
+                tickpath_gateway_protocol::PositionUpdate { update: UpdateKind::SNAPSHOT, ..position.body };
+            self.send(self.event(&body, About { symbol: position.symbol, ..about }));
+        }
+        for funds in &known.funds {
+            let body = tickpath_gateway_protocol::FundsUpdate { update: UpdateKind::SNAPSHOT, ..*funds };
+            self.send(self.event(&body, about));
+        }
+    }
+
+    /// The next order of the user at the account, from a place on; the place after it.
+    fn order(&mut self, user: u16, account: u16, from: u32) -> Option<u32> {
+        let core = self.core;
+        let of_user = |slot: &u32| {
+            core.orders.get(*slot).is_some_and(|order| order.user == user && order.account == account)
+        };
+        let slot = core.orders.live_from(from).find(of_user)?;
+        let order = core.orders.get(slot)?;
+        let about = About { symbol: order.symbol, ..core.about_account(account) };
+        self.send(self.event(&super::own_orders::update_of(order, UpdateKind::SNAPSHOT), about));
+        Some(slot + 1)
+    }
+
+    fn end_of_account(&mut self, user: u16, account: u16) {
+        let max_order_id = self.core.users[usize::from(user)].order_id_max;
+        let end = DownloadEnd { scope: ReadyScope::ACCOUNT, max_order_id, ..DownloadEnd::default() };
+        self.send(self.event(&end, self.core.about_account(account)));
+    }
+}

@@ -1,0 +1,203 @@
+//! What can be traded, and what the market is there.
+
+use std::collections::HashMap;
+
+use rustc_hash::FxBuildHasher;
+use tickpath_deribit::codes::{InstrumentState, InstrumentType, Kind, OptionType as VenueOption};
+use tickpath_deribit::messages::Instrument as VenueInstrument;
+use tickpath_gateway_protocol::{
+    Fixed, InstrumentKind, Level as EventLevel, MarketState, OptionType, ReferenceData, STEPS_MAX, Text,
+    TickSizeSteps,
+};
+
+use super::market::Market;
+use super::news::{NewsFault, units};
+
+/// Instruments at most; further ones are left out and counted.
+pub const INSTRUMENTS_MAX: usize = 20_000;
+/// What the venue writes for an instrument without an end: a time in the year 3000.
+const NEVER_MS: u64 = 32_503_708_800_000;
+
+/// An instrument, and its market.
+#[derive(Debug)]
+pub struct Instrument {
+    /// Its name at the venue.
+    pub name: String,
+    /// What clients are told of it.
+    pub reference: ReferenceData,
+    /// Ticks that depend on the price; none where one tick serves.
+    pub steps: Option<TickSizeSteps>,
+    /// Whether it trades.
+    pub state: MarketState,
+    /// The currency that the venue groups its orders by.
+    pub currency: String,
+    /// Its book and its figures.
+    pub market: Market,
+    /// The venue still had it when it was asked last.
+    pub is_listed: bool,
+}
+
+/// All instruments; the number of one is its place, counted from 1.
+#[derive(Debug, Default)]
+pub struct Instruments {
+    list: Vec<Instrument>,
+    by_name: HashMap<String, u32, FxBuildHasher>,
+}
+
+impl Instruments {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// All of them, in the order of their numbers.
+    #[must_use]
+    pub fn all(&self) -> &[Instrument] {
+        &self.list
+    }
+
+    /// All of them.
+    pub fn all_mut(&mut self) -> &mut [Instrument] {
+        &mut self.list
+    }
+
+    /// The instrument of a number.
+    #[must_use]
+    pub fn get(&self, symbol: u32) -> Option<&Instrument> {
+        self.list.get(symbol.checked_sub(1)? as usize)
+    }
+
+    /// The instrument of a number.
+    pub fn get_mut(&mut self, symbol: u32) -> Option<&mut Instrument> {
+        self.list.get_mut(symbol.checked_sub(1)? as usize)
+    }
+
+    /// The number of a name.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Takes in what the venue says of an instrument; its number, and whether it is new or anything of it changed. `None`
+    /// when there are as many as there may be.
+    ///
+    /// # Errors
+    /// [`NewsFault`] when it cannot be told exactly.
+    pub fn enter(&mut self, venue: &VenueInstrument<'_>) -> Result<Option<(u32, bool)>, NewsFault> {
+        let name = venue.instrument_name.plain().ok_or(NewsFault::Text)?;
+        let reference = reference_of(venue)?;
+        let steps = steps_of(venue)?;
+        let state = venue.state.map_or_else(
+            || if venue.is_active { MarketState::OPEN } else { MarketState::CLOSED },
+            market_state,
+        );
+        if let Some(number) = self.number(name) {
+            let known = self.get_mut(number).expect("numbers come from the list");
+            let is_changed = known.reference != reference || known.steps != steps || known.state != state;
+            (known.reference, known.steps, known.state, known.is_listed) = (reference, steps, state, true);
+            return Ok(Some((number, is_changed)));
+        }
+        if self.list.len() >= INSTRUMENTS_MAX {
+            return Ok(None);
+        }
+        let number = self.list.len() as u32 + 1;
+        self.by_name.insert(name.to_owned(), number);
+        let group = venue.settlement_currency.unwrap_or(venue.quote_currency);
+        self.list.push(Instrument {
+            name: name.to_owned(),
+            reference,
+            steps,
+            state,
+            currency: group.to_cow().into_owned(),
+            market: Market::default(),
+            is_listed: true,
+        });
+        Ok(Some((number, true)))
+    }
+}
+
+impl Instrument {
+    /// The tick at a price: that of the highest step below the price.
+    #[must_use]
+    pub fn tick_at(&self, price: Fixed) -> Fixed {
+        let steps = self.steps.as_ref().map_or(&[][..], |steps| steps.steps());
+        let passed = steps.iter().rev().find(|step| price > step.price);
+        passed.map_or(self.reference.tick_size, |step| step.quantity)
+    }
+}
+
+/// The state of an instrument as clients are told it.
+#[must_use]
+pub fn market_state(state: InstrumentState) -> MarketState {
+    match state {
+        InstrumentState::Open => MarketState::OPEN,
+        InstrumentState::Created => MarketState::PRE_OPEN,
+        InstrumentState::Halted | InstrumentState::Locked | InstrumentState::Settlement => {
+            MarketState::HALTED
+        }
+        _ => MarketState::CLOSED,
+    }
+}
+
+fn reference_of(venue: &VenueInstrument<'_>) -> Result<ReferenceData, NewsFault> {
+    let kind = match venue.kind {
+        Kind::Future if venue.settlement_period.is_some_and(|period| period == "perpetual") => {
+            InstrumentKind::PERPETUAL
+        }
+        Kind::Future => InstrumentKind::FUTURE,
+        Kind::Option => InstrumentKind::OPTION,
+        Kind::Spot => InstrumentKind::SPOT,
+        Kind::FutureCombo => InstrumentKind::FUTURE_COMBO,
+        Kind::OptionCombo => InstrumentKind::OPTION_COMBO,
+        _ => return Err(NewsFault::Code),
+    };
+    let is_inverse = venue.instrument_type == Some(InstrumentType::Reversed) && venue.kind == Kind::Future;
+    let expiry_ms = venue.expiration_timestamp.filter(|at| *at < NEVER_MS).unwrap_or(0);
+    Ok(ReferenceData {
+        name: text(venue.instrument_name)?,
+        tick_size: Fixed(units(venue.tick_size)?),
+        min_quantity: Fixed(units(venue.min_trade_amount)?),
+        contract_size: Fixed(venue.contract_size.map_or(Ok(0), units)?),
+        strike: Fixed(venue.strike.map_or(Ok(0), units)?),
+        expiry_utc_ns: expiry_ms.saturating_mul(1_000_000),
+        base_currency: text(venue.base_currency)?,
+        quote_currency: text(venue.quote_currency)?,
+        settlement_currency: venue.settlement_currency.map_or(Ok(Text::EMPTY), text)?,
+        kind,
+        option: match venue.option_type {
+            Some(VenueOption::Call) => OptionType::CALL,
+            Some(VenueOption::Put) => OptionType::PUT,
+            _ => OptionType::default(),
+        },
+        is_inverse: u8::from(is_inverse),
+        is_active: u8::from(venue.is_active),
+        ..ReferenceData::default()
+    })
+}
+
+fn steps_of(venue: &VenueInstrument<'_>) -> Result<Option<TickSizeSteps>, NewsFault> {
+    let Some(list) = &venue.tick_size_steps else { return Ok(None) };
+    let mut steps = TickSizeSteps::default();
+    for step in list.iter() {
+        let step = step.map_err(|_| NewsFault::Number)?;
+        let level =
+            EventLevel { price: Fixed(units(step.above_price)?), quantity: Fixed(units(step.tick_size)?) };
+        let place = steps.steps.get_mut(steps.count as usize).ok_or(NewsFault::Number)?;
+        *place = level;
+        steps.count += 1;
+    }
+    let used = steps.count as usize;
+    steps.steps[..used.min(STEPS_MAX)].sort_by_key(|step| step.price);
+    Ok((steps.count > 0).then_some(steps))
+}
+
+fn text<const N: usize>(text: tickpath_deribit::text::Text<'_>) -> Result<Text<N>, NewsFault> {
+    text.plain().and_then(Text::new).ok_or(NewsFault::Text)
+}

@@ -1,0 +1,221 @@
+//! The text that an order carries at the venue, by which it is found again.
+//!
+//! `tp` and seven characters of the gateway's name, then, with dots between them, the session, the gateway's order id, the
+//! client's order id - numbers to the base 36 - and the user: `tp0k3v9q1.t6h2c0.5yc1t.rt.trader`. The longest has 64
+//! characters, which is what the venue takes.
+
+use std::fmt;
+
+/// Most characters of a label (Deribit API v2, `private/buy`).
+pub const LABEL_LEN_MAX: usize = 64;
+/// Most characters of a user's name in a label; of a longer one its hash stands there.
+const USER_LEN_MAX: usize = 18;
+const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+/// Characters of a hash: the largest 32-bit number to the base 36.
+const HASH_LEN: usize = 7;
+/// Characters before the session: `tp` and the hash of the gateway's name.
+const PREFIX_LEN: usize = 2 + HASH_LEN;
+
+/// The largest number of a session: seven digits to the base 36.
+pub const SESSION_MAX: u64 = 36_u64.pow(7) - 1;
+/// 2020-01-01 in milliseconds since 1970.
+const EPOCH_MS: u64 = 1_577_836_800_000;
+
+/// The number of a session that begins at a time since the Unix epoch: hundredths of a second since 2020, good until 2044.
+#[must_use]
+pub const fn session_at(now: tickpath_types::Nanos) -> u64 {
+    ((now.0 / 1_000_000).saturating_sub(EPOCH_MS) / 10) % (SESSION_MAX + 1)
+}
+
+/// What makes the labels of one gateway its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LabelMark {
+    prefix: [u8; PREFIX_LEN],
+    session: u64,
+}
+
+/// A label, as it goes over the wire.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Label {
+    bytes: [u8; LABEL_LEN_MAX],
+    len: u8,
+}
+
+/// What a label of this gateway says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LabelParts<'a> {
+    /// The life of the gateway that entered the order.
+    pub session: u64,
+    /// The gateway's order id in that life.
+    pub gateway_order_id: u64,
+    /// The client's order id.
+    pub client_order_id: u64,
+    /// The user's name as labels have it, see [`user_tag`].
+    pub user: &'a str,
+}
+
+impl LabelMark {
+    /// The mark of a gateway's name in one of its lives; `session` differs from life to life, see [`session_at`], and is at
+    /// most [`SESSION_MAX`].
+    #[must_use]
+    pub fn new(name: &str, session: u64) -> LabelMark {
+        let mut prefix = *b"tp0000000";
+        write_hash(fnv(name), &mut prefix[2..]);
+        LabelMark { prefix, session }
+    }
+
+    /// This life of the gateway.
+    #[must_use]
+    pub const fn session(&self) -> u64 {
+        self.session
+    }
+
+    /// The mark of another life of the same gateway.
+    #[must_use]
+    pub const fn of_session(&self, session: u64) -> LabelMark {
+        LabelMark { prefix: self.prefix, session }
+    }
+
+    /// The label of an order. `user` is a [`user_tag`].
+    #[must_use]
+    pub fn label(&self, gateway_order_id: u64, client_order_id: u64, user: &str) -> Label {
+        let mut label = Label { bytes: [0; LABEL_LEN_MAX], len: 0 };
+        label.push(&self.prefix);
+        for number in [self.session, gateway_order_id, client_order_id] {
+            label.push(b".");
+            label.push_number(number);
+        }
+        label.push(b".");
+        label.push(user.as_bytes());
+        label
+    }
+
+    /// Reads a label; none for one that this gateway did not write, in this or another life.
+    #[must_use]
+    pub fn read<'a>(&self, label: &'a str) -> Option<LabelParts<'a>> {
+        let rest = label.strip_prefix(std::str::from_utf8(&self.prefix).ok()?)?.strip_prefix('.')?;
+        let (session, rest) = rest.split_once('.')?;
+        let (gateway_order_id, rest) = rest.split_once('.')?;
+        let (client_order_id, user) = rest.split_once('.')?;
+        Some(LabelParts {
+            session: number(session).filter(|session| *session <= SESSION_MAX)?,
+            gateway_order_id: number(gateway_order_id)?,
+            client_order_id: number(client_order_id)?,
+            user,
+        })
+    }
+}
+
+impl Label {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.len)]).expect("labels are made of ASCII")
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let at = usize::from(self.len);
+        let take = bytes.len().min(LABEL_LEN_MAX - at);
+        self.bytes[at..at + take].copy_from_slice(&bytes[..take]);
+        self.len += take as u8;
+    }
+
+    fn push_number(&mut self, mut number: u64) {
+        let mut digits = [0; 13];
+        let mut at = digits.len();
+        loop {
+            at -= 1;
+            digits[at] = DIGITS[(number % 36) as usize];
+            number /= 36;
+            if number == 0 {
+                break;
+            }
+        }
+        self.push(&digits[at..]);
+    }
+}
+
+impl fmt::Debug for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+/// A user's name as it stands in labels: itself where it is short and plain, else a hash of it.
+#[must_use]
+pub fn user_tag(name: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if !name.is_empty() && name.len() <= USER_LEN_MAX && name.bytes().all(is_plain) {
+        return name.to_owned();
+    }
+    let mut hash = [0; HASH_LEN];
+    write_hash(fnv(name), &mut hash);
+    format!("~{}", std::str::from_utf8(&hash).expect("digits are ASCII"))
+}
+
+/// FNV-1a, 32 bits.
+fn fnv(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+fn write_hash(mut hash: u32, out: &mut [u8]) {
+    for digit in out.iter_mut().rev() {
+        *digit = DIGITS[(hash % 36) as usize];
+        hash /= 36;
+    }
+}
+
+/// A number as labels have it: no sign, no capital letters, no zeros before it.
+fn number(text: &str) -> Option<u64> {
+    let is_plain = !text.is_empty()
+        && (text == "0" || !text.starts_with('0'))
+        && text.bytes().all(|byte| DIGITS.contains(&byte));
+    if is_plain { u64::from_str_radix(text, 36).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_says_what_it_was_made_of_and_fits() {
+        let mark = LabelMark::new("deribit", 1_795_000_000);
+        let label = mark.label(10_000_001, 1001, "trader");
+        let parts = mark.read(label.as_str()).unwrap();
+        assert_eq!((parts.gateway_order_id, parts.client_order_id), (10_000_001, 1001));
+        assert_eq!((parts.session, parts.user), (1_795_000_000, "trader"));
+        let longest = LabelMark::new("x", SESSION_MAX).label(u64::MAX, u64::MAX, &"u".repeat(USER_LEN_MAX));
+        assert_eq!(longest.as_str().len(), LABEL_LEN_MAX);
+        let parts = mark.read(mark.label(u64::MAX, 0, "u").as_str()).map(|parts| parts.gateway_order_id);
+        assert_eq!(parts, Some(u64::MAX));
+    }
+
+    #[test]
+    fn labels_of_others_are_not_ours() {
+        let (mark, other) = (LabelMark::new("a", 7), LabelMark::new("b", 7));
+        let label = mark.label(1, 2, "u");
+        assert_eq!(other.read(label.as_str()), None);
+        assert!(LabelMark::new("a", 8).read(label.as_str()).is_some());
+        let text = label.as_str();
+        for cut in 0..text.len() - 1 {
+            assert_eq!(mark.read(&text[..cut]), None, "{cut}");
+        }
+        for bad in ["", "O-1", "tp", "tp0000000.1.2.3.u"] {
+            assert_eq!(mark.read(bad), None);
+        }
+        let prefix = &text[..PREFIX_LEN];
+        for bad in [".01.2.3.u", ".+1.2.3.u", ".1.A.3.u", "..2.3.u", ".zzzzzzzz.1.1.u"] {
+            assert_eq!(mark.read(&format!("{prefix}{bad}")), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_long_or_strange_name_becomes_a_hash() {
+        assert_eq!(user_tag("trader-1_x"), "trader-1_x");
+        for name in ["", "a.b", "a name of more than eighteen characters", "\u{e9}"] {
+            let tag = user_tag(name);
+            assert!(tag.starts_with('~') && tag.len() == 8, "{tag}");
+        }
+        assert_ne!(user_tag("a.b"), user_tag("a.c"));
+    }
+}

@@ -1,0 +1,397 @@
+//! Market data: the list of instruments, the channels of each, and what they bring.
+
+use tickpath_deribit::envelope::{Notification, Response};
+use tickpath_deribit::field::List;
+use tickpath_deribit::messages::{
+    GetInstruments, Instrument as VenueInstrument, InstrumentStateChange, PublicTrade, Ticker,
+};
+use tickpath_deribit::method::Method;
+use tickpath_deribit::number::Number;
+use tickpath_deribit::scan::Value;
+use tickpath_deribit::text::Text as VenueText;
+use tickpath_gateway_protocol::{
+    BookUpdate, Event, Fixed, MarketByPrice, MarketState, MarketStatus, Ready, ReadyScope, Text,
+    TickDirection, TradeSummary, UpdateKind,
+};
+use tickpath_types::Nanos;
+
+use super::instruments::market_state;
+use super::market::BookChange;
+use super::news::{NewsFault, cut, units};
+use super::out::{About, Cause, Door, Venue};
+use super::{Core, Listing, MARKET_STREAMS_MAX, convert};
+
+/// Instruments whose channels are wanted by one call.
+const SUBSCRIBED_PER_CYCLE: usize = 64;
+/// Books that are begun anew by one call.
+const RENEWED_PER_CYCLE: usize = 16;
+/// How long to wait before asking again for what was refused.
+const RETRY: Nanos = Nanos::from_secs(2);
+/// Channels that one instrument has at most.
+const CHANNELS_OF_ONE: usize = 3;
+
+impl Core {
+    /// Asks for the list of instruments, wants channels, and begins lost books anew.
+    pub(super) fn poll_market(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) -> usize {
+        let mut work = 0;
+        if self.listing == Listing::Wanted && now >= self.listing_at && self.is_market_ready() {
+            let params = GetInstruments { currency: VenueText::new("any"), kind: None, expired: false };
+            match venue.request(now, 0, Method::GetInstruments, &params) {
+                Ok(id) => self.listing = Listing::Asked(id),
+                Err(_) => self.listing_at = now + RETRY,
+            }
+            work += 1;
+        }
+        if self.listing == Listing::Known && self.subscribe_next < self.instruments.len() {
+            let end = self.instruments.len().min(self.subscribe_next + SUBSCRIBED_PER_CYCLE);
+            for symbol in self.subscribe_next..end {
+                self.want_channels(symbol as u32 + 1, now, venue);
+            }
+            self.subscribe_next = end;
+            work += 1;
+        }
+        for _ in 0..RENEWED_PER_CYCLE {
+            let Some(symbol) = self.lost_books.pop_front() else { break };
+            self.renew_book(symbol, door, venue);
+            work += 1;
+        }
+        work
+    }
+
+    fn is_market_ready(&self) -> bool {
+        self.streams[0].status == tickpath_gateway_protocol::ConnectionStatus::READY
+    }
+
+    /// The connection that an instrument's channels are on: each takes as many as it may.
+    fn market_stream(&self, symbol: u32) -> Option<usize> {
+        let each = (self.settings.subscriptions_max.saturating_sub(1) / CHANNELS_OF_ONE).max(1);
+        let stream = (symbol as usize - 1) / each;
+        (stream < MARKET_STREAMS_MAX).then_some(stream)
+    }
+
+    fn want_channels(&mut self, symbol: u32, now: Nanos, venue: &mut impl Venue) {
+        let Some(stream) = self.market_stream(symbol) else {
+            self.counters.instruments_left_out += 1;
+            return;
+        };
+        let Some(instrument) = self.instruments.get(symbol) else { return };
+        if self.channels[stream] == 0 {
+            if stream > 0 {
+                venue.connect(stream, now);
+            } else if self.settings.feeds.instrument_state {
+                venue.subscribe(0, "instrument.state.any.any");
+            }
+        }
+        let (name, feeds, interval) = (&instrument.name, self.settings.feeds, self.settings.interval);
+        let wanted = [
+            feeds.book.then(|| format!("book.{name}.{interval}")),
+            feeds.ticker.then(|| format!("ticker.{name}.100ms")),
+            feeds.trades.then(|| format!("trades.{name}.{interval}")),
+        ];
+        for channel in wanted.into_iter().flatten() {
+            match instrument.is_listed {
+                true => venue.subscribe(stream, &channel),
+                false => venue.unsubscribe(stream, &channel),
+            }
+            self.channels[stream] += 1;
+        }
+    }
+
+    /// Begins a book anew whose message was lost.
+    fn renew_book(&mut self, symbol: u32, door: &mut impl Door, venue: &mut impl Venue) {
+        let (Some(stream), interval) = (self.market_stream(symbol), self.settings.interval) else { return };
+        let Some(instrument) = self.instruments.get_mut(symbol) else { return };
+        instrument.market.await_book();
+        venue.resubscribe(stream, &format!("book.{}.{interval}", instrument.name));
+        self.tell_stale(symbol, Cause::default(), door);
+    }
+
+    /// Says that a book is not to be trusted until the next whole one.
+    fn tell_stale(&self, symbol: u32, cause: Cause, door: &mut impl Door) {
+        let Some(instrument) = self.instruments.get(symbol) else { return };
+        let about = self.about_symbol(symbol);
+        let book = MarketByPrice { update: BookUpdate::STALE, ..MarketByPrice::default() };
+        door.broadcast(self.stamp.event(&book, about, cause));
+        door.broadcast(self.stamp.event(&instrument.market.top_event(UpdateKind::STALE), about, cause));
+    }
+
+    pub(super) fn about_symbol(&self, symbol: u32) -> About {
+        let stream = self.market_stream(symbol).map_or(0, |stream| stream as u8 + 1);
+        About { stream, account: 0, symbol }
+    }
+
+    /// The connection is lost: its books are not to be trusted.
+    pub(super) fn lose_market(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+        if stream == 0 {
+            (self.listing, self.listing_at) = (Listing::Wanted, now);
+        }
+        for symbol in 1..=self.instruments.len() as u32 {
+            if self.market_stream(symbol) != Some(stream) {
+                continue;
+            }
+            let Some(instrument) = self.instruments.get_mut(symbol) else { continue };
+            let was_whole = instrument.market.is_whole();
+            instrument.market.await_book();
+            if was_whole {
+                self.tell_stale(symbol, Cause { received: now, ..Cause::default() }, door);
+            }
+        }
+    }
+
+    /// A reply on a connection of market data.
+    pub(super) fn handle_market_reply(
+        &mut self,
+        stream: usize,
+        id: i64,
+        response: &Response<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        if stream != 0 || self.listing != Listing::Asked(id) {
+            return;
+        }
+        match response.outcome.map(|value| value.parse::<List<'_, VenueInstrument<'_>>>()) {
+            Ok(Ok(list)) => self.take_listing(&list, received, door),
+            _ => {
+                self.counters.faults += 1;
+                (self.listing, self.listing_at) = (Listing::Wanted, received + RETRY);
+            }
+        }
+    }
+
+    /// No reply came to a request on a connection of market data.
+    pub(super) fn handle_market_unanswered(&mut self, stream: usize, id: i64, now: Nanos) {
+        if stream == 0 && self.listing == Listing::Asked(id) {
+            (self.listing, self.listing_at) = (Listing::Wanted, now);
+        }
+    }
+
+    fn take_listing(&mut self, list: &List<'_, VenueInstrument<'_>>, received: Nanos, door: &mut impl Door) {
+        self.instruments.all_mut().iter_mut().for_each(|instrument| instrument.is_listed = false);
+        for instrument in list.iter() {
+            let Ok(instrument) = instrument else {
+                self.counters.faults += 1;
+                break;
+            };
+            if instrument.instrument_name.plain().is_some_and(|name| self.settings.filter.has(name)) {
+                self.enter_instrument(&instrument, received, door);
+            }
+        }
+        for symbol in 1..=self.instruments.len() as u32 {
+            let Some(instrument) = self.instruments.get_mut(symbol) else { continue };
+            if !instrument.is_listed && instrument.state != MarketState::CLOSED {
+                instrument.state = MarketState::CLOSED;
+                self.tell_state(symbol, Cause { received, ..Cause::default() }, door);
+            }
+        }
+        (self.listing, self.is_listed) = (Listing::Known, true);
+        let ready = Ready { scope: ReadyScope::MARKET_DATA, ..Ready::default() };
+        door.broadcast(self.stamp.event(&ready, About::default(), Cause { received, ..Cause::default() }));
+        self.subscribe_next = 0;
+        self.channels = [0; MARKET_STREAMS_MAX];
+    }
+
+    fn enter_instrument(&mut self, venue: &VenueInstrument<'_>, received: Nanos, door: &mut impl Door) {
+        let (symbol, is_changed) = match self.instruments.enter(venue) {
+            Ok(Some(entered)) => entered,
+            Ok(None) | Err(_) => {
+                self.counters.instruments_left_out += 1;
+                return;
+            }
+        };
+        self.permit(symbol);
+        if is_changed && self.is_listed {
+            let about = self.about_symbol(symbol);
+            let cause = Cause { received, ..Cause::default() };
+            let Some(instrument) = self.instruments.get(symbol) else { return };
+            let reference = self.stamp.event(&instrument.reference, about, cause);
+            match &instrument.steps {
+                Some(steps) => {
+                    door.broadcast(reference.with_more());
+                    door.broadcast(self.stamp.event(steps, about, cause));
+                }
+                None => door.broadcast(reference),
+            }
+            self.tell_state(symbol, cause, door);
+        }
+    }
+
+    /// Notes who may trade a new instrument.
+    fn permit(&mut self, symbol: u32) {
+        let Some(instrument) = self.instruments.get(symbol) else { return };
+        let place = symbol as usize - 1;
+        let lists = self.user_symbols.iter_mut().zip(&self.settings.user_patterns);
+        let accounts = self.account_symbols.iter_mut().zip(&self.settings.account_patterns);
+        for (flags, patterns) in lists.chain(accounts) {
+            if flags.len() <= place {
+                flags.resize(place + 1, false);
+                flags[place] = patterns.matches(&instrument.name);
+            }
+        }
+    }
+
+    fn tell_state(&self, symbol: u32, cause: Cause, door: &mut impl Door) {
+        let Some(instrument) = self.instruments.get(symbol) else { return };
+        let body = MarketStatus { state: instrument.state, ..MarketStatus::default() };
+        door.broadcast(self.stamp.event(&body, self.about_symbol(symbol), cause));
+    }
+
+    /// Data of a channel of market data.
+    pub(super) fn handle_market_news(
+        &mut self,
+        stream: usize,
+        news: &Notification<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        if let Some(head) = self.scratch.book.take() {
+            return self.take_book(&head, received, door);
+        }
+        let Some(channel) = news.channel.plain() else { return };
+        let taken = match channel.split_once('.').map(|(first, _)| first) {
+            Some("ticker") => self.take_ticker(&news.data, received, door),
+            Some("trades") => self.take_trades(&news.data, received, door),
+            Some("instrument") => self.take_state(&news.data, received, door),
+            _ => Ok(()),
+        };
+        let _ = stream;
+        if taken.is_err() {
+            self.counters.faults += 1;
+        }
+    }
+
+    fn take_book(&mut self, head: &super::reading::BookHead, received: Nanos, door: &mut impl Door) {
+        let (symbol, depth) = (head.symbol, self.settings.depth);
+        let about = self.about_symbol(symbol);
+        let update = head.update();
+        let cause = Cause::venue(received, update.timestamp);
+        let stamp = self.stamp;
+        let Some(instrument) = self.instruments.get_mut(symbol) else { return };
+        let market = &mut instrument.market;
+        let change = market.handle_book(&update, &self.scratch.levels);
+        match change {
+            BookChange::None => return,
+            BookChange::Lost => {
+                self.counters.books_lost += 1;
+                if !self.lost_books.contains(&symbol) {
+                    self.lost_books.push_back(symbol);
+                }
+                return;
+            }
+            BookChange::Changed | BookChange::Replaced => {}
+        }
+        market.tell_book(change, depth, |body, is_last| {
+            let event = stamp.event(&body, about, cause);
+            door.broadcast(if is_last { event } else { event.with_more() });
+        });
+        if let Some(top) = market.tell_top() {
+            door.broadcast(stamp.event(&top, about, cause));
+        }
+        if !market.is_told_ready {
+            market.is_told_ready = true;
+            let ready = Ready { scope: ReadyScope::INSTRUMENT, ..Ready::default() };
+            door.broadcast(stamp.event(&ready, about, cause));
+        }
+    }
+
+    fn take_ticker(
+        &mut self,
+        data: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<(), NewsFault> {
+        let ticker: Ticker<'_> = data.parse().map_err(|_| NewsFault::Code)?;
+        let name = ticker.instrument_name.plain().ok_or(NewsFault::Text)?;
+        let Some(symbol) = self.instruments.number(name) else { return Ok(()) };
+        let (about, stamp) = (self.about_symbol(symbol), self.stamp);
+        let cause = Cause::venue(received, ticker.timestamp);
+        let Some(instrument) = self.instruments.get_mut(symbol) else { return Ok(()) };
+        instrument.market.handle_ticker(&ticker, |body| door.broadcast(stamp.event(&body, about, cause)));
+        if let Some(state) = ticker.state.map(market_state).filter(|state| *state != instrument.state) {
+            instrument.state = state;
+            self.tell_state(symbol, cause, door);
+        }
+        Ok(())
+    }
+
+    fn take_trades(
+        &mut self,
+        data: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<(), NewsFault> {
+        let list: List<'_, PublicTrade<'_>> = data.parse().map_err(|_| NewsFault::Code)?;
+        let mut last: Option<Event> = None;
+        for trade in list.iter() {
+            let trade = trade.map_err(|_| NewsFault::Code)?;
+            let name = trade.instrument_name.plain().ok_or(NewsFault::Text)?;
+            let Some(symbol) = self.instruments.number(name) else { continue };
+            let body = trade_summary(&trade)?;
+            let cause = Cause::venue(received, trade.timestamp);
+            let event = self.stamp.event(&body, self.about_symbol(symbol), cause);
+            if let Some(earlier) = last.replace(event) {
+                door.broadcast(earlier.with_more());
+            }
+        }
+        if let Some(event) = last {
+            door.broadcast(event);
+        }
+        Ok(())
+    }
+
+    fn take_state(
+        &mut self,
+        data: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<(), NewsFault> {
+        let change: InstrumentStateChange<'_> = data.parse().map_err(|_| NewsFault::Code)?;
+        let name = change.instrument_name.plain().ok_or(NewsFault::Text)?;
+        let Some(symbol) = self.instruments.number(name) else {
+            // One that is new: the list is read again, as far as it is wanted.
+            if self.settings.filter.has(name) && self.listing == Listing::Known {
+                (self.listing, self.listing_at) = (Listing::Wanted, received);
+            }
+            return Ok(());
+        };
+        let state = state_of_change(change.state);
+        let cause = Cause::venue(received, change.timestamp);
+        let Some(instrument) = self.instruments.get_mut(symbol) else { return Ok(()) };
+        if instrument.state != state {
+            instrument.state = state;
+            self.tell_state(symbol, cause, door);
+        }
+        Ok(())
+    }
+}
+
+/// The state that a change leads to.
+fn state_of_change(state: tickpath_deribit::codes::InstrumentState) -> MarketState {
+    use tickpath_deribit::codes::InstrumentState;
+    match state {
+        InstrumentState::Started => MarketState::OPEN,
+        other => market_state(other),
+    }
+}
+
+fn trade_summary(trade: &PublicTrade<'_>) -> Result<TradeSummary, NewsFault> {
+    let shown = |number: Option<Number<'_>>| {
+        number.and_then(|number| cut(number, 8).ok()).and_then(|units| i64::try_from(units).ok()).unwrap_or(0)
+    };
+    Ok(TradeSummary {
+        price: Fixed(units(trade.price)?),
+        quantity: Fixed(units(trade.amount)?),
+        mark_price: Fixed(shown(trade.mark_price)),
+        index_price: Fixed(shown(trade.index_price)),
+        trade_sequence: trade.trade_seq,
+        trade_id: trade.trade_id.plain().and_then(Text::new).ok_or(NewsFault::Text)?,
+        side: convert::direction_side(trade.direction),
+        direction: trade
+            .tick_direction
+            .filter(|direction| *direction < 4)
+            .map_or(TickDirection(0), |it| TickDirection(it + 1)),
+        is_liquidation: u8::from(trade.liquidation.is_some()),
+        is_block: u8::from(trade.block_trade_id.is_some()),
+        ..TradeSummary::default()
+    })
+}

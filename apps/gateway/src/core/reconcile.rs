@@ -1,0 +1,368 @@
+//! After each login: channels, open orders, positions, money, and what became of every order that is not certain.
+//!
+//! An order whose reply was lost is never sent again. It is asked for by its label, which no other order has; where the venue
+//! does not know it, it is asked for again when its request can no longer arrive - each carries a deadline - and only then
+//! it is rejected. A cancellation whose reply was lost is asked for again: it does no harm twice.
+
+use tickpath_deribit::messages::{
+    CancelAll as VenueCancelAll, GetOpenOrders, GetOrderState, GetOrderStateByLabel, GetPositions,
+    GetUserTradesByOrder,
+};
+use tickpath_deribit::method::Method;
+use tickpath_deribit::session::RequestError;
+use tickpath_deribit::text::Text as VenueText;
+use tickpath_gateway_protocol::ErrorCode;
+use tickpath_types::Nanos;
+
+use super::Core;
+use super::account::{Asker, Purpose, QUESTIONS_MAX, Question, Step};
+use super::orders::Doubt;
+use super::out::{Cause, Door, Venue};
+
+/// How long to wait before asking again for what was refused.
+pub(super) const RETRY: Nanos = Nanos::from_secs(1);
+/// How long after its deadline a request is certain not to arrive: the venue's clock and ours may differ by less.
+const DEADLINE_MARGIN_MS: u64 = 1_000;
+/// Cancellations that one call hands over.
+const CANCELS_PER_CYCLE: usize = 32;
+/// What is told of an account beside its money.
+const CHANGES: &str = "user.changes.any.any.raw";
+
+impl Core {
+    /// Goes on with one account.
+    pub(super) fn poll_account(
+        &mut self,
+        account: u16,
+        now: Nanos,
+        door: &mut impl Door,
+        venue: &mut impl Venue,
+    ) -> usize {
+        let known = &self.accounts[usize::from(account)];
+        let (step, is_asked) = (known.step, known.is_asked);
+        if step == Step::Down {
+            return 0;
+        }
+        let mut work = self.poll_questions(account, now, venue);
+        if step == Step::Ready {
+            return work + self.poll_cancels(account, now, venue);
+        }
+        if is_asked && step != Step::Channels || now < self.accounts[usize::from(account)].ask_at {
+            return work;
+        }
+        work += match step {
+            Step::Channels => self.poll_channels(account, now, venue),
+            Step::Orders => self.ask_step(
+                account,
+                now,
+                Method::GetOpenOrders,
+                &GetOpenOrders { kind: None, order_type: None },
+                venue,
+            ),
+            Step::Positions => {
+                let params =
+                    GetPositions { currency: Some(VenueText::new("any")), kind: None, subaccount_id: None };
+                self.ask_step(account, now, Method::GetPositions, &params, venue)
+            }
+            Step::Funds => self.ask_step(account, now, Method::GetAccountSummaries, &NoParams, venue),
+            _ => self.poll_doubts(account, now, door),
+        };
+        work
+    }
+
+    /// Waits until what happens is told, so that nothing is missed between it and the lists.
+    fn poll_channels(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
+        // What instruments there are must be known: positions and orders are told by their numbers.
+        if self.listing != super::Listing::Known {
+            return 0;
+        }
+        let stream = self.accounts[usize::from(account)].stream;
+        if !self.accounts[usize::from(account)].is_asked {
+            venue.subscribe(stream, CHANGES);
+            for currency in self.currencies() {
+                venue.subscribe(stream, &format!("user.portfolio.{}", currency.to_ascii_lowercase()));
+            }
+            self.accounts[usize::from(account)].is_asked = true;
+            return 1;
+        }
+        match venue.settled_channels(stream) {
+            Some(count) if count > 0 => {
+                self.accounts[usize::from(account)].enter(Step::Orders, now);
+                1
+            }
+            _ => 0,
+        }
+    }
+
+    /// The currencies that instruments are settled in or traded for.
+    fn currencies(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for instrument in self.instruments.all() {
+            let reference = &instrument.reference;
+            let is_spot = reference.kind == tickpath_gateway_protocol::InstrumentKind::SPOT;
+            let names = if is_spot {
+                [reference.base_currency.as_str(), reference.quote_currency.as_str()]
+            } else {
+                [reference.settlement_currency.as_str(), ""]
+            };
+            for name in names.into_iter().filter(|name| !name.is_empty()) {
+                if !all.iter().any(|known| known == name) {
+                    all.push(name.to_owned());
+                }
+            }
+        }
+        all
+    }
+
+    fn ask_step<'a>(
+        &mut self,
+        account: u16,
+        now: Nanos,
+        method: Method,
+        params: &impl tickpath_deribit::field::Field<'a>,
+        venue: &mut impl Venue,
+    ) -> usize {
+        let known = &mut self.accounts[usize::from(account)];
+        match venue.request(now, known.stream, method, params) {
+            Ok(id) => {
+                known.is_asked = true;
+                let purpose = Purpose::Step(known.step);
+                self.push(account, id, purpose, Asker::default(), now);
+            }
+            Err(error) => known.ask_at = now + pause(error),
+        }
+        1
+    }
+
+    /// When nothing is in doubt any more the account is ready.
+    fn poll_doubts(&mut self, account: u16, now: Nanos, door: &mut impl Door) -> usize {
+        let known = &self.accounts[usize::from(account)];
+        let is_open =
+            known.asked_questions > 0 || known.questions.iter().any(|question| !question.is_of_trades);
+        if is_open {
+            return 0;
+        }
+        self.accounts[usize::from(account)].enter(Step::Ready, now);
+        let stream = self.accounts[usize::from(account)].stream;
+        self.set_stream(stream, tickpath_gateway_protocol::ConnectionStatus::READY, now, door);
+        1
+    }
+
+    /// Asks about orders, a few at a time.
+    fn poll_questions(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
+        let mut work = 0;
+        let known = &self.accounts[usize::from(account)];
+        if known.questions.is_empty() || now < known.ask_at || known.step < Step::Doubts {
+            return 0;
+        }
+        for _ in 0..known.questions.len().min(QUESTIONS_MAX) {
+            let known = &mut self.accounts[usize::from(account)];
+            if known.asked_questions >= QUESTIONS_MAX || !known.has_room() {
+                break;
+            }
+            // Those whose time has not come stay where they are: a look that leads to nothing changes nothing.
+            let due = known.questions.iter().position(|question| question.at <= now);
+            let Some(question) = due.and_then(|place| known.questions.remove(place)) else { break };
+            work += 1;
+            if let Err(error) = self.put_question(account, &question, now, venue) {
+                let known = &mut self.accounts[usize::from(account)];
+                known.questions.push_front(question);
+                known.ask_at = now + pause(error);
+                break;
+            }
+        }
+        work
+    }
+
+    fn put_question(
+        &mut self,
+        account: u16,
+        question: &Question,
+        now: Nanos,
+        venue: &mut impl Venue,
+    ) -> Result<(), RequestError> {
+        let Question { slot, gateway_id, is_of_trades, .. } = *question;
+        let stream = self.accounts[usize::from(account)].stream;
+        let Some(order) = self.orders.get(slot).filter(|order| order.gateway_id == gateway_id) else {
+            return Ok(());
+        };
+        let external_id = order.external_id;
+        if is_of_trades {
+            if order.traded >= order.filled || external_id.is_empty() {
+                return Ok(());
+            }
+            let params = GetUserTradesByOrder {
+                order_id: VenueText::new(external_id.as_str()),
+                sorting: None,
+                historical: None,
+            };
+            let id = venue.request(now, stream, Method::GetUserTradesByOrder, &params)?;
+            self.push(account, id, Purpose::Trades { slot, gateway_id }, Asker::default(), now);
+        } else {
+            if order.doubt == Doubt::None || order.state.is_over() {
+                return Ok(());
+            }
+            let id = if external_id.is_empty() {
+                let label = self.label_of(order);
+                let currency = self.instruments.get(order.symbol).map_or("any", |it| it.currency.as_str());
+                let params = GetOrderStateByLabel {
+                    currency: VenueText::new(currency),
+                    label: Some(VenueText::new(label.as_str())),
+                };
+                venue.request(now, stream, Method::GetOrderStateByLabel, &params)?
+            } else {
+                let params = GetOrderState { order_id: VenueText::new(external_id.as_str()) };
+                venue.request(now, stream, Method::GetOrderState, &params)?
+            };
+            self.push(account, id, Purpose::State { slot, gateway_id }, Asker::default(), now);
+            if let Some(order) = self.orders.get_mut(slot) {
+                order.doubt = Doubt::Asked;
+            }
+        }
+        self.accounts[usize::from(account)].asked_questions += 1;
+        Ok(())
+    }
+
+    /// A question had no answer: it is put again.
+    pub(super) fn doubt_again(&mut self, slot: u32, now: Nanos) {
+        let Some(order) = self.orders.get_mut(slot) else { return };
+        if order.state.is_over() {
+            return;
+        }
+        order.doubt = Doubt::Unasked;
+        let question = Question { slot, gateway_id: order.gateway_id, at: now + RETRY, is_of_trades: false };
+        let account = order.account;
+        self.accounts[usize::from(account)].ask(question);
+    }
+
+    /// The venue does not know the order. Before its request's deadline that may change.
+    pub(super) fn not_found(&mut self, slot: u32, now: Nanos, door: &mut impl Door) {
+        let venue_ms = self.venue_ms(now);
+        let Some(order) = self.orders.get_mut(slot) else { return };
+        let is_certain = venue_ms > order.valid_until_ms.saturating_add(DEADLINE_MARGIN_MS);
+        if is_certain {
+            return self.reject_order(
+                slot,
+                ErrorCode::TIMEOUT,
+                Cause { received: now, ..Cause::default() },
+                door,
+            );
+        }
+        order.doubt = Doubt::Unknown;
+        let wait_ms = order.valid_until_ms.saturating_add(DEADLINE_MARGIN_MS + 1).saturating_sub(venue_ms);
+        let at = now + Nanos::from_millis(wait_ms).min(RETRY);
+        let question = Question { slot, gateway_id: order.gateway_id, at, is_of_trades: false };
+        let account = order.account;
+        self.accounts[usize::from(account)].ask(question);
+    }
+
+    /// What the venue has said of an order is all there is to know; what was wanted of it is wanted still.
+    pub(super) fn settled(&mut self, slot: u32, now: Nanos, door: &mut impl Door) {
+        let Some(order) = self.orders.get_mut(slot) else { return };
+        let was_in_doubt = order.doubt != Doubt::None;
+        order.doubt = Doubt::None;
+        let (is_over, account, is_short) =
+            (order.state.is_over(), order.account, order.filled > order.traded);
+        let (gateway_id, is_cancel_wanted) = (order.gateway_id, order.is_cancel_wanted);
+        if was_in_doubt && !is_over {
+            self.tell_order(slot, ErrorCode::default(), Cause { received: now, ..Cause::default() }, door);
+        }
+        if is_short {
+            self.accounts[usize::from(account)].ask(Question {
+                slot,
+                gateway_id,
+                at: now,
+                is_of_trades: true,
+            });
+        }
+        if is_cancel_wanted && !is_over {
+            self.want_cancel(slot);
+        }
+    }
+
+    /// Cancels an order as soon as its connection and the venue's limits allow.
+    pub(super) fn want_cancel(&mut self, slot: u32) {
+        let Some(order) = self.orders.get_mut(slot) else { return };
+        order.is_cancel_wanted = true;
+        let (account, gateway_id) = (order.account, order.gateway_id);
+        let known = &mut self.accounts[usize::from(account)];
+        if !known.cancels.iter().any(|(_, id)| *id == gateway_id) {
+            known.cancels.push_back((slot, gateway_id));
+        }
+    }
+
+    /// Hands over the cancellations that wait.
+    fn poll_cancels(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
+        let mut work = self.poll_cancel_all(account, now, venue);
+        for _ in 0..CANCELS_PER_CYCLE {
+            let known = &mut self.accounts[usize::from(account)];
+            if now < known.cancel_at {
+                break;
+            }
+            let Some((slot, gateway_id)) = known.cancels.pop_front() else { break };
+            let is_open = self
+                .orders
+                .get(slot)
+                .is_some_and(|order| order.gateway_id == gateway_id && !order.state.is_over());
+            if !is_open {
+                continue;
+            }
+            work += 1;
+            if let Err(error) = self.send_cancel(now, slot, Asker::default(), venue) {
+                let known = &mut self.accounts[usize::from(account)];
+                known.cancels.push_front((slot, gateway_id));
+                known.cancel_at = now + pause(error);
+                break;
+            }
+        }
+        work
+    }
+
+    fn poll_cancel_all(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
+        let known = &mut self.accounts[usize::from(account)];
+        if !known.is_cancel_all_wanted || now < known.cancel_at {
+            return 0;
+        }
+        let params = VenueCancelAll { detailed: false, freeze_quotes: false };
+        match venue.request(now, known.stream, Method::CancelAll, &params) {
+            Ok(id) => {
+                known.is_cancel_all_wanted = false;
+                // Where it is refused it is not asked for again at once.
+                known.cancel_at = now + RETRY;
+                self.push(account, id, Purpose::CancelAll, Asker::default(), now);
+            }
+            Err(error) => known.cancel_at = now + pause(error),
+        }
+        1
+    }
+
+    /// The connection of an account is lost.
+    pub(super) fn lose_account(&mut self, account: u16, now: Nanos) {
+        let known = &mut self.accounts[usize::from(account)];
+        known.enter(Step::Down, now);
+        known.asked_questions = 0;
+        known.forget_pending();
+    }
+}
+
+/// How long to wait after a request could not be handed over.
+fn pause(error: RequestError) -> Nanos {
+    match error {
+        RequestError::RateLimit { wait_ns } => Nanos(wait_ns.min(RETRY.0)),
+        _ => Nanos::from_millis(10),
+    }
+}
+
+/// Params of a method that has none.
+struct NoParams;
+
+impl<'a> tickpath_deribit::field::Field<'a> for NoParams {
+    fn read(
+        scanner: &mut tickpath_deribit::scan::Scanner<'a>,
+    ) -> Result<NoParams, tickpath_deribit::scan::ScanError> {
+        scanner.skip().map(|()| NoParams)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{}");
+    }
+}

@@ -1,0 +1,575 @@
+//! What comes on the connection of an account: replies to requests, and news that nobody asked for.
+
+use tickpath_deribit::envelope::{ErrorBody, Notification, Response};
+use tickpath_deribit::field::List;
+use tickpath_deribit::messages::{
+    AccountSummary, Order as VenueOrder, Position as VenuePosition, UserChanges, UserTrade, UserTrades,
+};
+use tickpath_deribit::scan::Value;
+use tickpath_gateway_protocol::{
+    AckStatus, AckType, ErrorCode, FundsUpdate, OrderAck, Origin, Text, UpdateKind,
+};
+use tickpath_types::Nanos;
+
+use super::Core;
+use super::account::{Asker, Pending, Purpose, Question, Step};
+use super::convert::{event_side, is_about_state, is_uncertain, venue_error, words};
+use super::news::{NewsFault, OrderNews, PositionNews, TradeNews, funds_of};
+use super::orders::Doubt;
+use super::out::{About, Cause, Door};
+
+impl Core {
+    /// A reply on an account's connection.
+    pub(super) fn handle_account_reply(
+        &mut self,
+        account: u16,
+        id: i64,
+        response: &Response<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        let Some(pending) = self.accounts[usize::from(account)].take(id) else { return };
+        match pending.purpose {
+            Purpose::Create { slot } => self.created(account, slot, &pending, response, received, door),
+            Purpose::Modify { slot, .. } => self.modified(account, slot, &pending, response, received, door),
+            Purpose::Cancel { slot, .. } => self.cancelled(account, slot, &pending, response, received, door),
+            Purpose::CancelAll => {
+                let is_refused = response.outcome.is_err();
+                self.accounts[usize::from(account)].is_cancel_all_wanted |= is_refused;
+            }
+            Purpose::Step(step) => self.take_step(account, step, response, received, door),
+            Purpose::State { slot, gateway_id } => {
+                self.take_order_state(account, slot, gateway_id, response, received, door);
+            }
+            Purpose::Trades { slot, gateway_id } => {
+                self.take_order_trades(account, slot, gateway_id, response, received, door);
+            }
+            Purpose::Ping => self.tell_latency(account, received.since(pending.sent), received, door),
+        }
+    }
+
+    /// The venue's answer to a request of a client, for the client.
+    fn answer(
+        &self,
+        slot: u32,
+        pending: &Pending,
+        request: AckType,
+        outcome: Result<(), (AckStatus, ErrorCode, Text<48>)>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        let (Some(client), Some(order)) = (pending.asker.client, self.orders.get(slot)) else { return };
+        if self.clients.get(client).is_none() {
+            return;
+        }
+        let (status, error, text) = match outcome {
+            Ok(()) => (AckStatus::ACCEPTED, ErrorCode::default(), Text::EMPTY),
+            Err(refusal) => refusal,
+        };
+        let Asker { request_id, create_ns, .. } = pending.asker;
+        let ack = OrderAck {
+            client_order_id: order.client_id,
+            order_id: order.gateway_id,
+            request_id,
+            external_order_id: order.external_id,
+            round_trip_ns: self.round_trip(received, create_ns),
+            origin: if status == AckStatus::TIMEOUT { Origin::GATEWAY } else { Origin::EXCHANGE },
+            status,
+            request,
+            side: event_side(order.terms.side),
+            error,
+            text,
+            ..OrderAck::default()
+        };
+        let about = About { symbol: order.symbol, ..self.about_account(order.account) };
+        let cause = Cause { received, origin_ns: create_ns, origin_utc_ns: 0 };
+        door.send(client, self.stamp.event(&ack, about, cause));
+    }
+
+    fn created(
+        &mut self,
+        account: u16,
+        slot: u32,
+        pending: &Pending,
+        response: &Response<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        match response.outcome {
+            Ok(_) => self.take_done(account, slot, pending, AckType::CREATE, received, door),
+            Err(error) if is_uncertain(&error) => {
+                self.in_doubt(slot, pending, AckType::CREATE, &error, received, door)
+            }
+            Err(error) => {
+                let refusal = (AckStatus::REJECTED, venue_error(&error), words(&error));
+                self.answer(slot, pending, AckType::CREATE, Err(refusal), received, door);
+                let cause = Cause { received, ..Cause::default() };
+                self.reject_order(slot, venue_error(&error), cause, door);
+            }
+        }
+    }
+
+    fn modified(
+        &mut self,
+        account: u16,
+        slot: u32,
+        pending: &Pending,
+        response: &Response<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        match response.outcome {
+            Ok(_) => self.take_done(account, slot, pending, AckType::MODIFY, received, door),
+            Err(error) => self.refused_change(slot, pending, AckType::MODIFY, &error, received, door),
+        }
+    }
+
+    fn cancelled(
+        &mut self,
+        account: u16,
+        slot: u32,
+        pending: &Pending,
+        response: &Response<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        match response.outcome {
+            Ok(value) if value.text() == "0" => {
+                // None with its label is open: it has ended, or never was.
+                let text = Text::cut("no open order has its label");
+                let refusal = (AckStatus::REJECTED, ErrorCode::UNKNOWN_ORDER, text);
+                self.answer(slot, pending, AckType::CANCEL, Err(refusal), received, door);
+                self.doubt(slot, received, door);
+            }
+            Ok(_) => self.take_done(account, slot, pending, AckType::CANCEL, received, door),
+            Err(error) => {
+                if is_about_state(&error)
+                    && let Some(order) = self.orders.get_mut(slot)
+                {
+                    order.is_cancel_wanted = false;
+                }
+                self.refused_change(slot, pending, AckType::CANCEL, &error, received, door);
+            }
+        }
+    }
+
+    /// The venue has done it: the order as it is now was read with the reply.
+    fn take_done(
+        &mut self,
+        account: u16,
+        slot: u32,
+        pending: &Pending,
+        request: AckType,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        let news = self.scratch.order.take();
+        if let Some(Ok(news)) = &news {
+            self.orders.set_external_id(slot, news.external_id);
+        }
+        self.answer(slot, pending, request, Ok(()), received, door);
+        match news {
+            Some(Ok(news)) => {
+                self.apply_order(account, &news, Cause::venue(received, news.updated_ms), door);
+                self.take_read_trades(account, received, door);
+            }
+            // The answer to a cancellation by label is a number; what became of the order is told by itself.
+            None => {}
+            Some(Err(_)) => {
+                self.counters.faults += 1;
+                self.doubt(slot, received, door);
+            }
+        }
+    }
+
+    fn take_read_trades(&mut self, account: u16, received: Nanos, door: &mut impl Door) {
+        for place in 0..self.scratch.trades.len() {
+            match self.scratch.trades[place] {
+                Ok(trade) => self.apply_trade(account, &trade, received, UpdateKind::INCREMENTAL, door),
+                Err(_) => self.counters.faults += 1,
+            }
+        }
+    }
+
+    fn refused_change(
+        &mut self,
+        slot: u32,
+        pending: &Pending,
+        request: AckType,
+        error: &ErrorBody<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        if is_uncertain(error) {
+            return self.in_doubt(slot, pending, request, error, received, door);
+        }
+        let refusal = (AckStatus::REJECTED, venue_error(error), words(error));
+        self.answer(slot, pending, request, Err(refusal), received, door);
+        if is_about_state(error) {
+            self.doubt(slot, received, door);
+        }
+    }
+
+    /// The venue's answer leaves it open what became of the request.
+    fn in_doubt(
+        &mut self,
+        slot: u32,
+        pending: &Pending,
+        request: AckType,
+        error: &ErrorBody<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        let refusal = (AckStatus::TIMEOUT, ErrorCode::TIMEOUT, words(error));
+        self.answer(slot, pending, request, Err(refusal), received, door);
+        self.doubt(slot, received, door);
+    }
+
+    /// What became of an order is not certain: it is asked for, and its clients are told.
+    pub(super) fn doubt(&mut self, slot: u32, now: Nanos, door: &mut impl Door) {
+        let Some(order) = self.orders.get_mut(slot) else { return };
+        if order.state.is_over() {
+            return;
+        }
+        let is_new = order.doubt == Doubt::None;
+        order.doubt = Doubt::Unasked;
+        let (account, gateway_id) = (order.account, order.gateway_id);
+        let question = Question { slot, gateway_id, at: now, is_of_trades: false };
+        self.accounts[usize::from(account)].ask(question);
+        if is_new {
+            self.counters.doubts += 1;
+            self.tell_order(slot, ErrorCode::default(), Cause { received: now, ..Cause::default() }, door);
+        }
+    }
+
+    /// A request on an account's connection has no reply and will have none.
+    pub(super) fn handle_account_unanswered(
+        &mut self,
+        account: u16,
+        id: i64,
+        is_lost: bool,
+        now: Nanos,
+        door: &mut impl Door,
+    ) {
+        let Some(pending) = self.accounts[usize::from(account)].take(id) else { return };
+        self.counters.unanswered += 1;
+        let (slot, request) = match pending.purpose {
+            Purpose::Create { slot } => (slot, AckType::CREATE),
+            Purpose::Modify { slot, .. } => (slot, AckType::MODIFY),
+            Purpose::Cancel { slot, .. } => (slot, AckType::CANCEL),
+            Purpose::State { slot, .. } => {
+                let known = &mut self.accounts[usize::from(account)];
+                known.asked_questions = known.asked_questions.saturating_sub(1);
+                return self.doubt_again(slot, now);
+            }
+            Purpose::Trades { .. } => {
+                let known = &mut self.accounts[usize::from(account)];
+                known.asked_questions = known.asked_questions.saturating_sub(1);
+                return;
+            }
+            Purpose::Step(step) => {
+                let known = &mut self.accounts[usize::from(account)];
+                if known.step == step {
+                    known.enter(step, now);
+                }
+                return;
+            }
+            Purpose::CancelAll => {
+                self.accounts[usize::from(account)].is_cancel_all_wanted = true;
+                return;
+            }
+            Purpose::Ping => return,
+        };
+        let error = if is_lost { ErrorCode::CONNECTION_LOST } else { ErrorCode::TIMEOUT };
+        let text = Text::cut(if is_lost { "the connection was lost" } else { "no answer in time" });
+        self.answer(slot, &pending, request, Err((AckStatus::TIMEOUT, error, text)), now, door);
+        self.doubt(slot, now, door);
+    }
+
+    /// Data of a channel of an account.
+    pub(super) fn handle_account_news(
+        &mut self,
+        account: u16,
+        news: &Notification<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        let Some(channel) = news.channel.plain() else { return };
+        let taken = if channel.starts_with("user.changes.") {
+            self.take_changes(account, &news.data, received, door)
+        } else if channel.starts_with("user.portfolio.") {
+            self.take_funds(account, &news.data, received, door)
+        } else {
+            Ok(())
+        };
+        if taken.is_err() {
+            self.counters.faults += 1;
+        }
+    }
+
+    fn take_changes(
+        &mut self,
+        account: u16,
+        data: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<(), NewsFault> {
+        let changes: UserChanges<'_> = data.parse().map_err(|_| NewsFault::Code)?;
+        for order in changes.orders.iter() {
+            self.take_order(account, &order.map_err(|_| NewsFault::Code)?, received, door)?;
+        }
+        for trade in changes.trades.iter() {
+            let trade = TradeNews::read(&trade.map_err(|_| NewsFault::Code)?)?;
+            self.apply_trade(account, &trade, received, UpdateKind::INCREMENTAL, door);
+        }
+        for position in changes.positions.iter() {
+            let position = PositionNews::read(&position.map_err(|_| NewsFault::Code)?)?;
+            self.apply_position(account, &position, received, door);
+        }
+        Ok(())
+    }
+
+    fn take_order(
+        &mut self,
+        account: u16,
+        order: &VenueOrder<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<Option<u32>, NewsFault> {
+        let news = OrderNews::read(order)?;
+        Ok(self.apply_order(account, &news, Cause::venue(received, news.updated_ms), door))
+    }
+
+    fn take_funds(
+        &mut self,
+        account: u16,
+        data: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<(), NewsFault> {
+        let summary: AccountSummary<'_> = data.parse().map_err(|_| NewsFault::Code)?;
+        self.apply_funds(account, &summary, received, door)
+    }
+
+    pub(super) fn apply_funds(
+        &mut self,
+        account: u16,
+        summary: &AccountSummary<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<(), NewsFault> {
+        let funds = FundsUpdate { update: UpdateKind::INCREMENTAL, ..funds_of(summary)? };
+        let known = &mut self.accounts[usize::from(account)];
+        if known.funds.contains(&funds) {
+            return Ok(());
+        }
+        known.keep_funds(funds);
+        let about = self.about_account(account);
+        self.tell_account(account, &funds, about, Cause { received, ..Cause::default() }, door);
+        Ok(())
+    }
+
+    /// The answer to a question about one order: by its id one order, by its label a list.
+    fn take_order_state(
+        &mut self,
+        account: u16,
+        slot: u32,
+        gateway_id: u64,
+        response: &Response<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        let known = &mut self.accounts[usize::from(account)];
+        known.asked_questions = known.asked_questions.saturating_sub(1);
+        if self.orders.get(slot).is_none_or(|order| order.gateway_id != gateway_id) {
+            return;
+        }
+        let found = match response.outcome {
+            Ok(value) if value.text().starts_with('[') => {
+                value.parse::<List<'_, VenueOrder<'_>>>().map(|list| {
+                    // A trigger order and the one that it became have one label: what is not over counts.
+                    let orders = list.iter().flatten();
+                    orders.min_by_key(|order| {
+                        (order.order_state.is_terminal(), order.trigger_order_id.is_none())
+                    })
+                })
+            }
+            Ok(value) => value.parse::<VenueOrder<'_>>().map(Some),
+            Err(error) if is_about_state(&error) => Ok(None),
+            Err(_) => return self.doubt_again(slot, received),
+        };
+        match found {
+            Ok(Some(order)) => {
+                if self.take_order(account, &order, received, door).is_err() {
+                    self.counters.faults += 1;
+                    return self.doubt_again(slot, received);
+                }
+                self.settled(slot, received, door);
+            }
+            Ok(None) => self.not_found(slot, received, door),
+            Err(_) => {
+                self.counters.faults += 1;
+                self.doubt_again(slot, received);
+            }
+        }
+    }
+
+    fn take_order_trades(
+        &mut self,
+        account: u16,
+        slot: u32,
+        gateway_id: u64,
+        response: &Response<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        let known = &mut self.accounts[usize::from(account)];
+        known.asked_questions = known.asked_questions.saturating_sub(1);
+        if self.orders.get(slot).is_none_or(|order| order.gateway_id != gateway_id) {
+            return;
+        }
+        let Ok(value) = response.outcome else { return };
+        let list: Result<List<'_, UserTrade<'_>>, _> = if value.text().starts_with('[') {
+            value.parse()
+        } else {
+            value.parse::<UserTrades<'_>>().map(|trades| trades.trades)
+        };
+        let Ok(list) = list else {
+            self.counters.faults += 1;
+            return;
+        };
+        for trade in list.iter() {
+            match trade.map_err(|_| NewsFault::Code).and_then(|trade| TradeNews::read(&trade)) {
+                Ok(trade) => self.apply_trade(account, &trade, received, UpdateKind::INCREMENTAL, door),
+                Err(_) => self.counters.faults += 1,
+            }
+        }
+    }
+
+    /// The answer to one step of an account's download.
+    fn take_step(
+        &mut self,
+        account: u16,
+        step: Step,
+        response: &Response<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        if self.accounts[usize::from(account)].step != step {
+            return;
+        }
+        let taken = match (step, response.outcome) {
+            (Step::Orders, Ok(value)) => self.take_open_orders(account, &value, received, door),
+            (Step::Positions, Ok(value)) => self.take_positions(account, &value, received, door),
+            (Step::Funds, Ok(value)) => self.take_summaries(account, &value, received, door),
+            // A key may not see everything: what it may not is left out.
+            (Step::Positions | Step::Funds, Err(error)) if is_forbidden(&error) => Ok(()),
+            _ => Err(NewsFault::Code),
+        };
+        let known = &mut self.accounts[usize::from(account)];
+        match taken {
+            Ok(()) => known.enter(after(step), received),
+            Err(_) => {
+                self.counters.faults += 1;
+                known.enter(step, received + super::reconcile::RETRY);
+            }
+        }
+    }
+
+    fn take_open_orders(
+        &mut self,
+        account: u16,
+        value: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<(), NewsFault> {
+        let list: List<'_, VenueOrder<'_>> = value.parse().map_err(|_| NewsFault::Code)?;
+        // What is not in the list is in doubt: it ended while nobody listened, or never came to be.
+        self.scratch_marks.clear();
+        for order in list.iter() {
+            let order = order.map_err(|_| NewsFault::Code)?;
+            if let Some(slot) = self.take_order(account, &order, received, door)? {
+                self.scratch_marks.push(slot);
+            }
+        }
+        for slot in 0..self.orders.capacity() {
+            let is_of_account =
+                self.orders.get(slot).is_some_and(|order| order.account == account && !order.state.is_over());
+            if !is_of_account {
+                continue;
+            }
+            if self.scratch_marks.contains(&slot) {
+                self.settled(slot, received, door);
+            } else {
+                self.doubt(slot, received, door);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_positions(
+        &mut self,
+        account: u16,
+        value: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<(), NewsFault> {
+        let list: List<'_, VenuePosition<'_>> = value.parse().map_err(|_| NewsFault::Code)?;
+        for position in list.iter() {
+            let position = PositionNews::read(&position.map_err(|_| NewsFault::Code)?)?;
+            self.apply_position(account, &position, received, door);
+        }
+        Ok(())
+    }
+
+    fn take_summaries(
+        &mut self,
+        account: u16,
+        value: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Result<(), NewsFault> {
+        let summaries: Summaries<'_> = value.parse().map_err(|_| NewsFault::Code)?;
+        for summary in summaries.0.iter() {
+            self.apply_funds(account, &summary.map_err(|_| NewsFault::Code)?, received, door)?;
+        }
+        Ok(())
+    }
+}
+
+/// The part of `private/get_account_summaries` that is needed.
+struct Summaries<'a>(List<'a, AccountSummary<'a>>);
+
+impl<'a> tickpath_deribit::field::Field<'a> for Summaries<'a> {
+    fn read(
+        scanner: &mut tickpath_deribit::scan::Scanner<'a>,
+    ) -> Result<Summaries<'a>, tickpath_deribit::scan::ScanError> {
+        let mut list = List::default();
+        scanner.open_object()?;
+        while let Some(key) = scanner.next_key()? {
+            match key {
+                "summaries" => list = List::read(scanner)?,
+                _ => scanner.skip()?,
+            }
+        }
+        Ok(Summaries(list))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+    }
+}
+
+fn is_forbidden(error: &ErrorBody<'_>) -> bool {
+    use tickpath_deribit::error_code::ErrorCode as Venue;
+    matches!(error.error_code(), Some(Venue::Forbidden | Venue::ScopeExceeded | Venue::MethodNotFound))
+}
+
+/// The step after one.
+const fn after(step: Step) -> Step {
+    match step {
+        Step::Orders => Step::Positions,
+        Step::Positions => Step::Funds,
+        _ => Step::Doubts,
+    }
+}

@@ -1,0 +1,632 @@
+//! Requests of clients: checked, numbered, handed to the venue's connection, acknowledged.
+
+use tickpath_deribit::codes::TimeInForce as VenueTime;
+use tickpath_deribit::messages::{
+    CancelByLabel, CancelOrder as VenueCancel, EditByLabel, EditOrder, PlaceOrder,
+};
+use tickpath_deribit::method::Method;
+use tickpath_deribit::session::RequestError;
+use tickpath_deribit::text::Text as VenueText;
+use tickpath_gateway_protocol::{
+    AckStatus, AckType, CancelAll, CancelOrder, CreateOrder, CustomMessage, CustomRequest, ErrorCode, Event,
+    EventKind, ExecutionFlags, Fixed, ModifyOrder, OrderAck, Origin, QuoteAck, Request, RequestKind,
+    Side as EventSide, StatisticKind, Text,
+};
+use tickpath_types::{Nanos, Side};
+
+use super::Core;
+use super::account::{Asker, Pending, Purpose, Step};
+use super::convert::{
+    decimal, event_side, has_price, has_trigger, optional, request_error, side_of, venue_time, venue_trigger,
+    venue_type,
+};
+use super::news::SymbolText;
+use super::orders::{Doubt, ExternalId, NoRoom, Order, State, Terms};
+use super::out::{About, Cause, Door, Venue};
+use super::policy::{OrderFacts, Worth};
+
+/// A request with whose it is and what it is about, as far as that is known to be right.
+#[derive(Clone, Copy)]
+struct Asked {
+    asker: Asker,
+    user: u16,
+    client: u32,
+    client_order_id: u64,
+    order_id: u64,
+    account: u16,
+    symbol: u32,
+}
+
+impl Core {
+    pub(super) fn take_request(
+        &mut self,
+        now: Nanos,
+        client: u32,
+        request: &Request,
+        door: &mut impl Door,
+        venue: &mut impl Venue,
+    ) {
+        let Some(user) = self.clients.get(client).map(|client| client.user) else { return };
+        let header = &request.header;
+        let asked = Asked {
+            asker: Asker { client: Some(client), request_id: header.request_id, create_ns: header.create_ns },
+            user,
+            client,
+            client_order_id: header.client_order_id,
+            order_id: header.order_id,
+            // 0, for none, becomes a place that no account has.
+            account: header.account.wrapping_sub(1),
+            symbol: header.symbol,
+        };
+        match header.kind {
+            RequestKind::CREATE_ORDER => {
+                if let Some(body) = request.body::<CreateOrder>() {
+                    self.create(now, &asked, &body, door, venue);
+                }
+            }
+            RequestKind::MODIFY_ORDER => {
+                if let Some(body) = request.body::<ModifyOrder>() {
+                    self.modify(now, &asked, &body, door, venue);
+                }
+            }
+            RequestKind::CANCEL_ORDER => {
+                if request.body::<CancelOrder>().is_some() {
+                    self.cancel(now, &asked, door, venue);
+                }
+            }
+            RequestKind::CANCEL_ALL => {
+                if let Some(body) = request.body::<CancelAll>() {
+                    self.cancel_all(now, &asked, body.side, door);
+                }
+            }
+            RequestKind::MASS_QUOTE => {
+                self.refuse_quotes(now, &asked, EventKind::MASS_QUOTE_ACK, AckType::MASS_QUOTE, door)
+            }
+            RequestKind::CANCEL_QUOTES => {
+                self.refuse_quotes(now, &asked, EventKind::CANCEL_QUOTES_ACK, AckType::CANCEL_QUOTES, door);
+            }
+            RequestKind::DOWNLOAD_MARKET_DATA => {
+                if let Some(client) = self.clients.get_mut(client) {
+                    client.download.again();
+                }
+            }
+            RequestKind::CUSTOM_MESSAGE => {
+                if let Some(body) = request.body::<CustomRequest>() {
+                    self.pass_on(now, &asked, &body, door);
+                }
+            }
+            // Pongs are the door's.
+            _ => self.counters.refused += 1,
+        }
+    }
+
+    /// Passes a client's message on to all.
+    fn pass_on(&mut self, now: Nanos, asked: &Asked, body: &CustomRequest, door: &mut impl Door) {
+        if self.admit(now, asked.user, false, door).is_err() {
+            self.counters.refused += 1;
+            return;
+        }
+        let CustomRequest { topic, len, data, .. } = *body;
+        let message = CustomMessage { client: asked.client, topic, len: len.min(64), data };
+        let cause = Cause { origin_ns: asked.asker.create_ns, ..Cause::default() };
+        door.broadcast(self.stamp.event(&message, About::default(), cause));
+    }
+
+    fn create(
+        &mut self,
+        now: Nanos,
+        asked: &Asked,
+        body: &CreateOrder,
+        door: &mut impl Door,
+        venue: &mut impl Venue,
+    ) {
+        match self.try_create(now, asked, body, door, venue) {
+            Ok(slot) => {
+                let side =
+                    self.orders.get(slot).map_or(EventSide::default(), |order| event_side(order.terms.side));
+                let ack = OrderAck {
+                    order_id: self.orders.get(slot).map_or(0, |order| order.gateway_id),
+                    status: AckStatus::FORWARDED,
+                    side,
+                    ..self.ack(now, asked, AckType::CREATE)
+                };
+                self.send_ack(asked, ack, door);
+                if self.policy.is_dry_run() {
+                    self.reject_order(slot, ErrorCode::DRY_RUN, Cause::default(), door);
+                }
+            }
+            Err(error) => self.refuse(now, asked, AckType::CREATE, body.side, error, door),
+        }
+    }
+
+    /// Checks an order, keeps it, and hands it to the connection; its place.
+    fn try_create(
+        &mut self,
+        now: Nanos,
+        asked: &Asked,
+        body: &CreateOrder,
+        door: &mut impl Door,
+        venue: &mut impl Venue,
+    ) -> Result<u32, ErrorCode> {
+        self.admit(now, asked.user, false, door)?;
+        self.check_access(asked)?;
+        let terms = terms_of(body)?;
+        self.check_steps(asked.symbol, &terms)?;
+        self.check_policy(asked, &terms, terms.quantity, false)?;
+        let valid_until_ms = self.valid_until_ms(now);
+        let symbol_name =
+            self.instruments.get(asked.symbol).map_or(SymbolText::EMPTY, |it| it.reference.name);
+        let order = Order {
+            gateway_id: 0,
+            client_id: asked.client_order_id,
+            user: asked.user,
+            account: asked.account,
+            owner: Some(asked.client),
+            symbol: asked.symbol,
+            symbol_name,
+            terms,
+            external_id: ExternalId::EMPTY,
+            label_id: 0,
+            state: State::Sent,
+            filled: 0,
+            traded: 0,
+            average_price: 0,
+            updated_ms: 0,
+            created_ms: 0,
+            create_ns: asked.asker.create_ns,
+            valid_until_ms,
+            doubt: Doubt::None,
+            is_cancel_wanted: false,
+            session: self.mark.session(),
+        };
+        let slot = self.orders.insert(order).map_err(|why| match why {
+            NoRoom::Full => ErrorCode::BUSY,
+            NoRoom::Duplicate => ErrorCode::DUPLICATE_ORDER,
+        })?;
+        if !self.policy.is_dry_run() {
+            match self.place(now, slot, venue) {
+                Ok(id) => self.push(asked.account, id, Purpose::Create { slot }, asked.asker, now),
+                Err(error) => {
+                    self.orders.withdraw(slot);
+                    return Err(request_error(error));
+                }
+            }
+        }
+        self.accounts[usize::from(asked.account)].open_orders += 1;
+        let user = &mut self.users[usize::from(asked.user)];
+        user.order_id_max = user.order_id_max.max(asked.client_order_id);
+        Ok(slot)
+    }
+
+    fn place(&self, now: Nanos, slot: u32, venue: &mut impl Venue) -> Result<i64, RequestError> {
+        let order = self.orders.get(slot).ok_or(RequestError::NotReady)?;
+        let user = &self.users[usize::from(order.user)];
+        let label = self.mark.label(order.gateway_id, order.client_id, &user.tag);
+        let Terms { side, order_type, time_in_force, price, quantity, stop_price, shown, .. } = order.terms;
+        let is_trailing = order_type == tickpath_deribit::codes::OrderType::TrailingStop;
+        let has_time = has_price(order_type) && time_in_force != VenueTime::GoodTilCancelled;
+        let params = PlaceOrder {
+            order_type: Some(order_type),
+            price: has_price(order_type).then(|| decimal(price)),
+            label: Some(VenueText::new(label.as_str())),
+            time_in_force: has_time.then_some(time_in_force),
+            post_only: order.terms.post_only,
+            reject_post_only: order.terms.reject_post_only,
+            reduce_only: order.terms.reduce_only,
+            display_amount: optional(shown),
+            trigger: order.terms.trigger,
+            trigger_price: if is_trailing { None } else { optional(stop_price) },
+            trigger_offset: if is_trailing { optional(stop_price) } else { None },
+            valid_until: Some(order.valid_until_ms),
+            ..PlaceOrder::market(order.symbol_name.as_str(), decimal(quantity))
+        };
+        let method = if side == Side::Buy { Method::Buy } else { Method::Sell };
+        venue.request(now, self.accounts[usize::from(order.account)].stream, method, &params)
+    }
+
+    fn modify(
+        &mut self,
+        now: Nanos,
+        asked: &Asked,
+        body: &ModifyOrder,
+        door: &mut impl Door,
+        venue: &mut impl Venue,
+    ) {
+        match self.try_modify(now, asked, body, door, venue) {
+            Ok(slot) => self.forwarded(now, asked, AckType::MODIFY, slot, door),
+            Err(error) => self.refuse(now, asked, AckType::MODIFY, EventSide::default(), error, door),
+        }
+    }
+
+    fn try_modify(
+        &mut self,
+        now: Nanos,
+        asked: &Asked,
+        body: &ModifyOrder,
+        door: &mut impl Door,
+        venue: &mut impl Venue,
+    ) -> Result<u32, ErrorCode> {
+        self.admit(now, asked.user, false, door)?;
+        let slot = self.find_own(asked)?;
+        let order = *self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
+        self.check_ready(order.account)?;
+        if order.doubt != Doubt::None {
+            return Err(ErrorCode::TOO_LATE);
+        }
+        let flag = |flag| body.execution.contains(flag);
+        let terms = Terms {
+            price: body.price.0,
+            quantity: body.quantity.0,
+            stop_price: if body.stop_price.is_zero() { order.terms.stop_price } else { body.stop_price.0 },
+            post_only: flag(ExecutionFlags::POST_ONLY),
+            reject_post_only: flag(ExecutionFlags::REJECT_POST_ONLY),
+            reduce_only: flag(ExecutionFlags::REDUCE_ONLY),
+            ..order.terms
+        };
+        self.check_steps(order.symbol, &terms)?;
+        let left = terms.quantity.saturating_sub(order.filled);
+        let of_order = Asked { account: order.account, symbol: order.symbol, ..*asked };
+        self.check_policy(&of_order, &terms, left, true)?;
+        if self.policy.is_dry_run() {
+            return Err(ErrorCode::DRY_RUN);
+        }
+        let id = self.edit(now, &order, &terms, venue).map_err(request_error)?;
+        let purpose = Purpose::Modify { slot, price: terms.price, quantity: terms.quantity };
+        self.push(order.account, id, purpose, asked.asker, now);
+        Ok(slot)
+    }
+
+    fn edit(
+        &self,
+        now: Nanos,
+        order: &Order,
+        terms: &Terms,
+        venue: &mut impl Venue,
+    ) -> Result<i64, RequestError> {
+        let stream = self.accounts[usize::from(order.account)].stream;
+        let (amount, valid_until) = (Some(decimal(terms.quantity)), Some(self.valid_until_ms(now)));
+        let price = has_price(terms.order_type).then(|| decimal(terms.price));
+        let Terms { post_only, reduce_only, reject_post_only, .. } = *terms;
+        if order.external_id.is_empty() {
+            // Its own id is not known yet; the venue does the requests of a connection in their order.
+            let label = self.label_of(order);
+            let params = EditByLabel {
+                label: VenueText::new(label.as_str()),
+                instrument_name: VenueText::new(order.symbol_name.as_str()),
+                amount,
+                contracts: None,
+                price,
+                post_only,
+                reduce_only,
+                reject_post_only,
+                valid_until,
+            };
+            return venue.request(now, stream, Method::EditByLabel, &params);
+        }
+        let is_trailing = terms.order_type == tickpath_deribit::codes::OrderType::TrailingStop;
+        let params = EditOrder {
+            order_id: VenueText::new(order.external_id.as_str()),
+            amount,
+            contracts: None,
+            price,
+            post_only,
+            reduce_only,
+            reject_post_only,
+            advanced: None,
+            trigger_price: if is_trailing { None } else { optional(terms.stop_price) },
+            trigger_offset: if is_trailing { optional(terms.stop_price) } else { None },
+            mmp: false,
+            valid_until,
+            display_amount: optional(terms.shown),
+        };
+        venue.request(now, stream, Method::Edit, &params)
+    }
+
+    fn cancel(&mut self, now: Nanos, asked: &Asked, door: &mut impl Door, venue: &mut impl Venue) {
+        match self.try_cancel(now, asked, door, venue) {
+            Ok(slot) => self.forwarded(now, asked, AckType::CANCEL, slot, door),
+            Err(error) => self.refuse(now, asked, AckType::CANCEL, EventSide::default(), error, door),
+        }
+    }
+
+    fn try_cancel(
+        &mut self,
+        now: Nanos,
+        asked: &Asked,
+        door: &mut impl Door,
+        venue: &mut impl Venue,
+    ) -> Result<u32, ErrorCode> {
+        self.admit(now, asked.user, true, door)?;
+        let slot = self.find_own(asked)?;
+        let order = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
+        self.check_ready(order.account)?;
+        self.send_cancel(now, slot, asked.asker, venue).map_err(request_error)?;
+        Ok(slot)
+    }
+
+    /// Hands the cancellation of an order to its connection.
+    pub(super) fn send_cancel(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        asker: Asker,
+        venue: &mut impl Venue,
+    ) -> Result<(), RequestError> {
+        let order = self.orders.get(slot).ok_or(RequestError::NotReady)?;
+        let account = &self.accounts[usize::from(order.account)];
+        if !account.has_room() {
+            return Err(RequestError::TooManyPending);
+        }
+        let (is_by_label, of_account) = (order.external_id.is_empty(), order.account);
+        let id = if is_by_label {
+            let label = self.label_of(order);
+            let currency = self.instruments.get(order.symbol).map(|it| VenueText::new(&it.currency));
+            let params = CancelByLabel { label: VenueText::new(label.as_str()), currency };
+            venue.request(now, account.stream, Method::CancelByLabel, &params)
+        } else {
+            let params = VenueCancel { order_id: VenueText::new(order.external_id.as_str()) };
+            venue.request(now, account.stream, Method::Cancel, &params)
+        }?;
+        if let Some(order) = self.orders.get_mut(slot) {
+            order.is_cancel_wanted = true;
+        }
+        self.push(of_account, id, Purpose::Cancel { slot, is_by_label }, asker, now);
+        Ok(())
+    }
+
+    fn cancel_all(&mut self, now: Nanos, asked: &Asked, side: EventSide, door: &mut impl Door) {
+        let refusal = self.admit(now, asked.user, true, door).and_then(|()| self.check_account(asked)).err();
+        let mut count = 0;
+        if refusal.is_none() {
+            for slot in 0..self.orders.capacity() {
+                let Some(order) = self.orders.get(slot) else { continue };
+                let is_meant = order.user == asked.user
+                    && order.account == asked.account
+                    && !order.state.is_over()
+                    && (asked.symbol == 0 || order.symbol == asked.symbol)
+                    && side_of(side).is_none_or(|side| side == order.terms.side);
+                if is_meant {
+                    self.want_cancel(slot);
+                    count += 1;
+                }
+            }
+        }
+        self.counters.refused += u64::from(refusal.is_some());
+        let ack = QuoteAck {
+            request_id: asked.asker.request_id,
+            round_trip_ns: self.round_trip(now, asked.asker.create_ns),
+            done: count,
+            origin: Origin::GATEWAY,
+            status: if refusal.is_some() { AckStatus::REJECTED } else { AckStatus::FORWARDED },
+            request: AckType::CANCEL_ALL,
+            error: refusal.unwrap_or_default(),
+            ..QuoteAck::default()
+        };
+        self.send_quote_ack(asked, EventKind::CANCEL_ALL_ACK, &ack, door);
+    }
+
+    fn refuse_quotes(
+        &mut self,
+        now: Nanos,
+        asked: &Asked,
+        kind: EventKind,
+        request: AckType,
+        door: &mut impl Door,
+    ) {
+        self.counters.refused += 1;
+        let ack = QuoteAck {
+            request_id: asked.asker.request_id,
+            round_trip_ns: self.round_trip(now, asked.asker.create_ns),
+            refused: 1,
+            origin: Origin::GATEWAY,
+            status: AckStatus::REJECTED,
+            request,
+            error: ErrorCode::NOT_SUPPORTED,
+            ..QuoteAck::default()
+        };
+        self.send_quote_ack(asked, kind, &ack, door);
+    }
+
+    fn send_quote_ack(&self, asked: &Asked, kind: EventKind, ack: &QuoteAck, door: &mut impl Door) {
+        let event = Event::of_quote_ack(kind, ack);
+        let about =
+            About { account: asked.account.wrapping_add(1), symbol: asked.symbol, ..About::default() };
+        let cause = Cause { origin_ns: asked.asker.create_ns, ..Cause::default() };
+        door.send(asked.client, self.stamp.stamp(event, about, cause));
+    }
+
+    fn check_account(&self, asked: &Asked) -> Result<(), ErrorCode> {
+        let is_own = usize::from(asked.account) < self.accounts.len()
+            && self.users[usize::from(asked.user)].has(asked.account);
+        if !is_own {
+            return Err(ErrorCode::UNKNOWN_ACCOUNT);
+        }
+        let may_trade = self.clients.get(asked.client).is_some_and(|client| client.may_trade);
+        if may_trade { Ok(()) } else { Err(ErrorCode::NOT_PERMITTED) }
+    }
+
+    /// Whether the user may trade the instrument for the account, and both are there.
+    fn check_access(&self, asked: &Asked) -> Result<(), ErrorCode> {
+        self.check_account(asked)?;
+        let place = (asked.symbol as usize).wrapping_sub(1);
+        let has = |flags: &Vec<bool>| flags.get(place).copied().unwrap_or(false);
+        let is_permitted = has(&self.user_symbols[usize::from(asked.user)])
+            && has(&self.account_symbols[usize::from(asked.account)]);
+        if !is_permitted {
+            return Err(ErrorCode::UNKNOWN_SYMBOL);
+        }
+        self.check_ready(asked.account)
+    }
+
+    fn check_ready(&self, account: u16) -> Result<(), ErrorCode> {
+        if self.is_stopping {
+            return Err(ErrorCode::STOPPING);
+        }
+        let account = &self.accounts[usize::from(account)];
+        match account.step {
+            Step::Ready if account.has_room() => Ok(()),
+            Step::Ready => Err(ErrorCode::BUSY),
+            _ => Err(ErrorCode::NOT_READY),
+        }
+    }
+
+    /// Whether prices and quantities are on the instrument's steps.
+    fn check_steps(&self, symbol: u32, terms: &Terms) -> Result<(), ErrorCode> {
+        let instrument = self.instruments.get(symbol).ok_or(ErrorCode::UNKNOWN_SYMBOL)?;
+        let is_step = |value: i64, step: Fixed| step.0 > 0 && value % step.0 == 0;
+        let min = instrument.reference.min_quantity;
+        let is_quantity = terms.quantity > 0 && is_step(terms.quantity, min) && is_step(terms.shown, min);
+        if !is_quantity || terms.shown < 0 {
+            return Err(ErrorCode::INVALID_QUANTITY);
+        }
+        let is_price = |price: i64| price > 0 && is_step(price, instrument.tick_at(Fixed(price)));
+        if has_price(terms.order_type) && !is_price(terms.price) {
+            return Err(ErrorCode::INVALID_PRICE);
+        }
+        if has_trigger(terms.order_type) && terms.stop_price <= 0 {
+            return Err(ErrorCode::INVALID_PRICE);
+        }
+        Ok(())
+    }
+
+    fn check_policy(
+        &self,
+        asked: &Asked,
+        terms: &Terms,
+        quantity: i64,
+        is_change: bool,
+    ) -> Result<(), ErrorCode> {
+        let instrument = self.instruments.get(asked.symbol).ok_or(ErrorCode::UNKNOWN_SYMBOL)?;
+        let figure = |kind| instrument.market.figure(kind).map_or(0, |value| value.0);
+        let reference = &instrument.reference;
+        let is_option = reference.kind == tickpath_gateway_protocol::InstrumentKind::OPTION;
+        let is_in_base = reference.settlement_currency.as_str() == reference.base_currency.as_str();
+        let own_price = if has_price(terms.order_type) { terms.price } else { 0 };
+        self.policy.check(&OrderFacts {
+            account: asked.account,
+            price: if own_price == 0 { figure(StatisticKind::MARK_PRICE) } else { own_price },
+            quantity,
+            index_price: figure(StatisticKind::INDEX_PRICE),
+            worth: match () {
+                () if reference.is_inverse == 1 => Worth::Quantity,
+                () if is_option && is_in_base => Worth::Index,
+                () => Worth::Price,
+            },
+            open_orders: self.accounts[usize::from(asked.account)].open_orders + u32::from(!is_change),
+        })
+    }
+
+    /// The order that a request names, if it is one of its user and not over.
+    fn find_own(&self, asked: &Asked) -> Result<u32, ErrorCode> {
+        let slot = match (asked.client_order_id, asked.order_id) {
+            (0, id) => self.orders.by_gateway_id(id),
+            (id, _) => self.orders.by_client_id(asked.user, id),
+        };
+        let slot = slot.ok_or(ErrorCode::UNKNOWN_ORDER)?;
+        let order = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
+        if order.user == asked.user && !order.state.is_over() {
+            Ok(slot)
+        } else {
+            Err(ErrorCode::UNKNOWN_ORDER)
+        }
+    }
+
+    /// The venue takes a request no later than this.
+    fn valid_until_ms(&self, now: Nanos) -> u64 {
+        self.venue_ms(now).saturating_add(self.settings.request_timeout.0 / 1_000_000)
+    }
+
+    /// The label that an order carries.
+    pub(super) fn label_of(&self, order: &Order) -> super::label::Label {
+        let mark = self.mark.of_session(order.session);
+        mark.label(order.label_id, order.client_id, &self.users[usize::from(order.user)].tag)
+    }
+
+    pub(super) fn push(&mut self, account: u16, id: i64, purpose: Purpose, asker: Asker, sent: Nanos) {
+        self.accounts[usize::from(account)].push(Pending { id, purpose, asker, sent });
+    }
+
+    pub(super) const fn round_trip(&self, now: Nanos, create_ns: u64) -> u64 {
+        if create_ns == 0 { 0 } else { self.stamp.monotonic(now).saturating_sub(create_ns) }
+    }
+
+    fn ack(&self, now: Nanos, asked: &Asked, request: AckType) -> OrderAck {
+        OrderAck {
+            client_order_id: asked.client_order_id,
+            order_id: asked.order_id,
+            request_id: asked.asker.request_id,
+            round_trip_ns: self.round_trip(now, asked.asker.create_ns),
+            origin: Origin::GATEWAY,
+            request,
+            ..OrderAck::default()
+        }
+    }
+
+    fn send_ack(&self, asked: &Asked, ack: OrderAck, door: &mut impl Door) {
+        let known = self.accounts.get(usize::from(asked.account));
+        let about = About {
+            stream: known.map_or(0, |account| account.stream as u8 + 1),
+            account: asked.account.wrapping_add(1),
+            symbol: asked.symbol,
+        };
+        let cause = Cause { origin_ns: asked.asker.create_ns, ..Cause::default() };
+        door.send(asked.client, self.stamp.event(&ack, about, cause));
+    }
+
+    fn forwarded(&self, now: Nanos, asked: &Asked, request: AckType, slot: u32, door: &mut impl Door) {
+        let Some(order) = self.orders.get(slot) else { return };
+        let ack = OrderAck {
+            client_order_id: order.client_id,
+            order_id: order.gateway_id,
+            external_order_id: order.external_id,
+            side: event_side(order.terms.side),
+            status: AckStatus::FORWARDED,
+            ..self.ack(now, asked, request)
+        };
+        let asked = Asked { account: order.account, symbol: order.symbol, ..*asked };
+        self.send_ack(&asked, ack, door);
+    }
+
+    fn refuse(
+        &mut self,
+        now: Nanos,
+        asked: &Asked,
+        request: AckType,
+        side: EventSide,
+        error: ErrorCode,
+        door: &mut impl Door,
+    ) {
+        self.counters.refused += 1;
+        let text = error.name().map_or(Text::EMPTY, Text::cut);
+        let ack =
+            OrderAck { status: AckStatus::REJECTED, side, error, text, ..self.ack(now, asked, request) };
+        self.send_ack(asked, ack, door);
+    }
+}
+
+/// What a request's order is to do; codes and numbers in it may be anything.
+fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
+    let flag = |flag| body.execution.contains(flag);
+    let order_type = venue_type(body.order_type).ok_or(ErrorCode::INVALID_TERMS)?;
+    let known =
+        ExecutionFlags::POST_ONLY.with(ExecutionFlags::REJECT_POST_ONLY).with(ExecutionFlags::REDUCE_ONLY);
+    let terms = Terms {
+        side: side_of(body.side).ok_or(ErrorCode::INVALID_TERMS)?,
+        order_type,
+        time_in_force: venue_time(body.time_in_force).ok_or(ErrorCode::INVALID_TERMS)?,
+        price: body.price.0,
+        quantity: body.quantity.0,
+        stop_price: body.stop_price.0,
+        shown: body.max_show.0,
+        trigger: venue_trigger(body.trigger),
+        post_only: flag(ExecutionFlags::POST_ONLY),
+        reject_post_only: flag(ExecutionFlags::REJECT_POST_ONLY),
+        reduce_only: flag(ExecutionFlags::REDUCE_ONLY),
+    };
+    let is_whole = known.contains(body.execution)
+        && has_trigger(order_type) == terms.trigger.is_some()
+        && (has_price(order_type) || terms.price == 0)
+        && (has_trigger(order_type) || terms.stop_price == 0)
+        && (terms.post_only || !terms.reject_post_only);
+    if is_whole { Ok(terms) } else { Err(ErrorCode::INVALID_TERMS) }
+}

@@ -1,0 +1,47 @@
+//! The log of all messages: what the venue and the clients said, and what they were told.
+//!
+//! The duty cycle copies each message into a ring ([`EventLog::record`]) and goes on; a thread of its own adds checksums and
+//! writes files `<ISO week>/<name>/<start in ms>`. Nothing waits for it: what finds the ring full is counted and missing
+//! from the log, which says so, and a disk that is full or broken loses records and nothing else. A file whose end is torn
+//! reads up to there.
+//!
+//! Every record has a number, so that a reader sees what is missing, and the time that the duty cycle had, so that the
+//! machine between clients and venue can be fed with the same inputs again.
+//!
+//! ```
+//! use tickpath_gateway::event_log::{EventLog, LogReader, LogSettings, Origin, RecordKind};
+//! use tickpath_types::Nanos;
+//!
+//! # let place = tempfile::tempdir()?;
+//! let settings = LogSettings { buffer: 64 << 10, ..LogSettings::new(place.path(), "deribit", [7; 16]) };
+//! let mut log = EventLog::start(settings, "name = 'deribit'\n", Nanos::from_secs(1))?;
+//! log.record(RecordKind::VenueIn, Origin::default(), Nanos::from_secs(2), Nanos::ZERO, b"{\"jsonrpc\":\"2.0\"}");
+//! let file = log.finish().file.ok_or("there is a file")?;
+//!
+//! let mut reader = LogReader::open(&file)?;
+//! assert_eq!(reader.next()?.map(|record| record.kind), Some(RecordKind::Config));
+//! let record = reader.next()?.ok_or("it was recorded")?;
+//! assert_eq!((record.kind, record.payload), (RecordKind::VenueIn, &b"{\"jsonrpc\":\"2.0\"}"[..]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod file;
+mod format;
+mod print;
+mod reader;
+mod ring;
+mod thread;
+mod week;
+
+pub use file::{Disk, DiskFile, LogFile, SystemDisk};
+pub use format::{
+    FILE_HEADER_LEN, FileHeader, HeaderError, Origin, PAYLOAD_MAX, RECORD_HEADER_LEN, Record, RecordHeader,
+    RecordKind,
+};
+pub use print::{LogCounts, LogFilter};
+pub use reader::{LogError, LogReader, Tail};
+pub use thread::{EventLog, LogCounters, LogEnd, LogSettings};
+pub use week::week_of;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,404 @@
+//! The bytes of a log file. Little-endian.
+//!
+//! | file header | offset | |
+//! |---|---|---|
+//! | magic | 0 | `TICKGLOG` |
+//! | version | 8 | `u32`, 1 |
+//! | part | 12 | `u32`, from 0: how many files of the same run were before it |
+//! | session | 16 | the run's UUID |
+//! | start | 32 | `u64`, UTC when the file began, in ns |
+//! | clock | 40 | `u64`, the gateway's clock at that time, in ns |
+//! | sequence | 48 | `u64`, number of the first record |
+//! | name | 56 | the gateway's, 32 bytes, zeros behind it |
+//! | reserved | 88 | zeros |
+//! | checksum | 124 | CRC-32C of all before it |
+//!
+//! | record | offset | |
+//! |---|---|---|
+//! | checksum | 0 | CRC-32C of the rest of header and payload |
+//! | length | 4 | `u32`, of the payload |
+//! | kind | 8 | `u8`, [`RecordKind`] |
+//! | stream | 9 | `u8`, connection to the venue |
+//! | account | 10 | `u16` |
+//! | client | 12 | `u32` |
+//! | sequence | 16 | `u64`, without holes unless records are missing |
+//! | time | 24 | `u64`, the gateway's clock, in ns |
+//! | origin | 32 | `u64`, when what caused it was made, in ns; 0 when unknown |
+//! | payload | 40 | and zeros up to a multiple of eight |
+
+use tickpath_lockfree::crc32c;
+use tickpath_types::Nanos;
+
+/// `TICKGLOG`.
+const MAGIC: [u8; 8] = *b"TICKGLOG";
+/// Version of files.
+const VERSION: u32 = 1;
+/// Bytes before the first record.
+pub const FILE_HEADER_LEN: usize = 128;
+/// Bytes of a record before its payload.
+pub const RECORD_HEADER_LEN: usize = 40;
+/// Longest payload.
+pub const PAYLOAD_MAX: usize = 64 << 20;
+const NAME: std::ops::Range<usize> = 56..88;
+
+/// What a record holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum RecordKind {
+    /// The configuration as text, without secrets; first in every file; has no number of its own.
+    Config = 1,
+    /// Time went on: an input without a message.
+    Time = 2,
+    /// A message from the venue, as it came.
+    VenueIn = 3,
+    /// A message to the venue, as it was sent.
+    VenueOut = 4,
+    /// What became of a connection to the venue: an input.
+    Link = 5,
+    /// A request of a client, as it lay in its ring.
+    Request = 6,
+    /// An event for one client, as it lay in its ring.
+    Event = 7,
+    /// An event for all clients.
+    Broadcast = 8,
+    /// A client came or went: an input.
+    Client = 9,
+    /// A command of whoever runs the gateway, or of the risk manager: an input.
+    Admin = 10,
+    /// The run goes on in another file; has no number of its own.
+    Continued = 11,
+    /// The run ended in order; has no number of its own.
+    End = 12,
+    /// What differs from one run to the next; the first record with a number.
+    Start = 13,
+    /// What the machine learned from its surroundings while it dealt with the input before: room in rings, numbers of
+    /// requests.
+    Answers = 14,
+    /// A message from the venue that concerned the session alone; of replies, which hold tokens, not the bytes.
+    Session = 15,
+    /// A client was told that an instrument is followed from now on.
+    Follow = 16,
+}
+
+impl RecordKind {
+    /// All of them.
+    pub const ALL: [RecordKind; 16] = [
+        RecordKind::Config,
+        RecordKind::Time,
+        RecordKind::VenueIn,
+        RecordKind::VenueOut,
+        RecordKind::Link,
+        RecordKind::Request,
+        RecordKind::Event,
+        RecordKind::Broadcast,
+        RecordKind::Client,
+        RecordKind::Admin,
+        RecordKind::Continued,
+        RecordKind::End,
+        RecordKind::Start,
+        RecordKind::Answers,
+        RecordKind::Session,
+        RecordKind::Follow,
+    ];
+
+    /// As it is printed and asked for.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            RecordKind::Config => "config",
+            RecordKind::Time => "time",
+            RecordKind::VenueIn => "venue-in",
+            RecordKind::VenueOut => "venue-out",
+            RecordKind::Link => "link",
+            RecordKind::Request => "request",
+            RecordKind::Event => "event",
+            RecordKind::Broadcast => "broadcast",
+            RecordKind::Client => "client",
+            RecordKind::Admin => "admin",
+            RecordKind::Continued => "continued",
+            RecordKind::End => "end",
+            RecordKind::Start => "start",
+            RecordKind::Answers => "answers",
+            RecordKind::Session => "session",
+            RecordKind::Follow => "follow",
+        }
+    }
+
+    /// By its [`name`](RecordKind::name).
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<RecordKind> {
+        RecordKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    pub(super) fn by_number(number: u8) -> Option<RecordKind> {
+        RecordKind::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+
+    /// Whether such records are numbered; the others have the number of the one that follows.
+    #[must_use]
+    pub const fn is_numbered(self) -> bool {
+        !matches!(self, RecordKind::Config | RecordKind::Continued | RecordKind::End)
+    }
+
+    /// Whether the machine between clients and venue gave it.
+    #[must_use]
+    pub const fn is_output(self) -> bool {
+        matches!(self, RecordKind::VenueOut | RecordKind::Event | RecordKind::Broadcast | RecordKind::Follow)
+    }
+
+    /// Whether the machine between clients and venue was given it.
+    #[must_use]
+    pub const fn is_input(self) -> bool {
+        use RecordKind::{Admin, Client, Link, Request, Time, VenueIn};
+        matches!(self, Time | VenueIn | Link | Request | Client | Admin)
+    }
+}
+
+/// Whom a record is about; zeros where nobody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Connection to the venue.
+    pub stream: u8,
+    /// Account.
+    pub account: u16,
+    /// Client.
+    pub client: u32,
+}
+
+/// What stands before a payload, the checksum apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordHeader {
+    /// What the record holds.
+    pub kind: RecordKind,
+    /// Whom it is about.
+    pub origin: Origin,
+    /// Its number in the run, from 0.
+    pub sequence: u64,
+    /// The gateway's clock.
+    pub time: Nanos,
+    /// When what caused it was made; zero when unknown.
+    pub origin_time: Nanos,
+}
+
+/// A record as it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// What it holds.
+    pub kind: RecordKind,
+    /// Whom it is about.
+    pub origin: Origin,
+    /// Its number in the run, from 0.
+    pub sequence: u64,
+    /// The gateway's clock.
+    pub time: Nanos,
+    /// When what caused it was made; zero when unknown.
+    pub origin_time: Nanos,
+    /// The message.
+    pub payload: &'a [u8],
+}
+
+impl RecordHeader {
+    /// Length and everything behind it, without the checksum: the words that cross the ring.
+    pub(super) fn words(&self, len: u32) -> [u64; RECORD_HEADER_LEN / 8] {
+        let Origin { stream, account, client } = self.origin;
+        let who = u64::from(self.kind as u8)
+            | u64::from(stream) << 8
+            | u64::from(account) << 16
+            | u64::from(client) << 32;
+        [u64::from(len) << 32, who, self.sequence, self.time.0, self.origin_time.0]
+    }
+
+    /// Appends the record to `out`, with its checksum.
+    ///
+    /// # Panics
+    /// When the payload has more than [`PAYLOAD_MAX`] bytes.
+    pub fn write(&self, payload: &[u8], out: &mut Vec<u8>) {
+        assert!(payload.len() <= PAYLOAD_MAX, "a payload has a bound");
+        let start = out.len();
+        for word in self.words(payload.len() as u32) {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+        out.extend_from_slice(payload);
+        let checksum = crc32c::checksum(&out[start + 4..]);
+        out[start..start + 4].copy_from_slice(&checksum.to_le_bytes());
+        out.resize(start + record_len(payload.len()), 0);
+    }
+
+    /// Reads what stands before a payload: checksum, length of the payload, header. `None` when it is no header.
+    pub(super) fn read(bytes: &[u8; RECORD_HEADER_LEN]) -> Option<(u32, usize, RecordHeader)> {
+        let word =
+            |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("a word is in the header"));
+        let (first, who) = (word(0), word(8));
+        let len = (first >> 32) as usize;
+        let kind = RecordKind::by_number(who as u8).filter(|_| len <= PAYLOAD_MAX)?;
+        let origin =
+            Origin { stream: (who >> 8) as u8, account: (who >> 16) as u16, client: (who >> 32) as u32 };
+        let header = RecordHeader {
+            kind,
+            origin,
+            sequence: word(16),
+            time: Nanos(word(24)),
+            origin_time: Nanos(word(32)),
+        };
+        Some((first as u32, len, header))
+    }
+}
+
+/// Bytes of a record with a payload of `len`.
+pub(super) const fn record_len(len: usize) -> usize {
+    RECORD_HEADER_LEN + len.next_multiple_of(8)
+}
+
+/// What stands at the beginning of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileHeader {
+    /// How many files of the same run were before it.
+    pub part: u32,
+    /// The run.
+    pub session: [u8; 16],
+    /// UTC when the file began.
+    pub start: Nanos,
+    /// The gateway's clock at that time.
+    pub clock: Nanos,
+    /// Number of the first record.
+    pub sequence: u64,
+    /// The gateway's name, of at most 32 bytes.
+    pub name: String,
+}
+
+/// The beginning of a file is none of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeaderError {
+    /// Another kind of file.
+    #[error("it is no log of a gateway")]
+    NoLog,
+    /// A log of another version of this program: read it with that.
+    #[error("it is a log of version {0}: read it with the program that wrote it")]
+    Version(u32),
+    /// Its bytes were changed.
+    #[error("its first {FILE_HEADER_LEN} bytes are damaged")]
+    Damaged,
+}
+
+impl FileHeader {
+    /// Its bytes.
+    ///
+    /// # Panics
+    /// When the name is longer than 32 bytes.
+    #[must_use]
+    pub fn write(&self) -> [u8; FILE_HEADER_LEN] {
+        let mut bytes = [0; FILE_HEADER_LEN];
+        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+        assert!(self.name.len() <= NAME.len(), "a name of a gateway is short");
+        put(0, &MAGIC);
+        put(8, &VERSION.to_le_bytes());
+        put(12, &self.part.to_le_bytes());
+        put(16, &self.session);
+        put(32, &self.start.0.to_le_bytes());
+        put(40, &self.clock.0.to_le_bytes());
+        put(48, &self.sequence.to_le_bytes());
+        put(NAME.start, self.name.as_bytes());
+        let checksum = crc32c::checksum(&bytes[..FILE_HEADER_LEN - 4]);
+        bytes[FILE_HEADER_LEN - 4..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`HeaderError`] when it is none.
+    pub fn read(bytes: &[u8; FILE_HEADER_LEN]) -> Result<FileHeader, HeaderError> {
+        let half = |at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().expect("inside the header"));
+        let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside the header"));
+        if !bytes.starts_with(&MAGIC) {
+            return Err(HeaderError::NoLog);
+        }
+        if half(8) != VERSION {
+            return Err(HeaderError::Version(half(8)));
+        }
+        let name = &bytes[NAME];
+        let len = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+        let is_padded = bytes[NAME.start + len..FILE_HEADER_LEN - 4].iter().all(|byte| *byte == 0);
+        let is_whole = crc32c::checksum(&bytes[..FILE_HEADER_LEN - 4]) == half(FILE_HEADER_LEN - 4);
+        let name = std::str::from_utf8(&name[..len]).ok().filter(|_| is_whole && is_padded);
+        Ok(FileHeader {
+            part: half(12),
+            session: *bytes[16..].first_chunk().expect("inside the header"),
+            start: Nanos(word(32)),
+            clock: Nanos(word(40)),
+            sequence: word(48),
+            name: name.ok_or(HeaderError::Damaged)?.to_owned(),
+        })
+    }
+
+    /// UTC of a time of the gateway's clock, which goes at the same speed.
+    #[must_use]
+    pub fn utc_of(&self, time: Nanos) -> Nanos {
+        Nanos(self.start.0.saturating_add(time.0).saturating_sub(self.clock.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_these_bytes() {
+        let header = RecordHeader {
+            kind: RecordKind::Request,
+            origin: Origin { stream: 2, account: 3, client: 4 },
+            sequence: 5,
+            time: Nanos(6),
+            origin_time: Nanos(7),
+        };
+        let mut bytes = vec![];
+        header.write(b"hello", &mut bytes);
+        let mut expected = vec![0, 0, 0, 0, 5, 0, 0, 0, 6, 2, 3, 0, 4, 0, 0, 0];
+        for word in [5_u64, 6, 7] {
+            expected.extend(word.to_le_bytes());
+        }
+        expected.extend(b"hello\0\0\0");
+        let checksum = crc32c::checksum(&expected[4..45]);
+        expected[..4].copy_from_slice(&checksum.to_le_bytes());
+        assert_eq!(bytes, expected);
+        let read = RecordHeader::read(bytes.first_chunk().unwrap()).unwrap();
+        assert_eq!(read, (checksum, 5, header));
+    }
+
+    #[test]
+    fn a_file_header_is_read_back_and_every_damage_is_seen() {
+        let header = FileHeader {
+            part: 1,
+            session: [9; 16],
+            start: Nanos(1_000),
+            clock: Nanos(100),
+            sequence: 77,
+            name: "deribit".to_owned(),
+        };
+        let bytes = header.write();
+        assert_eq!(FileHeader::read(&bytes), Ok(header.clone()));
+        assert_eq!(header.utc_of(Nanos(150)), Nanos(1_050));
+        for at in 0..bytes.len() {
+            let mut damaged = bytes;
+            damaged[at] ^= 4;
+            let error = FileHeader::read(&damaged).unwrap_err();
+            let expected = match at {
+                0..8 => HeaderError::NoLog,
+                8..12 => HeaderError::Version(u32::from_le_bytes(*damaged[8..].first_chunk().unwrap())),
+                _ => HeaderError::Damaged,
+            };
+            assert_eq!(error, expected, "{at}");
+        }
+    }
+
+    #[test]
+    fn kinds_have_names_and_numbers() {
+        for (place, kind) in RecordKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, place + 1);
+            assert_eq!(RecordKind::by_name(kind.name()), Some(kind));
+            assert_eq!(RecordKind::by_number(kind as u8), Some(kind));
+        }
+        assert_eq!((RecordKind::by_number(0), RecordKind::by_number(17)), (None, None));
+    }
+}

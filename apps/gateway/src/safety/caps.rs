@@ -1,0 +1,84 @@
+//! How large an order may be.
+
+use tickpath_gateway_protocol::ErrorCode;
+
+use crate::config::{AMOUNT_SCALE, Caps};
+
+/// Units of a value for one unit of an amount: values are in 10^-16, products of two numbers of 10^-8.
+const VALUE_UNITS: i128 = 10_i128.pow(AMOUNT_SCALE as u32);
+
+/// What an order would add.
+#[derive(Clone, Copy, Debug)]
+pub struct Exposure {
+    /// Its quantity, in 10^-8.
+    pub quantity: i64,
+    /// Its value, in 10^-16; `None` where nothing says what it is worth.
+    pub value: Option<i128>,
+    /// Open orders of the account with it.
+    pub open_orders: u32,
+}
+
+/// What no order of an account may exceed; `None` is no cap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RiskLimit {
+    /// Quantity of an order, in 10^-8.
+    pub order_size_max: Option<i64>,
+    /// Value of an order, in 10^-8.
+    pub notional_max: Option<i64>,
+    /// Open orders, with the new one.
+    pub open_orders_max: Option<u32>,
+}
+
+impl From<&Caps> for RiskLimit {
+    fn from(caps: &Caps) -> RiskLimit {
+        RiskLimit {
+            order_size_max: caps.order_size_max.map(|amount| amount.0),
+            notional_max: caps.notional_max.map(|amount| amount.0),
+            open_orders_max: caps.open_orders_max,
+        }
+    }
+}
+
+impl RiskLimit {
+    /// Whether an order may be.
+    ///
+    /// # Errors
+    /// Which cap it exceeds; [`ErrorCode::NO_REFERENCE_PRICE`] where its value is capped and not known.
+    #[inline]
+    pub fn check(&self, order: &Exposure) -> Result<(), ErrorCode> {
+        if self.order_size_max.is_some_and(|most| order.quantity > most) {
+            return Err(ErrorCode::MAX_ORDER_QUANTITY);
+        }
+        if let Some(most) = self.notional_max {
+            let value = order.value.ok_or(ErrorCode::NO_REFERENCE_PRICE)?;
+            if value > i128::from(most) * VALUE_UNITS {
+                return Err(ErrorCode::MAX_ORDER_NOTIONAL);
+            }
+        }
+        if self.open_orders_max.is_some_and(|most| order.open_orders > most) {
+            return Err(ErrorCode::MAX_OPEN_ORDERS);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cap_holds_at_the_bound_and_not_one_beyond() {
+        let limit = RiskLimit { order_size_max: Some(10), notional_max: Some(7), open_orders_max: Some(3) };
+        let order = Exposure { quantity: 10, value: Some(700_000_000), open_orders: 3 };
+        let is = |order: Exposure| limit.check(&order);
+        assert_eq!(is(order), Ok(()));
+        assert_eq!(is(Exposure { quantity: 11, ..order }), Err(ErrorCode::MAX_ORDER_QUANTITY));
+        assert_eq!(is(Exposure { value: Some(700_000_001), ..order }), Err(ErrorCode::MAX_ORDER_NOTIONAL));
+        assert_eq!(is(Exposure { value: None, ..order }), Err(ErrorCode::NO_REFERENCE_PRICE));
+        assert_eq!(is(Exposure { open_orders: 4, ..order }), Err(ErrorCode::MAX_OPEN_ORDERS));
+        let huge = Exposure { quantity: i64::MAX, value: Some(i128::MAX), open_orders: u32::MAX };
+        assert_eq!(RiskLimit::default().check(&huge), Ok(()));
+        let none = RiskLimit { order_size_max: Some(0), ..RiskLimit::default() };
+        assert!(none.check(&Exposure { quantity: 1, value: None, open_orders: 1 }).is_err(), "zero is a cap");
+    }
+}

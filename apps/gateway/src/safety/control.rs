@@ -1,0 +1,217 @@
+//! What can be changed while the gateway runs: the kill switch, and limits that a risk manager publishes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use tickpath_gateway_protocol::ErrorCode;
+
+use super::caps::{Exposure, RiskLimit};
+use crate::config::GatewayConfig;
+
+/// No cap, and limits not yet published.
+const NONE: i64 = -1;
+
+/// Limits of one account that may change. One thread writes them between two orders, so that no order sees half of them;
+/// others may look.
+#[derive(Debug)]
+struct Published {
+    has_limits: AtomicBool,
+    order_size_max: AtomicI64,
+    notional_max: AtomicI64,
+    open_orders_max: AtomicI64,
+}
+
+impl Default for Published {
+    fn default() -> Published {
+        let none = || AtomicI64::new(NONE);
+        Published {
+            has_limits: AtomicBool::new(false),
+            order_size_max: none(),
+            notional_max: none(),
+            open_orders_max: none(),
+        }
+    }
+}
+
+impl Published {
+    fn set(&self, limit: Option<&RiskLimit>) {
+        let limits = limit.copied().unwrap_or_default();
+        let put =
+            |place: &AtomicI64, value: Option<i64>| place.store(value.unwrap_or(NONE), Ordering::Relaxed);
+        put(&self.order_size_max, limits.order_size_max);
+        put(&self.notional_max, limits.notional_max);
+        put(&self.open_orders_max, limits.open_orders_max.map(i64::from));
+        self.has_limits.store(limit.is_some(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn get(&self) -> Option<RiskLimit> {
+        if !self.has_limits.load(Ordering::Relaxed) {
+            return None;
+        }
+        let read = |place: &AtomicI64| Some(place.load(Ordering::Relaxed)).filter(|value| *value >= 0);
+        Some(RiskLimit {
+            order_size_max: read(&self.order_size_max),
+            notional_max: read(&self.notional_max),
+            open_orders_max: read(&self.open_orders_max).and_then(|value| u32::try_from(value).ok()),
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    is_killed: AtomicBool,
+    accounts: Box<[Published]>,
+}
+
+/// Turns the kill switch and publishes limits. Used by the duty cycle's thread alone, so that it is certain which orders a
+/// change came before; others may look.
+#[derive(Clone, Debug)]
+pub struct Control(Arc<Shared>);
+
+impl Control {
+    /// For so many accounts.
+    #[must_use]
+    pub fn new(accounts: usize) -> Control {
+        let accounts = (0..accounts).map(|_| Published::default()).collect();
+        Control(Arc::new(Shared { is_killed: AtomicBool::new(false), accounts }))
+    }
+
+    /// Turns the kill switch: no new order leaves while it is on.
+    pub fn set_killed(&self, is_killed: bool) {
+        self.0.is_killed.store(is_killed, Ordering::Relaxed);
+    }
+
+    /// Whether the kill switch is on.
+    #[inline]
+    #[must_use]
+    pub fn is_killed(&self) -> bool {
+        self.0.is_killed.load(Ordering::Relaxed)
+    }
+
+    /// Publishes limits for an account, by its place, beside those of the configuration; `None` withdraws them. False when
+    /// there is no such account.
+    pub fn publish(&self, account: usize, limit: Option<&RiskLimit>) -> bool {
+        self.0.accounts.get(account).map(|place| place.set(limit)).is_some()
+    }
+
+    /// The limits that were published for an account.
+    #[must_use]
+    pub fn published(&self, account: usize) -> Option<RiskLimit> {
+        self.0.accounts.get(account)?.get()
+    }
+}
+
+/// What each account is held to.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    caps: RiskLimit,
+    waits_for_limits: bool,
+}
+
+/// What is asked of each order.
+#[derive(Clone, Debug)]
+pub struct SafetyChecks {
+    accounts: Box<[Held]>,
+    control: Control,
+    is_dry_run: bool,
+}
+
+impl SafetyChecks {
+    /// As a configuration says, for accounts in the order of their names; and the other end.
+    #[must_use]
+    pub fn new(config: &GatewayConfig) -> (SafetyChecks, Control) {
+        let held = |account| {
+            let caps = config.caps_of(account);
+            Held { caps: RiskLimit::from(&caps), waits_for_limits: caps.wait_for_risk_limits == Some(true) }
+        };
+        let accounts: Box<[Held]> = config.accounts.values().map(held).collect();
+        let control = Control::new(accounts.len());
+        (SafetyChecks { accounts, control: control.clone(), is_dry_run: config.dry_run }, control)
+    }
+
+    /// Whether the kill switch is on.
+    #[inline]
+    #[must_use]
+    pub fn is_killed(&self) -> bool {
+        self.control.is_killed()
+    }
+
+    /// Whether no order leaves in any case.
+    #[must_use]
+    pub fn is_dry_run(&self) -> bool {
+        self.is_dry_run
+    }
+
+    /// Whether an order of an account, by its place, may leave.
+    ///
+    /// # Errors
+    /// Why not.
+    #[inline]
+    pub fn check(&self, account: usize, order: &Exposure) -> Result<(), ErrorCode> {
+        if self.is_killed() {
+            return Err(ErrorCode::KILLED);
+        }
+        let held = self.accounts.get(account).ok_or(ErrorCode::UNKNOWN_ACCOUNT)?;
+        held.caps.check(order)?;
+        match self.control.published(account) {
+            Some(limit) => limit.check(order),
+            None if held.waits_for_limits => Err(ErrorCode::NO_RISK_LIMITS),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORDER: Exposure = Exposure { quantity: 500, value: None, open_orders: 1 };
+
+    fn checks() -> (SafetyChecks, Control) {
+        let text = "[venue]\nws_uri = 'ws://127.0.0.1:9/'\n[accounts.A1]\nlogin = 'x'\nsecret = 'test'\n\
+                    [accounts.A1.limits]\norder_size_max = '0.00001'\n[accounts.A2]\nlogin = 'x'\nsecret = 'test'\n\
+                    [accounts.A2.limits]\nwait_for_risk_limits = true\n[users.u]\npassword = 'test'\n";
+        SafetyChecks::new(&GatewayConfig::parse("g.toml", text).unwrap())
+    }
+
+    #[test]
+    fn the_kill_switch_is_before_everything() {
+        let (checks, control) = checks();
+        assert_eq!(checks.check(0, &ORDER), Ok(()));
+        control.set_killed(true);
+        assert!(checks.is_killed());
+        assert_eq!(checks.check(0, &ORDER), Err(ErrorCode::KILLED));
+        assert_eq!(checks.check(1, &ORDER), Err(ErrorCode::KILLED));
+        control.set_killed(false);
+        assert_eq!(checks.check(0, &ORDER), Ok(()));
+    }
+
+    #[test]
+    fn without_limits_nothing_leaves_where_they_are_waited_for() {
+        let (checks, control) = checks();
+        assert_eq!(checks.check(1, &ORDER), Err(ErrorCode::NO_RISK_LIMITS));
+        let limit = RiskLimit { order_size_max: Some(400), ..RiskLimit::default() };
+        assert!(control.publish(1, Some(&limit)));
+        assert_eq!(control.published(1), Some(limit));
+        assert_eq!(checks.check(1, &ORDER), Err(ErrorCode::MAX_ORDER_QUANTITY));
+        control.publish(1, Some(&RiskLimit::default()));
+        assert_eq!(checks.check(1, &ORDER), Ok(()));
+        control.publish(1, None);
+        assert_eq!(checks.check(1, &ORDER), Err(ErrorCode::NO_RISK_LIMITS));
+    }
+
+    #[test]
+    fn published_limits_hold_beside_those_of_the_configuration() {
+        let (checks, control) = checks();
+        let wide = RiskLimit { order_size_max: Some(5_000), ..RiskLimit::default() };
+        control.publish(0, Some(&wide));
+        let order = |quantity| Exposure { quantity, ..ORDER };
+        assert_eq!(checks.check(0, &order(1_000)), Ok(()));
+        assert_eq!(checks.check(0, &order(1_001)), Err(ErrorCode::MAX_ORDER_QUANTITY));
+        control.publish(0, Some(&RiskLimit { order_size_max: Some(10), ..wide }));
+        assert_eq!(checks.check(0, &order(11)), Err(ErrorCode::MAX_ORDER_QUANTITY));
+        assert_eq!(checks.check(2, &ORDER), Err(ErrorCode::UNKNOWN_ACCOUNT));
+        assert!(!control.publish(2, None));
+    }
+}

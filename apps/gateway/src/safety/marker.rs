@@ -1,0 +1,71 @@
+//! A kill switch that was turned stays turned when the gateway starts anew.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file beside the admin socket that is there while the kill switch is on. Not for a duty cycle.
+#[derive(Clone, Debug)]
+pub struct KillMarker {
+    path: PathBuf,
+}
+
+impl KillMarker {
+    /// Beside an admin socket: `NAME.admin.sock.killed`.
+    #[must_use]
+    pub fn beside(socket: &Path) -> KillMarker {
+        let mut path = socket.as_os_str().to_owned();
+        path.push(".killed");
+        KillMarker { path: path.into() }
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the switch was on when somebody turned it last. A file that cannot be looked at counts as one that is there.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.path.try_exists().unwrap_or(true)
+    }
+
+    /// Remembers that the switch is on, or off; returns when that is on the disk.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set(&self, is_killed: bool) -> io::Result<()> {
+        if is_killed {
+            let file = fs::File::create(&self.path)?;
+            file.sync_all()?;
+        } else if let Err(error) = fs::remove_file(&self.path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_there_while_the_switch_is_on() {
+        let place = tempfile::tempdir().unwrap();
+        let marker = KillMarker::beside(&place.path().join("g.admin.sock"));
+        assert!(!marker.is_there());
+        for _ in 0..2 {
+            marker.set(true).unwrap();
+            assert!(marker.is_there() && marker.path().ends_with("g.admin.sock.killed"));
+        }
+        for _ in 0..2 {
+            marker.set(false).unwrap();
+            assert!(!marker.is_there());
+        }
+        assert!(KillMarker::beside(&place.path().join("none/x")).set(true).is_err());
+    }
+}

@@ -1,0 +1,37 @@
+//! Users: who one is, what each may do, how often, and who is banned.
+//!
+//! Requests are counted over a sliding window, exactly: the times of the latest ones are kept for each user. One more than
+//! the limit begins a ban. What the duty cycle asks costs a comparison and does not allocate; passwords are checked by a
+//! thread of their own, since a hash takes milliseconds.
+
+mod limits;
+mod login;
+mod password;
+
+pub use limits::{Bans, RequestLimits, Verdict};
+pub use login::{CHECKS_MAX, CheckAnswer, LoginChecker};
+pub use password::{PasswordError, UserPassword};
+pub use tickpath_gateway_protocol::frame::PASSWORD_LEN_MAX;
+
+use std::path::Path;
+
+use tickpath_config::ConfigError;
+
+use crate::config::GatewayConfig;
+
+/// All users in the order of their names, which gives each its number.
+///
+/// # Errors
+/// [`ConfigError`] when a password is not to be found, or a hash is none.
+pub fn passwords(
+    config: &GatewayConfig,
+    file: Option<&Path>,
+) -> Result<Vec<(String, UserPassword)>, ConfigError> {
+    let read = |(name, user): (&String, &crate::config::UserConfig)| {
+        let text = user.password.resolve(file)?;
+        let password = UserPassword::new(&text)
+            .map_err(|error| ConfigError::value(format!("users.{name}.password: {error}")))?;
+        Ok((name.clone(), password))
+    };
+    config.users.iter().map(read).collect()
+}

@@ -1,0 +1,202 @@
+//! How often a user may ask, and what happens to one who asks more often.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tickpath_types::Nanos;
+
+use crate::config::UserConfig;
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is carried out.
+    Pass,
+    /// It is carried out, since it takes risk away, and the user is banned from now on until this time.
+    PassAndBan(Nanos),
+    /// It is one too many: it is refused, and the user is banned from now on until this time.
+    Ban(Nanos),
+    /// The user is banned until this time.
+    Banned(Nanos),
+}
+
+/// Until when each user is banned: written by the duty cycle, read by whoever answers logins.
+#[derive(Clone, Debug)]
+pub struct Bans(Arc<[AtomicU64]>);
+
+impl Bans {
+    fn new(users: usize) -> Bans {
+        Bans((0..users).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// Until when the user is banned; `None` when it is not.
+    #[must_use]
+    pub fn until(&self, now: Nanos, user: usize) -> Option<Nanos> {
+        let until = Nanos(self.0.get(user)?.load(Ordering::Relaxed));
+        (now < until).then_some(until)
+    }
+
+    fn set(&self, user: usize, until: Nanos) {
+        if let Some(place) = self.0.get(user) {
+            place.store(until.0, Ordering::Relaxed);
+        }
+    }
+
+    /// Users that are banned.
+    #[must_use]
+    pub fn count(&self, now: Nanos) -> usize {
+        (0..self.0.len()).filter(|user| self.until(now, *user).is_some()).count()
+    }
+}
+
+/// The latest requests of one user.
+#[derive(Clone, Debug)]
+struct Window {
+    /// Times of the latest requests, as many as the limit, as a ring.
+    times: Box<[Nanos]>,
+    /// The place of the oldest of them.
+    next: usize,
+    monitor_period: Nanos,
+    ban_period: Nanos,
+}
+
+/// Counts requests of users, by their numbers.
+#[derive(Clone, Debug)]
+pub struct RequestLimits {
+    windows: Box<[Window]>,
+    bans: Bans,
+    refused: u64,
+    banned: u64,
+}
+
+impl RequestLimits {
+    /// For users in the order of their numbers.
+    #[must_use]
+    pub fn new<'a>(users: impl Iterator<Item = &'a UserConfig>) -> RequestLimits {
+        let window = |user: &UserConfig| Window {
+            // Never in the window of the first requests.
+            times: vec![Nanos::ZERO; user.request_limit.max(1) as usize].into_boxed_slice(),
+            next: 0,
+            monitor_period: user.monitor_period.0,
+            ban_period: user.ban_period.0,
+        };
+        let windows: Box<[Window]> = users.map(window).collect();
+        let bans = Bans::new(windows.len());
+        RequestLimits { windows, bans, refused: 0, banned: 0 }
+    }
+
+    /// Who is banned, for whoever answers logins.
+    #[must_use]
+    pub fn bans(&self) -> Bans {
+        self.bans.clone()
+    }
+
+    /// Requests that were refused, and bans that began.
+    #[must_use]
+    pub fn counts(&self) -> (u64, u64) {
+        (self.refused, self.banned)
+    }
+
+    /// The user sends a request. Of two at the same time both count; a time of zero was never.
+    ///
+    /// What takes risk away is let pass once more where it is one too many: its user would otherwise be left with the order
+    /// that it was about to cancel.
+    #[inline]
+    pub fn admit(&mut self, now: Nanos, user: usize, takes_risk_away: bool) -> Verdict {
+        if let Some(until) = self.bans.until(now, user) {
+            self.refused += 1;
+            return Verdict::Banned(until);
+        }
+        let Some(window) = self.windows.get_mut(user) else {
+            debug_assert!(false, "every user has a window");
+            return Verdict::Pass;
+        };
+        let oldest = &mut window.times[window.next];
+        let is_within = *oldest != Nanos::ZERO && now.0.saturating_sub(oldest.0) < window.monitor_period.0;
+        *oldest = now;
+        window.next = if window.next + 1 == window.times.len() { 0 } else { window.next + 1 };
+        if !is_within {
+            return Verdict::Pass;
+        }
+        let until = now + window.ban_period;
+        self.bans.set(user, until);
+        self.banned += 1;
+        if takes_risk_away {
+            Verdict::PassAndBan(until)
+        } else {
+            self.refused += 1;
+            Verdict::Ban(until)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_config::{Duration, Secret};
+
+    use super::*;
+    use crate::config::Patterns;
+
+    fn user(limit: u32, monitor_s: u64, ban_s: u64) -> UserConfig {
+        UserConfig {
+            password: Secret::new("test"),
+            accounts: vec![],
+            symbols: Patterns::all(),
+            risk_manager: false,
+            monitor_period: Duration(Nanos::from_secs(monitor_s)),
+            ban_period: Duration(Nanos::from_secs(ban_s)),
+            request_limit: limit,
+        }
+    }
+
+    fn at(seconds: u64) -> Nanos {
+        Nanos::from_secs(1_000 + seconds)
+    }
+
+    #[test]
+    fn one_more_than_the_limit_within_the_period_begins_a_ban() {
+        let users = [user(3, 60, 300), user(1, 1, 1)];
+        let mut limits = RequestLimits::new(users.iter());
+        let bans = limits.bans();
+        for second in [0, 30, 59] {
+            assert_eq!(limits.admit(at(second), 0, false), Verdict::Pass);
+        }
+        // The first one is out of the window just now.
+        assert_eq!(limits.admit(at(60), 0, false), Verdict::Pass);
+        assert_eq!(bans.until(at(60), 0), None);
+        let until = at(389);
+        assert_eq!(limits.admit(at(89), 0, false), Verdict::Ban(until));
+        assert_eq!((bans.until(at(89), 0), bans.count(at(89))), (Some(until), 1));
+        assert_eq!(limits.admit(at(388), 0, false), Verdict::Banned(until));
+        assert_eq!(limits.counts(), (2, 1));
+        // Another user has its own.
+        assert_eq!(limits.admit(at(388), 1, false), Verdict::Pass);
+        assert_eq!((bans.until(until, 0), limits.admit(until, 0, false)), (None, Verdict::Pass));
+    }
+
+    #[test]
+    fn a_cancel_that_is_one_too_many_is_still_carried_out() {
+        let users = [user(2, 10, 5)];
+        let mut limits = RequestLimits::new(users.iter());
+        assert_eq!(limits.admit(at(0), 0, false), Verdict::Pass);
+        assert_eq!(limits.admit(at(0), 0, true), Verdict::Pass, "two at one time both count");
+        assert_eq!(limits.admit(at(1), 0, true), Verdict::PassAndBan(at(6)));
+        assert_eq!(limits.admit(at(1), 0, true), Verdict::Banned(at(6)), "once");
+    }
+
+    #[test]
+    fn a_steady_rate_at_the_limit_is_never_banned() {
+        let users = [user(10, 60, 300)];
+        let mut limits = RequestLimits::new(users.iter());
+        assert!((0..10_000).all(|request| limits.admit(at(request * 6), 0, false) == Verdict::Pass));
+        assert_eq!(limits.admit(at(9_999 * 6), 0, false), Verdict::Ban(at(9_999 * 6 + 300)));
+    }
+
+    #[test]
+    fn a_clock_that_went_back_opens_nothing() {
+        let users = [user(1, 10, 5)];
+        let mut limits = RequestLimits::new(users.iter());
+        assert_eq!(limits.admit(at(50), 0, false), Verdict::Pass);
+        assert!(matches!(limits.admit(at(0), 0, false), Verdict::Ban(_)));
+    }
+}

@@ -1,0 +1,249 @@
+//! Segments with a stream of events alone: what one process tells many, as a gateway does.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tickpath_lockfree::broadcast::{Receiver, Sender};
+use tickpath_lockfree::{LINE_LEN, Payload, SharedLines};
+use tickpath_types::Nanos;
+
+use crate::folder::system;
+use crate::header::{EVENT_LEN_MAX, HEADER_LEN, Header, KIND_EVENTS, event_lines, event_slot_lines};
+use crate::live::{LiveWord, STATE_CLOSED};
+use crate::opened::Opened;
+use crate::writer::Created;
+use crate::{Folder, SegmentName, ShmError, WriterState};
+
+/// Lines before the slots of a stream: one for the position after its last event, one for the word that is 1 once its
+/// sender went.
+const STREAM_HEAD_LINES: usize = 2;
+
+/// Writes a segment of events of one type: a stream that overwrites its oldest event, and a sign of life.
+///
+/// While it lives no other writer gets the same name. When it goes it leaves the segment, marked as closed.
+pub struct EventsWriter<T> {
+    header: Header,
+    path: PathBuf,
+    lines: SharedLines,
+    stream: Sender<T>,
+    /// Its lock is what keeps other writers out; the kernel takes it back when the process ends.
+    _file: File,
+}
+
+/// The lines of the stream.
+fn stream_lines(lines: &SharedLines, header: &Header) -> Option<SharedLines> {
+    let count = event_lines(header.item_len, header.stream_capacity);
+    lines.part((HEADER_LEN / LINE_LEN as u64) as usize, usize::try_from(count).ok()?)
+}
+
+impl<T: Payload> EventsWriter<T> {
+    /// Makes a segment that keeps `capacity` events, rounded up to a power of two and cut down to
+    /// [`STREAM_CAPACITY_MAX`](crate::STREAM_CAPACITY_MAX), in the place of one whose writer is gone. Nobody sees it
+    /// before it is whole. `now` counts from the Unix epoch.
+    ///
+    /// # Errors
+    /// [`ShmError::InUse`] while another writer lives, and what the system says.
+    pub fn create(
+        folder: &Folder,
+        name: &SegmentName,
+        capacity: u64,
+        now: Nanos,
+    ) -> Result<EventsWriter<T>, ShmError> {
+        const {
+            assert!(size_of::<T>() > 0 && size_of::<T>().is_multiple_of(8));
+            assert!(size_of::<T>() as u64 <= EVENT_LEN_MAX);
+        }
+        let header =
+            |generation, writer| Header::events(size_of::<T>() as u64, capacity, generation, now.0, writer);
+        let Created { header, path, lines, file } = Created::new(folder, name, header)?;
+        let wrong = || system("map", &path)(io::ErrorKind::InvalidData.into());
+        let stream = stream_lines(&lines, &header).ok_or_else(wrong)?;
+        let stream = Sender::over(stream).map_err(|_| wrong())?;
+        let mut writer = EventsWriter { stream, header, path, lines, _file: file };
+        writer.heartbeat(now);
+        Ok(writer)
+    }
+
+    /// Appends an event, over the oldest one when the stream is full. Wait-free.
+    #[inline]
+    pub fn send(&mut self, event: &T) {
+        self.stream.send(*event);
+    }
+
+    /// Events sent.
+    #[must_use]
+    pub const fn sent(&self) -> u64 {
+        self.stream.sent()
+    }
+
+    /// Shows that this writer still works. `now` counts from the Unix epoch; ten times a second is plenty.
+    pub fn heartbeat(&mut self, now: Nanos) {
+        LiveWord::Heartbeat.store(&self.lines, now.0);
+    }
+}
+
+impl<T> EventsWriter<T> {
+    /// What was written before anybody saw it.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl<T> Drop for EventsWriter<T> {
+    fn drop(&mut self) {
+        LiveWord::State.store(&self.lines, STATE_CLOSED);
+    }
+}
+
+impl<T> fmt::Debug for EventsWriter<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventsWriter").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Reads a segment of events, which it maps for reading alone. It believes nothing, as
+/// [`SegmentReader`](crate::SegmentReader) does.
+pub struct EventsReader {
+    opened: Opened,
+    stream: SharedLines,
+}
+
+impl EventsReader {
+    /// Opens the segment that has the name now.
+    ///
+    /// # Errors
+    /// [`ShmError::Missing`], [`ShmError::NotOurs`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and what the system
+    /// says.
+    pub fn open(folder: &Folder, name: &SegmentName) -> Result<EventsReader, ShmError> {
+        EventsReader::over(Opened::open(folder, name)?.expect(KIND_EVENTS)?)
+    }
+
+    pub(crate) fn over(opened: Opened) -> Result<EventsReader, ShmError> {
+        let stream = stream_lines(&opened.lines, &opened.header).ok_or_else(|| opened.damaged())?;
+        Ok(EventsReader { opened, stream })
+    }
+
+    /// The stream, from now on; a reader that is overtaken is told how many it lost. `None` when its events are not of
+    /// this type's length.
+    #[must_use]
+    pub fn stream<T: Payload>(&self) -> Option<Receiver<T>> {
+        let is_so_long = self.opened.header.item_len == size_of::<T>() as u64;
+        is_so_long.then(|| Receiver::over(self.stream.clone()).ok()).flatten()
+    }
+
+    /// Events sent.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.stream.load(0, 0).expect("a stream has a head")
+    }
+
+    /// The number in the slot of position `p`: `2p + 2` once the event at `p` is there.
+    pub(crate) fn slot_sequence(&self, position: u64) -> u64 {
+        let header = &self.opened.header;
+        // Within the stream's lines, by the capacity.
+        let slot = (position & (header.stream_capacity - 1)) * event_slot_lines(header.item_len);
+        self.stream.load(STREAM_HEAD_LINES + slot as usize, 0).expect("the slot is one of the stream's")
+    }
+
+    /// What its writer wrote before anybody saw it.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.opened.header
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.opened.path
+    }
+
+    /// When the writer last showed that it works, since the Unix epoch.
+    #[must_use]
+    pub fn heartbeat(&self) -> Nanos {
+        self.opened.heartbeat()
+    }
+
+    /// What is known of the writer. A system call or three: for now and then.
+    #[must_use]
+    pub fn writer_state(&self) -> WriterState {
+        self.opened.writer_state()
+    }
+
+    /// Whether another segment, or none, has the name now: open it anew. A system call.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        self.opened.is_replaced()
+    }
+
+    /// Whether the file still is as long as it was. A system call.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.opened.is_whole()
+    }
+}
+
+impl fmt::Debug for EventsReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventsReader").field("path", &self.opened.path).finish_non_exhaustive()
+    }
+}
+
+/// A segment of whatever kind, for whoever looks at all of them.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Segment {
+    /// Names, quotes, updates.
+    MarketData(crate::SegmentReader),
+    /// Events.
+    Events(EventsReader),
+}
+
+impl Segment {
+    /// Opens the segment that has the name now.
+    ///
+    /// # Errors
+    /// As [`EventsReader::open`], without [`ShmError::OtherKind`].
+    pub fn open(folder: &Folder, name: &SegmentName) -> Result<Segment, ShmError> {
+        let opened = Opened::open(folder, name)?;
+        match opened.header.kind() {
+            KIND_EVENTS => EventsReader::over(opened).map(Segment::Events),
+            _ => crate::SegmentReader::over(opened).map(Segment::MarketData),
+        }
+    }
+
+    /// What its writer wrote before anybody saw it.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        match self {
+            Segment::MarketData(reader) => reader.header(),
+            Segment::Events(reader) => reader.header(),
+        }
+    }
+
+    /// When the writer last showed that it works, since the Unix epoch.
+    #[must_use]
+    pub fn heartbeat(&self) -> Nanos {
+        match self {
+            Segment::MarketData(reader) => reader.heartbeat(),
+            Segment::Events(reader) => reader.heartbeat(),
+        }
+    }
+
+    /// What is known of the writer. A system call or three: for now and then.
+    #[must_use]
+    pub fn writer_state(&self) -> WriterState {
+        match self {
+            Segment::MarketData(reader) => reader.writer_state(),
+            Segment::Events(reader) => reader.writer_state(),
+        }
+    }
+}
