@@ -2,19 +2,21 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use tickpath_deribit::codes::{CancelReason, OrderState};
+use tickpath_deribit::codes::{CancelReason, OrderState, OrderType};
 use tickpath_deribit::credits::{CreditPlan, Credits};
-use tickpath_derivatives::{Money, Position, Style};
+use tickpath_derivatives::{FundingMeter, Money, Position, Style};
 use tickpath_types::{
     CancelReason as EngineReason, EnterOrder, Liquidity, MatchId, Nanos, OrderEvent, OrderEventKind, Price,
-    Qty, SessionId, Side,
+    Qty, SelfTradePrevention, SessionId, Side,
 };
 
 use crate::config::AccountSettings;
+use crate::front::Guard;
+use crate::ledger::Ledger;
 use crate::listing::Listing;
-use crate::market::Trade;
+use crate::market::{Market, Trade};
 use crate::order::{Order, Terms, UserTrade};
-use crate::pending::{Pending, Work};
+use crate::pending::{Pending, ReplyTo, Work};
 
 /// Closed orders that are kept; the oldest goes first.
 const CLOSED_MAX: usize = 10_000;
@@ -25,10 +27,8 @@ const TRADES_MAX: usize = 20_000;
 pub(crate) struct Account {
     pub(crate) name: String,
     pub(crate) session: SessionId,
-    /// Of each currency, with realised profit and without what is open.
+    /// Of each currency, without what futures won since the last settlement.
     pub(crate) balances: BTreeMap<String, Money>,
-    /// Profit of what was closed, by currency, without fees.
-    pub(crate) realized: BTreeMap<String, Money>,
     /// What was paid, by currency; below 0 what was received.
     pub(crate) fees: BTreeMap<String, Money>,
     /// By the place of the listing.
@@ -38,6 +38,9 @@ pub(crate) struct Account {
     pub(crate) waiting: BTreeMap<u64, Order>,
     pub(crate) closed: VecDeque<Order>,
     pub(crate) trades: VecDeque<UserTrade>,
+    pub(crate) ledger: Ledger,
+    /// What becomes of orders that would trade with the account's own, as the log says.
+    pub(crate) self_trading: SelfTradePrevention,
     by_ref: HashMap<u32, u64>,
     /// The engine's next number.
     pub(crate) next_ref: u32,
@@ -45,11 +48,18 @@ pub(crate) struct Account {
     pub(crate) pending: VecDeque<Pending>,
     /// Whether new connections begin with cancel on disconnect.
     pub(crate) cancels_on_disconnect: bool,
+    /// Market maker protection.
+    pub(crate) guards: Vec<Guard>,
+    /// Who is answered once the log says what becomes of trades with oneself, oldest first.
+    pub(crate) mode_replies: VecDeque<ReplyTo>,
+    /// Until when no quote is taken, in milliseconds since 1970.
+    pub(crate) quotes_frozen_ms: u64,
     pub(crate) matching: Credits,
     pub(crate) cancel_all: Credits,
     pub(crate) non_matching: Credits,
     pub(crate) get_instruments: Credits,
     pub(crate) subscribe: Credits,
+    pub(crate) transaction_log: Credits,
 }
 
 /// What one command did to an account.
@@ -63,6 +73,10 @@ pub(crate) struct Changes {
     pub(crate) rejected: Option<tickpath_types::RejectReason>,
     /// An order that would have taken and must not.
     pub(crate) post_only: Option<u64>,
+    /// An order that would have traded with one of the same account.
+    pub(crate) overlap: Option<u64>,
+    /// Instruments whose position changed without a trade.
+    pub(crate) positions: Vec<usize>,
 }
 
 /// What is known when events of a command are taken.
@@ -70,11 +84,15 @@ pub(crate) struct Context<'a> {
     pub(crate) listings: &'a [Listing],
     /// Place of the listing of an instrument.
     pub(crate) by_instrument: &'a HashMap<u16, usize>,
+    /// By the place of the listing.
+    pub(crate) markets: &'a [Market],
     /// Trades of the command.
     pub(crate) trades: &'a HashMap<MatchId, Trade>,
     pub(crate) now_ms: u64,
     /// Why orders are cancelled that their user cancels.
     pub(crate) user_reason: CancelReason,
+    /// Why orders are cancelled that the venue cancels.
+    pub(crate) venue_reason: CancelReason,
     /// The connection whose request it is.
     pub(crate) connection: Option<u64>,
 }
@@ -85,22 +103,27 @@ impl Account {
             name: settings.user.clone(),
             session: settings.session,
             balances: settings.balances.clone(),
-            realized: BTreeMap::new(),
             fees: BTreeMap::new(),
             positions: BTreeMap::new(),
             open: BTreeMap::new(),
             waiting: BTreeMap::new(),
             closed: VecDeque::new(),
             trades: VecDeque::new(),
+            ledger: Ledger::default(),
+            self_trading: SelfTradePrevention::None,
             by_ref: HashMap::new(),
             next_ref: 1,
             pending: VecDeque::new(),
             cancels_on_disconnect: false,
+            guards: Vec::new(),
+            mode_replies: VecDeque::new(),
+            quotes_frozen_ms: 0,
             matching: Credits::new(CreditPlan::rate(rate, burst), now),
             cancel_all: Credits::new(CreditPlan::rate(rate, burst), now),
             non_matching: Credits::new(CreditPlan::NON_MATCHING, now),
             get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
             subscribe: Credits::new(CreditPlan::SUBSCRIBE, now),
+            transaction_log: Credits::new(CreditPlan::TRANSACTION_LOG, now),
         }
     }
 
@@ -108,6 +131,14 @@ impl Account {
     pub(crate) fn order(&self, number: u64) -> Option<&Order> {
         let live = self.open.get(&number).or_else(|| self.waiting.get(&number));
         live.or_else(|| self.closed.iter().rev().find(|order| order.number == number))
+    }
+
+    pub(crate) fn order_mut(&mut self, number: u64) -> Option<&mut Order> {
+        if self.open.contains_key(&number) {
+            return self.open.get_mut(&number);
+        }
+        let waiting = self.waiting.get_mut(&number);
+        waiting.or_else(|| self.closed.iter_mut().rev().find(|order| order.number == number))
     }
 
     pub(crate) fn balance(&self, currency: &str) -> Money {
@@ -129,6 +160,7 @@ impl Account {
                 self.reduce(user_ref.0, decrement, Some(reason), context, changes);
             }
             OrderEventKind::SelfTradePrevented { user_ref, decrement, .. } => {
+                changes.overlap = self.by_ref.get(&user_ref.0).copied();
                 self.reduce(user_ref.0, decrement, None, context, changes);
             }
             OrderEventKind::Modified { user_ref, qty, .. } => {
@@ -174,6 +206,7 @@ impl Account {
                 connection: context.connection,
                 display: order.special.map(|special| special.display_qty).filter(|qty| !qty.is_zero()),
                 trigger: None,
+                extra: None,
             },
         );
         changes.note(number);
@@ -212,7 +245,7 @@ impl Account {
             Some(EngineReason::User | EngineReason::ImmediateOrCancel) => Some(context.user_reason),
             Some(EngineReason::PostOnly) => Some(CancelReason::EditPostOnlyReject),
             Some(EngineReason::EndOfDay) => Some(CancelReason::Settlement),
-            Some(_) => Some(CancelReason::RiskMitigation),
+            Some(_) => Some(context.venue_reason),
             None => None,
         };
         let number = order.number;
@@ -251,11 +284,32 @@ impl Account {
             tick_direction: 1,
             index: Money::ZERO,
             mark: price,
+            liquidation: None,
         });
-        let fee = listing.contract.fee(qty, price, is_maker, public.index);
-        let profit = self.settle(place, listing, side, (qty, price), fee);
-        let trade =
-            UserTrade { listing: place, order: number, public, side, is_maker, fee, profit, terms, state };
+        let fee = match terms.order_type == OrderType::Liquidation && !is_maker {
+            true => {
+                let value = listing.contract.value(qty, price);
+                listing.contract.fee_at(listing.liquidation_fee_ppm, qty, value, public.index)
+            }
+            false => listing.contract.fee(qty, price, is_maker, public.index),
+        };
+        let meter = &context.markets[place].funding.meter;
+        let (profit, changed) = self.settle(place, listing, side, (qty, price), fee, meter);
+        let trade = UserTrade {
+            listing: place,
+            order: number,
+            public,
+            side,
+            is_maker,
+            fee,
+            profit,
+            terms,
+            state,
+            changed,
+            balance: self.balance(&listing.settlement),
+            base_balance: self.balance(&listing.base),
+            position: self.position(place).size,
+        };
         changes.note(number);
         changes.trades.push(trade.clone());
         if self.trades.len() == TRADES_MAX {
@@ -267,7 +321,8 @@ impl Account {
         }
     }
 
-    /// Takes a trade into the position and the balances; returns its profit.
+    /// Takes a trade into the position and the balances; returns its profit, and what it changed of the balance. The profit of
+    /// a future is paid at settlement.
     fn settle(
         &mut self,
         place: usize,
@@ -275,22 +330,21 @@ impl Account {
         side: Side,
         (qty, price): (Qty, Price),
         fee: Money,
-    ) -> Money {
+        meter: &FundingMeter,
+    ) -> (Money, Money) {
         let contract = &listing.contract;
         let (value, sign) = (contract.value(qty, price), i128::from(side.sign()));
-        let paid = Money(-sign * value.0);
         let mut profit = Money::ZERO;
         if contract.style == Style::Spot {
             *self.balances.entry(listing.base.clone()).or_default() += Money(sign * contract.amount(qty).0);
         } else {
-            profit = self.positions.entry(place).or_default().trade(contract, side, qty, price);
-            *self.realized.entry(listing.settlement.clone()).or_default() += profit;
+            let position = self.positions.entry(place).or_default();
+            profit = position.trade_funded(contract, side, qty, price, meter);
         }
-        let is_paid_at_once = contract.is_option() || contract.style == Style::Spot;
-        *self.balances.entry(listing.settlement.clone()).or_default() +=
-            if is_paid_at_once { paid - fee } else { profit - fee };
+        let changed = if listing.is_future() { -fee } else { Money(-sign * value.0) - fee };
+        *self.balances.entry(listing.settlement.clone()).or_default() += changed;
         *self.fees.entry(listing.settlement.clone()).or_default() += fee;
-        profit
+        (profit, changed)
     }
 
     fn close(&mut self, number: u64) {
@@ -333,6 +387,6 @@ impl Changes {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.orders.is_empty() && self.trades.is_empty()
+        self.orders.is_empty() && self.trades.is_empty() && self.positions.is_empty()
     }
 }

@@ -33,10 +33,13 @@ pub struct DeribitConfig {
     /// Where clients connect, WebSocket and HTTP alike.
     #[serde(default = "default_address")]
     pub address: SocketAddrV4,
+    /// Where clients connect that speak FIX 4.4; nobody does when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix_address: Option<SocketAddrV4>,
     /// What the front shows to clients, who then must speak TLS; they speak TCP alone when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
-    /// Connections at a time; further ones are closed at once.
+    /// Connections at a time, and as many by FIX; further ones are closed at once.
     #[serde(default = "default_connections")]
     pub max_connections: usize,
     /// What the replies say of the venue.
@@ -130,6 +133,12 @@ pub struct ListingConfig {
     /// Part of the value that the incoming side pays.
     #[serde(default = "zero")]
     pub taker_commission: String,
+    /// Part of the value that delivery costs: of futures, and of options likewise as a trade.
+    #[serde(default = "zero")]
+    pub delivery_commission: String,
+    /// Part of the value that a forced execution costs, which the insurance fund gets.
+    #[serde(default = "default_liquidation")]
+    pub liquidation_commission: String,
     /// Part of the value that opening takes.
     #[serde(default = "default_initial")]
     pub initial_margin: String,
@@ -221,6 +230,10 @@ fn zero() -> String {
     "0".to_owned()
 }
 
+fn default_liquidation() -> String {
+    "0.0075".to_owned()
+}
+
 fn default_initial() -> String {
     "0.02".to_owned()
 }
@@ -238,9 +251,11 @@ fn default_scope() -> String {
 pub struct FrontSettings {
     /// Where clients connect; port 0 takes a free one.
     pub address: SocketAddrV4,
+    /// Where clients by FIX connect, if any may.
+    pub fix_address: Option<SocketAddrV4>,
     /// Certificate and private key, where clients must speak TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// Connections at a time.
+    /// Connections at a time, and as many by FIX.
     pub max_connections: usize,
     /// What the replies say of the venue.
     pub testnet: bool,
@@ -336,6 +351,7 @@ impl DeribitConfig {
         let keys = self.keys(&accounts, file)?;
         Ok(FrontSettings {
             address: self.address,
+            fix_address: self.fix_address,
             tls: self.tls.as_ref().map(|tls| {
                 let folder = file.and_then(Path::parent).unwrap_or(Path::new(""));
                 (folder.join(&tls.certificate), folder.join(&tls.private_key))
@@ -391,10 +407,12 @@ impl DeribitConfig {
             if secret.is_empty() {
                 return Err(value(format!("key '{}' has no secret", key.client_id)));
             }
-            if secret == TEST_PASSWORD && !self.address.ip().is_loopback() {
+            let doors = [Some(self.address), self.fix_address];
+            let open = doors.into_iter().flatten().find(|address| !address.ip().is_loopback());
+            if let Some(address) = open.filter(|_| secret == TEST_PASSWORD) {
                 return Err(value(format!(
-                    "key '{}' has a public secret and {} is not the loopback interface: give it another",
-                    key.client_id, self.address
+                    "key '{}' has a public secret and {address} is not the loopback interface: give it another",
+                    key.client_id
                 )));
             }
             keys.push(KeySettings {
@@ -537,6 +555,9 @@ impl ListingConfig {
             option_type,
             maker: decimal(name, &self.maker_commission)?,
             taker: decimal(name, &self.taker_commission)?,
+            delivery_fee_ppm: ppm("delivery_commission", &self.delivery_commission)?,
+            liquidation: decimal(name, &self.liquidation_commission)?,
+            liquidation_fee_ppm: ppm("liquidation_commission", &self.liquidation_commission)?,
         })
     }
 }

@@ -5,12 +5,20 @@ mod auth;
 mod calls;
 mod channels;
 mod disturb;
+mod fix;
 mod history;
 mod http;
+mod linked;
+mod liquidation;
 mod log;
 mod market_data;
 mod orders;
+mod protection;
+mod quotes;
+mod records;
 mod session;
+mod settlement;
+mod statements;
 mod trading;
 mod triggers;
 
@@ -20,7 +28,7 @@ use std::sync::Arc;
 use tickpath_agent::Counter;
 use tickpath_deribit::envelope::ServerTime;
 use tickpath_deribit::request::{Refusal, Request, write_refusal, write_refusal_with_limit, write_result};
-use tickpath_derivatives::{IndexWalk, Money};
+use tickpath_derivatives::{IndexWalk, Money, TimeMean};
 use tickpath_exchange::DoorRequest;
 use tickpath_types::{MarketEvent, MatchId, Nanos, OrderEvent, Price};
 
@@ -33,10 +41,13 @@ use crate::json::Json;
 use crate::labels::Labels;
 use crate::listing::Listing;
 use crate::market::{Market, Trade};
-use crate::pending::{Group, ReplyTo};
+use crate::pending::{Group, ReplyTo, RequestId};
+use crate::record::{MarketPrices, Stamped};
 
 pub(crate) use disturb::MAINTENANCE;
+pub(crate) use fix::{FIX_MESSAGE_MAX, FixLink};
 pub use http::HttpCall;
+pub(crate) use protection::Guard;
 
 /// Requests to the engine that may wait in the front; a further one is refused with `matching_engine_queue_full`.
 const REQUESTS_MAX: usize = 8_192;
@@ -72,6 +83,10 @@ pub struct FrontCounters {
     pub notifications: Counter,
     /// Orders whose answer did not come in time.
     pub unanswered: Counter,
+    /// Times that market maker protection stopped quoting.
+    pub protections: Counter,
+    /// Orders entered to close positions of accounts without enough margin.
+    pub liquidations: Counter,
     /// Commands of the log taken.
     pub commands: Counter,
 }
@@ -80,6 +95,16 @@ pub struct FrontCounters {
 struct Index {
     name: String,
     walk: IndexWalk,
+    price: Money,
+    /// In 10^-4, of the half hour before now.
+    mean: TimeMean,
+}
+
+/// An instrument was delivered.
+struct Delivery {
+    /// Place of its index.
+    index: usize,
+    at_ms: u64,
     price: Money,
 }
 
@@ -104,12 +129,28 @@ pub struct Front {
     next_trigger: u64,
     channels: channels::Channels,
     faults: Faults,
+    fix: fix::FixState,
     /// Connections that are gone, whose orders go too.
     gone: VecDeque<u64>,
     /// The events of the command that is being told.
     order_events: Vec<OrderEvent>,
     market_events: Vec<MarketEvent>,
     trades: HashMap<MatchId, Trade>,
+    /// What was decided before a restart and is not done again yet.
+    recalled: VecDeque<Stamped>,
+    /// The time of the latest that is.
+    recalled_ms: u64,
+    /// Decisions as lines, to be kept.
+    record_lines: Vec<u8>,
+    /// Prices as they were written down last.
+    noted_prices: (Vec<(String, i64)>, Vec<MarketPrices>),
+    are_prices_new: bool,
+    /// What forced executions paid, by currency.
+    fund: BTreeMap<String, Money>,
+    deliveries: VecDeque<Delivery>,
+    /// Up to when positions are settled, in milliseconds since 1970.
+    settled_ms: u64,
+    next_minute_ms: u64,
     /// True once the log was read to where it was at the start: nobody is told of what was before.
     is_live: bool,
     now_us: u64,
@@ -132,6 +173,7 @@ impl Front {
                 name: name.clone(),
                 walk: IndexWalk::new(settings.seed.wrapping_add(place), *price, *step_ppm),
                 price: Money::ratio((*price).into(), 10_000),
+                mean: TimeMean::new(settlement::DELIVERY_WINDOW_MS, 1_801),
             })
             .collect();
         let markets = settings.listings.iter().map(|listing| {
@@ -168,10 +210,20 @@ impl Front {
             next_trigger: 1,
             channels: channels::Channels::default(),
             faults: Faults::new(settings.faults.clone()),
+            fix: fix::FixState::new(&settings, now_us),
             gone: VecDeque::new(),
             order_events: Vec::new(),
             market_events: Vec::new(),
             trades: HashMap::new(),
+            recalled: VecDeque::new(),
+            recalled_ms: 0,
+            record_lines: Vec::new(),
+            noted_prices: Default::default(),
+            are_prices_new: true,
+            fund: BTreeMap::new(),
+            deliveries: VecDeque::new(),
+            settled_ms: 0,
+            next_minute_ms: 0,
             is_live: false,
             now_us,
             next_second_us: now_us,
@@ -189,6 +241,11 @@ impl Front {
 
     /// The log was read to where it was at the start: from now on clients are told.
     pub fn go_live(&mut self) {
+        // A log that lost its end has fewer commands than were there.
+        self.recall_until(u64::MAX);
+        // Without an earlier word nothing was to be settled before now.
+        let since_ms = if self.recalled_ms > 0 { self.recalled_ms } else { self.now_ms() };
+        self.settled_ms = self.settled_ms.max(settlement::settlement_before(since_ms));
         self.is_live = true;
     }
 
@@ -208,13 +265,18 @@ impl Front {
         let Some(connection) = self.connections.remove(&number) else { return };
         self.channels.leave(number, &connection.topics);
         self.faults.forget(number);
-        if connection.cancels_on_disconnect && connection.transport == Transport::WebSocket {
-            if self.gone.len() == GONE_MAX {
-                self.gone.pop_front();
-            }
-            self.gone.push_back(number);
-            self.cancel_for_gone();
+        self.leave_fix(number);
+        if connection.cancels_on_disconnect && connection.transport != Transport::Http {
+            self.cancel_on_disconnect_of(number);
         }
+    }
+
+    fn cancel_on_disconnect_of(&mut self, number: u64) {
+        if self.gone.len() == GONE_MAX {
+            self.gone.pop_front();
+        }
+        self.gone.push_back(number);
+        self.cancel_for_gone();
     }
 
     /// A frame of a client.
@@ -292,6 +354,13 @@ impl Front {
     }
 
     fn reply(&mut self, to: &ReplyTo, outcome: Result<Vec<u8>, Fault>) {
+        if let RequestId::Fix(asked) = &to.id {
+            // What was done is told where it is known; here requests are refused.
+            if let Some(fault) = outcome.err() {
+                self.refuse_fix(to, asked, fault);
+            }
+            return;
+        }
         let (time, testnet) = (self.server_time(to.us_in), self.settings.testnet);
         let mut out = Vec::new();
         let error = match outcome {
@@ -339,14 +408,20 @@ impl Front {
     /// Does what is due; call it some times a second at least.
     pub fn handle_time(&mut self, now_us: u64) {
         self.now_us = now_us;
+        if !self.is_live {
+            return;
+        }
         self.send_delayed();
         if now_us >= self.next_tenth_us {
             self.disturb_connections(now_us >= self.next_second_us);
             self.next_tenth_us = now_us + 100_000;
             self.flush_tenths();
+            self.run_fix();
             self.run_heartbeats();
             self.give_up_unanswered();
             self.cancel_for_gone();
+            self.cancel_frozen();
+            self.cancel_orphaned_quotes();
         }
         if now_us >= self.next_second_us {
             self.next_second_us = now_us + 1_000_000;
@@ -359,12 +434,16 @@ impl Front {
     fn step_indices(&mut self) {
         for index in &mut self.indices {
             index.price = Money::ratio(index.walk.step().into(), 10_000);
+            index.mean.sample(self.now_us / 1_000, index.walk.price());
         }
+        self.are_prices_new = true;
         for (market, listing) in self.markets.iter_mut().zip(&self.settings.listings) {
             market.remark(&listing.contract, self.indices[listing.index].price);
         }
+        self.run_settlements();
         self.note_prices();
         self.fire_triggers();
+        self.liquidate();
     }
 
     /// An order whose answer did not come may still be entered: its client must ask for its state.
@@ -378,8 +457,12 @@ impl Front {
         }
         for pending in late {
             self.counters.unanswered.add(1);
-            if let Some(to) = pending.reply {
-                self.reply(&to, Err(tickpath_deribit::error_code::ErrorCode::TimedOut.into()));
+            match pending.reply {
+                Some(ReplyTo { connection, id: RequestId::Fix(asked), .. }) => {
+                    self.give_up_fix(connection, &asked);
+                }
+                Some(to) => self.reply(&to, Err(tickpath_deribit::error_code::ErrorCode::TimedOut.into())),
+                None => {}
             }
             if let Some(group) = pending.group {
                 self.finish_of_group(group, None);

@@ -1,34 +1,23 @@
 //! Labels on disk: a line each, as JSON has texts, in the order of their numbers.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 
 use tickpath_deribit::scan::Scanner;
 use tickpath_deribit::text::Text;
 
 use crate::labels::Labels;
+use crate::line_file::LineFile;
 use crate::server::LabelStore;
 
 /// The file, to be appended to.
-pub(crate) struct LabelFile {
-    file: File,
-    is_synced: bool,
-}
+pub(crate) struct LabelFile(LineFile);
 
 impl LabelFile {
-    /// Opens the file, which may be new, and reads what is there. A last line that was cut short is taken away.
+    /// Opens the file, which may be new, and reads what is there.
     pub(crate) fn open(store: &LabelStore) -> io::Result<(LabelFile, Labels)> {
-        if let Some(folder) = store.path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let file = OpenOptions::new().read(true).append(true).create(true).open(&store.path)?;
-        let bytes = std::fs::read(&store.path)?;
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        if whole < bytes.len() {
-            file.set_len(whole as u64)?;
-        }
+        let (file, bytes) = LineFile::open(&store.path, store.is_synced)?;
         let mut names = Vec::new();
-        for line in bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let text = Scanner::from_bytes(line).and_then(|mut scanner| scanner.text());
             let text = text.map_err(|_| {
                 let line = names.len() + 1;
@@ -38,7 +27,7 @@ impl LabelFile {
             })?;
             names.push(text.to_cow().into_owned());
         }
-        Ok((LabelFile { file, is_synced: store.is_synced }, Labels::restored(names)))
+        Ok((LabelFile(file), Labels::restored(names)))
     }
 
     /// Adds labels. One that cannot be written is lost with the next start.
@@ -48,14 +37,15 @@ impl LabelFile {
             Text::new(label).write(&mut bytes);
             bytes.push(b'\n');
         }
-        if self.file.write_all(&bytes).is_ok() && self.is_synced {
-            let _ = self.file.sync_data();
-        }
+        self.0.append(&bytes);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write;
+
     use super::*;
 
     #[test]

@@ -7,7 +7,7 @@ use tickpath_deribit::messages::Instrument;
 use tickpath_deribit::number::{Decimal, Number};
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Contract, Money, Style};
-use tickpath_types::{InstrumentId, Price, Qty, TradingState};
+use tickpath_types::{InstrumentId, Price, Qty};
 
 use crate::json::whole;
 
@@ -55,9 +55,18 @@ pub struct Listing {
     pub maker: Decimal,
     /// What the incoming side pays.
     pub taker: Decimal,
+    /// What a delivery costs, in millionths.
+    pub delivery_fee_ppm: i32,
+    /// What a forced execution costs, which goes to the insurance fund.
+    pub liquidation: Decimal,
+    /// The same in millionths.
+    pub liquidation_fee_ppm: i32,
 }
 
 impl Listing {
+    /// When every instrument began, as clients are told: September 2020, in milliseconds since 1970.
+    pub(crate) const CREATION_MS: u64 = 1_600_000_000_000;
+
     /// The currency that it is listed under.
     #[must_use]
     pub fn currency(&self) -> &str {
@@ -80,6 +89,19 @@ impl Listing {
     #[must_use]
     pub fn is_perpetual(&self) -> bool {
         self.period == "perpetual"
+    }
+
+    /// True for futures, perpetuals too: their profit is paid at settlement.
+    #[must_use]
+    pub const fn is_future(&self) -> bool {
+        matches!(self.contract.style, Style::Inverse | Style::Linear)
+    }
+
+    /// A number as a price, rounded down; 0 for what is below 0.
+    #[must_use]
+    pub fn price_of(&self, number: Money) -> Price {
+        let unit = 10_i128.pow(Money::DECIMALS - u32::from(self.contract.price_decimals));
+        Price(i64::try_from(number.0.max(0) / unit).unwrap_or(i64::MAX))
     }
 
     /// A quantity as an amount.
@@ -148,8 +170,8 @@ impl Listing {
     }
 
     /// Appends the instrument as `public/get_instruments` has it.
-    pub(crate) fn write(&self, index: &str, state: TradingState, out: &mut Vec<u8>) {
-        let is_open = state == TradingState::Trading;
+    pub(crate) fn write(&self, index: &str, state: InstrumentState, out: &mut Vec<u8>) {
+        let is_open = state == InstrumentState::Open;
         let is_pair = self.kind == Kind::Spot;
         let leverage = 1_000_000 / u64::from(self.contract.initial_margin_ppm.max(1));
         let leverage = leverage.to_string();
@@ -158,7 +180,7 @@ impl Listing {
             price_index: Some(Text::new(index)),
             kind: self.kind,
             instrument_name: Text::new(&self.name),
-            state: Some(if is_open { InstrumentState::Open } else { InstrumentState::Halted }),
+            state: Some(state),
             option_type: self.option_type,
             strike: self.strike,
             max_leverage: Number::new(&leverage).ok().filter(|_| self.kind == Kind::Future),
@@ -166,13 +188,13 @@ impl Listing {
             taker_commission: Some(self.taker),
             instrument_type: Some(if is_inverse { InstrumentType::Reversed } else { InstrumentType::Linear }),
             expiration_timestamp: Some(self.expiration_ms.unwrap_or(NEVER_MS)),
-            creation_timestamp: Some(1_600_000_000_000),
+            creation_timestamp: Some(Listing::CREATION_MS),
             is_active: is_open,
             tick_size: self.price(self.tick),
             contract_size: Some(self.contract_size),
             instrument_id: Some(self.id.0.into()),
             min_trade_amount: self.min_trade_amount,
-            max_liquidation_commission: None,
+            max_liquidation_commission: Some(self.liquidation).filter(|_| !is_pair),
             block_trade_commission: None,
             block_trade_min_trade_amount: None,
             block_trade_tick_size: None,

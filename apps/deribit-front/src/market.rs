@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use tickpath_deribit::codes::Direction;
+use tickpath_deribit::codes::{Direction, InstrumentState, Liquidity};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::messages::{PriceAmount, PublicTrade};
 use tickpath_deribit::number::{Decimal, Number};
 use tickpath_deribit::text::Text;
-use tickpath_derivatives::{Contract, Money, Style};
+use tickpath_derivatives::{Contract, FundingMeter, Money, Style};
 use tickpath_types::{MarketEventKind, MatchId, OrderId, Price, Qty, Side, TradingState};
 
 use crate::json::whole;
@@ -19,6 +19,8 @@ const TRADES_MAX: usize = 20_000;
 const BASIS_PART: i64 = 200;
 /// How much of the basis is the latest: a part of so many.
 const BASIS_MEMORY: i64 = 32;
+/// Minutes of funding that are kept: a month.
+const FUNDING_MAX: usize = 44_640;
 const DAY_MS: u64 = 86_400_000;
 
 /// A trade that anyone may know.
@@ -36,6 +38,8 @@ pub(crate) struct Trade {
     pub(crate) tick_direction: u8,
     pub(crate) index: Money,
     pub(crate) mark: Price,
+    /// One side was forced to trade.
+    pub(crate) liquidation: Option<Liquidity>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +69,56 @@ pub(crate) struct Market {
     pub(crate) mark: Price,
     /// Of the underlying, as a number.
     pub(crate) index: Money,
-    basis: i64,
+    pub(crate) basis: i64,
+    /// Of perpetuals.
+    pub(crate) funding: Funding,
+    /// The mark price at the last settlement.
+    pub(crate) settled: Option<Price>,
+    pub(crate) life: Life,
+}
+
+/// Where an instrument is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// It can be traded, if the venue lets it.
+    Listed,
+    /// It has expired, at this price of the index, and the venue is to take it out of trading.
+    Expired(Money),
+    /// It was delivered at this price of the index.
+    Delivered(Money),
+}
+
+/// Funding of a perpetual.
+#[derive(Default)]
+pub(crate) struct Funding {
+    pub(crate) meter: FundingMeter,
+    /// What was paid lately, oldest first.
+    pub(crate) paid: VecDeque<FundingPaid>,
+}
+
+/// Funding of one minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FundingPaid {
+    /// Its end.
+    pub(crate) at_ms: u64,
+    /// Of eight hours, in 10^-9.
+    pub(crate) rate_ppb: i64,
+    pub(crate) index: Money,
+}
+
+impl Funding {
+    pub(crate) fn note(&mut self, paid: FundingPaid) {
+        if self.paid.len() == FUNDING_MAX {
+            self.paid.pop_front();
+        }
+        self.paid.push_back(paid);
+    }
+
+    /// The rates of the minutes that ended in a time, which is from its first millisecond to before its last.
+    pub(crate) fn within(&self, from_ms: u64, to_ms: u64) -> impl Iterator<Item = &FundingPaid> {
+        let first = self.paid.partition_point(|paid| paid.at_ms <= from_ms);
+        self.paid.range(first..).take_while(move |paid| paid.at_ms <= to_ms)
+    }
 }
 
 /// What an instrument did in the last 24 hours.
@@ -95,6 +148,9 @@ impl Market {
             mark,
             index,
             basis: 0,
+            funding: Funding::default(),
+            settled: None,
+            life: Life::Listed,
         }
     }
 
@@ -185,6 +241,7 @@ impl Market {
             tick_direction,
             index: self.index,
             mark: self.mark,
+            liquidation: None,
         };
         self.next_seq += 1;
         if self.trades.len() == TRADES_MAX {
@@ -192,6 +249,23 @@ impl Market {
         }
         self.trades.push_back(trade);
         trade
+    }
+
+    /// What clients call its state.
+    pub(crate) fn listed_state(&self) -> InstrumentState {
+        match self.life {
+            Life::Listed if self.state == TradingState::Trading => InstrumentState::Open,
+            Life::Listed => InstrumentState::Halted,
+            Life::Expired(_) => InstrumentState::Settlement,
+            Life::Delivered(_) => InstrumentState::Closed,
+        }
+    }
+
+    /// The last trade of a command had to be: a side was forced to it.
+    pub(crate) fn mark_forced(&mut self, match_id: MatchId) {
+        if let Some(trade) = self.trades.iter_mut().rev().find(|trade| trade.match_id == match_id) {
+            trade.liquidation = Some(Liquidity::Taker);
+        }
     }
 
     /// The best price of a side and what is there.
@@ -276,7 +350,7 @@ impl Trade {
             combo_id: None,
             trade_id: Text::new(&id),
             iv: None,
-            liquidation: None,
+            liquidation: self.liquidation,
             block_trade_id: None,
         }
         .write(out);

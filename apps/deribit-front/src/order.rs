@@ -10,6 +10,7 @@ use tickpath_deribit::text::Text;
 use tickpath_derivatives::Money;
 use tickpath_types::{ClientOrderId, Price, Qty, Side};
 
+use crate::json::{Json, Object, json, list};
 use crate::listing::{Listing, figure};
 use crate::market::{Trade, prefixed};
 
@@ -39,6 +40,49 @@ pub(crate) struct Order {
     pub(crate) display: Option<Qty>,
     /// What it waits for, of orders that wait for a price or did.
     pub(crate) trigger: Option<TriggerTerms>,
+    /// What few orders have.
+    pub(crate) extra: Option<Box<Extra>>,
+}
+
+/// How much of a primary order must be filled before its secondary ones are let go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FillCondition {
+    /// Anything.
+    #[default]
+    FirstHit,
+    /// All.
+    CompleteFill,
+    /// As much as is filled, so much of each is let go.
+    Incremental,
+}
+
+/// What few orders have; it is not known after a restart.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extra {
+    /// Of quotes: the client's texts.
+    pub(crate) quote_id: String,
+    pub(crate) quote_set_id: String,
+    /// The group of market maker protection.
+    pub(crate) mmp_group: String,
+    /// Orders that are linked with it once it is in the log.
+    pub(crate) linked: Vec<Order>,
+    /// It triggers them.
+    pub(crate) triggers: bool,
+    /// One of them cancels the others.
+    pub(crate) cancels: bool,
+    pub(crate) condition: FillCondition,
+    /// Numbers of those that it triggers.
+    pub(crate) secondaries: Vec<u64>,
+    /// The same as clients know them.
+    pub(crate) secondary_ids: Vec<String>,
+    /// Of one that another triggers: which.
+    pub(crate) primary_id: String,
+    /// Of orders of which one cancels the others: what they have in common.
+    pub(crate) oco_ref: String,
+    /// What it is to watch once it is let go.
+    pub(crate) armed: Option<TriggerTerms>,
+    /// How much of it was let go.
+    pub(crate) released: Qty,
 }
 
 /// Set in the numbers of orders that wait for a price: they are no commands of the log.
@@ -63,6 +107,10 @@ pub(crate) struct Terms {
     pub(crate) is_post_only: bool,
     pub(crate) rejects_post_only: bool,
     pub(crate) is_reduce_only: bool,
+    /// Market maker protection counts it.
+    pub(crate) is_protected: bool,
+    /// One of many that a market maker changes at once.
+    pub(crate) is_quote: bool,
     /// Number of its label; 0 for none.
     pub(crate) label: u32,
     /// Number of the trigger order that made it; 0 for none.
@@ -70,7 +118,7 @@ pub(crate) struct Terms {
 }
 
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
-const TYPES: [OrderType; 8] = [
+const TYPES: [OrderType; 9] = [
     OrderType::Limit,
     OrderType::Market,
     OrderType::MarketLimit,
@@ -79,6 +127,7 @@ const TYPES: [OrderType; 8] = [
     OrderType::TakeLimit,
     OrderType::TakeMarket,
     OrderType::TrailingStop,
+    OrderType::Liquidation,
 ];
 const TIMES: [TimeInForce; 4] = [
     TimeInForce::GoodTilCancelled,
@@ -95,6 +144,8 @@ impl Default for Terms {
             is_post_only: false,
             rejects_post_only: false,
             is_reduce_only: false,
+            is_protected: false,
+            is_quote: false,
             label: 0,
             trigger: 0,
         }
@@ -109,7 +160,13 @@ impl Terms {
         text[0] = b'D';
         text[1] = place(TYPES.iter().position(|order_type| *order_type == self.order_type));
         text[2] = place(TIMES.iter().position(|time| *time == self.time_in_force));
-        let flags = [self.is_post_only, self.rejects_post_only, self.is_reduce_only];
+        let flags = [
+            self.is_post_only,
+            self.rejects_post_only,
+            self.is_reduce_only,
+            self.is_protected,
+            self.is_quote,
+        ];
         text[3] =
             DIGITS[flags.iter().enumerate().map(|(bit, flag)| usize::from(*flag) << bit).sum::<usize>()];
         write_digits(self.label, &mut text[4..10]);
@@ -138,6 +195,8 @@ impl Terms {
             is_post_only: flags & 1 != 0,
             rejects_post_only: flags & 2 != 0,
             is_reduce_only: flags & 4 != 0,
+            is_protected: flags & 8 != 0,
+            is_quote: flags & 16 != 0,
             label: number(&text[4..10]),
             trigger: number(&text[10..14]),
         }
@@ -164,6 +223,7 @@ impl Order {
             OrderType::StopMarket | OrderType::TakeMarket | OrderType::TrailingStop if !self.is_open() => {
                 OrderType::Market
             }
+            OrderType::Liquidation => OrderType::Market,
             OrderType::Limit => OrderType::Limit,
             other if !self.is_open() => other,
             _ => OrderType::Limit,
@@ -248,11 +308,44 @@ impl Order {
             reject_post_only: Some(self.terms.rejects_post_only).filter(|_| self.terms.is_post_only),
             order_state: self.state,
             order_type: shown,
-            original_order_type: Some(original).filter(|original| *original != shown),
+            original_order_type: Some(original)
+                .filter(|original| *original != shown && *original != OrderType::Liquidation),
+            is_liquidation: original == OrderType::Liquidation,
             display_amount: self.display.map(|display| listing.amount(display)),
+            mmp: self.terms.is_protected,
+            mmp_cancelled: (self.cancel_reason == Some(CancelReason::MmpTrigger)).then_some(true),
             ..empty_order(&listing.name)
         }
         .write(out);
+        self.write_extra(out);
+    }
+}
+
+impl Order {
+    /// Members that few orders have, behind those that all have.
+    fn write_extra(&self, out: &mut Vec<u8>) {
+        if !self.terms.is_quote && self.extra.is_none() {
+            return;
+        }
+        let extra = self.extra.as_deref().cloned().unwrap_or_default();
+        let text = |text: &'_ String| (!text.is_empty()).then(|| Json(json(&Text::new(text))));
+        let secondaries = list(&extra.secondary_ids, |id, out| Text::new(id).write(out));
+        let members = Object::new()
+            .with("quote", self.terms.is_quote.then_some(true))
+            .with("quote_id", text(&extra.quote_id))
+            .with("quote_set_id", text(&extra.quote_set_id))
+            .with("mmp_group", text(&extra.mmp_group))
+            .with("oco_ref", text(&extra.oco_ref))
+            .with("is_secondary_oto", (!extra.primary_id.is_empty()).then_some(true))
+            .with("primary_order_id", text(&extra.primary_id))
+            .with("is_primary_otoco", (extra.triggers && extra.cancels).then_some(true))
+            .with("oto_order_ids", (!extra.secondary_ids.is_empty()).then_some(Json(secondaries)))
+            .end();
+        if out.ends_with(b"}") && members.len() > 2 {
+            out.pop();
+            out.push(b',');
+            out.extend_from_slice(&members[1..]);
+        }
     }
 }
 
@@ -261,7 +354,9 @@ fn trigger_id(listing: &Listing, order_type: OrderType, side: Side, number: u64)
     let kind = match order_type {
         OrderType::TakeLimit | OrderType::TakeMarket => "TP",
         OrderType::TrailingStop => "TS",
-        _ => "SL",
+        OrderType::StopLimit | OrderType::StopMarket => "SL",
+        // It waits for another order.
+        _ => "OT",
     };
     let side = if side == Side::Buy { "TB" } else { "TS" };
     match listing.currency() {
@@ -331,6 +426,14 @@ pub(crate) struct UserTrade {
     pub(crate) terms: Terms,
     /// The order's state after it.
     pub(crate) state: OrderState,
+    /// What it changed of the balance, with the fee.
+    pub(crate) changed: Money,
+    /// The balance after it.
+    pub(crate) balance: Money,
+    /// Of the base currency.
+    pub(crate) base_balance: Money,
+    /// The position after it.
+    pub(crate) position: i64,
 }
 
 impl UserTrade {
@@ -363,15 +466,19 @@ impl UserTrade {
             liquidity: Some(if self.is_maker { Liquidity::Maker } else { Liquidity::Taker }),
             fee: Number::new(&fee).ok(),
             fee_currency: Some(Text::new(&listing.settlement)),
-            mmp: false,
+            mmp: self.terms.is_protected,
             contracts: Number::new(&contracts).ok(),
             trade_id: Text::new(&id),
-            order_type: Some(if is_market { OrderType::Market } else { OrderType::Limit }),
+            order_type: Some(match self.terms.order_type {
+                OrderType::Liquidation => OrderType::Liquidation,
+                _ if is_market => OrderType::Market,
+                _ => OrderType::Limit,
+            }),
             profit_loss: Number::new(&profit).ok(),
             risk_reducing: false,
             iv: None,
             underlying_price: None,
-            liquidation: None,
+            liquidation: trade.liquidation,
             block_trade_id: None,
             combo_id: None,
             combo_trade_id: None,
@@ -389,13 +496,15 @@ mod tests {
     fn terms_are_what_they_were_after_the_log() {
         for order_type in TYPES {
             for time_in_force in TIMES {
-                for flags in 0..8 {
+                for flags in 0..32 {
                     let terms = Terms {
                         order_type,
                         time_in_force,
                         is_post_only: flags & 1 != 0,
                         rejects_post_only: flags & 2 != 0,
                         is_reduce_only: flags & 4 != 0,
+                        is_protected: flags & 8 != 0,
+                        is_quote: flags & 16 != 0,
                         label: (1 << 30) - 1 - flags,
                         trigger: 1_048_575 - flags,
                     };

@@ -1,16 +1,50 @@
 //! Requests that wait for the log.
 
+use tickpath_deribit::codes::CancelReason;
 use tickpath_deribit::envelope::Id;
 use tickpath_deribit::text::Text;
+use tickpath_fix::Decimal as FixDecimal;
+use tickpath_fix::deribit::SideCode;
 use tickpath_types::{OrderRequest, Price, Qty, Side};
 
-use crate::order::Terms;
+use crate::fault::Fault;
+use crate::order::{Extra, Terms, UserTrade};
 
 /// A request's id, kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestId {
     Number(i64),
     Text(String),
+    /// By FIX.
+    Fix(Box<FixRequest>),
+}
+
+/// A request by FIX, as far as its answer repeats it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FixRequest {
+    /// MsgSeqNum.
+    pub(crate) sequence: u64,
+    pub(crate) kind: FixKind,
+    /// ClOrdID; empty for none.
+    pub(crate) client_id: String,
+    /// OrigClOrdID; empty for none.
+    pub(crate) order_id: String,
+    /// DeribitLabel; empty for none.
+    pub(crate) label: String,
+    pub(crate) symbol: String,
+    pub(crate) side: SideCode,
+    pub(crate) qty: FixDecimal,
+    pub(crate) price: Option<FixDecimal>,
+}
+
+/// What is asked by FIX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FixKind {
+    Enter,
+    Replace,
+    Cancel,
+    /// Of so many types (MassCancelRequestType).
+    MassCancel(u64),
 }
 
 impl From<Id<'_>> for RequestId {
@@ -27,8 +61,26 @@ impl RequestId {
         match self {
             RequestId::Number(number) => Id::Number(*number),
             RequestId::Text(text) => Id::Text(Text::new(text)),
+            RequestId::Fix(asked) => Id::Number(asked.sequence as i64),
         }
     }
+
+    /// What the client calls an order that it enters, beside its label; empty for who has no such name.
+    pub(crate) fn client_order_id(&self) -> &str {
+        match self {
+            RequestId::Fix(asked) => &asked.client_id,
+            _ => "",
+        }
+    }
+}
+
+/// What became of a request about one order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// The log's word is waited for.
+    Later,
+    /// It is done: the order as it is now.
+    Order(u64),
 }
 
 /// Whom a reply goes to.
@@ -47,8 +99,8 @@ pub(crate) enum Work {
     Place(Intent),
     /// Another price or amount for an order.
     Edit { number: u64, intent: Intent },
-    /// The end of an order, for its user or because its connection is gone.
-    Cancel { number: u64, is_disconnect: bool },
+    /// The end of an order, and why.
+    Cancel { number: u64, reason: CancelReason },
 }
 
 /// An order as it is wanted, for who enters it again at another price.
@@ -77,9 +129,20 @@ pub(crate) struct Pending {
     pub(crate) group: Option<u64>,
     /// When it was sent, in microseconds since 1970.
     pub(crate) sent_us: u64,
+    /// What the order has that few have.
+    pub(crate) extra: Option<Box<Extra>>,
 }
 
-/// Many cancels that are answered as one.
+/// Where a new order comes from.
+#[derive(Default)]
+pub(crate) struct Origin {
+    pub(crate) connection: Option<u64>,
+    pub(crate) reply: Option<ReplyTo>,
+    pub(crate) group: Option<u64>,
+    pub(crate) extra: Option<Box<Extra>>,
+}
+
+/// Many requests that are answered as one: cancels, or quotes.
 pub(crate) struct Group {
     pub(crate) reply: ReplyTo,
     /// Those that are not in the log yet.
@@ -88,4 +151,23 @@ pub(crate) struct Group {
     /// The answer names the orders, not their number.
     pub(crate) is_detailed: bool,
     pub(crate) account: usize,
+    /// Of quotes.
+    pub(crate) quoting: Option<Quoting>,
+}
+
+/// What market makers asked for at once.
+#[derive(Default)]
+pub(crate) struct Quoting {
+    pub(crate) errors: Vec<QuoteError>,
+    /// Numbers of the quotes that are there now.
+    pub(crate) orders: Vec<u64>,
+    pub(crate) trades: Vec<UserTrade>,
+}
+
+/// Why a quote was refused.
+pub(crate) struct QuoteError {
+    pub(crate) instrument: String,
+    pub(crate) side: Side,
+    pub(crate) set_id: String,
+    pub(crate) fault: Fault,
 }

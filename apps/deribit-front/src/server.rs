@@ -20,8 +20,10 @@ use tickpath_web::{
 use crate::config::FrontSettings;
 use crate::connection::{Frame, Transport};
 use crate::faults::{FaultSwitch, Outage};
+use crate::fix_door::{FixCounters, FixDoor};
 use crate::front::{Front, FrontCounters, HttpCall, MAINTENANCE};
 use crate::label_file::LabelFile;
+use crate::record::RecordFile;
 
 /// Where clients ask for a WebSocket.
 const WEBSOCKET_PATH: &str = "/ws/api/v2";
@@ -62,6 +64,8 @@ pub struct DoorCounters {
     pub done: Counter,
     /// Connections that broke, took too long, or spoke no HTTP.
     pub broken: Counter,
+    /// Times that what the front decided could not be written down: after a restart it is not known.
+    pub records_lost: Counter,
     /// 1 once the log cannot be followed any more: there is no front until the venue is started again.
     pub has_failed: Counter,
 }
@@ -82,6 +86,8 @@ pub struct DeribitView {
     pub door: Arc<DoorCounters>,
     /// What was made to go wrong.
     pub faults: FaultSwitch,
+    /// Connections by FIX, where they are taken.
+    pub fix: Option<Arc<FixCounters>>,
 }
 
 impl std::fmt::Display for DeribitView {
@@ -104,6 +110,12 @@ impl std::fmt::Display for DeribitView {
             front.silent_clients.read(),
             front.notifications.read(),
         )?;
+        if let Some(fix) = &self.fix {
+            write!(f, " | FIX: {} connections, {} turned away", fix.connections.read(), fix.refused.read())?;
+        }
+        if door.records_lost.read() != 0 {
+            f.write_str(" | records cannot be written: make room on the disk")?;
+        }
         if self.faults.is_armed() {
             write!(f, " | {}", self.faults)?;
         }
@@ -119,11 +131,13 @@ pub struct DeribitServer {
     front: Front,
     door: SideDoor,
     acceptor: WebAcceptor,
+    fix: Option<FixDoor>,
     poller: Poller,
     clients: BTreeMap<u64, Client>,
     next_key: u64,
     max_connections: usize,
     labels: LabelFile,
+    records: RecordFile,
     /// Nobody is let in before the log was read up to here.
     ready_at: Option<Sequence>,
     next_timers: Nanos,
@@ -155,29 +169,38 @@ impl DeribitServer {
     pub fn open(
         settings: FrontSettings,
         door: SideDoor,
-        labels: &LabelStore,
+        store: &LabelStore,
         clock: TscClock,
     ) -> anyhow::Result<DeribitServer> {
         let limits = WebLimits { idle_timeout: Nanos::from_secs(15 * 60), ..WebLimits::server() };
         let tls = settings.tls.as_ref().map(|(certificate, key)| TlsServer::from_pem_files(certificate, key));
         let tls = tls.transpose().context("deribit.tls")?;
+        let open_fix = |address| FixDoor::open(address, tls.clone(), settings.max_connections);
+        let fix = settings.fix_address.map(open_fix).transpose()?;
         let acceptor = WebAcceptor::bind(Kernel, settings.address, tls, limits).context("deribit.address")?;
         let poller = Poller::new(READY_MAX)?;
         acceptor.watch(&poller, ACCEPTOR_KEY)?;
-        let (labels, known) = LabelFile::open(labels)
-            .with_context(|| format!("the Deribit front's labels in {}", labels.path.display()))?;
-        let now_us = clock.now().0 / 1_000;
+        let (labels, known) = LabelFile::open(store)
+            .with_context(|| format!("the Deribit front's labels in {}", store.path.display()))?;
         let max_connections = settings.max_connections;
+        let records_of = || format!("the Deribit front's records beside {}", store.path.display());
+        let (records, recalled) = RecordFile::open(store, &door.log.session()).with_context(records_of)?;
+        let now_us = clock.now().0 / 1_000;
+        let mut front = Front::new(settings, known, random_key().context("/dev/urandom")?, now_us);
+        front.recall(&recalled).with_context(records_of)?;
+
         Ok(DeribitServer {
-            front: Front::new(settings, known, random_key().context("/dev/urandom")?, now_us),
+            front,
             ready_at: Some(door.log.durable()),
             door,
             acceptor,
+            fix,
             poller,
             clients: BTreeMap::new(),
             next_key: 0,
             max_connections,
             labels,
+            records,
             next_timers: Nanos::ZERO,
             awake_until: Nanos::ZERO,
             counters: Arc::default(),
@@ -190,13 +213,21 @@ impl DeribitServer {
         self.acceptor.local_address()
     }
 
+    /// Where clients connect that speak FIX, if any may.
+    #[must_use]
+    pub fn fix_address(&self) -> Option<SocketAddrV4> {
+        self.fix.as_ref().map(FixDoor::local_address)
+    }
+
     /// What clients have done.
     #[must_use]
     pub fn view(&self) -> DeribitView {
+        let fix = self.fix.as_ref().map(FixDoor::counters);
         DeribitView {
             front: self.front.counters(),
             door: Arc::clone(&self.counters),
             faults: self.front.faults(),
+            fix,
         }
     }
 
@@ -248,6 +279,9 @@ impl DeribitServer {
             self.front.go_live();
         }
         work += self.read(now);
+        if let Some(fix) = &mut self.fix {
+            work += fix.read(&mut self.front, now);
+        }
         let handed_over = self.hand_over();
         if handed_over > 0 {
             self.awake_until = now + ANSWER_IN;
@@ -256,6 +290,9 @@ impl DeribitServer {
         let keys: Vec<u64> = self.clients.keys().copied().collect();
         for key in keys {
             work += self.write(key, now);
+        }
+        if let Some(fix) = &mut self.fix {
+            work += fix.write(&mut self.front, now);
         }
         Ok(work)
     }
@@ -375,6 +412,10 @@ impl DeribitServer {
             // A label that is lost is shown as none after a restart: no reason to hold an order back.
             self.labels.append(labels);
         }
+        let records = self.front.poll_records();
+        if !records.is_empty() && !self.records.append(&records) {
+            self.counters.records_lost.add(1);
+        }
         let mut count = 0;
         while let Some(request) = self.front.poll_request() {
             if let Err(request) = self.door.try_request(request) {
@@ -435,7 +476,11 @@ impl DeribitServer {
         count
     }
 
+    /// The last words of the front, before its thread ends.
     fn close_all(&mut self, now: Nanos) {
+        if let Some(fix) = &mut self.fix {
+            fix.close_all(&mut self.front, now);
+        }
         for client in self.clients.values_mut() {
             client.web.close(now, CLOSE_GOING_AWAY, "the venue stops");
             let _ = client.web.flush();

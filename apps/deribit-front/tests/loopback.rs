@@ -19,6 +19,13 @@ use tickpath_deribit::session::{Key, Session, SessionConfig, SessionEvent};
 use tickpath_deribit::text::Text;
 use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
 use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
+use tickpath_fix::deribit::{
+    Credentials, ExecutionReport, NewOrderSingle, RAW_DATA_LEN_MAX, SideCode, password, raw_data,
+};
+use tickpath_fix::session::{
+    Header, Listener, NoStore, Refusal, Session as FixSession, SessionConfig as FixConfig,
+};
+use tickpath_fix::{Body, Decimal, Message};
 use tickpath_net::{Kernel, free_multicast_group};
 use tickpath_timing::NoTrace;
 use tickpath_types::Nanos;
@@ -36,6 +43,7 @@ struct Running {
     journal: Option<JournalThreads>,
     front: Option<DeribitThread>,
     address: SocketAddrV4,
+    fix_address: Option<SocketAddrV4>,
 }
 
 impl Running {
@@ -69,12 +77,12 @@ impl Running {
         let journal = venue.journal.map(|journal| journal.start().unwrap());
         let labels = LabelStore { path: folder.join("labels"), is_synced: false };
         let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
-        let address = server.local_address();
+        let (address, fix_address) = (server.local_address(), server.fix_address());
         let stop = StopSignal::new();
         let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
         let runner = Runner::start(plan, clock, stop.clone()).unwrap();
         let front = server.start(clock).unwrap();
-        Running { stop, runner: Some(runner), journal, front: Some(front), address }
+        Running { stop, runner: Some(runner), journal, front: Some(front), address, fix_address }
     }
 
     fn stop(mut self) {
@@ -333,4 +341,140 @@ fn the_same_is_asked_over_http() {
     assert_eq!(get("/api/v2/public/nothing", "").1["error"]["code"], -32601);
     assert_eq!(get("/api/v2/private/get_positions", "").0, 401);
     venue.stop();
+}
+
+/// A client by FIX over a socket.
+struct FixClient {
+    stream: TcpStream,
+    session: FixSession<NoStore>,
+    received: Vec<u8>,
+    got: Got,
+}
+
+#[derive(Default)]
+struct Got {
+    is_up: bool,
+    logout: Option<String>,
+    reports: Vec<(String, u8)>,
+}
+
+impl Listener for Got {
+    fn on_message(&mut self, _: &Header<'_>, message: &Message<'_>) -> Result<(), Refusal> {
+        if let Ok(report) = ExecutionReport::decode(message) {
+            let id = report.orig_cl_ord_id.unwrap_or_default().to_owned();
+            self.reports.push((id, report.ord_status.0));
+        }
+        Ok(())
+    }
+
+    fn on_logged_on(&mut self) {
+        self.is_up = true;
+    }
+
+    fn on_logout(&mut self, text: Option<&str>) {
+        self.logout = Some(text.unwrap_or_default().to_owned());
+    }
+}
+
+impl FixClient {
+    fn connect(address: SocketAddrV4, name: &str) -> FixClient {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let session = FixSession::new(FixConfig::deribit_client(name), NoStore);
+        FixClient { stream, session, received: Vec::new(), got: Got::default() }
+    }
+
+    fn log_on(&mut self, id: &str) {
+        let mut raw = [0; RAW_DATA_LEN_MAX];
+        let raw = raw_data(now().0 / 1_000_000, &[3; 40], &mut raw).unwrap();
+        let word = password(raw, b"test");
+        let credentials = Credentials {
+            raw_data: Some(raw),
+            username: Some(id),
+            password: Some(std::str::from_utf8(&word).unwrap()),
+            ..Credentials::default()
+        };
+        self.session.connect(now(), &credentials).unwrap();
+    }
+
+    fn wait(&mut self, what: &str, is_so: impl Fn(&Got) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(&self.got) {
+            assert!(Instant::now() < deadline, "{what} does not come");
+            if let Ok(count) = self.stream.write(self.session.output()) {
+                self.session.handle_sent(now(), count);
+            }
+            let mut buffer = [0; 4096];
+            if let Ok(count) = self.stream.read(&mut buffer) {
+                self.received.extend_from_slice(&buffer[..count]);
+                let done = self.session.handle_bytes(now(), &self.received, &mut self.got);
+                self.received.drain(..done);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Whether the venue has closed the connection, which it does in time.
+    fn is_closed(&mut self) -> bool {
+        self.stream.set_nonblocking(false).unwrap();
+        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        loop {
+            match self.stream.read(&mut [0; 65_536]) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) => return error.kind() == std::io::ErrorKind::ConnectionReset,
+            }
+        }
+    }
+}
+
+#[test]
+fn clients_by_fix_and_by_websocket_trade_with_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = Running::start_with(folder.path(), |text| {
+        text.replace("[deribit]\n", "[deribit]\nfix_address = '127.0.0.1:0'\nmax_connections = 3\n")
+    });
+    let address = venue.fix_address.unwrap();
+    let mut bert = Client::connect(venue.address, "bert", &[]);
+    let mut anna = FixClient::connect(address, "ANNA");
+    anna.log_on("anna");
+    anna.wait("the Logon", |got| got.is_up);
+    let order = NewOrderSingle {
+        cl_ord_id: "a-1",
+        side: SideCode::SELL,
+        order_qty: 100.into(),
+        price: Decimal::parse(b"60010"),
+        symbol: PERPETUAL,
+        ..NewOrderSingle::default()
+    };
+    // The instruments open a moment after the start.
+    let mut tries = 0;
+    while !anna.got.reports.iter().any(|(_, status)| *status == b'0') {
+        tries += 1;
+        let id = format!("a-{tries}");
+        anna.session.send(now(), &NewOrderSingle { cl_ord_id: &id, ..order }).unwrap();
+        anna.wait("the report", |got| got.reports.iter().any(|(known, _)| *known == id));
+    }
+    let own = format!("a-{tries}");
+    assert_eq!(bert.order(Method::Buy, 400, "60010")["order"]["order_state"], "filled");
+    anna.wait("the fill", |got| got.reports.last() == Some(&(own.clone(), b'1')));
+    assert_eq!(bert.order(Method::Buy, 600, "60010")["order"]["order_state"], "filled");
+    anna.wait("the end", |got| got.reports.last() == Some(&(own.clone(), b'2')));
+
+    // The same name again is refused, garbage is sent away, and one connection too many is closed at once.
+    let mut again = FixClient::connect(address, "ANNA");
+    again.log_on("anna");
+    again.wait("the refusal", |got| got.logout.as_ref().is_some_and(|text| text.contains("already")));
+    assert!(again.is_closed());
+    let mut garbage = FixClient::connect(address, "X");
+    garbage.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    assert!(garbage.is_closed());
+    let _others = [(); 2].map(|()| FixClient::connect(address, "Y"));
+    assert!(FixClient::connect(address, "Z").is_closed());
+    anna.session.send(now(), &NewOrderSingle { cl_ord_id: "last", ..order }).unwrap();
+    anna.wait("the report", |got| got.reports.iter().any(|(known, _)| known == "last"));
+    // The venue says goodbye.
+    let stopped = std::thread::spawn(move || venue.stop());
+    anna.wait("the end of the venue", |got| got.logout.as_deref() == Some("the venue stops"));
+    stopped.join().unwrap();
 }

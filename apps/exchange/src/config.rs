@@ -440,6 +440,10 @@ impl ExchangeConfig {
             drop_copy.add_to(journal.as_mut(), &users)?;
         }
         self.check_deribit(&users, journal.as_ref())?;
+        if let Some(journal) = journal.as_mut().filter(|_| self.deribit.is_some()) {
+            // The front reads the log from its first command on, however many snapshots there are.
+            journal.keep_snapshots = usize::MAX;
+        }
         let limits = EngineLimits {
             max_instruments: self.matching.instruments_max(&instruments)?,
             max_open_orders: self.matching.max_open_orders,
@@ -488,9 +492,6 @@ impl ExchangeConfig {
             }
             (Some(_), None, _) => "no user has it: add [[order_entry.user]] with ports = [\"deribit\"]",
             (Some(_), Some(_), None) => "it follows the log: choose another journal.policy than off",
-            (Some(_), Some(_), Some(journal)) if journal.snapshot_every > 0 => {
-                "it reads the log from the first command on: set journal.snapshot_every = 0"
-            }
             _ if !self.day.schedule.is_empty() => {
                 "Deribit's instruments trade around the clock: take the schedule out of [day]"
             }
@@ -626,7 +627,6 @@ mod tests {
             (journal, "'deribit', 'order_entry'", "[deribit]", "one door"),
             (journal, "'deribit', 'drop_copy'", "[deribit]", "needs a password"),
             ("policy = 'off'", "'deribit'", "[deribit]", "journal.policy"),
-            ("policy = 'async'", "'deribit'", "[deribit]", "snapshot_every = 0"),
             (
                 journal,
                 "'deribit'",

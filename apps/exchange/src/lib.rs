@@ -68,7 +68,7 @@ pub use publisher::{Publisher, PublisherConfig, PublisherCounters};
 pub use replica::{Definition, Replica, ReplicaError};
 pub use roster::{AddUserError, LimitsView, Roster, UserView};
 pub use session_log::SessionLog;
-pub use side_door::{DoorRequest, SideDoor};
+pub use side_door::{DoorAsk, DoorRequest, SideDoor};
 pub use token_bucket::RateLimit;
 pub use users::{Doors, UserSettings};
 pub use venue::{Endpoints, Venue, VenueSettings, VenueTracers, VenueView};

@@ -36,6 +36,7 @@ pub struct LogFeed(Box<dyn Feed>);
 trait Feed: Send {
     fn run_once(&mut self, max: usize, listener: &mut dyn LogListener) -> Result<usize, LogFeedError>;
     fn durable(&self) -> Sequence;
+    fn session(&self) -> String;
 }
 
 struct Following<S: Storage> {
@@ -62,6 +63,12 @@ impl LogFeed {
     pub fn durable(&self) -> Sequence {
         self.0.durable()
     }
+
+    /// Name of the journal's session: with another one commands are numbered anew.
+    #[must_use]
+    pub fn session(&self) -> String {
+        self.0.session()
+    }
 }
 
 impl<S: Storage> Feed for Following<S> {
@@ -85,5 +92,9 @@ impl<S: Storage> Feed for Following<S> {
 
     fn durable(&self) -> Sequence {
         self.source.durable.durable()
+    }
+
+    fn session(&self) -> String {
+        self.source.session.to_string()
     }
 }

@@ -6,7 +6,7 @@ use tickpath_matching::CommandKind;
 use tickpath_nasdaq::ouch50::RequestError;
 use tickpath_net::Network;
 use tickpath_timing::Tracer;
-use tickpath_types::{InstrumentTable, Nanos, OrderRequest, SessionId};
+use tickpath_types::{InstrumentId, InstrumentTable, Nanos, OrderRequest, SelfTradePrevention, SessionId};
 
 use crate::log_feed::LogFeed;
 use crate::order_server::OrderServer;
@@ -25,7 +25,32 @@ pub struct DoorRequest {
     /// When the kernel received it, in nanoseconds since 1970: it stands in line with what came by other doors then.
     pub received_ns: u64,
     /// What is asked.
-    pub request: OrderRequest,
+    pub ask: DoorAsk,
+}
+
+/// What a front asks of the venue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoorAsk {
+    /// A user's request, which goes through the gate.
+    Order(OrderRequest),
+    /// What becomes of the user's orders that would trade with its own.
+    PreventSelfTrades(SelfTradePrevention),
+    /// An instrument has expired: it halts, and its orders are cancelled. Of no user.
+    Suspend(InstrumentId),
+}
+
+impl DoorRequest {
+    /// The command that it is, if the gate lets it pass.
+    #[must_use]
+    pub const fn kind(&self) -> CommandKind {
+        match self.ask {
+            DoorAsk::Order(request) => CommandKind::Order(request),
+            DoorAsk::PreventSelfTrades(strategy) => {
+                CommandKind::SetSelfTradePrevention { strategy, account: self.session }
+            }
+            DoorAsk::Suspend(instrument) => CommandKind::SuspendInstrument { instrument },
+        }
+    }
 }
 
 /// What a front on a thread of its own is joined to the venue by.
@@ -74,9 +99,13 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             && let Some(request) = self.side_door.as_mut().and_then(|door| door.0.try_pop())
         {
             count += 1;
-            let DoorRequest { session, received_ns: kernel_ns, request } = request;
+            let DoorRequest { session, received_ns: kernel_ns, ask } = request;
+            let DoorAsk::Order(asked) = ask else {
+                self.sequencer.add(Arrival::of_venue(session, request.kind()));
+                continue;
+            };
             let Some(user) = self.users.of_session(session) else { continue };
-            let kind = match user.gate.filter(Ok(request), now) {
+            let kind = match user.gate.filter(Ok(asked), now) {
                 Ok(request) => CommandKind::Order(request),
                 Err(RequestError::Refused { user_ref, reason, client_order_id }) => {
                     self.note_refused(session);

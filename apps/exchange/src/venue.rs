@@ -13,7 +13,9 @@ use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ServerConfig;
 use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
 use tickpath_timing::Tracer;
-use tickpath_types::{AddInstrumentError, Instrument, InstrumentId, InstrumentTable, Nanos, SessionId};
+use tickpath_types::{
+    AddInstrumentError, Instrument, InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, SessionId,
+};
 
 use crate::admin::{self, AdminClient, UserBasis};
 use crate::day::{Day, DaySettings, commands_max};
@@ -531,7 +533,11 @@ fn opening(
     let users = settings.users.iter().zip((1..).map(SessionId));
     opening.extend(users.filter_map(|(user, session)| {
         let (strategy, account) = (user.self_trade_prevention, session);
-        let is_set = replica.engine.self_trade_prevention(session) == Some((strategy, account));
+        let set = replica.engine.self_trade_prevention(session);
+        // Deribit's clients change it themselves: what they chose last stays.
+        let is_set = set == Some((strategy, account))
+            || user.doors.deribit
+                && set.is_some_and(|(chosen, own)| chosen != SelfTradePrevention::None && own == account);
         (!is_set).then_some((session, CommandKind::SetSelfTradePrevention { strategy, account }))
     }));
     let mut emit = |kind| opening.push((SessionId::default(), kind));

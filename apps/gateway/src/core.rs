@@ -43,7 +43,7 @@ use crate::config::{GatewayConfig, Matcher, SymbolFilter};
 
 pub use self::download::Download;
 pub use self::out::{About, Cause, Door, Stamp, Venue};
-pub use self::policy::{OrderFacts, Policy};
+pub use self::policy::Policy;
 
 /// Connections for market data at most.
 pub const MARKET_STREAMS_MAX: usize = 16;
@@ -55,8 +55,8 @@ const TRADES_MAX: u32 = 1 << 16;
 pub struct Life {
     /// What clients know it by.
     pub session: SessionId,
-    /// When it began, in seconds since 1970: part of every order's label.
-    pub second: u32,
+    /// Its number in the labels of its orders, see [`label::session_at`].
+    pub label_session: u64,
     /// Scatters ids that others choose.
     pub seed: u64,
     /// What the gateway's clock is ahead of the monotonic clock, in nanoseconds.
@@ -116,6 +116,8 @@ pub struct Core {
     settings: CoreSettings,
     instruments: Instruments,
     listing: Listing,
+    /// The list was there once.
+    is_listed: bool,
     listing_at: Nanos,
     /// The place of the next instrument whose channels are to be wanted.
     subscribe_next: usize,
@@ -132,7 +134,9 @@ pub struct Core {
     clients: Clients,
     orders: Orders,
     seen: Seen,
-    policy: Box<dyn Policy>,
+    policy: Policy,
+    /// The kill switch was on when it was looked at last.
+    was_killed: bool,
     scratch: Scratch,
     /// Places of orders that a list names.
     scratch_marks: Vec<u32>,
@@ -169,7 +173,7 @@ impl Core {
     ///
     /// # Errors
     /// [`ConfigError`] with a pattern that is none.
-    pub fn new(config: &GatewayConfig, life: Life, policy: Box<dyn Policy>) -> Result<Core, ConfigError> {
+    pub fn new(config: &GatewayConfig, life: Life, policy: Policy) -> Result<Core, ConfigError> {
         let orders_max = config.clients.orders_max;
         let market = (0..MARKET_STREAMS_MAX).map(|index| Stream {
             status: ConnectionStatus::DISCONNECTED,
@@ -188,7 +192,7 @@ impl Core {
             |name: &String| names.iter().position(|known| *known == name).map_or(0, |place| 1_u64 << place);
         Ok(Core {
             stamp: Stamp { source: 1, session: life.session, ahead_ns: life.ahead_ns },
-            mark: LabelMark::new(&config.name, life.second),
+            mark: LabelMark::new(&config.name, life.label_session),
             settings: CoreSettings {
                 exchange: Text::cut(&config.venue.exchange),
                 uri: Text::cut(&config.venue.ws_uri),
@@ -215,6 +219,7 @@ impl Core {
             },
             instruments: Instruments::default(),
             listing: Listing::Wanted,
+            is_listed: false,
             listing_at: Nanos::ZERO,
             subscribe_next: 0,
             channels: [0; MARKET_STREAMS_MAX],
@@ -241,6 +246,7 @@ impl Core {
             orders: Orders::new(orders_max.saturating_mul(2), life.seed),
             seen: Seen::new(TRADES_MAX, life.seed),
             policy,
+            was_killed: false,
             scratch: Scratch::default(),
             scratch_marks: Vec::with_capacity(1_024),
             counters: CoreCounters::default(),
@@ -288,8 +294,9 @@ impl Core {
     }
 
     /// What decides over requests.
-    pub fn policy_mut(&mut self) -> &mut dyn Policy {
-        &mut *self.policy
+    #[must_use]
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// The gateway's clock, and how far it is ahead of the monotonic one.
@@ -305,9 +312,9 @@ impl Core {
 
     /// A client came in, under a number of the door's, for a user. What there is is told to it from the next
     /// [`poll`](Core::poll) on.
-    pub fn handle_join(&mut self, number: u32, user: u16) {
+    pub fn handle_join(&mut self, number: u32, user: u16, may_trade: bool) {
         let cancels = self.settings.cancels;
-        self.clients.join(Client { number, user, download: Download::begin(), cancels });
+        self.clients.join(Client { number, user, download: Download::begin(), may_trade, cancels });
     }
 
     /// A client is gone: its orders are cancelled, unless the configuration says otherwise.
@@ -328,6 +335,13 @@ impl Core {
     /// The gateway is to stop: no new order is taken.
     pub const fn stop(&mut self) {
         self.is_stopping = true;
+    }
+
+    /// Whether orders are to be cancelled and the venue has not said yet that they are.
+    #[must_use]
+    pub fn has_cancels(&self) -> bool {
+        let is_waiting = |account: &Account| account.step != Step::Down && account.has_cancels();
+        self.accounts.iter().any(is_waiting)
     }
 
     /// A request of a client.
@@ -422,10 +436,20 @@ impl Core {
         for account in 0..self.accounts.len() as u16 {
             work += self.poll_account(account, now, door, venue);
         }
-        work += self.poll_downloads(now, door);
+        self.poll_kill_switch();
+        work += self.poll_downloads(door);
         self.poll_pings(now, venue);
         self.poll_state(now, door);
         work
+    }
+
+    /// When the kill switch is turned on everything is cancelled, by one request for each account.
+    fn poll_kill_switch(&mut self) {
+        let is_killed = self.policy.is_killed();
+        if is_killed && !self.was_killed {
+            self.accounts.iter_mut().for_each(|account| account.is_cancel_all_wanted = true);
+        }
+        self.was_killed = is_killed;
     }
 
     /// Asks each account's connection for a sign of life: the time that the answer takes is told.
@@ -512,6 +536,12 @@ impl Core {
             name,
             uri: self.settings.uri,
         }
+    }
+
+    /// What a connection is called.
+    #[must_use]
+    pub fn stream_name(&self, stream: usize) -> Text<16> {
+        self.streams[stream].name
     }
 
     fn about_account(&self, account: u16) -> About {

@@ -23,6 +23,9 @@ impl CreditPlan {
     /// Subscribe requests: 3.3 a second, 10 at once.
     pub const SUBSCRIBE: CreditPlan = CreditPlan { cost: 3_000, pool: 30_000, refill_per_s: 10_000 };
 
+    /// `private/get_transaction_log`: one a second, 8 at once.
+    pub const TRANSACTION_LOG: CreditPlan = CreditPlan { cost: 10_000, pool: 80_000, refill_per_s: 10_000 };
+
     /// So many requests a second and so many at once, as the account summary states limits: 5 and 20 for orders of an
     /// account that trades little.
     #[must_use]

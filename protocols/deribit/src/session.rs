@@ -76,6 +76,8 @@ pub struct SessionConfig {
     pub pending_max: usize,
     /// The limit of requests to the matching engine.
     pub matching: CreditPlan,
+    /// Channels asked for by one request, at most [`BATCH_CHANNELS_MAX`].
+    pub subscribe_batch: usize,
 }
 
 impl SessionConfig {
@@ -91,6 +93,7 @@ impl SessionConfig {
             request_timeout: Nanos::from_secs(10),
             pending_max: 256,
             matching: CreditPlan::rate(5, 20),
+            subscribe_batch: BATCH_CHANNELS_MAX,
         }
     }
 }
@@ -629,7 +632,12 @@ impl Session {
             self.channels_at = Nanos(self.now.0.saturating_add(wait_ns));
             return false;
         }
-        let method = self.channels.write_request(self.next_id, self.config.key.is_some(), out);
+        let method = self.channels.write_request(
+            self.next_id,
+            self.config.key.is_some(),
+            self.config.subscribe_batch,
+            out,
+        );
         if let Some(method) = method {
             self.expect_reply(method, Purpose::Channels);
         }

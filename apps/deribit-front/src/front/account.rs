@@ -21,7 +21,10 @@ use crate::order::Order;
 pub(super) struct Figures {
     pub(super) balance: Money,
     pub(super) floating: Money,
+    /// Of futures, since the last settlement; funding apart.
     pub(super) realized: Money,
+    /// Since the last settlement.
+    pub(super) funding: Money,
     pub(super) options_value: Money,
     pub(super) initial_margin: Money,
     pub(super) maintenance_margin: Money,
@@ -32,7 +35,7 @@ pub(super) struct Figures {
 
 impl Figures {
     pub(super) fn equity(&self) -> Money {
-        self.balance + self.floating + self.options_value
+        self.balance + self.floating + self.realized + self.funding + self.options_value
     }
 
     /// What new orders may use.
@@ -45,14 +48,18 @@ impl Front {
     /// The figures of an account; without the order `but`, which is to be replaced.
     pub(super) fn figures_of(&self, account: usize, currency: &str, but: Option<u64>) -> Figures {
         let known = &self.accounts[account];
-        let of = |amounts: &std::collections::BTreeMap<String, Money>| {
-            amounts.get(currency).copied().unwrap_or_default()
-        };
-        let mut figures =
-            Figures { balance: known.balance(currency), realized: of(&known.realized), ..Figures::default() };
+        let mut figures = Figures { balance: known.balance(currency), ..Figures::default() };
         for (place, position) in &known.positions {
             let (listing, market) = self.listed(*place);
-            if listing.settlement != currency || position.is_flat() {
+            if listing.settlement != currency {
+                continue;
+            }
+            if listing.is_future() {
+                // What is due of funding is due though the position is closed.
+                figures.realized += position.realized;
+                figures.funding += position.funding(&market.funding.meter);
+            }
+            if position.is_flat() {
                 continue;
             }
             let contract = &listing.contract;
@@ -182,10 +189,24 @@ impl Front {
             position.realized,
             floating + position.realized,
             open_orders,
+            position.funding(&market.funding.meter),
+            market.settled.map_or(Money::ZERO, |settled| contract.price(settled)),
         ]
         .map(|money| figure(money).to_string());
-        let [maintenance, initial, index, mark, coins, average, floating, realized, total, open_orders] =
-            texts.each_ref().map(|text| Number::new(text).ok());
+        let [
+            maintenance,
+            initial,
+            index,
+            mark,
+            coins,
+            average,
+            floating,
+            realized,
+            total,
+            open_orders,
+            funding,
+            settled,
+        ] = texts.each_ref().map(|text| Number::new(text).ok());
         let is_future = listing.kind == Kind::Future;
         Position {
             size: figure(size),
@@ -199,7 +220,7 @@ impl Front {
             },
             index_price: index,
             instrument_name: Text::new(&listing.name),
-            settlement_price: mark,
+            settlement_price: settled,
             mark_price: mark,
             interest_value: None,
             delta: coins,
@@ -207,7 +228,7 @@ impl Front {
             floating_profit_loss: floating,
             realized_profit_loss: realized,
             total_profit_loss: total,
-            realized_funding: Number::new("0").ok().filter(|_| listing.is_perpetual()),
+            realized_funding: funding.filter(|_| listing.is_perpetual()),
             leverage: Number::new(&leverage).ok().filter(|_| is_future),
             size_currency: coins.filter(|_| is_future),
             open_orders_margin: open_orders,
@@ -282,8 +303,8 @@ impl Front {
             figures.initial_margin,
             figures.maintenance_margin,
             figures.initial_margin + figures.open_orders,
-            figures.floating + figures.realized,
-            figures.realized,
+            figures.floating + figures.realized + figures.funding,
+            figures.realized + figures.funding,
             figures.floating,
             figures.options_value,
             figures.delta,
@@ -330,7 +351,7 @@ impl Front {
             username: is_shown(Text::new(name)),
             system_name: is_shown(Text::new(name)),
             account_type: is_shown(Text::new("main")),
-            self_trading_reject_mode: None,
+            self_trading_reject_mode: self.self_trading_mode(account).map(Text::new).filter(|_| is_extended),
         }
         .write(out);
     }

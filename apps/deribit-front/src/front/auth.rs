@@ -7,6 +7,7 @@ use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::List;
 use tickpath_deribit::messages::{Auth, AuthResult};
 use tickpath_deribit::request::Request;
+use tickpath_deribit::scan::Value;
 use tickpath_deribit::sign::{
     HttpRequest, SIGNATURE_VALID_MS, client_signature, http_signature, verify_client_signature,
 };
@@ -15,7 +16,8 @@ use tickpath_deribit::text::{Secret, Text};
 use super::{Answer, Front};
 use crate::connection::Transport;
 use crate::fault::Fault;
-use crate::json::json;
+use crate::json::{get, json, text_of};
+use crate::record::{Record, Token};
 use crate::scope::Scope;
 
 /// Tokens that are good at a time; the oldest goes first.
@@ -32,7 +34,7 @@ pub(super) struct Grant {
     expires_us: u64,
     /// The connection that it dies with; none for tokens of sessions.
     connection: Option<u64>,
-    /// The token that it was given with.
+    /// Digest of the token that it was given with.
     other: String,
     is_refresh: bool,
 }
@@ -41,11 +43,16 @@ pub(super) struct Grant {
 pub(super) struct Tokens {
     key: [u8; 32],
     given: u64,
+    /// By the tokens' digests: what is kept shows no token.
     grants: HashMap<String, Grant>,
     order: VecDeque<String>,
     nonces: HashSet<(usize, String)>,
     /// With when they may be forgotten, in milliseconds.
     nonce_order: VecDeque<(u64, usize, String)>,
+}
+
+fn digest_of(token: &str) -> String {
+    client_signature(b"token", 0, token, "").as_str().to_owned()
 }
 
 impl Tokens {
@@ -65,25 +72,26 @@ impl Tokens {
         client_signature(&self.key, self.given, kind, "").as_str().to_owned()
     }
 
-    fn keep(&mut self, token: String, grant: Grant) {
+    fn keep(&mut self, digest: String, grant: Grant) {
         if self.order.len() == TOKENS_MAX
             && let Some(oldest) = self.order.pop_front()
         {
             self.grants.remove(&oldest);
         }
-        self.order.push_back(token.clone());
-        self.grants.insert(token, grant);
+        self.order.push_back(digest.clone());
+        self.grants.insert(digest, grant);
     }
 
     /// What a token grants at this time to a connection.
     pub(super) fn find(&self, token: &str, is_refresh: bool, connection: u64, now_us: u64) -> Option<&Grant> {
-        let grant = self.grants.get(token)?;
+        let grant = self.grants.get(&digest_of(token))?;
         let is_here = grant.connection.is_none_or(|own| own == connection);
         (grant.is_refresh == is_refresh && grant.expires_us > now_us && is_here).then_some(grant)
     }
 
-    fn revoke(&mut self, token: &str) {
-        if let Some(grant) = self.grants.remove(token) {
+    /// The token of a digest is good no more, nor the one that it was given with.
+    pub(super) fn end(&mut self, digest: &str) {
+        if let Some(grant) = self.grants.remove(digest) {
             self.grants.remove(&grant.other);
         }
     }
@@ -142,9 +150,21 @@ impl Front {
             other: other.to_owned(),
             is_refresh,
         };
-        let (for_access, for_refresh) = (grant(&refresh, false), grant(&access, true));
-        self.auth.keep(access.clone(), for_access);
-        self.auth.keep(refresh.clone(), for_refresh);
+        let digests = [digest_of(&access), digest_of(&refresh)];
+        let grants = [grant(&digests[1], false), grant(&digests[0], true)];
+        for (digest, grant) in digests.into_iter().zip(grants) {
+            if grant.connection.is_none() {
+                self.write_down(Record::Token(Token {
+                    digest: digest.clone(),
+                    other: grant.other.clone(),
+                    key: self.settings.keys[key].client_id.clone(),
+                    scope: grant.scope.to_string(),
+                    expires_us: grant.expires_us,
+                    is_refresh: grant.is_refresh,
+                }));
+            }
+            self.auth.keep(digest, grant);
+        }
         let cancels = self.accounts[account].cancels_on_disconnect;
         let text = scope.to_string();
         if let Some(connection) = self.connections.get_mut(&number) {
@@ -234,8 +254,66 @@ impl Front {
         let token = token.expose().to_cow();
         let grant = self.auth.find(&token, true, number, self.now_us);
         let grant = grant.cloned().ok_or(Fault::new(ErrorCode::Unauthorized))?;
-        self.auth.revoke(&token);
+        let digest = digest_of(&token);
+        self.auth.end(&digest);
+        if grant.connection.is_none() {
+            self.write_down(Record::TokenEnds { digest });
+        }
         Ok((grant.key, Some(grant.scope)))
+    }
+
+    /// A token of before a restart.
+    pub(super) fn take_token(&mut self, token: &Token) {
+        let key = self.settings.keys.iter().position(|key| key.client_id == token.key);
+        let Some(key) = key.filter(|_| token.expires_us > self.now_us) else { return };
+        let grant = Grant {
+            account: self.settings.keys[key].account,
+            key,
+            // The key may allow less by now.
+            scope: self.settings.keys[key].scope.narrowed(&Scope::parse(&token.scope)),
+            expires_us: token.expires_us,
+            connection: None,
+            other: token.other.clone(),
+            is_refresh: token.is_refresh,
+        };
+        self.auth.keep(token.digest.clone(), grant);
+    }
+
+    /// `public/fork_token`: tokens for another session of the same name's owner.
+    pub(super) fn fork_token(&mut self, number: u64, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let session =
+            text_of(&params, "session_name").ok_or(Fault::param("session_name", "value required"))?;
+        let grant = self.refreshable(number, &params)?;
+        if grant.scope.session.is_none() || session.is_empty() || session.contains(char::is_whitespace) {
+            return Err(Fault::because(ErrorCode::Unauthorized, "only tokens of sessions can be forked"));
+        }
+        let scope = Scope { session: Some(session), ..grant.scope };
+        self.counters.logins.add(1);
+        Ok(Some(self.grant(number, grant.key, scope, None)))
+    }
+
+    /// `public/exchange_token`: tokens for another account of the same owner, of which there is only its own.
+    pub(super) fn exchange_token(&mut self, number: u64, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let subject =
+            get::<u64>(&params, "subject_id").ok_or(Fault::param("subject_id", "value required"))?;
+        let grant = self.refreshable(number, &params)?;
+        if subject != u64::from(self.accounts[grant.account].session.0) {
+            return Err(Fault::because(ErrorCode::Forbidden, "the account has no subaccount of this id"));
+        }
+        let asked = text_of(&params, "scope").map(|scope| Scope::parse(&scope));
+        let scope = asked.map_or(grant.scope.clone(), |asked| grant.scope.narrowed(&asked));
+        self.counters.logins.add(1);
+        Ok(Some(self.grant(number, grant.key, scope, None)))
+    }
+
+    /// What the refresh token among the params stands for; it stays good.
+    fn refreshable(&self, number: u64, params: &Value<'_>) -> Result<Grant, Fault> {
+        let token =
+            text_of(params, "refresh_token").ok_or(Fault::param("refresh_token", "value required"))?;
+        let grant = self.auth.find(&token, true, number, self.now_us);
+        grant.cloned().ok_or(Fault::because(ErrorCode::Unauthorized, "invalid or expired token"))
     }
 
     /// Ends what the connection's token granted, where the client wants it.

@@ -14,7 +14,7 @@ use crate::pending::ReplyTo;
 use crate::scope::{Access, Scope};
 
 /// What a private method needs.
-enum Need {
+pub(super) enum Need {
     /// To be authenticated.
     Login,
     Account(Access),
@@ -23,10 +23,11 @@ enum Need {
 
 /// Which credits a method takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pool {
+pub(super) enum Pool {
     NonMatching,
     GetInstruments,
     Subscribe,
+    TransactionLog,
     Matching,
     CancelAll,
 }
@@ -38,10 +39,13 @@ fn need(method: Method) -> Need {
         | Method::PrivateUnsubscribe
         | Method::PrivateUnsubscribeAll
         | Method::GetCancelOnDisconnect => Need::Login,
-        Method::GetAccountSummary | Method::GetAccountSummaries => Need::Account(Access::Read),
-        Method::EnableCancelOnDisconnect | Method::DisableCancelOnDisconnect => {
-            Need::Account(Access::ReadWrite)
+        Method::GetAccountSummary | Method::GetAccountSummaries | Method::GetTransactionLog => {
+            Need::Account(Access::Read)
         }
+        Method::EnableCancelOnDisconnect
+        | Method::DisableCancelOnDisconnect
+        | Method::SetSelfTradingConfig => Need::Account(Access::ReadWrite),
+        Method::SetMmpConfig | Method::ResetMmp => Need::Trade(Access::ReadWrite),
         method if method.is_matching() => Need::Trade(Access::ReadWrite),
         _ => Need::Trade(Access::Read),
     }
@@ -51,6 +55,7 @@ fn pool(method: Method) -> Pool {
     match method {
         Method::GetInstruments => Pool::GetInstruments,
         Method::PublicSubscribe | Method::PrivateSubscribe => Pool::Subscribe,
+        Method::GetTransactionLog => Pool::TransactionLog,
         Method::CancelAll => Pool::CancelAll,
         method if method.is_matching() => Pool::Matching,
         _ => Pool::NonMatching,
@@ -87,6 +92,8 @@ impl Front {
             | Method::CancelAllByCurrency
             | Method::CancelAllByCurrencyPair
             | Method::CancelAllByKindOrType => self.cancel_many(account, request, to),
+            Method::MassQuote => self.mass_quote(account, request, to),
+            Method::CancelQuotes => self.cancel_quotes(account, request, to),
             Method::ClosePosition => self.close_position(account, request, to),
             Method::GetOpenOrders
             | Method::GetOpenOrdersByInstrument
@@ -102,6 +109,15 @@ impl Front {
             | Method::GetUserTradesByCurrency
             | Method::GetUserTradesByCurrencyAndTime => self.user_trades(account, request),
             Method::GetUserTradesByOrder => self.user_trades_by_order(account, request),
+            Method::GetSettlementHistoryByInstrument | Method::GetSettlementHistoryByCurrency => {
+                self.settlement_history(account, request)
+            }
+            Method::GetTransactionLog => self.transaction_log(account, request),
+            Method::SetSelfTradingConfig => self.set_self_trading(account, request, to),
+            Method::SetMmpConfig => self.set_protection(account, request),
+            Method::GetMmpConfig => self.protection(account, request),
+            Method::GetMmpStatus => self.protection_status(account, request),
+            Method::ResetMmp => self.reset_protection(account, request),
             Method::GetPosition => self.position(account, request),
             Method::GetPositions => self.positions(account, request),
             Method::GetAccountSummary => self.account_summary(account, request),
@@ -114,6 +130,8 @@ impl Front {
     fn call_public(&mut self, number: u64, request: &Request<'_>) -> Answer {
         match request.method {
             Method::Auth => self.authenticate(number, request),
+            Method::ForkToken => self.fork_token(number, request),
+            Method::ExchangeToken => self.exchange_token(number, request),
             Method::SetHeartbeat => self.set_heartbeat(number, request),
             Method::DisableHeartbeat => self.disable_heartbeat(number),
             Method::Test => self.test(request),
@@ -134,6 +152,11 @@ impl Front {
                 self.book_summary(request)
             }
             Method::GetFundingRateValue => self.funding_rate(request),
+            Method::GetFundingRateHistory => self.funding_history(request),
+            Method::GetDeliveryPrices => self.delivery_prices(request),
+            Method::GetLastSettlementsByInstrument | Method::GetLastSettlementsByCurrency => {
+                self.last_settlements(request)
+            }
             Method::GetLastTradesByInstrument
             | Method::GetLastTradesByInstrumentAndTime
             | Method::GetLastTradesByCurrency
@@ -165,7 +188,7 @@ impl Front {
     }
 
     /// Takes credits; a client without any is sent away.
-    fn charge(&mut self, number: u64, caller: Option<usize>, pool: Pool) -> Result<(), Fault> {
+    pub(super) fn charge(&mut self, number: u64, caller: Option<usize>, pool: Pool) -> Result<(), Fault> {
         let now = self.now();
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
         let credits = match (caller, pool) {
@@ -177,6 +200,7 @@ impl Front {
                     Pool::NonMatching => &mut account.non_matching,
                     Pool::GetInstruments => &mut account.get_instruments,
                     Pool::Subscribe => &mut account.subscribe,
+                    Pool::TransactionLog => &mut account.transaction_log,
                     Pool::Matching => &mut account.matching,
                     Pool::CancelAll => &mut account.cancel_all,
                 }
@@ -201,7 +225,7 @@ impl Front {
     }
 }
 
-fn allows(scope: &Scope, need: Need) -> bool {
+pub(super) fn allows(scope: &Scope, need: Need) -> bool {
     match need {
         Need::Login => true,
         Need::Account(access) => scope.account >= access,

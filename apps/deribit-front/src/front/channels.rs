@@ -15,7 +15,6 @@ use tickpath_deribit::scan::Scanner;
 use tickpath_deribit::text::Text;
 use tickpath_types::{Price, Qty, Side};
 
-use super::market_data::state_of;
 use super::{Answer, Front};
 use crate::account::Changes;
 use crate::connection::Frame;
@@ -62,6 +61,8 @@ enum What {
     UserTrades(Of),
     UserChanges(Of),
     Portfolio(String),
+    /// Market maker protection on an index.
+    Protection(usize),
     /// Nothing ever happens there.
     Quiet,
 }
@@ -224,6 +225,7 @@ impl Front {
             Channel::UserTrades { of: selector, interval } => (What::UserTrades(of(selector)?), *interval),
             Channel::UserChanges { of: selector, interval } => (What::UserChanges(of(selector)?), *interval),
             Channel::UserPortfolio { currency } => (What::Portfolio(currency.to_uppercase()), Interval::Agg2),
+            Channel::UserMmpTrigger { index: name } => (What::Protection(index(name)?), Interval::Raw),
             Channel::UserLock | Channel::UserAccessLog => (What::Quiet, Interval::Raw),
             _ => return None,
         })
@@ -312,6 +314,7 @@ impl Front {
                 | What::UserTrades(_)
                 | What::UserChanges(_)
                 | What::States(..)
+                | What::Protection(_)
                 | What::Quiet => None,
                 _ => self.render(topic),
             };
@@ -396,6 +399,7 @@ impl Front {
                 self.flush(place, None);
             }
         }
+        self.tell_fix(touched, trades, changes);
     }
 
     fn note(
@@ -446,11 +450,16 @@ impl Front {
                 let new: Vec<_> =
                     changes.trades.iter().filter(|trade| self.is_of(of, trade.listing)).cloned().collect();
                 topic.positions.extend(new.iter().map(|trade| trade.listing));
+                if matches!(topic.what, What::UserChanges(_)) {
+                    let settled = changes.positions.iter().filter(|place| self.is_of(of, **place));
+                    topic.positions.extend(settled.copied());
+                }
                 topic.user_trades.extend(new);
                 let excess = topic.user_trades.len().saturating_sub(WAITING_MAX);
                 topic.user_trades.drain(..excess);
                 topic.is_changed = match topic.what {
                     What::UserTrades(_) => !topic.user_trades.is_empty(),
+                    What::UserChanges(_) => !(topic.orders.is_empty() && topic.positions.is_empty()),
                     _ => !topic.orders.is_empty() || !topic.user_trades.is_empty(),
                 };
             }
@@ -458,6 +467,25 @@ impl Front {
                 topic.is_changed |= topic.account.is_some_and(|account| changes.contains_key(&account));
             }
             _ => {}
+        }
+    }
+
+    /// Market maker protection stopped an account's quotes.
+    pub(super) fn tell_of_protection(&mut self, account: usize, index: usize, news: &[u8]) {
+        let topics = self.channels.topics.iter().flatten();
+        let told: Vec<_> = topics
+            .filter(|topic| topic.account == Some(account) && topic.what == What::Protection(index))
+            .map(|topic| (topic.name.clone(), topic.subscribers.clone()))
+            .collect();
+        for (name, subscribers) in told {
+            self.notify(&name, news, subscribers.iter());
+        }
+    }
+
+    /// An instrument has another state, for no event of the market.
+    pub(super) fn tell_of_state(&mut self, place: usize) {
+        if self.is_live {
+            self.tell(&[place], &[], &BTreeMap::new());
         }
     }
 
@@ -483,6 +511,7 @@ impl Front {
             topic.is_changed |= follows;
         }
         self.flush_of(Interval::Raw);
+        self.tell_indices();
     }
 
     pub(super) fn flush_tenths(&mut self) {
@@ -640,10 +669,16 @@ impl Front {
         let mut messages = Vec::new();
         for place in places {
             let (listing, market) = self.listed(place);
-            let state = state_of(market.state);
+            let state = market.listed_state();
             // Levels are not used by this channel: they keep the states that were told.
-            let before = topic.published[0].insert(place as i64, u64::from(state == InstrumentState::Open));
-            if before.is_some_and(|before| before == u64::from(state == InstrumentState::Open)) {
+            let told = match state {
+                InstrumentState::Halted => 0,
+                InstrumentState::Open => 1,
+                InstrumentState::Settlement => 2,
+                _ => 3,
+            };
+            let before = topic.published[0].insert(place as i64, told);
+            if before == Some(told) {
                 continue;
             }
             if before.is_some() || state != InstrumentState::Open {
@@ -685,7 +720,7 @@ impl Front {
                 let market = &self.markets[*place];
                 Object::new()
                     .with("timestamp", self.now_ms())
-                    .with("interest", 0_u64)
+                    .with("interest", Json(self.funding_rates(*place)[0].to_string().into_bytes()))
                     .with("index_price", figure(market.index))
                     .end()
             }

@@ -2,17 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use tickpath_deribit::codes::{CancelReason, OrderState};
+use tickpath_deribit::codes::{CancelReason, Liquidity, OrderState, OrderType};
 use tickpath_deribit::error_code::ErrorCode;
+use tickpath_derivatives::{Money, Style};
 use tickpath_exchange::{LogListener, VenueEngine};
 use tickpath_matching::{Command, CommandKind, EventListener};
-use tickpath_types::{MarketEvent, Nanos, OrderEvent};
+use tickpath_types::{MarketEvent, Nanos, OrderEvent, OrderRequest};
 
 use super::Front;
+use super::fix::FixDone;
 use crate::account::{Changes, Context};
 use crate::fault::Fault;
-use crate::market::Trade;
-use crate::pending::{Intent, Pending, Work};
+use crate::ledger::{Cause, Entry};
+use crate::market::{Trade, prefixed};
+use crate::order::Terms;
+use crate::pending::{Intent, Origin, Pending, RequestId, Work};
 
 /// How often an order's price is moved because the book has moved meanwhile.
 const MOVES_MAX: u8 = 3;
@@ -32,12 +36,16 @@ impl EventListener for Front {
 
 impl LogListener for Front {
     fn on_applied(&mut self, command: &Command, engine: &VenueEngine) {
+        if self.is_live && !self.market_events.is_empty() {
+            // Trades are reckoned at prices that are written down.
+            self.note_new_prices();
+        }
         self.counters.commands.add(1);
         let at_ms = self.time_of(command.ts);
         let (touched, trades) = self.take_market_events(command, at_ms);
         let own = self.by_session.get(&command.session.0).copied();
         let pending = own.and_then(|account| self.take_pending(account, command));
-        let changes = self.take_order_events(own, pending.as_ref(), at_ms);
+        let changes = self.take_order_events(own, pending.as_ref(), command, at_ms);
         if let Some(account) = own {
             let account = &mut self.accounts[account];
             account.next_ref = account.next_ref.max(engine.last_user_ref(command.session).0 + 1);
@@ -49,6 +57,20 @@ impl LogListener for Front {
                 .map_or(0, |order| order.terms.trigger);
             self.next_trigger = self.next_trigger.max(u64::from(trigger) + 1);
         }
+        match command.kind {
+            CommandKind::SetSelfTradePrevention { strategy, .. } => {
+                if let Some(account) = own {
+                    self.take_self_trading(account, strategy);
+                }
+            }
+            CommandKind::SuspendInstrument { instrument } => {
+                if let Some(place) = self.by_instrument.get(&instrument.0).copied() {
+                    self.note_suspended(place);
+                }
+            }
+            _ => {}
+        }
+        self.enter_in_ledgers(&changes);
         if command.kind == CommandKind::EndDay {
             self.accounts.iter_mut().for_each(crate::account::Account::begin_day);
         }
@@ -58,26 +80,40 @@ impl LogListener for Front {
             self.answer(account, pending, own);
         }
         if self.is_live {
+            for (account, changes) in &changes {
+                self.watch_protected(*account, changes);
+                self.follow_links(*account, changes);
+            }
             self.tell(&touched, &trades, &changes);
             if !trades.is_empty() {
                 self.fire_triggers();
             }
+        } else {
+            self.recall_until(command.sequence.0);
         }
     }
 }
 
 impl Front {
-    /// The log has times of the day: of the latest day in which it is past.
+    /// The log has times of the day: of the day in which it is nearest to what is known of it.
     fn time_of(&self, ts: Nanos) -> u64 {
-        let now_ms = self.now_ms();
-        let at_ms = now_ms / DAY_MS * DAY_MS + ts.0 / 1_000_000;
-        if at_ms > now_ms + DAY_MS / 2 { at_ms - DAY_MS } else { at_ms }
+        // What was before the start is near what was written down last before it.
+        let near_ms = if !self.is_live && self.recalled_ms > 0 { self.recalled_ms } else { self.now_ms() };
+        let at_ms = near_ms / DAY_MS * DAY_MS + ts.0 / 1_000_000;
+        if at_ms > near_ms + DAY_MS / 2 {
+            at_ms - DAY_MS
+        } else if at_ms + DAY_MS / 2 < near_ms {
+            at_ms + DAY_MS
+        } else {
+            at_ms
+        }
     }
 
     /// Markets follow; returns those that changed, and what was traded.
     fn take_market_events(&mut self, command: &Command, at_ms: u64) -> (Vec<usize>, Vec<(usize, Trade)>) {
         let mut events = std::mem::take(&mut self.market_events);
         let (mut touched, mut traded) = (Vec::new(), Vec::new());
+        let is_forced = self.is_forced(command);
         self.trades.clear();
         for event in events.drain(..) {
             let Some(place) = self.by_instrument.get(&event.instrument.0).copied() else { continue };
@@ -85,7 +121,11 @@ impl Front {
                 touched.push(place);
                 self.markets[place].touched.clear();
             }
-            if let Some(trade) = self.markets[place].apply(&event.kind, at_ms) {
+            if let Some(mut trade) = self.markets[place].apply(&event.kind, at_ms) {
+                if is_forced {
+                    self.markets[place].mark_forced(trade.match_id);
+                    trade.liquidation = Some(Liquidity::Taker);
+                }
                 self.trades.insert(trade.match_id, trade);
                 traded.push((place, trade));
             }
@@ -98,6 +138,61 @@ impl Front {
         }
         self.market_events = events;
         (touched, traded)
+    }
+
+    /// True for an order that closes a position of an account without enough margin.
+    fn is_forced(&self, command: &Command) -> bool {
+        match command.kind {
+            CommandKind::Order(OrderRequest::Enter(order)) => {
+                self.by_session.contains_key(&command.session.0)
+                    && Terms::decode(&order.client_order_id).order_type == OrderType::Liquidation
+            }
+            _ => false,
+        }
+    }
+
+    /// What trades did to the money of accounts.
+    fn enter_in_ledgers(&mut self, changes: &BTreeMap<usize, Changes>) {
+        for (account, changes) in changes {
+            for trade in &changes.trades {
+                let listing = &self.settings.listings[trade.listing];
+                let is_forced = trade.terms.order_type == OrderType::Liquidation;
+                if is_forced && !trade.is_maker {
+                    *self.fund.entry(listing.settlement.clone()).or_default() += trade.fee;
+                }
+                let cause = if is_forced { Cause::Liquidation } else { Cause::Trade };
+                let entry = Entry {
+                    listing: Some(trade.listing),
+                    side: Some(trade.side),
+                    qty: trade.public.qty,
+                    price: Some(trade.public.price),
+                    mark: trade.public.mark,
+                    index: trade.public.index,
+                    position: trade.position,
+                    change: trade.changed,
+                    commission: trade.fee,
+                    profit: trade.profit,
+                    balance: trade.balance,
+                    equity: self.figures_of(*account, &listing.settlement, None).equity(),
+                    trade_id: trade.public.id(listing),
+                    order_id: prefixed(listing, trade.order),
+                    ..Entry::new(cause, trade.public.at_ms, &listing.settlement)
+                };
+                if listing.contract.style == Style::Spot {
+                    let amount = listing.contract.amount(trade.public.qty);
+                    let base = Entry {
+                        currency: listing.base.clone(),
+                        change: Money(i128::from(trade.side.sign()) * amount.0),
+                        commission: Money::ZERO,
+                        balance: trade.base_balance,
+                        equity: self.figures_of(*account, &listing.base, None).equity(),
+                        ..entry.clone()
+                    };
+                    self.accounts[*account].ledger.add(base);
+                }
+                self.accounts[*account].ledger.add(entry);
+            }
+        }
     }
 
     /// Which of the account's requests the command is.
@@ -117,6 +212,7 @@ impl Front {
         &mut self,
         own: Option<usize>,
         pending: Option<&Pending>,
+        command: &Command,
         at_ms: u64,
     ) -> BTreeMap<usize, Changes> {
         let mut events = std::mem::take(&mut self.order_events);
@@ -124,16 +220,20 @@ impl Front {
         for event in events.drain(..) {
             let Some(place) = self.by_session.get(&event.session.0).copied() else { continue };
             let pending = pending.filter(|_| own == Some(place));
-            let is_disconnect = pending
-                .is_some_and(|pending| matches!(pending.work, Work::Cancel { is_disconnect: true, .. }));
+            let is_expiry = matches!(command.kind, CommandKind::SuspendInstrument { .. });
             let context = Context {
                 listings: &self.settings.listings,
                 by_instrument: &self.by_instrument,
+                markets: &self.markets,
                 trades: &self.trades,
                 now_ms: at_ms,
-                user_reason: match is_disconnect {
-                    true => CancelReason::CancelOnDisconnect,
-                    false => CancelReason::UserRequest,
+                user_reason: match pending.map(|pending| pending.work) {
+                    Some(Work::Cancel { reason, .. }) => reason,
+                    _ => CancelReason::UserRequest,
+                },
+                venue_reason: match is_expiry {
+                    true => CancelReason::Settlement,
+                    false => CancelReason::RiskMitigation,
                 },
                 connection: pending.and_then(|pending| pending.connection),
             };
@@ -145,11 +245,39 @@ impl Front {
 
     /// Answers the request that the command was.
     fn answer(&mut self, account: usize, pending: Pending, changes: &mut Changes) {
+        if let (Work::Place(_), Some(number)) = (pending.work, changes.orders.first())
+            && let Some(extra) = &pending.extra
+            && let Some(order) = self.accounts[account].order_mut(*number)
+        {
+            order.extra = Some(extra.clone());
+            self.begin_links(account, *number);
+        }
+        let quoting =
+            pending.group.filter(|group| self.groups.get(group).is_some_and(|group| group.quoting.is_some()));
+        if let Some(group) = quoting
+            && (changes.post_only.is_none() || !matches!(pending.work, Work::Place(_)))
+        {
+            let outcome = self.outcome_of_quote(account, &pending, changes);
+            return self.answer_quote(account, group, &pending, outcome, changes);
+        }
         let outcome = match (pending.work, changes.rejected) {
             (_, Some(reason)) => Err(Fault::from(reason)),
             (Work::Place(intent), None) => {
                 if let Some(number) = changes.post_only {
                     return self.answer_post_only(account, pending, intent, number, changes);
+                }
+                // Nothing of it was done: Deribit refuses it.
+                if let Some(order) = changes.orders.first()
+                    && changes.overlap == Some(*order)
+                    && changes.trades.is_empty()
+                {
+                    let number = *order;
+                    self.accounts[account].forget(number);
+                    changes.orders.retain(|order| *order != number);
+                    if let Some(to) = &pending.reply {
+                        self.reply(to, Err(ErrorCode::OrderOverlap.into()));
+                    }
+                    return;
                 }
                 match changes.orders.first() {
                     Some(number) => Ok(self.order_reply(account, *number, &own_trades(changes, *number))),
@@ -172,9 +300,15 @@ impl Front {
                 if is_done { Ok(order) } else { Err(self.why_closed(account, number)) }
             }
         };
-        if let Some(to) = &pending.reply {
-            self.reply(to, outcome);
-        }
+        let Some(to) = &pending.reply else { return };
+        let RequestId::Fix(asked) = &to.id else { return self.reply(to, outcome) };
+        let number = match pending.work {
+            Work::Place(_) => changes.orders.first().copied().unwrap_or_default(),
+            Work::Edit { number, .. } | Work::Cancel { number, .. } => number,
+        };
+        let trades = own_trades(changes, number);
+        let done = FixDone::Order { number, trades: &trades };
+        self.answer_fix(account, to, asked, outcome.map(|_| done));
     }
 
     /// The engine let a post-only order go because it would have taken: it is entered again behind the book as it is now,
@@ -195,10 +329,37 @@ impl Front {
         } else {
             self.keep_off_the_book(&mut intent)
         };
-        let sent =
-            moved.and_then(|()| self.enter(account, intent, pending.connection, pending.reply.clone()));
-        if let (Err(fault), Some(to)) = (sent, &pending.reply) {
-            self.reply(to, Err(fault));
+        let sent = moved.and_then(|()| {
+            let (reply, extra) = (pending.reply.clone(), pending.extra.clone());
+            let Pending { connection, group, .. } = pending;
+            self.enter_as(account, intent, Origin { connection, reply, group, extra })
+        });
+        match (sent, &pending.reply, pending.group) {
+            (Err(fault), Some(to), _) => self.reply(to, Err(fault)),
+            (Err(fault), None, Some(group)) => {
+                self.answer_quote(account, group, &pending, Err(fault), &Changes::default());
+            }
+            _ => {}
+        }
+    }
+
+    /// The number of the quote that is there now, none where it is gone.
+    fn outcome_of_quote(
+        &self,
+        account: usize,
+        pending: &Pending,
+        changes: &Changes,
+    ) -> Result<Option<u64>, Fault> {
+        match (pending.work, changes.rejected) {
+            (_, Some(reason)) => Err(reason.into()),
+            (Work::Place(_), None) => match changes.orders.first() {
+                Some(number) if changes.overlap == Some(*number) => Err(ErrorCode::OrderOverlap.into()),
+                Some(number) => Ok(Some(*number)),
+                None => Err(ErrorCode::InternalServerError.into()),
+            },
+            (Work::Edit { number, .. }, None) if changes.orders.contains(&number) => Ok(Some(number)),
+            (Work::Edit { number, .. }, None) => Err(self.why_closed(account, number)),
+            (Work::Cancel { .. }, None) => Ok(None),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What anyone may ask of the market.
 
-use tickpath_deribit::codes::{InstrumentState, Kind};
+use tickpath_deribit::codes::Kind;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
@@ -11,13 +11,13 @@ use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Money, Style};
-use tickpath_types::{Qty, Side, TradingState};
+use tickpath_types::{Qty, Side};
 
 use super::{Answer, Front};
 use crate::fault::Fault;
 use crate::json::{Json, Object, get, json, list, member, text_of};
 use crate::listing::figure;
-use crate::market::{best_of, price_amount};
+use crate::market::{Life, best_of, price_amount};
 
 /// Depths that may be asked for.
 const DEPTHS: [u32; 8] = [1, 5, 10, 20, 50, 100, 1_000, 10_000];
@@ -29,6 +29,12 @@ struct Figures {
     index: String,
     mark: String,
     open_interest: String,
+    /// Empty before the first settlement.
+    settled: String,
+    /// What would be delivered now.
+    delivery: String,
+    /// Of perpetuals: the rate of eight hours now, and the mean of the last eight hours.
+    funding: [String; 2],
     stats: [Option<String>; 6],
 }
 
@@ -44,13 +50,14 @@ impl Front {
         };
         let expired = get::<bool>(&params, "expired").unwrap_or(false);
         let found = (0..self.settings.listings.len())
-            .filter(|place| !expired && self.settings.listings[*place].is_of(kind, &currency));
+            .filter(|place| expired == matches!(self.markets[*place].life, Life::Delivered(_)))
+            .filter(|place| self.settings.listings[*place].is_of(kind, &currency));
         Ok(Some(list(found, |place, out| self.write_instrument(place, out))))
     }
 
     fn write_instrument(&self, place: usize, out: &mut Vec<u8>) {
         let (listing, market) = self.listed(place);
-        listing.write(&self.indices[listing.index].name, market.state, out);
+        listing.write(&self.indices[listing.index].name, market.listed_state(), out);
     }
 
     pub(super) fn instrument(&self, request: &Request<'_>) -> Answer {
@@ -71,7 +78,18 @@ impl Front {
         })
     }
 
-    fn find_named(&self, params: &Value<'_>) -> Result<usize, Fault> {
+    /// The instrument of a name, if it has not expired.
+    pub(super) fn find_traded(&self, name: &str) -> Result<usize, Fault> {
+        let place = self.find_listing(name)?;
+        let is_over = self.settings.listings[place].expiration_ms.is_some_and(|end| end <= self.now_ms());
+        if is_over {
+            Err(Fault::because(ErrorCode::BookClosed, "the instrument has expired"))
+        } else {
+            Ok(place)
+        }
+    }
+
+    pub(super) fn find_named(&self, params: &Value<'_>) -> Result<usize, Fault> {
         let name =
             text_of(params, "instrument_name").ok_or(Fault::param("instrument_name", "value required"))?;
         self.find_listing(&name)
@@ -130,6 +148,9 @@ impl Front {
             index: figure(market.index).to_string(),
             mark: price(market.mark),
             open_interest: listing.amount(Qty(sizes.sum())).to_string(),
+            settled: market.settled.map(price).unwrap_or_default(),
+            delivery: figure(self.estimated_delivery(place)).to_string(),
+            funding: self.funding_rates(place).map(|rate| rate.to_string()),
             stats: [
                 stats.high.map(price),
                 stats.low.map(price),
@@ -147,31 +168,36 @@ impl Front {
         let (bid, bid_amount) = best_of(market, listing, Side::Buy);
         let (ask, ask_amount) = best_of(market, listing, Side::Sell);
         let (min, max) = market.band(listing, self.settings.band_ppm);
-        let zero = Number::new("0").ok().filter(|_| listing.is_perpetual());
+        let [funding, funding_8h] =
+            figures.funding.each_ref().map(|rate| Number::new(rate).ok().filter(|_| listing.is_perpetual()));
+        let delivered = match market.life {
+            Life::Delivered(price) => figure(price).to_string(),
+            _ => String::new(),
+        };
         let is_option = listing.kind == Kind::Option;
         let index_name = Text::new(&self.indices[listing.index].name);
         let index = Number::new(&figures.index).ok();
         Ticker {
             timestamp: self.now_ms(),
-            state: Some(state_of(market.state)),
+            state: Some(market.listed_state()),
             stats: Some(stats_of(&figures)),
             index_price: index,
             instrument_name: Text::new(&listing.name),
             last_price: market.last.map(|last| listing.price(last)),
-            settlement_price: None,
+            settlement_price: Number::new(&figures.settled).ok(),
             min_price: Some(listing.price(min)),
             max_price: Some(listing.price(max)),
             open_interest: Number::new(&figures.open_interest).ok(),
             mark_price: Number::new(&figures.mark).ok(),
-            interest_value: zero,
+            interest_value: funding,
             best_ask_price: ask,
             best_bid_price: bid,
-            estimated_delivery_price: index,
+            estimated_delivery_price: Number::new(&figures.delivery).ok(),
             best_ask_amount: ask_amount,
             best_bid_amount: bid_amount,
-            current_funding: zero,
-            funding_8h: zero,
-            delivery_price: None,
+            current_funding: funding,
+            funding_8h,
+            delivery_price: Number::new(&delivered).ok(),
             underlying_price: index.filter(|_| is_option),
             underlying_index: Some(index_name).filter(|_| is_option),
             mark_iv: None,
@@ -207,7 +233,7 @@ impl Front {
         let (min, max) = market.band(listing, self.settings.band_ppm);
         Ok(Some(json(&OrderBook {
             timestamp: self.now_ms(),
-            state: Some(state_of(market.state)),
+            state: Some(market.listed_state()),
             stats: Some(stats_of(&figures)),
             instrument_name: Text::new(&listing.name),
             change_id: market.change_id,
@@ -220,7 +246,7 @@ impl Front {
             index_price: Number::new(&figures.index).ok(),
             mark_price: Number::new(&figures.mark).ok(),
             last_price: market.last.map(|last| listing.price(last)),
-            settlement_price: None,
+            settlement_price: Number::new(&figures.settled).ok(),
             min_price: Some(listing.price(min)),
             max_price: Some(listing.price(max)),
             open_interest: Number::new(&figures.open_interest).ok(),
@@ -286,24 +312,15 @@ impl Front {
             .with("volume_usd", number(usd))
             .with("volume_notional", number(notional))
             .with("open_interest", Json(figures.open_interest.clone().into_bytes()))
-            .with("estimated_delivery_price", Json(figures.index.clone().into_bytes()))
+            .with(
+                "current_funding",
+                listing.is_perpetual().then(|| Json(figures.funding[0].clone().into_bytes())),
+            )
+            .with("funding_8h", listing.is_perpetual().then(|| Json(figures.funding[1].clone().into_bytes())))
+            .with("estimated_delivery_price", Json(figures.delivery.clone().into_bytes()))
             .json()
             .write(out);
     }
-
-    /// Perpetuals here pay no funding.
-    pub(super) fn funding_rate(&self, request: &Request<'_>) -> Answer {
-        let place = self.find_named(&request.params()?)?;
-        if self.settings.listings[place].is_perpetual() {
-            Ok(Some(b"0.0".to_vec()))
-        } else {
-            Err(ErrorCode::InvalidArgsForInstrument.into())
-        }
-    }
-}
-
-pub(super) fn state_of(state: TradingState) -> InstrumentState {
-    if state == TradingState::Trading { InstrumentState::Open } else { InstrumentState::Halted }
 }
 
 fn stats_of(figures: &Figures) -> TickerStats<'_> {

@@ -15,13 +15,13 @@ use crate::order::Order;
 /// Which orders a request is about.
 #[derive(Default)]
 pub(super) struct Selection {
-    listing: Option<usize>,
+    pub(super) listing: Option<usize>,
     /// Any of these; all where there are none.
-    currencies: Vec<String>,
-    pair: Option<String>,
-    kind: Option<Kind>,
-    filter: Option<OrderFilter>,
-    label: Option<String>,
+    pub(super) currencies: Vec<String>,
+    pub(super) pair: Option<String>,
+    pub(super) kind: Option<Kind>,
+    pub(super) filter: Option<OrderFilter>,
+    pub(super) label: Option<String>,
 }
 
 impl Front {
@@ -57,16 +57,20 @@ impl Front {
         let listing = &self.settings.listings[order.listing];
         let kind = selection.kind;
         let is_currency = |currency: &String| listing.is_of(kind, currency);
-        let is_pair = |pair: &String| {
-            format!("{}_{}", listing.base, listing.quote).eq_ignore_ascii_case(pair)
-                || self.indices[listing.index].name.eq_ignore_ascii_case(pair)
-        };
+        let is_pair = |pair: &String| self.is_pair(order.listing, pair);
         selection.listing.is_none_or(|wanted| wanted == order.listing)
             && (selection.currencies.is_empty() || selection.currencies.iter().any(is_currency))
             && selection.pair.as_ref().is_none_or(is_pair)
             && listing.is_of(kind, "any")
             && order.passes(selection.filter)
             && selection.label.as_deref().is_none_or(|label| self.labels.name(order.terms.label) == label)
+    }
+
+    /// True for an instrument of a pair, as `btc_usd`.
+    pub(super) fn is_pair(&self, place: usize, pair: &str) -> bool {
+        let listing = &self.settings.listings[place];
+        format!("{}_{}", listing.base, listing.quote).eq_ignore_ascii_case(pair)
+            || self.indices[listing.index].name.eq_ignore_ascii_case(pair)
     }
 
     pub(super) fn open_orders(&self, account: usize, request: &Request<'_>) -> Answer {

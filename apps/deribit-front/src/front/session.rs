@@ -13,6 +13,7 @@ use crate::connection::{Frame, Heartbeat, Transport};
 use crate::fault::Fault;
 use crate::faults::FaultKind;
 use crate::json::{Json, Object, json};
+use crate::record::Record;
 
 /// The version that the front says it has.
 const VERSION: &str = "1.2.26";
@@ -77,7 +78,8 @@ impl Front {
         self.needs_websocket(number)?;
         let SetCancelOnDisconnect { scope } = request.params()?;
         if scope == Some(CancelOnDisconnectScope::Account) {
-            self.accounts[account].cancels_on_disconnect = is_enabled;
+            let account = self.accounts[account].name.clone();
+            self.decide(&Record::CancelOnDisconnect { account, is_enabled });
         } else if let Some(connection) = self.connections.get_mut(&number) {
             connection.cancels_on_disconnect = is_enabled;
         }
@@ -100,7 +102,7 @@ impl Front {
         let now_us = self.now_us;
         let mut frames = Vec::new();
         for (number, connection) in &mut self.connections {
-            if connection.end.is_some() || connection.transport == Transport::Http {
+            if connection.end.is_some() || connection.transport != Transport::WebSocket {
                 continue;
             }
             let silent_us = now_us.saturating_sub(connection.last_in_us);

@@ -6,19 +6,21 @@ use tickpath_deribit::messages::{CancelOrder, ClosePosition, EditByLabel, EditOr
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
-use tickpath_exchange::DoorRequest;
+use tickpath_exchange::{DoorAsk, DoorRequest};
 use tickpath_types::{
     CancelOrder as EngineCancel, EnterOrder, OrderRequest, Price, Qty, Side, SpecialTerms,
     TimeInForce as EngineTime, UserRefNum,
 };
 
+use super::fix::FixDone;
+use super::orders::Selection;
 use super::triggers::{TriggerChange, waits};
 use super::{Answer, Front, REQUESTS_MAX};
 use crate::fault::Fault;
 use crate::json::{Json, Object, get, json, list};
 use crate::labels::LABEL_LEN_MAX;
-use crate::order::{TRIGGER_BIT, Terms};
-use crate::pending::{Group, Intent, Pending, ReplyTo, Work};
+use crate::order::{Extra, TRIGGER_BIT, Terms};
+use crate::pending::{Done, Group, Intent, Origin, Pending, ReplyTo, RequestId, Work};
 
 /// Shown amounts are at least so many times the least amount, and this part of the whole.
 const SHOWN_STEPS_MIN: u64 = 100;
@@ -36,6 +38,15 @@ struct Change {
     valid_until: Option<u64>,
 }
 
+/// An open order as it is to be.
+pub(super) struct NewTerms {
+    pub(super) number: u64,
+    /// In all, with what is executed.
+    pub(super) qty: Qty,
+    pub(super) price: Price,
+    pub(super) terms: Terms,
+}
+
 impl Front {
     pub(super) fn place(
         &mut self,
@@ -45,11 +56,44 @@ impl Front {
         to: &ReplyTo,
     ) -> Answer {
         let order: PlaceOrder<'_> = request.params()?;
+        let links = self.links_of(account, &order, &request.params()?)?;
+        let done = self.place_linked(account, side, &order, links, to)?;
+        Ok(self.shown_order(account, done))
+    }
+
+    /// An order that was done at once, for its reply; none where the log is waited for.
+    fn shown_order(&self, account: usize, done: Done) -> Option<Vec<u8>> {
+        match done {
+            Done::Later => None,
+            Done::Order(number) => Some(self.order_reply(account, number, &[])),
+        }
+    }
+
+    /// Enters an order, however it was asked for.
+    pub(super) fn place_order(
+        &mut self,
+        account: usize,
+        side: Side,
+        order: &PlaceOrder<'_>,
+        to: &ReplyTo,
+    ) -> Result<Done, Fault> {
+        self.place_linked(account, side, order, None, to)
+    }
+
+    /// The same with what is linked with it.
+    fn place_linked(
+        &mut self,
+        account: usize,
+        side: Side,
+        order: &PlaceOrder<'_>,
+        extra: Option<Box<Extra>>,
+        to: &ReplyTo,
+    ) -> Result<Done, Fault> {
         self.check_deadline(order.valid_until)?;
-        let listing = self.find_listing(&order.instrument_name.to_cow())?;
+        let listing = self.find_traded(&order.instrument_name.to_cow())?;
         let order_type = order.order_type.unwrap_or(OrderType::Limit);
         let time_in_force = order.time_in_force.unwrap_or(TimeInForce::GoodTilCancelled);
-        check_terms(&order, order_type, time_in_force)?;
+        check_terms(order, order_type, time_in_force)?;
         let label = order.label.map(|label| label.to_cow().into_owned()).unwrap_or_default();
         if label.chars().count() > LABEL_LEN_MAX {
             return Err(Fault::param("label", "at most 64 characters"));
@@ -66,29 +110,38 @@ impl Front {
             is_post_only: order.post_only,
             rejects_post_only: order.post_only && order.reject_post_only,
             is_reduce_only: order.reduce_only,
-            label: self.labels.number(&label).ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?,
+            is_protected: order.mmp,
+            is_quote: false,
+            label: self
+                .labels
+                .number(&label, to.id.client_order_id())
+                .ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?,
             trigger: 0,
         };
         if waits(order_type) {
-            return self.place_trigger(account, listing, side, &order, (qty, terms), to);
+            return self.place_trigger(account, listing, side, order, (qty, terms), to).map(Done::Order);
+        }
+        if order.mmp {
+            self.check_protection(account, self.settings.listings[listing].index, "")?;
         }
         let price = self.price_of(listing, side, order_type, order.price)?;
         let display = self.shown(listing, qty, order.display_amount)?;
         let mut intent = Intent { listing, side, qty, price, terms, display, moves: 0 };
         self.keep_off_the_book(&mut intent)?;
         self.check_funds(account, &intent, qty, None)?;
-        self.enter(account, intent, Some(to.connection), Some(to.clone()))?;
-        Ok(None)
+        let (connection, reply) = (Some(to.connection), Some(to.clone()));
+        self.enter_as(account, intent, Origin { connection, reply, extra, group: None })?;
+        Ok(Done::Later)
     }
 
-    fn check_deadline(&self, valid_until: Option<u64>) -> Result<(), Fault> {
+    pub(super) fn check_deadline(&self, valid_until: Option<u64>) -> Result<(), Fault> {
         match valid_until {
             Some(deadline) if deadline < self.now_ms() => Err(ErrorCode::TimedOut.into()),
             _ => Ok(()),
         }
     }
 
-    fn qty_of(
+    pub(super) fn qty_of(
         &self,
         listing: usize,
         amount: Option<Decimal>,
@@ -156,7 +209,7 @@ impl Front {
         }
     }
 
-    fn shown(&self, place: usize, qty: Qty, display: Option<Decimal>) -> Result<Qty, Fault> {
+    pub(super) fn shown(&self, place: usize, qty: Qty, display: Option<Decimal>) -> Result<Qty, Fault> {
         let Some(display) = display else { return Ok(Qty::ZERO) };
         let listing = &self.settings.listings[place];
         let shown = listing.qty(display).map_err(|_| ErrorCode::InvalidMaxShowAmount)?;
@@ -212,7 +265,12 @@ impl Front {
         connection: Option<u64>,
         reply: Option<ReplyTo>,
     ) -> Result<(), Fault> {
+        self.enter_as(account, intent, Origin { connection, reply, ..Origin::default() })
+    }
+
+    pub(super) fn enter_as(&mut self, account: usize, intent: Intent, origin: Origin) -> Result<(), Fault> {
         let order = self.engine_order(account, &intent);
+        let Origin { connection, reply, group, extra } = origin;
         let sent_us = self.now_us;
         self.send(
             account,
@@ -221,8 +279,9 @@ impl Front {
                 work: Work::Place(intent),
                 connection,
                 reply,
-                group: None,
+                group,
                 sent_us,
+                extra,
             },
         )
     }
@@ -256,7 +315,7 @@ impl Front {
         self.requests.push_back(DoorRequest {
             session: known.session,
             received_ns: self.now_us * 1_000,
-            request: pending.request,
+            ask: DoorAsk::Order(pending.request),
         });
         known.pending.push_back(pending);
         Ok(())
@@ -264,6 +323,19 @@ impl Front {
 
     pub(super) fn edit(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let edit: EditOrder<'_> = request.params()?;
+        let number = self.order_number(account, &edit.order_id.to_cow())?;
+        let done = self.edit_order(account, number, &edit, to)?;
+        Ok(self.shown_order(account, done))
+    }
+
+    /// Changes an order, however it was asked for.
+    pub(super) fn edit_order(
+        &mut self,
+        account: usize,
+        number: u64,
+        edit: &EditOrder<'_>,
+        to: &ReplyTo,
+    ) -> Result<Done, Fault> {
         if edit.advanced.is_some()
             || edit.mmp
             || edit.trigger_offset.is_some()
@@ -271,7 +343,6 @@ impl Front {
         {
             return Err(Fault::because(ErrorCode::NotImplemented, "this cannot be edited here"));
         }
-        let number = self.order_number(account, &edit.order_id.to_cow())?;
         if number & TRIGGER_BIT != 0 {
             self.check_deadline(edit.valid_until)?;
             let order = self.accounts[account].waiting.get(&number);
@@ -281,12 +352,13 @@ impl Front {
                 (amount, contracts) => Some(self.qty_of(order.listing, amount, contracts)?),
             };
             let change = TriggerChange { qty, price: edit.trigger_price, limit: edit.price };
-            return self.edit_trigger(account, number, &change);
+            self.edit_trigger(account, number, &change)?;
+            return Ok(Done::Order(number));
         }
         if edit.trigger_price.is_some() {
             return Err(Fault::because(ErrorCode::UnsupportedArgCombination, "the order has no trigger"));
         }
-        let EditOrder { amount, contracts, price, valid_until, .. } = edit;
+        let EditOrder { amount, contracts, price, valid_until, .. } = *edit;
         let change = Change {
             number,
             amount,
@@ -323,10 +395,11 @@ impl Front {
             is_reduce_only: edit.reduce_only,
             valid_until,
         };
-        self.change(account, &change, to)
+        let done = self.change(account, &change, to)?;
+        Ok(self.shown_order(account, done))
     }
 
-    fn change(&mut self, account: usize, change: &Change, to: &ReplyTo) -> Answer {
+    fn change(&mut self, account: usize, change: &Change, to: &ReplyTo) -> Result<Done, Fault> {
         self.check_deadline(change.valid_until)?;
         let order = self.open_order(account, change.number)?.clone();
         let listing = order.listing;
@@ -341,16 +414,33 @@ impl Front {
             Some(price) => self.price_of(listing, order.side, OrderType::Limit, Some(price))?,
             None => order.price,
         };
-        if price == order.price && qty == order.qty {
-            return Ok(Some(self.order_reply(account, change.number, &[])));
-        }
         let terms = Terms {
             is_post_only: change.is_post_only || order.terms.is_post_only,
             rejects_post_only: change.rejects_post_only,
             is_reduce_only: change.is_reduce_only || order.terms.is_reduce_only,
             ..order.terms
         };
-        let display = order.display.unwrap_or(Qty::ZERO);
+        let new = NewTerms { number: change.number, qty, price, terms };
+        let origin = Origin { connection: Some(to.connection), reply: Some(to.clone()), ..Origin::default() };
+        match self.send_change(account, new, origin)? {
+            true => Ok(Done::Later),
+            false => Ok(Done::Order(change.number)),
+        }
+    }
+
+    /// Sends the change of an open order on its way; false where there is nothing to change.
+    pub(super) fn send_change(
+        &mut self,
+        account: usize,
+        new: NewTerms,
+        origin: Origin,
+    ) -> Result<bool, Fault> {
+        let NewTerms { number, qty, price, terms } = new;
+        let order = self.open_order(account, number)?.clone();
+        if price == order.price && qty == order.qty {
+            return Ok(false);
+        }
+        let (listing, display) = (order.listing, order.display.unwrap_or(Qty::ZERO));
         let mut intent = Intent { listing, side: order.side, qty, price, terms, display, moves: 0 };
         let sent_us = self.now_us;
         // At the same price less keeps its place in the queue.
@@ -358,22 +448,14 @@ impl Front {
             OrderRequest::Cancel(EngineCancel { user_ref: UserRefNum(order.user_ref), qty })
         } else {
             self.keep_off_the_book(&mut intent)?;
-            self.check_funds(account, &intent, Qty(qty.0 - order.filled.0), Some(change.number))?;
+            self.check_funds(account, &intent, Qty(qty.0 - order.filled.0), Some(number))?;
             let replacement = self.engine_order(account, &intent);
             OrderRequest::Replace(replacement.replacing(UserRefNum(order.user_ref)))
         };
-        self.send(
-            account,
-            Pending {
-                request,
-                work: Work::Edit { number: change.number, intent },
-                connection: Some(to.connection),
-                reply: Some(to.clone()),
-                group: None,
-                sent_us,
-            },
-        )?;
-        Ok(None)
+        let Origin { connection, reply, group, extra } = origin;
+        let work = Work::Edit { number, intent };
+        self.send(account, Pending { request, work, connection, reply, group, sent_us, extra })?;
+        Ok(true)
     }
 
     /// An order that is open, or why it is not.
@@ -392,26 +474,36 @@ impl Front {
     pub(super) fn cancel(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let CancelOrder { order_id } = request.params()?;
         let number = self.order_number(account, &order_id.to_cow())?;
-        if self.accounts[account].waiting.contains_key(&number) {
-            self.end_trigger(account, number, OrderState::Cancelled, Some(CancelReason::UserRequest));
-            let mut order = Vec::new();
-            if let Some(known) = self.accounts[account].order(number) {
-                self.write_order(known, &mut order);
+        match self.cancel_order(account, number, to)? {
+            Done::Later => Ok(None),
+            Done::Order(number) => {
+                let mut order = Vec::new();
+                if let Some(known) = self.accounts[account].order(number) {
+                    self.write_order(known, &mut order);
+                }
+                Ok(Some(order))
             }
-            return Ok(Some(order));
         }
-        self.open_order(account, number)?;
-        self.send_cancel(account, number, Some(to.clone()), None, false)?;
-        Ok(None)
     }
 
-    fn send_cancel(
+    /// Cancels an order, however it was asked for.
+    pub(super) fn cancel_order(&mut self, account: usize, number: u64, to: &ReplyTo) -> Result<Done, Fault> {
+        if self.accounts[account].waiting.contains_key(&number) {
+            self.end_trigger(account, number, OrderState::Cancelled, Some(CancelReason::UserRequest));
+            return Ok(Done::Order(number));
+        }
+        self.open_order(account, number)?;
+        self.send_cancel(account, number, Some(to.clone()), None, CancelReason::UserRequest)?;
+        Ok(Done::Later)
+    }
+
+    pub(super) fn send_cancel(
         &mut self,
         account: usize,
         number: u64,
         reply: Option<ReplyTo>,
         group: Option<u64>,
-        is_disconnect: bool,
+        reason: CancelReason,
     ) -> Result<(), Fault> {
         let user_ref = UserRefNum(self.open_order(account, number)?.user_ref);
         let sent_us = self.now_us;
@@ -419,11 +511,12 @@ impl Front {
             account,
             Pending {
                 request: OrderRequest::Cancel(EngineCancel { user_ref, qty: Qty::ZERO }),
-                work: Work::Cancel { number, is_disconnect },
+                work: Work::Cancel { number, reason },
                 connection: None,
                 reply,
                 group,
                 sent_us,
+                extra: None,
             },
         )
     }
@@ -433,23 +526,50 @@ impl Front {
         let params: Value<'_> = request.params()?;
         let is_detailed = get::<bool>(&params, "detailed").unwrap_or(false);
         let selection = self.selection(request)?;
+        self.freeze_quotes(account, &params);
+        let group = self.cancel_selected(account, &selection, is_detailed, to)?;
+        Ok(group.map(|group| self.group_result(&group)))
+    }
+
+    /// Cancels what is selected, however it was asked for. What is given is done; nothing where the log is waited for.
+    pub(super) fn cancel_selected(
+        &mut self,
+        account: usize,
+        selection: &Selection,
+        is_detailed: bool,
+        to: &ReplyTo,
+    ) -> Result<Option<Group>, Fault> {
         let orders = self.accounts[account].open.values();
         let numbers: Vec<u64> =
-            orders.filter(|order| self.is_selected(&selection, order)).map(|order| order.number).collect();
+            orders.filter(|order| self.is_selected(selection, order)).map(|order| order.number).collect();
         let waiting = self.accounts[account].waiting.values();
         let waiting: Vec<u64> =
-            waiting.filter(|order| self.is_selected(&selection, order)).map(|order| order.number).collect();
+            waiting.filter(|order| self.is_selected(selection, order)).map(|order| order.number).collect();
         for number in &waiting {
             self.end_trigger(account, *number, OrderState::Cancelled, Some(CancelReason::UserRequest));
         }
-        let mut group = Group { reply: to.clone(), waiting: 0, cancelled: waiting, is_detailed, account };
+        self.cancel_all_of(account, &numbers, waiting, is_detailed, to)
+    }
+
+    /// Cancels open orders; those that `waited` are cancelled already.
+    pub(super) fn cancel_all_of(
+        &mut self,
+        account: usize,
+        numbers: &[u64],
+        waited: Vec<u64>,
+        is_detailed: bool,
+        to: &ReplyTo,
+    ) -> Result<Option<Group>, Fault> {
+        let mut group =
+            Group { reply: to.clone(), waiting: 0, cancelled: waited, is_detailed, account, quoting: None };
         if numbers.is_empty() {
-            return Ok(Some(self.group_result(&group)));
+            return Ok(Some(group));
         }
         let number_of_group = self.next_group;
         self.next_group += 1;
         for number in numbers {
-            let sent = self.send_cancel(account, number, None, Some(number_of_group), false);
+            let reason = CancelReason::UserRequest;
+            let sent = self.send_cancel(account, *number, None, Some(number_of_group), reason);
             group.waiting += usize::from(sent.is_ok());
         }
         if group.waiting == 0 {
@@ -468,11 +588,17 @@ impl Front {
             return;
         }
         let Some(group) = self.groups.remove(&number) else { return };
-        let result = self.group_result(&group);
+        if let RequestId::Fix(asked) = &group.reply.id {
+            return self.answer_fix(group.account, &group.reply, asked, Ok(FixDone::Many(&group.cancelled)));
+        }
+        let result = match group.quoting {
+            Some(_) => self.quoting_result(&group),
+            None => self.group_result(&group),
+        };
         self.reply(&group.reply, Ok(result));
     }
 
-    fn group_result(&self, group: &Group) -> Vec<u8> {
+    pub(super) fn group_result(&self, group: &Group) -> Vec<u8> {
         if group.is_detailed { self.detailed(group) } else { json(&(group.cancelled.len() as u64)) }
     }
 
@@ -498,7 +624,7 @@ impl Front {
 
     pub(super) fn close_position(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let close: ClosePosition<'_> = request.params()?;
-        let listing = self.find_listing(&close.instrument_name.to_cow())?;
+        let listing = self.find_traded(&close.instrument_name.to_cow())?;
         let size = self.accounts[account].position(listing).size;
         let side = match size.signum() {
             1 => Side::Sell,
@@ -536,7 +662,7 @@ impl Front {
             }
             for order in own {
                 // Where the queue is full it is tried again a little later.
-                let _ = self.send_cancel(account, order, None, None, true);
+                let _ = self.send_cancel(account, order, None, None, CancelReason::CancelOnDisconnect);
             }
         }
     }
@@ -559,7 +685,7 @@ impl Front {
                 .map(|order| order.number)
                 .collect();
             for number in over {
-                let _ = self.send_cancel(account, number, None, None, false);
+                let _ = self.send_cancel(account, number, None, None, CancelReason::Settlement);
             }
         }
     }
@@ -580,7 +706,11 @@ impl Front {
     }
 }
 
-fn check_terms(order: &PlaceOrder<'_>, order_type: OrderType, time: TimeInForce) -> Result<(), Fault> {
+pub(super) fn check_terms(
+    order: &PlaceOrder<'_>,
+    order_type: OrderType,
+    time: TimeInForce,
+) -> Result<(), Fault> {
     let has_trigger =
         order.trigger.is_some() || order.trigger_price.is_some() || order.trigger_offset.is_some();
     if has_trigger && !waits(order_type) {
@@ -589,8 +719,11 @@ fn check_terms(order: &PlaceOrder<'_>, order_type: OrderType, time: TimeInForce)
             "only trigger orders have triggers",
         ));
     }
-    if order.advanced.is_some() || order.mmp {
-        return Err(Fault::because(ErrorCode::NotImplemented, "advanced and mmp orders are not taken here"));
+    if order.advanced.is_some() {
+        return Err(Fault::because(ErrorCode::NotImplemented, "advanced orders are not taken here"));
+    }
+    if order.mmp && order_type != OrderType::Limit {
+        return Err(Fault::because(ErrorCode::UnsupportedArgCombination, "only limit orders have mmp"));
     }
     let rests = matches!(time, TimeInForce::GoodTilCancelled | TimeInForce::GoodTilDay);
     let is_limit = matches!(order_type, OrderType::Limit | OrderType::StopLimit | OrderType::TakeLimit);

@@ -1,24 +1,25 @@
 //! Orders that wait for a price: stops, takes and trailing stops.
 //!
-//! They wait here, not in the engine, because they watch prices that the engine does not know. Those that wait are gone
-//! when the venue stops.
+//! They wait here, not in the engine, because they watch prices that the engine does not know. They are written down, and
+//! wait again after a restart.
 
 use tickpath_deribit::codes::{CancelReason, OrderState, OrderType, Trigger};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::messages::PlaceOrder;
 use tickpath_deribit::number::Decimal;
 use tickpath_derivatives::Money;
-use tickpath_types::{Price, Qty, Side};
+use tickpath_types::{ClientOrderId, Price, Qty, Side};
 
-use super::{Answer, Front};
+use super::Front;
 use crate::account::Changes;
 use crate::fault::Fault;
 use crate::json::whole;
 use crate::order::{Order, TRIGGER_BIT, Terms, TriggerTerms};
 use crate::pending::{Intent, ReplyTo};
+use crate::record::{Record, WaitingOrder};
 
 /// Orders of one account that may wait.
-const WAITING_MAX: usize = 100;
+pub(super) const WAITING_MAX: usize = 100;
 
 impl Front {
     /// Takes an order that is to wait.
@@ -30,7 +31,7 @@ impl Front {
         order: &PlaceOrder<'_>,
         (qty, terms): (Qty, Terms),
         to: &ReplyTo,
-    ) -> Answer {
+    ) -> Result<u64, Fault> {
         if self.accounts[account].waiting.len() >= WAITING_MAX {
             return Err(Fault::beyond(ErrorCode::NoMoreTriggers, whole(WAITING_MAX as u64)));
         }
@@ -66,10 +67,86 @@ impl Front {
             connection: Some(to.connection),
             display: None,
             trigger: Some(TriggerTerms { watched, price, offset, reference: now }),
+            extra: None,
         };
-        self.accounts[account].waiting.insert(number, waiting);
+        self.keep_waiting(account, waiting);
+        Ok(number)
+    }
+
+    /// Takes an order that waits, new or changed, and writes it down.
+    pub(super) fn keep_waiting(&mut self, account: usize, order: Order) {
+        let number = order.number;
+        let known = &self.accounts[account];
+        let record = WaitingOrder {
+            account: known.name.clone(),
+            instrument: self.settings.listings[order.listing].name.clone(),
+            number,
+            is_buy: order.side == Side::Buy,
+            terms: order.terms.encode().0.iter().map(|byte| char::from(*byte)).collect(),
+            price: order.price.0,
+            qty: order.qty.0,
+            created_ms: order.created_ms,
+            is_replaced: order.is_replaced,
+            trigger: order.trigger.map(|trigger| {
+                let offset = trigger.offset;
+                (trigger.watched.to_string(), trigger.price.0, offset, trigger.reference.0)
+            }),
+        };
+        self.accounts[account].waiting.insert(number, order);
+        self.write_down(Record::Waits(record));
         self.tell_of(account, number);
-        Ok(Some(self.order_reply(account, number, &[])))
+    }
+
+    /// The same from what was written down.
+    pub(super) fn take_waiting(&mut self, record: &WaitingOrder, at_ms: u64) {
+        let account = self.account_named(&record.account);
+        let (Some(account), Some(listing)) = (account, self.listing(&record.instrument)) else { return };
+        let mut terms = ClientOrderId([b' '; 14]);
+        for (place, byte) in terms.0.iter_mut().zip(record.terms.bytes()) {
+            *place = byte;
+        }
+        let trigger = record.trigger.as_ref().and_then(|(watched, price, offset, reference)| {
+            let watched = [Trigger::LastPrice, Trigger::MarkPrice, Trigger::IndexPrice]
+                .into_iter()
+                .find(|known| known.to_string() == *watched)?;
+            Some(TriggerTerms {
+                watched,
+                price: Price(*price),
+                offset: *offset,
+                reference: Price(*reference),
+            })
+        });
+        let order = Order {
+            number: record.number,
+            listing,
+            side: if record.is_buy { Side::Buy } else { Side::Sell },
+            terms: Terms::decode(&terms),
+            price: Price(record.price),
+            qty: Qty(record.qty),
+            filled: Qty::ZERO,
+            filled_value: Money::ZERO,
+            created_ms: record.created_ms,
+            updated_ms: at_ms,
+            is_replaced: record.is_replaced,
+            state: OrderState::Untriggered,
+            cancel_reason: None,
+            user_ref: 0,
+            connection: None,
+            display: None,
+            trigger,
+            extra: None,
+        };
+        self.next_trigger = self.next_trigger.max((record.number & !TRIGGER_BIT) + 1);
+        self.accounts[account].waiting.insert(record.number, order);
+    }
+
+    /// A trailing stop followed the market to a price.
+    pub(super) fn take_trail(&mut self, number: u64, price: Price) {
+        for account in &mut self.accounts {
+            if let Some(trigger) = account.waiting.get_mut(&number).and_then(|order| order.trigger.as_mut()) {
+                trigger.price = price;
+            }
+        }
     }
 
     /// The price that fires an order, and its distance where it follows the market.
@@ -102,7 +179,7 @@ impl Front {
     }
 
     /// The price that is watched, in the instrument's units.
-    fn watched(&self, listing: usize, watched: Trigger) -> Option<Price> {
+    pub(super) fn watched(&self, listing: usize, watched: Trigger) -> Option<Price> {
         let (known, market) = self.listed(listing);
         match watched {
             Trigger::LastPrice => market.last,
@@ -132,8 +209,12 @@ impl Front {
                 {
                     // A sale follows the market up, a purchase down.
                     let followed = Price(now.0 + side.sign() * offset);
-                    terms.price =
+                    let price =
                         if side == Side::Buy { terms.price.min(followed) } else { terms.price.max(followed) };
+                    if price != terms.price {
+                        terms.price = price;
+                        self.write_down(Record::Trails { number, price: price.0 });
+                    }
                 }
             }
             due.into_iter().for_each(|number| self.fire(account, number));
@@ -143,6 +224,10 @@ impl Front {
     fn fire(&mut self, account: usize, number: u64) {
         let Some(order) = self.accounts[account].waiting.get(&number).cloned() else { return };
         let Order { listing, side, qty, .. } = order;
+        if let Some(extra) = order.extra.as_ref().filter(|extra| !extra.oco_ref.is_empty()) {
+            // They go first: what is entered now could trade with them.
+            self.cancel_others(account, number, &extra.oco_ref);
+        }
         let is_limit = matches!(order.terms.order_type, OrderType::StopLimit | OrderType::TakeLimit);
         let price = match is_limit {
             true => Ok(order.price),
@@ -176,14 +261,24 @@ impl Front {
         let Some(mut order) = self.accounts[account].waiting.remove(&number) else { return };
         (order.state, order.cancel_reason, order.updated_ms) = (state, reason, now_ms);
         self.accounts[account].keep_closed(order);
+        self.write_down(Record::WaitsNoMore { number });
         self.tell_of(account, number);
+        self.follow_link(account, number);
     }
 
     /// Changes an order that waits.
-    pub(super) fn edit_trigger(&mut self, account: usize, number: u64, change: &TriggerChange) -> Answer {
+    pub(super) fn edit_trigger(
+        &mut self,
+        account: usize,
+        number: u64,
+        change: &TriggerChange,
+    ) -> Result<(), Fault> {
         let order = self.accounts[account].waiting.get(&number).ok_or(Fault::new(ErrorCode::NotOpenOrder))?;
         let (listing, side, order_type) = (order.listing, order.side, order.terms.order_type);
-        let terms = order.trigger.ok_or(Fault::new(ErrorCode::InternalServerError))?;
+        let terms = order.trigger.ok_or(Fault::because(
+            ErrorCode::UnsupportedArgCombination,
+            "it waits for another order: cancel it and enter it anew",
+        ))?;
         let price = change.price.map(|price| self.on_trigger_tick(listing, price)).transpose()?;
         let limit =
             change.limit.map(|limit| self.settings.listings[listing].parse_price(limit)).transpose()?;
@@ -195,20 +290,20 @@ impl Front {
             return Err(ErrorCode::InvalidTriggerPrice.into());
         }
         let now_ms = self.now_ms();
-        if let Some(order) = self.accounts[account].waiting.get_mut(&number) {
+        if let Some(mut order) = self.accounts[account].waiting.get(&number).cloned() {
             order.qty = change.qty.unwrap_or(order.qty);
             order.price = limit.unwrap_or(order.price);
             (order.is_replaced, order.updated_ms) = (true, now_ms);
             if let Some(terms) = &mut order.trigger {
                 terms.price = price.unwrap_or(terms.price);
             }
+            self.keep_waiting(account, order);
         }
-        self.tell_of(account, number);
-        Ok(Some(self.order_reply(account, number, &[])))
+        Ok(())
     }
 
     /// Tells the account's channels of one order.
-    fn tell_of(&mut self, account: usize, number: u64) {
+    pub(super) fn tell_of(&mut self, account: usize, number: u64) {
         let changes = Changes { orders: vec![number], ..Changes::default() };
         self.tell(&[], &[], &[(account, changes)].into());
     }

@@ -23,7 +23,7 @@ fn what_is_no_request_is_refused() {
         ("[]", -32600),
         ("{\"method\":\"public/test\"}", -32600),
         ("{\"id\":1,\"method\":\"public/tset\"}", -32601),
-        ("{\"id\":1,\"method\":\"private/mass_quote\",\"params\":{}}", -32601),
+        ("{\"id\":1,\"method\":\"private/verify_block_trade\",\"params\":{}}", -32601),
         ("{\"id\":1,\"method\":\"public/test\",\"params\":[]}", -32602),
         (
             "{\"id\":1,\"method\":\"public/hello\",\"params\":{\"client_name\":5,\"client_version\":\"a\"}}",
@@ -67,7 +67,7 @@ fn orders_out_of_range_are_refused() {
         ),
         (json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60000, "valid_until": 1 }), 13888),
         (json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60000, "display_amount": 20 }), 10036),
-        (json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60000, "mmp": true }), 10033),
+        (json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60000, "mmp": true }), 11049),
     ] {
         assert_eq!(venue.refused(anna, "private/buy", params.clone()), code, "{params}");
     }

@@ -3,8 +3,12 @@
 
 mod config;
 mod faults;
+mod fix;
 mod hostile;
+mod linked;
 mod market;
+mod protection;
+mod settlement;
 mod support;
 mod trading;
 mod triggers;

@@ -21,6 +21,9 @@ pub struct Venue {
     pub engine: Box<VenueEngine>,
     pub log: Vec<Command>,
     pub now_us: u64,
+    /// What the front wrote down.
+    pub records: Vec<u8>,
+    settings: FrontSettings,
     next_id: i64,
     /// Notifications by connection that were not asked for yet.
     pub told: BTreeMap<u64, Vec<Value>>,
@@ -110,10 +113,12 @@ impl Venue {
     pub fn of(settings: FrontSettings) -> Venue {
         let engine: Engine<FastBooks<Owner>> = Engine::new(&instruments(), EngineLimits::default()).unwrap();
         let mut venue = Venue {
-            front: Front::new(settings, Labels::default(), [7; 32], START_US),
+            front: Front::new(settings.clone(), Labels::default(), [7; 32], START_US),
             engine: Box::new(engine),
             log: Vec::new(),
             now_us: START_US,
+            records: Vec::new(),
+            settings,
             next_id: 1,
             told: BTreeMap::new(),
         };
@@ -127,12 +132,17 @@ impl Venue {
     }
 
     /// The same venue after a restart: another front that reads the log from its beginning.
-    pub fn restarted(self, labels: Vec<String>) -> Venue {
+    pub fn restarted(mut self, labels: Vec<String>) -> Venue {
+        self.records.extend(self.front.poll_records());
+        let mut front = Front::new(self.settings.clone(), Labels::restored(labels), [8; 32], self.now_us);
+        front.recall(&self.records).unwrap();
         let mut venue = Venue {
-            front: Front::new(settings(), Labels::restored(labels), [8; 32], self.now_us),
+            front,
             engine: Box::new(Engine::new(&instruments(), EngineLimits::default()).unwrap()),
             log: Vec::new(),
             now_us: self.now_us,
+            records: self.records,
+            settings: self.settings,
             next_id: 1,
             told: BTreeMap::new(),
         };
@@ -163,7 +173,7 @@ impl Venue {
     /// Carries out what the front asks for.
     pub fn settle(&mut self) {
         while let Some(request) = self.front.poll_request() {
-            self.command(request.session, CommandKind::Order(request.request));
+            self.command(request.session, request.kind());
         }
     }
 

@@ -135,6 +135,9 @@ impl<S: Storage> Follower<S> {
             .map_err(|source| FollowerError::Snapshot { sequence, source })?;
         self.counters.snapshots.add(1);
         self.counters.snapshot_sequence.set(sequence.0);
+        if self.keep == usize::MAX {
+            return Ok(());
+        }
         let retained = self.snapshots.retain(self.keep);
         retained.map(|_| ()).map_err(|source| FollowerError::Retention { sequence, source })
     }

@@ -20,7 +20,8 @@ pub struct JournalSettings {
     pub buffer_len: usize,
     /// Commands from one snapshot to the next; none are written when 0.
     pub snapshot_every: u64,
-    /// Snapshots that are kept, and with them the log from the oldest of them on; 1 at least.
+    /// Snapshots that are kept, and with them the log from the oldest of them on; 1 at least, `usize::MAX` for
+    /// all of them and the whole log.
     pub keep_snapshots: usize,
     /// The session must be this one.
     pub session: Option<Session>,

@@ -1,0 +1,90 @@
+//! Accounts whose equity is below their maintenance margin: their orders go, then their positions, piece by piece.
+
+use tickpath_deribit::codes::{CancelReason, OrderState, OrderType, TimeInForce};
+use tickpath_derivatives::Money;
+use tickpath_types::{Qty, Side};
+
+use super::Front;
+use crate::order::Terms;
+use crate::pending::Intent;
+
+/// Of a position so much is closed at once: a part of so many.
+const PIECES: u64 = 4;
+/// A position of fewer units is closed whole.
+const WHOLE_BELOW: u64 = 16;
+
+impl Front {
+    /// Does the next step for each account that is due; once a second.
+    pub(super) fn liquidate(&mut self) {
+        for account in 0..self.accounts.len() {
+            if self.accounts[account].positions.values().all(tickpath_derivatives::Position::is_flat) {
+                continue;
+            }
+            for currency in self.currencies_of(account) {
+                let figures = self.figures_of(account, &currency, None);
+                let needed = figures.maintenance_margin;
+                if needed > Money::ZERO && figures.equity() < needed {
+                    self.liquidate_in(account, &currency);
+                }
+            }
+        }
+    }
+
+    /// Orders first: they hold margin, and could trade with what follows.
+    fn liquidate_in(&mut self, account: usize, currency: &str) {
+        let known = &self.accounts[account];
+        let is_meant = |listing: usize| self.settings.listings[listing].settlement == currency;
+        let open: Vec<u64> =
+            known.open.values().filter(|order| is_meant(order.listing)).map(|order| order.number).collect();
+        let waiting: Vec<u64> = known
+            .waiting
+            .values()
+            .filter(|order| is_meant(order.listing))
+            .map(|order| order.number)
+            .collect();
+        let is_busy = !known.pending.is_empty();
+        let reason = CancelReason::Autoliquidation;
+        for number in &waiting {
+            self.end_trigger(account, *number, OrderState::Cancelled, Some(reason));
+        }
+        for number in &open {
+            if !self.accounts[account].is_cancelling(*number) {
+                // Where the queue is full it is tried again a second later.
+                let _ = self.send_cancel(account, *number, None, None, reason);
+            }
+        }
+        if open.is_empty() && !is_busy {
+            self.close_some(account, currency);
+        }
+    }
+
+    /// A part of the position that needs the most margin, at whatever the market pays within the band.
+    fn close_some(&mut self, account: usize, currency: &str) {
+        let positions = self.accounts[account].positions.iter();
+        let needs = positions.filter_map(|(place, position)| {
+            let (listing, market) = self.listed(*place);
+            let (_, margin) = listing.contract.margin(position.size, market.mark, market.index);
+            (listing.settlement == currency && margin > Money::ZERO).then_some((
+                margin,
+                *place,
+                position.size,
+            ))
+        });
+        let Some((_, listing, size)) = needs.max() else { return };
+        let side = if size > 0 { Side::Sell } else { Side::Buy };
+        let units = size.unsigned_abs();
+        let part = if units < WHOLE_BELOW { units } else { units.div_ceil(PIECES) };
+        let qty = Qty(part).min(self.settings.listings[listing].max_qty);
+        let Ok(price) = self.price_of(listing, side, OrderType::Market, None) else { return };
+        let terms = Terms {
+            order_type: OrderType::Liquidation,
+            time_in_force: TimeInForce::ImmediateOrCancel,
+            is_reduce_only: true,
+            ..Terms::default()
+        };
+        let intent = Intent { listing, side, qty, price, terms, display: Qty::ZERO, moves: 0 };
+        if self.enter(account, intent, None, None).is_ok() {
+            self.counters.liquidations.add(1);
+        }
+    }
+}

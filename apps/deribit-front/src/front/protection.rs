@@ -1,0 +1,347 @@
+//! Market maker protection, and what becomes of orders that would trade with the account's own.
+
+use std::collections::VecDeque;
+
+use tickpath_deribit::codes::{CancelReason, Kind};
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::number::Decimal;
+use tickpath_deribit::request::Request;
+use tickpath_deribit::scan::Value;
+use tickpath_deribit::text::Text;
+use tickpath_derivatives::{Money, Style};
+use tickpath_exchange::{DoorAsk, DoorRequest};
+use tickpath_types::SelfTradePrevention;
+
+use super::{Answer, Front, REQUESTS_MAX};
+use crate::account::Changes;
+use crate::fault::Fault;
+use crate::json::{Json, Object, get, json, list, text_of};
+use crate::listing::{decimal_money, figure};
+use crate::order::UserTrade;
+use crate::pending::ReplyTo;
+use crate::record::{Protection, Record};
+
+/// Characters of a group's name at most.
+const GROUP_LEN_MAX: usize = 64;
+/// Groups of one account at most.
+const GROUPS_MAX: usize = 100;
+/// Seconds of an interval and of a pause at most.
+const SECONDS_MAX: u64 = 86_400;
+/// Trades that are remembered of an interval; the oldest counts no more.
+const FILLS_MAX: usize = 10_000;
+
+/// Protection of an account's orders on one index, of one group.
+pub(crate) struct Guard {
+    /// Place of the index.
+    pub(crate) index: usize,
+    /// Empty for orders that are no quotes.
+    pub(crate) group: String,
+    interval_ms: u64,
+    /// How long quoting stops; until it is reset when 0.
+    frozen_ms: u64,
+    quantity: Option<Money>,
+    delta: Option<Money>,
+    /// What the quotes of one side may be in all, as the client says.
+    pub(super) quote_quantity: Option<Money>,
+    /// When, how much, and on which side in the base currency.
+    fills: VecDeque<(u64, Money, Money)>,
+    /// Until when nothing is quoted; `u64::MAX` until it is reset.
+    frozen_until: Option<u64>,
+}
+
+impl Guard {
+    fn is_frozen(&self, now_ms: u64) -> bool {
+        self.frozen_until.is_some_and(|until| now_ms < until)
+    }
+
+    /// Takes a trade; true when a limit is reached.
+    fn note(&mut self, at_ms: u64, amount: Money, delta: Money) -> bool {
+        while self.fills.len() >= FILLS_MAX
+            || self.fills.front().is_some_and(|(filled_ms, ..)| filled_ms + self.interval_ms <= at_ms)
+        {
+            self.fills.pop_front();
+        }
+        self.fills.push_back((at_ms, amount, delta));
+        let sum: Money = self.fills.iter().map(|(_, amount, _)| *amount).sum();
+        let net: Money = self.fills.iter().map(|(.., delta)| *delta).sum();
+        self.quantity.is_some_and(|limit| sum >= limit)
+            || self.delta.is_some_and(|limit| net.max(-net) >= limit)
+    }
+
+    fn write(&self, index: &str, out: &mut Vec<u8>) {
+        let group = Some(Text::new(&self.group)).filter(|_| !self.group.is_empty());
+        let limit = |limit: Option<Money>| {
+            Json(limit.map_or(b"0".to_vec(), |limit| figure(limit).to_string().into_bytes()))
+        };
+        let config = Object::new()
+            .with("index_name", Text::new(index))
+            .with("mmp_group", group)
+            .with("interval", self.interval_ms / 1_000)
+            .with("frozen_time", self.frozen_ms / 1_000)
+            .with("quantity_limit", limit(self.quantity))
+            .with("delta_limit", limit(self.delta))
+            .with("max_quote_quantity", limit(self.quote_quantity));
+        out.extend_from_slice(&config.end());
+    }
+}
+
+impl Front {
+    fn named_index(&self, params: &Value<'_>) -> Result<Option<usize>, Fault> {
+        let Some(name) = text_of(params, "index_name") else { return Ok(None) };
+        let place = self.indices.iter().position(|index| index.name == name);
+        place.map(Some).ok_or(Fault::param("index_name", "no index has this name"))
+    }
+
+    pub(super) fn set_protection(&mut self, account: usize, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let index = self.named_index(&params)?.ok_or(Fault::param("index_name", "value required"))?;
+        let seconds = |name| match get::<u64>(&params, name) {
+            Some(seconds) if seconds <= SECONDS_MAX => Ok(seconds),
+            Some(_) => Err(Fault::param(name, "value must be at most 86400")),
+            None => Err(Fault::param(name, "value required")),
+        };
+        let limit = |name| match get::<Decimal>(&params, name) {
+            Some(limit) if limit.is_negative() => Err(Fault::param(name, "value must not be below 0")),
+            limit => Ok(limit.filter(|limit| !limit.is_zero()).map(|limit| decimal_money(limit).to_string())),
+        };
+        if limit("vega_limit")?.is_some() {
+            return Err(Fault::because(ErrorCode::NotImplemented, "vega is not reckoned here"));
+        }
+        let group = text_of(&params, "mmp_group").unwrap_or_default();
+        if group.chars().count() > GROUP_LEN_MAX {
+            return Err(Fault::param("mmp_group", "at most 64 characters"));
+        }
+        let known = self.accounts[account].guards.len();
+        let is_known = self.guard(account, index, &group).is_some();
+        if !is_known && known >= GROUPS_MAX {
+            return Err(Fault::because(ErrorCode::BadArguments, "there are 100 groups already"));
+        }
+        let protection = Protection {
+            account: self.accounts[account].name.clone(),
+            index: self.indices[index].name.clone(),
+            group,
+            interval_s: seconds("interval")?,
+            frozen_s: seconds("frozen_time")?,
+            quantity: limit("quantity_limit")?,
+            delta: limit("delta_limit")?,
+            vega: None,
+            quote_quantity: limit("max_quote_quantity")?,
+        };
+        if protection.interval_s == 0 && is_known {
+            // Nobody watches these quotes any more.
+            self.cancel_protected(account, index, &protection.group, CancelReason::MmpConfigCurtailment);
+        }
+        let group = protection.group.clone();
+        self.decide(&Record::Protection(protection));
+        let guards = self.accounts[account].guards.iter();
+        let set = guards.filter(|guard| guard.index == index && guard.group == group);
+        Ok(Some(list(set, |guard, out| guard.write(&self.indices[guard.index].name, out))))
+    }
+
+    pub(super) fn take_protection(&mut self, protection: &Protection) {
+        let index = self.indices.iter().position(|index| index.name == protection.index);
+        let (Some(account), Some(index)) = (self.account_named(&protection.account), index) else { return };
+        let guards = &mut self.accounts[account].guards;
+        guards.retain(|guard| guard.index != index || guard.group != protection.group);
+        if protection.interval_s == 0 {
+            return;
+        }
+        let limit = |text: &Option<String>| text.as_deref().and_then(Money::parse);
+        guards.push(Guard {
+            index,
+            group: protection.group.clone(),
+            interval_ms: protection.interval_s * 1_000,
+            frozen_ms: protection.frozen_s * 1_000,
+            quantity: limit(&protection.quantity),
+            delta: limit(&protection.delta),
+            quote_quantity: limit(&protection.quote_quantity),
+            fills: VecDeque::new(),
+            frozen_until: None,
+        });
+    }
+
+    pub(super) fn guard(&self, account: usize, index: usize, group: &str) -> Option<&Guard> {
+        self.accounts[account].guards.iter().find(|guard| guard.index == index && guard.group == group)
+    }
+
+    /// Whether protected orders of the group may be entered.
+    pub(super) fn check_protection(&self, account: usize, index: usize, group: &str) -> Result<(), Fault> {
+        match self.guard(account, index, group) {
+            None => Err(Fault::because(ErrorCode::BadArguments, "set_mmp_config was not called for it")),
+            Some(guard) if guard.is_frozen(self.now_ms()) => Err(ErrorCode::MmpTrigger.into()),
+            Some(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn protection(&self, account: usize, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let (index, group) = (self.named_index(&params)?, text_of(&params, "mmp_group"));
+        let guards = self.accounts[account].guards.iter().filter(|guard| {
+            index.is_none_or(|index| guard.index == index)
+                && group.as_ref().is_none_or(|group| guard.group == *group)
+        });
+        Ok(Some(list(guards, |guard, out| guard.write(&self.indices[guard.index].name, out))))
+    }
+
+    /// What is frozen now.
+    pub(super) fn protection_status(&self, account: usize, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let (index, group) = (self.named_index(&params)?, text_of(&params, "mmp_group"));
+        let now_ms = self.now_ms();
+        let frozen = self.accounts[account].guards.iter().filter(|guard| {
+            guard.is_frozen(now_ms)
+                && index.is_none_or(|index| guard.index == index)
+                && group.as_ref().is_none_or(|group| guard.group == *group)
+        });
+        Ok(Some(list(frozen, |guard, out| out.extend_from_slice(&self.frozen(guard)))))
+    }
+
+    fn frozen(&self, guard: &Guard) -> Vec<u8> {
+        // 0 stands for a reset that is waited for.
+        let until = guard.frozen_until.filter(|until| *until != u64::MAX).unwrap_or(0);
+        Object::new()
+            .with("index_name", Text::new(&self.indices[guard.index].name))
+            .with("mmp_group", Some(Text::new(&guard.group)).filter(|_| !guard.group.is_empty()))
+            .with("frozen_until", until)
+            .end()
+    }
+
+    pub(super) fn reset_protection(&mut self, account: usize, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let index = self.named_index(&params)?.ok_or(Fault::param("index_name", "value required"))?;
+        let group = text_of(&params, "mmp_group").unwrap_or_default();
+        let guards = self.accounts[account].guards.iter_mut();
+        for guard in guards.filter(|guard| guard.index == index && guard.group == group) {
+            (guard.frozen_until, guard.fills) = (None, VecDeque::new());
+        }
+        Ok(Some(json(&Text::new("ok"))))
+    }
+
+    /// Counts what protected orders traded, and stops those whose limit is reached.
+    pub(super) fn watch_protected(&mut self, account: usize, changes: &Changes) {
+        let mut reached = Vec::new();
+        for trade in changes.trades.iter().filter(|trade| trade.terms.is_protected) {
+            let group = self.group_of(account, trade.order);
+            let index = self.settings.listings[trade.listing].index;
+            let (amount, delta) = self.exposure(trade);
+            let now_ms = self.now_ms();
+            let guards = self.accounts[account].guards.iter_mut();
+            for guard in guards.filter(|guard| guard.index == index && guard.group == group) {
+                if guard.note(now_ms, amount, delta) && !guard.is_frozen(now_ms) {
+                    guard.frozen_until = Some(match guard.frozen_ms {
+                        0 => u64::MAX,
+                        frozen_ms => now_ms + frozen_ms,
+                    });
+                    guard.fills.clear();
+                    reached.push((index, group.clone()));
+                }
+            }
+        }
+        for (index, group) in reached {
+            self.counters.protections.add(1);
+            self.cancel_protected(account, index, &group, CancelReason::MmpTrigger);
+            if let Some(guard) = self.guard(account, index, &group) {
+                let news = self.frozen(guard);
+                self.tell_of_protection(account, index, &news);
+            }
+        }
+    }
+
+    /// The group of a quote; empty for an order that is none.
+    fn group_of(&self, account: usize, number: u64) -> String {
+        let order = self.accounts[account].order(number);
+        order.and_then(|order| order.extra.as_ref()).map(|extra| extra.mmp_group.clone()).unwrap_or_default()
+    }
+
+    /// What a trade is of the base currency, and how much it moves with the underlying.
+    fn exposure(&self, trade: &UserTrade) -> (Money, Money) {
+        let listing = &self.settings.listings[trade.listing];
+        let (qty, price) = (trade.public.qty, trade.public.price);
+        let amount = match listing.contract.style {
+            Style::Inverse => listing.contract.value(qty, price),
+            _ => listing.contract.amount(qty),
+        };
+        // An option counts as all of its amount: no more than it can move.
+        let is_put = listing.kind == Kind::Option
+            && listing.option_type == Some(tickpath_deribit::codes::OptionType::Put);
+        let sign = i128::from(trade.side.sign()) * if is_put { -1 } else { 1 };
+        (amount, Money(sign * amount.0))
+    }
+
+    /// Cancels the protected orders of an index and a group.
+    fn cancel_protected(&mut self, account: usize, index: usize, group: &str, reason: CancelReason) {
+        let known = &self.accounts[account];
+        let own: Vec<u64> = known
+            .open
+            .values()
+            .filter(|order| {
+                order.terms.is_protected
+                    && self.settings.listings[order.listing].index == index
+                    && order.extra.as_ref().map_or("", |extra| extra.mmp_group.as_str()) == group
+                    && !known.is_cancelling(order.number)
+            })
+            .map(|order| order.number)
+            .collect();
+        for number in own {
+            // Where the queue is full they go with what is tried again: `cancel_frozen`.
+            let _ = self.send_cancel(account, number, None, None, reason);
+        }
+    }
+
+    /// Tries again to cancel what is frozen and could not be taken out because too much was on its way.
+    pub(super) fn cancel_frozen(&mut self) {
+        let now_ms = self.now_ms();
+        for account in 0..self.accounts.len() {
+            let guards = self.accounts[account].guards.iter();
+            let frozen: Vec<(usize, String)> = guards
+                .filter(|guard| guard.is_frozen(now_ms))
+                .map(|guard| (guard.index, guard.group.clone()))
+                .collect();
+            for (index, group) in frozen {
+                self.cancel_protected(account, index, &group, CancelReason::MmpTrigger);
+            }
+        }
+    }
+
+    /// `private/set_self_trading_config`: answered once the log has it.
+    pub(super) fn set_self_trading(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let strategy = match text_of(&params, "mode").as_deref() {
+            Some("reject_taker") => SelfTradePrevention::CancelNewest,
+            Some("cancel_maker") => SelfTradePrevention::CancelOldest,
+            Some(_) => return Err(Fault::param("mode", "value must be reject_taker or cancel_maker")),
+            None => return Err(Fault::param("mode", "value required")),
+        };
+        if get::<bool>(&params, "extended_to_subaccounts").is_none() {
+            return Err(Fault::param("extended_to_subaccounts", "value required"));
+        }
+        if self.requests.len() >= REQUESTS_MAX {
+            return Err(ErrorCode::MatchingEngineQueueFull.into());
+        }
+        let known = &mut self.accounts[account];
+        self.requests.push_back(DoorRequest {
+            session: known.session,
+            received_ns: self.now_us * 1_000,
+            ask: DoorAsk::PreventSelfTrades(strategy),
+        });
+        known.mode_replies.push_back(to.clone());
+        Ok(None)
+    }
+
+    /// The log says what becomes of orders that would trade with the account's own.
+    pub(super) fn take_self_trading(&mut self, account: usize, strategy: SelfTradePrevention) {
+        self.accounts[account].self_trading = strategy;
+        if let Some(to) = self.accounts[account].mode_replies.pop_front() {
+            self.reply(&to, Ok(json(&Text::new("ok"))));
+        }
+    }
+
+    /// What Deribit calls it.
+    pub(super) fn self_trading_mode(&self, account: usize) -> Option<&'static str> {
+        match self.accounts[account].self_trading {
+            SelfTradePrevention::CancelNewest => Some("reject_taker"),
+            SelfTradePrevention::CancelOldest => Some("cancel_maker"),
+            _ => None,
+        }
+    }
+}

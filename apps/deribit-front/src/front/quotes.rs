@@ -1,0 +1,371 @@
+//! Quotes: orders of market makers, many of them changed by one request.
+
+use tickpath_deribit::codes::{CancelReason, Kind};
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::field::Field;
+use tickpath_deribit::number::Decimal;
+use tickpath_deribit::request::Request;
+use tickpath_deribit::scan::Value;
+use tickpath_deribit::text::Text;
+use tickpath_derivatives::Style;
+use tickpath_types::{Qty, Side};
+
+use super::trading::NewTerms;
+use super::{Answer, Front};
+use crate::account::Changes;
+use crate::fault::Fault;
+use crate::json::{Json, Object, get, list, member, text_of};
+use crate::order::{Extra, Order, Terms};
+use crate::pending::{Group, Intent, Origin, Pending, QuoteError, Quoting, ReplyTo, Work};
+
+/// Quotes of one request at most, each side counted.
+const QUOTES_MAX: usize = 100;
+/// Characters of a quote's texts at most.
+const TEXT_LEN_MAX: usize = 64;
+/// How long no quotes are taken after a cancel that says so.
+const FREEZE_MS: u64 = 1_000;
+
+/// One side of a quote as it is asked for.
+struct Quote {
+    instrument: String,
+    side: Side,
+    amount: Option<Decimal>,
+    price: Option<Decimal>,
+    is_post_only: bool,
+    rejects_post_only: bool,
+    extra: Extra,
+}
+
+impl Front {
+    pub(super) fn mass_quote(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
+        let params: Value<'_> = request.params()?;
+        self.check_deadline(get(&params, "valid_until"))?;
+        let connection = self.connections.get(&to.connection);
+        if !connection.is_some_and(|connection| connection.cancels_on_disconnect) {
+            return Err(ErrorCode::CodNotEnabled.into());
+        }
+        if self.now_ms() < self.accounts[account].quotes_frozen_ms {
+            return Err(ErrorCode::QuotesFrozen.into());
+        }
+        let quotes = quotes_of(&params)?;
+        let waits = get::<bool>(&params, "wait_for_response").unwrap_or(true);
+        let number = self.next_group;
+        self.next_group += 1;
+        // It is not done before all are sent.
+        let group = Group {
+            reply: to.clone(),
+            waiting: 1,
+            cancelled: Vec::new(),
+            is_detailed: get::<bool>(&params, "detailed").unwrap_or(false),
+            account,
+            quoting: Some(Quoting::default()),
+        };
+        self.groups.insert(number, group);
+        let mut seen = Vec::new();
+        for quote in quotes {
+            let key = (quote.instrument.clone(), quote.side);
+            let is_new = !seen.contains(&key);
+            seen.push(key);
+            let sent = match is_new {
+                true => self.quote(account, &quote, to.connection, number),
+                false => Err(Fault::because(ErrorCode::InvalidArguments, "the same side is there twice")),
+            };
+            let Some(group) = self.groups.get_mut(&number) else { break };
+            let quoting = group.quoting.get_or_insert_default();
+            match sent {
+                Ok(Sent::OnItsWay) => group.waiting += 1,
+                Ok(Sent::AsItIs(order)) => quoting.orders.push(order),
+                Ok(Sent::Nothing) => {}
+                Err(fault) => quoting.errors.push(QuoteError {
+                    instrument: quote.instrument,
+                    side: quote.side,
+                    set_id: quote.extra.quote_set_id,
+                    fault,
+                }),
+            }
+        }
+        if !waits {
+            // Only what is known at once is told.
+            let known = self.groups.remove(&number).map(|group| self.quoting_result(&group));
+            return Ok(known);
+        }
+        self.finish_of_group(number, None);
+        Ok(None)
+    }
+
+    /// Enters, changes or cancels one side.
+    fn quote(&mut self, account: usize, quote: &Quote, connection: u64, group: u64) -> Result<Sent, Fault> {
+        let listing = self.find_traded(&quote.instrument)?;
+        let name = &quote.extra.mmp_group;
+        self.check_protection(account, self.settings.listings[listing].index, name)?;
+        let known = &self.accounts[account];
+        let is_same = |order: &&Order| {
+            order.terms.is_quote
+                && order.listing == listing
+                && order.side == quote.side
+                && order.extra.as_ref().is_some_and(|extra| extra.mmp_group == *name)
+        };
+        let before = known.open.values().find(is_same).map(|order| (order.number, order.filled, order.terms));
+        let is_moving = known.pending.iter().any(|pending| match pending.work {
+            Work::Place(intent) => {
+                intent.terms.is_quote
+                    && (intent.listing, intent.side) == (listing, quote.side)
+                    && pending.extra.as_ref().is_some_and(|extra| extra.mmp_group == *name)
+            }
+            Work::Edit { number, .. } | Work::Cancel { number, .. } => {
+                before.is_some_and(|(before, ..)| before == number)
+            }
+        });
+        if is_moving {
+            return Err(ErrorCode::Retry.into());
+        }
+        let amount = quote.amount.ok_or(Fault::param("amount", "value required"))?;
+        if amount.is_zero() {
+            let Some((number, ..)) = before else { return Ok(Sent::Nothing) };
+            self.send_cancel(account, number, None, Some(group), CancelReason::UserRequest)?;
+            return Ok(Sent::OnItsWay);
+        }
+        let qty = self.qty_of(listing, Some(amount), None)?;
+        self.check_quote_quantity(account, listing, qty, name)?;
+        let order_type = tickpath_deribit::codes::OrderType::Limit;
+        let price = self.price_of(listing, quote.side, order_type, quote.price)?;
+        let terms = Terms {
+            is_post_only: quote.is_post_only,
+            rejects_post_only: quote.is_post_only && quote.rejects_post_only,
+            is_protected: true,
+            is_quote: true,
+            ..Terms::default()
+        };
+        let extra = Some(Box::new(quote.extra.clone()));
+        if let Some((number, filled, _)) = before {
+            if let Some(order) = self.accounts[account].open.get_mut(&number) {
+                order.extra = extra;
+            }
+            let qty = Qty(filled.0 + qty.0);
+            let terms = NewTerms { number, qty, price, terms };
+            let origin = Origin { connection: Some(connection), group: Some(group), ..Origin::default() };
+            let is_sent = self.send_change(account, terms, origin)?;
+            return Ok(if is_sent { Sent::OnItsWay } else { Sent::AsItIs(number) });
+        }
+        let mut intent =
+            Intent { listing, side: quote.side, qty, price, terms, display: Qty::ZERO, moves: 0 };
+        self.keep_off_the_book(&mut intent)?;
+        self.check_funds(account, &intent, qty, None)?;
+        let origin = Origin { connection: Some(connection), group: Some(group), extra, reply: None };
+        self.enter_as(account, intent, origin)?;
+        Ok(Sent::OnItsWay)
+    }
+
+    /// Whether a quote is no larger than the account's protection lets it be.
+    fn check_quote_quantity(
+        &self,
+        account: usize,
+        listing: usize,
+        qty: Qty,
+        group: &str,
+    ) -> Result<(), Fault> {
+        let (known, market) = self.listed(listing);
+        let limit = self.guard(account, known.index, group).and_then(|guard| guard.quote_quantity);
+        let amount = match known.contract.style {
+            Style::Inverse => known.contract.value(qty, market.mark),
+            _ => known.contract.amount(qty),
+        };
+        match limit {
+            Some(limit) if amount > limit => {
+                Err(Fault::because(ErrorCode::InvalidAmount, "above max_quote_quantity"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The log has what became of a quote.
+    pub(super) fn answer_quote(
+        &mut self,
+        account: usize,
+        group: u64,
+        pending: &Pending,
+        outcome: Result<Option<u64>, Fault>,
+        changes: &Changes,
+    ) {
+        let listing = match pending.work {
+            Work::Place(intent) | Work::Edit { intent, .. } => Some((intent.listing, intent.side)),
+            Work::Cancel { number, .. } => {
+                self.accounts[account].order(number).map(|order| (order.listing, order.side))
+            }
+        };
+        if let Some(quoting) = self.groups.get_mut(&group).and_then(|group| group.quoting.as_mut()) {
+            match outcome {
+                Ok(number) => {
+                    quoting.orders.extend(number);
+                    let own = changes.trades.iter().filter(|trade| Some(trade.order) == number);
+                    quoting.trades.extend(own.cloned());
+                }
+                Err(fault) => {
+                    let (place, side) = listing.unwrap_or((0, Side::Buy));
+                    quoting.errors.push(QuoteError {
+                        instrument: self.settings.listings[place].name.clone(),
+                        side,
+                        set_id: pending
+                            .extra
+                            .as_ref()
+                            .map_or_else(String::new, |extra| extra.quote_set_id.clone()),
+                        fault,
+                    });
+                }
+            }
+        }
+        self.finish_of_group(group, None);
+    }
+
+    pub(super) fn quoting_result(&self, group: &Group) -> Vec<u8> {
+        let Some(quoting) = &group.quoting else { return b"{}".to_vec() };
+        let errors = list(&quoting.errors, |error, out| {
+            let message = match error.fault.limit {
+                Some(limit) => format!("{} {limit}", error.fault.code.message()),
+                None => error.fault.code.message().to_owned(),
+            };
+            let reason = Some(error.fault.reason).filter(|reason| !reason.is_empty());
+            let fault = Object::new()
+                .with("code", error.fault.code.code())
+                .with("message", Text::new(&message))
+                .with("data", reason.map(|reason| Object::new().with("reason", Text::new(reason)).json()));
+            let side = if error.side == Side::Buy { "bid" } else { "ask" };
+            Object::new()
+                .with("instrument_name", Text::new(&error.instrument))
+                .with("side", Text::new(side))
+                .with("quote_set_id", Text::new(&error.set_id))
+                .with("error", fault.json())
+                .json()
+                .write(out);
+        });
+        let account = &self.accounts[group.account];
+        let mut result = Object::new()
+            .with("errors", Json(errors))
+            .with("errors_count", quoting.errors.len() as u64)
+            .with("orders_count", quoting.orders.len() as u64)
+            .with("trades_count", quoting.trades.len() as u64);
+        if group.is_detailed {
+            let orders = quoting.orders.iter().filter_map(|number| account.order(*number));
+            result = result
+                .with("orders", Json(list(orders, |order, out| self.write_order(order, out))))
+                .with("trades", Json(list(&quoting.trades, |trade, out| self.write_user_trade(trade, out))));
+        }
+        result.end()
+    }
+
+    /// `private/cancel_quotes`: which quotes, by `cancel_type`; the result is how many.
+    pub(super) fn cancel_quotes(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let text = |name: &'static str| text_of(&params, name).ok_or(Fault::param(name, "value required"));
+        let front = &*self;
+        let listings = &front.settings.listings;
+        let is_meant: Box<dyn Fn(&Order) -> bool + '_> = match text("cancel_type")?.as_str() {
+            "all" => Box::new(|_| true),
+            "quote_set_id" => {
+                let id = text("quote_set_id")?;
+                Box::new(move |order| order.extra.as_ref().is_some_and(|extra| extra.quote_set_id == id))
+            }
+            "instrument" => {
+                let place = front.find_listing(&text("instrument_name")?)?;
+                Box::new(move |order| order.listing == place)
+            }
+            "instrument_kind" => {
+                let kind: Kind = get(&params, "kind").ok_or(Fault::param("kind", "value required"))?;
+                let currency = text_of(&params, "currency").unwrap_or_else(|| "any".to_owned());
+                Box::new(move |order| listings[order.listing].is_of(Some(kind), &currency))
+            }
+            "currency" => {
+                let currency = text("currency")?;
+                Box::new(move |order| listings[order.listing].is_of(None, &currency))
+            }
+            "currency_pair" => {
+                let pair = text("currency_pair")?;
+                Box::new(move |order| front.is_pair(order.listing, &pair))
+            }
+            "delta" => return Err(Fault::because(ErrorCode::NotImplemented, "deltas are not reckoned here")),
+            _ => return Err(Fault::param("cancel_type", "no such type")),
+        };
+        let quotes = front.accounts[account].open.values().filter(|order| order.terms.is_quote);
+        let numbers: Vec<u64> = quotes.filter(|order| is_meant(order)).map(|order| order.number).collect();
+        drop(is_meant);
+        self.freeze_quotes(account, &params);
+        let group = self.cancel_all_of(account, &numbers, Vec::new(), false, to)?;
+        Ok(group.map(|group| self.group_result(&group)))
+    }
+
+    /// Takes no quotes for a second where a cancel says so.
+    pub(super) fn freeze_quotes(&mut self, account: usize, params: &Value<'_>) {
+        if get::<bool>(params, "freeze_quotes").unwrap_or(false) {
+            self.accounts[account].quotes_frozen_ms = self.now_ms() + FREEZE_MS;
+        }
+    }
+
+    /// After a restart nobody is there who quotes.
+    pub(super) fn cancel_orphaned_quotes(&mut self) {
+        for account in 0..self.accounts.len() {
+            let known = &self.accounts[account];
+            let orphans: Vec<u64> = known
+                .open
+                .values()
+                .filter(|order| {
+                    order.terms.is_quote && order.extra.is_none() && !known.is_cancelling(order.number)
+                })
+                .map(|order| order.number)
+                .collect();
+            for number in orphans {
+                let reason = CancelReason::CancelOnDisconnect;
+                let _ = self.send_cancel(account, number, None, None, reason);
+            }
+        }
+    }
+}
+
+/// What was done with a quote.
+enum Sent {
+    /// The log will say.
+    OnItsWay,
+    /// It is there already.
+    AsItIs(u64),
+    /// There was nothing to cancel.
+    Nothing,
+}
+
+fn quotes_of(params: &Value<'_>) -> Result<Vec<Quote>, Fault> {
+    let text = |object: &Value<'_>, name: &'static str| match text_of(object, name) {
+        Some(text) if text.chars().count() <= TEXT_LEN_MAX => Ok(text),
+        Some(_) => Err(Fault::param(name, "at most 64 characters")),
+        None => Err(Fault::param(name, "value required")),
+    };
+    let (quote_id, mmp_group) = (text(params, "quote_id")?, text(params, "mmp_group")?);
+    let quotes = member(params, "quotes").ok_or(Fault::param("quotes", "value required"))?;
+    let mut scanner = quotes.scanner();
+    scanner.open_array().map_err(|_| Fault::param("quotes", "value must be a list"))?;
+    let mut found = Vec::new();
+    while let Ok(true) = scanner.next_element() {
+        let Ok(quote) = scanner.value() else { break };
+        let instrument = text(&quote, "instrument_name")?;
+        let quote_set_id = text(&quote, "quote_set_id")?;
+        for (name, side) in [("bid", Side::Buy), ("ask", Side::Sell)] {
+            let Some(terms) = member(&quote, name) else { continue };
+            found.push(Quote {
+                instrument: instrument.clone(),
+                side,
+                amount: get(&terms, "amount"),
+                price: get(&terms, "price"),
+                is_post_only: get::<bool>(&terms, "post_only").unwrap_or(false),
+                rejects_post_only: get::<bool>(&terms, "reject_post_only").unwrap_or(false),
+                extra: Extra {
+                    quote_id: quote_id.clone(),
+                    quote_set_id: quote_set_id.clone(),
+                    mmp_group: mmp_group.clone(),
+                    ..Extra::default()
+                },
+            });
+        }
+    }
+    match found.len() {
+        0 => Err(Fault::param("quotes", "value must have a bid or an ask")),
+        1..=QUOTES_MAX => Ok(found),
+        _ => Err(ErrorCode::TooManyQuotes.into()),
+    }
+}

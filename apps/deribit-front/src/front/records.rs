@@ -1,0 +1,127 @@
+//! What the front decides is written down, and done again after a restart.
+
+use tickpath_derivatives::Money;
+use tickpath_types::Price;
+
+use super::Front;
+use crate::market::FundingPaid;
+use crate::record::{MarketPrices, Record, RecordError, Stamped};
+
+impl Front {
+    /// Takes what was written down before, the lines that [`poll_records`](Front::poll_records) gave; before the first command
+    /// of the log.
+    ///
+    /// # Errors
+    /// [`RecordError`] naming the line that is none.
+    pub fn recall(&mut self, lines: &[u8]) -> Result<(), RecordError> {
+        self.recalled = Stamped::read_all(lines)?.into();
+        self.recall_until(0);
+        Ok(())
+    }
+
+    /// Lines to be kept before anybody hears of what follows from them.
+    pub fn poll_records(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.record_lines)
+    }
+
+    /// Does again what was decided when the log had so many commands.
+    pub(super) fn recall_until(&mut self, commands: u64) {
+        while let Some(stamped) = self.recalled.pop_front_if(|next| next.after <= commands) {
+            self.recalled_ms = self.recalled_ms.max(stamped.at_ms);
+            self.carry_out(&stamped.record, stamped.at_ms);
+        }
+    }
+
+    /// Writes a decision down and does it.
+    pub(super) fn decide(&mut self, record: &Record) {
+        self.write_down(record.clone());
+        self.carry_out(record, self.now_ms());
+    }
+
+    /// Writes down what is done already.
+    pub(super) fn write_down(&mut self, record: Record) {
+        let stamped = Stamped { after: self.counters.commands.read(), at_ms: self.now_ms(), record };
+        stamped.write(&mut self.record_lines);
+    }
+
+    fn carry_out(&mut self, record: &Record, at_ms: u64) {
+        match record {
+            Record::Prices { indices, markets } => self.take_prices(indices, markets, at_ms),
+            Record::Settled => self.settle_all(at_ms),
+            Record::Delivered { instrument, price } => {
+                if let Some(place) = self.listing(instrument) {
+                    self.deliver(place, Money::ratio((*price).into(), 10_000), at_ms);
+                }
+            }
+            Record::CancelOnDisconnect { account, is_enabled } => {
+                if let Some(account) = self.account_named(account) {
+                    self.accounts[account].cancels_on_disconnect = *is_enabled;
+                }
+            }
+            Record::Waits(order) => self.take_waiting(order, at_ms),
+            Record::Trails { number, price } => self.take_trail(*number, Price(*price)),
+            Record::WaitsNoMore { number } => {
+                for account in &mut self.accounts {
+                    account.waiting.remove(number);
+                }
+            }
+            Record::Protection(protection) => self.take_protection(protection),
+            Record::Token(token) => self.take_token(token),
+            Record::TokenEnds { digest } => self.auth.end(digest),
+        }
+    }
+
+    pub(super) fn account_named(&self, name: &str) -> Option<usize> {
+        self.accounts.iter().position(|account| account.name == name)
+    }
+
+    /// Writes down which prices are new since that was done last.
+    pub(super) fn note_new_prices(&mut self) {
+        if !self.are_prices_new {
+            return;
+        }
+        self.are_prices_new = false;
+        let indices = self.indices.iter().map(|index| (index.name.clone(), index.walk.price()));
+        let markets =
+            self.markets.iter().zip(&self.settings.listings).map(|(market, listing)| MarketPrices {
+                name: listing.name.clone(),
+                mark: market.mark.0,
+                basis: market.basis,
+                funding: listing.is_perpetual().then(|| {
+                    let rate = market.funding.paid.back().map_or(0, |paid| paid.rate_ppb);
+                    (market.funding.meter.per_unit.0.to_string(), rate)
+                }),
+            });
+        let (indices, markets): (Vec<_>, Vec<_>) = (indices.collect(), markets.collect());
+        let new_indices = indices.iter().filter(|index| !self.noted_prices.0.contains(index)).cloned();
+        let new_markets = markets.iter().filter(|market| !self.noted_prices.1.contains(market)).cloned();
+        let record = Record::Prices { indices: new_indices.collect(), markets: new_markets.collect() };
+        self.noted_prices = (indices, markets);
+        self.write_down(record);
+    }
+
+    fn take_prices(&mut self, indices: &[(String, i64)], markets: &[MarketPrices], at_ms: u64) {
+        for (name, price) in indices {
+            if let Some(index) = self.indices.iter_mut().find(|index| index.name == *name) {
+                index.walk.resume(*price);
+                index.price = Money::ratio((*price).into(), 10_000);
+                index.mean.sample(at_ms, *price);
+            }
+        }
+        for (place, listing) in self.settings.listings.iter().enumerate() {
+            self.markets[place].index = self.indices[listing.index].price;
+        }
+        for prices in markets {
+            let Some(place) = self.listing(&prices.name) else { continue };
+            let market = &mut self.markets[place];
+            (market.mark, market.basis) = (Price(prices.mark), prices.basis);
+            let Some((per_unit, rate_ppb)) = &prices.funding else { continue };
+            let per_unit = Money(per_unit.parse().unwrap_or(0));
+            if market.funding.meter.per_unit != per_unit {
+                market.funding.meter.per_unit = per_unit;
+                let index = market.index;
+                market.funding.note(FundingPaid { at_ms, rate_ppb: *rate_ppb, index });
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What was settled, delivered, paid: histories that clients ask for.
+
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::field::Field;
+use tickpath_deribit::request::Request;
+use tickpath_deribit::scan::Value;
+use tickpath_deribit::text::Text;
+use tickpath_derivatives::Money;
+
+use super::{Answer, Front};
+use crate::fault::Fault;
+use crate::json::{Json, Object, get, list, text_of};
+use crate::ledger::{Cause, Entry};
+use crate::listing::figure;
+
+/// Elements where none are asked for, and at most.
+const SETTLEMENTS_DEFAULT: u64 = 20;
+const LOG_DEFAULT: u64 = 100;
+const DELIVERIES_DEFAULT: u64 = 10;
+const COUNT_MAX: u64 = 1_000;
+const HOUR_MS: u64 = 3_600_000;
+/// Hours of a funding history at most.
+const HOURS_MAX: u64 = 744;
+
+fn count(params: &Value<'_>, default: u64) -> Result<usize, Fault> {
+    match get::<u64>(params, "count").unwrap_or(default) {
+        count @ 1..=COUNT_MAX => Ok(count as usize),
+        _ => Err(Fault::param("count", "value must be 1 to 1000")),
+    }
+}
+
+fn time(params: &Value<'_>, name: &'static str) -> Result<u64, Fault> {
+    get(params, name).ok_or(Fault::param(name, "value required"))
+}
+
+impl Front {
+    /// The day that something is from, as `2026-11-22`.
+    fn date_of(at_ms: u64) -> String {
+        // Days since 1970 as a date of the Gregorian calendar, counted from the first of March of the year 0.
+        let days = at_ms / 86_400_000 + 719_468;
+        let (era, day_of_era) = (days / 146_097, days % 146_097);
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        let year = era * 400 + year_of_era + u64::from(month <= 2);
+        format!("{year:04}-{month:02}-{day:02}")
+    }
+
+    /// What delivered instruments of an index were delivered at, the latest first.
+    pub(super) fn delivery_prices(&self, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let name = text_of(&params, "index_name").ok_or(Fault::param("index_name", "value required"))?;
+        let index = self.indices.iter().position(|index| index.name == name);
+        let index = index.ok_or(Fault::param("index_name", "no index has this name"))?;
+        let mut found: Vec<(String, Money)> = Vec::new();
+        for delivery in self.deliveries.iter().rev().filter(|delivery| delivery.index == index) {
+            let date = Front::date_of(delivery.at_ms);
+            if found.last().is_none_or(|(last, _)| *last != date) {
+                found.push((date, delivery.price));
+            }
+        }
+        let total = found.len() as u64;
+        let offset = get::<u64>(&params, "offset").unwrap_or(0) as usize;
+        let page = found.into_iter().skip(offset).take(count(&params, DELIVERIES_DEFAULT)?);
+        let data = list(page, |(date, price), out| {
+            Object::new()
+                .with("date", Text::new(&date))
+                .with("delivery_price", figure(price))
+                .json()
+                .write(out);
+        });
+        Ok(Some(Object::new().with("data", Json(data)).with("records_total", total).end()))
+    }
+
+    fn find_perpetual(&self, params: &Value<'_>) -> Result<usize, Fault> {
+        let place = self.find_named(params)?;
+        let is_perpetual = self.settings.listings[place].is_perpetual();
+        if is_perpetual { Ok(place) } else { Err(ErrorCode::InvalidArgsForInstrument.into()) }
+    }
+
+    /// What a position of a perpetual paid in a time, as a part of its value.
+    pub(super) fn funding_rate(&self, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let place = self.find_perpetual(&params)?;
+        let (from, to) = (time(&params, "start_timestamp")?, time(&params, "end_timestamp")?);
+        Ok(Some(self.funding_paid(place, from, to).to_string().into_bytes()))
+    }
+
+    /// The same hour by hour.
+    pub(super) fn funding_history(&self, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let place = self.find_perpetual(&params)?;
+        let (from, to) = (time(&params, "start_timestamp")?, time(&params, "end_timestamp")?);
+        let last = to.min(self.now_ms()) / HOUR_MS;
+        let first = (from.div_ceil(HOUR_MS)).max(last.saturating_sub(HOURS_MAX - 1)).max(1);
+        let paid = &self.markets[place].funding;
+        let hours = (first..=last).filter_map(|hour| {
+            let (begin, end) = ((hour - 1) * HOUR_MS, hour * HOUR_MS);
+            let (first, last) = (paid.within(begin, end).next()?, paid.within(begin, end).last()?);
+            let eight = self.funding_paid(place, end.saturating_sub(8 * HOUR_MS), end);
+            let hour = Object::new()
+                .with("timestamp", end)
+                .with("index_price", figure(last.index))
+                .with("prev_index_price", figure(first.index))
+                .with("interest_1h", Json(self.funding_paid(place, begin, end).to_string().into_bytes()))
+                .with("interest_8h", Json(eight.to_string().into_bytes()));
+            Some(hour.end())
+        });
+        Ok(Some(list(hours, |hour, out| out.extend_from_slice(&hour))))
+    }
+
+    /// What is asked for by `private/get_settlement_history_by_*`: of an account. Others see sums alone.
+    fn is_settlement(&self, params: &Value<'_>, entry: &Entry) -> Result<bool, Fault> {
+        let is_kind = match text_of(params, "type").as_deref() {
+            None => matches!(entry.cause, Cause::Settlement | Cause::Delivery | Cause::Bankruptcy),
+            Some(kind @ ("settlement" | "delivery" | "bankruptcy")) => entry.cause.name() == kind,
+            Some(_) => return Err(Fault::param("type", "value must be settlement, delivery or bankruptcy")),
+        };
+        let is_place = match text_of(params, "instrument_name") {
+            Some(name) => entry.listing == Some(self.find_listing(&name)?),
+            None => {
+                let currency =
+                    text_of(params, "currency").ok_or(Fault::param("currency", "value required"))?;
+                currency.eq_ignore_ascii_case("any") || entry.currency.eq_ignore_ascii_case(&currency)
+            }
+        };
+        let until = get::<u64>(params, "search_start_timestamp").unwrap_or(u64::MAX);
+        Ok(is_kind && is_place && entry.at_ms <= until)
+    }
+
+    pub(super) fn settlement_history(&self, account: usize, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let count = count(&params, SETTLEMENTS_DEFAULT)?;
+        let before = text_of(&params, "continuation").and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
+        let mut found = Vec::new();
+        for entry in self.accounts[account].ledger.entries().rev().filter(|entry| entry.number < before) {
+            if self.is_settlement(&params, entry)? {
+                found.push(entry);
+            }
+        }
+        let more = (found.len() > count).then(|| found[count - 1].number.to_string());
+        found.truncate(count);
+        let settlements = list(found, |entry, out| {
+            entry.write_settlement(entry.listing.map(|place| &self.settings.listings[place]), out);
+        });
+        Ok(Some(settled_page(settlements, more)))
+    }
+
+    /// What anyone may know of settlements: what all accounts together won and lost in an instrument.
+    pub(super) fn last_settlements(&self, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let count = count(&params, SETTLEMENTS_DEFAULT)?;
+        let before = text_of(&params, "continuation").and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
+        // Of one time and one instrument there is one settlement, whoever has a part of it.
+        let mut sums: std::collections::BTreeMap<u64, Entry> = Default::default();
+        for account in &self.accounts {
+            for entry in account.ledger.entries() {
+                if !self.is_settlement(&params, entry)? || place_in_time(entry) >= before {
+                    continue;
+                }
+                let is_long = entry.side == Some(tickpath_types::Side::Buy);
+                let sum = sums.entry(place_in_time(entry)).or_insert_with(|| Entry {
+                    change: Money::ZERO,
+                    funding: Money::ZERO,
+                    profit: Money::ZERO,
+                    qty: tickpath_types::Qty::ZERO,
+                    side: None,
+                    ..entry.clone()
+                });
+                // What some won the others lost: the sums are of those who won.
+                sum.change += entry.change.max(Money::ZERO);
+                sum.profit += entry.profit.max(Money::ZERO);
+                sum.funding += entry.funding.max(Money::ZERO);
+                sum.qty.0 += if is_long { entry.qty.0 } else { 0 };
+            }
+        }
+        let more = if sums.len() > count { sums.keys().rev().nth(count - 1) } else { None };
+        let more = more.map(u64::to_string);
+        let settlements = list(sums.values().rev().take(count), |entry, out| {
+            entry.write_settlement(entry.listing.map(|place| &self.settings.listings[place]), out);
+        });
+        Ok(Some(settled_page(settlements, more)))
+    }
+
+    pub(super) fn transaction_log(&self, account: usize, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let currency = text_of(&params, "currency").ok_or(Fault::param("currency", "value required"))?;
+        let (from, to) = (time(&params, "start_timestamp")?, time(&params, "end_timestamp")?);
+        let count = count(&params, LOG_DEFAULT)?;
+        let kind = text_of(&params, "query");
+        let listing = match text_of(&params, "instrument_name") {
+            Some(name) => Some(self.find_listing(&name)?),
+            None => None,
+        };
+        let before = get::<u64>(&params, "continuation").unwrap_or(u64::MAX);
+        let known = &self.accounts[account];
+        let is_wanted = |entry: &&Entry| {
+            entry.currency.eq_ignore_ascii_case(&currency)
+                && (from..=to).contains(&entry.at_ms)
+                && entry.number < before
+                && listing.is_none_or(|listing| entry.listing == Some(listing))
+                && kind.as_deref().is_none_or(|kind| entry.cause.name() == kind)
+        };
+        let mut found: Vec<&Entry> = known.ledger.entries().rev().filter(is_wanted).take(count + 1).collect();
+        let more = (found.len() > count).then(|| found[count - 1].number);
+        found.truncate(count);
+        let who = (u64::from(known.session.0), known.name.as_str());
+        let logs = list(found, |entry, out| {
+            entry.write(entry.listing.map(|place| &self.settings.listings[place]), who, out);
+        });
+        let more = more.map_or(b"null".to_vec(), |more| more.to_string().into_bytes());
+        Ok(Some(Object::new().with("logs", Json(logs)).with("continuation", Json(more)).end()))
+    }
+}
+
+/// Orders settlements by their time, and those of one time by their instrument.
+fn place_in_time(entry: &Entry) -> u64 {
+    entry.at_ms.saturating_mul(1 << 17) + entry.listing.map_or(0, |place| place as u64 + 1)
+}
+
+fn settled_page(settlements: Vec<u8>, more: Option<String>) -> Vec<u8> {
+    let more = more.map_or(b"null".to_vec(), |more| format!("\"{more}\"").into_bytes());
+    Object::new().with("settlements", Json(settlements)).with("continuation", Json(more)).end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_of_the_calendar() {
+        let dates = [0, 951_782_400_000, 951_868_800_000, 1_798_185_600_000, 4_107_542_400_000];
+        assert_eq!(
+            dates.map(Front::date_of),
+            ["1970-01-01", "2000-02-29", "2000-03-01", "2026-12-25", "2100-03-01"]
+        );
+    }
+}

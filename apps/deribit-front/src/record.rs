@@ -1,0 +1,208 @@
+//! What the front decided and the log does not say: prices of the simulated market, settlements, what its clients set.
+//!
+//! A record stands between two commands of the log and is a line of JSON in a file beside it. Read again in its place, it does
+//! what it did then, so money is the same after a restart.
+
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::line_file::LineFile;
+use crate::server::LabelStore;
+
+/// A record with its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamped {
+    /// Commands of the log before it.
+    pub(crate) after: u64,
+    /// When, in milliseconds since 1970.
+    pub(crate) at_ms: u64,
+    #[serde(flatten)]
+    pub(crate) record: Record,
+}
+
+/// What was decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub(crate) enum Record {
+    /// What is new among prices: of indices by their names, of instruments.
+    Prices { indices: Vec<(String, i64)>, markets: Vec<MarketPrices> },
+    /// The day's settlement at the mark prices.
+    Settled,
+    /// An instrument expired at this price of the index, in 10^-4.
+    Delivered { instrument: String, price: i64 },
+    /// New connections of the account begin with cancel on disconnect, or do not.
+    CancelOnDisconnect { account: String, is_enabled: bool },
+    /// An order waits for a price, or for another order; in place of an earlier one of its number.
+    Waits(WaitingOrder),
+    /// A trailing stop followed the market.
+    Trails { number: u64, price: i64 },
+    /// An order waits no more: it was entered, or is over.
+    WaitsNoMore { number: u64 },
+    /// Market maker protection is set so; with an interval of 0 it is not.
+    Protection(Protection),
+    /// A token that more than one connection may show: what is kept of it does not show the token.
+    Token(Token),
+    /// The token is good no more.
+    TokenEnds { digest: String },
+}
+
+/// What is reckoned of an instrument.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MarketPrices {
+    pub(crate) name: String,
+    pub(crate) mark: i64,
+    pub(crate) basis: i64,
+    /// Of perpetuals: what a unit has paid since the beginning, in 10^-18, and the rate, in 10^-9.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) funding: Option<(String, i64)>,
+}
+
+/// An order that is not in the book.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WaitingOrder {
+    pub(crate) account: String,
+    pub(crate) instrument: String,
+    pub(crate) number: u64,
+    pub(crate) is_buy: bool,
+    /// As the log keeps them.
+    pub(crate) terms: String,
+    pub(crate) price: i64,
+    pub(crate) qty: u64,
+    pub(crate) created_ms: u64,
+    pub(crate) is_replaced: bool,
+    /// The price that is watched, that fires it, how far behind it follows, and the watched price at first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) trigger: Option<(String, i64, Option<i64>, i64)>,
+}
+
+/// Market maker protection of an index and a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Protection {
+    pub(crate) account: String,
+    pub(crate) index: String,
+    pub(crate) group: String,
+    pub(crate) interval_s: u64,
+    pub(crate) frozen_s: u64,
+    /// In 10^-18.
+    pub(crate) quantity: Option<String>,
+    pub(crate) delta: Option<String>,
+    pub(crate) vega: Option<String>,
+    pub(crate) quote_quantity: Option<String>,
+}
+
+/// A token, by its digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Token {
+    pub(crate) digest: String,
+    /// Of the token that it was given with.
+    pub(crate) other: String,
+    pub(crate) key: String,
+    pub(crate) scope: String,
+    pub(crate) expires_us: u64,
+    pub(crate) is_refresh: bool,
+}
+
+/// What was written down cannot be read: put the file back from a copy, or start anew with `--new-session`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} is no record: put the file back from a copy, or start anew with --new-session")]
+pub struct RecordError {
+    /// Of the file, from 1.
+    pub line: usize,
+}
+
+impl Stamped {
+    /// The records of lines.
+    pub(crate) fn read_all(lines: &[u8]) -> Result<Vec<Stamped>, RecordError> {
+        let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let records = lines.zip(1..);
+        records.map(|(text, line)| serde_json::from_slice(text).map_err(|_| RecordError { line })).collect()
+    }
+
+    /// Appends it as a line.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        serde_json::to_writer(&mut *out, self)
+            .expect("a record is written into memory, and its keys are texts");
+        out.push(b'\n');
+    }
+}
+
+/// Where the records of a journal's session are.
+fn records_path(store: &LabelStore, session: &str) -> PathBuf {
+    let plain =
+        |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '.' };
+    let mut path = store.path.clone().into_os_string();
+    path.push(format!(".{}.records", session.chars().map(plain).collect::<String>()));
+    path.into()
+}
+
+/// The file of records.
+pub(crate) struct RecordFile(LineFile);
+
+impl RecordFile {
+    /// Opens the file of a journal's session beside that of the labels, which may be new, and reads what is there.
+    pub(crate) fn open(store: &LabelStore, session: &str) -> io::Result<(RecordFile, Vec<u8>)> {
+        let (file, lines) = LineFile::open(&records_path(store, session), store.is_synced)?;
+        Ok((RecordFile(file), lines))
+    }
+
+    /// Adds lines; false when they could not be written.
+    pub(crate) fn append(&mut self, lines: &[u8]) -> bool {
+        self.0.append(lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_what_they_were_after_the_file() {
+        let records = [
+            Record::Prices {
+                indices: vec![("btc_usd".to_owned(), 600_000_000)],
+                markets: vec![MarketPrices {
+                    name: "BTC-PERPETUAL".to_owned(),
+                    mark: 600_000_100,
+                    basis: -5,
+                    funding: Some((i128::MAX.to_string(), -250)),
+                }],
+            },
+            Record::Settled,
+            Record::Delivered { instrument: "BTC-25DEC26".to_owned(), price: 1 },
+            Record::CancelOnDisconnect { account: "ANNA".to_owned(), is_enabled: true },
+            Record::Waits(WaitingOrder {
+                terms: "D0".to_owned(),
+                trigger: Some(("index_price".to_owned(), 5, None, 4)),
+                ..WaitingOrder::default()
+            }),
+            Record::Trails { number: u64::MAX, price: 7 },
+            Record::WaitsNoMore { number: 1 << 63 },
+            Record::Protection(Protection { vega: Some("1.5".to_owned()), ..Protection::default() }),
+            Record::Token(Token {
+                digest: "d".to_owned(),
+                other: "o".to_owned(),
+                key: "anna".to_owned(),
+                scope: "session:x".to_owned(),
+                expires_us: 3,
+                is_refresh: true,
+            }),
+            Record::TokenEnds { digest: "d".to_owned() },
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let store = LabelStore { path: folder.path().join("labels"), is_synced: true };
+        let (mut file, before) = RecordFile::open(&store, "A/1").unwrap();
+        assert!(before.is_empty());
+        let written: Vec<Stamped> =
+            (1..).zip(records).map(|(after, record)| Stamped { after, at_ms: 9, record }).collect();
+        let mut lines = Vec::new();
+        written.iter().for_each(|record| record.write(&mut lines));
+        assert!(file.append(&lines) && file.append(b"{\"after\":1,\"at_ms"));
+        let kept = RecordFile::open(&store, "A/1").unwrap().1;
+        assert_eq!(Stamped::read_all(&kept).unwrap(), written);
+        assert!(RecordFile::open(&store, "B/1").unwrap().1.is_empty(), "another session's are others");
+        let unknown = b"{\"after\":1,\"at_ms\":2,\"what\":\"else\"}\n";
+        assert_eq!(Stamped::read_all(unknown), Err(RecordError { line: 1 }));
+    }
+}

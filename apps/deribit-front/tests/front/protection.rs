@@ -1,0 +1,241 @@
+//! Market maker protection, quotes, and trades with oneself.
+
+use serde_json::{Value, json};
+
+use crate::support::Venue;
+
+const PERPETUAL: &str = "BTC-PERPETUAL";
+
+fn protect(venue: &mut Venue, connection: u64, quantity: Value, frozen: u64) -> Value {
+    let params = json!({ "index_name": "btc_usd", "interval": 10, "frozen_time": frozen, "max_quote_quantity": 5, "quantity_limit": quantity });
+    venue.ok(connection, "private/set_mmp_config", params)
+}
+
+fn order(venue: &mut Venue, connection: u64, side: &str, amount: u64, price: u64, mmp: bool) -> Value {
+    let params = json!({ "instrument_name": PERPETUAL, "amount": amount, "price": price, "mmp": mmp });
+    venue.ok(connection, &format!("private/{side}"), params)
+}
+
+#[test]
+fn protected_orders_go_when_too_much_of_them_trades() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let protected = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60_000, "mmp": true });
+    assert_eq!(venue.refused(anna, "private/buy", protected.clone()), 11049, "nothing watches it");
+    let config = protect(&mut venue, anna, json!(0.99), 20);
+    assert_eq!((&config[0]["quantity_limit"], &config[0]["interval"]), (&json!(0.99), &json!(10)));
+    let channel = "user.mmp_trigger.btc_usd";
+    venue.ok(anna, "private/subscribe", json!({ "channels": [channel] }));
+    for price in [60_001, 60_002, 60_003] {
+        let placed = order(&mut venue, anna, "sell", 30_000, price, true);
+        assert_eq!(placed["order"]["mmp"], true);
+    }
+    let plain = order(&mut venue, anna, "sell", 30_000, 60_004, false);
+    // Half a bitcoin, and 11 seconds later another half.
+    order(&mut venue, bert, "buy", 30_000, 60_004, false);
+    venue.wait(11_000_000);
+    order(&mut venue, bert, "buy", 30_000, 60_004, false);
+    assert_eq!(venue.ok(anna, "private/get_mmp_status", json!({})), json!([]));
+    assert!(venue.news(anna, channel).is_empty());
+    order(&mut venue, bert, "buy", 30_010, 60_004, false);
+    let open = venue.ok(anna, "private/get_open_orders", json!({}));
+    assert_eq!((open.as_array().unwrap().len(), &open[0]["order_id"]), (1, &plain["order"]["order_id"]));
+    let told = venue.news(anna, channel);
+    assert_eq!((told.len(), &told[0]["index_name"]), (1, &json!("btc_usd")), "{told:?}");
+    let status = venue.ok(anna, "private/get_mmp_status", json!({ "index_name": "btc_usd" }));
+    assert_eq!(status[0]["frozen_until"], told[0]["frozen_until"]);
+    assert_eq!(
+        venue.refused(
+            anna,
+            "private/buy",
+            json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000, "mmp": true })
+        ),
+        13030
+    );
+    venue.wait(20_000_000);
+    order(&mut venue, anna, "buy", 10, 59_000, true);
+
+    // Without a time it stays frozen until it is reset.
+    protect(&mut venue, anna, json!(0.1), 0);
+    order(&mut venue, anna, "sell", 30_000, 60_003, true);
+    order(&mut venue, bert, "buy", 30_000, 60_003, false);
+    venue.wait(300_000_000);
+    assert_eq!(venue.ok(anna, "private/get_mmp_status", json!({}))[0]["frozen_until"], 0);
+    venue.ok(anna, "private/reset_mmp", json!({ "index_name": "btc_usd" }));
+    assert_eq!(venue.ok(anna, "private/get_mmp_status", json!({})), json!([]));
+    // And it is so after a restart.
+    let mut venue = venue.restarted(Vec::new());
+    let anna = venue.login("anna");
+    assert_eq!(
+        venue.ok(anna, "private/get_mmp_config", json!({ "index_name": "btc_usd" }))[0]["quantity_limit"],
+        json!(0.1)
+    );
+    let off = json!({ "index_name": "btc_usd", "interval": 0, "frozen_time": 0, "max_quote_quantity": 0 });
+    assert_eq!(venue.ok(anna, "private/set_mmp_config", off), json!([]));
+    assert_eq!(venue.ok(anna, "private/get_mmp_config", json!({})), json!([]));
+    for bad in [
+        json!({}),
+        json!({ "index_name": "x" }),
+        json!({ "index_name": "btc_usd", "interval": 90_000, "frozen_time": 1 }),
+    ] {
+        assert_eq!(venue.refused(anna, "private/set_mmp_config", bad), -32602);
+    }
+}
+
+#[test]
+fn orders_that_would_trade_with_their_own_account() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let mode = |mode: &str| json!({ "mode": mode, "extended_to_subaccounts": false });
+    order(&mut venue, anna, "sell", 10, 60_000, false);
+    assert_eq!(
+        order(&mut venue, anna, "buy", 10, 60_000, false)["order"]["order_state"],
+        "filled",
+        "nothing is said"
+    );
+    assert_eq!(venue.ok(anna, "private/set_self_trading_config", mode("reject_taker")), "ok");
+    let resting = order(&mut venue, anna, "sell", 10, 60_000, false);
+    let taking = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60_000 });
+    assert_eq!(venue.refused(anna, "private/buy", taking.clone()), 10003);
+    assert_eq!(venue.ok(anna, "private/get_open_orders", json!({})).as_array().unwrap().len(), 1);
+    venue.ok(anna, "private/set_self_trading_config", mode("cancel_maker"));
+    let summary = json!({ "currency": "BTC", "extended": true });
+    assert_eq!(
+        venue.ok(anna, "private/get_account_summary", summary)["self_trading_reject_mode"],
+        "cancel_maker"
+    );
+    assert_eq!(venue.ok(anna, "private/buy", taking)["order"]["order_state"], "open");
+    let id = json!({ "order_id": resting["order"]["order_id"] });
+    assert_eq!(venue.ok(anna, "private/get_order_state", id)["order_state"], "cancelled");
+    assert_eq!(venue.refused(anna, "private/set_self_trading_config", mode("trade")), -32602);
+    assert_eq!(
+        venue.refused(anna, "private/set_self_trading_config", json!({ "mode": "reject_taker" })),
+        -32602
+    );
+}
+
+fn side(amount: u64, price: f64) -> Value {
+    json!({ "amount": amount, "price": price, "post_only": true, "reject_post_only": true })
+}
+
+fn quotes(quotes: &[Value]) -> Value {
+    json!({ "quote_id": "q", "mmp_group": "desk", "detailed": true, "quotes": quotes })
+}
+
+#[test]
+fn quotes_are_changed_many_at_once() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let both = |bid: f64, ask: f64| {
+        quotes(&[
+            json!({ "instrument_name": PERPETUAL, "quote_set_id": "s1", "bid": side(100, bid), "ask": side(100, ask) }),
+            json!({ "instrument_name": "ETH_USDC-PERPETUAL", "quote_set_id": "s2", "bid": side(1, 2_990.0) }),
+        ])
+    };
+    assert_eq!(venue.refused(anna, "private/mass_quote", both(59_990.0, 60_010.0)), 13042);
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+    let unwatched = venue.ok(anna, "private/mass_quote", both(59_990.0, 60_010.0));
+    assert_eq!(
+        (&unwatched["errors_count"], &unwatched["orders_count"]),
+        (&json!(3), &json!(0)),
+        "{unwatched}"
+    );
+    for index in ["btc_usd", "eth_usd"] {
+        let config = json!({ "index_name": index, "mmp_group": "desk", "interval": 10, "frozen_time": 1, "max_quote_quantity": 2, "quantity_limit": 0.01 });
+        venue.ok(anna, "private/set_mmp_config", config);
+    }
+    let first = venue.ok(anna, "private/mass_quote", both(59_990.0, 60_010.0));
+    assert_eq!((&first["errors"], &first["orders_count"]), (&json!([]), &json!(3)), "{first}");
+    let bid = &first["orders"][0];
+    assert_eq!(
+        (&bid["quote"], &bid["quote_set_id"], &bid["mmp_group"]),
+        (&json!(true), &json!("s1"), &json!("desk"))
+    );
+    // Again: the same orders at other prices, one refused alone.
+    let moved = venue.ok(anna, "private/mass_quote", both(59_995.0, 59_990.0));
+    assert_eq!((&moved["orders_count"], &moved["errors_count"]), (&json!(2), &json!(1)), "{moved}");
+    assert_eq!(
+        (&moved["errors"][0]["side"], &moved["errors"][0]["error"]["code"]),
+        (&json!("ask"), &json!(11054))
+    );
+    let open =
+        venue.ok(anna, "private/get_open_orders_by_instrument", json!({ "instrument_name": PERPETUAL }));
+    let prices: Vec<_> = open.as_array().unwrap().iter().map(|order| order["price"].clone()).collect();
+    assert_eq!(prices, [json!(59_995), json!(60_010)]);
+    assert_eq!(open[0]["order_id"], bid["order_id"]);
+    // An amount of nothing takes a side away; too much of one is refused.
+    let one =
+        |bid: Value| quotes(&[json!({ "instrument_name": PERPETUAL, "quote_set_id": "s1", "bid": bid })]);
+    let gone = venue.ok(anna, "private/mass_quote", one(json!({ "amount": 0, "price": 1 })));
+    assert_eq!(gone["errors"], json!([]));
+    let large = venue.ok(anna, "private/mass_quote", one(side(200_000, 59_000.0)));
+    assert_eq!(large["errors"][0]["error"]["code"], 10021);
+    let open = venue.ok(anna, "private/get_open_orders", json!({}));
+    assert_eq!(open.as_array().unwrap().len(), 2);
+    // A trade of a group beyond its limit takes the group's other quotes away, of that index alone.
+    venue.ok(anna, "private/mass_quote", both(59_980.0, 60_010.0));
+    order(&mut venue, bert, "buy", 100, 60_010, false);
+    let kept = venue.ok(anna, "private/get_open_orders", json!({}));
+    assert_eq!(kept.as_array().unwrap().len(), 2, "100 dollars are not a hundredth of a bitcoin");
+    venue.ok(
+        anna,
+        "private/mass_quote",
+        quotes(&[
+            json!({ "instrument_name": PERPETUAL, "quote_set_id": "s1", "ask": side(1_000, 60_010.0) }),
+        ]),
+    );
+    order(&mut venue, bert, "buy", 1_000, 60_010, false);
+    let kept = venue.ok(anna, "private/get_open_orders", json!({}));
+    assert_eq!(
+        (kept.as_array().unwrap().len(), &kept[0]["instrument_name"]),
+        (1, &json!("ETH_USDC-PERPETUAL")),
+        "{kept}"
+    );
+    assert_eq!(
+        venue.ok(anna, "private/mass_quote", one(side(10, 59_000.0)))["errors"][0]["error"]["code"],
+        13030
+    );
+
+    venue.wait(1_100_000);
+    venue.ok(anna, "private/mass_quote", both(59_980.0, 60_010.0));
+    let cancel = |kind: &str, name: &str, value: &str| json!({ "cancel_type": kind, name: value });
+    assert_eq!(venue.ok(anna, "private/cancel_quotes", cancel("quote_set_id", "quote_set_id", "s2")), 1);
+    assert_eq!(
+        venue.ok(anna, "private/cancel_quotes", cancel("instrument", "instrument_name", PERPETUAL)),
+        2
+    );
+    venue.ok(anna, "private/mass_quote", both(59_980.0, 60_010.0));
+    assert_eq!(venue.ok(anna, "private/cancel_quotes", cancel("currency", "currency", "BTC")), 2);
+    assert_eq!(
+        venue.ok(anna, "private/cancel_quotes", cancel("currency_pair", "currency_pair", "eth_usd")),
+        1
+    );
+    venue.ok(anna, "private/mass_quote", both(59_980.0, 60_010.0));
+    assert_eq!(venue.ok(anna, "private/cancel_quotes", cancel("instrument_kind", "kind", "option")), 0);
+    let all = json!({ "cancel_type": "all", "freeze_quotes": true });
+    assert_eq!(venue.ok(anna, "private/cancel_quotes", all), 3);
+    assert_eq!(venue.refused(anna, "private/mass_quote", both(59_980.0, 60_010.0)), 13043);
+    venue.wait(1_100_000);
+    assert_eq!(venue.refused(anna, "private/cancel_quotes", json!({ "cancel_type": "some" })), -32602);
+    assert_eq!(venue.refused(anna, "private/mass_quote", quotes(&[])), -32602);
+    let many: Vec<_> = (0..101)
+        .map(|_| json!({ "instrument_name": PERPETUAL, "quote_set_id": "s", "bid": side(10, 59_000.0) }))
+        .collect();
+    assert_eq!(venue.refused(anna, "private/mass_quote", quotes(&many)), 13903);
+    let twice = venue.ok(anna, "private/mass_quote", quotes(&many[..2]));
+    assert_eq!((&twice["errors_count"], &twice["orders_count"]), (&json!(1), &json!(1)));
+    let at_once =
+        json!({ "quote_id": "q", "mmp_group": "desk", "wait_for_response": false, "quotes": [many[0]] });
+    assert_eq!(venue.ok(anna, "private/mass_quote", at_once)["errors"], json!([]));
+
+    // Quotes do not outlive whoever makes them: neither the connection nor the venue.
+    venue.front.close(anna, venue.now_us);
+    venue.settle();
+    assert_eq!(venue.engine.open_order_count(), 0);
+    let anna = venue.login("anna");
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+    venue.ok(anna, "private/mass_quote", both(59_980.0, 60_010.0));
+    let mut venue = venue.restarted(Vec::new());
+    venue.wait(200_000);
+    assert_eq!(venue.engine.open_order_count(), 0);
+}
