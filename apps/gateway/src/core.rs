@@ -281,6 +281,24 @@ impl Core {
         &self.accounts
     }
 
+    /// Whether no order leaves in any case.
+    #[must_use]
+    pub fn is_dry_run(&self) -> bool {
+        self.policy.is_dry_run()
+    }
+
+    /// Accounts that can be traded with.
+    #[must_use]
+    pub fn ready_accounts(&self) -> usize {
+        self.accounts.iter().filter(|account| account.step == Step::Ready).count()
+    }
+
+    /// Connections that work.
+    #[must_use]
+    pub fn ready_streams(&self) -> usize {
+        self.streams.iter().filter(|stream| stream.status == ConnectionStatus::READY).count()
+    }
+
     /// How the gateway stands.
     #[must_use]
     pub const fn state(&self) -> GatewayState {
@@ -489,7 +507,7 @@ impl Core {
     }
 
     fn state_now(&self) -> GatewayState {
-        let ready = self.accounts.iter().filter(|account| account.step == Step::Ready).count();
+        let ready = self.ready_accounts();
         let connected = self.accounts.iter().any(|account| account.step != Step::Down);
         match () {
             () if self.is_stopping => GatewayState::STOPPING,
@@ -502,7 +520,7 @@ impl Core {
     }
 
     fn gateway_status(&self) -> GatewayStatus {
-        let ready = self.accounts.iter().filter(|account| account.step == Step::Ready).count();
+        let ready = self.ready_accounts();
         GatewayStatus {
             state: self.state,
             trading: Transport::WEB_SOCKET,
