@@ -11,11 +11,10 @@ use tickpath_gateway_protocol::{
     AckStatus, AckType, Event, EventKind, ExternalLatency, OrderAck, Origin, Request, RequestKind, Text,
 };
 use tickpath_types::Nanos;
-use zerocopy::IntoBytes;
 
-use crate::core::{Core, Door, Venue};
-use crate::event_log::{EventLog, Origin as LogOrigin, RecordKind};
+use crate::core::{Door, Venue};
 use crate::metrics::{Exception, Function, GatewayMetrics};
+use crate::recorder::Recorded;
 use crate::users::{Bans, CheckAnswer, LoginChecker};
 
 /// What happens at the door that one duty cycle takes at most.
@@ -63,7 +62,6 @@ pub struct Doorway {
     clients: HashMap<u32, ClientId, FxBuildHasher>,
     logins: Vec<Checked>,
     metrics: Arc<GatewayMetrics>,
-    log: EventLog,
     /// Requests of this duty cycle.
     taken: Vec<Taken>,
     ahead_ns: u64,
@@ -79,7 +77,6 @@ impl Doorway {
         traders: Vec<bool>,
         capabilities: Capabilities,
         metrics: Arc<GatewayMetrics>,
-        log: EventLog,
     ) -> Doorway {
         let clients = HashMap::with_capacity_and_hasher(2 * door.config().clients_max, FxBuildHasher);
         Doorway {
@@ -91,7 +88,6 @@ impl Doorway {
             clients,
             logins: Vec::with_capacity(LOGINS_MAX),
             metrics,
-            log,
             taken: Vec::with_capacity(EVENTS_PER_CYCLE),
             ahead_ns: 0,
         }
@@ -103,11 +99,6 @@ impl Doorway {
         &self.metrics
     }
 
-    /// The log of all messages.
-    pub const fn log(&mut self) -> &mut EventLog {
-        &mut self.log
-    }
-
     /// The requests of this duty cycle have left.
     #[inline]
     pub fn note_written(&mut self, now: Nanos) {
@@ -117,16 +108,13 @@ impl Doorway {
     }
 
     #[inline]
-    fn take(&mut self, client: ClientId, request: &Request, now: Nanos) {
+    fn take(&mut self, request: &Request, now: Nanos) {
         let header = &request.header;
         self.metrics.count_request(header.kind);
         let made = header.create_ns;
         if made != 0 {
             self.metrics.inter_process.record(now.0.saturating_sub(self.ahead_ns).saturating_sub(made));
         }
-        let origin =
-            LogOrigin { client: client.number(), account: header.account, ..LogOrigin::default() };
-        self.log.record(RecordKind::Request, origin, now, Nanos(made), request.as_bytes());
         self.taken.push(Taken { kind: header.kind, at: now });
     }
 
@@ -143,7 +131,7 @@ impl Doorway {
         now: Nanos,
         ahead_ns: u64,
         clock: TscClock,
-        core: &mut Core,
+        core: &mut Recorded,
         venue: &mut impl Venue,
     ) -> usize {
         let mut work = 0;
@@ -155,7 +143,7 @@ impl Doorway {
             match event {
                 DoorEvent::Request(client, request) => {
                     let at = clock.now();
-                    self.take(client, &request, at);
+                    self.take(&request, at);
                     core.handle_request(at, client.number(), &request, self, venue);
                     self.metrics.profile(Function::Request).record(clock.now().since(at).0);
                 }
@@ -178,7 +166,7 @@ impl Doorway {
     }
 
     #[cold]
-    fn leave(&mut self, now: Nanos, client: ClientId, reason: LeaveReason, core: &mut Core) {
+    fn leave(&mut self, now: Nanos, client: ClientId, reason: LeaveReason, core: &mut Recorded) {
         match reason {
             LeaveReason::TooSlow => self.metrics.count_exception(Exception::SlowClient),
             LeaveReason::Broken => self.metrics.count_exception(Exception::BadClient),
@@ -186,9 +174,7 @@ impl Doorway {
         }
         self.metrics.client(client.slot()).name.set("");
         self.clients.remove(&client.number());
-        let origin = LogOrigin { client: client.number(), ..LogOrigin::default() };
-        self.log.record(RecordKind::Client, origin, now, Nanos::ZERO, b"left");
-        core.handle_leave(client.number());
+        core.handle_leave(now, client.number());
     }
 
     /// Has the password of a caller checked.
@@ -214,7 +200,7 @@ impl Doorway {
 
     /// Lets a caller in whose password is its own.
     #[cold]
-    fn settle(&mut self, now: Nanos, answer: CheckAnswer, core: &mut Core) {
+    fn settle(&mut self, now: Nanos, answer: CheckAnswer, core: &mut Recorded) {
         let Some(place) = self.logins.iter().position(|login| login.check == answer.id) else { return };
         let Checked { login, name, wants_trading, .. } = self.logins.swap_remove(place);
         let Some(user) = answer.user else {
@@ -238,9 +224,7 @@ impl Doorway {
         if let Some(client) = self.door.admit(login, all) {
             self.clients.insert(client.number(), client);
             self.metrics.client(client.slot()).name.set(name.as_str());
-            let origin = LogOrigin { client: client.number(), ..LogOrigin::default() };
-            self.log.record(RecordKind::Client, origin, now, Nanos::ZERO, name.as_str().as_bytes());
-            core.handle_join(client.number(), user, wants_trading);
+            core.handle_join(now, client.number(), user, wants_trading);
         }
     }
 
@@ -253,21 +237,15 @@ impl Doorway {
 impl Doorway {
     /// Notes an event that was put into a ring, as it lies there.
     #[inline]
-    fn note(&mut self, event: &Event, client: u32) {
+    fn note(&self, event: &Event) {
         let header = &event.header;
         self.metrics.count_event(header.kind);
         if header.kind == EventKind::ORDER_ACK {
             self.note_ack(event);
         }
-        if self.log.is_on() {
-            let kind = if client == 0 { RecordKind::Broadcast } else { RecordKind::Event };
-            let origin = LogOrigin { stream: header.stream, account: header.account, client };
-            let at = Nanos(header.send_ns.saturating_add(self.ahead_ns));
-            self.log.record(kind, origin, at, Nanos(header.origin_ns), event.as_bytes());
-        }
     }
 
-    fn note_ack(&mut self, event: &Event) {
+    fn note_ack(&self, event: &Event) {
         let Some(ack) = event.body::<OrderAck>() else { return };
         let kind = match ack.request {
             AckType::CREATE => RequestKind::CREATE_ORDER,
@@ -308,14 +286,14 @@ impl Door for Doorway {
         if let Some(id) = self.clients.get(&client)
             && self.door.send(*id, &mut event)
         {
-            self.note(&event, client);
+            self.note(&event);
         }
     }
 
     #[inline]
     fn broadcast(&mut self, mut event: Event) {
         self.door.broadcast(&mut event);
-        self.note(&event, 0);
+        self.note(&event);
         self.note_broadcast(&event);
     }
 

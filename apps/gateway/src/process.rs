@@ -11,13 +11,14 @@ use tickpath_gateway_protocol::{GatewayState, SessionId, Text};
 use tickpath_shm::{Folder, SegmentName};
 use tickpath_types::Nanos;
 
-use crate::admin::{AdminDoor, AdminPort, AdminStatus};
+use crate::admin::{AdminCommand, AdminDoor, AdminPort, AdminStatus};
 use crate::config::GatewayConfig;
 use crate::core::label::session_at;
 use crate::core::{Core, Life, Policy};
 use crate::doorway::{Capabilities, Doorway};
 use crate::event_log::{EventLog, LogSettings};
 use crate::metrics::{Exception, Function, GatewayMetrics};
+use crate::recorder::Recorded;
 use crate::safety::{Control, KillMarker};
 use crate::users::{LoginChecker, passwords};
 use crate::venue::{Streams, keys};
@@ -63,7 +64,7 @@ pub struct GatewayView {
 
 /// The gateway: one role that serves clients and venue in turn.
 pub struct GatewayAgent {
-    core: Core,
+    core: Recorded,
     doorway: Doorway,
     streams: Streams,
     clock: TscClock,
@@ -142,7 +143,6 @@ impl Gateway {
             seed: session.0[0] ^ session.0[1].rotate_left(17),
             ahead_ns,
         };
-        let core = Core::new(config, life, policy)?;
         let capabilities = Capabilities {
             cancels: config.clients.cancel_on_disconnect,
             is_production: config.production,
@@ -151,13 +151,13 @@ impl Gateway {
         let traders = config.users.values().map(|user| !user.accounts.is_empty()).collect();
         let metrics = Arc::new(GatewayMetrics::new(&config.name, config.clients.max as usize));
         let log = open_log(config, session, clock)?;
-        let doorway =
-            Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics), log);
+        let mut core = Recorded::new(Core::new(config, life, policy)?, life, clock.now(), log);
+        let doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
         let accounts = config.accounts.keys().cloned().collect();
         let admin_socket = config.admin_socket();
         let (admin, port) = AdminDoor::open(&admin_socket, &config.name, accounts)?;
         if KillMarker::beside(&admin_socket).is_there() {
-            control.set_killed(true);
+            core.handle_admin(clock.now(), &AdminCommand::Kill, &control);
         }
         let view = Arc::new(GatewayView::default());
         streams.start(clock.now());
@@ -215,7 +215,7 @@ fn door_config(config: &GatewayConfig, folder: Folder, segment: SegmentName) -> 
 impl GatewayAgent {
     /// The machine inside.
     #[must_use]
-    pub const fn core(&self) -> &Core {
+    pub fn core(&self) -> &Core {
         &self.core
     }
 
@@ -241,14 +241,14 @@ impl GatewayAgent {
             self.clocks_at = now + CLOCK_INTERVAL;
             // Two clocks that run a little differently: the difference is taken anew.
             self.ahead_ns = self.clock.now().0.saturating_sub(monotonic().0);
-            self.core.set_ahead(self.ahead_ns);
+            self.core.set_ahead(now, self.ahead_ns);
         }
     }
 
     /// Carries out what whoever runs the gateway commands.
-    fn poll_admin(&mut self) {
+    fn poll_admin(&mut self, now: Nanos) {
         while let Some((id, command)) = self.admin.poll() {
-            command.carry_out(&self.control);
+            self.core.handle_admin(now, &command, &self.control);
             self.admin.answer(id, self.status());
         }
     }
@@ -326,7 +326,7 @@ impl Agent for GatewayAgent {
         }
         if now >= self.show_at {
             self.show_at = now + SHOW_INTERVAL;
-            self.poll_admin();
+            self.poll_admin(now);
             self.show();
         }
         Ok(work)
@@ -336,12 +336,17 @@ impl Agent for GatewayAgent {
         "gateway"
     }
 
+    /// Ends the log, when everything recorded is on the disk.
+    fn on_close(&mut self) {
+        self.core.finish();
+    }
+
     /// Takes no new order, cuts clients off, has their orders cancelled where that is wanted, and closes the connections.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         let since = match self.stopping_since {
             Some(since) => since,
             None => {
-                self.core.stop();
+                self.core.stop(now);
                 self.core.poll(now, &mut self.doorway, &mut self.streams);
                 self.doorway.stop();
                 *self.stopping_since.insert(now)

@@ -1,7 +1,6 @@
 //! Runs a gateway until it is stopped.
 
 use std::path::Path;
-use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 
 use tickpath_agent::{StopSignal, TscClock};
@@ -47,12 +46,7 @@ pub fn run(
     let mut state = GatewayState::default();
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
     while !stop.is_stopped() && !threads_stop.is_stopped() {
-        loop {
-            match notes.try_recv() {
-                Ok(note) => tell(note),
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-            }
-        }
+        notes.try_iter().for_each(tell);
         let state_now = GatewayState(view.state.read() as u8);
         if state_now != state {
             state = state_now;

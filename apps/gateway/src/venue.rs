@@ -19,10 +19,10 @@ use tickpath_web::TlsClient;
 
 use crate::config::GatewayConfig;
 use crate::core::account::PENDING_MAX;
-use crate::core::{Core, MARKET_STREAMS_MAX, Venue};
+use crate::core::{MARKET_STREAMS_MAX, Venue};
 use crate::doorway::Doorway;
-use crate::event_log::{Origin, RecordKind};
 use crate::metrics::{Exception, Function};
+use crate::recorder::Recorded;
 
 /// Messages that one duty cycle takes from one connection at most, so that requests do not wait for a burst of market data.
 const MESSAGES_MAX: usize = 16;
@@ -113,7 +113,7 @@ impl Streams {
     }
 
     /// Reads what has come on all connections, and tells the core; how much it was.
-    pub fn poll(&mut self, now: Nanos, clock: TscClock, core: &mut Core, door: &mut Doorway) -> usize {
+    pub fn poll(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
         let mut work = 0;
         for (stream, link) in self.links.iter_mut().enumerate() {
             work += link.do_work(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
@@ -130,7 +130,7 @@ impl Streams {
     }
 
     /// Closes all connections.
-    pub fn stop(&mut self, now: Nanos, clock: TscClock, core: &mut Core, door: &mut Doorway) {
+    pub fn stop(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) {
         for (stream, link) in self.links.iter_mut().enumerate() {
             if link.standing() != Standing::Off {
                 link.disconnect(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
@@ -191,7 +191,7 @@ impl Venue for Streams {
 
 /// Hears one connection for the core.
 struct Ear<'a> {
-    core: &'a mut Core,
+    core: &'a mut Recorded,
     door: &'a mut Doorway,
     clock: TscClock,
     stream: usize,
@@ -209,9 +209,7 @@ impl Listener for Ear<'_> {
         let metrics = self.door.metrics();
         metrics.count_bytes(self.stream, text.len() as u64, 0);
         metrics.updated_ns.set(at.at.0);
-        let origin = Origin { stream: self.stream as u8 + 1, ..Origin::default() };
-        self.door.log().record(RecordKind::VenueIn, origin, at.at, Nanos::ZERO, text.as_bytes());
-        let read = self.core.read(self.stream, text);
+        let read = self.core.read(at.at, self.stream, text);
         if read.is_err() {
             self.door.metrics().count_exception(Exception::Unreadable);
         }
@@ -230,9 +228,6 @@ impl Listener for Ear<'_> {
     }
 
     fn on_change(&mut self, at: Nanos, change: Change<'_>) {
-        let origin = Origin { stream: self.stream as u8 + 1, ..Origin::default() };
-        let word: &[u8] = if matches!(change, Change::Lost { .. }) { b"lost" } else { b"opened" };
-        self.door.log().record(RecordKind::Link, origin, at, Nanos::ZERO, word);
         match change {
             Change::Opened => self.core.handle_opened(self.stream, at, self.door),
             Change::Lost { why, .. } => {
