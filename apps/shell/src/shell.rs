@@ -85,7 +85,11 @@ impl Failure {
     /// Whether it is unknown what became of the request.
     #[must_use]
     pub fn is_unsure(&self) -> bool {
-        matches!(self, Failure::Late(_) | Failure::Lost(_))
+        match self {
+            Failure::Late(_) | Failure::Lost(_) => true,
+            Failure::Refused { code, .. } => ErrorCode::from_code(*code).is_some_and(ErrorCode::is_unsure),
+            _ => false,
+        }
     }
 }
 

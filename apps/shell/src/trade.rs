@@ -10,7 +10,7 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::scan::{Value, check};
 use tickpath_deribit::text::Text;
-use tickpath_types::Side;
+use tickpath_types::{Nanos, Side};
 
 use crate::link::Clock;
 use crate::order::{Change, NewOrder, currency_of, exceeds, has_limit, notional};
@@ -18,6 +18,9 @@ use crate::shell::{Failure, Reply, Shell};
 
 /// How far the venue's clock may be behind ours, in milliseconds, for an order to be one of this request.
 const CLOCKS_APART_MS: u64 = 60_000;
+/// A request whose answer was lost may still be on its way: so often its order is asked for again, with this pause.
+const SETTLE_ASKS: u32 = 5;
+const SETTLE_INTERVAL: Nanos = Nanos::from_millis(200);
 
 /// Reads a result that the venue gave.
 pub(crate) fn read<'a, T: Field<'a>>(json: &'a str) -> Result<T, Failure> {
@@ -264,38 +267,39 @@ impl Shell {
         self.check_limits(side, &order, &read(&instrument)?, false)
     }
 
-    /// An order whose answer was lost, asked for by its label.
+    /// An order whose answer was lost, asked for by its label: for a while, as it may still be on its way.
     fn find_by_label(&mut self, order: &NewOrder, asked_ms: u64, failure: Failure) -> Result<Reply, Failure> {
         let label = order.label.as_deref().unwrap_or_default();
         let currency = Text::new(currency_of(&order.instrument));
         let params = GetOrderStateByLabel { currency, label: Some(Text::new(label)) };
-        let json = match self.ask(Method::GetOrderStateByLabel, &params) {
-            Ok(reply) => reply.json,
-            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-            Err(other) => {
-                return Err(Failure::NotDone(format!(
-                    "{failure}, and asking by its label {label} failed ({other}): look at orders before it is sent again"
-                )));
-            }
-        };
-        let orders: List<'_, Value<'_>> = read(&json)?;
         let of_this_request = |value: &Value<'_>| {
             let order: Order<'_> = value.parse().ok()?;
             (order.creation_timestamp + CLOCKS_APART_MS >= asked_ms).then_some(order.creation_timestamp)
         };
-        let found = orders.iter().map_while(Result::ok).filter(|value| of_this_request(value).is_some());
-        match found.max_by_key(of_this_request) {
-            Some(order) => Ok(Reply {
-                json: format!("{{\"order\":{},\"trades\":[]}}", order.text()),
-                ..Reply::default()
-            }),
-            None => Err(Failure::NotDone(format!(
-                "{failure}; the venue has no order with its label {label}: it was not entered"
-            ))),
+        for _ in 0..=SETTLE_ASKS {
+            let json = match self.ask(Method::GetOrderStateByLabel, &params) {
+                Ok(reply) => reply.json,
+                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                Err(other) => {
+                    return Err(Failure::NotDone(format!(
+                        "{failure}, and asking by its label {label} failed ({other}): look at orders before it is sent again"
+                    )));
+                }
+            };
+            let orders: List<'_, Value<'_>> = read(&json)?;
+            let found = orders.iter().map_while(Result::ok).filter(|value| of_this_request(value).is_some());
+            if let Some(order) = found.max_by_key(of_this_request) {
+                let json = format!("{{\"order\":{},\"trades\":[]}}", order.text());
+                return Ok(Reply { json, ..Reply::default() });
+            }
+            self.pump(SETTLE_INTERVAL, |_| false)?;
         }
+        Err(Failure::NotDone(format!(
+            "{failure}; the venue has no order with its label {label}: it was not entered"
+        )))
     }
 
-    /// The state of an order whose change or cancel got no answer, and whether it is as wanted.
+    /// The state of an order whose change or cancel got no answer, and whether it is as wanted; asked for as an order is.
     fn state_after(
         &mut self,
         failure: &Failure,
@@ -303,15 +307,24 @@ impl Shell {
         is_as_wanted: impl Fn(&Order<'_>) -> bool,
     ) -> Result<(String, bool), Failure> {
         let id = Text::new(order_id);
-        match self.ask(Method::GetOrderState, &GetOrderState { order_id: id }) {
-            Ok(reply) => {
-                let is_done = is_as_wanted(&read(&reply.json)?);
-                Ok((reply.json, is_done))
+        let mut asks_left = SETTLE_ASKS;
+        loop {
+            match self.ask(Method::GetOrderState, &GetOrderState { order_id: id }) {
+                Ok(reply) => {
+                    let is_done = is_as_wanted(&read(&reply.json)?);
+                    if is_done || asks_left == 0 {
+                        return Ok((reply.json, is_done));
+                    }
+                }
+                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                Err(other) => {
+                    return Err(Failure::NotDone(format!(
+                        "{failure}, and asking for the order failed ({other})"
+                    )));
+                }
             }
-            Err(Failure::Interrupted) => Err(Failure::Interrupted),
-            Err(other) => {
-                Err(Failure::NotDone(format!("{failure}, and asking for the order failed ({other})")))
-            }
+            asks_left -= 1;
+            self.pump(SETTLE_INTERVAL, |_| false)?;
         }
     }
 }
