@@ -7,12 +7,12 @@ use tickpath_deribit::messages::{
 };
 use tickpath_deribit::scan::Value;
 use tickpath_gateway_protocol::{
-    AckStatus, AckType, ErrorCode, FundsUpdate, OrderAck, Origin, Text, UpdateKind,
+    AckStatus, AckType, ErrorCode, FundsUpdate, OrderAck, Origin, PositionUpdate, Text, UpdateKind,
 };
 use tickpath_types::Nanos;
 
 use super::Core;
-use super::account::{Asker, Pending, Purpose, Question, Step};
+use super::account::{Asker, Pending, Position, Purpose, Question, Step};
 use super::convert::{event_side, is_about_state, is_uncertain, venue_error, words};
 use super::news::{NewsFault, OrderNews, PositionNews, TradeNews, funds_of};
 use super::orders::Doubt;
@@ -31,7 +31,7 @@ impl Core {
         let Some(pending) = self.accounts[usize::from(account)].take(id) else { return };
         match pending.purpose {
             Purpose::Create { slot } => self.created(account, slot, &pending, response, received, door),
-            Purpose::Modify { slot, .. } => self.modified(account, slot, &pending, response, received, door),
+            Purpose::Modify { slot } => self.modified(account, slot, &pending, response, received, door),
             Purpose::Cancel { slot, .. } => self.cancelled(account, slot, &pending, response, received, door),
             Purpose::CancelAll => {
                 let is_refused = response.outcome.is_err();
@@ -143,13 +143,28 @@ impl Core {
             }
             Ok(_) => self.take_done(account, slot, pending, AckType::CANCEL, received, door),
             Err(error) => {
-                if is_about_state(&error)
-                    && let Some(order) = self.orders.get_mut(slot)
-                {
-                    order.is_cancel_wanted = false;
+                if !is_uncertain(&error) {
+                    self.cancel_refused(account, slot, pending, &error, received);
                 }
                 self.refused_change(slot, pending, AckType::CANCEL, &error, received, door);
             }
+        }
+    }
+
+    /// What a client was told is refused is not tried again; what the gateway itself wants is, in a moment.
+    fn cancel_refused(
+        &mut self,
+        account: u16,
+        slot: u32,
+        pending: &Pending,
+        error: &ErrorBody<'_>,
+        received: Nanos,
+    ) {
+        let Some(order) = self.orders.get_mut(slot) else { return };
+        order.is_cancel_wanted = false;
+        if pending.asker.client.is_none() && !is_about_state(error) {
+            self.want_cancel(slot);
+            self.accounts[usize::from(account)].cancel_at = received + super::reconcile::RETRY;
         }
     }
 
@@ -255,7 +270,7 @@ impl Core {
         self.counters.unanswered += 1;
         let (slot, request) = match pending.purpose {
             Purpose::Create { slot } => (slot, AckType::CREATE),
-            Purpose::Modify { slot, .. } => (slot, AckType::MODIFY),
+            Purpose::Modify { slot } => (slot, AckType::MODIFY),
             Purpose::Cancel { slot, .. } => (slot, AckType::CANCEL),
             Purpose::State { slot, .. } => {
                 let known = &mut self.accounts[usize::from(account)];
@@ -515,9 +530,22 @@ impl Core {
         door: &mut impl Door,
     ) -> Result<(), NewsFault> {
         let list: List<'_, VenuePosition<'_>> = value.parse().map_err(|_| NewsFault::Code)?;
+        self.scratch_marks.clear();
         for position in list.iter() {
             let position = PositionNews::read(&position.map_err(|_| NewsFault::Code)?)?;
+            self.scratch_marks.extend(self.instruments.number(position.symbol.as_str()));
             self.apply_position(account, &position, received, door);
+        }
+        // What is not in the list was closed while nobody listened.
+        for place in 0..self.accounts[usize::from(account)].positions.len() {
+            let Position { symbol, body } = self.accounts[usize::from(account)].positions[place];
+            if body.quantity.is_zero() || self.scratch_marks.contains(&symbol) {
+                continue;
+            }
+            let body = PositionUpdate { update: UpdateKind::INCREMENTAL, ..PositionUpdate::default() };
+            self.accounts[usize::from(account)].keep_position(Position { symbol, body });
+            let about = About { symbol, ..self.about_account(account) };
+            self.tell_account(account, &body, about, Cause { received, ..Cause::default() }, door);
         }
         Ok(())
     }
