@@ -8,6 +8,7 @@ mod disturb;
 mod fix;
 mod history;
 mod http;
+mod linked;
 mod liquidation;
 mod log;
 mod market_data;
@@ -127,8 +128,8 @@ pub struct Front {
     /// Number of the next order that waits for a price.
     next_trigger: u64,
     channels: channels::Channels,
-    fix: fix::FixState,
     faults: Faults,
+    fix: fix::FixState,
     /// Connections that are gone, whose orders go too.
     gone: VecDeque<u64>,
     /// The events of the command that is being told.
@@ -208,8 +209,8 @@ impl Front {
             next_group: 1,
             next_trigger: 1,
             channels: channels::Channels::default(),
-            fix: fix::FixState::new(&settings, now_us),
             faults: Faults::new(settings.faults.clone()),
+            fix: fix::FixState::new(&settings, now_us),
             gone: VecDeque::new(),
             order_events: Vec::new(),
             market_events: Vec::new(),

@@ -84,10 +84,10 @@ pub struct DeribitView {
     pub front: Arc<FrontCounters>,
     /// Their connections.
     pub door: Arc<DoorCounters>,
-    /// Connections by FIX, where they are taken.
-    pub fix: Option<Arc<FixCounters>>,
     /// What was made to go wrong.
     pub faults: FaultSwitch,
+    /// Connections by FIX, where they are taken.
+    pub fix: Option<Arc<FixCounters>>,
 }
 
 impl std::fmt::Display for DeribitView {
@@ -222,11 +222,12 @@ impl DeribitServer {
     /// What clients have done.
     #[must_use]
     pub fn view(&self) -> DeribitView {
+        let fix = self.fix.as_ref().map(FixDoor::counters);
         DeribitView {
             front: self.front.counters(),
             door: Arc::clone(&self.counters),
-            fix: self.fix.as_ref().map(FixDoor::counters),
             faults: self.front.faults(),
+            fix,
         }
     }
 
@@ -404,6 +405,14 @@ impl DeribitServer {
         }
     }
 
+    /// Keeps what the front decided, before anybody hears of it.
+    fn keep_records(&mut self) {
+        let records = self.front.poll_records();
+        if !records.is_empty() && !self.records.append(&records) {
+            self.counters.records_lost.add(1);
+        }
+    }
+
     /// Gives the venue what the front asks of it, after the labels that belong to it.
     fn hand_over(&mut self) -> usize {
         let labels = self.front.poll_labels();
@@ -411,10 +420,7 @@ impl DeribitServer {
             // A label that is lost is shown as none after a restart: no reason to hold an order back.
             self.labels.append(labels);
         }
-        let records = self.front.poll_records();
-        if !records.is_empty() && !self.records.append(&records) {
-            self.counters.records_lost.add(1);
-        }
+        self.keep_records();
         let mut count = 0;
         while let Some(request) = self.front.poll_request() {
             if let Err(request) = self.door.try_request(request) {
@@ -477,6 +483,8 @@ impl DeribitServer {
 
     /// The last words of the front, before its thread ends.
     fn close_all(&mut self, now: Nanos) {
+        self.front.finish();
+        self.keep_records();
         if let Some(fix) = &mut self.fix {
             fix.close_all(&mut self.front, now);
         }

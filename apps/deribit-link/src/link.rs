@@ -466,7 +466,7 @@ impl<N: Network> Link<N> {
                         self.ready_at = Some(at.at);
                         None
                     }
-                    SessionEvent::LoginRefused { error, .. } => Some(refusal(error)),
+                    SessionEvent::LoginRefused { method, error } => Some(refusal(method, error)),
                     _ => None,
                 };
                 listener.on_event(at, event);
@@ -582,15 +582,16 @@ fn text_of(out: &[u8]) -> &str {
     std::str::from_utf8(out).expect("requests are written as JSON text")
 }
 
-/// Why a login was refused, and whether the same may succeed later.
-fn refusal(error: Option<ErrorBody<'_>>) -> (Loss, bool) {
+/// Why a login was refused, and whether another one may succeed: unless the key itself is refused.
+fn refusal(method: Method, error: Option<ErrorBody<'_>>) -> (Loss, bool) {
     let Some(error) = error else {
         return (Loss::Refused { code: None, why: "its answer cannot be read".to_owned() }, true);
     };
     let known = error.error_code();
     let remedy = known.map_or("", |code| code.remedy());
     let why = format!("{} ({}): {remedy}", error.message.to_cow(), error.code);
-    (Loss::Refused { code: Some(error.code), why }, known.is_some_and(|code| code.is_retryable()))
+    let may_succeed = method != Method::Auth || known.is_some_and(|code| code.is_retryable());
+    (Loss::Refused { code: Some(error.code), why }, may_succeed)
 }
 
 /// A number that looks random (the finaliser of SplitMix64).

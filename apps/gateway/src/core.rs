@@ -43,7 +43,7 @@ use crate::config::{GatewayConfig, Matcher, SymbolFilter};
 
 pub use self::download::Download;
 pub use self::out::{About, Cause, Door, Stamp, Venue};
-pub use self::policy::{OrderFacts, Policy};
+pub use self::policy::Policy;
 
 /// Connections for market data at most.
 pub const MARKET_STREAMS_MAX: usize = 16;
@@ -55,8 +55,8 @@ const TRADES_MAX: u32 = 1 << 16;
 pub struct Life {
     /// What clients know it by.
     pub session: SessionId,
-    /// When it began, in seconds since 1970: part of every order's label.
-    pub second: u32,
+    /// Its number in the labels of its orders, see [`label::session_at`].
+    pub label_session: u64,
     /// Scatters ids that others choose.
     pub seed: u64,
     /// What the gateway's clock is ahead of the monotonic clock, in nanoseconds.
@@ -116,6 +116,8 @@ pub struct Core {
     settings: CoreSettings,
     instruments: Instruments,
     listing: Listing,
+    /// The list was there once.
+    is_listed: bool,
     listing_at: Nanos,
     /// The place of the next instrument whose channels are to be wanted.
     subscribe_next: usize,
@@ -132,7 +134,9 @@ pub struct Core {
     clients: Clients,
     orders: Orders,
     seen: Seen,
-    policy: Box<dyn Policy>,
+    policy: Policy,
+    /// The kill switch was on when it was looked at last.
+    was_killed: bool,
     scratch: Scratch,
     /// Places of orders that a list names.
     scratch_marks: Vec<u32>,
@@ -169,7 +173,7 @@ impl Core {
     ///
     /// # Errors
     /// [`ConfigError`] with a pattern that is none.
-    pub fn new(config: &GatewayConfig, life: Life, policy: Box<dyn Policy>) -> Result<Core, ConfigError> {
+    pub fn new(config: &GatewayConfig, life: Life, policy: Policy) -> Result<Core, ConfigError> {
         let orders_max = config.clients.orders_max;
         let market = (0..MARKET_STREAMS_MAX).map(|index| Stream {
             status: ConnectionStatus::DISCONNECTED,
@@ -188,7 +192,7 @@ impl Core {
             |name: &String| names.iter().position(|known| *known == name).map_or(0, |place| 1_u64 << place);
         Ok(Core {
             stamp: Stamp { source: 1, session: life.session, ahead_ns: life.ahead_ns },
-            mark: LabelMark::new(&config.name, life.second),
+            mark: LabelMark::new(&config.name, life.label_session),
             settings: CoreSettings {
                 exchange: Text::cut(&config.venue.exchange),
                 uri: Text::cut(&config.venue.ws_uri),
@@ -215,6 +219,7 @@ impl Core {
             },
             instruments: Instruments::default(),
             listing: Listing::Wanted,
+            is_listed: false,
             listing_at: Nanos::ZERO,
             subscribe_next: 0,
             channels: [0; MARKET_STREAMS_MAX],
@@ -241,6 +246,7 @@ impl Core {
             orders: Orders::new(orders_max.saturating_mul(2), life.seed),
             seen: Seen::new(TRADES_MAX, life.seed),
             policy,
+            was_killed: false,
             scratch: Scratch::default(),
             scratch_marks: Vec::with_capacity(1_024),
             counters: CoreCounters::default(),
@@ -275,6 +281,24 @@ impl Core {
         &self.accounts
     }
 
+    /// Whether no order leaves in any case.
+    #[must_use]
+    pub fn is_dry_run(&self) -> bool {
+        self.policy.is_dry_run()
+    }
+
+    /// Accounts that can be traded with.
+    #[must_use]
+    pub fn ready_accounts(&self) -> usize {
+        self.accounts.iter().filter(|account| account.step == Step::Ready).count()
+    }
+
+    /// Connections that work.
+    #[must_use]
+    pub fn ready_streams(&self) -> usize {
+        self.streams.iter().filter(|stream| stream.status == ConnectionStatus::READY).count()
+    }
+
     /// How the gateway stands.
     #[must_use]
     pub const fn state(&self) -> GatewayState {
@@ -288,8 +312,9 @@ impl Core {
     }
 
     /// What decides over requests.
-    pub fn policy_mut(&mut self) -> &mut dyn Policy {
-        &mut *self.policy
+    #[must_use]
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// The gateway's clock, and how far it is ahead of the monotonic one.
@@ -305,9 +330,9 @@ impl Core {
 
     /// A client came in, under a number of the door's, for a user. What there is is told to it from the next
     /// [`poll`](Core::poll) on.
-    pub fn handle_join(&mut self, number: u32, user: u16) {
+    pub fn handle_join(&mut self, number: u32, user: u16, may_trade: bool) {
         let cancels = self.settings.cancels;
-        self.clients.join(Client { number, user, download: Download::begin(), cancels });
+        self.clients.join(Client { number, user, download: Download::begin(), may_trade, cancels });
     }
 
     /// A client is gone: its orders are cancelled, unless the configuration says otherwise.
@@ -328,6 +353,13 @@ impl Core {
     /// The gateway is to stop: no new order is taken.
     pub const fn stop(&mut self) {
         self.is_stopping = true;
+    }
+
+    /// Whether orders are to be cancelled and the venue has not said yet that they are.
+    #[must_use]
+    pub fn has_cancels(&self) -> bool {
+        let is_waiting = |account: &Account| account.step != Step::Down && account.has_cancels();
+        self.accounts.iter().any(is_waiting)
     }
 
     /// A request of a client.
@@ -416,22 +448,32 @@ impl Core {
         self.set_stream(stream, ConnectionStatus::WAITING, now, door);
     }
 
-    /// Does a bounded amount of what has to wait; returns how much.
+    /// Does a bounded amount of what has to wait; returns how much. One that returns 0 and gave nothing out has changed nothing.
     pub fn poll(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) -> usize {
         let mut work = self.poll_market(now, door, venue);
         for account in 0..self.accounts.len() as u16 {
             work += self.poll_account(account, now, door, venue);
         }
-        work += self.poll_downloads(now, door);
-        self.poll_pings(now, venue);
+        self.poll_kill_switch();
+        work += self.poll_downloads(door);
+        work += self.poll_pings(now, venue);
         self.poll_state(now, door);
         work
     }
 
+    /// When the kill switch is turned on everything is cancelled, by one request for each account.
+    fn poll_kill_switch(&mut self) {
+        let is_killed = self.policy.is_killed();
+        if is_killed && !self.was_killed {
+            self.accounts.iter_mut().for_each(|account| account.is_cancel_all_wanted = true);
+        }
+        self.was_killed = is_killed;
+    }
+
     /// Asks each account's connection for a sign of life: the time that the answer takes is told.
-    fn poll_pings(&mut self, now: Nanos, venue: &mut impl Venue) {
+    fn poll_pings(&mut self, now: Nanos, venue: &mut impl Venue) -> usize {
         if now < self.ping_at {
-            return;
+            return 0;
         }
         self.ping_at = now + self.settings.ping_interval;
         for account in &mut self.accounts {
@@ -445,6 +487,7 @@ impl Core {
                 account.push(account::Pending { id, purpose, asker, sent: now });
             }
         }
+        1
     }
 
     fn tell_latency(&mut self, account: u16, round_trip: Nanos, received: Nanos, door: &mut impl Door) {
@@ -465,7 +508,7 @@ impl Core {
     }
 
     fn state_now(&self) -> GatewayState {
-        let ready = self.accounts.iter().filter(|account| account.step == Step::Ready).count();
+        let ready = self.ready_accounts();
         let connected = self.accounts.iter().any(|account| account.step != Step::Down);
         match () {
             () if self.is_stopping => GatewayState::STOPPING,
@@ -478,7 +521,7 @@ impl Core {
     }
 
     fn gateway_status(&self) -> GatewayStatus {
-        let ready = self.accounts.iter().filter(|account| account.step == Step::Ready).count();
+        let ready = self.ready_accounts();
         GatewayStatus {
             state: self.state,
             trading: Transport::WEB_SOCKET,
@@ -512,6 +555,12 @@ impl Core {
             name,
             uri: self.settings.uri,
         }
+    }
+
+    /// What a connection is called.
+    #[must_use]
+    pub fn stream_name(&self, stream: usize) -> Text<16> {
+        self.streams[stream].name
     }
 
     fn about_account(&self, account: u16) -> About {

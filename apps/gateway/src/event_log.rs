@@ -27,6 +27,7 @@
 
 mod file;
 mod format;
+mod print;
 mod reader;
 mod ring;
 mod thread;
@@ -37,6 +38,7 @@ pub use format::{
     FILE_HEADER_LEN, FileHeader, HeaderError, Origin, PAYLOAD_MAX, RECORD_HEADER_LEN, Record, RecordHeader,
     RecordKind,
 };
+pub use print::{LogCounts, LogFilter};
 pub use reader::{LogError, LogReader, Tail};
 pub use thread::{EventLog, LogCounters, LogEnd, LogSettings};
 pub use week::week_of;

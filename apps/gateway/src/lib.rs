@@ -3,10 +3,16 @@
 //! Clients send requests through rings of their own; the gateway checks them, hands them to the venue and tells each client what
 //! became of them. Market data goes once into a ring that all clients read.
 
+pub mod admin;
 pub mod config;
 pub mod core;
+pub mod doorway;
 pub mod event_log;
 pub mod metrics;
+pub mod process;
+pub mod recorder;
+pub mod replay;
+pub mod run;
 pub mod safety;
 pub mod users;
 pub mod venue;

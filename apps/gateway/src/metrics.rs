@@ -1,1 +1,434 @@
-//! Counters and histograms in Prometheus form.
+//! Counters and histograms in Prometheus form, over HTTP.
+//!
+//! The duty cycle records into [`GatewayMetrics`]: a plain store each, no lock and no allocation. A thread of its own
+//! answers `GET /metrics` ([`MetricsServer`]); what it writes is made when it is asked for. Times are in nanoseconds, as
+//! the names say.
+//!
+//! ```
+//! use tickpath_gateway::metrics::{Function, GatewayMetrics};
+//!
+//! let metrics = GatewayMetrics::new("deribit", 4);
+//! metrics.profile(Function::ParseBook).record(1_500);
+//! let text = metrics.render();
+//! let labels = "gateway=\"deribit\",function=\"parse_book\"";
+//! assert!(text.contains(&format!("tickpath_gateway_profile_nanoseconds_bucket{{{labels},le=\"2000\"}} 1")));
+//! assert!(text.contains(&format!("tickpath_gateway_profile_nanoseconds_sum{{{labels}}} 1500")));
+//! ```
+
+mod event_log;
+mod histogram;
+mod name;
+mod process;
+mod server;
+mod text;
+
+use tickpath_agent::Counter;
+use tickpath_gateway_protocol::{ErrorCode, EventKind, RequestKind};
+
+pub use event_log::event_log_sampler;
+pub use histogram::{Histogram, NETWORK_NS, PROFILE_NS};
+pub use name::NameCell;
+pub use server::{MetricsServer, Sampler};
+pub use text::MetricsText;
+
+/// Connections to the venue that have histograms of their own; those beyond share the last one's.
+pub const STREAMS_MAX: usize = 96;
+
+macro_rules! names {
+    ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$of])* $variant,)*
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [$name] = &[$($name::$variant),*];
+
+            /// As labels name it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($name::$variant => $text,)*
+                }
+            }
+        }
+    };
+}
+
+names! {
+    /// What the time is taken of.
+    Function {
+        /// A change of a book: read and applied.
+        ParseBook = "parse_book",
+        /// A ticker.
+        ParseTicker = "parse_ticker",
+        /// Trades of the market.
+        ParseTrades = "parse_trades",
+        /// An order, or news of one.
+        ParseOrder = "parse_order",
+        /// Any other message of the venue.
+        ParseOther = "parse_other",
+        /// A client's request: checked, and its bytes for the venue made.
+        Request = "request",
+        /// Bytes handed to the kernel.
+        Write = "write",
+        /// A whole duty cycle that found work.
+        DutyCycle = "duty_cycle",
+    }
+}
+
+names! {
+    /// What went wrong.
+    Exception {
+        /// A message of the venue could not be read.
+        Unreadable = "unreadable_message",
+        /// A number of the venue does not fit.
+        Number = "number_out_of_range",
+        /// A book lost a message, or was crossed.
+        Book = "book_lost",
+        /// A request had no answer in time.
+        Timeout = "request_timeout",
+        /// A connection to the venue was lost.
+        Disconnect = "disconnect",
+        /// The fate of an order was not certain.
+        Doubt = "order_in_doubt",
+        /// A client did not read its events.
+        SlowClient = "slow_client",
+        /// A client broke the rules of its ring.
+        BadClient = "bad_client",
+        /// A caller was refused: a wrong name or password, or too many.
+        LoginRefused = "login_refused",
+        /// Something was full, and an item left out.
+        Full = "table_full",
+    }
+}
+
+/// How long a ping takes between the gateway and one client, each way.
+#[derive(Debug)]
+pub struct ClientMetrics {
+    /// Name of the client at this place; empty while there is none.
+    pub name: NameCell,
+    /// From the gateway to the client.
+    pub to_client: Histogram,
+    /// From the client to the gateway.
+    pub to_gateway: Histogram,
+}
+
+/// What one connection to the venue did.
+#[derive(Debug)]
+struct StreamMetrics {
+    external: Histogram,
+    market_data: Histogram,
+    bytes_in: Counter,
+    bytes_out: Counter,
+}
+
+/// All that a gateway measures. One thread writes, any other reads.
+#[derive(Debug)]
+pub struct GatewayMetrics {
+    gateway: String,
+    profile: Box<[Histogram]>,
+    round_trip: Box<[Histogram]>,
+    request_latency: Box<[Histogram]>,
+    streams: Box<[StreamMetrics]>,
+    clients: Box<[ClientMetrics]>,
+    events: Box<[Counter]>,
+    requests: Box<[Counter]>,
+    refusals: Box<[Counter]>,
+    exceptions: Box<[Counter]>,
+    /// From the message read to its last event in the rings.
+    pub end_to_end: Histogram,
+    /// From a client's making a request to the gateway's taking it.
+    pub inter_process: Histogram,
+    /// Clients that are connected.
+    pub clients_connected: Counter,
+    /// Orders that are not over.
+    pub open_orders: Counter,
+    /// Connections to the venue that are ready.
+    pub streams_ready: Counter,
+    /// 1 while the kill switch is on.
+    pub is_killed: Counter,
+    /// Bans that began.
+    pub bans: Counter,
+    /// Events that a client lost because it read too slowly, where that is not its end.
+    pub events_lost: Counter,
+    /// The gateway's clock when the latest message of the venue was read, in nanoseconds since 1970.
+    pub updated_ns: Counter,
+}
+
+fn places(codes: impl Iterator<Item = u16>) -> usize {
+    codes.map(usize::from).max().unwrap_or(0) + 1
+}
+
+fn counters(count: usize) -> Box<[Counter]> {
+    (0..count).map(|_| Counter::default()).collect()
+}
+
+fn histograms(count: usize, bounds: &'static [u64]) -> Box<[Histogram]> {
+    (0..count).map(|_| Histogram::new(bounds)).collect()
+}
+
+/// The item at a place, or the last: what another process or the venue says is never a panic.
+fn at<T>(list: &[T], place: usize) -> &T {
+    &list[place.min(list.len() - 1)]
+}
+
+impl GatewayMetrics {
+    /// For a gateway of this name with so many clients at most.
+    #[must_use]
+    pub fn new(gateway: &str, clients_max: usize) -> GatewayMetrics {
+        let client = |_| ClientMetrics {
+            name: NameCell::default(),
+            to_client: Histogram::new(&PROFILE_NS),
+            to_gateway: Histogram::new(&PROFILE_NS),
+        };
+        let stream = |_| StreamMetrics {
+            external: Histogram::new(&NETWORK_NS),
+            market_data: Histogram::new(&NETWORK_NS),
+            bytes_in: Counter::default(),
+            bytes_out: Counter::default(),
+        };
+        let request_kinds = places(RequestKind::ALL.iter().map(|kind| kind.0));
+        GatewayMetrics {
+            gateway: gateway.to_owned(),
+            profile: histograms(Function::ALL.len(), &PROFILE_NS),
+            round_trip: histograms(request_kinds, &NETWORK_NS),
+            request_latency: histograms(request_kinds, &PROFILE_NS),
+            streams: (0..STREAMS_MAX).map(stream).collect(),
+            clients: (0..clients_max.max(1)).map(client).collect(),
+            events: counters(places(EventKind::ALL.iter().map(|kind| kind.0))),
+            requests: counters(request_kinds),
+            refusals: counters(places(ErrorCode::ALL.iter().map(|code| code.0))),
+            exceptions: counters(Exception::ALL.len()),
+            end_to_end: Histogram::new(&PROFILE_NS),
+            inter_process: Histogram::new(&PROFILE_NS),
+            clients_connected: Counter::default(),
+            open_orders: Counter::default(),
+            streams_ready: Counter::default(),
+            is_killed: Counter::default(),
+            bans: Counter::default(),
+            events_lost: Counter::default(),
+            updated_ns: Counter::default(),
+        }
+    }
+
+    /// Time that a function takes.
+    #[inline]
+    #[must_use]
+    pub fn profile(&self, function: Function) -> &Histogram {
+        at(&self.profile, function as usize)
+    }
+
+    /// From a request to the venue's answer.
+    #[inline]
+    #[must_use]
+    pub fn round_trip(&self, kind: RequestKind) -> &Histogram {
+        at(&self.round_trip, usize::from(kind.0))
+    }
+
+    /// From a request taken out of its ring to its bytes in the kernel.
+    #[inline]
+    #[must_use]
+    pub fn request_latency(&self, kind: RequestKind) -> &Histogram {
+        at(&self.request_latency, usize::from(kind.0))
+    }
+
+    /// From a ping on a connection to the venue's answer.
+    #[inline]
+    #[must_use]
+    pub fn external(&self, stream: usize) -> &Histogram {
+        &at(&self.streams, stream).external
+    }
+
+    /// From the venue's time of market data to its arrival; as good as both clocks.
+    #[inline]
+    #[must_use]
+    pub fn market_data(&self, stream: usize) -> &Histogram {
+        &at(&self.streams, stream).market_data
+    }
+
+    /// Bytes that a connection received and sent.
+    #[inline]
+    pub fn count_bytes(&self, stream: usize, received: u64, sent: u64) {
+        let stream = at(&self.streams, stream);
+        stream.bytes_in.add(received);
+        stream.bytes_out.add(sent);
+    }
+
+    /// What is measured about the client at a place.
+    #[inline]
+    #[must_use]
+    pub fn client(&self, place: usize) -> &ClientMetrics {
+        at(&self.clients, place)
+    }
+
+    /// An event was put into a ring.
+    #[inline]
+    pub fn count_event(&self, kind: EventKind) {
+        at(&self.events, usize::from(kind.0)).add(1);
+    }
+
+    /// A request was taken out of a ring.
+    #[inline]
+    pub fn count_request(&self, kind: RequestKind) {
+        at(&self.requests, usize::from(kind.0)).add(1);
+    }
+
+    /// A request was refused.
+    #[inline]
+    pub fn count_refusal(&self, code: ErrorCode) {
+        at(&self.refusals, usize::from(code.0)).add(1);
+    }
+
+    /// Something went wrong.
+    #[inline]
+    pub fn count_exception(&self, exception: Exception) {
+        at(&self.exceptions, exception as usize).add(1);
+    }
+
+    /// What went wrong so often, where somebody else counts it.
+    pub fn set_exceptions(&self, exception: Exception, count: u64) {
+        at(&self.exceptions, exception as usize).set(count);
+    }
+
+    /// Everything, as Prometheus reads it.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut text = MetricsText::new(&self.gateway);
+        self.write(&mut text);
+        text.finish()
+    }
+
+    pub(crate) fn write(&self, text: &mut MetricsText) {
+        self.write_latencies(text);
+        self.write_clients(text);
+        self.write_streams(text);
+        self.write_counts(text);
+    }
+
+    fn write_latencies(&self, text: &mut MetricsText) {
+        text.family("profile_nanoseconds", "histogram", "Time that a function takes.");
+        for function in Function::ALL {
+            text.histogram(&[("function", function.name())], self.profile(*function));
+        }
+        text.family(
+            "round_trip_latency_nanoseconds",
+            "histogram",
+            "From a request to the venue's answer, for each kind of request.",
+        );
+        for kind in RequestKind::ALL {
+            text.used_histogram(&[("request", kind.name().unwrap_or("other"))], self.round_trip(*kind));
+        }
+        text.family(
+            "request_latency_nanoseconds",
+            "histogram",
+            "From a request in the client's ring to its bytes in the kernel, for each kind of request.",
+        );
+        for kind in RequestKind::ALL {
+            text.used_histogram(&[("request", kind.name().unwrap_or("other"))], self.request_latency(*kind));
+        }
+        text.family(
+            "end_to_end_latency_nanoseconds",
+            "histogram",
+            "From a message read to its events in the rings.",
+        );
+        text.histogram(&[], &self.end_to_end);
+        text.family(
+            "inter_process_latency_nanoseconds",
+            "histogram",
+            "From a client's making a request to the gateway's taking it.",
+        );
+        text.histogram(&[], &self.inter_process);
+    }
+
+    fn write_clients(&self, text: &mut MetricsText) {
+        text.family(
+            "heartbeat_latency_nanoseconds",
+            "histogram",
+            "One way of a ping, for each client and direction.",
+        );
+        for client in &self.clients {
+            let name = client.name.read();
+            if !name.is_empty() {
+                text.histogram(&[("client", &name), ("direction", "to_client")], &client.to_client);
+                text.histogram(&[("client", &name), ("direction", "to_gateway")], &client.to_gateway);
+            }
+        }
+        text.family("clients", "gauge", "Clients that are connected.");
+        text.value(&[], self.clients_connected.read());
+    }
+
+    fn write_streams(&self, text: &mut MetricsText) {
+        let used = |stream: &StreamMetrics| {
+            stream.external.count()
+                + stream.market_data.count()
+                + stream.bytes_in.read()
+                + stream.bytes_out.read()
+                > 0
+        };
+        let streams: Vec<(String, &StreamMetrics)> = (self.streams.iter().enumerate())
+            .filter(|(_, stream)| used(stream))
+            .map(|(place, stream)| (place.to_string(), stream))
+            .collect();
+        text.family(
+            "external_latency_nanoseconds",
+            "histogram",
+            "From a ping to the venue's answer, for each connection.",
+        );
+        for (name, stream) in &streams {
+            text.histogram(&[("connection", name)], &stream.external);
+        }
+        text.family(
+            "market_data_latency_nanoseconds",
+            "histogram",
+            "From the venue's time to the arrival of market data, for each connection.",
+        );
+        for (name, stream) in &streams {
+            text.histogram(&[("connection", name)], &stream.market_data);
+        }
+        text.family("bytes_total", "counter", "Bytes of messages, for each connection and direction.");
+        for (name, stream) in &streams {
+            text.value(&[("connection", name), ("direction", "in")], stream.bytes_in.read());
+            text.value(&[("connection", name), ("direction", "out")], stream.bytes_out.read());
+        }
+        text.family("connections_ready", "gauge", "Connections to the venue that are ready.");
+        text.value(&[], self.streams_ready.read());
+    }
+
+    fn write_counts(&self, text: &mut MetricsText) {
+        text.family("events_total", "counter", "Events put into the rings, for each kind.");
+        for kind in EventKind::ALL {
+            let count = at(&self.events, usize::from(kind.0)).read();
+            text.used_value(&[("event", kind.name().unwrap_or("other"))], count);
+        }
+        text.family("requests_total", "counter", "Requests of clients, for each kind.");
+        for kind in RequestKind::ALL {
+            let count = at(&self.requests, usize::from(kind.0)).read();
+            text.value(&[("request", kind.name().unwrap_or("other"))], count);
+        }
+        text.family("refusals_total", "counter", "Requests refused, for each reason.");
+        for code in ErrorCode::ALL {
+            let count = at(&self.refusals, usize::from(code.0)).read();
+            text.used_value(&[("reason", code.name().unwrap_or("other"))], count);
+        }
+        text.family("exceptions_total", "counter", "What went wrong.");
+        for exception in Exception::ALL {
+            text.value(&[("exception", exception.name())], at(&self.exceptions, *exception as usize).read());
+        }
+        text.family("rate_limiter_bans_total", "counter", "Bans of users that sent too much.");
+        text.value(&[], self.bans.read());
+        text.family("events_lost_total", "counter", "Events that clients lost because they read too slowly.");
+        text.value(&[], self.events_lost.read());
+        text.family("open_orders", "gauge", "Orders that are not over.");
+        text.value(&[], self.open_orders.read());
+        text.family("killed", "gauge", "1 while the kill switch is on.");
+        text.value(&[], self.is_killed.read());
+        text.family("updated_nanoseconds", "gauge", "When the venue said something last, since 1970.");
+        text.value(&[], self.updated_ns.read());
+    }
+}
+
+#[cfg(test)]
+mod tests;

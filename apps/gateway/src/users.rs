@@ -10,7 +10,8 @@ mod password;
 
 pub use limits::{Bans, RequestLimits, Verdict};
 pub use login::{CHECKS_MAX, CheckAnswer, LoginChecker};
-pub use password::UserPassword;
+pub use password::{PasswordError, UserPassword};
+pub use tickpath_gateway_protocol::frame::PASSWORD_LEN_MAX;
 
 use std::path::Path;
 

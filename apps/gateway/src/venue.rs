@@ -1,1 +1,260 @@
-//! The connections to the venue.
+//! The connections to the venue: one for each account, and those that bring market data.
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::SyncSender;
+
+use anyhow::Context;
+use tickpath_agent::TscClock;
+use tickpath_deribit::credits::CreditPlan;
+use tickpath_deribit::envelope::Inbound;
+use tickpath_deribit::field::Field;
+use tickpath_deribit::method::Method;
+use tickpath_deribit::scan::ScanError;
+use tickpath_deribit::session::{Key, RequestError, SessionConfig, SessionEvent};
+use tickpath_deribit_link::{
+    Change, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered,
+};
+use tickpath_types::Nanos;
+use tickpath_web::TlsClient;
+
+use crate::config::GatewayConfig;
+use crate::core::account::PENDING_MAX;
+use crate::core::{MARKET_STREAMS_MAX, Venue};
+use crate::doorway::Doorway;
+use crate::metrics::{Exception, Function};
+use crate::recorder::Recorded;
+
+/// Messages that one duty cycle takes from one connection at most, so that requests do not wait for a burst of market data.
+const MESSAGES_MAX: usize = 16;
+
+/// All connections, by their numbers: those for market data first.
+pub struct Streams {
+    links: Vec<Link>,
+    /// Channels that each is to have.
+    wanted: Vec<BTreeSet<String>>,
+    /// What went wrong, in words.
+    notes: SyncSender<String>,
+}
+
+/// The key of one account.
+pub struct AccountKey {
+    /// Its id and its secret.
+    pub key: Key,
+    /// It is the one that market data is asked for with.
+    pub is_master: bool,
+}
+
+/// The keys of all accounts, in the order of their names.
+///
+/// # Errors
+/// A secret that is not to be found, or that others can read.
+pub fn keys(config: &GatewayConfig, file: Option<&std::path::Path>) -> anyhow::Result<Vec<AccountKey>> {
+    let master = config.master().map(|(name, _)| name.to_owned());
+    let of_account = |(name, account): (&String, &crate::config::AccountConfig)| {
+        // The id of a key is no secret: it may stand in a file that others read.
+        let login = account.login.resolve(None).with_context(|| format!("accounts.{name}.login"))?;
+        let secret = account.secret.resolve(file).with_context(|| format!("accounts.{name}.secret"))?;
+        let key = Key::new(login, secret);
+        Ok(AccountKey { key, is_master: master.as_ref() == Some(name) })
+    };
+    config.accounts.iter().map(of_account).collect()
+}
+
+impl Streams {
+    /// Connections that are off. What goes wrong with them is said to `notes`, as far as there is room.
+    ///
+    /// # Errors
+    /// An address that is none, certificates that cannot be read.
+    pub fn new(
+        config: &GatewayConfig,
+        keys: &[AccountKey],
+        notes: SyncSender<String>,
+    ) -> anyhow::Result<Streams> {
+        let url = config.venue.ws_url()?;
+        let tls = match (&config.venue.ca_file, url.is_tls()) {
+            (_, false) => None,
+            (Some(path), true) => Some(TlsClient::with_ca_file(path)?),
+            (None, true) => Some(TlsClient::with_system_roots()?),
+        };
+        let proxy = config.venue.proxy.as_ref().map(|proxy| proxy.parse()).transpose()?;
+        let route = Route { url, proxy, tls };
+        let master = keys.iter().find(|key| key.is_master).or_else(|| keys.first());
+        let market = master.map(|master| master.key.clone());
+        let of_key = |key: Option<Key>, is_trading: bool| {
+            let venue = &config.venue;
+            let session = SessionConfig {
+                cancel_on_disconnect: is_trading && venue.cancel_on_disconnect,
+                request_timeout: venue.request_timeout.0,
+                pending_max: PENDING_MAX,
+                matching: CreditPlan::rate(venue.matching_rate.into(), venue.matching_burst.into()),
+                subscribe_batch: venue.subscribe_batch as usize,
+                ..SessionConfig::new("tickpath-gateway", env!("CARGO_PKG_VERSION"), key)
+            };
+            let mut link = LinkConfig::new(route.clone(), session);
+            link.messages_max = MESSAGES_MAX;
+            link.retries_refused_login = true;
+            link.limits.message_max = venue.decode_buffer.0 as usize;
+            link.limits.pending_max = venue.encode_buffer.0 as usize;
+            Link::new(link)
+        };
+        let mut links: Vec<Link> = (0..MARKET_STREAMS_MAX).map(|_| of_key(market.clone(), false)).collect();
+        links.extend(keys.iter().map(|key| of_key(Some(key.key.clone()), true)));
+        let wanted = vec![BTreeSet::new(); links.len()];
+        Ok(Streams { links, wanted, notes })
+    }
+
+    /// Wants the first connection for market data and those of all accounts.
+    pub fn start(&mut self, now: Nanos) {
+        for (place, link) in self.links.iter_mut().enumerate() {
+            if place == 0 || place >= MARKET_STREAMS_MAX {
+                link.connect(now);
+            }
+        }
+    }
+
+    /// Reads what has come on all connections, and tells the core; how much it was.
+    pub fn poll(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
+        let mut work = 0;
+        for (stream, link) in self.links.iter_mut().enumerate() {
+            work += link.do_work(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
+        }
+        work
+    }
+
+    /// Gives the kernel what waits on all connections.
+    #[inline]
+    pub fn flush(&mut self) {
+        for link in &mut self.links {
+            link.flush();
+        }
+    }
+
+    /// Closes all connections.
+    pub fn stop(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) {
+        for (stream, link) in self.links.iter_mut().enumerate() {
+            if link.standing() != Standing::Off {
+                link.disconnect(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
+            }
+        }
+    }
+
+    /// What a connection counts.
+    #[must_use]
+    pub fn stats(&self, stream: usize) -> Option<LinkStats> {
+        self.links.get(stream).map(Link::stats)
+    }
+
+    /// What a connection waits for, in words.
+    #[must_use]
+    pub fn stage(&self, stream: usize) -> Option<&'static str> {
+        self.links.get(stream).map(Link::stage)
+    }
+}
+
+impl Venue for Streams {
+    #[inline]
+    fn request<'a>(
+        &mut self,
+        now: Nanos,
+        stream: usize,
+        method: Method,
+        params: &impl Field<'a>,
+    ) -> Result<i64, RequestError> {
+        self.links[stream].queue_request(now, method, params)
+    }
+
+    fn subscribe(&mut self, stream: usize, channel: &str) {
+        if self.links[stream].subscribe(channel).is_ok() {
+            self.wanted[stream].insert(channel.to_owned());
+        }
+    }
+
+    fn unsubscribe(&mut self, stream: usize, channel: &str) {
+        self.links[stream].unsubscribe(channel);
+        self.wanted[stream].remove(channel);
+    }
+
+    fn resubscribe(&mut self, stream: usize, channel: &str) {
+        self.links[stream].resubscribe(channel);
+    }
+
+    fn connect(&mut self, stream: usize, now: Nanos) {
+        self.links[stream].connect(now);
+    }
+
+    fn settled_channels(&self, stream: usize) -> Option<usize> {
+        let session = self.links[stream].session();
+        let active = session.active_channels();
+        (active + session.refused_channels().count() >= self.wanted[stream].len()).then_some(active)
+    }
+}
+
+/// Hears one connection for the core.
+struct Ear<'a> {
+    core: &'a mut Recorded,
+    door: &'a mut Doorway,
+    clock: TscClock,
+    stream: usize,
+    notes: &'a SyncSender<String>,
+}
+
+impl Listener for Ear<'_> {
+    #[inline]
+    fn now(&mut self, _: Nanos) -> Nanos {
+        self.clock.now()
+    }
+
+    #[inline]
+    fn on_text<'f>(&mut self, at: Received, text: &'f str) -> Result<Inbound<'f>, ScanError> {
+        let metrics = self.door.metrics();
+        metrics.count_bytes(self.stream, text.len() as u64, 0);
+        metrics.updated_ns.set(at.at.0);
+        let read = self.core.read(at.at, self.stream, text);
+        if read.is_err() {
+            self.door.metrics().count_exception(Exception::Unreadable);
+        }
+        read
+    }
+
+    #[inline]
+    fn on_event(&mut self, at: Received, event: SessionEvent<'_>) {
+        let function = function_of(&event);
+        self.core.handle_event(self.stream, at.at, event, self.door);
+        self.door.metrics().profile(function).record(self.clock.now().since(at.at).0);
+    }
+
+    fn on_unanswered(&mut self, at: Nanos, id: i64, _: Method, why: Unanswered) {
+        self.core.handle_unanswered(self.stream, id, why == Unanswered::Lost, at, self.door);
+    }
+
+    fn on_change(&mut self, at: Nanos, change: Change<'_>) {
+        match change {
+            Change::Opened => self.core.handle_opened(self.stream, at, self.door),
+            Change::Lost { why, .. } => {
+                self.door.metrics().count_exception(Exception::Disconnect);
+                // Where there is no room others have been told of as much.
+                let _ =
+                    self.notes.try_send(format!("connection {}: {why}", self.core.stream_name(self.stream)));
+                self.core.handle_lost(self.stream, at, self.door);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the time of a message is counted under.
+#[inline]
+fn function_of(event: &SessionEvent<'_>) -> Function {
+    let channel = match event {
+        SessionEvent::Notification(notification) => notification.channel.plain().unwrap_or(""),
+        SessionEvent::Reply { method, .. } if method.is_matching() => return Function::ParseOrder,
+        _ => return Function::ParseOther,
+    };
+    match channel.as_bytes().first() {
+        Some(b'b') => Function::ParseBook,
+        Some(b't') if channel.starts_with("ticker.") => Function::ParseTicker,
+        Some(b't') => Function::ParseTrades,
+        Some(b'u') => Function::ParseOrder,
+        _ => Function::ParseOther,
+    }
+}

@@ -282,6 +282,12 @@ impl<T: Payload> Receiver<T> {
         self.position = load_acquire(self.shared.tail()).saturating_sub(self.shared.capacity());
     }
 
+    /// Goes to where `position` messages had been sent, or to the end when there are not so many; when the message there
+    /// is gone the next receive says how many were lost.
+    pub fn seek(&mut self, position: u64) {
+        self.position = position.min(load_acquire(self.shared.tail()));
+    }
+
     /// Number of messages that were sent before the next one to receive.
     #[must_use]
     pub const fn position(&self) -> u64 {
@@ -430,6 +436,18 @@ mod tests {
         assert_eq!(receiver.try_recv(), Err(Lagged(1)));
         assert_eq!(receiver.try_recv(), Ok(Some(2)));
         assert_eq!(receiver.try_recv(), Ok(None));
+    }
+
+    #[test]
+    fn a_receiver_begins_where_it_is_told_to() {
+        let (mut sender, mut receiver) = channel::<u64>(4);
+        (0..6).for_each(|item| sender.send(item));
+        receiver.seek(3);
+        assert_eq!((receiver.try_recv(), receiver.position()), (Ok(Some(3)), 4));
+        receiver.seek(1);
+        assert_eq!((receiver.try_recv(), receiver.try_recv()), (Err(Lagged(1)), Ok(Some(2))));
+        receiver.seek(u64::MAX);
+        assert_eq!((receiver.try_recv(), receiver.position()), (Ok(None), 6));
     }
 
     fn passes<T: Payload + PartialEq + fmt::Debug>(lines: usize, item: T) {

@@ -81,6 +81,22 @@ pub fn non_digits(bytes: &[u8; 64]) -> u64 {
     arch::non_digits(bytes)
 }
 
+/// One bit for each byte, the first one lowest: set where a JSON string ends or is no plain text, at a quote, a backslash
+/// or a control character.
+#[inline(always)]
+#[must_use]
+pub fn string_stops(bytes: &[u8; 16]) -> u16 {
+    arch::string_stops(bytes)
+}
+
+/// [`string_stops`] without special instructions.
+#[cfg(any(test, miri, not(target_arch = "x86_64")))]
+#[inline]
+fn portable_string_stops(bytes: &[u8; 16]) -> u16 {
+    let is_stop = |byte: &u8| u16::from(matches!(byte, b'"' | b'\\' | 0..0x20));
+    bytes.iter().rev().fold(0, |stops, byte| stops << 1 | is_stop(byte))
+}
+
 /// [`non_digits`] without special instructions, eight bytes at a time.
 #[cfg(any(test, miri, not(target_arch = "x86_64")))]
 #[inline]
@@ -103,7 +119,7 @@ fn portable_non_digits(bytes: &[u8; 64]) -> u64 {
 mod arch {
     use core::arch::x86_64::{
         __m128i, _MM_HINT_ET0, _MM_HINT_T0, _mm_cmpeq_epi8, _mm_lfence, _mm_loadu_si128, _mm_min_epu8,
-        _mm_movemask_epi8, _mm_prefetch, _mm_set1_epi8, _mm_xor_si128, _rdtsc,
+        _mm_movemask_epi8, _mm_or_si128, _mm_prefetch, _mm_set1_epi8, _mm_xor_si128, _rdtsc,
     };
 
     #[inline(always)]
@@ -149,6 +165,20 @@ mod arch {
         });
         !digits
     }
+
+    #[inline(always)]
+    pub(super) fn string_stops(bytes: &[u8; 16]) -> u16 {
+        // SAFETY: the instructions are part of SSE2, which every x86-64 CPU has, and the load needs no alignment of the
+        // sixteen bytes that it reads, which are the array's.
+        let mask = unsafe {
+            let values = _mm_loadu_si128(bytes.as_ptr().cast::<__m128i>());
+            let quotes = _mm_cmpeq_epi8(values, _mm_set1_epi8(b'"'.cast_signed()));
+            let backslashes = _mm_cmpeq_epi8(values, _mm_set1_epi8(b'\\'.cast_signed()));
+            let controls = _mm_cmpeq_epi8(_mm_min_epu8(values, _mm_set1_epi8(0x1f)), values);
+            _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quotes, backslashes), controls))
+        };
+        mask as u16
+    }
 }
 
 #[cfg(all(target_arch = "aarch64", not(miri)))]
@@ -183,7 +213,7 @@ mod arch {
         unsafe { asm!("prfm pstl1keep, [{}]", in(reg) address, options(readonly, nostack, preserves_flags)) };
     }
 
-    pub(super) use super::portable_non_digits as non_digits;
+    pub(super) use super::{portable_non_digits as non_digits, portable_string_stops as string_stops};
 }
 
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
@@ -206,7 +236,7 @@ mod arch {
 
     pub(super) fn prefetch_write<T>(_: *mut T) {}
 
-    pub(super) use super::portable_non_digits as non_digits;
+    pub(super) use super::{portable_non_digits as non_digits, portable_string_stops as string_stops};
 }
 
 #[cfg(test)]
@@ -252,6 +282,20 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn strings_stop_at_quotes_backslashes_and_control_characters() {
+        for byte in 0..=u8::MAX {
+            for place in 0..16 {
+                let mut bytes = *b"BTC-PERPETUAL \x7f\xff";
+                bytes[place] = byte;
+                let expected = u16::from(matches!(byte, b'"' | b'\\' | 0..0x20)) << place;
+                assert_eq!(string_stops(&bytes), expected, "{byte} at {place}");
+                assert_eq!(portable_string_stops(&bytes), expected, "{byte} at {place}");
+            }
+        }
+        assert_eq!(string_stops(b"\"\\\0\x1f !#[]\x80ab\"\"x\\"), 0b1011_0000_0000_1111);
     }
 
     #[test]

@@ -152,6 +152,16 @@ impl<T: Payload> Producer<T> {
         self.position - head <= self.ring.mask
     }
 
+    /// Items that can be pushed now; 0 where the other end has put a position there that it cannot have reached.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        let head = self.ring.head_word(HEAD).load(Ordering::Acquire);
+        if head < self.head || head > self.position {
+            return 0;
+        }
+        self.ring.mask + 1 - (self.position - head)
+    }
+
     /// Whether the other end has put a position there that it cannot have reached: it is damaged or hostile, and
     /// nothing more can be pushed.
     #[must_use]
@@ -260,11 +270,11 @@ mod tests {
                 for item in 0..capacity as u64 {
                     assert_eq!(producer.try_push([lap * 100 + item; 9]), Ok(()));
                 }
-                assert_eq!(producer.try_push([7; 9]), Err(Full([7; 9])));
+                assert_eq!((producer.try_push([7; 9]), producer.room()), (Err(Full([7; 9])), 0));
                 for item in 0..capacity as u64 {
                     assert_eq!(consumer.try_pop(), Some([lap * 100 + item; 9]));
                 }
-                assert_eq!(consumer.try_pop(), None);
+                assert_eq!((consumer.try_pop(), producer.room()), (None, capacity as u64));
             }
             assert!(!producer.is_broken());
         }

@@ -160,7 +160,7 @@ impl Greeting {
     }
 
     /// Items that the ring to the server holds.
-    const fn to_server(&self) -> u64 {
+    const fn server_ring(&self) -> u64 {
         if self.to_server_capacity == 0 { self.capacity } else { self.to_server_capacity as u64 }
     }
 }
@@ -344,7 +344,7 @@ fn halves<ToServer: Payload, ToClient: Payload>(
     lines: &SharedLines,
     greeting: &Greeting,
 ) -> Result<(SharedLines, SharedLines), ChannelError> {
-    let first = lines_of::<ToServer>(greeting.to_server());
+    let first = lines_of::<ToServer>(greeting.server_ring());
     let to_server = lines.part(0, first).ok_or(ChannelError::Greeting)?;
     let to_client =
         lines.part(first, lines_of::<ToClient>(greeting.capacity)).ok_or(ChannelError::Greeting)?;

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::error_code::ErrorCode;
 use crate::field::{Field, message, separate, write_member};
 use crate::method::Method;
-use crate::scan::{ScanError, ScanErrorKind, Scanner, Value};
+use crate::scan::{Rest, ScanError, ScanErrorKind, Scanner, Value};
 use crate::text::Text;
 
 /// The number or text by which a reply is matched to its request; echoed as it is.
@@ -42,6 +42,14 @@ impl<'a> Field<'a> for Id<'a> {
             scanner.text().map(Id::Text)
         } else {
             i64::read(scanner).map(Id::Number)
+        }
+    }
+
+    #[inline(always)]
+    fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+        match i64::quick(rest) {
+            Some((number, rest)) => Some((Id::Number(number), rest)),
+            None => Text::quick(rest).map(|(text, rest)| (Id::Text(text), rest)),
         }
     }
 
@@ -172,9 +180,14 @@ impl<'a> Inbound<'a> {
         Inbound::read(Scanner::new(frame), visitor)
     }
 
-    fn read(mut scanner: Scanner<'a>, visitor: &mut impl Visitor<'a>) -> Result<Inbound<'a>, ScanError> {
+    /// Reads the frame that a scanner stands at the start of.
+    ///
+    /// # Errors
+    /// [`ScanError`] when it is no message of the server, or `visitor` says so.
+    pub fn read(mut scanner: Scanner<'a>, visitor: &mut impl Visitor<'a>) -> Result<Inbound<'a>, ScanError> {
         let mut parts = Parts::default();
         scanner.open_object()?;
+        parts.read_usual(&mut scanner, visitor)?;
         while scanner.next_member()? {
             parts.read_member(&mut scanner, visitor)?;
         }
@@ -206,39 +219,51 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
+    /// Reads the members that are where they nearly always are; whatever follows is left to [`Parts::read_member`].
     #[inline]
+    fn read_usual(
+        &mut self,
+        scanner: &mut Scanner<'a>,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<(), ScanError> {
+        if !scanner.take("\"jsonrpc\":\"2.0\"") {
+            return Ok(());
+        }
+        if scanner.take(",\"method\":\"subscription\",\"params\":") {
+            self.method = Some(Text::new("subscription"));
+            return self.read_params(scanner, visitor);
+        }
+        if !scanner.take(",\"id\":") {
+            return Ok(());
+        }
+        self.id = Some(Option::read(scanner)?);
+        if !scanner.take(",\"result\":") {
+            return Ok(());
+        }
+        self.read_result(scanner, visitor)?;
+        if scanner.take(",\"usIn\":") {
+            self.server_time.us_in = u64::read(scanner)?;
+        }
+        if scanner.take(",\"usOut\":") {
+            self.server_time.us_out = u64::read(scanner)?;
+        }
+        if scanner.take(",\"usDiff\":") {
+            scanner.skip()?;
+        }
+        if scanner.take(",\"testnet\":") {
+            self.testnet = scanner.bool()?;
+        }
+        Ok(())
+    }
+
     fn read_member(
         &mut self,
         scanner: &mut Scanner<'a>,
         visitor: &mut impl Visitor<'a>,
     ) -> Result<(), ScanError> {
-        // The usual forms, taken at a glance.
-        let key = match () {
-            () if scanner.take("\"jsonrpc\":\"2.0\"") => return Ok(()),
-            () if scanner.take("\"method\":\"subscription\"") => {
-                self.method = Some(Text::new("subscription"));
-                return Ok(());
-            }
-            () if scanner.take("\"params\":") => "params",
-            () if scanner.take("\"id\":") => "id",
-            () if scanner.take("\"result\":") => "result",
-            () if scanner.take("\"usIn\":") => "usIn",
-            () if scanner.take("\"usOut\":") => "usOut",
-            () if scanner.take("\"usDiff\":") => "usDiff",
-            () if scanner.take("\"testnet\":") => "testnet",
-            () => scanner.key()?,
-        };
-        match key {
+        match scanner.key()? {
             "id" => self.id = Some(Option::read(scanner)?),
-            "result" => {
-                let mark = scanner.mark();
-                match self.id {
-                    Some(id) => visitor.on_result(id, scanner)?,
-                    None => scanner.skip()?,
-                }
-                self.is_result_postponed = self.id.is_none();
-                self.result = Some(scanner.value_since(mark));
-            }
+            "result" => self.read_result(scanner, visitor)?,
             "params" => self.read_params(scanner, visitor)?,
             "method" => self.method = Some(scanner.text()?),
             "error" => self.error = Option::read(scanner)?,
@@ -251,34 +276,59 @@ impl<'a> Parts<'a> {
     }
 
     #[inline]
+    fn read_result(
+        &mut self,
+        scanner: &mut Scanner<'a>,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<(), ScanError> {
+        let mark = scanner.mark();
+        match self.id {
+            Some(id) => visitor.on_result(id, scanner)?,
+            None => scanner.skip()?,
+        }
+        self.is_result_postponed = self.id.is_none();
+        self.result = Some(scanner.value_since(mark));
+        Ok(())
+    }
+
+    #[inline]
     fn read_params(
         &mut self,
         scanner: &mut Scanner<'a>,
         visitor: &mut impl Visitor<'a>,
     ) -> Result<(), ScanError> {
         scanner.open_object()?;
+        if scanner.take("\"channel\":") {
+            self.channel = Some(scanner.text()?);
+            if scanner.take(",\"data\":") {
+                self.read_data(scanner, visitor)?;
+            }
+        }
         while scanner.next_member()? {
-            let key = match () {
-                () if scanner.take("\"channel\":") => "channel",
-                () if scanner.take("\"data\":") => "data",
-                () => scanner.key()?,
-            };
-            match key {
+            match scanner.key()? {
                 "channel" => self.channel = Some(scanner.text()?),
-                "data" => {
-                    let mark = scanner.mark();
-                    match self.channel {
-                        Some(channel) => visitor.on_data(channel, scanner)?,
-                        None => scanner.skip()?,
-                    }
-                    self.is_data_postponed = self.channel.is_none();
-                    self.data = Some(scanner.value_since(mark));
-                }
+                "data" => self.read_data(scanner, visitor)?,
                 "type" => self.heartbeat = Some(scanner.text()?),
                 "label" => self.label = Option::read(scanner)?,
                 _ => scanner.skip()?,
             }
         }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_data(
+        &mut self,
+        scanner: &mut Scanner<'a>,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<(), ScanError> {
+        let mark = scanner.mark();
+        match self.channel {
+            Some(channel) => visitor.on_data(channel, scanner)?,
+            None => scanner.skip()?,
+        }
+        self.is_data_postponed = self.channel.is_none();
+        self.data = Some(scanner.value_since(mark));
         Ok(())
     }
 

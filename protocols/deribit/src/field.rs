@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use crate::number::{Decimal, Number};
-use crate::scan::{ScanError, ScanErrorKind, Scanner, Value};
+use crate::number::{Decimal, Number, number_len, shared_whole};
+use crate::scan::{Rest, ScanError, ScanErrorKind, Scanner, Value};
 use crate::text::{Secret, Text};
 
 /// A value that can stand in a message.
@@ -13,6 +13,14 @@ pub trait Field<'a>: Sized {
     /// # Errors
     /// [`ScanError`] when another value stands there.
     fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError>;
+
+    /// Takes the value from the start of the rest when it is in the form that servers write: plain and without spaces.
+    /// None for any other, which [`read`](Field::read) takes or refuses; what both take is the same.
+    #[must_use]
+    fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+        let _ = rest;
+        None
+    }
 
     /// Appends the value as JSON.
     fn write(&self, out: &mut Vec<u8>);
@@ -42,6 +50,14 @@ impl<'a, T: Field<'a>> Field<'a> for Option<T> {
     #[inline]
     fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
         if T::try_nothing(scanner)? { Ok(None) } else { T::read(scanner).map(Some) }
+    }
+
+    #[inline(always)]
+    fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+        match T::quick(rest) {
+            Some((value, rest)) => Some((Some(value), rest)),
+            None => Some((None, rest.after("null")?)),
+        }
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -79,6 +95,12 @@ impl<'a> Field<'a> for Decimal {
         scanner.decimal()
     }
 
+    #[inline(always)]
+    fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+        let (decimal, len) = Decimal::read_shared(rest.bytes())?;
+        Some((decimal, rest.skip(len)?))
+    }
+
     fn write(&self, out: &mut Vec<u8>) {
         Decimal::write(*self, out);
     }
@@ -92,6 +114,12 @@ impl<'a> Field<'a> for Number<'a> {
     #[inline]
     fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
         scanner.number()
+    }
+
+    #[inline(always)]
+    fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+        let (text, rest) = rest.split(number_len(rest.bytes())?)?;
+        Some((Number(text), rest))
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -109,6 +137,14 @@ impl<'a> Field<'a> for bool {
         scanner.bool()
     }
 
+    #[inline(always)]
+    fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+        match rest.after("false") {
+            Some(rest) => Some((false, rest)),
+            None => Some((true, rest.after("true")?)),
+        }
+    }
+
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(if *self { b"true" } else { b"false" });
     }
@@ -119,12 +155,13 @@ impl<'a> Field<'a> for bool {
     }
 }
 
-/// A whole number, however it is written.
-fn whole(scanner: &mut Scanner<'_>) -> Result<i64, ScanError> {
+/// A whole number, however it is written, and where it started.
+#[inline(never)]
+fn whole(scanner: &mut Scanner<'_>) -> Result<(i64, usize), ScanError> {
     let at = scanner.at();
     let decimal = scanner.decimal()?;
     if decimal.scale() == 0 {
-        Ok(decimal.mantissa())
+        Ok((decimal.mantissa(), at))
     } else {
         Err(scanner.error_at(at, ScanErrorKind::NumberRange))
     }
@@ -133,14 +170,23 @@ fn whole(scanner: &mut Scanner<'_>) -> Result<i64, ScanError> {
 macro_rules! whole_numbers {
     ($($number:ty)*) => { $(
         impl<'a> Field<'a> for $number {
-            #[inline(always)]
+            #[inline]
             fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
-                let at = scanner.at();
-                let value = match scanner.quick_whole() {
-                    Some(value) => value,
-                    None => whole(scanner)?,
-                };
-                <$number>::try_from(value).map_err(|_| scanner.error_at(at, ScanErrorKind::NumberRange))
+                match scanner.quick::<Self>() {
+                    Some(value) => Ok(value),
+                    None => {
+                        let (value, at) = whole(scanner)?;
+                        <$number>::try_from(value)
+                            .map_err(|_| scanner.error_at(at, ScanErrorKind::NumberRange))
+                    }
+                }
+            }
+
+            #[inline(always)]
+            fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+                let (value, len) = shared_whole(rest.bytes());
+                let rest = rest.skip(len)?;
+                if len == 0 { None } else { Some((<$number>::try_from(value).ok()?, rest)) }
             }
 
             fn write(&self, out: &mut Vec<u8>) {
@@ -156,6 +202,11 @@ impl<'a> Field<'a> for Text<'a> {
     #[inline]
     fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
         scanner.text()
+    }
+
+    #[inline(always)]
+    fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+        rest.string()
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -176,6 +227,11 @@ impl<'a> Field<'a> for Secret<'a> {
 impl<'a> Field<'a> for Value<'a> {
     fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
         scanner.value()
+    }
+
+    fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+        // An optional value is then none.
+        if rest.bytes().starts_with(b"null") { None } else { rest.value() }
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -295,6 +351,23 @@ impl<'a, T: Field<'a> + Clone> Field<'a> for List<'a, T> {
         }
     }
 
+    /// Reading the items is cheaper than to check what might be anything; what is read here is thrown away.
+    #[inline]
+    fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+        let list = |end: Rest<'a>| (List(Source::Received(rest.value_to(end), PhantomData)), end);
+        if let Some(end) = rest.after("[]") {
+            return Some(list(end));
+        }
+        let mut at = rest.open("[")?;
+        while let Some((_, end)) = T::quick(at) {
+            if let Some(end) = end.after("]") {
+                return Some(list(end.close()));
+            }
+            at = end.after(",")?;
+        }
+        rest.bytes().starts_with(b"[").then(|| rest.value()).flatten().map(|(_, end)| list(end))
+    }
+
     fn write(&self, out: &mut Vec<u8>) {
         match self.0 {
             Source::Received(value, _) => value.write(out),
@@ -331,10 +404,9 @@ pub(crate) fn write_member<'a, T: Field<'a>>(name: &str, value: &T, out: &mut Ve
     }
 }
 
-/// Reads the member of a name that is not written in the usual form.
-#[cold]
+/// Reads a member of a message that is not written in the usual form.
 #[inline(never)]
-pub(crate) fn read_rare<'a, T: Field<'a>>(
+pub(crate) fn read_member<'a, T: Field<'a>>(
     scanner: &mut Scanner<'a>,
     name: &'static str,
     value: &mut Option<T>,
@@ -372,50 +444,95 @@ macro_rules! message {
         }
 
         impl<$life> $crate::field::Field<$life> for $self {
+            #[inline]
             fn read(scanner: &mut $crate::scan::Scanner<$life>) -> Result<Self, $crate::scan::ScanError> {
+                #[inline(never)]
+                fn read_any<$life>(
+                    scanner: &mut $crate::scan::Scanner<$life>,
+                ) -> Result<$self, $crate::scan::ScanError> {
+                    use $crate::field::Field;
+                    $( let mut $field: Option<$type> = None; )*
+                    let at = scanner.at();
+                    scanner.open_object()?;
+                    while scanner.next_member()? {
+                        match scanner.key()? {
+                            $( $crate::field::message!(@name $field $($wire)?) => {
+                                let name = $crate::field::message!(@name $field $($wire)?);
+                                $crate::field::read_member(scanner, name, &mut $field)?;
+                            } )*
+                            _ => scanner.skip()?,
+                        }
+                    }
+                    let missing =
+                        |name| scanner.error_at(at, $crate::scan::ScanErrorKind::Missing).of_member(name);
+                    Ok($name {
+                        $( $field: match $field {
+                            Some(value) => value,
+                            None => <$type as Field<$life>>::absent()
+                                .ok_or_else(|| missing($crate::field::message!(@name $field $($wire)?)))?,
+                        } ),*
+                    })
+                }
+                match scanner.quick() {
+                    Some(message) => Ok(message),
+                    None => read_any(scanner),
+                }
+            }
+
+            fn quick(rest: $crate::scan::Rest<$life>) -> Option<(Self, $crate::scan::Rest<$life>)> {
                 use $crate::field::Field;
+                /// Places in the structure.
+                #[allow(non_camel_case_types)]
+                enum Place {
+                    $( $field, )*
+                    End,
+                }
                 $( let mut $field: Option<$type> = None; )*
-                let at = scanner.at();
-                scanner.open_object()?;
-                if scanner.next_member()? {
-                    'members: loop {
-                        // Members nearly always come in the order of the structure, without spaces.
-                        let before = scanner.at();
-                        $(
-                            if scanner.take($crate::field::message!(@start $field $($wire)?)) {
-                                match <$type as Field<$life>>::read(scanner) {
-                                    Ok(value) => $field = Some(value),
-                                    Err(error) => {
-                                        return Err(error.of_member($crate::field::message!(@name $field $($wire)?)));
+                let rest = rest.open("{")?;
+                let end = match rest.after("}") {
+                    Some(end) => end,
+                    None => 'members: {
+                        let (mut rest, mut from) = (rest, 0);
+                        loop {
+                            // Members nearly always come in the order of the structure, and some are not there.
+                            $(
+                                if from <= Place::$field as u8
+                                    && let Some(value) =
+                                        rest.after($crate::field::message!(@start $field $($wire)?))
+                                {
+                                    let (value, end) = <$type as Field<$life>>::quick(value)?;
+                                    $field = Some(value);
+                                    from = Place::$field as u8 + 1;
+                                    match end.after(",") {
+                                        Some(next) => rest = next,
+                                        None => break 'members end.after("}")?,
                                     }
                                 }
-                                if !scanner.next_member()? {
-                                    break 'members;
+                            )*
+                            let (name, value) = rest.name()?;
+                            let place = match name {
+                                $( $crate::field::message!(@name $field $($wire)?) => Place::$field, )*
+                                _ => Place::End,
+                            };
+                            if let Place::End = place {
+                                let (_, end) = value.value()?;
+                                match end.after(",") {
+                                    Some(next) => rest = next,
+                                    None => break 'members end.after("}")?,
                                 }
-                            }
-                        )*
-                        if scanner.at() == before {
-                            match scanner.key()? {
-                                $( $crate::field::message!(@name $field $($wire)?) => {
-                                    let name = $crate::field::message!(@name $field $($wire)?);
-                                    $crate::field::read_rare(scanner, name, &mut $field)?;
-                                } )*
-                                _ => scanner.skip()?,
-                            }
-                            if !scanner.next_member()? {
-                                break 'members;
+                            } else {
+                                from = place as u8;
                             }
                         }
                     }
-                }
-                let missing = |name| scanner.error_at(at, $crate::scan::ScanErrorKind::Missing).of_member(name);
-                Ok(Self {
+                };
+                let message = Self {
                     $( $field: match $field {
                         Some(value) => value,
-                        None => <$type as Field<$life>>::absent()
-                            .ok_or_else(|| missing($crate::field::message!(@name $field $($wire)?)))?,
+                        None => <$type as Field<$life>>::absent()?,
                     } ),*
-                })
+                };
+                Some((message, end.close()))
             }
 
             fn write(&self, out: &mut Vec<u8>) {
@@ -477,13 +594,7 @@ macro_rules! codes {
         }
 
         impl<'a> $crate::field::Field<'a> for $name {
-            #[inline]
             fn read(scanner: &mut $crate::scan::Scanner<'a>) -> Result<Self, $crate::scan::ScanError> {
-                $(
-                    if scanner.take(concat!("\"", $text, "\"")) {
-                        return Ok($name::$value);
-                    }
-                )+
                 scanner.peek();
                 let at = scanner.at();
                 let text = scanner.text()?;
@@ -493,6 +604,16 @@ macro_rules! codes {
                     }
                     value => Ok(value),
                 }
+            }
+
+            #[inline]
+            fn quick(rest: $crate::scan::Rest<'a>) -> Option<(Self, $crate::scan::Rest<'a>)> {
+                $(
+                    if let Some(rest) = rest.after(concat!("\"", $text, "\"")) {
+                        return Some(($name::$value, rest));
+                    }
+                )+
+                None
             }
 
             fn write(&self, out: &mut Vec<u8>) {

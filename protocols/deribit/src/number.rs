@@ -119,39 +119,34 @@ impl Decimal {
         }
     }
 
-    /// The number at the start of `bytes` and its length, where it is an everyday one: at most 16 digits before the point
-    /// and 18 in all, no exponent, no zeros at the end but `.0`, and some bytes behind it. None for any other.
+    /// The number at the start of `bytes` and its length: fast where it is short.
     #[inline(always)]
     pub(crate) fn read_quick(bytes: &[u8]) -> Option<(Decimal, usize)> {
-        let sign_len = usize::from(bytes.first() == Some(&b'-'));
-        let unsigned = bytes.get(sign_len..)?;
-        let (whole, whole_len) = quick_whole(unsigned)?;
-        let (magnitude, scale, len) = match unsigned.get(whole_len)? {
-            b'.' => {
-                let fraction = unsigned.get(whole_len + 1..)?;
-                let first = digit_at(fraction, 0)?;
-                match fraction.get(1)? {
-                    b'0'..=b'9' => {
-                        let (digits, len) = quick_digits(fraction)?;
-                        if whole_len + len >= DIGITS_EXACT || fraction[len - 1] == b'0' {
-                            return None;
-                        }
-                        (whole * POWERS[len] as u64 + digits, len, whole_len + 1 + len)
-                    }
-                    b'e' | b'E' => return None,
-                    _ if first == 0 => (whole, 0, whole_len + 2),
-                    _ => (whole * 10 + first, 1, whole_len + 2),
-                }
-            }
-            b'e' | b'E' => return None,
-            _ => (whole, 0, whole_len),
-        };
-        if matches!(unsigned.get(len)?, b'e' | b'E') {
-            return None;
+        let Some(short) = Short::read(bytes) else { return Decimal::read_quick_any(bytes) };
+        let (mut digit_count, mut places) = (short.digit_count, short.digit_count - short.whole_len);
+        let is_zero = |count: u32| short.digits >> (8 * (count - 1)) & 0xff == 0;
+        // A zero at the end does not count behind the point. There is often one, and seldom a second.
+        let dropped = u32::from(is_zero(digit_count) & (places > 0));
+        (digit_count, places) = (digit_count - dropped, places - dropped);
+        while dropped == 1 && places > 0 && is_zero(digit_count) {
+            (digit_count, places) = (digit_count - 1, places - 1);
         }
-        // Fewer than 19 digits are below 10^18.
-        let mantissa = if sign_len == 1 { -(magnitude as i64) } else { magnitude as i64 };
-        Some((Decimal { mantissa, scale: scale as u8 }, sign_len + len))
+        let mantissa = value_of(short.digits, digit_count) as i64;
+        Some((Decimal { mantissa, scale: places as u8 }, short.len as usize))
+    }
+
+    /// [`Decimal::read_quick`] as one function for all fields: a message's code must not crowd the cache.
+    #[inline(always)]
+    pub(crate) fn read_shared(bytes: &[u8]) -> Option<(Decimal, usize)> {
+        let (mantissa, scale_and_len) = shared_decimal(bytes);
+        let decimal = Decimal { mantissa, scale: scale_and_len as u8 };
+        if scale_and_len == 0 { None } else { Some((decimal, scale_and_len >> 8)) }
+    }
+
+    /// [`Decimal::read_quick`] of a number that is negative, long or in another form.
+    #[inline(never)]
+    fn read_quick_any(bytes: &[u8]) -> Option<(Decimal, usize)> {
+        read_quick_long(bytes).or_else(|| Decimal::read(bytes).ok())
     }
 
     /// The number at the start of `bytes` and its length.
@@ -206,6 +201,107 @@ impl Decimal {
     }
 }
 
+/// A number of up to seven digits and perhaps a point, all in its first eight bytes, with another byte behind it.
+struct Short {
+    /// The digits, 0 to 9 in a byte each, the first one lowest; what follows them is not.
+    digits: u64,
+    /// How many they are, 1 to 7.
+    digit_count: u32,
+    /// How many of them stand before the point; all where there is none.
+    whole_len: u32,
+    /// Bytes of the number: its digits and the point.
+    len: u32,
+}
+
+impl Short {
+    /// The number at the start of `bytes`, when it is one.
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> Option<Short> {
+        let window: &[u8; 9] = bytes.first_chunk()?;
+        let word = digit_values(window.first_chunk()?);
+        let flags = non_digits(word);
+        let whole_len = flags.trailing_zeros() / 8;
+        if whole_len > 7 || whole_len == 0 || (word & 0xff == 0 && whole_len > 1) {
+            return None;
+        }
+        let behind = word >> (8 * whole_len) & 0xff;
+        if behind != u64::from(b'.' ^ b'0') {
+            let is_whole = behind | 0x20 != u64::from(b'e' ^ b'0') | 0x20;
+            return is_whole.then_some(Short {
+                digits: word,
+                digit_count: whole_len,
+                whole_len,
+                len: whole_len,
+            });
+        }
+        // The digits behind the point move up to those before it, and the ninth byte follows.
+        let before = (1 << (8 * whole_len)) - 1;
+        let digits = word & before | (word >> 8 | u64::from(window[8] ^ b'0') << 56) & !before;
+        let flags = non_digits(digits);
+        let digit_count = flags.trailing_zeros() / 8;
+        if digit_count > 7 || digit_count == whole_len {
+            return None;
+        }
+        let behind = digits >> (8 * digit_count) & 0xff;
+        let is_end = behind | 0x20 != u64::from(b'e' ^ b'0') | 0x20;
+        is_end.then_some(Short { digits, digit_count, whole_len, len: digit_count + 1 })
+    }
+}
+
+/// A number without sign and exponent, of at most 16 digits before the point and 18 in all, without zeros at its end.
+fn read_quick_long(unsigned: &[u8]) -> Option<(Decimal, usize)> {
+    let (whole, whole_len) = quick_whole(unsigned)?;
+    let (magnitude, scale, len) = match unsigned.get(whole_len)? {
+        b'.' => {
+            let fraction = unsigned.get(whole_len + 1..)?;
+            let first = digit_at(fraction, 0)?;
+            match fraction.get(1)? {
+                b'0'..=b'9' => {
+                    let (digits, len) = quick_digits(fraction)?;
+                    if whole_len + len >= DIGITS_EXACT || fraction[len - 1] == b'0' {
+                        return None;
+                    }
+                    (whole * POWERS[len] as u64 + digits, len, whole_len + 1 + len)
+                }
+                b'e' | b'E' => return None,
+                _ if first == 0 => (whole, 0, whole_len + 2),
+                _ => (whole * 10 + first, 1, whole_len + 2),
+            }
+        }
+        b'e' | b'E' => return None,
+        _ => (whole, 0, whole_len),
+    };
+    if matches!(unsigned.get(len)?, b'e' | b'E') {
+        return None;
+    }
+    // Fewer than 19 digits are below 10^18.
+    Some((Decimal { mantissa: magnitude as i64, scale: scale as u8 }, len))
+}
+
+/// The mantissa, and the scale and 256 times the length; the latter is 0 for none. So both are returned in registers.
+#[inline(never)]
+fn shared_decimal(bytes: &[u8]) -> (i64, usize) {
+    match Decimal::read_quick(bytes) {
+        Some((decimal, len)) => (decimal.mantissa, usize::from(decimal.scale) | len << 8),
+        None => (0, 0),
+    }
+}
+
+/// A whole number that is not negative, and its length, 0 where there is none; one function for all fields.
+#[inline(never)]
+pub(crate) fn shared_whole(bytes: &[u8]) -> (u64, usize) {
+    match quick_whole(bytes) {
+        Some((value, len)) if !matches!(bytes.get(len), Some(b'.' | b'e' | b'E')) => (value, len),
+        _ => any_whole(bytes).unwrap_or_default(),
+    }
+}
+
+#[cold]
+fn any_whole(bytes: &[u8]) -> Option<(u64, usize)> {
+    let (decimal, len) = Decimal::read(bytes).ok()?;
+    if decimal.scale == 0 { Some((u64::try_from(decimal.mantissa).ok()?, len)) } else { None }
+}
+
 #[inline(always)]
 fn digit_at(bytes: &[u8], at: usize) -> Option<u64> {
     let digit = bytes.get(at)?.wrapping_sub(b'0');
@@ -214,7 +310,7 @@ fn digit_at(bytes: &[u8], at: usize) -> Option<u64> {
 
 /// A whole number of at most 16 digits at the start of `bytes`, and its length; none for any other, or near the end.
 #[inline(always)]
-pub(crate) fn quick_whole(bytes: &[u8]) -> Option<(u64, usize)> {
+fn quick_whole(bytes: &[u8]) -> Option<(u64, usize)> {
     let (value, len) = quick_digits(bytes)?;
     if bytes[0] == b'0' && len > 1 { None } else { Some((value, len)) }
 }
@@ -255,11 +351,17 @@ const fn up_to_eight_digits(bytes: &[u8; 8]) -> (u64, usize) {
     if len == 0 {
         return (0, 0);
     }
+    (value_of(digits, len), len as usize)
+}
+
+/// The number of 1 to 8 digits, 0 to 9 in a byte each, the first one lowest.
+#[inline(always)]
+const fn value_of(digits: u64, count: u32) -> u64 {
     // The last digit goes into the highest byte, zeros before the first; then pairs, fours and all of them are added.
-    let digits = digits << (64 - 8 * len);
+    let digits = digits << (64 - 8 * count);
     let pairs = (digits.wrapping_mul(1 + (10 << 8)) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(1 + (100 << 16)) >> 16) & 0x0000_ffff_0000_ffff;
-    (fours.wrapping_mul(1 + (10_000 << 32)) >> 32, len as usize)
+    fours.wrapping_mul(1 + (10_000 << 32)) >> 32
 }
 
 /// A number with an exponent or more digits than fit at a glance. `scale` digits follow the point, if there are any.
@@ -427,7 +529,16 @@ fn digits_len(bytes: &[u8]) -> usize {
 }
 
 /// Length of the JSON number at the start of `bytes`; none when there is none.
+#[inline(never)]
 pub(crate) fn number_len(bytes: &[u8]) -> Option<usize> {
+    match Short::read(bytes) {
+        Some(short) => Some(short.len as usize),
+        None => long_number_len(bytes),
+    }
+}
+
+#[inline(never)]
+fn long_number_len(bytes: &[u8]) -> Option<usize> {
     let digits = |at: usize| digits_len(&bytes[at..]);
     let mut at = usize::from(bytes.first() == Some(&b'-'));
     let whole = digits(at);
@@ -529,7 +640,8 @@ mod tests {
             }
         }
         assert!(quick_count > 500, "{quick_count}");
-        assert_eq!(Decimal::read_quick(b"809.5,"), None, "too near the end");
+        let near_the_end = Some((Decimal { mantissa: 8_095, scale: 1 }, 5));
+        assert_eq!(Decimal::read_quick(b"809.5,"), near_the_end);
         assert_eq!(
             Decimal::read_quick(b"36809.5,        "),
             Some((Decimal { mantissa: 368_095, scale: 1 }, 7))

@@ -6,8 +6,10 @@
 use std::fmt;
 
 use thiserror::Error;
+use tickpath_lockfree::cpu::string_stops;
 
-use crate::number::{Decimal, Number, NumberError, number_len, quick_whole};
+use crate::field::Field;
+use crate::number::{Decimal, Number, NumberError, number_len};
 pub use crate::text::Text;
 
 /// Containers that may be open at once.
@@ -121,6 +123,7 @@ impl<'a> Value<'a> {
             depth: self.depth,
             is_first: false,
             is_strict: false,
+            is_plain: false,
         }
     }
 
@@ -174,13 +177,14 @@ pub struct Scanner<'a> {
     /// True between the opening of a container and its first item.
     is_first: bool,
     is_strict: bool,
+    is_plain: bool,
 }
 
 impl<'a> Scanner<'a> {
     /// For a message that is known to be UTF-8, of less than 4 GiB.
     #[must_use]
     pub const fn new(frame: &'a str) -> Scanner<'a> {
-        Scanner { frame, at: 0, depth: 0, is_first: false, is_strict: false }
+        Scanner { frame, at: 0, depth: 0, is_first: false, is_strict: false, is_plain: false }
     }
 
     /// For a message as it was received.
@@ -200,6 +204,12 @@ impl<'a> Scanner<'a> {
     #[must_use]
     pub const fn strict(self) -> Scanner<'a> {
         Scanner { is_strict: true, ..self }
+    }
+
+    /// Reads every message step by step, as one in an unusual form: the twin of what is quick.
+    #[must_use]
+    pub const fn plain(self) -> Scanner<'a> {
+        Scanner { is_plain: true, ..self }
     }
 
     pub(crate) const fn is_strict(&self) -> bool {
@@ -343,26 +353,34 @@ impl<'a> Scanner<'a> {
         Ok(&self.frame[start..end])
     }
 
-    /// Takes what is written exactly like this, if it stands here: the usual form of a name or a value.
+    /// Takes the name of a member, with what stands before and behind it, if they are here and written like this.
     #[inline(always)]
     pub(crate) fn take(&mut self, literal: &'static str) -> bool {
-        let is_here =
-            self.frame.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(literal.as_bytes()));
-        if is_here {
-            self.at += literal.len();
+        let rest = self.frame.as_bytes().get(self.at..).unwrap_or_default();
+        if self.is_plain || !rest.starts_with(literal.as_bytes()) {
+            return false;
         }
-        is_here
+        self.at += literal.len();
+        self.is_first = false;
+        true
     }
 
-    /// Takes what `read` finds at the start of the rest, and as many bytes as it says. It may open one container, which
-    /// it must close.
+    /// Takes the next value when it is in the form that servers write.
     #[inline(always)]
-    pub(crate) fn quick<T>(&mut self, read: impl FnOnce(&[u8]) -> Option<(T, usize)>) -> Option<T> {
-        if self.depth == DEPTH_MAX {
+    pub(crate) fn quick<T: Field<'a>>(&mut self) -> Option<T> {
+        self.quick_by(T::quick)
+    }
+
+    /// Takes what `read` finds at the start of the rest: one value.
+    #[inline(always)]
+    pub(crate) fn quick_by<T>(&mut self, read: impl FnOnce(Rest<'a>) -> Option<(T, Rest<'a>)>) -> Option<T> {
+        if self.is_plain {
             return None;
         }
-        let (value, len) = read(self.frame.as_bytes().get(self.at..)?)?;
-        self.at += len;
+        let rest = Rest { frame: self.frame, text: self.frame.get(self.at..)?, room: DEPTH_MAX - self.depth };
+        let (value, rest) = read(rest)?;
+        self.at = rest.at();
+        self.is_first = false;
         Some(value)
     }
 
@@ -389,6 +407,14 @@ impl<'a> Scanner<'a> {
     /// When none stands here, or it is broken.
     #[inline]
     pub fn text(&mut self) -> Result<Text<'a>, ScanError> {
+        match self.quick() {
+            Some(text) => Ok(text),
+            None => self.any_text(),
+        }
+    }
+
+    #[inline(never)]
+    fn any_text(&mut self) -> Result<Text<'a>, ScanError> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected());
         }
@@ -450,20 +476,10 @@ impl<'a> Scanner<'a> {
     /// When none stands here, or it does not fit.
     #[inline(never)]
     pub fn decimal(&mut self) -> Result<Decimal, ScanError> {
-        match self.quick(Decimal::read_quick) {
+        match self.quick() {
             Some(decimal) => Ok(decimal),
             None => self.any_decimal(),
         }
-    }
-
-    /// A whole number in its everyday form, if one stands here.
-    #[inline]
-    pub(crate) fn quick_whole(&mut self) -> Option<i64> {
-        self.quick(|rest| {
-            let (value, len) = quick_whole(rest)?;
-            // At most 16 digits.
-            if matches!(rest.get(len), Some(b'.' | b'e' | b'E')) { None } else { Some((value as i64, len)) }
-        })
     }
 
     fn any_decimal(&mut self) -> Result<Decimal, ScanError> {
@@ -549,12 +565,8 @@ impl<'a> Scanner<'a> {
     /// When it is no JSON or nested too deeply.
     #[inline]
     pub fn skip(&mut self) -> Result<(), ScanError> {
-        match quick_value_end(self.frame.as_bytes(), self.at, DEPTH_MAX - self.depth) {
-            Some(end) => {
-                self.at = end;
-                self.is_first = false;
-                Ok(())
-            }
+        match self.quick::<Value<'_>>() {
+            Some(_) => Ok(()),
             None => self.skip_any(),
         }
     }
@@ -631,24 +643,137 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// What of a frame is still to be read, for readers of the form that servers write: plain names and strings, no spaces.
+/// They take what they know, checked, or nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Rest<'a> {
+    frame: &'a str,
+    text: &'a str,
+    /// Containers that may be opened within each other from here on.
+    room: u8,
+}
+
+impl<'a> Rest<'a> {
+    /// Its bytes.
+    #[must_use]
+    #[inline(always)]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
+    }
+
+    /// Bytes of the frame before it.
+    #[inline(always)]
+    const fn at(&self) -> usize {
+        self.frame.len() - self.text.len()
+    }
+
+    /// The rest behind `literal`, if it starts with that.
+    #[must_use]
+    #[inline(always)]
+    pub fn after(self, literal: &'static str) -> Option<Rest<'a>> {
+        Some(Rest { text: self.text.strip_prefix(literal)?, ..self })
+    }
+
+    /// The first `len` bytes and the rest behind them.
+    #[inline(always)]
+    pub(crate) fn split(self, len: usize) -> Option<(&'a str, Rest<'a>)> {
+        let (text, rest) = self.text.split_at_checked(len)?;
+        Some((text, Rest { text: rest, ..self }))
+    }
+
+    /// The rest behind the first `len` bytes.
+    #[inline(always)]
+    pub(crate) fn skip(self, len: usize) -> Option<Rest<'a>> {
+        Some(Rest { text: self.text.get(len..)?, ..self })
+    }
+
+    /// The rest behind the bracket that opens a container; none when there are too many open.
+    #[inline(always)]
+    pub(crate) fn open(self, bracket: &'static str) -> Option<Rest<'a>> {
+        let rest = self.after(bracket)?;
+        Some(Rest { room: self.room.checked_sub(1)?, ..rest })
+    }
+
+    /// The rest behind a container, which is closed.
+    #[inline(always)]
+    pub(crate) const fn close(self) -> Rest<'a> {
+        Rest { room: self.room + 1, ..self }
+    }
+
+    /// A value of any kind, to be read later.
+    #[inline]
+    pub(crate) fn value(self) -> Option<(Value<'a>, Rest<'a>)> {
+        let end = match self.after("null") {
+            Some(end) => end,
+            None => self.skip(quick_value_end(self.bytes(), 0, self.room)?)?,
+        };
+        Some((self.value_to(end), end))
+    }
+
+    /// The value from here to the start of `end`.
+    #[inline(always)]
+    pub(crate) const fn value_to(self, end: Rest<'a>) -> Value<'a> {
+        // Frames of 4 GiB are refused long before by every transport.
+        Value {
+            frame: self.frame,
+            start: self.at() as u32,
+            end: end.at() as u32,
+            depth: DEPTH_MAX - self.room,
+        }
+    }
+
+    /// A string.
+    #[inline(always)]
+    pub(crate) fn string(self) -> Option<(Text<'a>, Rest<'a>)> {
+        let (len, has_escapes) = string_len(self.text);
+        let (text, rest) = self.after("\"")?.split(len)?;
+        Some((Text::borrowed(text, has_escapes), rest.after("\"")?))
+    }
+
+    /// A number, read here.
+    #[inline(always)]
+    pub(crate) fn decimal(self) -> Option<(Decimal, Rest<'a>)> {
+        let (decimal, len) = Decimal::read_quick(self.bytes())?;
+        Some((decimal, self.skip(len)?))
+    }
+
+    /// The name of a member, and the rest behind its colon.
+    #[inline]
+    pub(crate) fn name(self) -> Option<(&'a str, Rest<'a>)> {
+        let rest = self.after("\"")?;
+        let (name, rest) = rest.split(string_stop(rest.bytes(), 0))?;
+        Some((name, rest.after("\":")?))
+    }
+}
+
 /// The first quote, backslash or control character from `at` on; the end when there is none.
 #[inline(always)]
 fn string_stop(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*chunk);
-        // Bytes without the sign bit that become less than nothing: 0 after the first two, and control characters. The
-        // lowest flag is exact: a borrow can only reach the bytes above one.
-        let less = (word ^ (ONES * b'"' as u64)).wrapping_sub(ONES)
-            | (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES)
-            | word.wrapping_sub(ONES * 0x20);
-        let flags = less & !word & HIGH;
-        if flags != 0 {
-            return at + flags.trailing_zeros() as usize / 8;
+    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        let stops = string_stops(chunk);
+        if stops != 0 {
+            return at + stops.trailing_zeros() as usize;
         }
-        at += 8;
+        at += 16;
     }
+    string_stop_near_end(bytes, at)
+}
+
+/// Length of the string that `text` starts with, between its quotes, and if it has escapes; of what is no string, something
+/// behind which there is no quote. One function for all fields: a message's code must not crowd the cache.
+#[inline(never)]
+fn string_len(text: &str) -> (usize, bool) {
+    let stop = string_stop(text.as_bytes(), 1);
+    if text.as_bytes().get(stop) == Some(&b'\\') {
+        return Scanner::new(text)
+            .any_text()
+            .map_or((text.len(), false), |escaped| (escaped.raw_len(), true));
+    }
+    (stop - 1, false)
+}
+
+#[inline(never)]
+fn string_stop_near_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(byte) = bytes.get(at) {
         if matches!(byte, b'"' | b'\\' | 0..0x20) {
             break;

@@ -22,6 +22,11 @@ impl<'a> Text<'a> {
         Text { raw, has_escapes }
     }
 
+    /// Bytes between its quotes as it came.
+    pub(crate) const fn raw_len(self) -> usize {
+        self.raw.len()
+    }
+
     /// The string when nothing in it is escaped: names, codes and ids never need it.
     #[must_use]
     pub const fn plain(self) -> Option<&'a str> {

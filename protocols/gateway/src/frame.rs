@@ -165,6 +165,8 @@ structures! {
         clock_utc_ns: u64,
         /// Generation of the segment that the broadcast ring is in.
         generation: u64,
+        /// Broadcast events that had been sent: the client begins behind them.
+        broadcast_sequence: u64,
         /// Name of that segment.
         segment: Text<64>,
         /// Folder of that segment.

@@ -9,6 +9,7 @@ use tickpath_demo::DemoConfig;
 use tickpath_deribit_front::DeribitConfig;
 use tickpath_exchange::ExchangeConfig;
 use tickpath_feedhandler::live::LiveConfig;
+use tickpath_gateway::config::GatewayConfig;
 use tickpath_shell::ShellConfig;
 use tickpath_trader::{TraderConfig, TraderSettings, strategy_by_name};
 use tickpath_types::Instrument;
@@ -18,14 +19,14 @@ use tickpath_types::Instrument;
 pub enum Args {
     /// Say whether a file can be used, and as what
     Check {
-        /// A venue's, trader's, feed handler's, shell's, demo's or instrument file
+        /// A venue's, trader's, feed handler's, shell's, gateway's, demo's or instrument file
         file: PathBuf,
     },
     /// Show a file with every default filled in, as a file that can be edited and used
     ///
     /// Threads are placed as on this host. A password that stands in the file is not shown.
     Show {
-        /// A venue's, trader's, feed handler's, shell's, demo's or instrument file
+        /// A venue's, trader's, feed handler's, shell's, gateway's, demo's or instrument file
         file: PathBuf,
     },
 }
@@ -36,6 +37,7 @@ enum Config {
     Trader(Box<TraderConfig>),
     Feed(Box<LiveConfig>),
     Shell(Box<ShellConfig>),
+    Gateway(Box<GatewayConfig>),
     Demo(Box<DemoConfig>),
     Instruments(Instruments, Vec<Instrument>),
 }
@@ -55,6 +57,7 @@ impl Config {
             Config::Trader(_) => "trader configuration",
             Config::Feed(_) => "feed handler configuration",
             Config::Shell(_) => "shell configuration",
+            Config::Gateway(_) => "gateway configuration",
             Config::Demo(_) => "demo configuration",
             Config::Instruments(..) => "instrument file",
         }
@@ -67,6 +70,7 @@ impl Config {
             Config::Trader(config) => to_toml(config),
             Config::Feed(config) => to_toml(config),
             Config::Shell(config) => to_toml(config),
+            Config::Gateway(config) => to_toml(config),
             Config::Demo(config) => to_toml(config),
             Config::Instruments(list, definitions) => to_toml(list) + &prices_allowed(definitions),
         };
@@ -100,6 +104,8 @@ fn read(file: &Path) -> anyhow::Result<Config> {
             *socket = std::path::absolute(&*socket)?;
         }
         Config::Feed(Box::new(config))
+    } else if has("users") || has("accounts") {
+        Config::Gateway(Box::new(gateway(file)?))
     } else if has("url") {
         let mut config: ShellConfig = tickpath_config::load(file)?;
         config.checked_url()?;
@@ -125,6 +131,21 @@ fn read(file: &Path) -> anyhow::Result<Config> {
     } else {
         Config::Demo(Box::new(DemoConfig::load(Some(file))?.filled(&cores)?))
     })
+}
+
+/// With its paths as they read from any folder.
+fn gateway(file: &Path) -> anyhow::Result<GatewayConfig> {
+    let mut config = GatewayConfig::load(file)?;
+    let paths = [
+        &mut config.client_listen_address,
+        &mut config.admin_listen_address,
+        &mut config.event_log.folder,
+        &mut config.venue.ca_file,
+    ];
+    for path in paths.into_iter().flatten() {
+        *path = std::path::absolute(&*path)?;
+    }
+    Ok(config)
 }
 
 /// A path that a file names relative to itself, as it reads from any folder.

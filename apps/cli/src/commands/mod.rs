@@ -6,6 +6,7 @@ mod convert;
 mod demo;
 mod exchange;
 mod feed;
+mod gateway;
 mod generate;
 mod journal;
 mod json;
@@ -54,6 +55,8 @@ pub enum Command {
     Shm(shm::Args),
     /// An interactive trader at a venue that speaks Deribit's dialect; scriptable
     Shell(Box<shell::Args>),
+    /// A gateway: one process holds the venue's connections, local clients share it
+    Gateway(Box<gateway::Args>),
     /// The whole system in one thread under virtual time, attacked on purpose, and judged from outside
     Sim(sim::Args),
     /// Ticks over TCP: quotes and trades of many symbols
@@ -79,6 +82,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Journal(args) => journal::run(&args),
         Command::Shm(args) => shm::run(&args),
         Command::Shell(args) => shell::run(&args),
+        Command::Gateway(args) => gateway::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Ticks(args) => ticks::run(&args),
         Command::Config(args) => config::run(&args),

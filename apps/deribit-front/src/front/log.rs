@@ -82,6 +82,7 @@ impl LogListener for Front {
         if self.is_live {
             for (account, changes) in &changes {
                 self.watch_protected(*account, changes);
+                self.follow_links(*account, changes);
             }
             self.tell(&touched, &trades, &changes);
             if !trades.is_empty() {
@@ -249,6 +250,7 @@ impl Front {
             && let Some(order) = self.accounts[account].order_mut(*number)
         {
             order.extra = Some(extra.clone());
+            self.begin_links(account, *number);
         }
         let quoting =
             pending.group.filter(|group| self.groups.get(group).is_some_and(|group| group.quoting.is_some()));

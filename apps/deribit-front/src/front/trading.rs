@@ -19,7 +19,7 @@ use super::{Answer, Front, REQUESTS_MAX};
 use crate::fault::Fault;
 use crate::json::{Json, Object, get, json, list};
 use crate::labels::LABEL_LEN_MAX;
-use crate::order::{TRIGGER_BIT, Terms};
+use crate::order::{Extra, TRIGGER_BIT, Terms};
 use crate::pending::{Done, Group, Intent, Origin, Pending, ReplyTo, RequestId, Work};
 
 /// Shown amounts are at least so many times the least amount, and this part of the whole.
@@ -56,7 +56,8 @@ impl Front {
         to: &ReplyTo,
     ) -> Answer {
         let order: PlaceOrder<'_> = request.params()?;
-        let done = self.place_order(account, side, &order, to)?;
+        let links = self.links_of(account, &order, &request.params()?)?;
+        let done = self.place_linked(account, side, &order, links, to)?;
         Ok(self.shown_order(account, done))
     }
 
@@ -74,6 +75,18 @@ impl Front {
         account: usize,
         side: Side,
         order: &PlaceOrder<'_>,
+        to: &ReplyTo,
+    ) -> Result<Done, Fault> {
+        self.place_linked(account, side, order, None, to)
+    }
+
+    /// The same with what is linked with it.
+    fn place_linked(
+        &mut self,
+        account: usize,
+        side: Side,
+        order: &PlaceOrder<'_>,
+        extra: Option<Box<Extra>>,
         to: &ReplyTo,
     ) -> Result<Done, Fault> {
         self.check_deadline(order.valid_until)?;
@@ -116,7 +129,8 @@ impl Front {
         let mut intent = Intent { listing, side, qty, price, terms, display, moves: 0 };
         self.keep_off_the_book(&mut intent)?;
         self.check_funds(account, &intent, qty, None)?;
-        self.enter(account, intent, Some(to.connection), Some(to.clone()))?;
+        let (connection, reply) = (Some(to.connection), Some(to.clone()));
+        self.enter_as(account, intent, Origin { connection, reply, extra, group: None })?;
         Ok(Done::Later)
     }
 
@@ -408,10 +422,10 @@ impl Front {
         };
         let new = NewTerms { number: change.number, qty, price, terms };
         let origin = Origin { connection: Some(to.connection), reply: Some(to.clone()), ..Origin::default() };
-        Ok(match self.send_change(account, new, origin)? {
-            true => Done::Later,
-            false => Done::Order(change.number),
-        })
+        match self.send_change(account, new, origin)? {
+            true => Ok(Done::Later),
+            false => Ok(Done::Order(change.number)),
+        }
     }
 
     /// Sends the change of an open order on its way; false where there is nothing to change.
@@ -692,7 +706,11 @@ impl Front {
     }
 }
 
-fn check_terms(order: &PlaceOrder<'_>, order_type: OrderType, time: TimeInForce) -> Result<(), Fault> {
+pub(super) fn check_terms(
+    order: &PlaceOrder<'_>,
+    order_type: OrderType,
+    time: TimeInForce,
+) -> Result<(), Fault> {
     let has_trigger =
         order.trigger.is_some() || order.trigger_price.is_some() || order.trigger_offset.is_some();
     if has_trigger && !waits(order_type) {

@@ -5,6 +5,7 @@ mod config;
 mod faults;
 mod fix;
 mod hostile;
+mod linked;
 mod market;
 mod protection;
 mod settlement;

@@ -13,6 +13,8 @@ use super::{between, duration};
 
 /// Channels of one connection at most, as the venue has it.
 const SUBSCRIPTIONS_MAX: u32 = 500;
+/// Requests to the matching engine a second at most.
+const MATCHING_MAX: u32 = 100_000;
 /// Levels of a book's side at most that clients are sent.
 const DEPTH_MAX: u32 = 1_000;
 /// Intervals that the venue offers for tickers and books.
@@ -51,6 +53,10 @@ pub struct VenueConfig {
     pub cancel_on_disconnect: bool,
     /// How often the WebSocket is pinged: the time is the external latency.
     pub ws_ping_interval: Duration,
+    /// Orders, edits and cancels a second that the venue takes of an account: more would end the connection.
+    pub matching_rate: u32,
+    /// The same at once.
+    pub matching_burst: u32,
     /// Heartbeat of FIX.
     pub fix_ping_interval: Duration,
     /// Channels on one connection; what is more gets another connection.
@@ -101,6 +107,8 @@ impl Default for VenueConfig {
             request_timeout: Duration(Nanos::from_secs(15)),
             cancel_on_disconnect: true,
             ws_ping_interval: Duration(Nanos::from_secs(5)),
+            matching_rate: 5,
+            matching_burst: 20,
             fix_ping_interval: Duration(Nanos::from_secs(5)),
             subscriptions_max: 256,
             subscribe_batch: 56,
@@ -163,6 +171,8 @@ impl VenueConfig {
         count("subscriptions_max", self.subscriptions_max, SUBSCRIPTIONS_MAX)?;
         count("subscribe_batch", self.subscribe_batch, self.subscriptions_max)?;
         count("depth", self.depth, DEPTH_MAX)?;
+        count("matching_rate", self.matching_rate, MATCHING_MAX)?;
+        count("matching_burst", self.matching_burst, MATCHING_MAX)?;
         if !INTERVALS_MS.iter().any(|ms| Nanos::from_millis(*ms) == self.ticker_interval.0) {
             return Err(ConfigError::value(format!(
                 "venue.ticker_interval is {}: the venue sends tickers every 100ms",

@@ -144,6 +144,8 @@ pub struct Account {
     pub cancels: VecDeque<(u32, u64)>,
     /// The next of them leaves not before this time.
     pub cancel_at: Nanos,
+    /// All orders of the account are to be cancelled.
+    pub is_cancel_all_wanted: bool,
     /// Orders that are not over.
     pub open_orders: u32,
     /// Positions as they were told last.
@@ -167,6 +169,7 @@ impl Account {
             asked_questions: 0,
             cancels: VecDeque::with_capacity(orders_max),
             cancel_at: Nanos::ZERO,
+            is_cancel_all_wanted: false,
             open_orders: 0,
             positions: Vec::with_capacity(64),
             funds: Vec::with_capacity(16),
@@ -199,6 +202,14 @@ impl Account {
     /// The connection is lost: no reply comes any more.
     pub fn forget_pending(&mut self) {
         self.pending.clear();
+    }
+
+    /// Whether cancellations wait, to be handed over or for their replies.
+    #[must_use]
+    pub fn has_cancels(&self) -> bool {
+        let is_cancel =
+            |pending: &Pending| matches!(pending.purpose, Purpose::Cancel { .. } | Purpose::CancelAll);
+        self.is_cancel_all_wanted || !self.cancels.is_empty() || self.pending.iter().any(is_cancel)
     }
 
     /// Whether another request may be without a reply.

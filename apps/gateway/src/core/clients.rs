@@ -35,6 +35,8 @@ pub struct Client {
     pub user: u16,
     /// What it has not been told yet.
     pub download: Download,
+    /// It may send orders, and wants to.
+    pub may_trade: bool,
     /// Its orders are cancelled when it goes.
     pub cancels: bool,
 }

@@ -24,8 +24,8 @@ pub struct Download {
     accounts: u64,
     /// Accounts that the client was told to be ready.
     ready: u64,
-    /// The market data was told once at least.
-    has_market: bool,
+    /// Instruments that were told: those up to this number.
+    told: u32,
 }
 
 /// What comes next.
@@ -33,6 +33,8 @@ pub struct Download {
 enum Stage {
     /// How the gateway and its connections stand.
     Status,
+    /// The market data, once it is known which instruments there are.
+    Begin,
     /// The market data of an instrument.
     Instrument(u32),
     /// An account: its reference, positions and money.
@@ -47,13 +49,13 @@ impl Download {
     /// Everything is to be told.
     #[must_use]
     pub const fn begin() -> Download {
-        Download { stage: Stage::Status, accounts: 0, ready: 0, has_market: false }
+        Download { stage: Stage::Status, accounts: 0, ready: 0, told: 0 }
     }
 
     /// Market data is to be told anew.
     pub const fn again(&mut self) {
         // One that is on its way begins anew; an account's does not, and follows.
-        self.stage = Stage::Status;
+        (self.stage, self.told) = (Stage::Begin, 0);
     }
 
     /// Whether what happens at an account is told.
@@ -65,20 +67,20 @@ impl Download {
 
 impl Core {
     /// Goes on with the downloads of all clients.
-    pub(super) fn poll_downloads(&mut self, now: Nanos, door: &mut impl Door) -> usize {
+    pub(super) fn poll_downloads(&mut self, door: &mut impl Door) -> usize {
         let mut work = 0;
         for place in 0..self.clients.all().len() {
             let client = self.clients.all()[place];
             let (mut download, number, user) = (client.download, client.number, client.user);
             let mut sent = 0;
             while sent < EVENTS_PER_CYCLE && door.room(number) > ROOM_LEFT {
-                let count = self.download_step(now, number, user, &mut download, door);
+                let count = self.download_step(number, user, &mut download, door);
                 if count == 0 {
                     break;
                 }
                 sent += count;
             }
-            work += sent + self.tell_ready_accounts(now, number, user, &mut download, door);
+            work += sent + self.tell_ready_accounts(number, user, &mut download, door);
             if let Some(client) = self.clients.get_mut(number) {
                 client.download = download;
             }
@@ -87,38 +89,30 @@ impl Core {
     }
 
     /// One step; how many events it took, 0 when there is nothing or no room.
-    fn download_step(
-        &self,
-        now: Nanos,
-        number: u32,
-        user: u16,
-        download: &mut Download,
-        door: &mut impl Door,
-    ) -> usize {
-        let mut out = Sender { core: self, number, door, count: 0, now };
+    fn download_step(&self, number: u32, user: u16, download: &mut Download, door: &mut impl Door) -> usize {
+        let mut out = Sender { core: self, number, door, count: 0 };
         download.stage = match download.stage {
             Stage::Status => {
                 out.status();
+                Stage::Begin
+            }
+            Stage::Begin if !self.is_listed => return 0,
+            Stage::Begin => {
                 let begin = DownloadBegin { scope: ReadyScope::MARKET_DATA, ..DownloadBegin::default() };
                 out.send(out.event(&begin, About::default()));
                 Stage::Instrument(1)
             }
-            Stage::Instrument(symbol) => match self.instruments.get(symbol) {
-                Some(instrument) => {
-                    // What belongs together is told together; a ring that could never hold it is the door's to refuse.
-                    let needed = instrument.market.book_events() + FIXED_EVENTS + ROOM_LEFT;
-                    if out.door.room(number) < needed {
-                        return 0;
-                    }
-                    out.instrument(symbol);
-                    Stage::Instrument(symbol + 1)
+            Stage::Instrument(symbol) if symbol as usize <= self.instruments.len() => {
+                if !out.instrument(symbol) {
+                    return 0;
                 }
-                None => {
-                    out.end_of_market(download.has_market);
-                    download.has_market = true;
-                    self.next_account(user, download)
-                }
-            },
+                download.told = symbol;
+                Stage::Instrument(symbol + 1)
+            }
+            Stage::Instrument(_) => {
+                out.end_of_market();
+                self.next_account(user, download)
+            }
             Stage::Account(account) => {
                 if out.door.room(number)
                     < self.accounts[usize::from(account)].positions.len() + 32 + ROOM_LEFT
@@ -136,6 +130,14 @@ impl Core {
                     self.next_account(user, download)
                 }
             },
+            // An instrument that came later.
+            Stage::Done if (download.told as usize) < self.instruments.len() => {
+                if !out.instrument(download.told + 1) {
+                    return 0;
+                }
+                download.told += 1;
+                Stage::Done
+            }
             Stage::Done => return 0,
         };
         out.count
@@ -152,7 +154,6 @@ impl Core {
     /// An account that becomes ready is told as such, once, and once more after each loss.
     fn tell_ready_accounts(
         &self,
-        now: Nanos,
         number: u32,
         user: u16,
         download: &mut Download,
@@ -168,7 +169,7 @@ impl Core {
             }
             if account.step == Step::Ready && download.ready & bit == 0 {
                 download.ready |= bit;
-                let mut out = Sender { core: self, number, door, count: 0, now };
+                let mut out = Sender { core: self, number, door, count: 0 };
                 let ready = Ready { scope: ReadyScope::ACCOUNT, ..Ready::default() };
                 out.send(out.event(&ready, self.about_account(place)));
                 count += 1;
@@ -187,7 +188,6 @@ struct Sender<'a, D> {
     number: u32,
     door: &'a mut D,
     count: usize,
-    now: Nanos,
 }
 
 impl<D: Door> Sender<'_, D> {
@@ -214,9 +214,13 @@ impl<D: Door> Sender<'_, D> {
         }
     }
 
-    fn instrument(&mut self, symbol: u32) {
+    /// Tells everything of one instrument, or nothing of it where the ring has no room for all.
+    fn instrument(&mut self, symbol: u32) -> bool {
         let core = self.core;
-        let Some(instrument) = core.instruments.get(symbol) else { return };
+        let Some(instrument) = core.instruments.get(symbol) else { return true };
+        if self.door.room(self.number) < instrument.market.book_events() + FIXED_EVENTS + ROOM_LEFT {
+            return false;
+        }
         let about = core.about_symbol(symbol);
         let reference = self.event(&instrument.reference, about);
         match &instrument.steps {
@@ -239,20 +243,16 @@ impl<D: Door> Sender<'_, D> {
             self.send(self.event(&market.top_event(UpdateKind::SNAPSHOT), about));
         }
         market.show_figures(|body| self.send(self.event(&body, about)));
-        if market.is_whole() {
-            let ready = Ready { scope: ReadyScope::INSTRUMENT, ..Ready::default() };
-            self.send(self.event(&ready, about));
-        }
+        self.count += 1;
+        self.door.follow(self.number, symbol);
+        true
     }
 
-    fn end_of_market(&mut self, was_there: bool) {
+    fn end_of_market(&mut self) {
         let end = DownloadEnd { scope: ReadyScope::MARKET_DATA, ..DownloadEnd::default() };
         self.send(self.event(&end, About::default()));
-        let is_known = self.core.listing == super::Listing::Known;
-        if is_known || was_there {
-            let ready = Ready { scope: ReadyScope::MARKET_DATA, ..Ready::default() };
-            self.send(self.event(&ready, About::default()));
-        }
+        let ready = Ready { scope: ReadyScope::MARKET_DATA, ..Ready::default() };
+        self.send(self.event(&ready, About::default()));
     }
 
     fn account(&mut self, user: u16, account: u16) {
@@ -289,7 +289,6 @@ impl<D: Door> Sender<'_, D> {
     fn end_of_account(&mut self, user: u16, account: u16) {
         let max_order_id = self.core.users[usize::from(user)].order_id_max;
         let end = DownloadEnd { scope: ReadyScope::ACCOUNT, max_order_id, ..DownloadEnd::default() };
-        let _ = self.now;
         self.send(self.event(&end, self.core.about_account(account)));
     }
 }

@@ -16,11 +16,22 @@ const HASH_LEN: usize = 7;
 /// Characters before the session: `tp` and the hash of the gateway's name.
 const PREFIX_LEN: usize = 2 + HASH_LEN;
 
+/// The largest number of a session: seven digits to the base 36.
+pub const SESSION_MAX: u64 = 36_u64.pow(7) - 1;
+/// 2020-01-01 in milliseconds since 1970.
+const EPOCH_MS: u64 = 1_577_836_800_000;
+
+/// The number of a session that begins at a time since the Unix epoch: hundredths of a second since 2020, good until 2044.
+#[must_use]
+pub const fn session_at(now: tickpath_types::Nanos) -> u64 {
+    ((now.0 / 1_000_000).saturating_sub(EPOCH_MS) / 10) % (SESSION_MAX + 1)
+}
+
 /// What makes the labels of one gateway its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelMark {
     prefix: [u8; PREFIX_LEN],
-    session: u32,
+    session: u64,
 }
 
 /// A label, as it goes over the wire.
@@ -34,7 +45,7 @@ pub struct Label {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelParts<'a> {
     /// The life of the gateway that entered the order.
-    pub session: u32,
+    pub session: u64,
     /// The gateway's order id in that life.
     pub gateway_order_id: u64,
     /// The client's order id.
@@ -44,10 +55,10 @@ pub struct LabelParts<'a> {
 }
 
 impl LabelMark {
-    /// The mark of a gateway's name in one of its lives; `session` differs from life to life, such as the second of its
-    /// start.
+    /// The mark of a gateway's name in one of its lives; `session` differs from life to life, see [`session_at`], and is at
+    /// most [`SESSION_MAX`].
     #[must_use]
-    pub fn new(name: &str, session: u32) -> LabelMark {
+    pub fn new(name: &str, session: u64) -> LabelMark {
         let mut prefix = *b"tp0000000";
         write_hash(fnv(name), &mut prefix[2..]);
         LabelMark { prefix, session }
@@ -55,13 +66,13 @@ impl LabelMark {
 
     /// This life of the gateway.
     #[must_use]
-    pub const fn session(&self) -> u32 {
+    pub const fn session(&self) -> u64 {
         self.session
     }
 
     /// The mark of another life of the same gateway.
     #[must_use]
-    pub const fn of_session(&self, session: u32) -> LabelMark {
+    pub const fn of_session(&self, session: u64) -> LabelMark {
         LabelMark { prefix: self.prefix, session }
     }
 
@@ -70,7 +81,7 @@ impl LabelMark {
     pub fn label(&self, gateway_order_id: u64, client_order_id: u64, user: &str) -> Label {
         let mut label = Label { bytes: [0; LABEL_LEN_MAX], len: 0 };
         label.push(&self.prefix);
-        for number in [u64::from(self.session), gateway_order_id, client_order_id] {
+        for number in [self.session, gateway_order_id, client_order_id] {
             label.push(b".");
             label.push_number(number);
         }
@@ -87,7 +98,7 @@ impl LabelMark {
         let (gateway_order_id, rest) = rest.split_once('.')?;
         let (client_order_id, user) = rest.split_once('.')?;
         Some(LabelParts {
-            session: u32::try_from(number(session)?).ok()?,
+            session: number(session).filter(|session| *session <= SESSION_MAX)?,
             gateway_order_id: number(gateway_order_id)?,
             client_order_id: number(client_order_id)?,
             user,
@@ -173,7 +184,7 @@ mod tests {
         let parts = mark.read(label.as_str()).unwrap();
         assert_eq!((parts.gateway_order_id, parts.client_order_id), (10_000_001, 1001));
         assert_eq!((parts.session, parts.user), (1_795_000_000, "trader"));
-        let longest = LabelMark::new("x", u32::MAX).label(u64::MAX, u64::MAX, &"u".repeat(USER_LEN_MAX));
+        let longest = LabelMark::new("x", SESSION_MAX).label(u64::MAX, u64::MAX, &"u".repeat(USER_LEN_MAX));
         assert_eq!(longest.as_str().len(), LABEL_LEN_MAX);
         let parts = mark.read(mark.label(u64::MAX, 0, "u").as_str()).map(|parts| parts.gateway_order_id);
         assert_eq!(parts, Some(u64::MAX));

@@ -184,7 +184,7 @@ impl Core {
                 self.tell_state(symbol, Cause { received, ..Cause::default() }, door);
             }
         }
-        self.listing = Listing::Known;
+        (self.listing, self.is_listed) = (Listing::Known, true);
         let ready = Ready { scope: ReadyScope::MARKET_DATA, ..Ready::default() };
         door.broadcast(self.stamp.event(&ready, About::default(), Cause { received, ..Cause::default() }));
         self.subscribe_next = 0;
@@ -200,7 +200,7 @@ impl Core {
             }
         };
         self.permit(symbol);
-        if is_changed {
+        if is_changed && self.is_listed {
             let about = self.about_symbol(symbol);
             let cause = Cause { received, ..Cause::default() };
             let Some(instrument) = self.instruments.get(symbol) else { return };

@@ -115,7 +115,7 @@ pub struct Order {
     /// Its cancellation was asked for, and is to be asked for again where the answer is lost.
     pub is_cancel_wanted: bool,
     /// Its session in the label: this gateway's, or that of an earlier life.
-    pub session: u32,
+    pub session: u64,
 }
 
 /// What of an order is not certain.

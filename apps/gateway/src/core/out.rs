@@ -17,6 +17,9 @@ pub trait Door {
     /// Puts an event into the ring that all clients read.
     fn broadcast(&mut self, event: Event);
 
+    /// Tells a client that an instrument, whose state it was sent, is followed from now on: what is broadcast of it.
+    fn follow(&mut self, client: u32, symbol: u32);
+
     /// How many events the client's own ring has room for now.
     fn room(&self, client: u32) -> usize;
 }

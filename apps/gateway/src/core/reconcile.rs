@@ -5,7 +5,8 @@
 //! it is rejected. A cancellation whose reply was lost is asked for again: it does no harm twice.
 
 use tickpath_deribit::messages::{
-    GetOpenOrders, GetOrderState, GetOrderStateByLabel, GetPositions, GetUserTradesByOrder,
+    CancelAll as VenueCancelAll, GetOpenOrders, GetOrderState, GetOrderStateByLabel, GetPositions,
+    GetUserTradesByOrder,
 };
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
@@ -158,11 +159,9 @@ impl Core {
             if known.asked_questions >= QUESTIONS_MAX || !known.has_room() {
                 break;
             }
-            let Some(question) = known.questions.pop_front() else { break };
-            if question.at > now {
-                known.questions.push_back(question);
-                continue;
-            }
+            // Those whose time has not come stay where they are: a look that leads to nothing changes nothing.
+            let due = known.questions.iter().position(|question| question.at <= now);
+            let Some(question) = due.and_then(|place| known.questions.remove(place)) else { break };
             work += 1;
             if let Err(error) = self.put_question(account, &question, now, venue) {
                 let known = &mut self.accounts[usize::from(account)];
@@ -293,7 +292,7 @@ impl Core {
 
     /// Hands over the cancellations that wait.
     fn poll_cancels(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
-        let mut work = 0;
+        let mut work = self.poll_cancel_all(account, now, venue);
         for _ in 0..CANCELS_PER_CYCLE {
             let known = &mut self.accounts[usize::from(account)];
             if now < known.cancel_at {
@@ -316,6 +315,24 @@ impl Core {
             }
         }
         work
+    }
+
+    fn poll_cancel_all(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
+        let known = &mut self.accounts[usize::from(account)];
+        if !known.is_cancel_all_wanted || now < known.cancel_at {
+            return 0;
+        }
+        let params = VenueCancelAll { detailed: false, freeze_quotes: false };
+        match venue.request(now, known.stream, Method::CancelAll, &params) {
+            Ok(id) => {
+                known.is_cancel_all_wanted = false;
+                // Where it is refused it is not asked for again at once.
+                known.cancel_at = now + RETRY;
+                self.push(account, id, Purpose::CancelAll, Asker::default(), now);
+            }
+            Err(error) => known.cancel_at = now + pause(error),
+        }
+        1
     }
 
     /// The connection of an account is lost.

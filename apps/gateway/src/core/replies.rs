@@ -33,7 +33,10 @@ impl Core {
             Purpose::Create { slot } => self.created(account, slot, &pending, response, received, door),
             Purpose::Modify { slot, .. } => self.modified(account, slot, &pending, response, received, door),
             Purpose::Cancel { slot, .. } => self.cancelled(account, slot, &pending, response, received, door),
-            Purpose::CancelAll => {}
+            Purpose::CancelAll => {
+                let is_refused = response.outcome.is_err();
+                self.accounts[usize::from(account)].is_cancel_all_wanted |= is_refused;
+            }
             Purpose::Step(step) => self.take_step(account, step, response, received, door),
             Purpose::State { slot, gateway_id } => {
                 self.take_order_state(account, slot, gateway_id, response, received, door);
@@ -271,7 +274,11 @@ impl Core {
                 }
                 return;
             }
-            Purpose::CancelAll | Purpose::Ping => return,
+            Purpose::CancelAll => {
+                self.accounts[usize::from(account)].is_cancel_all_wanted = true;
+                return;
+            }
+            Purpose::Ping => return,
         };
         let error = if is_lost { ErrorCode::CONNECTION_LOST } else { ErrorCode::TIMEOUT };
         let text = Text::cut(if is_lost { "the connection was lost" } else { "no answer in time" });

@@ -8,12 +8,13 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
 use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::{
-    AckStatus, AckType, CancelAll, CancelOrder, CreateOrder, ErrorCode, Event, EventKind, ExecutionFlags,
-    Fixed, ModifyOrder, OrderAck, Origin, QuoteAck, Request, RequestKind, Side as EventSide, StatisticKind,
-    Text,
+    AckStatus, AckType, CancelAll, CancelOrder, CreateOrder, CustomMessage, CustomRequest, ErrorCode, Event,
+    EventKind, ExecutionFlags, Fixed, ModifyOrder, OrderAck, Origin, QuoteAck, Request, RequestKind,
+    Side as EventSide, StatisticKind, Text,
 };
 use tickpath_types::{Nanos, Side};
 
+use super::Core;
 use super::account::{Asker, Pending, Purpose, Step};
 use super::convert::{
     decimal, event_side, has_price, has_trigger, optional, request_error, side_of, venue_time, venue_trigger,
@@ -22,8 +23,7 @@ use super::convert::{
 use super::news::SymbolText;
 use super::orders::{Doubt, ExternalId, NoRoom, Order, State, Terms};
 use super::out::{About, Cause, Door, Venue};
-use super::policy::OrderFacts;
-use super::{Core, convert};
+use super::policy::{OrderFacts, Worth};
 
 /// A request with whose it is and what it is about, as far as that is known to be right.
 #[derive(Clone, Copy)]
@@ -90,9 +90,26 @@ impl Core {
                     client.download.again();
                 }
             }
-            // Pongs and custom messages are the door's.
-            _ => {}
+            RequestKind::CUSTOM_MESSAGE => {
+                if let Some(body) = request.body::<CustomRequest>() {
+                    self.pass_on(now, &asked, &body, door);
+                }
+            }
+            // Pongs are the door's.
+            _ => self.counters.refused += 1,
         }
+    }
+
+    /// Passes a client's message on to all.
+    fn pass_on(&mut self, now: Nanos, asked: &Asked, body: &CustomRequest, door: &mut impl Door) {
+        if self.admit(now, asked.user, false, door).is_err() {
+            self.counters.refused += 1;
+            return;
+        }
+        let CustomRequest { topic, len, data, .. } = *body;
+        let message = CustomMessage { client: asked.client, topic, len: len.min(64), data };
+        let cause = Cause { origin_ns: asked.asker.create_ns, ..Cause::default() };
+        door.broadcast(self.stamp.event(&message, About::default(), cause));
     }
 
     fn create(
@@ -103,7 +120,7 @@ impl Core {
         door: &mut impl Door,
         venue: &mut impl Venue,
     ) {
-        match self.try_create(now, asked, body, venue) {
+        match self.try_create(now, asked, body, door, venue) {
             Ok(slot) => {
                 let side =
                     self.orders.get(slot).map_or(EventSide::default(), |order| event_side(order.terms.side));
@@ -128,13 +145,14 @@ impl Core {
         now: Nanos,
         asked: &Asked,
         body: &CreateOrder,
+        door: &mut impl Door,
         venue: &mut impl Venue,
     ) -> Result<u32, ErrorCode> {
-        self.policy.admit(now, asked.user, false)?;
+        self.admit(now, asked.user, false, door)?;
         self.check_access(asked)?;
         let terms = terms_of(body)?;
         self.check_steps(asked.symbol, &terms)?;
-        self.check_policy(now, asked, &terms, terms.quantity, false)?;
+        self.check_policy(asked, &terms, terms.quantity, false)?;
         let valid_until_ms = self.valid_until_ms(now);
         let symbol_name =
             self.instruments.get(asked.symbol).map_or(SymbolText::EMPTY, |it| it.reference.name);
@@ -214,7 +232,7 @@ impl Core {
         door: &mut impl Door,
         venue: &mut impl Venue,
     ) {
-        match self.try_modify(now, asked, body, venue) {
+        match self.try_modify(now, asked, body, door, venue) {
             Ok(slot) => self.forwarded(now, asked, AckType::MODIFY, slot, door),
             Err(error) => self.refuse(now, asked, AckType::MODIFY, EventSide::default(), error, door),
         }
@@ -225,9 +243,10 @@ impl Core {
         now: Nanos,
         asked: &Asked,
         body: &ModifyOrder,
+        door: &mut impl Door,
         venue: &mut impl Venue,
     ) -> Result<u32, ErrorCode> {
-        self.policy.admit(now, asked.user, false)?;
+        self.admit(now, asked.user, false, door)?;
         let slot = self.find_own(asked)?;
         let order = *self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
         self.check_ready(order.account)?;
@@ -247,7 +266,7 @@ impl Core {
         self.check_steps(order.symbol, &terms)?;
         let left = terms.quantity.saturating_sub(order.filled);
         let of_order = Asked { account: order.account, symbol: order.symbol, ..*asked };
-        self.check_policy(now, &of_order, &terms, left, true)?;
+        self.check_policy(&of_order, &terms, left, true)?;
         if self.policy.is_dry_run() {
             return Err(ErrorCode::DRY_RUN);
         }
@@ -304,14 +323,20 @@ impl Core {
     }
 
     fn cancel(&mut self, now: Nanos, asked: &Asked, door: &mut impl Door, venue: &mut impl Venue) {
-        match self.try_cancel(now, asked, venue) {
+        match self.try_cancel(now, asked, door, venue) {
             Ok(slot) => self.forwarded(now, asked, AckType::CANCEL, slot, door),
             Err(error) => self.refuse(now, asked, AckType::CANCEL, EventSide::default(), error, door),
         }
     }
 
-    fn try_cancel(&mut self, now: Nanos, asked: &Asked, venue: &mut impl Venue) -> Result<u32, ErrorCode> {
-        self.policy.admit(now, asked.user, true)?;
+    fn try_cancel(
+        &mut self,
+        now: Nanos,
+        asked: &Asked,
+        door: &mut impl Door,
+        venue: &mut impl Venue,
+    ) -> Result<u32, ErrorCode> {
+        self.admit(now, asked.user, true, door)?;
         let slot = self.find_own(asked)?;
         let order = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
         self.check_ready(order.account)?;
@@ -350,7 +375,7 @@ impl Core {
     }
 
     fn cancel_all(&mut self, now: Nanos, asked: &Asked, side: EventSide, door: &mut impl Door) {
-        let refusal = self.policy.admit(now, asked.user, true).and_then(|()| self.check_account(asked)).err();
+        let refusal = self.admit(now, asked.user, true, door).and_then(|()| self.check_account(asked)).err();
         let mut count = 0;
         if refusal.is_none() {
             for slot in 0..self.orders.capacity() {
@@ -413,7 +438,11 @@ impl Core {
     fn check_account(&self, asked: &Asked) -> Result<(), ErrorCode> {
         let is_own = usize::from(asked.account) < self.accounts.len()
             && self.users[usize::from(asked.user)].has(asked.account);
-        if is_own { Ok(()) } else { Err(ErrorCode::UNKNOWN_ACCOUNT) }
+        if !is_own {
+            return Err(ErrorCode::UNKNOWN_ACCOUNT);
+        }
+        let may_trade = self.clients.get(asked.client).is_some_and(|client| client.may_trade);
+        if may_trade { Ok(()) } else { Err(ErrorCode::NOT_PERMITTED) }
     }
 
     /// Whether the user may trade the instrument for the account, and both are there.
@@ -461,8 +490,7 @@ impl Core {
     }
 
     fn check_policy(
-        &mut self,
-        now: Nanos,
+        &self,
         asked: &Asked,
         terms: &Terms,
         quantity: i64,
@@ -470,26 +498,22 @@ impl Core {
     ) -> Result<(), ErrorCode> {
         let instrument = self.instruments.get(asked.symbol).ok_or(ErrorCode::UNKNOWN_SYMBOL)?;
         let figure = |kind| instrument.market.figure(kind).map_or(0, |value| value.0);
-        let is_inverse = instrument.reference.is_inverse == 1;
-        let is_option = instrument.reference.kind == tickpath_gateway_protocol::InstrumentKind::OPTION;
-        let in_base =
-            instrument.reference.settlement_currency.as_str() == instrument.reference.base_currency.as_str();
-        let facts = OrderFacts {
-            user: asked.user,
+        let reference = &instrument.reference;
+        let is_option = reference.kind == tickpath_gateway_protocol::InstrumentKind::OPTION;
+        let is_in_base = reference.settlement_currency.as_str() == reference.base_currency.as_str();
+        let own_price = if has_price(terms.order_type) { terms.price } else { 0 };
+        self.policy.check(&OrderFacts {
             account: asked.account,
-            symbol: asked.symbol,
-            side: event_side(terms.side),
-            order_type: convert::event_type(terms.order_type),
-            price: terms.price,
+            price: if own_price == 0 { figure(StatisticKind::MARK_PRICE) } else { own_price },
             quantity,
-            mark_price: figure(StatisticKind::MARK_PRICE),
             index_price: figure(StatisticKind::INDEX_PRICE),
-            is_inverse,
-            is_inverse_option: is_option && in_base,
-            open_orders: self.accounts[usize::from(asked.account)].open_orders,
-            is_change,
-        };
-        self.policy.check(now, &facts)
+            worth: match () {
+                () if reference.is_inverse == 1 => Worth::Quantity,
+                () if is_option && is_in_base => Worth::Index,
+                () => Worth::Price,
+            },
+            open_orders: self.accounts[usize::from(asked.account)].open_orders + u32::from(!is_change),
+        })
     }
 
     /// The order that a request names, if it is one of its user and not over.

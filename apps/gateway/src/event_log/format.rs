@@ -69,11 +69,20 @@ pub enum RecordKind {
     Continued = 11,
     /// The run ended in order; has no number of its own.
     End = 12,
+    /// What differs from one run to the next; the first record with a number.
+    Start = 13,
+    /// What the machine learned from its surroundings while it dealt with the input before: room in rings, numbers of
+    /// requests.
+    Answers = 14,
+    /// A message from the venue that concerned the session alone; of replies, which hold tokens, not the bytes.
+    Session = 15,
+    /// A client was told that an instrument is followed from now on.
+    Follow = 16,
 }
 
 impl RecordKind {
     /// All of them.
-    pub const ALL: [RecordKind; 12] = [
+    pub const ALL: [RecordKind; 16] = [
         RecordKind::Config,
         RecordKind::Time,
         RecordKind::VenueIn,
@@ -86,6 +95,10 @@ impl RecordKind {
         RecordKind::Admin,
         RecordKind::Continued,
         RecordKind::End,
+        RecordKind::Start,
+        RecordKind::Answers,
+        RecordKind::Session,
+        RecordKind::Follow,
     ];
 
     /// As it is printed and asked for.
@@ -104,6 +117,10 @@ impl RecordKind {
             RecordKind::Admin => "admin",
             RecordKind::Continued => "continued",
             RecordKind::End => "end",
+            RecordKind::Start => "start",
+            RecordKind::Answers => "answers",
+            RecordKind::Session => "session",
+            RecordKind::Follow => "follow",
         }
     }
 
@@ -123,7 +140,13 @@ impl RecordKind {
         !matches!(self, RecordKind::Config | RecordKind::Continued | RecordKind::End)
     }
 
-    /// Whether the machine between clients and venue was given it; the rest is what it gave.
+    /// Whether the machine between clients and venue gave it.
+    #[must_use]
+    pub const fn is_output(self) -> bool {
+        matches!(self, RecordKind::VenueOut | RecordKind::Event | RecordKind::Broadcast | RecordKind::Follow)
+    }
+
+    /// Whether the machine between clients and venue was given it.
     #[must_use]
     pub const fn is_input(self) -> bool {
         use RecordKind::{Admin, Client, Link, Request, Time, VenueIn};
@@ -376,6 +399,6 @@ mod tests {
             assert_eq!(RecordKind::by_name(kind.name()), Some(kind));
             assert_eq!(RecordKind::by_number(kind as u8), Some(kind));
         }
-        assert_eq!((RecordKind::by_number(0), RecordKind::by_number(13)), (None, None));
+        assert_eq!((RecordKind::by_number(0), RecordKind::by_number(17)), (None, None));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::field::{Field, List, codes, message};
 use crate::number::Decimal;
-use crate::scan::{ScanError, ScanErrorKind, Scanner};
+use crate::scan::{Rest, ScanError, ScanErrorKind, Scanner};
 use crate::text::Text;
 
 /// Most levels of one side in one message; a message of more is refused.
@@ -53,6 +53,19 @@ impl<'a> Field<'a> for BookLevel {
         Ok(BookLevel { action, price, amount })
     }
 
+    #[inline(always)]
+    fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+        let rest = rest.open("[")?;
+        let (action, rest) = match () {
+            () if let Some(rest) = rest.after("\"change\",") => (LevelAction::Change, rest),
+            () if let Some(rest) = rest.after("\"new\",") => (LevelAction::New, rest),
+            () if let Some(rest) = rest.after("\"delete\",") => (LevelAction::Delete, rest),
+            () => (LevelAction::New, rest),
+        };
+        let (PriceAmount { price, amount }, rest) = quick_pair(rest)?;
+        Some((BookLevel { action, price, amount }, rest))
+    }
+
     fn write(&self, out: &mut Vec<u8>) {
         out.push(b'[');
         self.action.write(out);
@@ -86,6 +99,14 @@ fn expect_end(scanner: &mut Scanner<'_>) -> Result<(), ScanError> {
     if scanner.next_element()? { Err(scanner.error(ScanErrorKind::WrongType)) } else { Ok(()) }
 }
 
+/// The price and the amount that end a level.
+#[inline(always)]
+fn quick_pair(rest: Rest<'_>) -> Option<(PriceAmount, Rest<'_>)> {
+    let (price, rest) = rest.decimal()?;
+    let (amount, rest) = rest.after(",")?.decimal()?;
+    Some((PriceAmount { price, amount }, rest.after("]")?.close()))
+}
+
 /// A price and its amount: `[5042.0,950.0]`, of books of the best levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceAmount {
@@ -104,6 +125,11 @@ impl<'a> Field<'a> for PriceAmount {
         let amount = scanner.decimal()?;
         expect_end(scanner)?;
         Ok(PriceAmount { price, amount })
+    }
+
+    #[inline]
+    fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+        quick_pair(rest.open("[")?)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -166,50 +192,11 @@ impl BookLevels {
     pub fn with_capacity(levels: usize) -> BookLevels {
         BookLevels { bids: Vec::with_capacity(levels), asks: Vec::with_capacity(levels) }
     }
-}
 
-/// A member of a book message.
-#[derive(Clone, Copy)]
-enum Member {
-    Kind,
-    Timestamp,
-    PrevChangeId,
-    InstrumentName,
-    ChangeId,
-    Bids,
-    Asks,
-    Unknown,
-}
-
-impl Member {
-    #[cold]
-    fn of(name: &str) -> Member {
-        match name {
-            "type" => Member::Kind,
-            "timestamp" => Member::Timestamp,
-            "prev_change_id" => Member::PrevChangeId,
-            "instrument_name" => Member::InstrumentName,
-            "change_id" => Member::ChangeId,
-            "bids" => Member::Bids,
-            "asks" => Member::Asks,
-            _ => Member::Unknown,
-        }
+    fn clear(&mut self) {
+        self.bids.clear();
+        self.asks.clear();
     }
-}
-
-/// Takes the name of a member in the form that the server writes.
-#[inline(always)]
-fn usual_member(scanner: &mut Scanner<'_>) -> Option<Member> {
-    Some(match () {
-        () if scanner.take("\"timestamp\":") => Member::Timestamp,
-        () if scanner.take("\"type\":") => Member::Kind,
-        () if scanner.take("\"change_id\":") => Member::ChangeId,
-        () if scanner.take("\"prev_change_id\":") => Member::PrevChangeId,
-        () if scanner.take("\"instrument_name\":") => Member::InstrumentName,
-        () if scanner.take("\"bids\":") => Member::Bids,
-        () if scanner.take("\"asks\":") => Member::Asks,
-        () => return None,
-    })
 }
 
 /// Data of every book channel, read in one pass; the levels are in a [`BookLevels`].
@@ -235,27 +222,25 @@ impl<'a> BookUpdate<'a> {
     /// # Errors
     /// [`ScanError`]; `levels` then has nothing that may be used.
     pub fn read(scanner: &mut Scanner<'a>, levels: &mut BookLevels) -> Result<BookUpdate<'a>, ScanError> {
+        levels.clear();
+        if let Some(update) = scanner.quick_by(|rest| BookUpdate::quick(rest, levels)) {
+            return Ok(update);
+        }
+        levels.clear();
         let (mut kind, mut timestamp, mut prev_change_id) = (None, None, None);
         let (mut instrument_name, mut change_id) = (None, None);
-        levels.bids.clear();
-        levels.asks.clear();
         let at = scanner.at();
         scanner.open_object()?;
         while scanner.next_member()? {
-            let member = match usual_member(scanner) {
-                Some(member) => member,
-                None => Member::of(scanner.key()?),
-            };
-            match member {
-                Member::Kind => kind = Option::<BookUpdateKind>::read(scanner)?,
-                Member::Timestamp => timestamp = Some(u64::read(scanner)?),
-                Member::PrevChangeId if scanner.try_null()? => prev_change_id = None,
-                Member::PrevChangeId => prev_change_id = Some(u64::read(scanner)?),
-                Member::InstrumentName => instrument_name = Some(scanner.text()?),
-                Member::ChangeId => change_id = Some(u64::read(scanner)?),
-                Member::Bids => read_levels(scanner, &mut levels.bids)?,
-                Member::Asks => read_levels(scanner, &mut levels.asks)?,
-                Member::Unknown => scanner.skip()?,
+            match scanner.key()? {
+                "type" => kind = Option::<BookUpdateKind>::read(scanner)?,
+                "timestamp" => timestamp = Some(u64::read(scanner)?),
+                "prev_change_id" => prev_change_id = Option::read(scanner)?,
+                "instrument_name" => instrument_name = Some(scanner.text()?),
+                "change_id" => change_id = Some(u64::read(scanner)?),
+                "bids" => read_levels(scanner, &mut levels.bids)?,
+                "asks" => read_levels(scanner, &mut levels.asks)?,
+                _ => scanner.skip()?,
             }
         }
         let missing = |name| scanner.error_at(at, ScanErrorKind::Missing).of_member(name);
@@ -274,60 +259,71 @@ impl<'a> BookUpdate<'a> {
             change_id: change_id.ok_or_else(|| missing("change_id"))?,
         })
     }
+
+    /// The message as the server writes it: in this order, nothing else.
+    #[inline]
+    fn quick(rest: Rest<'a>, levels: &mut BookLevels) -> Option<(BookUpdate<'a>, Rest<'a>)> {
+        let rest = rest.open("{")?;
+        let (kind, rest) = optional_member::<BookUpdateKind>(rest, "\"type\":")?;
+        let (timestamp, rest) = optional_member(rest, "\"timestamp\":")?;
+        let (prev_change_id, rest) = optional_member(rest, "\"prev_change_id\":")?;
+        let (instrument_name, rest) = optional_member(rest, "\"instrument_name\":")?;
+        let (change_id, rest) = optional_member(rest, "\"change_id\":")?;
+        let rest = quick_levels(rest.after("\"bids\":")?, &mut levels.bids)?;
+        let rest = quick_levels(rest.after(",\"asks\":")?, &mut levels.asks)?;
+        let update = BookUpdate {
+            kind: match (kind, prev_change_id) {
+                (Some(kind), _) => kind,
+                (None, None) => BookUpdateKind::Snapshot,
+                (None, Some(_)) => BookUpdateKind::Change,
+            },
+            timestamp: timestamp?,
+            prev_change_id,
+            instrument_name: instrument_name?,
+            change_id: change_id?,
+        };
+        Some((update, rest.after("}")?.close()))
+    }
 }
 
-/// A level in the form that the server writes, at the start of `bytes`, and its length.
-#[inline]
-fn quick_level(bytes: &[u8]) -> Option<(BookLevel, usize)> {
-    let (action, mut at) = if bytes.starts_with(b"[\"change\",") {
-        (LevelAction::Change, 10)
-    } else if bytes.starts_with(b"[\"new\",") {
-        (LevelAction::New, 7)
-    } else if bytes.starts_with(b"[\"delete\",") {
-        (LevelAction::Delete, 10)
-    } else if bytes.first() == Some(&b'[') {
-        (LevelAction::New, 1)
-    } else {
-        return None;
-    };
-    let (price, len) = Decimal::read_quick(bytes.get(at..)?)?;
-    at += len;
-    if bytes.get(at) != Some(&b',') {
-        return None;
-    }
-    let (amount, len) = Decimal::read_quick(bytes.get(at + 1..)?)?;
-    at += 1 + len;
-    if bytes.get(at) != Some(&b']') {
-        return None;
-    }
-    Some((BookLevel { action, price, amount }, at + 1))
+/// A member that another follows, if it stands here.
+#[inline(always)]
+fn optional_member<'a, T: Field<'a>>(rest: Rest<'a>, name: &'static str) -> Option<(Option<T>, Rest<'a>)> {
+    let Some(value) = rest.after(name) else { return Some((None, rest)) };
+    let (value, end) = T::quick(value)?;
+    Some((Some(value), end.after(",")?))
 }
 
-/// Takes levels from the start of `bytes` as long as they are in that form, and gives their length; none when the first
-/// is not.
-#[inline]
-fn quick_levels(bytes: &[u8], levels: &mut Vec<BookLevel>) -> Option<((), usize)> {
-    let (first, mut end) = quick_level(bytes)?;
-    levels.push(first);
-    while levels.len() < LEVELS_MAX && bytes.get(end) == Some(&b',') {
-        let Some((level, len)) = bytes.get(end + 1..).and_then(quick_level) else { break };
+/// Takes all levels of a side when they are in the form that servers write, and not too many.
+#[inline(never)]
+fn quick_levels<'a>(rest: Rest<'a>, levels: &mut Vec<BookLevel>) -> Option<Rest<'a>> {
+    let mut rest = rest.open("[")?;
+    if let Some(end) = rest.after("]") {
+        return Some(end.close());
+    }
+    while levels.len() < LEVELS_MAX {
+        let (level, end) = BookLevel::quick(rest)?;
         levels.push(level);
-        end += 1 + len;
+        match end.after(",") {
+            Some(next) => rest = next,
+            None => return Some(end.after("]")?.close()),
+        }
     }
-    Some(((), end))
+    None
 }
 
-#[inline]
 fn read_levels(scanner: &mut Scanner<'_>, levels: &mut Vec<BookLevel>) -> Result<(), ScanError> {
+    levels.clear();
+    if scanner.quick_by(|rest| Some(((), quick_levels(rest, levels)?))).is_some() {
+        return Ok(());
+    }
     levels.clear();
     scanner.open_array()?;
     while scanner.next_element()? {
         if levels.len() == LEVELS_MAX {
             return Err(scanner.error(ScanErrorKind::TooMany));
         }
-        if scanner.quick(|rest| quick_levels(rest, levels)).is_none() {
-            levels.push(BookLevel::read(scanner)?);
-        }
+        levels.push(BookLevel::read(scanner)?);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::envelope::Id;
 use crate::field::{Field, List, message};
 use crate::messages::Position;
 use crate::number::{Decimal, Number};
-use crate::scan::{ScanError, ScanErrorKind, Scanner};
+use crate::scan::{Rest, ScanError, ScanErrorKind, Scanner};
 use crate::text::Text;
 
 /// The price of an order.
@@ -41,6 +41,14 @@ impl<'a> Field<'a> for OrderPrice {
             Ok(OrderPrice::Market)
         } else {
             Err(scanner.error_at(at, ScanErrorKind::UnknownValue))
+        }
+    }
+
+    #[inline(always)]
+    fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
+        match rest.after("\"market_price\"") {
+            Some(rest) => Some((OrderPrice::Market, rest)),
+            None => Decimal::quick(rest).map(|(price, rest)| (OrderPrice::Limit(price), rest)),
         }
     }
 
@@ -178,36 +186,38 @@ message! {
         pub instrument_name: Text<'a>,
         /// Number of the trade within its instrument.
         pub trade_seq: u64,
-        /// The mark price then.
-        pub mark_price: Option<Number<'a>>,
         /// True for an order through the API.
         pub api: bool,
+        /// The mark price then.
+        pub mark_price: Option<Number<'a>>,
         /// The order.
         pub order_id: Text<'a>,
         /// 0 up, 1 the same after up, 2 down, 3 the same after down.
         pub tick_direction: Option<u8>,
+        /// What was won by closing a position with it.
+        pub profit_loss: Option<Number<'a>>,
         /// True when the order must not take liquidity.
         pub post_only: bool,
         /// True when the order must not make the position larger.
         pub reduce_only: bool,
-        /// Whether the order rested or came in.
-        pub liquidity: Option<Liquidity>,
-        /// What was paid; below 0 what was received.
-        pub fee: Option<Number<'a>>,
-        /// In which currency.
-        pub fee_currency: Option<Text<'a>>,
+        /// True when both sides are the same account; of older servers.
+        pub self_trade: Option<bool>,
         /// True when market maker protection counts the order.
         pub mmp: bool,
         /// The amount in contracts; of newer servers.
         pub contracts: Option<Number<'a>>,
         /// Its id; both sides see the same.
         pub trade_id: Text<'a>,
+        /// In which currency its fee is.
+        pub fee_currency: Option<Text<'a>>,
+        /// What was paid; below 0 what was received.
+        pub fee: Option<Number<'a>>,
         /// What the order is.
         pub order_type: Option<OrderType>,
-        /// What was won by closing a position with it.
-        pub profit_loss: Option<Number<'a>>,
         /// True when it lowered the risk of the account.
         pub risk_reducing: bool,
+        /// Whether the order rested or came in.
+        pub liquidity: Option<Liquidity>,
         /// Of options: volatility, in percent.
         pub iv: Option<Number<'a>>,
         /// Of options: price of the underlying.
@@ -220,8 +230,6 @@ message! {
         pub combo_id: Option<Text<'a>>,
         /// Number of the combination's trade.
         pub combo_trade_id: Option<Id<'a>>,
-        /// True when both sides are the same account; of older servers.
-        pub self_trade: Option<bool>,
     }
 }
 
@@ -233,6 +241,48 @@ message! {
         /// What it traded at once.
         pub trades: List<'a, UserTrade<'a>>,
     }
+}
+
+impl<'a> OrderReply<'a> {
+    /// Reads the reply and each of its trades in one pass, where the message itself leaves them to be read later.
+    ///
+    /// What `on_trade` was given counts only when the reply was read to its end.
+    ///
+    /// # Errors
+    /// [`ScanError`] when it is another value.
+    pub fn read_each(
+        scanner: &mut Scanner<'a>,
+        mut on_trade: impl FnMut(UserTrade<'a>),
+    ) -> Result<Order<'a>, ScanError> {
+        let mut order = None;
+        let at = scanner.at();
+        scanner.open_object()?;
+        if scanner.take("\"order\":") {
+            order = Some(Order::read(scanner)?);
+            if scanner.take(",\"trades\":") {
+                read_trades(scanner, &mut on_trade)?;
+            }
+        }
+        while scanner.next_member()? {
+            match scanner.key()? {
+                "order" => order = Some(Order::read(scanner)?),
+                "trades" => read_trades(scanner, &mut on_trade)?,
+                _ => scanner.skip()?,
+            }
+        }
+        order.ok_or_else(|| scanner.error_at(at, ScanErrorKind::Missing).of_member("order"))
+    }
+}
+
+fn read_trades<'a>(
+    scanner: &mut Scanner<'a>,
+    on_trade: &mut impl FnMut(UserTrade<'a>),
+) -> Result<(), ScanError> {
+    scanner.open_array()?;
+    while scanner.next_element()? {
+        on_trade(UserTrade::read(scanner)?);
+    }
+    Ok(())
 }
 
 message! {

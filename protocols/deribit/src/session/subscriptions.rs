@@ -99,7 +99,13 @@ impl Subscriptions {
     }
 
     /// Appends the next request about channels, ends of subscriptions first.
-    pub fn write_request(&mut self, id: i64, is_authenticated: bool, out: &mut Vec<u8>) -> Option<Method> {
+    pub fn write_request(
+        &mut self,
+        id: i64,
+        is_authenticated: bool,
+        batch: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Method> {
         let is_end = self.channels.values().any(|state| matches!(state, State::Unwanted { .. }));
         let is_due = |state: &State| match state {
             State::Unwanted { .. } => is_end,
@@ -111,7 +117,7 @@ impl Subscriptions {
             .channels
             .iter()
             .filter(|(_, state)| is_due(state))
-            .take(BATCH_CHANNELS_MAX)
+            .take(batch.clamp(1, BATCH_CHANNELS_MAX))
             .map(|(name, _)| Text::new(name))
             .take_while(|name| {
                 len += name.plain().map_or(0, str::len) + 3;

@@ -1,0 +1,191 @@
+//! `tickpath gateway`.
+
+use std::io::{BufRead, stdin};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tickpath_config::{PasswordHash, say, tell, thousands};
+use tickpath_gateway::admin::call;
+use tickpath_gateway::replay::{Difference, Replayed, replay};
+use tickpath_gateway::users::PASSWORD_LEN_MAX;
+
+use super::json;
+
+mod flags;
+mod log;
+
+use flags::Flags;
+
+/// A gateway: one process holds the venue's connections, and local clients share it
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  tickpath gateway status --config configs/gateway.toml
+  tickpath gateway kill deribit            no order leaves any more, and all open ones are cancelled
+  tickpath gateway release deribit --confirm deribit
+  tickpath gateway limits deribit A1 order_size_max=10 open_orders_max=5
+  tickpath gateway log log/2026-W47/deribit/1795362361000 --kind request,venue-out --contains buy")]
+pub struct Args {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// How a running gateway stands
+    Status(Place),
+    /// No order leaves a running gateway any more, and all open ones are cancelled; a new start keeps it so
+    Kill(Place),
+    /// A gateway that was killed takes orders again
+    Release {
+        #[command(flatten)]
+        place: Place,
+        /// The word that it needs: the gateway's name
+        #[arg(long, value_name = "NAME")]
+        confirm: String,
+    },
+    /// Publish limits of an account, or withdraw them by `none`
+    Limits {
+        /// The gateway's name
+        name: String,
+        /// The account
+        account: String,
+        /// order_size_max=N, notional_max=N, open_orders_max=N, or none
+        #[arg(required = true)]
+        limits: Vec<String>,
+        #[command(flatten)]
+        socket: Socket,
+    },
+    /// What is in logs of all messages
+    Log(Box<log::Args>),
+    /// Give the recorded inputs of a run to the gateway's core again; exit code 1 where anything else comes out
+    Replay {
+        /// The files of one run in their order, from the first on
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Write what came of it as JSON, `-` for standard output
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+    /// Read a user's password from standard input and print its hash for the configuration
+    HashPassword,
+}
+
+/// Which gateway.
+#[derive(clap::Args)]
+struct Place {
+    /// Its name, where its socket is NAME.admin.sock in this folder
+    name: Option<String>,
+    #[command(flatten)]
+    socket: Socket,
+}
+
+#[derive(clap::Args)]
+struct Socket {
+    /// Its admin socket, where the configuration names another one
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Write its answer as JSON, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        Command::Status(place) => tell_gateway(&args.flags, place.name.as_deref(), &place.socket, "status"),
+        Command::Kill(place) => tell_gateway(&args.flags, place.name.as_deref(), &place.socket, "kill"),
+        Command::Release { place, confirm } => {
+            let line = format!("release {confirm}");
+            tell_gateway(&args.flags, place.name.as_deref(), &place.socket, &line)
+        }
+        Command::Limits { name, account, limits, socket } => {
+            let line = format!("limits {account} {}", limits.join(" "));
+            tell_gateway(&args.flags, Some(name), socket, &line)
+        }
+        Command::Log(args) => log::run(args),
+        Command::Replay { files, json } => replay_log(files, json.as_deref()),
+        Command::HashPassword => hash_password(stdin().lock()),
+    }
+}
+
+fn tell_gateway(flags: &Flags, name: Option<&str>, place: &Socket, line: &str) -> anyhow::Result<ExitCode> {
+    json::check(place.json.as_deref())?;
+    let path = match (&place.socket, name) {
+        (Some(socket), _) => socket.clone(),
+        (None, Some(name)) => PathBuf::from(format!("{name}.admin.sock")),
+        (None, None) => flags.config()?.0.admin_socket(),
+    };
+    let answer = call(Path::new(&path), line)?;
+    if let Some(warning) = answer["warning"].as_str() {
+        tell(format_args!("tickpath: {warning}"));
+    }
+    let is_on_output = place.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if !is_on_output {
+        say(words(&answer))?;
+    }
+    if let Some(path) = &place.json {
+        json::write(path, &serde_json::to_string_pretty(&answer)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn words(answer: &Value) -> String {
+    let is = |key: &str| answer[key] == true;
+    let count = |key: &str| answer[key].as_u64().unwrap_or(0);
+    let state = match (is("is_killed"), is("is_dry_run")) {
+        (true, _) => "killed: no order leaves",
+        (false, true) => "a dry run: no order leaves",
+        (false, false) => "orders are taken",
+    };
+    format!(
+        "{}: {state}; {} clients, {} open orders, {} accounts ready",
+        answer["gateway"].as_str().unwrap_or_default(),
+        count("clients"),
+        count("open_orders"),
+        count("accounts_ready")
+    )
+}
+
+/// The same inputs, and whether the same came out.
+fn replay_log(files: &[PathBuf], json_file: Option<&Path>) -> anyhow::Result<ExitCode> {
+    json::check(json_file)?;
+    let Replayed { inputs, outputs, difference, is_open } = replay(files)?;
+    if let Some(path) = json_file {
+        let difference = difference
+            .as_ref()
+            .map(|it| json!({ "sequence": it.sequence, "recorded": it.recorded, "found": it.found }));
+        let report =
+            json!({ "inputs": inputs, "outputs": outputs, "is_open": is_open, "difference": difference });
+        json::write(path, &serde_json::to_string_pretty(&report)?)?;
+    }
+    let counts = format!("{} inputs, {} outputs", thousands(inputs), thousands(outputs));
+    if let Some(Difference { sequence, recorded, found }) = difference {
+        let [recorded, found] = [recorded, found].map(|words| words.unwrap_or_else(|| "nothing".to_owned()));
+        tell(format_args!(
+            "tickpath: after {counts} input {sequence} led to something else; recorded: {recorded}; now: {found}"
+        ));
+        return Ok(ExitCode::FAILURE);
+    }
+    if json_file.is_none_or(|path| path.as_os_str() != "-") {
+        let end = if is_open { "; the log ends in the middle of the run" } else { "" };
+        say(format_args!("{counts}: the same, byte for byte{end}"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the first line of the input; a password on the command line would be seen by others.
+fn hash_password(mut input: impl BufRead) -> anyhow::Result<ExitCode> {
+    let mut password = String::new();
+    input.read_line(&mut password).context("standard input")?;
+    let password = password.trim_end_matches(['\n', '\r']);
+    ensure!(
+        (1..=PASSWORD_LEN_MAX).contains(&password.len()),
+        "a password has 1 to {PASSWORD_LEN_MAX} bytes: write it to standard input"
+    );
+    say(PasswordHash::make(password.as_bytes()).context("the system gives no random numbers")?)?;
+    Ok(ExitCode::SUCCESS)
+}

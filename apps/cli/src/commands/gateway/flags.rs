@@ -1,0 +1,78 @@
+//! What is said on the command line, or in a file of flags, in place of the configuration.
+
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use tickpath_config::Duration;
+use tickpath_gateway::config::{FixUri, GatewayConfig, Overrides, metrics_address};
+
+#[derive(clap::Args)]
+pub struct Flags {
+    /// The configuration
+    #[arg(long, visible_alias = "config_file", value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+    /// A file of flags, one --name=value a line; what stands on the command line comes first
+    #[arg(long, value_name = "FILE", global = true)]
+    flagfile: Option<PathBuf>,
+    /// The gateway's name
+    #[arg(id = "gateway_name", long = "name", value_name = "NAME", global = true)]
+    name: Option<String>,
+    /// The Unix socket that clients call
+    #[arg(long, visible_alias = "client_listen_address", value_name = "PATH", global = true)]
+    client_listen_address: Option<PathBuf>,
+    /// Where metrics are served: 127.0.0.1:PORT, or PORT
+    #[arg(
+        long, visible_alias = "metrics_listen_address", value_name = "ADDRESS", global = true,
+        value_parser = metrics_address
+    )]
+    metrics_listen_address: Option<SocketAddrV4>,
+    /// The venue's WebSocket
+    #[arg(long, visible_alias = "ws_uri", value_name = "URL", global = true)]
+    ws_uri: Option<String>,
+    /// The venue's FIX door, tcp://host:port or tls://host:port
+    #[arg(long, visible_alias = "fix_uri", value_name = "URL", global = true)]
+    fix_uri: Option<FixUri>,
+    /// 0ns spins; everything else lets the core rest
+    #[arg(long, visible_alias = "loop_sleep", value_name = "TIME", global = true)]
+    loop_sleep: Option<Duration>,
+    /// How often timers are looked at
+    #[arg(long, visible_alias = "loop_timer_freq", value_name = "TIME", global = true)]
+    loop_timer_freq: Option<Duration>,
+    /// The core of the gateway's thread
+    #[arg(long, visible_alias = "loop_cpu_affinity", value_name = "CORE", global = true)]
+    loop_cpu_affinity: Option<usize>,
+    /// Orders are checked and acknowledged, and none reaches the venue
+    #[arg(long, visible_alias = "dry_run", global = true)]
+    dry_run: bool,
+}
+
+impl Flags {
+    /// The configuration with what the flags say, and its file.
+    pub fn config(&self) -> anyhow::Result<(GatewayConfig, PathBuf)> {
+        let file = match &self.flagfile {
+            Some(path) => Overrides::load(path)?,
+            None => Overrides::default(),
+        };
+        let overrides = self.overrides().or(file);
+        let path = overrides.config_file.clone();
+        let path =
+            path.context("name the gateway's configuration: --config FILE, e.g. configs/gateway.toml")?;
+        Ok((GatewayConfig::load_with(&path, &overrides)?, path))
+    }
+
+    fn overrides(&self) -> Overrides {
+        Overrides {
+            config_file: self.config.clone(),
+            name: self.name.clone(),
+            client_listen_address: self.client_listen_address.clone(),
+            metrics_listen_address: self.metrics_listen_address,
+            ws_uri: self.ws_uri.clone(),
+            fix_uri: self.fix_uri.clone(),
+            loop_sleep: self.loop_sleep,
+            loop_timer_freq: self.loop_timer_freq,
+            loop_cpu_affinity: self.loop_cpu_affinity,
+            dry_run: self.dry_run,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `tickpath gateway log`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::bail;
+use tickpath_config::{has_reader, say, tell, thousands};
+use tickpath_gateway::event_log::{LogCounts, LogFilter, LogReader, RecordKind, Tail};
+
+/// What is in logs of all messages
+///
+/// A file that is written just now, or whose end is torn, is shown as far as it goes; one that is damaged in the middle
+/// is shown up to there, and the exit code is 1.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Files: event_log.folder/WEEK/NAME/START of the configuration
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// These kinds alone: venue-in, venue-out, request, event, broadcast, client, link, admin, time, config
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = kind)]
+    kind: Vec<RecordKind>,
+    /// Of this client alone
+    #[arg(long, value_name = "NUMBER")]
+    client: Option<u32>,
+    /// Of this connection to the venue alone
+    #[arg(long, value_name = "NUMBER")]
+    stream: Option<u8>,
+    /// Whose text contains this
+    #[arg(long, value_name = "TEXT")]
+    contains: Option<String>,
+    /// From this record on
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    from: u64,
+    /// So many records at most
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<u64>,
+    /// Whole messages, however long
+    #[arg(long)]
+    whole: bool,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+fn kind(name: &str) -> Result<RecordKind, String> {
+    RecordKind::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = RecordKind::ALL.iter().map(|kind| kind.name()).collect();
+        format!("there is no kind {name}: there are {}", names.join(", "))
+    })
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let filter = LogFilter {
+        kinds: args.kind.clone(),
+        client: args.client,
+        stream: args.stream,
+        contains: args.contains.clone(),
+        from: args.from,
+        limit: args.limit,
+        is_whole: args.whole,
+    };
+    let mut counts = LogCounts::default();
+    let mut is_whole = true;
+    for file in &args.files {
+        is_whole &= show(file, &filter, args.json, &mut counts)?;
+    }
+    if !args.json {
+        say(format_args!("{} records, {} of them shown", thousands(counts.read), thousands(counts.shown)))?;
+    }
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Shows a file; whether it is whole up to its end.
+fn show(file: &Path, filter: &LogFilter, is_json: bool, counts: &mut LogCounts) -> anyhow::Result<bool> {
+    let mut reader = LogReader::open(file)?;
+    let header = reader.header().clone();
+    loop {
+        let record = match reader.next() {
+            Ok(Some(record)) => record,
+            Ok(None) => break,
+            Err(error) => {
+                tell(format_args!("tickpath: {error}"));
+                return Ok(false);
+            }
+        };
+        counts.read += 1;
+        let Some(line) = filter.line(&header, &record, is_json) else { continue };
+        if filter.limit.is_some_and(|limit| counts.shown >= limit) || !has_reader() {
+            return Ok(true);
+        }
+        counts.shown += 1;
+        say(line)?;
+    }
+    if reader.missing() > 0 {
+        tell(format_args!(
+            "tickpath: {}: {} records are missing: the memory or the disk for them was full",
+            file.display(),
+            thousands(reader.missing())
+        ));
+    }
+    match reader.tail() {
+        Tail::Torn { offset, bytes } => tell(format_args!(
+            "tickpath: {}: the last {bytes} bytes, from byte {offset} on, are no whole record: its writer was cut off",
+            file.display()
+        )),
+        Tail::Unread => bail!("{}: its end was not reached", file.display()),
+        Tail::Ended | Tail::Continued | Tail::Open => {}
+    }
+    Ok(true)
+}

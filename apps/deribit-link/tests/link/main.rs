@@ -1,0 +1,9 @@
+//! A link at the venue's own front, with each fault that the front can make, and names that are looked up.
+#![allow(clippy::unwrap_used)]
+
+mod faults;
+mod names;
+#[path = "../../../deribit-front/tests/running/mod.rs"]
+mod running;
+mod story;
+mod trader;

@@ -1,0 +1,437 @@
+//! The socket.
+
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tickpath_agent::StopSignal;
+
+use super::command::{AdminClient, AdminCommand, AdminPort, AdminStatus, rings};
+use crate::config::Amount;
+use crate::safety::{KillMarker, RiskLimit};
+
+/// Connections at a time; a further one is closed at once.
+const CONNECTIONS_MAX: usize = 8;
+/// Longest line, its end included.
+const LINE_LEN_MAX: u64 = 512;
+/// How long a caller may take to say its line.
+const LINE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the duty cycle may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often the threads look.
+const SLEEP: Duration = Duration::from_millis(5);
+
+/// The admin socket cannot be opened, or a gateway not be commanded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdminError {
+    /// Another gateway serves it: give this one another name, or stop the other.
+    #[error("admin socket {} is served by a running gateway: give this one another name or path", path.display())]
+    InUse {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Something that is no socket is there: remove it, or choose another path.
+    #[error("admin socket {}: a file that is no socket is there: choose another path", path.display())]
+    NotASocket {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system refused: see that the folder exists and may be written.
+    #[error("admin socket {}: {source}", path.display())]
+    Open {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nobody answers: start the gateway, or name its socket.
+    #[error("no gateway answers at {}: {source}: is it running, and is this its admin socket?", path.display())]
+    Call {
+        /// The socket.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The gateway refused, in its own words.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// What commands are about.
+struct Gateway {
+    name: String,
+    accounts: Vec<String>,
+    marker: KillMarker,
+    client: Mutex<AdminClient>,
+    connections: AtomicUsize,
+}
+
+/// Serves the socket until it is dropped.
+pub struct AdminDoor {
+    path: PathBuf,
+    /// Device and inode of the socket's file, so that no other one is removed at the end.
+    file: (u64, u64),
+    stop: StopSignal,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl AdminDoor {
+    /// Opens the socket at `path` of the gateway of this name with these accounts, in place of one that nobody serves any
+    /// more; and the duty cycle's end.
+    ///
+    /// # Errors
+    /// [`AdminError`] when another gateway serves it or the system refuses.
+    pub fn open(
+        path: &Path,
+        name: &str,
+        accounts: Vec<String>,
+    ) -> Result<(AdminDoor, AdminPort), AdminError> {
+        let failed = |source| AdminError::Open { path: path.to_owned(), source };
+        remove_stale(path)?;
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let metadata = std::fs::metadata(path).map_err(failed)?;
+        let (client, port) = rings();
+        let gateway = Arc::new(Gateway {
+            name: name.to_owned(),
+            accounts,
+            marker: KillMarker::beside(path),
+            client: Mutex::new(client),
+            connections: AtomicUsize::new(0),
+        });
+        let stop = StopSignal::new();
+        let (owner, until) = (metadata.uid(), stop.clone());
+        let thread = std::thread::Builder::new()
+            .name("admin".to_owned())
+            .spawn(move || accept_all(&listener, owner, &gateway, &until))
+            .map_err(failed)?;
+        let file = (metadata.dev(), metadata.ino());
+        Ok((AdminDoor { path: path.to_owned(), file, stop, thread: Some(thread) }, port))
+    }
+
+    /// The socket.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for AdminDoor {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+        let is_ours =
+            std::fs::metadata(&self.path).is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == self.file);
+        if is_ours {
+            // Where that fails the next gateway finds that nobody serves it.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn remove_stale(path: &Path) -> Result<(), AdminError> {
+    let failed = |source| AdminError::Open { path: path.to_owned(), source };
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(failed(source)),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            Err(AdminError::NotASocket { path: path.to_owned() })
+        }
+        Ok(_) => match UnixStream::connect(path) {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                std::fs::remove_file(path).map_err(failed)
+            }
+            _ => Err(AdminError::InUse { path: path.to_owned() }),
+        },
+    }
+}
+
+fn accept_all(listener: &UnixListener, owner: u32, gateway: &Arc<Gateway>, stop: &StopSignal) {
+    while !stop.is_stopped() {
+        let Ok((stream, _)) = listener.accept() else {
+            std::thread::park_timeout(SLEEP);
+            continue;
+        };
+        let is_allowed = peer_uid(&stream).is_some_and(|uid| uid == owner || uid == 0);
+        if !is_allowed || gateway.connections.load(Ordering::Relaxed) >= CONNECTIONS_MAX {
+            continue;
+        }
+        gateway.connections.fetch_add(1, Ordering::Relaxed);
+        let (served, until) = (Arc::clone(gateway), stop.clone());
+        let thread = std::thread::Builder::new().name("admin-call".to_owned()).spawn(move || {
+            serve(stream, &served, &until);
+            served.connections.fetch_sub(1, Ordering::Relaxed);
+        });
+        if thread.is_err() {
+            gateway.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Who is at the other end, by the kernel's word.
+fn peer_uid(stream: &UnixStream) -> Option<u32> {
+    let credentials =
+        nix::sys::socket::getsockopt(&stream.as_fd(), nix::sys::socket::sockopt::PeerCredentials).ok()?;
+    Some(credentials.uid())
+}
+
+/// One line and its answer. Whoever says nothing is left alone after a time.
+fn serve(stream: UnixStream, gateway: &Gateway, stop: &StopSignal) {
+    let timeouts = stream
+        .set_nonblocking(false)
+        .and_then(|()| stream.set_read_timeout(Some(LINE_TIMEOUT)))
+        .and_then(|()| stream.set_write_timeout(Some(LINE_TIMEOUT)));
+    let mut line = String::new();
+    let read = BufReader::new((&stream).take(LINE_LEN_MAX)).read_line(&mut line);
+    if timeouts.is_err() || read.is_err() || !line.ends_with('\n') {
+        return;
+    }
+    let answer = match gateway.carry_out(line.trim(), stop) {
+        Ok(answer) => answer,
+        Err(message) => json!({ "ok": false, "error": message }),
+    };
+    // Where the caller is gone nobody is left to be told.
+    let _ = (&stream).write_all(format!("{answer}\n").as_bytes());
+}
+
+impl Gateway {
+    fn carry_out(&self, line: &str, stop: &StopSignal) -> Result<Value, String> {
+        let command = self.parse(line)?;
+        let mut warning = None;
+        match command {
+            AdminCommand::Release => self.marker.set(false).map_err(|error| {
+                format!("cannot remove {}: {error}: nothing was released", self.marker.path().display())
+            })?,
+            AdminCommand::Kill => {
+                // It is killed in any case.
+                warning = self.marker.set(true).err().map(|error| {
+                    format!("{}: {error}: a new start would trade again", self.marker.path().display())
+                });
+            }
+            _ => {}
+        }
+        let status = self.submit(command, stop)?;
+        Ok(json!({
+            "ok": true,
+            "gateway": self.name,
+            "is_killed": status.is_killed,
+            "is_dry_run": status.is_dry_run,
+            "clients": status.clients,
+            "open_orders": status.open_orders,
+            "accounts_ready": status.accounts_ready,
+            "warning": warning,
+        }))
+    }
+
+    fn parse(&self, line: &str) -> Result<AdminCommand, String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["status"] => Ok(AdminCommand::Status),
+            ["kill"] => Ok(AdminCommand::Kill),
+            ["release", word] if word == self.name => Ok(AdminCommand::Release),
+            ["release", ..] => Err(format!("to take orders again say release {}", self.name)),
+            ["limits", account, ref values @ ..] if !values.is_empty() => {
+                let place = self.accounts.iter().position(|known| known == account);
+                let place = place.ok_or_else(|| {
+                    format!("there is no account {account}: there are {}", self.accounts.join(", "))
+                })?;
+                Ok(AdminCommand::SetLimits(place, parse_limits(values)?))
+            }
+            _ => Err("say status, kill, release NAME or limits ACCOUNT KEY=VALUE ...".to_owned()),
+        }
+    }
+
+    fn submit(&self, command: AdminCommand, stop: &StopSignal) -> Result<AdminStatus, String> {
+        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = client.submit(command).ok_or("the gateway is busy with other commands: try again")?;
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
+        loop {
+            if let Some(status) = client.answer_to(id) {
+                return Ok(status);
+            }
+            if stop.is_stopped() || Instant::now() >= deadline {
+                return Err("the gateway's duty cycle does not answer; it will carry the command out when it runs again".to_owned());
+            }
+            std::thread::park_timeout(SLEEP);
+        }
+    }
+}
+
+fn parse_limits(values: &[&str]) -> Result<Option<RiskLimit>, String> {
+    if values == ["none"] {
+        return Ok(None);
+    }
+    let mut limit = RiskLimit::default();
+    for value in values {
+        let (key, value) = value.split_once('=').ok_or_else(|| format!("{value:?}: write KEY=VALUE"))?;
+        let amount = || value.parse::<Amount>().map(|amount| Some(amount.0));
+        match key {
+            "order_size_max" => limit.order_size_max = amount()?,
+            "notional_max" => limit.notional_max = amount()?,
+            "open_orders_max" => {
+                let count = value.parse().map_err(|_| format!("{value:?} is no number of orders"))?;
+                limit.open_orders_max = Some(count);
+            }
+            _ => return Err(format!("{key}: there are order_size_max, notional_max and open_orders_max")),
+        }
+    }
+    Ok(Some(limit))
+}
+
+/// Says a line to the gateway at a socket; its answer.
+///
+/// # Errors
+/// [`AdminError::Call`] when nobody answers, [`AdminError::Refused`] with what the gateway said.
+pub fn call(path: &Path, line: &str) -> Result<Value, AdminError> {
+    let failed = |source| AdminError::Call { path: path.to_owned(), source };
+    let ask = || -> io::Result<String> {
+        let mut stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT + LINE_TIMEOUT))?;
+        stream.write_all(format!("{line}\n").as_bytes())?;
+        let mut answer = String::new();
+        BufReader::new(stream.take(1 << 16)).read_line(&mut answer)?;
+        Ok(answer)
+    };
+    let answer = ask().map_err(failed)?;
+    let answer: Value = serde_json::from_str(&answer).map_err(|_| {
+        failed(io::Error::new(ErrorKind::InvalidData, "the connection was closed without an answer"))
+    })?;
+    match answer["error"].as_str() {
+        Some(error) => Err(AdminError::Refused(error.to_owned())),
+        None => Ok(answer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::safety::Control;
+
+    /// A gateway that carries commands out on a thread of its own, as its duty cycle does.
+    struct Site {
+        folder: tempfile::TempDir,
+        control: Control,
+        stop: StopSignal,
+        duty: Option<JoinHandle<()>>,
+        door: Option<AdminDoor>,
+    }
+
+    impl Site {
+        fn new() -> Site {
+            let folder = tempfile::tempdir().unwrap();
+            let accounts = vec!["A1".to_owned(), "A2".to_owned()];
+            let (door, mut port) =
+                AdminDoor::open(&folder.path().join("g.admin.sock"), "g", accounts).unwrap();
+            let (control, stop) = (Control::new(2), StopSignal::new());
+            let (turned, until) = (control.clone(), stop.clone());
+            let duty = std::thread::spawn(move || {
+                while !until.is_stopped() {
+                    while let Some((id, command)) = port.poll() {
+                        command.carry_out(&turned);
+                        let is_killed = turned.is_killed();
+                        port.answer(id, AdminStatus { is_killed, open_orders: 3, ..AdminStatus::default() });
+                    }
+                    std::thread::yield_now();
+                }
+            });
+            Site { folder, control, stop, duty: Some(duty), door: Some(door) }
+        }
+
+        fn socket(&self) -> PathBuf {
+            self.folder.path().join("g.admin.sock")
+        }
+
+        fn say(&self, line: &str) -> Result<Value, String> {
+            call(&self.socket(), line).map_err(|error| error.to_string())
+        }
+    }
+
+    impl Drop for Site {
+        fn drop(&mut self) {
+            self.stop.stop();
+            self.duty.take().unwrap().join().unwrap();
+        }
+    }
+
+    #[test]
+    fn the_kill_switch_is_turned_and_needs_a_word_to_be_released() {
+        let site = Site::new();
+        let marker = KillMarker::beside(&site.socket());
+        assert_eq!(site.say("status").unwrap()["is_killed"], false);
+        let answer = site.say("kill").unwrap();
+        assert_eq!((&answer["is_killed"], &answer["open_orders"]), (&json!(true), &json!(3)));
+        assert!(site.control.is_killed() && marker.is_there());
+        for line in ["release", "release x", "release g g"] {
+            assert_eq!(site.say(line).unwrap_err(), "to take orders again say release g");
+        }
+        assert!(site.control.is_killed());
+        assert_eq!(site.say("release g").unwrap()["is_killed"], false);
+        assert!(!site.control.is_killed() && !marker.is_there());
+    }
+
+    #[test]
+    fn limits_are_published_and_withdrawn() {
+        let site = Site::new();
+        site.say("limits A2 order_size_max=10.5 open_orders_max=3").unwrap();
+        let limit =
+            RiskLimit { order_size_max: Some(1_050_000_000), notional_max: None, open_orders_max: Some(3) };
+        assert_eq!((site.control.published(0), site.control.published(1)), (None, Some(limit)));
+        for (line, words) in [
+            ("limits A3 none", "there are A1, A2"),
+            ("limits A1", "say status, kill"),
+            ("limits A1 x=1", "there are order_size_max"),
+            ("limits A1 notional_max=-1", "no amount"),
+            ("limits A1 open_orders_max=-1", "no number of orders"),
+            ("limits A1 open", "KEY=VALUE"),
+            ("", "say status, kill"),
+        ] {
+            assert!(site.say(line).unwrap_err().contains(words), "{line}");
+        }
+        site.say("limits A2 none").unwrap();
+        assert_eq!(site.control.published(1), None);
+    }
+
+    #[test]
+    fn one_socket_one_gateway_and_a_stale_one_is_taken_over() {
+        let mut site = Site::new();
+        let path = site.socket();
+        let again = AdminDoor::open(&path, "g", vec![]);
+        assert!(matches!(again, Err(AdminError::InUse { .. })));
+        site.door = None;
+        assert!(!path.exists(), "the socket goes with its gateway");
+        assert!(site.say("status").unwrap_err().contains("is it running"));
+        drop(UnixListener::bind(&path).unwrap());
+        let (door, _port) = AdminDoor::open(&path, "g", vec![]).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        drop(door);
+        std::fs::write(&path, "x").unwrap();
+        assert!(matches!(AdminDoor::open(&path, "g", vec![]), Err(AdminError::NotASocket { .. })));
+    }
+
+    #[test]
+    fn callers_that_say_nothing_or_too_much_harm_nobody() {
+        let site = Site::new();
+        let silent = UnixStream::connect(site.socket()).unwrap();
+        let mut loud = UnixStream::connect(site.socket()).unwrap();
+        loud.write_all(&[b'x'; 2_000]).unwrap();
+        let mut answer = String::new();
+        // Reset or closed, and no answer.
+        let _ = loud.read_to_string(&mut answer);
+        assert_eq!(answer, "");
+        assert!(site.say("status").is_ok());
+        drop(silent);
+    }
+}

@@ -1,0 +1,169 @@
+//! Metrics over HTTP, on a thread of their own.
+
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tickpath_agent::StopSignal;
+use tickpath_net::{Kernel, NetError};
+use tickpath_types::Nanos;
+use tickpath_web::{HttpResponse, ServerEvent, WebAcceptor, WebConnection, WebLimits};
+
+use super::{GatewayMetrics, MetricsText, process};
+
+/// Connections at a time; a further one is closed at once.
+const CONNECTIONS_MAX: usize = 16;
+/// How long the thread sleeps when nothing is to be done.
+const SLEEP: Duration = Duration::from_millis(10);
+/// As Prometheus wants to be told.
+const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Writes samples of what is counted elsewhere, when somebody asks.
+pub type Sampler = Box<dyn Fn(&mut MetricsText) + Send>;
+
+/// Answers `GET /metrics`. Ends when it is dropped.
+pub struct MetricsServer {
+    address: SocketAddrV4,
+    stop: StopSignal,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl MetricsServer {
+    /// Listens at `address`, port 0 for a free one, for `metrics` and what the samplers write.
+    ///
+    /// # Errors
+    /// [`NetError`] when the address is taken or none of this machine.
+    pub fn start(
+        address: SocketAddrV4,
+        metrics: Arc<GatewayMetrics>,
+        samplers: Vec<Sampler>,
+    ) -> Result<MetricsServer, NetError> {
+        let acceptor = WebAcceptor::bind(Kernel, address, None, WebLimits::server())?;
+        let address = acceptor.local_address();
+        let stop = StopSignal::new();
+        let server = Server {
+            acceptor,
+            connections: Vec::new(),
+            metrics,
+            samplers,
+            stop: stop.clone(),
+            started: Instant::now(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("metrics".to_owned())
+            .spawn(move || server.run())
+            .map_err(|source| NetError::Bind { address, source })?;
+        Ok(MetricsServer { address, stop, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddrV4 {
+        self.address
+    }
+}
+
+impl Drop for MetricsServer {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Server {
+    acceptor: WebAcceptor,
+    connections: Vec<WebConnection>,
+    metrics: Arc<GatewayMetrics>,
+    samplers: Vec<Sampler>,
+    stop: StopSignal,
+    started: Instant,
+}
+
+impl Server {
+    fn run(mut self) {
+        while !self.stop.is_stopped() {
+            if !self.serve() {
+                std::thread::park_timeout(SLEEP);
+            }
+        }
+    }
+
+    /// Does what is to be done; whether there was something.
+    fn serve(&mut self) -> bool {
+        let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let now = Nanos::from_secs(1) + Nanos(elapsed);
+        let mut is_busy = false;
+        while let Ok(Some(connection)) = self.acceptor.accept(now) {
+            is_busy = true;
+            if self.connections.len() < CONNECTIONS_MAX {
+                self.connections.push(connection);
+            }
+        }
+        let mut place = 0;
+        while place < self.connections.len() {
+            let (was_busy, is_over) = self.serve_one(place, now);
+            is_busy |= was_busy;
+            if is_over {
+                self.connections.swap_remove(place);
+            } else {
+                place += 1;
+            }
+        }
+        is_busy
+    }
+
+    /// One connection; whether something was done, and whether it is over.
+    fn serve_one(&mut self, place: usize, now: Nanos) -> (bool, bool) {
+        let connection = &mut self.connections[place];
+        let asks_for = match connection.receive(now) {
+            None => {
+                // What does not leave now leaves with the next look.
+                let _ = connection.flush();
+                return (false, false);
+            }
+            Some(ServerEvent::End(_)) => return (true, true),
+            Some(ServerEvent::Message(_)) => return (true, false),
+            Some(ServerEvent::Upgrade(_)) => Page::Missing,
+            Some(ServerEvent::Request(request)) => match (request.method(), request.path()) {
+                ("GET" | "HEAD", "/metrics") => Page::Metrics,
+                ("GET" | "HEAD", _) => Page::Missing,
+                _ => Page::WrongMethod,
+            },
+        };
+        let text;
+        let (status, body): (u16, &str) = match asks_for {
+            Page::Metrics => {
+                text = page(&self.metrics, &self.samplers);
+                (200, &text)
+            }
+            Page::Missing => (404, "metrics are at /metrics\n"),
+            Page::WrongMethod => (405, "metrics are read by GET\n"),
+        };
+        let response =
+            HttpResponse { status, content_type: CONTENT_TYPE, headers: &[], body: body.as_bytes() };
+        self.connections[place].respond(now, &response);
+        (true, false)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Page {
+    Metrics,
+    Missing,
+    WrongMethod,
+}
+
+fn page(metrics: &GatewayMetrics, samplers: &[Sampler]) -> String {
+    let mut text = MetricsText::new(&metrics.gateway);
+    metrics.write(&mut text);
+    for sampler in samplers {
+        sampler(&mut text);
+    }
+    process::write(&mut text);
+    text.finish()
+}

@@ -1,0 +1,365 @@
+//! The gateway as an agent, and the process around it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use anyhow::Context;
+use tickpath_agent::{Agent, AgentError, Counter, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_gateway_io::{Door as LocalDoor, DoorConfig, monotonic};
+use tickpath_gateway_protocol::{GatewayState, SessionId, Text};
+use tickpath_shm::{Folder, SegmentName};
+use tickpath_types::Nanos;
+
+use crate::admin::{AdminCommand, AdminDoor, AdminPort, AdminStatus};
+use crate::config::GatewayConfig;
+use crate::core::label::session_at;
+use crate::core::{Core, Life, Policy};
+use crate::doorway::{Capabilities, Doorway};
+use crate::event_log::{EventLog, LogSettings};
+use crate::metrics::{Exception, Function, GatewayMetrics};
+use crate::recorder::Recorded;
+use crate::safety::{Control, KillMarker};
+use crate::users::{LoginChecker, passwords};
+use crate::venue::{Streams, keys};
+
+/// Notes about connections that wait to be printed; further ones are dropped.
+const NOTES_MAX: usize = 256;
+/// How often the clocks are compared.
+const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
+/// How often what the gateway does is shown, and commands are taken.
+const SHOW_INTERVAL: Nanos = Nanos(1_000_000);
+/// How long a look at the venue's sockets may wait while clients have requests.
+const READ_DELAY_MAX: Nanos = Nanos(10_000);
+/// How long the cancellation of clients' orders may take when the gateway stops.
+const STOP_PATIENCE: Nanos = Nanos(1_500_000_000);
+
+/// What a gateway does, readable from outside while it runs.
+#[derive(Debug, Default)]
+#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
+pub struct GatewayView {
+    /// How it stands, a [`GatewayState`].
+    pub state: Counter,
+    /// Clients that are in.
+    pub clients: Counter,
+    /// Requests of clients.
+    pub requests: Counter,
+    /// Those of them that were refused here.
+    pub refused: Counter,
+    /// Orders that are not over.
+    pub open_orders: Counter,
+    /// Messages of the venue.
+    pub messages: Counter,
+    /// Broadcast events.
+    pub broadcasts: Counter,
+    /// Instruments.
+    pub instruments: Counter,
+    /// News of the venue that could not be told exactly.
+    pub faults: Counter,
+    /// Orders whose fate was not certain for a while.
+    pub doubts: Counter,
+    /// Connections that were lost.
+    pub losses: Counter,
+}
+
+/// The gateway: one role that serves clients and venue in turn.
+pub struct GatewayAgent {
+    core: Recorded,
+    doorway: Doorway,
+    streams: Streams,
+    clock: TscClock,
+    ahead_ns: u64,
+    clocks_at: Nanos,
+    timer_interval: Nanos,
+    timer_at: Nanos,
+    read_at: Nanos,
+    show_at: Nanos,
+    view: Arc<GatewayView>,
+    admin: AdminPort,
+    control: Control,
+    stopping_since: Option<Nanos>,
+}
+
+/// Where a gateway can be reached.
+#[derive(Clone, Debug)]
+pub struct Endpoints {
+    /// The Unix socket that clients call.
+    pub socket: PathBuf,
+    /// The segment of market data.
+    pub segment: PathBuf,
+    /// The venue.
+    pub venue: String,
+}
+
+/// A gateway that is built and does not run yet.
+pub struct Gateway {
+    /// The one agent that it has.
+    pub agent: GatewayAgent,
+    /// Where it can be reached.
+    pub endpoints: Endpoints,
+    /// What goes wrong with the venue's connections, in words.
+    pub notes: Receiver<String>,
+    /// The kill switch, and limits that a risk manager publishes.
+    pub control: Control,
+    /// What it does.
+    pub view: Arc<GatewayView>,
+    /// What it measures.
+    pub metrics: Arc<GatewayMetrics>,
+    /// The admin socket, where there is to be one.
+    pub admin: Option<AdminDoor>,
+}
+
+impl Gateway {
+    /// Opens the door and prepares the connections. `file` is the configuration's, for the secrets in it; `folder` is where
+    /// the segment of market data lies, the usual one when absent.
+    ///
+    /// # Errors
+    /// What cannot be opened, found or read, in one line that says what to do.
+    pub fn build(
+        config: &GatewayConfig,
+        file: Option<&Path>,
+        folder: Option<&Path>,
+        clock: TscClock,
+    ) -> anyhow::Result<Gateway> {
+        let (notes, to_print) = sync_channel(NOTES_MAX);
+        let keys = keys(config, file)?;
+        let mut streams = Streams::new(config, &keys, notes)?;
+        let checker = LoginChecker::start(passwords(config, file)?).context("cannot start a thread")?;
+        let (policy, control) = Policy::new(config);
+        let bans = policy.bans();
+        let folder = Folder::create(&folder.map_or_else(Folder::usual_path, Path::to_owned))?;
+        let segment = SegmentName::new(&config.name)?;
+        let endpoints = Endpoints {
+            socket: config.client_socket(),
+            segment: folder.file(&segment),
+            venue: config.venue.ws_uri.clone(),
+        };
+        let door = LocalDoor::open(door_config(config, folder, segment))?;
+        let ahead_ns = clock.now().0.saturating_sub(monotonic().0);
+        let session = door.session();
+        let life = Life {
+            session,
+            label_session: session_at(clock.now()),
+            seed: session.0[0] ^ session.0[1].rotate_left(17),
+            ahead_ns,
+        };
+        let capabilities = Capabilities {
+            cancels: config.clients.cancel_on_disconnect,
+            is_production: config.production,
+            is_dry_run: config.dry_run,
+        };
+        let traders = config.users.values().map(|user| !user.accounts.is_empty()).collect();
+        let metrics = Arc::new(GatewayMetrics::new(&config.name, config.clients.max as usize));
+        let log = open_log(config, session, clock)?;
+        let mut core = Recorded::new(Core::new(config, life, policy)?, life, clock.now(), log);
+        let doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
+        let accounts = config.accounts.keys().cloned().collect();
+        let admin_socket = config.admin_socket();
+        let (admin, port) = AdminDoor::open(&admin_socket, &config.name, accounts)?;
+        if KillMarker::beside(&admin_socket).is_there() {
+            core.handle_admin(clock.now(), &AdminCommand::Kill, &control);
+        }
+        let view = Arc::new(GatewayView::default());
+        streams.start(clock.now());
+        let agent = GatewayAgent {
+            core,
+            doorway,
+            streams,
+            clock,
+            ahead_ns,
+            clocks_at: Nanos::ZERO,
+            timer_interval: config.duty_cycle.timer_interval.0,
+            timer_at: Nanos::ZERO,
+            read_at: Nanos::ZERO,
+            show_at: Nanos::ZERO,
+            view: Arc::clone(&view),
+            admin: port,
+            control: control.clone(),
+            stopping_since: None,
+        };
+        let admin = Some(admin);
+        Ok(Gateway { agent, endpoints, notes: to_print, control, view, metrics, admin })
+    }
+}
+
+fn open_log(config: &GatewayConfig, session: SessionId, clock: TscClock) -> anyhow::Result<EventLog> {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&session.0[0].to_be_bytes());
+    id[8..].copy_from_slice(&session.0[1].to_be_bytes());
+    match LogSettings::of(config, id) {
+        None => Ok(EventLog::off()),
+        Some(settings) => {
+            let folder = settings.folder.clone();
+            let text = tickpath_config::to_toml(config);
+            EventLog::start(settings, &text, clock.now())
+                .with_context(|| format!("event_log.folder {}", folder.display()))
+        }
+    }
+}
+
+fn door_config(config: &GatewayConfig, folder: Folder, segment: SegmentName) -> DoorConfig {
+    let clients = &config.clients;
+    DoorConfig {
+        gateway: Text::cut(&config.name),
+        exchange: Text::cut(&config.venue.exchange),
+        clients_max: clients.max as usize,
+        handshake_timeout: clients.login_timeout.0,
+        requests_max: clients.requests_max.into(),
+        events_max: clients.events_max.into(),
+        broadcasts_max: clients.market_data_max.into(),
+        heartbeat: clients.heartbeat.0,
+        ..DoorConfig::new(&config.client_socket(), folder, segment)
+    }
+}
+
+impl GatewayAgent {
+    /// The machine inside.
+    #[must_use]
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// Starts the gateway's thread as a configuration says.
+    ///
+    /// # Errors
+    /// The system refuses a thread.
+    pub fn start(self, config: &GatewayConfig, clock: TscClock, stop: StopSignal) -> anyhow::Result<Runner> {
+        let plan = ThreadPlan {
+            name: "gateway".to_owned(),
+            core: config.duty_cycle.core,
+            idle: config.duty_cycle.idle.into(),
+            rehearse_interval: None,
+            agents: vec![Box::new(self)],
+            cycle: Vec::new(),
+        };
+        Ok(Runner::start(vec![plan], clock, stop)?)
+    }
+
+    #[inline]
+    fn keep_house(&mut self, now: Nanos) {
+        if now >= self.clocks_at {
+            self.clocks_at = now + CLOCK_INTERVAL;
+            // Two clocks that run a little differently: the difference is taken anew.
+            self.ahead_ns = self.clock.now().0.saturating_sub(monotonic().0);
+            self.core.set_ahead(now, self.ahead_ns);
+        }
+    }
+
+    /// Carries out what whoever runs the gateway commands.
+    fn poll_admin(&mut self, now: Nanos) {
+        while let Some((id, command)) = self.admin.poll() {
+            self.core.handle_admin(now, &command, &self.control);
+            self.admin.answer(id, self.status());
+        }
+    }
+
+    fn status(&self) -> AdminStatus {
+        AdminStatus {
+            is_killed: self.control.is_killed(),
+            is_dry_run: self.core.is_dry_run(),
+            clients: self.doorway.door().client_count() as u32,
+            open_orders: self.core.orders().live_count() as u32,
+            accounts_ready: self.core.ready_accounts() as u32,
+        }
+    }
+
+    fn show(&self) {
+        let counters = self.core.counters();
+        let view = &self.view;
+        view.state.set(u64::from(self.core.state().0));
+        view.clients.set(self.doorway.door().client_count() as u64);
+        view.requests.set(counters.requests);
+        view.refused.set(counters.refused);
+        view.open_orders.set(self.core.orders().live_count() as u64);
+        view.messages.set(counters.messages);
+        view.broadcasts.set(self.doorway.door().broadcasts());
+        view.instruments.set(self.core.instruments().len() as u64);
+        view.faults.set(counters.faults);
+        view.doubts.set(counters.doubts);
+        let metrics = self.doorway.metrics();
+        metrics.clients_connected.set(view.clients.read());
+        metrics.open_orders.set(view.open_orders.read());
+        metrics.is_killed.set(u64::from(self.control.is_killed()));
+        metrics.streams_ready.set(self.core.ready_streams() as u64);
+        metrics.bans.set(self.core.policy().counts().1);
+        metrics.set_exceptions(Exception::Book, counters.books_lost);
+        metrics.set_exceptions(Exception::Number, counters.faults);
+        metrics.set_exceptions(Exception::Doubt, counters.doubts);
+        metrics.set_exceptions(Exception::Full, counters.orders_left_out + counters.instruments_left_out);
+        view.losses.set(
+            (0..self.core.stream_count()).filter_map(|at| self.streams.stats(at)).map(|it| it.losses).sum(),
+        );
+    }
+
+    /// What is left to do for clients and venue after what has come from the door.
+    #[inline]
+    fn work(&mut self, now: Nanos) -> usize {
+        let GatewayAgent { core, doorway, streams, clock, .. } = self;
+        let asked = doorway.poll(now, self.ahead_ns, *clock, core, streams);
+        if asked > 0 {
+            streams.flush();
+            doorway.note_written(clock.now());
+        }
+        let mut work = asked;
+        if asked == 0 || now >= self.read_at {
+            self.read_at = now + READ_DELAY_MAX;
+            work += streams.poll(now, *clock, core, doorway);
+        }
+        if work > 0 || now >= self.timer_at {
+            self.timer_at = now + self.timer_interval;
+            let waiting = core.poll(now, doorway, streams);
+            if waiting > 0 {
+                streams.flush();
+            }
+            work += waiting;
+        }
+        work
+    }
+}
+
+impl Agent for GatewayAgent {
+    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        self.keep_house(now);
+        let work = self.work(now);
+        if work > 0 {
+            self.doorway.metrics().profile(Function::DutyCycle).record(self.clock.now().since(now).0);
+        }
+        if now >= self.show_at {
+            self.show_at = now + SHOW_INTERVAL;
+            self.poll_admin(now);
+            self.show();
+        }
+        Ok(work)
+    }
+
+    fn role_name(&self) -> &'static str {
+        "gateway"
+    }
+
+    /// Ends the log, when everything recorded is on the disk.
+    fn on_close(&mut self) {
+        self.core.finish();
+    }
+
+    /// Takes no new order, cuts clients off, has their orders cancelled where that is wanted, and closes the connections.
+    fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
+        let since = match self.stopping_since {
+            Some(since) => since,
+            None => {
+                self.core.stop(now);
+                self.core.poll(now, &mut self.doorway, &mut self.streams);
+                self.doorway.stop();
+                *self.stopping_since.insert(now)
+            }
+        };
+        let work = self.work(now);
+        let is_done = work == 0 && !self.core.has_cancels();
+        if !is_done && now.since(since) < STOP_PATIENCE {
+            return Ok(false);
+        }
+        let GatewayAgent { core, doorway, streams, clock, .. } = self;
+        streams.stop(now, *clock, core, doorway);
+        self.view.state.set(u64::from(GatewayState::STOPPING.0));
+        Ok(true)
+    }
+}

@@ -1,0 +1,298 @@
+//! The two ways out of the core, written down on the way.
+
+use std::cell::RefCell;
+use std::io::Write;
+
+use tickpath_deribit::field::Field;
+use tickpath_deribit::method::Method;
+use tickpath_deribit::session::RequestError;
+use tickpath_gateway_protocol::Event;
+use tickpath_types::Nanos;
+use zerocopy::IntoBytes;
+
+use crate::admin::AdminCommand;
+use crate::core::{Door, Life, Venue};
+use crate::event_log::{EventLog, LogEnd, Origin, RecordKind};
+
+/// What the core learned from its surroundings: what it was, and a number.
+pub(crate) type Answer = [u64; 2];
+
+/// Where outputs go, and who has the last word about answers.
+pub(crate) trait Sink {
+    /// Something left the core.
+    fn output(&mut self, kind: RecordKind, origin: Origin, write: impl FnOnce(&mut Vec<u8>));
+
+    /// The core asked; `real` is what its surroundings say now.
+    fn answer(&mut self, real: Answer) -> Answer;
+}
+
+/// The log with what is not yet in it.
+pub(super) struct Tape {
+    log: EventLog,
+    /// Time of the input that is dealt with.
+    now: Nanos,
+    /// The input is a look at the clock that is not recorded yet.
+    is_poll_pending: bool,
+    /// An input came after the latest recorded look at the clock, which may have left something to do.
+    is_dirty: bool,
+    answers: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Tape {
+    pub(super) fn new(log: EventLog) -> Tape {
+        Tape {
+            log,
+            now: Nanos::ZERO,
+            is_poll_pending: false,
+            is_dirty: true,
+            answers: Vec::with_capacity(4 << 10),
+            scratch: Vec::with_capacity(64 << 10),
+        }
+    }
+
+    pub(super) fn start(&mut self, life: &Life, now: Nanos) {
+        let [first, second] = life.session.0;
+        self.scratch.clear();
+        for word in [first, second, life.label_session, life.seed, life.ahead_ns] {
+            self.scratch.extend_from_slice(&word.to_le_bytes());
+        }
+        self.log.record(RecordKind::Start, Origin::default(), now, Nanos::ZERO, &self.scratch);
+    }
+
+    pub(super) fn finish(&mut self) -> LogEnd {
+        std::mem::replace(&mut self.log, EventLog::off()).finish()
+    }
+
+    pub(super) fn input(
+        &mut self,
+        kind: RecordKind,
+        origin: Origin,
+        time: Nanos,
+        number: Nanos,
+        payload: &[u8],
+    ) {
+        self.now = time;
+        self.is_dirty = true;
+        self.log.record(kind, origin, time, number, payload);
+    }
+
+    /// A message that the session dealt with.
+    pub(super) fn session(&mut self, origin: Origin, time: Nanos, payload: &[u8]) {
+        self.log.record(RecordKind::Session, origin, time, Nanos::ZERO, payload);
+    }
+
+    /// A command as the admin socket knows it, with the account's place.
+    pub(super) fn admin(&mut self, now: Nanos, command: &AdminCommand) {
+        self.scratch.clear();
+        let out = &mut self.scratch;
+        // Writing into memory does not fail.
+        let _ = match command {
+            AdminCommand::Status => Ok(()),
+            AdminCommand::Kill => out.write_all(b"kill"),
+            AdminCommand::Release => out.write_all(b"release"),
+            AdminCommand::SetLimits(account, None) => write!(out, "limits {account} none"),
+            AdminCommand::SetLimits(account, Some(limit)) => {
+                let text = |value: Option<i64>| value.unwrap_or(-1);
+                let (size, value) = (text(limit.order_size_max), text(limit.notional_max));
+                write!(out, "limits {account} {size} {value} {}", text(limit.open_orders_max.map(i64::from)))
+            }
+        };
+        self.now = now;
+        self.is_dirty = true;
+        self.log.record(RecordKind::Admin, Origin::default(), now, Nanos::ZERO, &self.scratch);
+    }
+
+    /// The input is dealt with.
+    pub(super) fn settle(&mut self) {
+        if !self.answers.is_empty() {
+            self.log.record(RecordKind::Answers, Origin::default(), self.now, Nanos::ZERO, &self.answers);
+            self.answers.clear();
+        }
+    }
+
+    pub(super) fn begin_poll(&mut self, now: Nanos) {
+        self.now = now;
+        self.is_poll_pending = true;
+        if self.is_dirty {
+            self.keep_poll();
+        }
+    }
+
+    /// Records the look at the clock: something follows from it.
+    fn keep_poll(&mut self) {
+        self.is_poll_pending = false;
+        self.is_dirty = false;
+        self.log.record(RecordKind::Time, Origin::default(), self.now, Nanos::ZERO, b"");
+    }
+
+    pub(super) fn end_poll(&mut self, work: usize) {
+        if self.is_poll_pending && work > 0 {
+            self.keep_poll();
+        }
+        if self.is_poll_pending {
+            // Nothing came of it, so nobody has to know what was asked.
+            self.is_poll_pending = false;
+            self.answers.clear();
+        }
+        self.settle();
+    }
+}
+
+impl Sink for Tape {
+    #[inline]
+    fn output(&mut self, kind: RecordKind, origin: Origin, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.is_poll_pending {
+            self.keep_poll();
+        }
+        self.scratch.clear();
+        write(&mut self.scratch);
+        self.log.record(kind, origin, self.now, Nanos::ZERO, &self.scratch);
+    }
+
+    #[inline]
+    fn answer(&mut self, real: Answer) -> Answer {
+        for word in real {
+            self.answers.extend_from_slice(&word.to_le_bytes());
+        }
+        real
+    }
+}
+
+/// The way to clients, written down.
+pub(crate) struct TapedDoor<'a, D, S> {
+    door: &'a mut D,
+    sink: &'a RefCell<S>,
+}
+
+impl<'a, D, S> TapedDoor<'a, D, S> {
+    pub(crate) fn new(door: &'a mut D, sink: &'a RefCell<S>) -> TapedDoor<'a, D, S> {
+        TapedDoor { door, sink }
+    }
+}
+
+fn of_client(client: u32) -> Origin {
+    Origin { client, ..Origin::default() }
+}
+
+impl<D: Door, S: Sink> Door for TapedDoor<'_, D, S> {
+    #[inline]
+    fn send(&mut self, client: u32, event: Event) {
+        let write = |out: &mut Vec<u8>| out.extend_from_slice(event.as_bytes());
+        self.sink.borrow_mut().output(RecordKind::Event, of_client(client), write);
+        self.door.send(client, event);
+    }
+
+    #[inline]
+    fn broadcast(&mut self, event: Event) {
+        let write = |out: &mut Vec<u8>| out.extend_from_slice(event.as_bytes());
+        self.sink.borrow_mut().output(RecordKind::Broadcast, Origin::default(), write);
+        self.door.broadcast(event);
+    }
+
+    fn follow(&mut self, client: u32, symbol: u32) {
+        let write = |out: &mut Vec<u8>| out.extend_from_slice(&symbol.to_le_bytes());
+        self.sink.borrow_mut().output(RecordKind::Follow, of_client(client), write);
+        self.door.follow(client, symbol);
+    }
+
+    #[inline]
+    fn room(&self, client: u32) -> usize {
+        let real = self.door.room(client) as u64;
+        self.sink.borrow_mut().answer([0, real])[1] as usize
+    }
+}
+
+/// The way to the venue, written down.
+pub(crate) struct TapedVenue<'a, V, S> {
+    venue: &'a mut V,
+    sink: &'a RefCell<S>,
+}
+
+impl<'a, V, S> TapedVenue<'a, V, S> {
+    pub(crate) fn new(venue: &'a mut V, sink: &'a RefCell<S>) -> TapedVenue<'a, V, S> {
+        TapedVenue { venue, sink }
+    }
+}
+
+impl<V, S: Sink> TapedVenue<'_, V, S> {
+    fn say(&self, stream: usize, words: &[&str]) {
+        let origin = Origin { stream: stream as u8, ..Origin::default() };
+        self.sink.borrow_mut().output(RecordKind::VenueOut, origin, |out| {
+            words.iter().for_each(|word| out.extend_from_slice(word.as_bytes()));
+        });
+    }
+}
+
+impl<V: Venue, S: Sink> Venue for TapedVenue<'_, V, S> {
+    #[inline]
+    fn request<'a>(
+        &mut self,
+        now: Nanos,
+        stream: usize,
+        method: Method,
+        params: &impl Field<'a>,
+    ) -> Result<i64, RequestError> {
+        let origin = Origin { stream: stream as u8, ..Origin::default() };
+        self.sink.borrow_mut().output(RecordKind::VenueOut, origin, |out| {
+            out.extend_from_slice(method.name().as_bytes());
+            out.push(b' ');
+            params.write(out);
+        });
+        let real = self.venue.request(now, stream, method, params);
+        result_of(self.sink.borrow_mut().answer(answer_of(&real)))
+    }
+
+    fn subscribe(&mut self, stream: usize, channel: &str) {
+        self.say(stream, &["subscribe ", channel]);
+        self.venue.subscribe(stream, channel);
+    }
+
+    fn unsubscribe(&mut self, stream: usize, channel: &str) {
+        self.say(stream, &["unsubscribe ", channel]);
+        self.venue.unsubscribe(stream, channel);
+    }
+
+    fn resubscribe(&mut self, stream: usize, channel: &str) {
+        self.say(stream, &["resubscribe ", channel]);
+        self.venue.resubscribe(stream, channel);
+    }
+
+    fn connect(&mut self, stream: usize, now: Nanos) {
+        self.say(stream, &["connect"]);
+        self.venue.connect(stream, now);
+    }
+
+    fn settled_channels(&self, stream: usize) -> Option<usize> {
+        let real = match self.venue.settled_channels(stream) {
+            Some(count) => [1, count as u64],
+            None => [0, 0],
+        };
+        let [is_settled, count] = self.sink.borrow_mut().answer(real);
+        (is_settled == 1).then_some(count as usize)
+    }
+}
+
+fn answer_of(result: &Result<i64, RequestError>) -> Answer {
+    match *result {
+        Ok(id) => [0, id as u64],
+        Err(RequestError::NotReady) => [1, 0],
+        Err(RequestError::NoKey) => [2, 0],
+        Err(RequestError::TooManyPending) => [3, 0],
+        Err(RequestError::RateLimit { wait_ns }) => [4, wait_ns],
+        Err(RequestError::TooLarge) => [5, 0],
+        // A version of the library that knows more; to the core it is as good as this.
+        Err(_) => [1, 0],
+    }
+}
+
+fn result_of([what, number]: Answer) -> Result<i64, RequestError> {
+    Err(match what {
+        0 => return Ok(number as i64),
+        2 => RequestError::NoKey,
+        3 => RequestError::TooManyPending,
+        4 => RequestError::RateLimit { wait_ns: number },
+        5 => RequestError::TooLarge,
+        _ => RequestError::NotReady,
+    })
+}

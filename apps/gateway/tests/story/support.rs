@@ -1,0 +1,237 @@
+//! A venue, a gateway and clients, each as it runs outside tests, over the loopback interface and shared memory.
+
+use std::fmt::Write as _;
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tickpath_agent::{Host, Runner, StopSignal, TscClock};
+use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
+use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
+use tickpath_gateway::admin::AdminDoor;
+use tickpath_gateway::config::GatewayConfig;
+use tickpath_gateway::process::{Gateway, GatewayView};
+use tickpath_gateway::safety::Control;
+use tickpath_gateway_io::{Client, ClientConfig};
+use tickpath_gateway_protocol::frame::Password;
+use tickpath_gateway_protocol::{
+    AckStatus, Body, CancelOrder, CreateOrder, Event, EventKind, Fixed, OrderAck, OrderStatus, OrderType,
+    OrderUpdate, Ready, ReadyScope, ReferenceData, Side, Text, TimeInForce,
+};
+use tickpath_net::free_multicast_group;
+use tickpath_timing::NoTrace;
+
+/// How long a machine under load may take for what it does at once.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PERPETUAL: &str = "BTC-PERPETUAL";
+
+/// A venue that runs on threads of its own.
+pub struct TestVenue {
+    stop: StopSignal,
+    runner: Option<Runner>,
+    journal: Option<JournalThreads>,
+    front: Option<DeribitThread>,
+    pub address: SocketAddrV4,
+}
+
+impl TestVenue {
+    /// A venue as the sample's file describes it, at free addresses, in a folder; started again there, it goes on.
+    pub fn start(folder: &Path) -> TestVenue {
+        TestVenue::start_with(folder, |text| text)
+    }
+
+    pub fn start_with(folder: &Path, change: impl Fn(String) -> String) -> TestVenue {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let path = folder.join("venue.toml");
+        if !path.exists() {
+            let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
+            let instruments = configs.join("deribit-instruments.toml");
+            let text = sample
+                .replace("deribit-instruments.toml", &instruments.display().to_string())
+                .replace("127.0.0.1:26430", "127.0.0.1:0")
+                .replace("127.0.0.1:26433", "127.0.0.1:0")
+                .replace("127.0.0.1:26420", "127.0.0.1:0")
+                .replace("239.255.26.11:26431", &free_multicast_group().unwrap().to_string())
+                .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string())
+                .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
+            std::fs::write(&path, change(text)).unwrap();
+        }
+        let (config, settings) = ExchangeConfig::load(&path).unwrap();
+        let deribit = DeribitConfig::from_table(config.deribit.as_ref().unwrap()).unwrap();
+        let deribit = deribit.settings(&settings, Some(&path)).unwrap();
+        let clock = TscClock::shared();
+        let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
+        let venue = Venue::build(&settings, clock, tracers).unwrap();
+        let journal = venue.journal.map(|journal| journal.start().unwrap());
+        let labels = LabelStore { path: folder.join("labels"), is_synced: false };
+        let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
+        let address = server.local_address();
+        let stop = StopSignal::new();
+        let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
+        let runner = Runner::start(plan, clock, stop.clone()).unwrap();
+        let front = server.start(clock).unwrap();
+        TestVenue { stop, runner: Some(runner), journal, front: Some(front), address }
+    }
+
+    pub fn stop(mut self) {
+        self.front.take().unwrap().join().unwrap();
+        self.stop.stop();
+        self.runner.take().unwrap().join().unwrap();
+        drop(self.journal.take());
+    }
+}
+
+/// A gateway that runs on a thread of its own.
+pub struct TestGateway {
+    runner: Runner,
+    _admin: Option<AdminDoor>,
+    pub control: Control,
+    pub view: Arc<GatewayView>,
+    socket: PathBuf,
+}
+
+impl TestGateway {
+    /// A gateway at a venue with the accounts `A1` (anna) and `B1` (bert), and a user of each: `trader` and `maker`.
+    pub fn start(folder: &Path, venue: SocketAddrV4) -> TestGateway {
+        TestGateway::start_with(folder, venue, "")
+    }
+
+    /// The same, with more keys for the table `[venue]`.
+    pub fn start_with(folder: &Path, venue: SocketAddrV4, more: &str) -> TestGateway {
+        let socket = folder.join("gateway.sock");
+        let text = format!(
+            "name = 'test'\nclient_listen_address = '{0}'\nadmin_listen_address = '{0}.admin'\n\
+             [loop]\nidle = 'park'\n\
+             [venue]\nws_uri = 'ws://{venue}/ws/api/v2'\nmatching_rate = 1000\nmatching_burst = 1000\n{more}\n\
+             [accounts.A1]\nmaster = true\nlogin = 'anna'\nsecret = 'test'\n\
+             [accounts.B1]\nlogin = 'bert'\nsecret = 'test'\n\
+             [users.trader]\npassword = 'test'\naccounts = ['A1']\nrequest_limit = 10000\n\
+             [users.maker]\npassword = 'test'\naccounts = ['B1']\nrequest_limit = 10000\n",
+            socket.display()
+        );
+        let config = GatewayConfig::parse("gateway.toml", &text).unwrap();
+        let clock = TscClock::shared();
+        let gateway = Gateway::build(&config, None, Some(&folder.join("shm")), clock).unwrap();
+        let (control, view) = (gateway.control.clone(), Arc::clone(&gateway.view));
+        let runner = gateway.agent.start(&config, clock, StopSignal::new()).unwrap();
+        TestGateway { runner, _admin: gateway.admin, control, view, socket }
+    }
+
+    pub fn client(&self, user: &str) -> TestClient {
+        let password = Password::new(b"test").unwrap();
+        let config = ClientConfig::new(&self.socket, Text::new(user).unwrap(), password);
+        TestClient { client: Client::start(config), events: Vec::new() }
+    }
+
+    pub fn stop(self) {
+        self.runner.stop_signal().stop();
+        self.runner.join().unwrap();
+    }
+}
+
+/// A client, and all that it was told.
+pub struct TestClient {
+    pub client: Client,
+    pub events: Vec<Event>,
+}
+
+impl TestClient {
+    /// Does what is to be done until something is so.
+    pub fn wait<T>(&mut self, what: &str, is_so: impl Fn(&TestClient) -> Option<T>) -> T {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            while let Some(event) = self.client.poll() {
+                self.events.push(event);
+            }
+            if let Some(found) = is_so(self) {
+                return found;
+            }
+            if Instant::now() >= deadline {
+                panic!(
+                    "{what} does not come; the client is {:?} and heard\n{}",
+                    self.client.failure(),
+                    self.story()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub fn story(&self) -> String {
+        let mut story = String::new();
+        for event in self.events.iter().filter(|event| event.header.kind != EventKind::PING) {
+            writeln!(story, "{event}").unwrap();
+        }
+        story
+    }
+
+    /// The bodies of one kind, in the order in which they came.
+    pub fn all<B: Body>(&self) -> impl DoubleEndedIterator<Item = (Event, B)> + '_ {
+        self.events.iter().filter_map(|event| Some((*event, event.body()?)))
+    }
+
+    /// Waits until the account can be traded with, for the `count`th time; its number and that of the instrument.
+    pub fn ready(&mut self, name: &str) -> (u16, u32) {
+        self.wait("a connection", |own| own.client.is_connected().then_some(()));
+        let session = self.client.welcome().unwrap().session;
+        let account = self.wait("a ready account", |own| {
+            let is_ready = |(event, ready): (Event, Ready)| {
+                let is_it = ready.scope == ReadyScope::ACCOUNT && event.header.session == session;
+                is_it.then_some(event.header.account)
+            };
+            own.all::<Ready>().find_map(is_ready)
+        });
+        let symbol = self.wait("the instrument", |own| {
+            own.all::<ReferenceData>()
+                .find(|(event, body)| body.name.as_str() == name && event.header.session == session)
+                .map(|(event, _)| event.header.symbol)
+        });
+        (account, symbol)
+    }
+
+    pub fn create(&mut self, account: u16, symbol: u32, side: Side, quantity: &str, price: &str) -> u64 {
+        let id = self.client.next_order_id();
+        let order = CreateOrder {
+            price: price.parse().unwrap(),
+            quantity: quantity.parse().unwrap(),
+            side,
+            order_type: OrderType::LIMIT,
+            time_in_force: TimeInForce::GTC,
+            ..CreateOrder::default()
+        };
+        self.client.request(account, symbol, id, &order).unwrap();
+        id
+    }
+
+    pub fn cancel(&mut self, account: u16, symbol: u32, id: u64) {
+        self.client.request(account, symbol, id, &CancelOrder::default()).unwrap();
+    }
+
+    /// What acks of an order said, in the order in which they came.
+    pub fn acks(&self, id: u64) -> Vec<AckStatus> {
+        let of_order = |(_, ack): (Event, OrderAck)| (ack.client_order_id == id).then_some(ack.status);
+        self.all::<OrderAck>().filter_map(of_order).collect()
+    }
+
+    /// The last that was said of an order.
+    pub fn order(&self, id: u64) -> Option<OrderUpdate> {
+        self.all::<OrderUpdate>().rev().map(|(_, order)| order).find(|order| order.client_order_id == id)
+    }
+
+    pub fn wait_order(&mut self, id: u64, status: OrderStatus) -> OrderUpdate {
+        self.wait(&format!("order {id} {status}"), |own| own.order(id).filter(|order| order.status == status))
+    }
+
+    /// Everything that was said of how an order stands.
+    pub fn statuses(&self, id: u64) -> Vec<OrderStatus> {
+        let of_order =
+            |(_, order): (Event, OrderUpdate)| (order.client_order_id == id).then_some(order.status);
+        self.all::<OrderUpdate>().filter_map(of_order).collect()
+    }
+}
+
+/// A number of units.
+pub fn fixed(text: &str) -> Fixed {
+    text.parse().unwrap()
+}

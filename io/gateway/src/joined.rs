@@ -1,0 +1,90 @@
+//! From where on broadcast events follow upon what was downloaded.
+
+use tickpath_gateway_protocol::{Event, EventKind, Ready, ReadyScope};
+
+/// Numbers of instruments that are followed, from 1.
+pub const SYMBOLS_MAX: u32 = 1 << 16;
+/// Of an instrument whose download is not complete.
+const NOT_YET: u64 = u64::MAX;
+
+/// For each instrument the broadcast sequence that its download covers.
+///
+/// The gateway puts an instrument's state into the client's ring and then [`Ready`] with the broadcast sequence of that
+/// moment. So a broadcast event of an instrument that is not ready is one that the state, still to come, has in it; one up
+/// to the sequence is in the state already. For this to hold the client's ring must be looked at after the broadcast event
+/// was read and before it is given out.
+#[derive(Debug, Default)]
+pub(crate) struct Joined {
+    upto: Vec<u64>,
+}
+
+impl Joined {
+    /// No instrument is ready: at the start, and after broadcast events were lost.
+    pub(crate) fn clear(&mut self) {
+        self.upto.fill(NOT_YET);
+    }
+
+    /// Takes note of an event of the client's ring.
+    #[inline]
+    pub(crate) fn note(&mut self, event: &Event) {
+        if event.header.kind == EventKind::READY {
+            self.note_ready(event);
+        }
+    }
+
+    #[cold]
+    fn note_ready(&mut self, event: &Event) {
+        let symbol = event.header.symbol;
+        let Some(ready) = event.body::<Ready>().filter(|ready| ready.scope == ReadyScope::INSTRUMENT) else {
+            return;
+        };
+        if symbol >= SYMBOLS_MAX {
+            return;
+        }
+        if symbol as usize >= self.upto.len() {
+            self.upto.resize(symbol as usize + 1, NOT_YET);
+        }
+        self.upto[symbol as usize] = ready.broadcast_sequence;
+    }
+
+    /// Whether a broadcast event is to be given out: what is about no instrument always is.
+    #[inline]
+    pub(crate) fn follows(&self, event: &Event) -> bool {
+        let symbol = event.header.symbol;
+        symbol == 0 || self.upto.get(symbol as usize).is_some_and(|upto| event.header.sequence > *upto)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_gateway_protocol::TopOfBook;
+
+    use super::*;
+
+    fn broadcast(symbol: u32, sequence: u64) -> Event {
+        let mut event = Event::of(&TopOfBook::default());
+        (event.header.symbol, event.header.sequence) = (symbol, sequence);
+        event
+    }
+
+    fn ready(symbol: u32, scope: ReadyScope, broadcast_sequence: u64) -> Event {
+        let mut event = Event::of(&Ready { scope, broadcast_sequence, ..Ready::default() });
+        event.header.symbol = symbol;
+        event
+    }
+
+    #[test]
+    fn only_what_the_download_does_not_cover_follows() {
+        let mut joined = Joined::default();
+        assert!(joined.follows(&broadcast(0, 1)) && !joined.follows(&broadcast(3, 9)));
+        joined.note(&ready(3, ReadyScope::MARKET_DATA, 1));
+        assert!(!joined.follows(&broadcast(3, 9)));
+        joined.note(&ready(3, ReadyScope::INSTRUMENT, 9));
+        assert!(!joined.follows(&broadcast(3, 9)) && joined.follows(&broadcast(3, 10)));
+        assert!(!joined.follows(&broadcast(2, 10)) && !joined.follows(&broadcast(u32::MAX, 10)));
+        joined.note(&ready(u32::MAX, ReadyScope::INSTRUMENT, 0));
+        assert_eq!(joined.upto.len(), 4, "a number beyond the bound takes no memory");
+        joined.clear();
+        assert!(!joined.follows(&broadcast(3, 10)));
+    }
+}

@@ -1,0 +1,243 @@
+//! Clients that are in.
+
+use tickpath_gateway_protocol::{Event, Ping, Pong, Request, RequestKind, SessionId};
+use tickpath_shm::channel::Channel;
+use tickpath_types::Nanos;
+
+use super::{ClientId, DoorCounters, Heartbeat, LeaveReason};
+use crate::clock::monotonic;
+
+/// A client that is in, or whose leaving has not been told.
+#[derive(Debug)]
+struct Client {
+    id: ClientId,
+    channel: Channel<Event, Request>,
+    /// Events put into its ring.
+    sent: u64,
+    /// Pings sent.
+    pings: u64,
+    /// When the last ping was sent; `None` once it was answered.
+    ping: Option<u64>,
+    next_ping: Nanos,
+    /// What the last ping took.
+    last: Heartbeat,
+    /// It goes; what it asked for before is told first where that is so.
+    leaving: Option<Leaving>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    reason: LeaveReason,
+    /// Requests that it can have left in its ring; 0 where they are not wanted.
+    requests_left: usize,
+}
+
+/// What a look at the clients' rings gave.
+pub(super) enum Found {
+    Request(ClientId, Request),
+    /// The answer to a ping.
+    Pong(ClientId, Request),
+    Left(ClientId, LeaveReason),
+}
+
+/// All of them, each in its slot.
+#[derive(Debug)]
+pub(super) struct Clients {
+    slots: Box<[Option<Client>]>,
+    count: usize,
+    /// Slots up to here, from 0, have ever been used.
+    used: usize,
+    /// Where the next look begins.
+    next: usize,
+    /// Whose process is looked for next.
+    next_check: usize,
+    numbers: u32,
+}
+
+impl Clients {
+    pub(super) fn new(count: usize) -> Clients {
+        Clients {
+            slots: (0..count.max(1)).map(|_| None).collect(),
+            count: 0,
+            used: 0,
+            next: 0,
+            next_check: 0,
+            numbers: 0,
+        }
+    }
+
+    pub(super) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The id of a client that is to come; `None` when there is no slot.
+    pub(super) fn next_id(&self) -> Option<ClientId> {
+        let slot = self.slots.iter().position(Option::is_none)?;
+        Some(ClientId { number: self.numbers.checked_add(1)?, slot: slot as u32 })
+    }
+
+    pub(super) fn join(&mut self, id: ClientId, channel: Channel<Event, Request>) {
+        self.numbers = id.number;
+        self.count += 1;
+        self.used = self.used.max(id.slot() + 1);
+        let last = Heartbeat { to_client_ns: 0, to_gateway_ns: 0 };
+        let (ping, next_ping) = (None, Nanos::ZERO);
+        self.slots[id.slot()] =
+            Some(Client { id, channel, sent: 0, pings: 0, ping, next_ping, last, leaving: None });
+    }
+
+    /// Looks at each client once, from the one after the last that had something.
+    #[inline]
+    pub(super) fn poll(&mut self, counters: &mut DoorCounters) -> Option<Found> {
+        for _ in 0..self.used {
+            let slot = self.next;
+            self.next = if slot + 1 >= self.used { 0 } else { slot + 1 };
+            let Some(client) = &mut self.slots[slot] else { continue };
+            if client.leaving.is_some() {
+                return Some(self.poll_leaving(slot, counters));
+            }
+            if let Some(request) = client.channel.receiver.try_pop() {
+                counters.requests += 1;
+                let id = client.id;
+                return Some(Client::found(id, request));
+            }
+        }
+        None
+    }
+
+    /// The next request of a client that leaves, or its leaving.
+    #[cold]
+    fn poll_leaving(&mut self, slot: usize, counters: &mut DoorCounters) -> Found {
+        let client = self.slots[slot].as_mut().expect("it was there");
+        let leaving = client.leaving.as_mut().expect("it leaves");
+        if leaving.requests_left > 0
+            && let Some(request) = client.channel.receiver.try_pop()
+        {
+            leaving.requests_left -= 1;
+            counters.requests += 1;
+            return Client::found(client.id, request);
+        }
+        let (id, reason) = (client.id, leaving.reason);
+        *match reason {
+            LeaveReason::Closed => &mut counters.closed,
+            LeaveReason::Died => &mut counters.died,
+            LeaveReason::TooSlow => &mut counters.too_slow,
+            LeaveReason::Broken => &mut counters.broken,
+            LeaveReason::Dismissed => &mut counters.dismissed,
+        } += 1;
+        self.slots[slot] = None;
+        self.count -= 1;
+        Found::Left(id, reason)
+    }
+
+    /// Looks whether clients have gone - at the word of each, and at the process of one - and pings those whose time has
+    /// come.
+    pub(super) fn look_after(&mut self, now: Nanos, period: Nanos, (session, source): (SessionId, u8)) {
+        self.next_check = if self.next_check + 1 >= self.used { 0 } else { self.next_check + 1 };
+        for slot in 0..self.used {
+            let Some(client) = self.slots[slot].as_mut().filter(|client| client.leaving.is_none()) else {
+                continue;
+            };
+            if client.channel.receiver.is_disconnected() {
+                client.leave(LeaveReason::Closed);
+            } else if slot == self.next_check && client.channel.is_peer_gone() {
+                client.leave(LeaveReason::Died);
+            } else if now >= client.next_ping {
+                client.next_ping = now + period;
+                client.send_ping(session, source);
+            }
+        }
+    }
+
+    /// Takes the answer to a ping; `None` when it fits none.
+    pub(super) fn pong(&mut self, id: ClientId, request: &Request, now: Nanos) -> Option<Heartbeat> {
+        let client = self.client(id)?;
+        let pong: Pong = request.body()?;
+        let sent = client.ping.filter(|sent| *sent == pong.ping_ns && client.pings == pong.number)?;
+        let heartbeat = Heartbeat {
+            to_client_ns: pong.received_ns.checked_sub(sent)?,
+            to_gateway_ns: now.0.checked_sub(request.header.create_ns)?,
+        };
+        if request.header.create_ns < pong.received_ns {
+            return None;
+        }
+        client.ping = None;
+        client.last = heartbeat;
+        Some(heartbeat)
+    }
+
+    #[inline]
+    fn client(&mut self, id: ClientId) -> Option<&mut Client> {
+        self.slots.get_mut(id.slot())?.as_mut().filter(|client| client.id == id)
+    }
+
+    #[inline]
+    pub(super) fn send(&mut self, id: ClientId, event: &mut Event) -> bool {
+        self.client(id).is_some_and(|client| client.send(event))
+    }
+
+    pub(super) fn is_in(&self, id: ClientId) -> bool {
+        let client = self.slots.get(id.slot()).and_then(Option::as_ref);
+        client.is_some_and(|client| client.id == id && client.leaving.is_none())
+    }
+
+    pub(super) fn room(&self, id: ClientId) -> u64 {
+        let client = self.slots.get(id.slot()).and_then(Option::as_ref);
+        let is_in = |client: &&Client| client.id == id && client.leaving.is_none();
+        client.filter(is_in).map_or(0, |client| client.channel.sender.room())
+    }
+
+    pub(super) fn dismiss(&mut self, id: ClientId, reason: LeaveReason) {
+        if let Some(client) = self.client(id) {
+            client.leave(reason);
+        }
+    }
+
+    pub(super) fn dismiss_all(&mut self) {
+        self.slots.iter_mut().flatten().for_each(|client| client.leave(LeaveReason::Dismissed));
+    }
+}
+
+impl Client {
+    #[inline]
+    fn found(id: ClientId, request: Request) -> Found {
+        match request.header.kind {
+            RequestKind::PONG => Found::Pong(id, request),
+            _ => Found::Request(id, request),
+        }
+    }
+
+    /// Whoever went by itself has what it asked for done; whoever is cut off has not.
+    fn leave(&mut self, reason: LeaveReason) {
+        let is_own = matches!(reason, LeaveReason::Closed | LeaveReason::Died);
+        let requests_left = if is_own { self.channel.receiver.capacity() } else { 0 };
+        self.leaving.get_or_insert(Leaving { reason, requests_left });
+    }
+
+    #[inline]
+    fn send(&mut self, event: &mut Event) -> bool {
+        if self.leaving.is_some() {
+            return false;
+        }
+        event.header.sequence = self.sent + 1;
+        if self.channel.sender.try_push(*event).is_err() {
+            let is_broken = self.channel.sender.is_broken();
+            self.leave(if is_broken { LeaveReason::Broken } else { LeaveReason::TooSlow });
+            return false;
+        }
+        self.sent += 1;
+        true
+    }
+
+    fn send_ping(&mut self, session: SessionId, source: u8) {
+        let sent = monotonic().0;
+        let Heartbeat { to_client_ns, to_gateway_ns } = self.last;
+        let ping = Ping { number: self.pings + 1, ping_ns: sent, to_client_ns, to_gateway_ns };
+        let mut event = Event::of(&ping);
+        (event.header.session, event.header.source, event.header.send_ns) = (session, source, sent);
+        if self.send(&mut event) {
+            self.pings += 1;
+            self.ping = Some(sent);
+        }
+    }
+}

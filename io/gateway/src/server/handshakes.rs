@@ -1,0 +1,202 @@
+//! Callers that are not in yet.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use tickpath_gateway_protocol::frame::{
+    FRAME_LEN_MAX, Frame, FrameError, PREFIX_LEN, Refusal, RefusalReason, VERSION, Welcome, frame_len,
+};
+use tickpath_gateway_protocol::{Event, Request};
+use tickpath_shm::channel::{Caller, Channel, ChannelListener};
+use tickpath_types::Nanos;
+
+use super::{DoorCounters, Login, LoginId};
+
+/// A place for one caller.
+#[derive(Debug)]
+struct Handshake {
+    caller: Caller,
+    deadline: Nanos,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// It is saying who it is; so many bytes have come.
+    Reading { bytes: Box<[u8; FRAME_LEN_MAX]>, len: usize },
+    /// It has said so and waits.
+    Waiting(LoginId),
+}
+
+/// What a look at a caller gave.
+enum Step {
+    /// Nothing yet.
+    Wait,
+    Login(Login),
+    /// It is done with.
+    End,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Handshakes {
+    places: Box<[Option<Handshake>]>,
+    logins: u64,
+}
+
+impl Handshakes {
+    pub(super) fn new(count: usize) -> Handshakes {
+        Handshakes { places: (0..count.max(1)).map(|_| None).collect(), logins: 0 }
+    }
+
+    pub(super) const fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Takes the next caller, if there is one and a place for it.
+    pub(super) fn accept(
+        &mut self,
+        listener: &ChannelListener,
+        deadline: Nanos,
+        counters: &mut DoorCounters,
+    ) {
+        let Some(place) = self.places.iter_mut().find(|place| place.is_none()) else { return };
+        match listener.try_accept() {
+            Ok(None) => {}
+            Ok(Some(caller)) => {
+                counters.calls += 1;
+                if caller.stream().set_nonblocking(true).is_err() {
+                    counters.failed += 1;
+                    return;
+                }
+                let state = State::Reading { bytes: Box::new([0; FRAME_LEN_MAX]), len: 0 };
+                *place = Some(Handshake { caller, deadline, state });
+            }
+            // Out of descriptors, for instance: the caller stays in the queue.
+            Err(_) => counters.failed += 1,
+        }
+    }
+
+    /// Looks at one place; a login when a caller has said who it is.
+    pub(super) fn look(&mut self, place: usize, now: Nanos, counters: &mut DoorCounters) -> Option<Login> {
+        let handshake = self.places[place].as_mut()?;
+        let step = match &handshake.state {
+            State::Reading { .. } => handshake.read(&mut self.logins, counters),
+            State::Waiting(_) => handshake.wait(counters),
+        };
+        match step {
+            Step::Wait if now >= handshake.deadline => counters.timed_out += 1,
+            Step::Wait => return None,
+            Step::Login(login) => return Some(login),
+            Step::End => {}
+        }
+        self.places[place] = None;
+        None
+    }
+
+    /// The caller that waits to be judged.
+    pub(super) fn take(&mut self, login: LoginId) -> Option<Caller> {
+        let is_it = |handshake: &Handshake| matches!(handshake.state, State::Waiting(id) if id == login);
+        let place = self.places.iter_mut().find(|place| place.as_ref().is_some_and(is_it))?;
+        place.take().map(|handshake| handshake.caller)
+    }
+
+    /// Refuses all; how many.
+    pub(super) fn refuse_all(&mut self, refusal: Refusal) -> u64 {
+        let all = self.places.iter_mut().filter_map(Option::take);
+        all.map(|handshake| refuse(&handshake.caller, refusal)).count() as u64
+    }
+}
+
+impl Handshake {
+    /// Reads on, never beyond the hello.
+    fn read(&mut self, logins: &mut u64, counters: &mut DoorCounters) -> Step {
+        let State::Reading { bytes, len } = &mut self.state else { return Step::Wait };
+        loop {
+            let wanted = match bytes.first_chunk::<PREFIX_LEN>().filter(|_| *len >= PREFIX_LEN) {
+                None => PREFIX_LEN,
+                Some(prefix) => match frame_len(*prefix) {
+                    Ok(wanted) => wanted,
+                    Err(error) => return self.malformed(error, counters),
+                },
+            };
+            if *len >= wanted && wanted > PREFIX_LEN {
+                break;
+            }
+            match self.caller.stream().read(&mut bytes[*len..wanted]) {
+                Ok(0) => {
+                    counters.gave_up += 1;
+                    return Step::End;
+                }
+                Ok(read) => *len += read,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Step::Wait,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => {
+                    counters.gave_up += 1;
+                    return Step::End;
+                }
+            }
+        }
+        let decoded = Frame::decode(&bytes[..*len]);
+        // It held a password.
+        bytes.fill(0);
+        std::hint::black_box(&mut **bytes);
+        match decoded {
+            Ok(Some((Frame::Hello(hello), _))) => {
+                *logins += 1;
+                let id = LoginId(*logins);
+                self.state = State::Waiting(id);
+                Step::Login(Login { id, hello, peer: self.caller.peer() })
+            }
+            Err(error) => self.malformed(error, counters),
+            Ok(_) => self.malformed(FrameError::Malformed, counters),
+        }
+    }
+
+    /// Tells the caller that it was not understood.
+    fn malformed(&self, error: FrameError, counters: &mut DoorCounters) -> Step {
+        counters.malformed += 1;
+        let reason = match error {
+            FrameError::Version { .. } => RefusalReason::VERSION,
+            _ => RefusalReason::MALFORMED,
+        };
+        refuse(&self.caller, Refusal { reason, version: VERSION, retry_after_ns: 0 });
+        Step::End
+    }
+
+    /// Sees whether the caller has gone; it has nothing more to say.
+    fn wait(&self, counters: &mut DoorCounters) -> Step {
+        let mut more = [0; 1];
+        match self.caller.stream().read(&mut more) {
+            Ok(0) => counters.gave_up += 1,
+            Ok(_) => return self.malformed(FrameError::Malformed, counters),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Step::Wait;
+            }
+            Err(_) => counters.gave_up += 1,
+        }
+        Step::End
+    }
+}
+
+/// Says no; whether the caller hears it is its own affair.
+pub(super) fn refuse(caller: &Caller, refusal: Refusal) {
+    let _ = say(caller, &Frame::Refusal(refusal));
+}
+
+/// Says yes and hands the rings over; `None` when the caller has gone or the system has no memory for it.
+pub(super) fn welcome(
+    caller: Caller,
+    welcome: Welcome,
+    requests_max: u64,
+    events_max: u64,
+) -> Option<Channel<Event, Request>> {
+    say(&caller, &Frame::Welcome(welcome)).ok()?;
+    caller.grant_rings(requests_max, events_max).ok()
+}
+
+/// The socket's buffer is empty, so it takes a frame whole and at once, or the caller is gone.
+fn say(caller: &Caller, frame: &Frame) -> io::Result<()> {
+    let mut bytes = [0; FRAME_LEN_MAX];
+    let len = frame.encode(&mut bytes).expect("there is room for the longest frame");
+    caller.stream().write_all(&bytes[..len])
+}

@@ -1,0 +1,152 @@
+//! Processes that are killed: a client in the middle of writing, and a gateway.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use support::{Site, client_config, let_in, login, message, next, next_leave, next_request, said, until};
+use tickpath_gateway_io::{Client, Door, DoorEvent, LeaveReason, SendError, monotonic};
+use tickpath_gateway_protocol::{CustomRequest, EventKind};
+use tickpath_shm::{EventsReader, WriterState, verify_events};
+
+/// Says what this program is to be when it is started as a child, and where.
+const PLACE: &str = "TICKPATH_GATEWAY_TEST_PLACE";
+
+/// A child that is killed with its story, however that ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = kill(Pid::from_raw(self.0.id() as i32), Signal::SIGKILL);
+        let _ = self.0.wait();
+    }
+}
+
+fn child(test: &str, place: &Path) -> Running {
+    let program = std::env::current_exe().unwrap();
+    let args = ["--exact", test, "--nocapture", "--test-threads=1"];
+    let mut command = Command::new(program);
+    Running(
+        command.args(args).env(PLACE, place).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap(),
+    )
+}
+
+/// Not a story of its own: the client that the story below starts, and kills.
+#[test]
+fn child_client() {
+    let Ok(place) = std::env::var(PLACE) else { return };
+    let mut client = Client::connect(client_config(Path::new(&place).join("deribit.sock"), "child")).unwrap();
+    let mut number = 0;
+    loop {
+        match client.request(1, 1, 0, &said(number)) {
+            Ok(_) => number += 1,
+            Err(SendError::Full) => drop(client.poll()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_client_that_is_killed_while_it_writes_harms_nobody() {
+    let site = Site::new();
+    let mut door = site.open();
+    let (mut other, other_id) = let_in(&mut door, site.client("other"));
+    for round in 1..=8 {
+        let child = child("child_client", site.place.path());
+        let login = login(&mut door);
+        assert_eq!(login.peer.pid, child.0.id());
+        let id = door.admit(login.id, 0).unwrap();
+        // Killed after another number of requests each time, at whatever place it is.
+        let mut taken = 0;
+        while taken < round * 97 {
+            let (from, request) = next_request(&mut door);
+            assert_eq!((from, request.body::<CustomRequest>().unwrap().data), (id, [taken; 8]));
+            taken += 1;
+        }
+        drop(child);
+        let reason = until(&mut door, |_, event| match event {
+            Some(DoorEvent::Request(from, request)) => {
+                assert_eq!(
+                    (from, request.body::<CustomRequest>().unwrap().data),
+                    (id, [taken; 8]),
+                    "torn, or lost"
+                );
+                taken += 1;
+                None
+            }
+            Some(DoorEvent::Left(from, reason)) => {
+                assert_eq!(from, id);
+                Some(reason)
+            }
+            _ => None,
+        });
+        assert_eq!(reason, LeaveReason::Died);
+        assert!(door.send(other_id, &mut message(round)));
+        assert_eq!(next(&mut other).header.kind, EventKind::CUSTOM_MESSAGE);
+    }
+    assert_eq!((door.counters().died, door.client_count()), (8, 1));
+}
+
+/// Not a story of its own: the gateway that the story below starts, and kills.
+#[test]
+fn child_gateway() {
+    let Ok(place) = std::env::var(PLACE) else { return };
+    let mut door = Door::open(Site::config_at(Path::new(&place))).unwrap();
+    #[expect(clippy::print_stdout, reason = "its parent waits for the line")]
+    {
+        println!("\nopen");
+    }
+    loop {
+        if let Some(DoorEvent::Login(login)) = door.poll(monotonic()) {
+            let id = door.admit(login.id, 0).unwrap();
+            door.send(id, &mut message(7));
+        }
+        door.broadcast(&mut message(8));
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn what_a_killed_gateway_leaves_is_taken_over_and_its_client_comes_back() {
+    let site = Site::new();
+    let mut gateway = child("child_gateway", site.place.path());
+    let mut lines = BufReader::new(gateway.0.stdout.take().unwrap());
+    let mut line = String::new();
+    while line.trim_end() != "open" {
+        line.clear();
+        assert_ne!(lines.read_line(&mut line).unwrap(), 0, "the gateway did not start");
+    }
+    let mut client = Client::connect(site.client("anna")).unwrap();
+    let mut kinds = HashMap::new();
+    while kinds.get(&EventKind::CUSTOM_MESSAGE).is_none_or(|count| *count < 100) {
+        *kinds.entry(next(&mut client).header.kind).or_insert(0) += 1;
+    }
+    let session = client.welcome().unwrap().session;
+    drop(gateway);
+    let _ = lines.read_to_end(&mut Vec::new());
+    while next(&mut client).header.kind != EventKind::DISCONNECTED {}
+
+    // The socket's file and the segment are still there, and nobody owns them.
+    assert!(site.socket().exists());
+    let segment = EventsReader::open(&site.config.folder, &site.config.segment).unwrap();
+    assert_eq!(segment.writer_state(), WriterState::Gone);
+    assert!(verify_events(&segment).problem_count <= 1, "one event may be torn");
+    let mut door = site.open();
+    assert!(segment.is_replaced());
+    assert_eq!(EventsReader::open(&site.config.folder, &site.config.segment).unwrap().header().generation, 2);
+
+    let thread = thread::spawn(move || next(&mut client));
+    let login = login(&mut door);
+    let id = door.admit(login.id, 0).unwrap();
+    let event = thread.join().unwrap();
+    assert_eq!((event.header.kind, event.header.session), (EventKind::CONNECTED, door.session()));
+    assert_ne!(door.session(), session);
+    assert_eq!(next_leave(&mut door), (id, LeaveReason::Closed));
+}

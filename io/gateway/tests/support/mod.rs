@@ -1,0 +1,177 @@
+//! A door in a place of its own, and clients that are let in.
+#![allow(dead_code, clippy::unwrap_used)] // each test program uses some of it
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tickpath_gateway_io::{
+    Client, ClientConfig, ClientId, ConnectError, Door, DoorConfig, DoorEvent, LeaveReason, Login, monotonic,
+};
+use tickpath_gateway_protocol::frame::{Password, RefusalReason, capability};
+use tickpath_gateway_protocol::{CustomMessage, CustomRequest, Event, EventKind, Request, Text, TopOfBook};
+use tickpath_shm::{Folder, SegmentName};
+use tickpath_types::Nanos;
+
+/// How long anything may take under a heavy load.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Site {
+    pub place: TempDir,
+    pub config: DoorConfig,
+}
+
+impl Site {
+    pub fn new() -> Site {
+        let place = tempfile::tempdir().unwrap();
+        let config = Site::config_at(place.path());
+        Site { place, config }
+    }
+
+    pub fn config_at(path: &std::path::Path) -> DoorConfig {
+        let folder = Folder::create(&path.join("shm")).unwrap();
+        let mut config =
+            DoorConfig::new(&path.join("deribit.sock"), folder, SegmentName::new("deribit").unwrap());
+        config.exchange = Text::cut("deribit");
+        (config.clients_max, config.handshakes_max) = (4, 4);
+        (config.requests_max, config.events_max, config.broadcasts_max) = (64, 64, 64);
+        // A loaded machine may take its time.
+        config.handshake_timeout = Nanos::from_secs(120);
+        config
+    }
+
+    /// The door, once the names are free: a process that another test starts has the files of this one for a moment, and
+    /// with them the locks of what is gone.
+    pub fn open(&self) -> Door {
+        let start = Instant::now();
+        loop {
+            match Door::open(self.config.clone()) {
+                Err(_) if start.elapsed() < PATIENCE => thread::yield_now(),
+                opened => return opened.unwrap(),
+            }
+        }
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.config.socket.clone()
+    }
+
+    pub fn client(&self, name: &str) -> ClientConfig {
+        client_config(self.socket(), name)
+    }
+}
+
+pub fn client_config(socket: PathBuf, name: &str) -> ClientConfig {
+    let password = Password::new(b"secret").unwrap();
+    let mut config = ClientConfig::new(&socket, Text::new("alice").unwrap(), password);
+    config.name = Text::new(name).unwrap();
+    config.timeout = PATIENCE;
+    config.backoff = Nanos(1_000_000);
+    config.backoff_max = Nanos(10_000_000);
+    config
+}
+
+/// Polls the door until `wanted` gives something.
+pub fn until<T>(door: &mut Door, mut wanted: impl FnMut(&mut Door, Option<DoorEvent>) -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        let event = door.poll(monotonic());
+        let is_idle = event.is_none();
+        if let Some(found) = wanted(door, event) {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "nothing happens at the door: {:?}", door.counters());
+        if is_idle {
+            thread::yield_now();
+        }
+    }
+}
+
+/// Polls the door until somebody wants to come in.
+pub fn login(door: &mut Door) -> Login {
+    until(door, |_, event| match event {
+        Some(DoorEvent::Login(login)) => Some(login),
+        Some(DoorEvent::Heartbeat(..)) | None => None,
+        other => panic!("{other:?}"),
+    })
+}
+
+/// Connects in a thread of its own.
+pub fn connecting(config: ClientConfig) -> thread::JoinHandle<Result<Client, ConnectError>> {
+    thread::spawn(move || Client::connect(config))
+}
+
+/// Lets a client in.
+pub fn let_in(door: &mut Door, config: ClientConfig) -> (Client, ClientId) {
+    let connecting = connecting(config);
+    let login = login(door);
+    assert_eq!(login.hello.password.expose(), b"secret");
+    let id = door.admit(login.id, capability::TRADING).unwrap();
+    let mut client = connecting.join().unwrap().unwrap();
+    assert_eq!(client.poll().unwrap().header.kind, EventKind::START);
+    assert_eq!(client.poll().unwrap().header.kind, EventKind::CONNECTED);
+    (client, id)
+}
+
+pub fn refuse(door: &mut Door, config: ClientConfig, reason: RefusalReason, after: Nanos) -> ConnectError {
+    let connecting = connecting(config);
+    let login = login(door);
+    door.refuse(login.id, reason, after);
+    connecting.join().unwrap().unwrap_err()
+}
+
+/// The next event that is no ping.
+pub fn next(client: &mut Client) -> Event {
+    let start = Instant::now();
+    loop {
+        match client.poll() {
+            Some(event) if event.header.kind != EventKind::PING => return event,
+            Some(_) => {}
+            None => {
+                assert!(start.elapsed() < PATIENCE, "no event comes");
+                thread::yield_now();
+            }
+        }
+    }
+}
+
+/// Whether there is no event but pings now.
+pub fn is_quiet(client: &mut Client) -> bool {
+    loop {
+        match client.poll() {
+            Some(event) if event.header.kind != EventKind::PING => return false,
+            Some(_) => {}
+            None => return true,
+        }
+    }
+}
+
+pub fn next_request(door: &mut Door) -> (ClientId, Request) {
+    until(door, |_, event| match event {
+        Some(DoorEvent::Request(client, request)) => Some((client, request)),
+        Some(DoorEvent::Heartbeat(..)) | None => None,
+        other => panic!("{other:?}"),
+    })
+}
+
+pub fn next_leave(door: &mut Door) -> (ClientId, LeaveReason) {
+    until(door, |_, event| match event {
+        Some(DoorEvent::Left(client, reason)) => Some((client, reason)),
+        _ => None,
+    })
+}
+
+pub fn message(number: u64) -> Event {
+    Event::of(&CustomMessage { client: 0, topic: 1, len: 64, data: [number; 8] })
+}
+
+pub fn said(number: u64) -> CustomRequest {
+    CustomRequest { topic: 1, len: 64, data: [number; 8], ..CustomRequest::default() }
+}
+
+pub fn top(symbol: u32, number: u64) -> Event {
+    let mut event = Event::of(&TopOfBook { change_id: number, ..TopOfBook::default() });
+    event.header.symbol = symbol;
+    event
+}
