@@ -16,6 +16,7 @@ mod capture;
 mod deribit;
 mod fix;
 mod front;
+mod gateway;
 mod iex;
 mod inputs;
 mod journal;
@@ -32,6 +33,7 @@ pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, packets, 
 pub use deribit::{deribit_inbound, deribit_request};
 pub use fix::{fix, fix_session};
 pub use front::deribit_front;
+pub use gateway::gateway_log;
 pub use iex::{iex_books, iex_recovery, iex_segment};
 pub use inputs::inputs;
 pub use journal::{command, journal};

@@ -411,6 +411,25 @@ pub fn journal() -> Vec<Vec<u8>> {
     seeds
 }
 
+/// Logs of a gateway: with a record of every kind, and cut off.
+#[must_use]
+pub fn gateway_log() -> Vec<Vec<u8>> {
+    use tickpath_gateway::event_log::{FileHeader, Origin, RecordHeader, RecordKind};
+    let (start, clock) = (Nanos(1_795_362_361_000_000_000), Nanos(5));
+    let header = FileHeader { part: 0, session: [7; 16], start, clock, sequence: 0, name: "deribit".to_owned() };
+    let mut whole = header.write().to_vec();
+    let texts = [&b"{\"jsonrpc\":\"2.0\",\"id\":1}"[..], &[0; 184], &[0; 120], b"name = 'x'", b"", &[0xff; 9]];
+    for (sequence, (kind, text)) in (0..).zip(RecordKind::ALL.iter().zip(texts.iter().cycle())) {
+        let origin = Origin { stream: 1, account: 2, client: 3 };
+        let header = RecordHeader { kind: *kind, origin, sequence, time: Nanos(9), origin_time: Nanos(8) };
+        header.write(text, &mut whole);
+    }
+    let cut = whole[..whole.len() - 11].to_vec();
+    let mut zeros = cut.clone();
+    zeros.resize(whole.len() + 100, 0);
+    vec![whole, cut, zeros]
+}
+
 /// The first commands of a workload, and commands of every kind, of bytes that are codes of something.
 #[must_use]
 pub fn command() -> Vec<Vec<u8>> {
