@@ -160,7 +160,7 @@ fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
     let folder = tempfile::tempdir().unwrap();
     // However many snapshots the journal has, the whole log stays.
     let snapshots =
-        |text: String| text.replace("snapshot_every = 0", "snapshot_every = 3\nkeep_snapshots = 1");
+        |text: String| text.replace("snapshot_every = 0", "snapshot_every = 1000\nkeep_snapshots = 1");
     let venue = start_with(folder.path(), snapshots);
     let mut anna = Client::connect(venue.address, "anna", &[BOOK, "user.orders.any.any.raw"]);
     let mut bert = Client::connect(venue.address, "bert", &["user.trades.any.any.raw"]);
@@ -194,6 +194,12 @@ fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
         client.call(Method::GetOpenOrders, &GetOpenOrders { kind: None, order_type: None }).unwrap()
     };
     assert_eq!(rate(&mut anna).as_array().unwrap().len(), 1);
+    // Beyond the journal's first snapshot.
+    for _ in 0..510 {
+        let order = anna.order(Method::Buy, 10, "59000");
+        let id = order["order"]["order_id"].as_str().unwrap();
+        anna.call(Method::Cancel, &CancelOrder { order_id: Text::new(id) }).unwrap();
+    }
     let stop = PlaceOrder {
         order_type: Some(OrderType::StopMarket),
         trigger: Some(Trigger::IndexPrice),
